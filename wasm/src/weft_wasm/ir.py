@@ -1,0 +1,753 @@
+"""The loop IR: loops over flat buffers with scalar expressions, neutral between WebAssembly and WGSL.
+
+A `Program` is buffers and a list of statements: kernels, and the control flow around them. Inside a `Kernel` there are
+loops, scalar bindings and stores. Expressions are DAGs: **a node that is referred to twice in one statement is
+evaluated once**; to share a value between statements bind it with `Let`. Nodes are compared by identity.
+
+Every expression has a scalar dtype (`expr.dtype`), one of `ITEMSIZE`. `f16` and `bf16` are storage types: they come from
+`Load` and `Convert`, go to `Store` and `Convert`, and nothing computes on them. An index is an `i32` expression that
+counts elements of a flat buffer, and must be in bounds whenever it is evaluated (`Select` evaluates both sides; clamp
+the index or use `If`).
+
+Semantics where targets differ, the same everywhere (they are XLA's):
+  - integer arithmetic wraps; `x / 0` is -1 (all bits set), `x % 0` is x, `INT_MIN / -1` is INT_MIN, `%` has the sign of x;
+  - a shift by the width or more (unsigned reading of the amount) gives 0, or the sign for `shr` of a signed dtype;
+  - float `min`/`max` propagate NaN; `ne` is true and the other comparisons are false for NaN;
+  - float → integer truncates and saturates, NaN gives 0; integer → narrower integer wraps; anything → bool is `x != 0`.
+
+Example: out[i] = max(x[i] * 2 + bias[0], 0) over 100 elements.
+
+    >>> x, bias = Buffer("x", "f32", (100,), "input"), Buffer("bias", "f32", (), "input")
+    >>> out, i = Buffer("out", "f32", (100,), "output"), Var("i", "i32")
+    >>> body = [For(i, 100, [Store(out, i, maximum(x[i] * 2.0 + bias[0], f32(0.0)))], kind="parallel")]
+    >>> print(Program("relu", [x, bias], [out], [], [Kernel("relu", body)]))
+    program relu(x: f32[100], bias: f32[]) -> (out: f32[100])
+      kernel relu
+        parallel i < 100
+          out[i] = max(((x[i] * 2.0) + bias[0]), 0.0)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Iterator, Sequence
+
+ITEMSIZE = {
+    "bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8,
+    "f16": 2, "bf16": 2, "f32": 4, "f64": 8,
+}  # fmt: skip
+SIGNED = frozenset(("i8", "i16", "i32", "i64"))
+UNSIGNED = frozenset(("u8", "u16", "u32", "u64"))
+INTEGERS = SIGNED | UNSIGNED
+FLOATS = frozenset(("f32", "f64"))
+STORAGE_FLOATS = frozenset(("f16", "bf16"))
+
+UNARY_OPS = frozenset(
+    ("neg", "abs", "not", "floor", "ceil", "trunc", "round_even", "round_away", "sqrt", "popcount", "clz")
+)
+BINARY_OPS = frozenset(("add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor", "shl", "shr"))
+COMPARE_OPS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+# Functions without an instruction: scalar_math.py writes them in terms of the operations above, for f32 and f64.
+# `sign` is 0 for 0 and NaN for NaN; `nextafter` and `pow` and `atan2` take two arguments.
+MATH_UNARY = frozenset(
+    ("exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan",
+     "asinh", "acosh", "atanh", "rsqrt", "cbrt", "erf", "erfc", "erf_inv", "lgamma", "digamma", "logistic", "sign")
+)  # fmt: skip
+MATH_BINARY = frozenset(("pow", "atan2", "nextafter"))
+LOOP_KINDS = frozenset(("parallel", "sequential", "reduce"))
+REDUCE_OPS = frozenset(("add", "mul", "min", "max", "and", "or", "xor"))
+ROLES = frozenset(("input", "output", "temp", "constant", "workgroup"))
+
+
+class Buffer:
+    """Flat storage of `size` elements. Row-major, dense; `shape` is kept for the artifact's metadata.
+
+    role: "input", "output", "temp" (planned into the arena), "constant" (carries `data: bytes`), "workgroup" (declared by a kernel).
+    label: the dtype the artifact's metadata names, if it isn't `dtype` (a complex array is stored as f32 with shape (..., 2)).
+    `buffer[index]` builds a `Load`.
+    """
+
+    __slots__ = ("name", "dtype", "shape", "role", "data", "label", "size", "nbytes")
+
+    def __init__(self, name: str, dtype: str, shape: Sequence[int], role: str = "temp", data: bytes | None = None,
+                 label: str | None = None):  # fmt: skip
+        self.name, self.dtype, self.shape, self.role, self.data = name, dtype, tuple(shape), role, data
+        self.label = label or dtype
+        self.size = math.prod(self.shape)
+        self.nbytes = self.size * ITEMSIZE[dtype]
+
+    def __getitem__(self, index) -> Load:
+        return Load(self, index if isinstance(index, Expr) else Const(index, "i32"))
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+# ---- expressions ------------------------------------------------------------------------------------------------------
+
+
+class Expr:
+    """Base of expressions. `+ - * & | ^ << >> / %` build nodes (a Python number takes the other side's dtype); `-x`, `~x` too."""
+
+    __slots__ = ()
+    dtype: str
+
+    def __add__(self, other):
+        return add(self, other)
+
+    def __radd__(self, other):
+        return add(lift(other, self.dtype), self)
+
+    def __sub__(self, other):
+        return sub(self, other)
+
+    def __rsub__(self, other):
+        return sub(lift(other, self.dtype), self)
+
+    def __mul__(self, other):
+        return mul(self, other)
+
+    def __rmul__(self, other):
+        return mul(lift(other, self.dtype), self)
+
+    def __truediv__(self, other):
+        return Binary("div", self, lift(other, self.dtype))
+
+    def __rtruediv__(self, other):
+        return Binary("div", lift(other, self.dtype), self)
+
+    def __floordiv__(self, other):
+        return div(self, other)
+
+    def __mod__(self, other):
+        return rem(self, other)
+
+    def __and__(self, other):
+        return Binary("and", self, lift(other, self.dtype))
+
+    def __or__(self, other):
+        return Binary("or", self, lift(other, self.dtype))
+
+    def __xor__(self, other):
+        return Binary("xor", self, lift(other, self.dtype))
+
+    def __lshift__(self, other):
+        return Binary("shl", self, lift(other, self.dtype))
+
+    def __rshift__(self, other):
+        return Binary("shr", self, lift(other, self.dtype))
+
+    def __neg__(self):
+        return Unary("neg", self)
+
+    def __invert__(self):
+        return Unary("not", self)
+
+    def __repr__(self) -> str:
+        return show(self)
+
+
+class Const(Expr):
+    """A literal: bool, int (in the dtype's range) or float (nan and inf allowed)."""
+
+    __slots__ = ("value", "dtype")
+
+    def __init__(self, value, dtype: str):
+        self.value, self.dtype = value, dtype
+
+
+class Var(Expr):
+    """An immutable scalar: bound by a `For` (i32) or a `Let`. The object is the variable; the name is for people."""
+
+    __slots__ = ("name", "dtype")
+
+    def __init__(self, name: str, dtype: str = "i32"):
+        self.name, self.dtype = name, dtype
+
+
+class Local(Expr):
+    """A mutable scalar: introduced by `Declare`, changed by `Assign`. Using it as an expression reads it."""
+
+    __slots__ = ("name", "dtype")
+
+    def __init__(self, name: str, dtype: str):
+        self.name, self.dtype = name, dtype
+
+
+class Load(Expr):
+    __slots__ = ("buffer", "index", "dtype")
+
+    def __init__(self, buffer: Buffer, index: Expr):
+        self.buffer, self.index, self.dtype = buffer, index, buffer.dtype
+
+
+class Unary(Expr):
+    """`neg abs` numbers; `not` bool and integers (bitwise); `popcount clz` integers; the rest floats."""
+
+    __slots__ = ("op", "x", "dtype")
+
+    def __init__(self, op: str, x: Expr):
+        self.op, self.x, self.dtype = op, x, x.dtype
+
+
+class Binary(Expr):
+    """`add sub mul div rem min max` numbers; `and or xor` bool and integers; `shl shr` integers. Both sides have the dtype of the result."""
+
+    __slots__ = ("op", "a", "b", "dtype")
+
+    def __init__(self, op: str, a: Expr, b: Expr):
+        self.op, self.a, self.b, self.dtype = op, a, b, a.dtype
+
+
+class Compare(Expr):
+    __slots__ = ("op", "a", "b")
+    dtype = "bool"
+
+    def __init__(self, op: str, a: Expr, b: Expr):
+        self.op, self.a, self.b = op, a, b
+
+
+class Select(Expr):
+    """`a` where `cond`, else `b`; both are evaluated. `rare=True` promises nothing more, but hints that `cond` is seldom
+    true, and lets an emitter skip `a` when no lane needs it (slow paths of functions)."""
+
+    __slots__ = ("cond", "a", "b", "rare", "dtype")
+
+    def __init__(self, cond: Expr, a: Expr, b: Expr, rare: bool = False):
+        self.cond, self.a, self.b, self.rare, self.dtype = cond, a, b, rare, a.dtype
+
+
+class Convert(Expr):
+    """The value of x in another dtype (see the module docstring for the semantics)."""
+
+    __slots__ = ("x", "dtype")
+
+    def __init__(self, x: Expr, dtype: str):
+        self.x, self.dtype = x, dtype
+
+
+class Bitcast(Expr):
+    """The bits of x read as a dtype of the same size."""
+
+    __slots__ = ("x", "dtype")
+
+    def __init__(self, x: Expr, dtype: str):
+        self.x, self.dtype = x, dtype
+
+
+class MulAdd(Expr):
+    """a * b + c, rounded once or twice as the target likes. Floats."""
+
+    __slots__ = ("a", "b", "c", "dtype")
+
+    def __init__(self, a: Expr, b: Expr, c: Expr):
+        self.a, self.b, self.c, self.dtype = a, b, c, a.dtype
+
+
+class Call(Expr):
+    """A function of MATH_UNARY or MATH_BINARY, on f32 or f64."""
+
+    __slots__ = ("fn", "args", "dtype")
+
+    def __init__(self, fn: str, *args: Expr):
+        self.fn, self.args, self.dtype = fn, args, args[0].dtype
+
+
+# ---- statements -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class For:
+    """Runs body for var = 0 … extent-1. `extent` is an int or a uniform i32 expression (≤ 0 runs nothing).
+
+    kind: the meaning.
+      "sequential"  in order.
+      "parallel"    iterations are independent; any order, or at once. They may not assign a Local declared outside.
+      "reduce"      the body changes Locals declared outside, each only as `acc = acc ⊕ e` with ⊕ in REDUCE_OPS (or
+                    `acc = MulAdd(a, b, acc)`), where nothing else in the body reads acc. Iterations may be regrouped.
+    vector, unroll: the schedule, which changes speed and rounding only.
+      vector=n      n SIMD vectors at a time (parallel and reduce loops only; inner control flow must not depend on var).
+                    Loops inside are jammed: a parallel vector loop around a reduction keeps n vectors of accumulators.
+      unroll=n      n copies of the body an iteration; n ≥ extent leaves no loop.
+    """
+
+    var: Var
+    extent: int | Expr
+    body: list
+    kind: str = "sequential"
+    vector: int = 0
+    unroll: int = 1
+
+
+@dataclass(slots=True, eq=False)
+class While:
+    """Runs `cond` (statements), then ends if `test` is false, else runs `body`, and again. At program level `cond` holds kernels and `test` is a Load."""
+
+    cond: list
+    test: Expr
+    body: list
+
+
+@dataclass(slots=True, eq=False)
+class If:
+    test: Expr
+    then: list
+    orelse: list = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Switch:
+    """Runs branches[clamp(index, 0, n-1)]; index is i32."""
+
+    index: Expr
+    branches: list[list]
+
+
+@dataclass(slots=True, eq=False)
+class Let:
+    var: Var
+    value: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Declare:
+    local: Local
+    init: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Assign:
+    local: Local
+    value: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Store:
+    """buffer[index] = value; the value has the buffer's dtype, the buffer isn't an input or a constant."""
+
+    buffer: Buffer
+    index: Expr
+    value: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Barrier:
+    """All invocations of a workgroup reach it before one passes; their writes are visible. Nothing in WebAssembly."""
+
+
+@dataclass(slots=True, eq=False)
+class Kernel:
+    """A piece of work without host control flow: one Wasm function, one WGSL dispatch (its outermost parallel loops are
+    the grid). It may use the variables of the program-level loops around it. `workgroup` declares workgroup buffers."""
+
+    name: str
+    body: list
+    workgroup: list[Buffer] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Copy:
+    """Program level: `count` elements from src[src_index:] to dst[dst_index:] (same dtype; may overlap within a buffer)."""
+
+    dst: Buffer
+    src: Buffer
+    count: int
+    dst_index: Expr | int = 0
+    src_index: Expr | int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Fail:
+    """Program level: ends the program with an error code (> 0), a key of `Program.errors`."""
+
+    code: int
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """Buffers and statements. The program level holds Kernel, Copy, Fail, and For (sequential), While, If, Switch around them.
+
+    donated: {output index: input index}; the output may be the very storage of the input, so the program must be right
+    when it is (the planner never checks it). An output may also be read back by later kernels.
+    constants: every Buffer of role "constant"; collected by `constants_of` if left empty.
+    errors: texts of `Fail` codes.
+    """
+
+    name: str
+    inputs: list[Buffer]
+    outputs: list[Buffer]
+    temps: list[Buffer]
+    body: list
+    constants: list[Buffer] = field(default_factory=list)
+    donated: dict[int, int] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+# ---- constructors that fold what is trivial (index arithmetic is most of what lowering builds) --------------------------
+
+
+def lift(x, dtype: str) -> Expr:
+    """A Python number as a Const of dtype; an expression as it is."""
+    return x if isinstance(x, Expr) else Const(x, dtype)
+
+
+def wrap(value: int, dtype: str) -> int:
+    """An integer modulo the width of dtype, in its range."""
+    bits = 8 * ITEMSIZE[dtype]
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if dtype in SIGNED and value >> (bits - 1) else value
+
+
+def i32(x: int) -> Const:
+    return Const(x, "i32")
+
+
+def f32(x: float) -> Const:
+    return Const(x, "f32")
+
+
+def add(a: Expr, b) -> Expr:
+    b = lift(b, a.dtype)
+    if a.dtype in INTEGERS:
+        if type(b) is Const:
+            if type(a) is Const:
+                return Const(wrap(a.value + b.value, a.dtype), a.dtype)
+            if b.value == 0:
+                return a
+        elif type(a) is Const and a.value == 0:
+            return b
+    return Binary("add", a, b)
+
+
+def sub(a: Expr, b) -> Expr:
+    b = lift(b, a.dtype)
+    if type(b) is Const and a.dtype in INTEGERS:
+        if type(a) is Const:
+            return Const(wrap(a.value - b.value, a.dtype), a.dtype)
+        if b.value == 0:
+            return a
+    return Binary("sub", a, b)
+
+
+def mul(a: Expr, b) -> Expr:
+    b = lift(b, a.dtype)
+    if a.dtype in INTEGERS:
+        if type(a) is Const:
+            a, b = b, a
+        if type(b) is Const:
+            if type(a) is Const:
+                return Const(wrap(a.value * b.value, a.dtype), a.dtype)
+            if b.value == 1:
+                return a
+            if b.value == 0:
+                return b
+    return Binary("mul", a, b)
+
+
+def div(a: Expr, b) -> Expr:
+    """Quotient; integers truncate (use it on non-negative indices)."""
+    b = lift(b, a.dtype)
+    if type(b) is Const and a.dtype in INTEGERS:
+        if b.value == 1:
+            return a
+        if type(a) is Const and a.value >= 0 and b.value > 0:
+            return Const(a.value // b.value, a.dtype)
+    return Binary("div", a, b)
+
+
+def rem(a: Expr, b) -> Expr:
+    b = lift(b, a.dtype)
+    if type(b) is Const and a.dtype in INTEGERS:
+        if b.value == 1:
+            return Const(0, a.dtype)
+        if type(a) is Const and a.value >= 0 and b.value > 0:
+            return Const(a.value % b.value, a.dtype)
+    return Binary("rem", a, b)
+
+
+def minimum(a: Expr, b) -> Expr:
+    return Binary("min", a, lift(b, a.dtype))
+
+
+def maximum(a: Expr, b) -> Expr:
+    return Binary("max", a, lift(b, a.dtype))
+
+
+def clamp(lo, x: Expr, hi) -> Expr:
+    return minimum(maximum(x, lo), hi)
+
+
+def eq(a: Expr, b) -> Expr:
+    return Compare("eq", a, lift(b, a.dtype))
+
+
+def ne(a: Expr, b) -> Expr:
+    return Compare("ne", a, lift(b, a.dtype))
+
+
+def lt(a: Expr, b) -> Expr:
+    return Compare("lt", a, lift(b, a.dtype))
+
+
+def le(a: Expr, b) -> Expr:
+    return Compare("le", a, lift(b, a.dtype))
+
+
+def gt(a: Expr, b) -> Expr:
+    return Compare("gt", a, lift(b, a.dtype))
+
+
+def ge(a: Expr, b) -> Expr:
+    return Compare("ge", a, lift(b, a.dtype))
+
+
+def select(cond: Expr, a: Expr, b) -> Expr:
+    return Select(cond, a, lift(b, a.dtype))
+
+
+def convert(x: Expr, dtype: str) -> Expr:
+    return x if x.dtype == dtype else Convert(x, dtype)
+
+
+def bitcast(x: Expr, dtype: str) -> Expr:
+    return x if x.dtype == dtype else Bitcast(x, dtype)
+
+
+def linear_index(indices: Sequence[Expr], strides: Sequence[int], offset: int = 0) -> Expr:
+    """Σ index·stride + offset."""
+    total: Expr = Const(offset, "i32")
+    for index, stride in zip(indices, strides):
+        total = add(total, mul(index, stride))
+    return total
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Element strides of a dense array."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+# ---- traversal ----------------------------------------------------------------------------------------------------------
+
+
+def operands(e: Expr) -> tuple[Expr, ...]:
+    """The direct operands of an expression (a Load's is its index)."""
+    return _OPERANDS[type(e)](e)
+
+
+_OPERANDS = {
+    Const: lambda e: (),
+    Var: lambda e: (),
+    Local: lambda e: (),
+    Load: lambda e: (e.index,),
+    Unary: lambda e: (e.x,),
+    Binary: lambda e: (e.a, e.b),
+    Compare: lambda e: (e.a, e.b),
+    Select: lambda e: (e.cond, e.a, e.b),
+    Convert: lambda e: (e.x,),
+    Bitcast: lambda e: (e.x,),
+    MulAdd: lambda e: (e.a, e.b, e.c),
+    Call: lambda e: e.args,
+}
+
+
+def rebuild(e: Expr, new: Sequence[Expr]) -> Expr:
+    """The same node on other operands."""
+    return _REBUILD[type(e)](e, new)
+
+
+_REBUILD = {
+    Load: lambda e, n: Load(e.buffer, n[0]),
+    Unary: lambda e, n: Unary(e.op, n[0]),
+    Binary: lambda e, n: _FOLD.get(e.op, lambda a, b, op=e.op: Binary(op, a, b))(n[0], n[1]),
+    Compare: lambda e, n: Compare(e.op, n[0], n[1]),
+    Select: lambda e, n: Select(n[0], n[1], n[2], e.rare),
+    Convert: lambda e, n: Convert(n[0], e.dtype),
+    Bitcast: lambda e, n: Bitcast(n[0], e.dtype),
+    MulAdd: lambda e, n: MulAdd(*n),
+    Call: lambda e, n: Call(e.fn, *n),
+}
+_FOLD = {"add": add, "sub": sub, "mul": mul, "div": div, "rem": rem}
+
+
+def substitute(e: Expr, mapping: dict[Expr, Expr], memo: dict | None = None) -> Expr:
+    """e with the leaves (Var, Local, …) of mapping replaced. Sharing is kept; pass one memo to share it between calls."""
+    memo = {} if memo is None else memo
+    hit = mapping.get(e) or memo.get(e)
+    if hit is not None:
+        return hit
+    old = operands(e)
+    if not old:
+        return e
+    new = [substitute(x, mapping, memo) for x in old]
+    result = e if all(a is b for a, b in zip(old, new)) else rebuild(e, new)
+    memo[e] = result
+    return result
+
+
+def walk_expr(e: Expr, seen: set | None = None) -> Iterator[Expr]:
+    """Every node of the DAG once, operands first."""
+    seen = set() if seen is None else seen
+    if e in seen:
+        return
+    seen.add(e)
+    for x in operands(e):
+        yield from walk_expr(x, seen)
+    yield e
+
+
+def blocks(s) -> tuple[list, ...]:
+    """The statement lists inside a statement."""
+    kind = type(s)
+    if kind is For or kind is Kernel:
+        return (s.body,)
+    if kind is While:
+        return (s.cond, s.body)
+    if kind is If:
+        return (s.then, s.orelse)
+    return tuple(s.branches) if kind is Switch else ()
+
+
+def expressions(s) -> tuple[Expr, ...]:
+    """The expressions that a statement itself holds, not those of its blocks."""
+    return _EXPRESSIONS[type(s)](s)
+
+
+_EXPRESSIONS = {
+    For: lambda s: (s.extent,) if isinstance(s.extent, Expr) else (),
+    While: lambda s: (s.test,),
+    If: lambda s: (s.test,),
+    Switch: lambda s: (s.index,),
+    Let: lambda s: (s.value,),
+    Declare: lambda s: (s.init,),
+    Assign: lambda s: (s.value,),
+    Store: lambda s: (s.index, s.value),
+    Barrier: lambda s: (),
+    Kernel: lambda s: (),
+    Copy: lambda s: tuple(x for x in (s.dst_index, s.src_index) if isinstance(x, Expr)),
+    Fail: lambda s: (),
+}
+
+
+def walk(body: Sequence) -> Iterator:
+    """Every statement in the blocks of body, outer first."""
+    for s in body:
+        yield s
+        for block in blocks(s):
+            yield from walk(block)
+
+
+def touched(body: Sequence) -> tuple[list[Buffer], list[Buffer]]:
+    """(read, written) buffers of the statements, each in order of first use."""
+    reads: dict[Buffer, None] = {}
+    writes: dict[Buffer, None] = {}
+    seen: set = set()
+    for s in walk(body):
+        for e in expressions(s):
+            for node in walk_expr(e, seen):
+                if type(node) is Load:
+                    reads[node.buffer] = None
+        if type(s) is Store:
+            writes[s.buffer] = None
+        elif type(s) is Copy:
+            writes[s.dst] = None
+            reads[s.src] = None
+    return list(reads), list(writes)
+
+
+def constants_of(program: Program) -> list[Buffer]:
+    """The constant buffers that the program reads."""
+    return program.constants or [b for b in touched(program.body)[0] if b.role == "constant"]
+
+
+# ---- text -----------------------------------------------------------------------------------------------------------------
+
+_SYMBOL = {"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
+           "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
+
+
+def show(e: Expr | int) -> str:
+    """An expression as text."""
+    match e:
+        case Const():
+            return str(e.value)
+        case Var() | Local():
+            return e.name
+        case Load():
+            return f"{e.buffer.name}[{show(e.index)}]"
+        case Unary():
+            return f"{e.op}({show(e.x)})"
+        case Binary() | Compare():
+            if e.op in _SYMBOL:
+                return f"({show(e.a)} {_SYMBOL[e.op]} {show(e.b)})"
+            return f"{e.op}({show(e.a)}, {show(e.b)})"
+        case Select():
+            return f"select({show(e.cond)}, {show(e.a)}, {show(e.b)})"
+        case Convert():
+            return f"{e.dtype}({show(e.x)})"
+        case Bitcast():
+            return f"bitcast_{e.dtype}({show(e.x)})"
+        case MulAdd():
+            return f"muladd({show(e.a)}, {show(e.b)}, {show(e.c)})"
+        case Call():
+            return f"{e.fn}({', '.join(map(show, e.args))})"
+    return str(e)
+
+
+def _lines(body: Sequence, depth: int) -> Iterator[str]:
+    pad = "  " * depth
+    for s in body:
+        match s:
+            case For():
+                how = (f" vector={s.vector}" if s.vector else "") + (f" unroll={s.unroll}" if s.unroll > 1 else "")
+                yield f"{pad}{s.kind} {s.var.name} < {show(s.extent)}{how}"
+                yield from _lines(s.body, depth + 1)
+            case While():
+                yield f"{pad}while"
+                yield from _lines(s.cond, depth + 2)
+                yield f"{pad}  test {show(s.test)}"
+                yield from _lines(s.body, depth + 1)
+            case If():
+                yield f"{pad}if {show(s.test)}"
+                yield from _lines(s.then, depth + 1)
+                if s.orelse:
+                    yield f"{pad}else"
+                    yield from _lines(s.orelse, depth + 1)
+            case Switch():
+                for k, branch in enumerate(s.branches):
+                    yield f"{pad}{'switch ' + show(s.index) + ' ' if k == 0 else ''}case {k}"
+                    yield from _lines(branch, depth + 1)
+            case Let():
+                yield f"{pad}let {s.var.name}: {s.var.dtype} = {show(s.value)}"
+            case Declare():
+                yield f"{pad}local {s.local.name}: {s.local.dtype} = {show(s.init)}"
+            case Assign():
+                yield f"{pad}{s.local.name} = {show(s.value)}"
+            case Store():
+                yield f"{pad}{s.buffer.name}[{show(s.index)}] = {show(s.value)}"
+            case Kernel():
+                yield f"{pad}kernel {s.name}"
+                for b in s.workgroup:
+                    yield f"{pad}  workgroup {b!r}"
+                yield from _lines(s.body, depth + 1)
+            case Copy():
+                yield f"{pad}copy {s.count} of {s.src.name}[{show(s.src_index)}:] to {s.dst.name}[{show(s.dst_index)}:]"
+            case Barrier():
+                yield f"{pad}barrier"
+            case Fail():
+                yield f"{pad}fail {s.code}"
+
+
+def describe(program: Program) -> str:
+    """The program as text."""
+    names = [", ".join(map(repr, group)) for group in (program.inputs, program.outputs)]
+    head = [f"program {program.name}({names[0]}) -> ({names[1]})"]
+    head += [f"  temp {b!r}" for b in program.temps] + [f"  constant {b!r}" for b in program.constants]
+    return "\n".join(head + list(_lines(program.body, 1)))
