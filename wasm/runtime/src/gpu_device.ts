@@ -1,0 +1,385 @@
+/** Runs WebGPU artifacts. Work is queued in order; only loading and reading wait. */
+import type { MemoryStats } from "./allocator.js";
+import { parseArtifact, type Metadata } from "./container.js";
+import { WeftRuntimeError } from "./errors.js";
+import { GpuBuffers } from "./gpu_buffers.js";
+import { largestCounter, parsePlan, waits, type DispatchStep, type Kernel, type Plan, type Step } from "./gpu_plan.js";
+
+const WANTED_FEATURES = ["shader-f16", "subgroups"] as const;
+const WANTED_LIMITS = [
+  "maxBufferSize",
+  "maxStorageBufferBindingSize",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupSizeY",
+  "maxComputeWorkgroupSizeZ",
+  "maxComputeWorkgroupsPerDimension",
+  "maxStorageBuffersPerShaderStage",
+] as const;
+
+export type GpuLimits = Record<(typeof WANTED_LIMITS)[number], number>;
+export type GpuEntry = (...inputs: number[]) => number | Promise<number>;
+
+interface Pipeline {
+  pipeline: GPUComputePipeline;
+  layout: GPUBindGroupLayout;
+}
+
+interface Program {
+  metadata: Metadata;
+  plan: Plan;
+  pipelines: Pipeline[];
+  /** Handles of the constants, by buffer id of the plan. */
+  constants: Map<number, number>;
+  async: boolean;
+  results: Uint32Array;
+}
+
+/** One run: the buffers behind the plan's ids, and the commands encoded since the last submit. */
+interface Run {
+  program: Program;
+  buffers: GPUBuffer[];
+  groups: Map<DispatchStep, GPUBindGroup>;
+  encoder: GPUCommandEncoder;
+  pass: GPUComputePassEncoder | null;
+}
+
+export class GpuDevice {
+  readonly features: readonly string[];
+  readonly limits: GpuLimits;
+  private readonly buffers: GpuBuffers;
+  private readonly programs = new Map<number, Program>();
+  private readonly pipelines = new Map<string, Promise<Pipeline>>();
+  private nextId = 1;
+  private failure: string | null = null;
+  private lost: string | null = null;
+  /** 0, 1, 2 … as i32: loop counters are copied from it. */
+  private iota: GPUBuffer | null = null;
+
+  private constructor(readonly device: GPUDevice) {
+    this.features = [...device.features].sort();
+    this.limits = Object.fromEntries(WANTED_LIMITS.map((name) => [name, device.limits[name]])) as GpuLimits;
+    this.buffers = new GpuBuffers(device);
+    device.addEventListener("uncapturederror", (event) => {
+      this.failure ??= (event as GPUUncapturedErrorEvent).error.message;
+      event.preventDefault();
+    });
+    void device.lost.then((info) => {
+      this.lost = info.message || info.reason || "no reason given";
+    });
+  }
+
+  /** The device of the best adapter, or null where there is none (the API alone may exist without one). */
+  static async create(): Promise<GpuDevice | null> {
+    const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;
+    const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
+    if (!adapter) return null;
+    const requiredFeatures = WANTED_FEATURES.filter((name) => adapter.features.has(name)) as GPUFeatureName[];
+    const requiredLimits = Object.fromEntries(WANTED_LIMITS.map((name) => [name, adapter.limits[name]]));
+    const device = await adapter.requestDevice({ requiredFeatures, requiredLimits }).catch(() => null);
+    return device && new GpuDevice(device);
+  }
+
+  alloc(bytes: number): number {
+    this.checkAlive();
+    return this.buffers.alloc(bytes);
+  }
+
+  free(handle: number): void {
+    this.buffers.free(handle);
+  }
+
+  write(handle: number, data: Uint8Array): void {
+    this.checkAlive();
+    if (data.length > this.buffers.size(handle)) {
+      throw new WeftRuntimeError(`write(${handle}): ${data.length} bytes into a buffer of ${this.buffers.size(handle)}`);
+    }
+    this.upload(this.buffers.get(handle), data);
+  }
+
+  async read(handle: number, bytes: number): Promise<Uint8Array> {
+    this.checkAlive();
+    if (bytes > this.buffers.size(handle)) {
+      throw new WeftRuntimeError(`read(${handle}, ${bytes}): the buffer has ${this.buffers.size(handle)} bytes`);
+    }
+    return this.readback(this.buffers.get(handle), bytes);
+  }
+
+  async load(bytes: Uint8Array): Promise<number> {
+    this.checkAlive();
+    const { metadata, code, constants } = parseArtifact(bytes);
+    if (metadata.kind !== "webgpu") {
+      throw new WeftRuntimeError(`program ${metadata.name} was compiled for ${metadata.kind ?? "wasm"}; load it on that device`);
+    }
+    const missing = metadata.features.filter((feature) => !this.features.includes(feature));
+    if (missing.length) {
+      throw new WeftRuntimeError(`program ${metadata.name} uses ${missing.join(", ")}, which this WebGPU device lacks`);
+    }
+    const plan = parsePlan(metadata.name, code, metadata.inputs.length, metadata.outputs.length, constants.length);
+    const pipelines = await Promise.all(plan.kernels.map((kernel) => this.pipeline(metadata.name, kernel)));
+    const uploaded = new Map<number, number>();
+    plan.buffers.forEach(({ role, bytes: size, offset = 0 }, i) => {
+      if (role !== "constant") return;
+      const handle = this.alloc(size);
+      this.write(handle, constants.subarray(offset, offset + size));
+      uploaded.set(i, handle);
+    });
+    this.growIota(largestCounter(plan.steps));
+    const id = this.nextId++;
+    const results = new Uint32Array(metadata.outputs.length);
+    this.programs.set(id, { metadata, plan, pipelines, constants: uploaded, async: waits(plan.steps), results });
+    return id;
+  }
+
+  unload(id: number): void {
+    const program = this.program(id);
+    this.programs.delete(id);
+    for (const handle of program.constants.values()) this.free(handle);
+  }
+
+  metadata(id: number): Metadata {
+    return this.program(id).metadata;
+  }
+
+  /** Whether runs of this program read values back, so that they return promises. */
+  isAsync(id: number): boolean {
+    return this.program(id).async;
+  }
+
+  results(id: number): Uint32Array {
+    return this.program(id).results;
+  }
+
+  /** Runs program `id`: handles of its inputs to handles of its outputs; a promise if the program is asynchronous. */
+  run(id: number, inputs: readonly number[], donated: readonly number[] = []): number[] | Promise<number[]> {
+    const program = this.program(id);
+    const first = this.start(program, inputs, donated);
+    return first instanceof Promise ? first.then(() => Array.from(program.results)) : Array.from(program.results);
+  }
+
+  /** The call as one function of input handles that returns (a promise of) the handle of output 0. */
+  entry(id: number, ...donated: number[]): GpuEntry {
+    const program = this.program(id);
+    return (...inputs) => this.start(program, inputs, donated);
+  }
+
+  async synchronize(): Promise<void> {
+    this.checkAlive();
+    await this.device.queue.onSubmittedWorkDone();
+    this.checkAlive();
+  }
+
+  stats(): MemoryStats {
+    return this.buffers.stats();
+  }
+
+  private start(program: Program, inputs: readonly number[], donated: readonly number[]): number | Promise<number> {
+    this.checkAlive();
+    const { metadata, plan } = program;
+    if (inputs.length !== metadata.inputs.length) {
+      throw new WeftRuntimeError(`program ${metadata.name} takes ${metadata.inputs.length} inputs, ${inputs.length} given`);
+    }
+    inputs.forEach((handle, i) => {
+      if (this.buffers.size(handle) < metadata.inputs[i]!.bytes) {
+        throw new WeftRuntimeError(`program ${metadata.name}: input ${i} has fewer than ${metadata.inputs[i]!.bytes} bytes`);
+      }
+    });
+    const outputs = metadata.outputs.map((spec) => this.alloc(spec.bytes));
+    const temps: number[] = [];
+    const buffers = plan.buffers.map(({ role, index, bytes }, i) => {
+      if (role === "input") return this.buffers.get(inputs[index]!);
+      if (role === "output") return this.buffers.get(outputs[index]!);
+      if (role === "constant") return this.buffers.get(program.constants.get(i)!);
+      temps.push(this.alloc(bytes));
+      return this.buffers.get(temps.at(-1)!);
+    });
+    const run: Run = { program, buffers, groups: new Map(), encoder: this.device.createCommandEncoder(), pass: null };
+    const finish = (): number => {
+      this.submit(run);
+      temps.forEach((handle) => this.free(handle));
+      new Set(donated).forEach((index) => this.free(inputs[index]!));
+      program.results.set(outputs);
+      return outputs[0] ?? 0;
+    };
+    if (!program.async) {
+      this.encode(run, plan.steps);
+      return finish();
+    }
+    inputs.forEach((handle) => this.buffers.hold(handle));
+    return this.encodeWaiting(run, plan.steps)
+      .then(finish, (error: unknown) => {
+        [...temps, ...outputs].forEach((handle) => this.free(handle));
+        throw error;
+      })
+      .finally(() => inputs.forEach((handle) => this.buffers.unhold(handle)));
+  }
+
+  /** Encodes steps that need no value back. */
+  private encode(run: Run, steps: readonly Step[]): void {
+    for (const step of steps) {
+      if (step.op === "dispatch") this.dispatch(run, step);
+      else if (step.op === "copy") {
+        this.copy(run, run.buffers[step.src]!, step.srcOffset ?? 0, run.buffers[step.dst]!, step.dstOffset ?? 0, step.bytes);
+      } else if (step.op === "loop") {
+        for (let i = 0; i < step.count; i++) {
+          if (step.counter !== null) this.copy(run, this.iota!, 4 * i, run.buffers[step.counter]!, 0, 4);
+          this.encode(run, step.body);
+        }
+      } else throw new WeftRuntimeError(`step ${step.op} reads a value back`);
+    }
+  }
+
+  /** Encodes any steps; submits and waits wherever a value has to come back first. */
+  private async encodeWaiting(run: Run, steps: readonly Step[]): Promise<void> {
+    for (const step of steps) {
+      if (!waits([step])) this.encode(run, [step]);
+      else if (step.op === "loop") {
+        for (let i = 0; i < step.count; i++) {
+          if (step.counter !== null) this.copy(run, this.iota!, 4 * i, run.buffers[step.counter]!, 0, 4);
+          await this.encodeWaiting(run, step.body);
+        }
+      } else if (step.op === "while") {
+        for (;;) {
+          await this.encodeWaiting(run, step.cond);
+          if ((await this.word(run, step.flag)) === 0) break;
+          await this.encodeWaiting(run, step.body);
+        }
+      } else if (step.op === "switch") {
+        const index = (await this.word(run, step.index)) | 0;
+        const branch = Math.min(Math.max(index, 0), step.branches.length - 1);
+        await this.encodeWaiting(run, step.branches[branch]!);
+      }
+    }
+  }
+
+  private dispatch(run: Run, step: DispatchStep): void {
+    if (step.groups.includes(0)) return;
+    const { pipeline, layout } = run.program.pipelines[step.kernel]!;
+    let group = run.groups.get(step);
+    if (!group) {
+      const entries = step.bind.map((id, binding) => ({ binding, resource: { buffer: run.buffers[id]! } }));
+      group = this.device.createBindGroup({ layout, entries });
+      run.groups.set(step, group);
+    }
+    run.pass ??= run.encoder.beginComputePass();
+    run.pass.setPipeline(pipeline);
+    run.pass.setBindGroup(0, group);
+    run.pass.dispatchWorkgroups(...step.groups);
+  }
+
+  private copy(run: Run, src: GPUBuffer, srcOffset: number, dst: GPUBuffer, dstOffset: number, bytes: number): void {
+    run.pass?.end();
+    run.pass = null;
+    // Copies are in words; the padding of a buffer may be written.
+    run.encoder.copyBufferToBuffer(src, srcOffset, dst, dstOffset, Math.ceil(bytes / 4) * 4);
+  }
+
+  private submit(run: Run): void {
+    run.pass?.end();
+    run.pass = null;
+    this.device.queue.submit([run.encoder.finish()]);
+  }
+
+  /** Submits what is encoded so far and reads the first u32 of a buffer of the plan. */
+  private async word(run: Run, id: number): Promise<number> {
+    this.submit(run);
+    run.encoder = this.device.createCommandEncoder();
+    const bytes = await this.readback(run.buffers[id]!, 4);
+    return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  }
+
+  private async readback(buffer: GPUBuffer, bytes: number): Promise<Uint8Array> {
+    const size = Math.max(4, Math.ceil(bytes / 4) * 4);
+    const staging = this.device.createBuffer({ size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+    try {
+      const encoder = this.device.createCommandEncoder();
+      encoder.copyBufferToBuffer(buffer, 0, staging, 0, size);
+      this.device.queue.submit([encoder.finish()]);
+      await staging.mapAsync(GPUMapMode.READ).catch((error: unknown) => {
+        this.checkAlive();
+        throw error;
+      });
+      this.checkAlive();
+      return new Uint8Array(staging.getMappedRange(0, size).slice(0, bytes));
+    } finally {
+      staging.destroy();
+    }
+  }
+
+  private upload(buffer: GPUBuffer, data: Uint8Array): void {
+    let source = data;
+    if (data.length % 4) {
+      source = new Uint8Array(Math.ceil(data.length / 4) * 4);
+      source.set(data);
+    }
+    this.device.queue.writeBuffer(buffer, 0, source as Uint8Array<ArrayBuffer>);
+  }
+
+  private growIota(count: number): void {
+    if (!count || (this.iota && this.iota.size >= 4 * count)) return;
+    const values = Int32Array.from({ length: Math.max(256, 2 ** Math.ceil(Math.log2(count))) }, (_, i) => i);
+    const usage = GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+    this.iota = this.device.createBuffer({ size: values.byteLength, usage });
+    this.device.queue.writeBuffer(this.iota, 0, values);
+  }
+
+  /** The compiled kernel, made asynchronously once for each text. */
+  private pipeline(name: string, kernel: Kernel): Promise<Pipeline> {
+    const key = `${kernel.entry}\n${kernel.wgsl}`;
+    let made = this.pipelines.get(key);
+    if (!made) {
+      made = this.makePipeline(name, kernel);
+      this.pipelines.set(key, made);
+      made.catch(() => this.pipelines.delete(key));
+    }
+    return made;
+  }
+
+  private async makePipeline(name: string, kernel: Kernel): Promise<Pipeline> {
+    const layout = this.device.createBindGroupLayout({ entries: bindings(kernel.wgsl) });
+    this.device.pushErrorScope("validation");
+    const module = this.device.createShaderModule({ code: kernel.wgsl });
+    const scope = this.device.popErrorScope();
+    const messages = (await module.getCompilationInfo()).messages.filter((message) => message.type === "error");
+    await scope;
+    if (messages.length) {
+      const text = messages.map((message) => `line ${message.lineNum}: ${message.message}`).join("\n");
+      throw new WeftRuntimeError(`program ${name}: kernel ${kernel.entry} is not valid WGSL\n${text}`);
+    }
+    try {
+      const pipelineLayout = this.device.createPipelineLayout({ bindGroupLayouts: [layout] });
+      const compute = { module, entryPoint: kernel.entry };
+      return { layout, pipeline: await this.device.createComputePipelineAsync({ layout: pipelineLayout, compute }) };
+    } catch (error) {
+      throw new WeftRuntimeError(`program ${name}: kernel ${kernel.entry} was refused: ${(error as Error).message}`);
+    }
+  }
+
+  private program(id: number): Program {
+    const program = this.programs.get(id);
+    if (!program) throw new WeftRuntimeError(`no program ${id} is loaded; was it unloaded?`);
+    return program;
+  }
+
+  private checkAlive(): void {
+    if (this.lost !== null) {
+      throw new WeftRuntimeError(`the WebGPU device was lost (${this.lost}); reload the page, or use the wasm backend`);
+    }
+    if (this.failure !== null) {
+      const message = this.failure;
+      this.failure = null;
+      throw new WeftRuntimeError(`WebGPU refused an earlier command: ${message}`);
+    }
+  }
+}
+
+const BINDING = /@binding\(\s*(\d+)\s*\)[^;{}]*?\bvar\s*<\s*(\w+)\s*(?:,\s*(\w+)\s*)?>/g;
+
+/** The layout of group 0, read from the text, so that a binding a kernel declares but does not use is in it as well. */
+export function bindings(wgsl: string): GPUBindGroupLayoutEntry[] {
+  return [...wgsl.matchAll(BINDING)].map(([, binding, space, access]) => {
+    const type = space === "uniform" ? "uniform" : access === "read_write" ? "storage" : "read-only-storage";
+    return { binding: Number(binding), visibility: 4 /* GPUShaderStage.COMPUTE */, buffer: { type } };
+  });
+}

@@ -1,0 +1,9 @@
+export { Allocator, type MemoryStats } from "./allocator.js";
+export { packArtifact, parseArtifact, type Artifact, type BufferSpec, type Metadata, type OutputSpec } from "./container.js";
+export { WeftProgramError, WeftRuntimeError } from "./errors.js";
+export { detectFeatures } from "./features.js";
+export { GpuDevice, type GpuEntry, type GpuLimits } from "./gpu_device.js";
+export type { Plan, Step } from "./gpu_plan.js";
+export { createPage, type Page, type PageHooks, type PlotKind } from "./page.js";
+export { Socket, WeftConnectionError } from "./socket.js";
+export { WasmDevice, type Entry } from "./wasm_device.js";

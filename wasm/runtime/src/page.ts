@@ -1,0 +1,37 @@
+/** The object that Python imports as `_weft_page`; web/CONTRACT.md describes it. */
+import { GpuDevice } from "./gpu_device.js";
+import { Socket } from "./socket.js";
+import { WasmDevice } from "./wasm_device.js";
+
+export type PlotKind = "line" | "scatter" | "image";
+
+/** What a page does with figures and timings; every hook may be left out. */
+export interface PageHooks {
+  timing?(phase: string, ms: number): void;
+  live?(label: string, x: number, y: number): void;
+  plot?(kind: PlotKind, label: string, x: Float64Array, y: Float64Array): void;
+}
+
+export interface Page extends Required<PageHooks> {
+  version: 1;
+  features: readonly string[];
+  device: WasmDevice;
+  gpu: GpuDevice | null;
+  open(url: string): Promise<Socket>;
+}
+
+const nothing = (): void => {};
+
+export async function createPage(hooks: PageHooks = {}): Promise<Page> {
+  const [device, gpu] = await Promise.all([WasmDevice.create(), GpuDevice.create()]);
+  return {
+    version: 1,
+    features: device.features,
+    device,
+    gpu,
+    open: (url) => Socket.open(url),
+    timing: hooks.timing ?? nothing,
+    live: hooks.live ?? nothing,
+    plot: hooks.plot ?? nothing,
+  };
+}

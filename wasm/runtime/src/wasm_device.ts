@@ -1,0 +1,222 @@
+/** Runs Wasm artifacts (ABI version 1) on a linear memory of its own. */
+import { Allocator, type MemoryStats } from "./allocator.js";
+import { parseArtifact, type Metadata } from "./container.js";
+import { WeftProgramError, WeftRuntimeError } from "./errors.js";
+import { detectFeatures } from "./features.js";
+
+interface Program {
+  metadata: Metadata;
+  main: (table: number) => number;
+  /** Address of the argument table: inputs, outputs, scratch, constants. */
+  table: number;
+  constants: number;
+  results: Uint32Array;
+  /** For each call shape of donated inputs, the outputs that take an input's memory. */
+  entries: Map<string, Entry>;
+}
+
+/** Runs a program: input addresses to the address of output 0; see WasmDevice.entry. */
+export type Entry = (...inputs: number[]) => number;
+
+export interface WasmDeviceOptions {
+  /** Pages of 64 KiB the memory begins with. */
+  initialPages?: number;
+}
+
+export class WasmDevice {
+  readonly memory: WebAssembly.Memory;
+  readonly features: readonly string[];
+  private readonly allocator: Allocator;
+  private readonly programs = new Map<number, Program>();
+  private nextId = 1;
+  private words: Uint32Array;
+
+  private constructor(options: WasmDeviceOptions) {
+    this.features = detectFeatures();
+    this.memory = new WebAssembly.Memory({ initial: options.initialPages ?? 64, maximum: 65536 });
+    this.allocator = new Allocator(this.memory);
+    this.words = new Uint32Array(this.memory.buffer);
+  }
+
+  static async create(options: WasmDeviceOptions = {}): Promise<WasmDevice> {
+    return new WasmDevice(options);
+  }
+
+  alloc(bytes: number): number {
+    return this.allocator.alloc(bytes);
+  }
+
+  free(ptr: number): void {
+    this.allocator.free(ptr);
+  }
+
+  /** A fresh view of a live buffer. Growth of the memory detaches it: use it at once, do not keep it. */
+  view(ptr: number, bytes: number): Uint8Array {
+    const room = this.allocator.size(ptr);
+    if (room === undefined) throw new WeftRuntimeError(`view(${ptr}): no buffer is allocated there; was it deleted or donated?`);
+    if (bytes < 0 || bytes > room) throw new WeftRuntimeError(`view(${ptr}, ${bytes}): the buffer has ${room} bytes`);
+    return new Uint8Array(this.memory.buffer, ptr, bytes);
+  }
+
+  write(ptr: number, data: Uint8Array): void {
+    this.view(ptr, data.length).set(data);
+  }
+
+  /** Compiles a container, at once; on a page's main thread engines refuse modules over 8 MB, in a worker they do not. */
+  load(bytes: Uint8Array): number {
+    const { metadata, code, constants } = parseArtifact(bytes);
+    if ((metadata.kind ?? "wasm") !== "wasm") {
+      throw new WeftRuntimeError(`program ${metadata.name} was compiled for ${metadata.kind}; load it on that device`);
+    }
+    const missing = metadata.features.filter((feature) => !this.features.includes(feature));
+    if (missing.length) {
+      throw new WeftRuntimeError(
+        `program ${metadata.name} uses ${missing.join(", ")}, which this engine lacks (it has ` +
+          `${this.features.join(", ") || "none of them"}); compile it for the features of this device`,
+      );
+    }
+    const main = this.instantiate(metadata.name, code);
+    const count = metadata.inputs.length + metadata.outputs.length + 2;
+    const table = this.alloc(4 * count);
+    let constantsPtr: number;
+    try {
+      constantsPtr = this.alloc(constants.length);
+    } catch (error) {
+      this.free(table);
+      throw error;
+    }
+    this.write(constantsPtr, constants);
+    const id = this.nextId++;
+    const results = new Uint32Array(metadata.outputs.length);
+    this.programs.set(id, { metadata, main, table, constants: constantsPtr, results, entries: new Map() });
+    return id;
+  }
+
+  unload(id: number): void {
+    const program = this.program(id);
+    this.programs.delete(id);
+    this.free(program.table);
+    this.free(program.constants);
+  }
+
+  metadata(id: number): Metadata {
+    return this.program(id).metadata;
+  }
+
+  /** The addresses of all outputs of the last call of program `id`; each call overwrites the same array. */
+  results(id: number): Uint32Array {
+    return this.program(id).results;
+  }
+
+  /** Runs program `id` and returns the addresses of its outputs. See entry. */
+  run(id: number, inputs: readonly number[], donated: readonly number[] = []): number[] {
+    this.entry(id, ...donated)(...inputs);
+    return Array.from(this.program(id).results);
+  }
+
+  /**
+   * The call of program `id` as one function, to be kept: it takes the addresses of the inputs, allocates the outputs, runs, and
+   * returns the address of output 0. `donated` are the indices of inputs that the call consumes: an output whose metadata
+   * names one as its alias takes over its memory, the others are freed. A call that throws consumes nothing.
+   */
+  entry(id: number, ...donated: number[]): Entry {
+    const program = this.program(id);
+    const key = donated.join();
+    let entry = program.entries.get(key);
+    if (!entry) program.entries.set(key, (entry = this.makeEntry(id, program, donated)));
+    return entry;
+  }
+
+  stats(): MemoryStats {
+    return this.allocator.stats();
+  }
+
+  private makeEntry(id: number, program: Program, donated: readonly number[]): Entry {
+    const { metadata, main, table, results } = program;
+    const inputs = metadata.inputs.map((spec) => spec.bytes);
+    const outputs = metadata.outputs.map((spec) => spec.bytes);
+    const takes = metadata.outputs.map((spec) => (spec.alias !== null && donated.includes(spec.alias) ? spec.alias : -1));
+    const dropped = donated.filter((index) => !takes.includes(index));
+    for (const index of donated) {
+      if (!(index in inputs)) throw new WeftRuntimeError(`program ${metadata.name} has no input ${index} to donate`);
+    }
+    const slot = table >>> 2;
+    const scratchSlot = slot + inputs.length + outputs.length;
+
+    return (...args: number[]): number => {
+      if (this.programs.get(id) !== program) throw new WeftRuntimeError(`program ${metadata.name} has been unloaded`);
+      if (args.length !== inputs.length) {
+        throw new WeftRuntimeError(`program ${metadata.name} takes ${inputs.length} inputs, ${args.length} given`);
+      }
+      for (let i = 0; i < args.length; i++) this.checkInput(metadata, i, args[i]!, inputs[i]!);
+      for (const index of donated) this.checkDonation(metadata, index, args);
+      let made = 0;
+      let scratch = 0;
+      let code: number;
+      try {
+        for (; made < outputs.length; made++) {
+          const source = takes[made]!;
+          results[made] = source < 0 ? this.allocator.alloc(outputs[made]!) : args[source]!;
+        }
+        if (metadata.scratch) scratch = this.allocator.alloc(metadata.scratch);
+        // Allocation may have grown the memory, which detaches the old view.
+        if (this.words.buffer !== this.memory.buffer) this.words = new Uint32Array(this.memory.buffer);
+        const words = this.words;
+        for (let i = 0; i < args.length; i++) words[slot + i] = args[i]!;
+        for (let i = 0; i < outputs.length; i++) words[slot + inputs.length + i] = results[i]!;
+        words[scratchSlot] = scratch;
+        words[scratchSlot + 1] = program.constants;
+        code = main(table);
+        if (code !== 0) {
+          throw new WeftProgramError(metadata.errors[code] ?? `program ${metadata.name} failed with code ${code}`, code);
+        }
+      } catch (error) {
+        for (let i = 0; i < made; i++) if (takes[i]! < 0) this.allocator.free(results[i]!);
+        if (scratch) this.allocator.free(scratch);
+        if (error instanceof WebAssembly.RuntimeError) {
+          throw new WeftProgramError(`program ${metadata.name} trapped: ${error.message}; this is a bug of the compiler`, 0);
+        }
+        throw error;
+      }
+      if (scratch) this.allocator.free(scratch);
+      for (const index of dropped) this.allocator.free(args[index]!);
+      return outputs.length ? results[0]! : 0;
+    };
+  }
+
+  private checkInput(metadata: Metadata, index: number, ptr: number, bytes: number): void {
+    const room = this.allocator.size(ptr);
+    if (room === undefined || room < bytes) {
+      const why = room === undefined ? "is not an allocated buffer; was it deleted or donated?" : `has ${room} bytes, not ${bytes}`;
+      throw new WeftRuntimeError(`program ${metadata.name}: input ${index} (address ${ptr}) ${why}`);
+    }
+  }
+
+  private checkDonation(metadata: Metadata, index: number, args: readonly number[]): void {
+    const ptr = args[index]!;
+    if (args.indexOf(ptr) !== index || args.lastIndexOf(ptr) !== index) {
+      throw new WeftRuntimeError(
+        `program ${metadata.name}: input ${index} is donated and also given as another input; pass a copy, or do not donate it`,
+      );
+    }
+  }
+
+  private program(id: number): Program {
+    const program = this.programs.get(id);
+    if (!program) throw new WeftRuntimeError(`no program ${id} is loaded; was it unloaded?`);
+    return program;
+  }
+
+  private instantiate(name: string, code: Uint8Array): Program["main"] {
+    let instance: WebAssembly.Instance;
+    try {
+      const module = new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
+      instance = new WebAssembly.Instance(module, { weft: { memory: this.memory } });
+    } catch (error) {
+      throw new WeftRuntimeError(`program ${name} is not a module of this ABI: ${(error as Error).message}`);
+    }
+    const main = instance.exports["main"];
+    if (typeof main !== "function") throw new WeftRuntimeError(`program ${name} has no function "main"; compile it again`);
+    return main as Program["main"];
+  }
+}

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bindings } from "../src/gpu_device.js";
+import { largestCounter, parsePlan, waits, type Plan, type Step } from "../src/gpu_plan.js";
+import { detectFeatures } from "../src/index.js";
+
+const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+const dispatch: Step = { op: "dispatch", kernel: 0, bind: [0, 1], groups: [1, 1, 1] };
+const plan = (more: Partial<Plan> = {}): Plan => ({
+  kernels: [{ wgsl: "", entry: "main" }],
+  buffers: [{ bytes: 16, role: "input", index: 0 }, { bytes: 16, role: "output", index: 0 }],
+  steps: [dispatch],
+  ...more,
+});
+const parse = (value: unknown) => parsePlan("p", encode(value), 1, 1, 0);
+
+test("a sound plan is read as it is", () => assert.deepEqual(parse(plan()), plan()));
+
+test("plans with dangling indices are refused", () => {
+  assert.throws(() => parse({}), /no kernels/);
+  assert.throws(() => parse(plan({ steps: [{ ...dispatch, kernel: 1 }] })), /kernel 1 that does not exist/);
+  assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [0, 9] }] })), /buffer 9 that does not exist/);
+  assert.throws(() => parse(plan({ steps: [{ op: "dance" } as unknown as Step] })), /unknown step dance/);
+  assert.throws(() => parse(plan({ buffers: [{ bytes: 4, role: "input", index: 0 }] })), /makes 0 of 1 outputs/);
+  const constant = { bytes: 4, role: "constant" as const, index: 0, offset: 0 };
+  assert.throws(() => parse(plan({ buffers: [...plan().buffers, constant] })), /constant 2 outside/);
+});
+
+test("waiting and counters are found in nested steps", () => {
+  const loop = (body: Step[], counter: number | null = null): Step => ({ op: "loop", count: 5, body, counter });
+  assert.equal(waits([loop([dispatch])]), false);
+  assert.equal(waits([loop([loop([{ op: "while", cond: [], flag: 0, body: [] }])])]), true);
+  assert.equal(largestCounter([loop([dispatch])]), 0);
+  assert.equal(largestCounter([{ op: "switch", index: 0, branches: [[], [loop([], 0)]] }]), 5);
+});
+
+test("bindings are read from the text, used or not", () => {
+  const wgsl = `
+    @group(0) @binding(0) var<storage, read> x : array<f32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+    @binding(2) @group(0) var<uniform> n: u32;
+    @group(0) @binding(3) var<storage> z: array<f32>;`;
+  assert.deepEqual(bindings(wgsl).map((entry) => [entry.binding, entry.buffer?.type]), [
+    [0, "read-only-storage"], [1, "storage"], [2, "uniform"], [3, "read-only-storage"],
+  ]);
+});
+
+test("this engine has SIMD, and features come in the artifact's words", () => {
+  const features = detectFeatures();
+  assert.ok(features.includes("simd128"));
+  const relaxed = process.execArgv.includes("--experimental-wasm-relaxed-simd") || Number(process.versions.node.split(".")[0]) >= 22;
+  assert.equal(features.includes("relaxed-simd"), relaxed);
+});

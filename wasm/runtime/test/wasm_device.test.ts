@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { packArtifact, parseArtifact, WasmDevice, WeftProgramError, WeftRuntimeError } from "../src/index.js";
+import * as programs from "./programs.js";
+
+async function deviceWith(values: number[][]): Promise<{ device: WasmDevice; ptrs: number[] }> {
+  const device = await WasmDevice.create();
+  const ptrs = values.map((row) => {
+    const ptr = device.alloc(4 * row.length);
+    device.write(ptr, new Uint8Array(Float32Array.from(row).buffer));
+    return ptr;
+  });
+  return { device, ptrs };
+}
+
+function floats(device: WasmDevice, ptr: number, count = 4): number[] {
+  return Array.from(new Float32Array(device.view(ptr, 4 * count).slice().buffer));
+}
+
+test("a program reads its input and writes a fresh output", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const id = device.load(programs.addOne);
+  const [out] = device.run(id, ptrs);
+  assert.deepEqual(floats(device, out!), [2, 3, 4, 5]);
+  assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
+  assert.notEqual(out, ptrs[0]);
+});
+
+test("several outputs come in order, and scratch is given back", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4], [5, 6, 7, 8]]);
+  const id = device.load(programs.sumAndProduct);
+  const before = device.stats().allocated;
+  const first = device.entry(id)(...ptrs);
+  const [sum, product] = device.results(id);
+  assert.equal(first, sum);
+  assert.deepEqual(floats(device, sum!), [6, 8, 10, 12]);
+  assert.deepEqual(floats(device, product!), [5, 12, 21, 32]);
+  assert.equal(device.stats().allocated, before + 128);
+});
+
+test("constants are found through the table", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const [out] = device.run(device.load(programs.addConstant), ptrs);
+  assert.deepEqual(floats(device, out!), [11, 22, 33, 44]);
+});
+
+test("a donated input's memory becomes the output that aliases it", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const id = device.load(programs.addOne);
+  const before = device.stats().allocated;
+  const [out] = device.run(id, ptrs, [0]);
+  assert.equal(out, ptrs[0]);
+  assert.deepEqual(floats(device, out!), [2, 3, 4, 5]);
+  assert.equal(device.stats().allocated, before);
+});
+
+test("a donated input that no output takes is freed", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4], [5, 6, 7, 8]]);
+  const id = device.load(programs.sumAndProduct);
+  device.run(id, ptrs, [1]);
+  assert.throws(() => device.view(ptrs[1]!, 16), /no buffer is allocated/);
+  assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
+});
+
+test("donating a buffer that is given twice is refused and consumes nothing", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const id = device.load(programs.sumAndProduct);
+  assert.throws(() => device.run(id, [ptrs[0]!, ptrs[0]!], [0]), /also given as another input/);
+  assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
+});
+
+test("an error code becomes the message of the metadata, and nothing leaks", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const id = device.load(programs.failing);
+  const before = device.stats().allocated;
+  assert.throws(
+    () => device.run(id, ptrs),
+    (error) => error instanceof WeftProgramError && error.code === 7 && error.message === "index out of range",
+  );
+  assert.equal(device.stats().allocated, before);
+});
+
+test("a trap is a program error, and a donated input survives it", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const id = device.load(programs.trapping);
+  const before = device.stats().allocated;
+  assert.throws(() => device.run(id, ptrs, [0]), (error) => error instanceof WeftProgramError && error.code === 0);
+  assert.equal(device.stats().allocated, before);
+  assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
+});
+
+test("inputs are checked: count, life, size", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const id = device.load(programs.addOne);
+  assert.throws(() => device.run(id, []), /takes 1 inputs, 0 given/);
+  assert.throws(() => device.run(id, [12345]), /not an allocated buffer/);
+  device.free(ptrs[0]!);
+  assert.throws(() => device.run(id, ptrs), /deleted or donated/);
+  const wide = packArtifact(
+    programs.metadata(1, [], { inputs: [{ dtype: "float32", shape: [64], bytes: 256 }] }),
+    programs.module(programs.i32Const(0)),
+  );
+  const small = device.alloc(4);
+  assert.throws(() => device.run(device.load(wide), [small]), /has 64 bytes, not 256/);
+});
+
+test("unload gives everything back and ends the entries made before", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const before = device.stats().allocated;
+  const id = device.load(programs.addConstant);
+  const entry = device.entry(id);
+  device.unload(id);
+  assert.equal(device.stats().allocated, before);
+  assert.throws(() => entry(ptrs[0]!), /has been unloaded/);
+  assert.throws(() => device.unload(id), /no program/);
+});
+
+test("growth of the memory between calls does not disturb an entry", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const entry = device.entry(device.load(programs.addOne));
+  entry(ptrs[0]!);
+  device.alloc(64 * 2 ** 20);
+  assert.deepEqual(floats(device, entry(ptrs[0]!)), [2, 3, 4, 5]);
+});
+
+test("damaged artifacts are refused with the reason", async () => {
+  const device = await WasmDevice.create();
+  const refused = (bytes: Uint8Array, pattern: RegExp) =>
+    assert.throws(() => device.load(bytes), (error) => error instanceof WeftRuntimeError && pattern.test(error.message));
+  refused(new Uint8Array(3), /fewer than its header/);
+  refused(programs.addOne.slice(0, -1), /its header says/);
+  const magic = programs.addOne.slice();
+  magic[0] = 0;
+  refused(magic, /magic/);
+  const json = programs.addOne.slice();
+  json[20] = 0;
+  refused(json, /not JSON/);
+  const code = parseArtifact(programs.addOne).code;
+  refused(packArtifact(programs.metadata(1, [5]), code), /aliases input 5, which does not exist/);
+  refused(packArtifact(programs.metadata(1, [0, 0]), code), /alias the same input/);
+  refused(packArtifact(programs.metadata(1, [0], { abi: 2 }), code), /ABI version 2/);
+  refused(packArtifact(programs.metadata(1, [0], { kind: "webgpu" }), code), /compiled for webgpu/);
+  refused(packArtifact(programs.metadata(1, [0]), code.slice(0, 30)), /not a module of this ABI/);
+  refused(programs.needingThreads, /uses threads, which this engine lacks/);
+  assert.equal(device.stats().allocated, 0);
+});
