@@ -1,0 +1,165 @@
+"""Abstract values: what is known of an array while a program is traced."""
+from __future__ import annotations
+
+from functools import lru_cache
+
+from . import dtypes
+from .config import config
+
+_SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
+
+
+def short_name(dt) -> str:
+    """`f32`, `i32`, `bf16`, `key<fry>`: the dtype as jaxprs print it."""
+    name = dtypes.name(dt)
+    if name in _SHORT or dtypes.is_key(dt):
+        return _SHORT.get(name, name)
+    return name.replace("complex", "c").replace("float", "f").replace("uint", "u").replace("int", "i")
+
+
+class AbstractValue:
+    """Base of abstract values; an effect token has no shape."""
+    __slots__ = ()
+
+
+class ShapedArray(AbstractValue):
+    """A shape, a dtype and whether the type is weak (came from a Python scalar and yields to others in promotion)."""
+    __slots__ = ("shape", "dtype", "weak_type", "_hash", "__weakref__")
+
+    def __init__(self, shape, dtype, weak_type: bool = False, sharding=None, vma=frozenset(), memory_space=None):
+        self.shape = tuple(shape)
+        self.dtype = dtypes.dtype(dtype)
+        self.weak_type = weak_type
+        self._hash = None
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    def __eq__(self, other):
+        return self is other or (type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
+                                 and self.weak_type == other.weak_type)
+
+    def __hash__(self):
+        if self._hash is None:
+            self._hash = hash((self.shape, self.dtype, self.weak_type))
+        return self._hash
+
+    def update(self, shape=None, dtype=None, weak_type=None) -> "ShapedArray":
+        return shaped(self.shape if shape is None else tuple(shape), self.dtype if dtype is None else dtype,
+                      self.weak_type if weak_type is None else weak_type)
+
+    def strip_weak_type(self) -> "ShapedArray":
+        return shaped(self.shape, self.dtype) if self.weak_type else self
+
+    def to_tangent_aval(self) -> "ShapedArray":
+        return tangent_aval(self)
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        name = short_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def __str__(self):
+        return self.str_short()
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}]{weak})"
+
+
+class AbstractToken(AbstractValue):
+    """The type of the tokens that order effects."""
+    __slots__ = ()
+    shape, weak_type = (), False
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        return "Tok"
+
+    __repr__ = __str__ = str_short
+
+
+token = AbstractToken()
+
+
+@lru_cache(maxsize=65536)
+def shaped(shape: tuple, dtype, weak_type: bool = False) -> ShapedArray:
+    """The aval of a shape and dtype; equal ones are one object, so comparing them is cheap."""
+    return ShapedArray(shape, dtype, weak_type)
+
+
+@lru_cache(maxsize=65536)
+def tangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The aval of tangents and cotangents: the same for floats and complex numbers, float0 for all else."""
+    return aval if dtypes.is_inexact(aval.dtype) else shaped(aval.shape, dtypes.float0)
+
+
+def physical(aval: ShapedArray) -> ShapedArray:
+    """The aval of what is stored: random keys become arrays of uint32 with a trailing axis."""
+    if isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype):
+        return shaped((*aval.shape, *aval.dtype.key_shape), dtypes.uint32)
+    return aval
+
+
+_scalar_avals: dict = {}
+
+
+def scalar_aval(value) -> ShapedArray:
+    """The weakly typed aval of a Python scalar."""
+    key = (type(value), config.enable_x64)
+    try:
+        return _scalar_avals[key]
+    except KeyError:
+        aval = _scalar_avals[key] = shaped((), dtypes.python_scalar_dtype(value), type(value) is not bool)
+        return aval
+
+
+class ShapeDtypeStruct:
+    """A shape and a dtype that stand for an array: what `eval_shape` returns and `lower` takes.
+
+    Example:
+        >>> import weft
+        >>> weft.ShapeDtypeStruct((2, 3), "float32")
+        ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+    __slots__ = ("shape", "dtype", "weak_type", "sharding")
+
+    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, vma=None):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct needs a dtype; got None.")
+        self.shape, self.dtype, self.weak_type, self.sharding = tuple(shape), dtypes.dtype(dtype), weak_type, sharding
+
+    ndim = property(lambda self: len(self.shape))
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __eq__(self, other):
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self.sharding) == \
+            (other.shape, other.dtype, other.weak_type, other.sharding)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype, self.weak_type))
+
+    def update(self, **kw) -> "ShapeDtypeStruct":
+        return ShapeDtypeStruct(kw.get("shape", self.shape), kw.get("dtype", self.dtype),
+                                sharding=kw.get("sharding", self.sharding), weak_type=kw.get("weak_type", self.weak_type))
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}{weak})"

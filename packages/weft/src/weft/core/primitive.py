@@ -1,0 +1,109 @@
+"""Primitives: an operation and all that it means, in one object.
+
+    abstract(*avals, **params) -> aval                            what the result is, or an error that names the shapes
+    reference(*arrays, **params) -> array                         its value, in plain NumPy; the oracle
+    jvp(primals, tangents, **params) -> (out, out_tangent)        the derivative; tangents may be `Zero`
+    transpose(ct, *args, **params) -> [ct of each arg or None]    args that are linear are `UndefinedPrimal`
+    batch(axis, args, dims, **params) -> (out, out_dim)           dims hold an axis or None (not batched)
+    partial_eval(trace, args, params) -> outs                     for primitives that carry jaxprs, see transforms.linearize
+    decompose(*args, **params) -> out                             the same in simpler primitives, for backends
+    impl(*args, **params)                                         how the eager trace runs it, where that is not "compile it"
+
+A primitive with `multiple_results` takes and returns lists where one with a single result has a value.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..avals import AbstractValue
+from .trace import current_trace
+
+registry: dict[str, "Primitive"] = {}
+
+RULES = ("abstract", "reference", "jvp", "transpose", "batch")
+
+
+class Unsupported:
+    """A rule that can't exist, and why."""
+    def __init__(self, why: str):
+        self.why = why
+
+    def __call__(self, *args, **params):
+        raise NotImplementedError(self.why)
+
+
+def unsupported(why: str) -> Unsupported:
+    return Unsupported(why)
+
+
+class Primitive:
+    """One operation of the language. Making one adds it to `registry`, by name."""
+
+    def __init__(self, name: str, *, multiple_results: bool = False, hidden: tuple = (), basic: bool = True):
+        self.name, self.multiple_results, self.basic = name, multiple_results, basic
+        self.hidden = hidden              # parameters that jaxprs don't show while they are None or False
+        self.abstract: Callable | None = None
+        self.reference: Callable | None = None
+        self.jvp: Callable | None = None
+        self.transpose: Callable | None = None
+        self.batch: Callable | None = None
+        self.partial_eval: Callable | None = None
+        self.dce: Callable | None = None
+        self.decompose: Callable | None = None
+        self.impl: Callable | None = None
+        self.stage: Callable | None = None        # (trace, args, params) -> outs, where staging is more than recording
+        self.effects: Callable | None = None      # params -> frozenset of effects, for primitives that have some
+        self.axis_names: Callable | None = None   # params -> names of mapped axes it communicates over
+        self.cache: dict = {}                     # (avals, params) -> abstract result
+        if name in registry:
+            raise ValueError(f"there is a primitive {name!r} already")
+        registry[name] = self
+
+    def bind(self, *args, **params):
+        """Applies the primitive under the current trace."""
+        return current_trace().process(self, args, params)
+
+    def abstract_eval(self, avals: tuple, params: dict) -> Any:
+        """The aval (or list of avals) of the result; remembered, since programs repeat themselves."""
+        try:
+            key = (avals, *params.values()) if len(params) != 1 else (avals, next(iter(params.values())))
+            return self.cache[key]
+        except KeyError:
+            result = self.cache[key] = self.abstract(*avals, **params)
+            if len(self.cache) > 10_000:
+                self.cache.clear()
+            return result
+        except TypeError:      # an unhashable parameter
+            return self.abstract(*avals, **params)
+
+    def __repr__(self):
+        return self.name
+
+
+class Zero:
+    """A tangent or cotangent that is known to be zero, and so is never computed with."""
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+
+    def __repr__(self):
+        return f"Zero({self.aval})"
+
+
+class UndefinedPrimal:
+    """The place of a linear argument while a program is transposed: only its aval is known."""
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: AbstractValue):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"UndefinedPrimal({self.aval})"
+
+
+def is_undefined_primal(x) -> bool:
+    return type(x) is UndefinedPrimal

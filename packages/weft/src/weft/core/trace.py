@@ -1,0 +1,163 @@
+"""Traces: what `bind` does is up to the one current trace. There are no levels and there is no global stack.
+
+A transformation makes a trace that holds its parent, runs the function with that trace current, and evaluates the
+rules it applies under the parent.
+"""
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from .. import dtypes
+from ..avals import ShapedArray, scalar_aval, shaped
+from ..errors import UnexpectedTracerError
+from ..host import HostArray, np
+from .jaxpr import TypedScalar
+
+
+class Trace:
+    """Base of traces. `process` gives the result of a primitive for arguments of which some may be this trace's tracers."""
+    parent: "Trace | None" = None
+
+    def process(self, primitive, args: tuple, params: dict):
+        raise NotImplementedError
+
+
+class Tracer:
+    """A value that stands for an array while a function is traced; operators and methods are installed by the array library."""
+    __slots__ = ("_trace", "__weakref__")
+    __array_priority__ = 1000
+    __hash__ = None    # type: ignore[assignment]
+
+    def __init__(self, trace: Trace):
+        self._trace = trace
+
+    @property
+    def aval(self) -> ShapedArray:
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple:
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+
+class EvalTrace(Trace):
+    """The root: runs primitives on concrete arrays. `run` is put here by the runtime."""
+    run: Any = None
+
+    def process(self, primitive, args: tuple, params: dict):
+        for x in args:
+            if isinstance(x, Tracer):
+                raise leaked(x)
+        return type(self).run(primitive, args, params)
+
+
+def leaked(tracer: Tracer) -> UnexpectedTracerError:
+    where = getattr(tracer, "origin", None)
+    return UnexpectedTracerError(
+        f"a traced value of type {tracer.aval.str_short()} is used after the function that was being traced has returned"
+        f"{f'; it was made at {where}' if where else ''}. It was kept in a global, an attribute or a closure: return it from the "
+        "traced function instead.")
+
+
+root = EvalTrace()
+_current: ContextVar[Trace] = ContextVar("trace", default=root)
+current_trace = _current.get
+set_trace, reset_trace = _current.set, _current.reset
+
+
+@contextmanager
+def tracing(trace: Trace):
+    """Makes `trace` the current one inside the block."""
+    token = set_trace(trace)
+    try:
+        yield trace
+    finally:
+        reset_trace(token)
+
+
+class Axis(NamedTuple):
+    """A mapped axis: its name (None when anonymous) and size."""
+    name: Any
+    size: int
+
+
+_axes: ContextVar[tuple[Axis, ...]] = ContextVar("axes", default=())
+
+
+@contextmanager
+def mapped_axes(*axes: Axis):
+    """Brings named axes into scope for collectives."""
+    token = _axes.set((*_axes.get(), *(a for a in axes if a.name is not None)))
+    try:
+        yield
+    finally:
+        _axes.reset(token)
+
+
+def axis_env() -> tuple[Axis, ...]:
+    return _axes.get()
+
+
+def axis_size_of(name) -> int:
+    for axis in reversed(_axes.get()):
+        if axis.name == name:
+            return axis.size
+    known = ", ".join(repr(a.name) for a in _axes.get()) or "none"
+    raise NameError(f"unbound axis name: {name!r}. Axes in scope: {known}. Bind it with vmap(…, axis_name={name!r}).")
+
+
+# How to find the aval of a value, by its Python type. The runtime adds its array classes.
+aval_of: dict[type, Any] = {bool: scalar_aval, int: scalar_aval, float: scalar_aval, complex: scalar_aval}
+
+
+def get_aval(x) -> ShapedArray:
+    """The abstract value of an array, a tracer, a Python scalar or a host array."""
+    if isinstance(x, Tracer):
+        return x.aval
+    handler = aval_of.get(type(x))
+    if handler is not None:
+        return handler(x)
+    for base in type(x).__mro__[1:]:
+        if base in aval_of:
+            return aval_of[base](x)
+    if hasattr(x, "__jax_array__"):
+        return get_aval(x.__jax_array__())
+    raise TypeError(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}")
+
+
+def is_array_like(x) -> bool:
+    """Whether a value can be an argument of a primitive."""
+    return isinstance(x, Tracer) or type(x) in aval_of or any(b in aval_of for b in type(x).__mro__) or hasattr(x, "__jax_array__")
+
+
+def _host_aval(x) -> ShapedArray:
+    dt = dtypes.canonicalize(dtypes.host_dtype(x)) if x.dtype != dtypes.float0 else dtypes.float0
+    return shaped(tuple(x.shape), dt)
+
+
+aval_of[HostArray] = _host_aval
+aval_of[TypedScalar] = lambda x: x.aval
+if np is not None:
+    aval_of[np.ndarray] = _host_aval
+    aval_of[np.generic] = _host_aval
+    for _t in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
+               np.float32, np.float64, np.complex64, np.complex128):
+        aval_of[_t] = _host_aval

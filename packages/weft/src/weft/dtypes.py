@@ -1,0 +1,421 @@
+"""Element types, their lattice of promotions, and weak types.
+
+A dtype is a `numpy.dtype` where NumPy is there and an equal-looking `DType` where it is not. Code asks this module
+(`kind`, `bits`, `is_float`, …) and never the object, because NumPy's `kind` is wrong for the ml_dtypes.
+"""
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .config import config
+from .errors import TypePromotionError
+from .host import HostArray, np
+
+# name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
+_TABLE = {"bool": ("b", 8), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32),
+          "int64": ("i", 64), "uint4": ("u", 4), "uint8": ("u", 8), "uint16": ("u", 16), "uint32": ("u", 32),
+          "uint64": ("u", 64), "float8_e4m3fn": ("f", 8), "float8_e5m2": ("f", 8), "float8_e4m3b11fnuz": ("f", 8),
+          "float8_e4m3fnuz": ("f", 8), "float8_e5m2fnuz": ("f", 8), "bfloat16": ("f", 16), "float16": ("f", 16),
+          "float32": ("f", 32), "float64": ("f", 64), "complex64": ("c", 64), "complex128": ("c", 128)}
+_ML = ("int4", "uint4", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz",
+       "bfloat16")
+
+
+class DType:
+    """A dtype where NumPy is absent, with the attributes of `numpy.dtype` that programs read."""
+    __slots__ = ("name", "kind", "itemsize")
+
+    def __init__(self, name: str, kind: str, bits: int):
+        self.name, self.kind, self.itemsize = name, kind, max(1, bits // 8)
+
+    @property
+    def type(self):
+        return _scalar_types[self.name]
+
+    def __eq__(self, other):
+        if self is other:
+            return True
+        try:
+            return dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __repr__(self):
+        return f"dtype('{self.name}')"
+
+    def __str__(self):
+        return self.name
+
+    def __reduce__(self):
+        return (dtype, (self.name,))
+
+
+class ExtendedDType:
+    """Base of dtypes whose elements are not numbers; random keys are the one kind there is."""
+    kind = "k"
+
+
+class KeyDType(ExtendedDType):
+    """The dtype of new-style random keys: an implementation tag and the shape of the raw uint32 key behind each."""
+    __slots__ = ("impl", "name", "key_shape", "itemsize")
+
+    def __init__(self, impl: str, tag: str, key_shape: tuple):
+        self.impl, self.name, self.key_shape, self.itemsize = impl, f"key<{tag}>", key_shape, 4 * key_shape[0]
+
+    @property
+    def type(self):
+        return prng_key
+
+    def __eq__(self, other):
+        return isinstance(other, KeyDType) and self.impl == other.impl
+
+    def __hash__(self):
+        return hash(("key", self.impl))
+
+    def __repr__(self):
+        return self.name
+
+
+class _Abstract(type):
+    def __repr__(cls):
+        return cls.__name__
+
+
+class generic(metaclass=_Abstract):
+    """Root of the abstract dtype classes that `issubdtype` knows, as in NumPy."""
+
+
+class number(generic): pass
+class integer(number): pass
+class signedinteger(integer): pass
+class unsignedinteger(integer): pass
+class inexact(number): pass
+class floating(inexact): pass
+class complexfloating(inexact): pass
+class extended(generic): pass
+class prng_key(extended): pass
+
+
+if np is not None:
+    generic, number, integer, signedinteger = np.generic, np.number, np.integer, np.signedinteger
+    unsignedinteger, inexact, floating, complexfloating = np.unsignedinteger, np.inexact, np.floating, np.complexfloating
+
+    class extended(np.generic):
+        """Abstract class of dtypes whose elements are not numbers."""
+
+    class prng_key(extended):
+        """Abstract class of random-key dtypes: `issubdtype(key.dtype, prng_key)`."""
+
+_by_name: dict[str, object] = {}
+_info: dict[object, tuple[str, int]] = {}
+if np is not None:
+    import ml_dtypes
+    for _name, _entry in _TABLE.items():
+        _by_name[_name] = np.dtype(getattr(ml_dtypes, _name) if _name in _ML else _name)
+    float0 = np.dtype([("float0", np.void, 0)])
+else:
+    for _name, _entry in _TABLE.items():
+        _by_name[_name] = DType(_name, *_entry)
+    float0 = DType("float0", "V", 0)
+for _name, _entry in _TABLE.items():
+    _info[_by_name[_name]] = _entry
+_info[float0] = ("0", 0)
+
+bool_ = _by_name["bool"]
+int32, int64, uint8, uint32 = (_by_name[n] for n in ("int32", "int64", "uint8", "uint32"))
+bfloat16, float16, float32, float64 = (_by_name[n] for n in ("bfloat16", "float16", "float32", "float64"))
+complex64, complex128 = _by_name["complex64"], _by_name["complex128"]
+
+_python = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+_aliases = {"float": "float64", "int": "int64", "complex": "complex128", "bool_": "bool", "f4": "float32",
+            "f8": "float64", "i4": "int32", "i8": "int64", "u4": "uint32", "i1": "int8", "u1": "uint8", "f2": "float16"}
+
+
+class _ScalarType(type):
+    """The metaclass of `weft.numpy.float32` and its siblings: a type that equals its dtype and makes arrays."""
+    def __call__(cls, value=0, /):
+        return cls.make(value, cls.dtype)
+
+    def __eq__(cls, other):
+        return cls is other or (not isinstance(other, _ScalarType) and other is not None and _same(cls.dtype, other))
+
+    def __ne__(cls, other):
+        return not cls == other
+
+    def __hash__(cls):
+        return hash(cls.dtype)
+
+    def __instancecheck__(cls, instance):
+        return np is not None and isinstance(instance, cls.dtype.type)
+
+    def __repr__(cls):
+        return f"weft.numpy.{cls.__name__}"
+
+
+def _same(mine, other) -> bool:
+    try:
+        return mine == dtype(other)
+    except TypeError:
+        return False
+
+
+def _scalar_type(name: str):
+    public = "bool_" if name == "bool" else name
+    return _ScalarType(public, (), {"dtype": _by_name[name], "make": staticmethod(lambda value, dt: _make_scalar(value, dt)),
+                                    "__doc__": f"The dtype {name}; called with a value, an array of it."})
+
+
+_scalar_types = {name: _scalar_type(name) for name in _TABLE}
+
+
+def _make_scalar(value, dt):
+    return make_array(value, dt)
+
+
+def make_array(value, dt):   # the array library puts its `array` here when it loads
+    raise RuntimeError("import weft.numpy before calling a dtype")
+
+
+def scalar_type(name: str):
+    """`weft.numpy.float32` and so on: the callable type of dtype `name`."""
+    return _scalar_types[name]
+
+
+@lru_cache(maxsize=None)
+def _dtype(spec):
+    if isinstance(spec, _ScalarType):
+        return spec.dtype
+    if isinstance(spec, type) and spec in _python:
+        return _by_name[_python[spec]]
+    if isinstance(spec, str):
+        name = _aliases.get(spec, spec)
+        if name in _by_name:
+            return _by_name[name]
+    if np is not None:
+        try:
+            result = np.dtype(spec)
+        except TypeError:
+            result = None
+        if result is not None and (result in _info):
+            return result
+    raise TypeError(f"{spec!r} is not a dtype that arrays can have. Use a name such as 'float32' or weft.numpy.float32.")
+
+
+def dtype(spec):
+    """The dtype that `spec` (a dtype, a scalar type, a name, a Python type) stands for, not yet canonical."""
+    if isinstance(spec, ExtendedDType):
+        return spec
+    try:
+        return _dtype(spec)
+    except TypeError:
+        inner = getattr(spec, "dtype", None)
+        if inner is not None and inner is not spec and not isinstance(spec, type):
+            return dtype(inner)
+        raise
+
+
+_NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+_narrow = {_by_name[a]: _by_name[b] for a, b in _NARROW.items()}
+
+
+def canonicalize(spec):
+    """The dtype that arrays get for `spec`: 64-bit types become 32-bit ones unless `jax_enable_x64` is on."""
+    dt = dtype(spec)
+    return dt if config.enable_x64 else _narrow.get(dt, dt)
+
+
+def kind(dt) -> str:
+    return dt.kind if isinstance(dt, ExtendedDType) else _info[dt][0]
+
+
+def bits(dt) -> int:
+    return _info[dt][1]
+
+
+def itemsize(dt) -> int:
+    """Bytes of one element as it is stored."""
+    return dt.itemsize
+
+
+def name(dt) -> str:
+    return "float0" if dt == float0 else dt.name
+
+
+def is_bool(dt) -> bool: return kind(dt) == "b"
+def is_int(dt) -> bool: return kind(dt) in "iu"
+def is_signed(dt) -> bool: return kind(dt) == "i"
+def is_unsigned(dt) -> bool: return kind(dt) == "u"
+def is_float(dt) -> bool: return kind(dt) == "f"
+def is_complex(dt) -> bool: return kind(dt) == "c"
+def is_inexact(dt) -> bool: return kind(dt) in "fc"
+def is_key(dt) -> bool: return isinstance(dt, KeyDType)
+
+
+def real_of(dt):
+    """The dtype of the real part of complex dtype `dt`."""
+    return float32 if dt == complex64 else float64
+
+
+def complex_of(dt):
+    """The complex dtype whose parts have dtype `dt`."""
+    return complex128 if dt == float64 else complex64
+
+
+_ABSTRACT = {"b": (), "i": (signedinteger, integer, number), "u": (unsignedinteger, integer, number),
+             "f": (floating, inexact, number), "c": (complexfloating, inexact, number), "k": (prng_key, extended)}
+
+
+def issubdtype(a, b) -> bool:
+    """Whether dtype `a` is, or is a kind of, `b` (a dtype or an abstract class), with NumPy's meaning for every dtype."""
+    if isinstance(a, type) and not isinstance(a, _ScalarType) and a not in _python and a not in _concrete_types():
+        return isinstance(b, type) and issubclass(a, b)
+    a = dtype(a)
+    if b is generic:
+        return True
+    if isinstance(b, type) and not isinstance(b, _ScalarType) and b not in _python and b not in _concrete_types():
+        return b in _ABSTRACT[kind(a)]
+    if isinstance(b, ExtendedDType) or isinstance(a, ExtendedDType):
+        return a == b
+    return a == dtype(b)
+
+
+@lru_cache(maxsize=None)
+def _concrete_types() -> frozenset:
+    return frozenset(dt.type for dt in _by_name.values()) if np is not None else frozenset()
+
+
+def is_python_scalar(x) -> bool:
+    return type(x) in _python
+
+
+def python_scalar_dtype(x):
+    """The canonical dtype that a Python scalar has by itself."""
+    return canonicalize(_python[type(x)])
+
+
+# Promotion. A node of the lattice is a dtype or one of the weak types i*, f*, c* (Python's int, float, complex).
+# Edges after the type promotion table of JAX's documentation.
+_EDGES = {"b1": ["i*"], "i*": ["u1", "i1"], "u1": ["i2", "u2"], "u2": ["i4", "u4"], "u4": ["i8", "u8"],
+          "i1": ["i2"], "i2": ["i4"], "i4": ["i8"], "i8": ["f*"], "u8": ["f*"], "f*": ["c*", "f2", "bf"],
+          "bf": ["f4"], "f2": ["f4"], "f4": ["f8", "c4"], "f8": ["c8"], "c*": ["c4"], "c4": ["c8"], "c8": []}
+_SHORT = {"b1": "bool", "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64", "i1": "int8", "i2": "int16",
+          "i4": "int32", "i8": "int64", "bf": "bfloat16", "f2": "float16", "f4": "float32", "f8": "float64",
+          "c4": "complex64", "c8": "complex128"}
+_WEAK = {"i": "i*", "u": "i*", "f": "f*", "c": "c*", "b": "b1"}
+_WEAK_DTYPE = {"i*": "int64", "f*": "float64", "c*": "complex128"}
+_long = {_by_name[v]: k for k, v in _SHORT.items()}
+
+
+def _upper_bounds(node: str) -> frozenset:
+    found, todo = {node}, [node]
+    while todo:
+        for succ in _EDGES[todo.pop()]:
+            if succ not in found:
+                found.add(succ)
+                todo.append(succ)
+    return frozenset(found)
+
+
+_upper = {node: _upper_bounds(node) for node in _EDGES}
+
+
+@lru_cache(maxsize=None)
+def _join(nodes: frozenset) -> str:
+    common = frozenset.intersection(*(_upper[n] for n in nodes))
+    for candidate in common:
+        if common <= _upper[candidate]:
+            return candidate
+    raise AssertionError(nodes)
+
+
+def _node(dt, weak: bool) -> str:
+    if weak:
+        return _WEAK[kind(dt)]
+    try:
+        return _long[dt]
+    except KeyError:
+        raise TypePromotionError(
+            f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).") from None
+
+
+@lru_cache(maxsize=4096)
+def _promote(pairs: tuple, mode: str):
+    """The join of (dtype, weak) pairs: (dtype, weak), not yet canonical."""
+    first = pairs[0]
+    if all(p[0] == first[0] for p in pairs):
+        return first[0], all(p[1] for p in pairs)
+    if mode == "strict":
+        strong = {dt for dt, weak in pairs if not weak}
+        if len(strong) > 1:
+            raise TypePromotionError(
+                f"dtypes {', '.join(sorted(name(d) for d in strong))} do not promote to one another: numpy_dtype_promotion is "
+                "'strict'. Convert one of them explicitly with astype.")
+        if len(strong) == 1:
+            want = next(iter(strong))
+            joined = _join(frozenset(_node(*p) for p in pairs))
+            if joined != _node(want, False):
+                raise TypePromotionError(
+                    f"a weakly typed scalar would promote {name(want)} to {_SHORT.get(joined, joined)}: numpy_dtype_promotion is 'strict'. "
+                    "Convert it explicitly with astype.")
+            return want, False
+    if all(weak for _, weak in pairs):
+        return _by_name[_SHORT[_join(frozenset(_node(dt, False) for dt, _ in pairs))]], True
+    joined = _join(frozenset(_node(*p) for p in pairs))
+    if joined in _WEAK_DTYPE:
+        return _by_name[_WEAK_DTYPE[joined]], True
+    return _by_name[_SHORT[joined]], False
+
+
+def promote(*pairs):
+    """(dtype, weak) of the join of `(dtype, weak)` pairs, canonical."""
+    dt, weak = _promote(pairs, config.numpy_dtype_promotion)
+    return canonicalize(dt), weak
+
+
+def finfo(spec):
+    """Machine limits of a float dtype (bits, eps, max, min, tiny, …)."""
+    dt = dtype(spec)
+    if np is not None:
+        return ml_dtypes.finfo(real_of(dt) if is_complex(dt) else dt)
+    return _FINFO[real_of(dt).name if is_complex(dt) else dt.name]
+
+
+def iinfo(spec):
+    """Machine limits of an integer dtype (bits, min, max)."""
+    dt = dtype(spec)
+    if np is not None:
+        return ml_dtypes.iinfo(dt)
+    return _IntInfo(dt)
+
+
+class _IntInfo:
+    def __init__(self, dt):
+        self.bits, self.dtype = bits(dt), dt
+        self.min = -(1 << (self.bits - 1)) if is_signed(dt) else 0
+        self.max = (1 << (self.bits - (1 if is_signed(dt) else 0))) - 1
+
+
+class _FloatInfo:
+    def __init__(self, name: str, total: int, mantissa: int, exponent: int):
+        bias = (1 << (exponent - 1)) - 1
+        self.dtype, self.bits, self.nmant, self.nexp = _by_name[name], total, mantissa, exponent
+        self.eps, self.epsneg = 2.0 ** -mantissa, 2.0 ** -(mantissa + 1)
+        self.max = (2.0 - 2.0 ** -mantissa) * 2.0 ** bias
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0 ** (1 - bias)
+        self.smallest_subnormal = 2.0 ** (1 - bias - mantissa)
+        self.maxexp, self.minexp = bias + 1, 1 - bias
+        self.precision = int(mantissa * 0.30103)
+        self.resolution = 10.0 ** -self.precision
+
+
+_FINFO = {n: _FloatInfo(n, *e) for n, e in {"bfloat16": (16, 7, 8), "float16": (16, 10, 5), "float32": (32, 23, 8),
+                                            "float64": (64, 52, 11)}.items()}
+
+
+def host_dtype(value):
+    """The dtype of a host array."""
+    return value.dtype if isinstance(value, HostArray) else dtype(value.dtype)

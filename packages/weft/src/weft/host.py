@@ -1,0 +1,157 @@
+"""The edge between the language and the host's memory; the one module that knows whether NumPy is there.
+
+With NumPy, host values are `numpy.ndarray`. Without it (a page that did not download it), they are `HostArray`: a shape,
+a dtype and bytes, which is all that the language itself ever asks for.
+"""
+from __future__ import annotations
+
+import os
+import struct
+
+np = None
+if os.environ.get("WEFT_NUMPY", "1") != "0":
+    try:
+        import numpy as np
+    except ImportError:
+        pass
+
+
+def require_numpy(what: str):
+    """NumPy, or an error that names what needs it."""
+    if np is None:
+        raise ImportError(f"{what} needs NumPy, which is not installed here. Install numpy, or use tolist() and memoryview() instead.")
+    return np
+
+
+# struct codes by dtype name; bfloat16 has none and is packed by hand.
+CODES = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
+         "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d", "complex64": "ff",
+         "complex128": "dd"}
+
+
+def round_bfloat16(value: float) -> int:
+    """The 16 bits of the bfloat16 nearest to `value`, ties to even."""
+    try:
+        bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    except OverflowError:
+        bits = 0x7F800000 if value > 0 else 0xFF800000
+    if bits & 0x7F800000 == 0x7F800000 and bits & 0x007FFFFF:
+        return (bits >> 16) | 0x40
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF
+
+
+def _wrap(value: int, name: str) -> int:
+    bits = int(name.lstrip("uint") or 0)
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if name[0] == "i" and value >> (bits - 1) else value
+
+
+def pack(values, name: str) -> bytearray:
+    """Flat Python scalars as the little-endian bytes of dtype `name`."""
+    values = list(values)
+    n = len(values)
+    if name == "bool":
+        return bytearray(1 if v else 0 for v in values)
+    if name == "bfloat16":
+        return bytearray(struct.pack(f"<{n}H", *[round_bfloat16(float(v)) for v in values]))
+    if name in ("complex64", "complex128"):
+        parts = [p for v in map(complex, values) for p in (v.real, v.imag)]
+        return bytearray(struct.pack(f"<{2 * n}{CODES[name][0]}", *parts))
+    if name.startswith("float"):
+        try:
+            return bytearray(struct.pack(f"<{n}{CODES[name]}", *values))
+        except OverflowError:
+            return bytearray(b"".join(_pack_float(float(v), CODES[name]) for v in values))
+    return bytearray(struct.pack(f"<{n}{CODES[name]}", *[_wrap(int(v), name) for v in values]))
+
+
+def _pack_float(value: float, code: str) -> bytes:
+    try:
+        return struct.pack("<" + code, value)
+    except OverflowError:
+        return struct.pack("<" + code, float("inf") if value > 0 else float("-inf"))
+
+
+def unpack(data, name: str) -> list:
+    """The inverse of `pack`: bytes of dtype `name` as a flat list of Python scalars."""
+    data = memoryview(data).cast("B")
+    if name == "bfloat16":
+        halves = struct.unpack(f"<{len(data) // 2}H", data)
+        return list(struct.unpack(f"<{len(halves)}f", struct.pack(f"<{len(halves)}I", *[h << 16 for h in halves])))
+    if name in ("complex64", "complex128"):
+        code = CODES[name][0]
+        flat = struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data)
+        return [complex(re, im) for re, im in zip(flat[::2], flat[1::2])]
+    code = CODES[name]
+    return list(struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data))
+
+
+def nest(flat: list, shape: tuple):
+    """A flat list as nested lists of `shape`; a scalar for shape ()."""
+    if not shape:
+        return flat[0]
+    for size in reversed(shape[1:]):
+        flat = [flat[i:i + size] for i in range(0, len(flat), size)] if size else \
+            [[] for _ in range(_product(shape[:-1]) if size == 0 else 0)]
+    return flat
+
+
+def _product(sizes) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
+class HostArray:
+    """A dense, row-major host array where NumPy is absent: `shape`, `dtype` and the bytes behind the buffer protocol."""
+    __slots__ = ("shape", "dtype", "data")
+
+    def __init__(self, shape: tuple, dtype, data):
+        self.shape, self.dtype, self.data = tuple(shape), dtype, memoryview(data).cast("B")
+
+    def __buffer__(self, flags):
+        return self.data
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return _product(self.shape)
+
+    def tolist(self):
+        return nest(unpack(self.data, self.dtype.name), self.shape)
+
+    def __repr__(self):
+        return f"HostArray({self.tolist()}, dtype={self.dtype.name})"
+
+
+def from_flat(values, shape: tuple, dtype):
+    """A host array of `shape` and `dtype` from flat Python scalars."""
+    if np is not None:
+        data = pack(values, dtype.name) if dtype.name in CODES or dtype.name == "bfloat16" else None
+        if data is None:
+            return np.array(list(values)).astype(dtype).reshape(shape)
+        return np.frombuffer(data, dtype=dtype).reshape(shape)
+    return HostArray(shape, dtype, pack(values, dtype.name))
+
+
+def from_bytes(data, shape: tuple, dtype):
+    """A host array of `shape` and `dtype` over `data`, without a copy."""
+    if np is not None:
+        return np.frombuffer(data, dtype=dtype).reshape(shape)
+    return HostArray(shape, dtype, data)
+
+
+def to_bytes(value) -> memoryview:
+    """The dense row-major bytes of a host array."""
+    if isinstance(value, HostArray):
+        return value.data
+    value = np.ascontiguousarray(value)
+    return memoryview(value.reshape(-1).view(np.uint8)) if value.size else memoryview(b"")
+
+
+def is_host_array(value) -> bool:
+    return isinstance(value, HostArray) or (np is not None and isinstance(value, (np.ndarray, np.generic)))

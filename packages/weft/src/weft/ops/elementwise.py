@@ -1,0 +1,634 @@
+"""Elementwise primitives. Operands have one dtype and one rank; sizes of 1 and scalars broadcast."""
+from __future__ import annotations
+
+import math
+from typing import Callable
+
+from .. import dtypes
+from ..avals import shaped, tangent_aval
+from ..core.primitive import Primitive, Zero
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..host import np
+from .linear import add_any, broadcast_to_rank_shape, convert, expand_dims, full, moveaxis, reshape, unbroadcast
+from .rules import broadcast_shapes, check_kind, dtype_of, is_linear_arg, same_dtype, scalar_like, shape_of
+
+BOOL, INT, FLOAT, NUM = "biu", "iu", "fc", "iufc"
+
+
+def elementwise_batch(primitive: Primitive) -> Callable:
+    """Batching of an operation whose operands broadcast as `broadcast_shapes` says."""
+    def batch(axis, args, dims, **params):
+        ranks = [len(shape_of(x)) - (d is not None) for x, d in zip(args, dims)]
+        rank = max(ranks)
+        known = {d for d in dims if d is not None}
+        if len(known) == 1 and all(r == rank if d is not None else r == 0 for r, d in zip(ranks, dims)):
+            return primitive.bind(*args, **params), known.pop()
+        new = []
+        for x, d, r in zip(args, dims, ranks):
+            if d is not None:
+                x = moveaxis(x, d, 0)
+                x = reshape(x, (axis.size,) + (1,) * rank) if r == 0 and rank else x
+            elif r:
+                x = expand_dims(x, (0,))
+            new.append(x)
+        return primitive.bind(*new, **params), 0
+    return batch
+
+
+def _elementwise(name: str, kinds: str, reference, *, jvp=None, transpose=None, out=None, arity: int = 1, basic: bool = True,
+                 decompose=None) -> Primitive:
+    """A new elementwise primitive.
+
+    `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's tangent.
+    `out` maps the operands' dtype to the result's.
+    """
+    primitive = Primitive(name, basic=basic)
+
+    def abstract(*avals, **params):
+        dt = same_dtype(name, avals)
+        check_kind(name, avals[0], kinds)
+        shape = broadcast_shapes(name, [a.shape for a in avals])
+        return shaped(shape, out(dt) if out else dt, all(a.weak_type for a in avals) and out is None)
+
+    def jvp_rule(primals, tangents, **params):
+        result = primitive.bind(*primals, **params)
+        aval = tangent_aval(get_aval(result))
+        if jvp is None or aval.dtype == dtypes.float0:
+            return result, Zero(aval)
+        total = None
+        for rule, t in zip(jvp, tangents):
+            if rule is None or type(t) is Zero:
+                continue
+            term = broadcast_to_rank_shape(rule(t, result, *primals, **params), aval.shape)
+            total = term if total is None else add_any(total, term)
+        return result, Zero(aval) if total is None else total
+
+    primitive.abstract, primitive.jvp, primitive.reference = abstract, jvp_rule, reference
+    primitive.transpose, primitive.batch, primitive.decompose = transpose, elementwise_batch(primitive), decompose
+    return primitive
+
+
+def _fn(primitive: Primitive):
+    def f(*args):
+        return primitive.bind(*args)
+    f.__name__ = primitive.name
+    return f
+
+
+_to_bool = lambda dt: dtypes.bool_
+
+# linear ones ---------------------------------------------------------------------------------------------------------
+
+neg_p = _elementwise("neg", NUM, lambda x: np.negative(x), jvp=[lambda t, o, x: neg(t)], transpose=lambda ct, x: [neg(ct)])
+neg = _fn(neg_p)
+add_p = _elementwise("add", NUM, lambda x, y: x + y, arity=2, jvp=[lambda t, o, x, y: t, lambda t, o, x, y: t],
+                     transpose=lambda ct, x, y: [unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
+                                                 unbroadcast(ct, y.aval) if is_linear_arg(y) else None])
+add = _fn(add_p)
+sub_p = _elementwise("sub", NUM, lambda x, y: x - y, arity=2, jvp=[lambda t, o, x, y: t, lambda t, o, x, y: neg(t)],
+                     transpose=lambda ct, x, y: [unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
+                                                 neg(unbroadcast(ct, y.aval)) if is_linear_arg(y) else None])
+sub = _fn(sub_p)
+
+
+def _mul_transpose(ct, x, y):
+    if is_linear_arg(x):
+        return [unbroadcast(mul(ct, y), x.aval), None]
+    return [None, unbroadcast(mul(x, ct), y.aval)]
+
+
+mul_p = _elementwise("mul", NUM, lambda x, y: x * y, arity=2, jvp=[lambda t, o, x, y: mul(t, y), lambda t, o, x, y: mul(x, t)],
+                     transpose=_mul_transpose)
+mul = _fn(mul_p)
+
+
+def _div_reference(x, y):
+    if dtypes.is_int(x.dtype):      # XLA: x/0 is all ones, INT_MIN/-1 is INT_MIN
+        zero = y == 0
+        safe = np.where(zero, 1, y)
+        q = (np.abs(x.astype(object)) // np.abs(safe.astype(object))) * np.sign(x.astype(object)) * np.sign(safe.astype(object))
+        wrapped = np.vectorize(lambda v: int(v) & ((1 << 64) - 1), otypes=[np.uint64])(q).astype(x.dtype) if q.size else x
+        return np.where(zero, np.array(-1).astype(x.dtype), wrapped).astype(x.dtype)
+    with np.errstate(all="ignore"):
+        return x / y
+
+
+div_p = _elementwise("div", NUM, _div_reference, arity=2,
+                     jvp=[lambda t, o, x, y: div(t, y), lambda t, o, x, y: mul(mul(neg(t), x), integer_pow(y, -2))],
+                     transpose=lambda ct, x, y: [unbroadcast(div(ct, y), x.aval), None])
+div = _fn(div_p)
+
+
+def _rem_reference(x, y):
+    with np.errstate(all="ignore"):
+        if dtypes.is_int(x.dtype):
+            safe = np.where(y == 0, 1, y).astype(x.dtype)
+            return np.where(y == 0, x, np.fmod(x, safe)).astype(x.dtype)
+        return np.fmod(x, y)
+
+
+rem_p = _elementwise("rem", "iuf", _rem_reference, arity=2,
+                     jvp=[lambda t, o, x, y: t, lambda t, o, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs_(div(x, y)))))])
+rem = _fn(rem_p)
+
+# rounding, sign, comparisons -----------------------------------------------------------------------------------------
+
+def _sign_reference(x):
+    return x / np.where(x == 0, 1, np.abs(x)) if dtypes.is_complex(x.dtype) else np.sign(x)
+
+
+sign_p = _elementwise("sign", NUM, _sign_reference)
+sign = _fn(sign_p)
+floor_p = _elementwise("floor", "f", lambda x: np.floor(x))
+floor = _fn(floor_p)
+ceil_p = _elementwise("ceil", "f", lambda x: np.ceil(x))
+ceil = _fn(ceil_p)
+
+
+def _round_reference(x, *, rounding_method):
+    if rounding_method == 1:
+        return np.rint(x)
+    return np.where(np.isfinite(x), np.sign(x) * np.floor(np.abs(x.astype(np.float64)) + 0.5), x).astype(x.dtype)
+
+
+round_p = _elementwise("round", "f", _round_reference)
+
+
+def round_(x, rounding_method: int = 0):
+    """Rounds to the nearest integer; halves away from zero (0) or to even (1)."""
+    return round_p.bind(x, rounding_method=int(rounding_method))
+
+
+is_finite_p = _elementwise("is_finite", "f", lambda x: np.isfinite(x), out=_to_bool)
+is_finite = _fn(is_finite_p)
+eq_p = _elementwise("eq", "biufc", lambda x, y: x == y, out=_to_bool, arity=2)
+ne_p = _elementwise("ne", "biufc", lambda x, y: x != y, out=_to_bool, arity=2)
+lt_p = _elementwise("lt", "biuf", lambda x, y: x < y, out=_to_bool, arity=2)
+le_p = _elementwise("le", "biuf", lambda x, y: x <= y, out=_to_bool, arity=2)
+gt_p = _elementwise("gt", "biuf", lambda x, y: x > y, out=_to_bool, arity=2)
+ge_p = _elementwise("ge", "biuf", lambda x, y: x >= y, out=_to_bool, arity=2)
+eq, ne, lt, le, gt, ge = map(_fn, (eq_p, ne_p, lt_p, le_p, gt_p, ge_p))
+
+
+def _half_where_equal(t, o, x, y):
+    """The derivative of max and min: 1 for the larger operand, 1/2 where they are equal."""
+    mask = select(eq(x, o), select(eq(x, y), full((), 1, dtype_of(o)), full((), 0.5, dtype_of(o))), full((), 0, dtype_of(o)))
+    return mul(t, mask)
+
+
+max_p = _elementwise("max", "biuf", lambda x, y: np.maximum(x, y), arity=2,
+                     jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
+min_p = _elementwise("min", "biuf", lambda x, y: np.minimum(x, y), arity=2,
+                     jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
+max_, min_ = _fn(max_p), _fn(min_p)
+
+# bits ----------------------------------------------------------------------------------------------------------------
+
+not_p = _elementwise("not", BOOL, lambda x: np.invert(x))
+and_p = _elementwise("and", BOOL, lambda x, y: x & y, arity=2)
+or_p = _elementwise("or", BOOL, lambda x, y: x | y, arity=2)
+xor_p = _elementwise("xor", BOOL, lambda x, y: x ^ y, arity=2)
+not_, and_, or_, xor = map(_fn, (not_p, and_p, or_p, xor_p))
+
+
+def _shift(f):
+    """XLA's shifts: an amount outside [0, bits) gives 0, or the sign."""
+    def reference(x, y):
+        bits = dtypes.bits(x.dtype)
+        unsigned = np.dtype(f"uint{bits}")
+        amount = y.astype(unsigned)
+        return f(x, np.minimum(amount, bits - 1).astype(x.dtype), amount >= bits, unsigned)
+    return reference
+
+
+shift_left_p = _elementwise("shift_left", INT, _shift(lambda x, y, over, u: np.where(over, 0, x << y).astype(x.dtype)), arity=2)
+shift_right_logical_p = _elementwise("shift_right_logical", INT, _shift(
+    lambda x, y, over, u: np.where(over, 0, x.view(u) >> y.view(u)).astype(u).view(x.dtype)), arity=2)
+shift_right_arithmetic_p = _elementwise("shift_right_arithmetic", INT, _shift(
+    lambda x, y, over, u: (x.view(np.dtype(f"int{8 * x.dtype.itemsize}")) >> y.view(np.dtype(f"int{8 * x.dtype.itemsize}"))).view(x.dtype)), arity=2)
+shift_left, shift_right_logical, shift_right_arithmetic = map(_fn, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p))
+
+
+def _popcount(x):
+    return np.vectorize(lambda v: bin(int(v) & ((1 << dtypes.bits(x.dtype)) - 1)).count("1"), otypes=[x.dtype])(x)
+
+
+def _clz(x):
+    bits = dtypes.bits(x.dtype)
+    return np.vectorize(lambda v: bits - (int(v) & ((1 << bits) - 1)).bit_length(), otypes=[x.dtype])(x)
+
+
+population_count_p = _elementwise("population_count", INT, _popcount)
+clz_p = _elementwise("clz", INT, _clz)
+population_count, clz = _fn(population_count_p), _fn(clz_p)
+
+# transcendental ------------------------------------------------------------------------------------------------------
+
+
+def _wide(f):
+    """Reference values computed in float64 (complex128), so that they are right to the last bit of the narrower dtypes."""
+    def reference(*xs, **kw):
+        with np.errstate(all="ignore"):
+            wide = [x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) for x in xs]
+            return np.asarray(f(*wide, **kw)).astype(xs[0].dtype)
+    return reference
+
+
+def _of_scalars(f):
+    """A NumPy ufunc of a function from `math`; outside its domain it gives NaN, at a pole infinity."""
+    def g(x):
+        try:
+            return f(x)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return math.nan
+    return lambda x: np.vectorize(g, otypes=[np.float64])(x) if x.size else x
+
+
+one, half, two = (lambda x: scalar_like(x, 1)), (lambda x: scalar_like(x, 0.5)), (lambda x: scalar_like(x, 2))
+
+exp_p = _elementwise("exp", FLOAT, _wide(lambda x: np.exp(x)), jvp=[lambda t, o, x: mul(t, o)])
+exp2_p = _elementwise("exp2", FLOAT, _wide(lambda x: np.exp2(x)), jvp=[lambda t, o, x: mul(scalar_like(o, math.log(2)), mul(t, o))])
+log_p = _elementwise("log", FLOAT, _wide(lambda x: np.log(x)), jvp=[lambda t, o, x: div(t, x)])
+expm1_p = _elementwise("expm1", FLOAT, _wide(lambda x: np.expm1(x)), jvp=[lambda t, o, x: mul(t, add(o, one(o)))])
+log1p_p = _elementwise("log1p", FLOAT, _wide(lambda x: np.log1p(x)), jvp=[lambda t, o, x: div(t, add(x, one(x)))])
+exp, exp2, log, expm1, log1p = map(_fn, (exp_p, exp2_p, log_p, expm1_p, log1p_p))
+
+
+def _tanh_jvp(t, o, x):
+    scaled = mul(t, sub(one(o), o))
+    return add_any(scaled, mul(scaled, o))
+
+
+tanh_p = _elementwise("tanh", FLOAT, _wide(lambda x: np.tanh(x)), jvp=[_tanh_jvp])
+logistic_p = _elementwise("logistic", FLOAT, _wide(lambda x: 1 / (1 + np.exp(-x))), jvp=[lambda t, o, x: mul(t, mul(o, sub(one(o), o)))])
+sin_p = _elementwise("sin", FLOAT, _wide(lambda x: np.sin(x)), jvp=[lambda t, o, x: mul(t, cos(x))])
+cos_p = _elementwise("cos", FLOAT, _wide(lambda x: np.cos(x)), jvp=[lambda t, o, x: neg(mul(t, sin(x)))])
+tan_p = _elementwise("tan", FLOAT, _wide(lambda x: np.tan(x)), jvp=[lambda t, o, x: mul(t, add(one(o), square(o)))])
+tanh, logistic, sin, cos, tan = map(_fn, (tanh_p, logistic_p, sin_p, cos_p, tan_p))
+asin_p = _elementwise("asin", FLOAT, _wide(lambda x: np.arcsin(x)), jvp=[lambda t, o, x: mul(t, rsqrt(sub(one(x), square(x))))])
+acos_p = _elementwise("acos", FLOAT, _wide(lambda x: np.arccos(x)), jvp=[lambda t, o, x: mul(t, neg(rsqrt(sub(one(x), square(x)))))])
+atan_p = _elementwise("atan", FLOAT, _wide(lambda x: np.arctan(x)), jvp=[lambda t, o, x: div(t, add(one(x), square(x)))])
+sinh_p = _elementwise("sinh", FLOAT, _wide(lambda x: np.sinh(x)), jvp=[lambda t, o, x: mul(t, cosh(x))])
+cosh_p = _elementwise("cosh", FLOAT, _wide(lambda x: np.cosh(x)), jvp=[lambda t, o, x: mul(t, sinh(x))])
+asinh_p = _elementwise("asinh", FLOAT, _wide(lambda x: np.arcsinh(x)), jvp=[lambda t, o, x: mul(t, rsqrt(add(square(x), one(x))))])
+acosh_p = _elementwise("acosh", FLOAT, _wide(lambda x: np.arccosh(x)),
+                       jvp=[lambda t, o, x: mul(t, rsqrt(mul(sub(x, one(x)), add(x, one(x)))))])
+atanh_p = _elementwise("atanh", FLOAT, _wide(lambda x: np.arctanh(x)), jvp=[lambda t, o, x: div(t, sub(one(x), square(x)))])
+asin, acos, atan, sinh, cosh, asinh, acosh, atanh = map(_fn, (asin_p, acos_p, atan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p))
+
+atan2_p = _elementwise("atan2", "f", _wide(lambda x, y: np.arctan2(x, y)), arity=2,
+                       jvp=[lambda t, o, x, y: mul(t, div(y, add(square(x), square(y)))),
+                            lambda t, o, x, y: mul(t, div(neg(x), add(square(x), square(y))))])
+atan2 = _fn(atan2_p)
+sqrt_p = _elementwise("sqrt", FLOAT, _wide(lambda x: np.sqrt(x)), jvp=[lambda t, o, x: mul(t, div(half(o), o))])
+rsqrt_p = _elementwise("rsqrt", FLOAT, _wide(lambda x: 1 / np.sqrt(x)), jvp=[lambda t, o, x: mul(t, mul(scalar_like(o, -0.5), div(o, x)))])
+cbrt_p = _elementwise("cbrt", "f", _wide(lambda x: np.cbrt(x)), jvp=[lambda t, o, x: mul(t, mul(scalar_like(o, 1 / 3), integer_pow(o, -2)))])
+sqrt, rsqrt, cbrt = map(_fn, (sqrt_p, rsqrt_p, cbrt_p))
+
+_TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+erf_p = _elementwise("erf", "f", _wide(_of_scalars(math.erf) if np else None),
+                     jvp=[lambda t, o, x: mul(scalar_like(x, _TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))])
+erfc_p = _elementwise("erfc", "f", _wide(_of_scalars(math.erfc) if np else None),
+                      jvp=[lambda t, o, x: mul(scalar_like(x, -_TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))])
+
+
+def _erf_inv_scalar(y: float) -> float:
+    """Newton's method on erf, from Giles' approximation's simplest branch as a start."""
+    if abs(y) >= 1:
+        return math.copysign(math.inf, y) if abs(y) == 1 else math.nan
+    w = -math.log((1 - y) * (1 + y))
+    a = 0.147
+    s = 2 / (math.pi * a) - w / 2
+    x = math.copysign(math.sqrt(max(0.0, math.sqrt(s * s + w / a) - s)), y)
+    for _ in range(4):      # in the tail erfc keeps the digits that 1 - |y| has
+        err = math.erf(x) - y if abs(x) < 0.5 else math.copysign(1, y) * ((1 - abs(y)) - math.erfc(abs(x)))
+        x -= err / (_TWO_OVER_SQRT_PI * math.exp(-x * x))
+    return x
+
+
+erf_inv_p = _elementwise("erf_inv", "f", _wide(_of_scalars(_erf_inv_scalar) if np else None),
+                         jvp=[lambda t, o, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(o))))])
+lgamma_p = _elementwise("lgamma", "f", _wide(_of_scalars(lambda v: math.inf if v == -math.inf else math.lgamma(v)) if np else None),
+                        jvp=[lambda t, o, x: mul(t, digamma(x))])
+
+
+def _digamma_scalar(x: float) -> float:
+    """Reflection below zero, recurrence up to 10, then the asymptotic series (Abramowitz & Stegun 6.3.18)."""
+    if x <= 0:
+        return math.nan if x == math.floor(x) else _digamma_scalar(1 - x) - math.pi / math.tan(math.pi * x)
+    result = 0.0
+    while x < 10:
+        result -= 1 / x
+        x += 1
+    i = 1 / (x * x)
+    return result + math.log(x) - 0.5 / x - i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
+
+
+digamma_p = _elementwise("digamma", "f", _wide(_of_scalars(_digamma_scalar) if np else None),
+                         jvp=[lambda t, o, x: mul(t, polygamma(scalar_like(x, 1), x))])
+erf, erfc, erf_inv, lgamma, digamma = map(_fn, (erf_p, erfc_p, erf_inv_p, lgamma_p, digamma_p))
+
+
+def polygamma(m, x):
+    raise NotImplementedError("the second derivative of lgamma (polygamma) is not available yet")
+
+
+# powers --------------------------------------------------------------------------------------------------------------
+
+
+def _integer_pow_reference(x, *, y):
+    with np.errstate(all="ignore"):
+        if dtypes.is_int(x.dtype):
+            return np.power(x, np.array(y, x.dtype)) if y >= 0 else _div_reference(np.ones_like(x), np.power(x, np.array(-y, x.dtype)))
+        return (x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) ** y).astype(x.dtype)
+
+
+def _integer_pow_decompose(x, *, y):
+    """Repeated squaring, as XLA does it."""
+    if y == 0:
+        return full(shape_of(x), 1, dtype_of(x))
+    result, power, n = None, x, abs(y)
+    while n:
+        if n & 1:
+            result = power if result is None else mul(result, power)
+        n >>= 1
+        if n:
+            power = mul(power, power)
+    return div(scalar_like(x, 1), result) if y < 0 else result
+
+
+def _integer_pow_jvp(t, o, x, *, y):
+    if y == 0:
+        return full(shape_of(x), 0, dtype_of(x))
+    return mul(t, mul(scalar_like(x, y), x if y == 2 else integer_pow(x, y - 1)))
+
+
+integer_pow_p = _elementwise("integer_pow", NUM, _integer_pow_reference, basic=False, jvp=[_integer_pow_jvp], decompose=_integer_pow_decompose)
+
+
+def integer_pow(x, y: int):
+    """`x` to the static integer power `y`."""
+    return x if y == 1 else integer_pow_p.bind(x, y=int(y))
+
+
+square_p = _elementwise("square", NUM, lambda x: x * x, basic=False, jvp=[lambda t, o, x: mul(t, mul(scalar_like(x, 2), x))],
+                        decompose=lambda x: mul(x, x))
+square = _fn(square_p)
+
+
+def _pow_abstract(x, y):
+    check_kind("pow", x, "fc")
+    if not (x.dtype == y.dtype or dtypes.is_int(y.dtype)):
+        same_dtype("pow", [x, y])
+    return shaped(broadcast_shapes("pow", [x.shape, y.shape]), x.dtype, x.weak_type and y.weak_type)
+
+
+def _pow_jvp_x(t, o, x, y):
+    if dtypes.is_int(dtype_of(y)):
+        y_ = convert(y, dtype_of(x))
+        return mul(t, mul(y_, select(eq(y, scalar_like(y, 0)), full((), 1, dtype_of(x)), pow_(x, sub(y, scalar_like(y, 1))))))
+    safe = select(eq(y, scalar_like(y, 0)), full((), 1, dtype_of(y)), sub(y, scalar_like(y, 1)))
+    return mul(t, mul(y, pow_(x, safe)))
+
+
+def _pow_jvp_y(t, o, x, y):
+    return mul(t, mul(log(select(eq(x, scalar_like(x, 0)), full((), 1, dtype_of(x)), x)), o))
+
+
+pow_p = _elementwise("pow", FLOAT, _wide(lambda x, y: np.power(x, y)), arity=2, jvp=[_pow_jvp_x, _pow_jvp_y])
+pow_p.abstract = _pow_abstract
+pow_ = _fn(pow_p)
+nextafter_p = _elementwise("nextafter", "f", lambda x, y: np.nextafter(x, y), arity=2)
+nextafter = _fn(nextafter_p)
+
+# complex -------------------------------------------------------------------------------------------------------------
+
+
+def _abs_jvp(t, o, x):
+    if dtypes.is_complex(dtype_of(x)):
+        safe = select(eq(o, scalar_like(o, 0)), full((), 1, dtype_of(o)), o)
+        return real(mul(t, div(conj(x), convert(safe, dtype_of(x)))))
+    return mul(t, sign(x))
+
+
+abs_p = _elementwise("abs", NUM, lambda x: np.abs(x), jvp=[_abs_jvp], out=lambda dt: dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)
+_abs_abstract = abs_p.abstract
+abs_p.abstract = lambda x: _abs_abstract(x).update(weak_type=x.weak_type)
+abs_ = _fn(abs_p)
+
+
+complex_p = _elementwise("complex", "f", lambda x, y: x + 1j * y.astype(np.result_type(y.dtype, np.complex64)), arity=2, out=lambda dt: dtypes.complex_of(dt),
+                         jvp=[lambda t, o, x, y: complex_(t, full(shape_of(t), 0, dtype_of(t))),
+                              lambda t, o, x, y: complex_(full(shape_of(t), 0, dtype_of(t)), t)],
+                         transpose=lambda ct, x, y: [unbroadcast(real(ct), x.aval) if is_linear_arg(x) else None,
+                                                     unbroadcast(imag(neg(ct)), y.aval) if is_linear_arg(y) else None])
+complex_ = _fn(complex_p)
+real_p = _elementwise("real", "c", lambda x: np.real(x), out=dtypes.real_of, jvp=[lambda t, o, x: real(t)],
+                      transpose=lambda ct, x: [complex_(ct, full(shape_of(ct), 0, dtype_of(ct)))])
+imag_p = _elementwise("imag", "c", lambda x: np.imag(x), out=dtypes.real_of, jvp=[lambda t, o, x: imag(t)],
+                      transpose=lambda ct, x: [complex_(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))])
+real, imag = _fn(real_p), _fn(imag_p)
+
+
+def _conj_abstract(x, *, input_dtype):
+    check_kind("conj", x, "fc")
+    return shaped(x.shape, x.dtype if dtypes.is_complex(x.dtype) else dtypes.complex_of(x.dtype), x.weak_type)
+
+
+def _conj_transpose(ct, x, *, input_dtype):
+    out = conj(ct)
+    return [out if dtypes.is_complex(input_dtype) else real(out)]
+
+
+conj_p = _elementwise("conj", "fc", lambda x, *, input_dtype: np.conj(x), jvp=[lambda t, o, x, *, input_dtype: conj(t)], transpose=_conj_transpose)
+conj_p.abstract = _conj_abstract
+
+
+def conj(x):
+    """The complex conjugate."""
+    return conj_p.bind(x, input_dtype=dtype_of(x))
+
+
+# select, clamp -------------------------------------------------------------------------------------------------------
+
+select_n_p = Primitive("select_n")
+
+
+def _select_abstract(which, *cases):
+    if not cases:
+        raise type_error("select_n must have at least one case.")
+    dt = same_dtype("select_n cases", cases)
+    if any(c.shape != cases[0].shape for c in cases):
+        raise type_error(f"select_n cases must have the same shapes, got {[c.shape for c in cases]}.")
+    if which.shape not in ((), cases[0].shape):
+        raise type_error(f"select_n `which` must be scalar or have the shape of the cases, got {which.shape} and {cases[0].shape}.")
+    if not dtypes.is_bool(which.dtype) and which.dtype != dtypes.int32:
+        raise type_error(f"select_n `which` must have boolean or int32 type, got {dtypes.name(which.dtype)}.")
+    if dtypes.is_bool(which.dtype) and len(cases) > 2:
+        raise type_error(f"with boolean `which` select_n takes two cases, got {len(cases)}.")
+    return shaped(cases[0].shape, dt, all(c.weak_type for c in cases))
+
+
+def _select_reference(which, *cases):
+    which = np.broadcast_to(np.clip(which.astype(np.int32), 0, len(cases) - 1), cases[0].shape)
+    out = np.array(cases[0])
+    for i, case in enumerate(cases[1:], 1):
+        out = np.where(which == i, case, out)
+    return out
+
+
+def _select_jvp(primals, tangents):
+    which, *cases = primals
+    out = select_n_p.bind(which, *cases)
+    ts = tangents[1:]
+    if all(type(t) is Zero for t in ts):
+        return out, Zero(tangent_aval(get_aval(out)))
+    return out, select_n_p.bind(which, *[full(shape_of(c), 0, dtype_of(out)) if type(t) is Zero else t for c, t in zip(cases, ts)])
+
+
+def _select_transpose(ct, which, *cases):
+    zero = full(shape_of(ct), 0, dtype_of(ct))
+    return [None] + [select_n_p.bind(which, *[ct if i == j else zero for j in range(len(cases))]) if is_linear_arg(c) else None
+                     for i, c in enumerate(cases)]
+
+
+def _select_batch(axis, args, dims):
+    which, *cases = args
+    new = [moveaxis(c, d, 0) if d is not None else None for c, d in zip(cases, dims[1:])]
+    shape = (axis.size, *[s for c, d in zip(cases, dims[1:]) for s in [shape_of(c) if d is None else
+                                                                      shape_of(c)[:d] + shape_of(c)[d + 1:]]][0])
+    new = [broadcast_to_rank_shape(expand_dims(c, (0,)), shape) if n is None else n for c, n in zip(cases, new)]
+    if dims[0] is None:
+        which = which if not shape_of(which) else broadcast_to_rank_shape(expand_dims(which, (0,)), shape)
+    else:
+        which = moveaxis(which, dims[0], 0)
+        if len(shape_of(which)) != len(shape):
+            which = broadcast_to_rank_shape(reshape(which, (axis.size,) + (1,) * (len(shape) - 1)), shape)
+    return select_n_p.bind(which, *new), 0
+
+
+select_n_p.abstract, select_n_p.reference, select_n_p.jvp = _select_abstract, _select_reference, _select_jvp
+select_n_p.transpose, select_n_p.batch = _select_transpose, _select_batch
+
+
+def select(which, on_true, on_false):
+    """`on_true` where `which`, else `on_false`; scalar cases are broadcast to the shape of `which`."""
+    shape = broadcast_shapes("select", [shape_of(which), shape_of(on_true), shape_of(on_false)])
+    cases = [broadcast_to_rank_shape(c, shape) for c in (on_false, on_true)]
+    return select_n_p.bind(which if shape_of(which) == () else broadcast_to_rank_shape(which, shape), *cases)
+
+
+clamp_p = Primitive("clamp")
+
+
+def _clamp_abstract(lo, x, hi):
+    dt = same_dtype("clamp", [lo, x, hi])
+    check_kind("clamp", x, "biuf")
+    for name, bound in (("min", lo), ("max", hi)):
+        if bound.shape not in ((), x.shape):
+            raise type_error(f"clamp requires {name}.shape to be () or operand.shape {x.shape}, got {bound.shape}.")
+    return shaped(x.shape, dt, x.weak_type)
+
+
+def _clamp_jvp(primals, tangents):
+    lo, x, hi = primals
+    out = clamp_p.bind(lo, x, hi)
+    aval = tangent_aval(get_aval(out))
+    zero = full(aval.shape, 0, aval.dtype) if aval.dtype != dtypes.float0 else None
+    terms = []
+    masks = ((lambda: and_(gt(lo, x), lt(lo, hi))), (lambda: and_(gt(x, lo), lt(x, hi))), (lambda: lt(hi, x)))
+    for mask, t in zip(masks, tangents):
+        if type(t) is not Zero:
+            m = mask()
+            terms.append(select(broadcast_to_rank_shape(m, aval.shape), broadcast_to_rank_shape(t, aval.shape), zero))
+    total = Zero(aval)
+    for term in terms:
+        total = term if type(total) is Zero else add_any(total, term)
+    return out, total
+
+
+clamp_p.abstract, clamp_p.jvp = _clamp_abstract, _clamp_jvp
+clamp_p.reference = lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi)
+
+
+def _clamp_batch(axis, args, dims):
+    lo, x, hi = args
+    rank = len(shape_of(x)) - (dims[1] is not None)
+    if dims[1] is not None:
+        x = moveaxis(x, dims[1], 0)
+    else:
+        x = broadcast_to_rank_shape(expand_dims(x, (0,)), (axis.size, *shape_of(x)))
+    bounds = []
+    for b, d in ((lo, dims[0]), (hi, dims[2])):
+        if d is not None:
+            b = moveaxis(b, d, 0)
+            b = reshape(b, (axis.size,) + (1,) * rank) if len(shape_of(b)) == 1 else b
+            b = broadcast_to_rank_shape(b, shape_of(x))
+        elif shape_of(b):
+            b = broadcast_to_rank_shape(expand_dims(b, (0,)), shape_of(x))
+        bounds.append(b)
+    return clamp_p.bind(bounds[0], x, bounds[1]), 0
+
+
+clamp_p.batch = _clamp_batch
+
+
+def clamp(lo, x, hi):
+    return clamp_p.bind(lo, x, hi)
+
+
+# bitcast, reduce_precision -------------------------------------------------------------------------------------------
+
+bitcast_convert_type_p = Primitive("bitcast_convert_type")
+
+
+def _bitcast_abstract(x, *, new_dtype):
+    old, new = dtypes.bits(x.dtype), dtypes.bits(new_dtype)
+    if old == new:
+        return shaped(x.shape, new_dtype)
+    if old > new:
+        return shaped((*x.shape, old // new), new_dtype)
+    if not x.shape or x.shape[-1] * old != new:
+        raise type_error(f"bitcast_convert_type from {dtypes.name(x.dtype)}{list(x.shape)} to {dtypes.name(new_dtype)} needs a last axis of size {new // old}.")
+    return shaped(x.shape[:-1], new_dtype)
+
+
+def _bitcast_reference(x, *, new_dtype):
+    x = np.ascontiguousarray(x)
+    shape = _bitcast_abstract(shaped(x.shape, x.dtype), new_dtype=new_dtype).shape
+    return np.frombuffer(x.tobytes(), new_dtype).reshape(shape)
+
+
+def _bitcast_jvp(primals, tangents, *, new_dtype):
+    out = bitcast_convert_type_p.bind(*primals, new_dtype=new_dtype)
+    return out, Zero(tangent_aval(get_aval(out)))
+
+
+bitcast_convert_type_p.abstract, bitcast_convert_type_p.reference, bitcast_convert_type_p.jvp = _bitcast_abstract, _bitcast_reference, _bitcast_jvp
+bitcast_convert_type_p.batch = lambda axis, args, dims, **params: (bitcast_convert_type_p.bind(moveaxis(args[0], dims[0], 0), **params), 0)
+
+
+def bitcast(x, dtype):
+    return bitcast_convert_type_p.bind(x, new_dtype=dtypes.canonicalize(dtype))
+
+
+reduce_precision_p = _elementwise("reduce_precision", "f", None,
+                                  jvp=[lambda t, o, x, **kw: reduce_precision_p.bind(t, **kw)],
+                                  transpose=lambda ct, x, **kw: [reduce_precision_p.bind(ct, **kw)])
+
+
+def _reduce_precision_reference(x, *, exponent_bits, mantissa_bits):
+    with np.errstate(all="ignore"):
+        m, e = np.frexp(x.astype(np.float64))
+        scaled = np.ldexp(np.rint(np.ldexp(m, mantissa_bits + 1)), e - mantissa_bits - 1)
+        bias = (1 << (exponent_bits - 1)) - 1
+        big = np.ldexp(2.0 - 2.0 ** -mantissa_bits, bias)
+        scaled = np.where(np.abs(scaled) > big, np.copysign(np.inf, x), scaled)
+        scaled = np.where(np.abs(scaled) < np.ldexp(1.0, 1 - bias), np.copysign(0.0, x), scaled)
+        return np.where(np.isfinite(x), scaled, x).astype(x.dtype)
+
+
+reduce_precision_p.reference = _reduce_precision_reference

@@ -1,0 +1,398 @@
+"""The structural linear primitives: broadcasting, reshaping, transposing, summing, adding, converting.
+
+The rules of all other primitives, and the transformations, are written with these.
+"""
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..avals import AbstractToken, ShapedArray, shaped, tangent_aval
+from ..core.jaxpr import TypedScalar, round_scalar
+from ..core.primitive import Primitive, Zero, unsupported
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..host import np
+from .rules import is_linear_arg, linear_jvp, shape_of, shifted
+
+# convert_element_type ------------------------------------------------------------------------------------------------
+
+convert_element_type_p = Primitive("convert_element_type", hidden=("sharding",))
+
+
+def _convert_abstract(x, *, new_dtype, weak_type, sharding):
+    if dtypes.is_key(x.dtype) and new_dtype != x.dtype:
+        raise type_error(f"a random key ({dtypes.name(x.dtype)}) can't be converted to {dtypes.name(new_dtype)}; use weft.random.key_data.")
+    return shaped(x.shape, new_dtype, weak_type)
+
+
+def _convert_reference(x, *, new_dtype, weak_type, sharding):
+    if dtypes.is_int(new_dtype) and dtypes.is_float(x.dtype):     # XLA saturates, and NaN becomes 0
+        info = dtypes.iinfo(new_dtype)
+        wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        clipped = np.clip(np.trunc(wide), float(info.min), float(info.max))
+        safe = np.where(clipped >= float(info.max), 0, clipped).astype(new_dtype)
+        return np.where(clipped >= float(info.max), np.array(info.max, new_dtype), safe)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype):
+        x = x.real
+    if dtypes.is_bool(new_dtype):
+        return x != np.zeros((), x.dtype)
+    return x.astype(new_dtype)
+
+
+def _convert_jvp(primals, tangents, *, new_dtype, weak_type, sharding):
+    (x,), (t,) = primals, tangents
+    out = convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
+    if type(t) is Zero or not dtypes.is_inexact(new_dtype):
+        return out, Zero(tangent_aval(get_aval(out)))
+    return out, convert_element_type_p.bind(t, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
+
+
+def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
+    return [convert(ct, x.aval.dtype, x.aval.weak_type)]
+
+
+def _same_dim(primitive):
+    def batch(axis, args, dims, **params):
+        return primitive.bind(*args, **params), dims[0]
+    return batch
+
+
+convert_element_type_p.abstract = _convert_abstract
+convert_element_type_p.reference = _convert_reference
+convert_element_type_p.jvp = _convert_jvp
+convert_element_type_p.transpose = _convert_transpose
+convert_element_type_p.batch = _same_dim(convert_element_type_p)
+
+
+def convert(x, dtype, weak_type: bool = False):
+    """`x` as `dtype`; scalars of the host are converted on the host."""
+    aval = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    if dtypes.is_python_scalar(x) or type(x) is TypedScalar:
+        value = x.val if type(x) is TypedScalar else x
+        if not (isinstance(value, complex) and not dtypes.is_complex(dtype)) and \
+                not (dtypes.is_int(dtype) and isinstance(value, float)) and dtypes.bits(dtype) >= 8:
+            return TypedScalar(round_scalar(value, dtype), shaped((), dtype, weak_type))
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+# broadcast_in_dim ----------------------------------------------------------------------------------------------------
+
+broadcast_in_dim_p = Primitive("broadcast_in_dim", hidden=("shape", "sharding", "broadcast_dimensions"))
+
+
+def _broadcast_abstract(x, *, shape, broadcast_dimensions, sharding):
+    if len(broadcast_dimensions) != len(x.shape):
+        raise type_error(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must have one entry for each of the operand's "
+                         f"{len(x.shape)} dimensions.")
+    if any(d < 0 or d >= len(shape) for d in broadcast_dimensions) or \
+            any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:])):
+        raise type_error(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must increase and lie in the result's rank {len(shape)}.")
+    for n, d in zip(x.shape, broadcast_dimensions):
+        if n != 1 and n != shape[d]:
+            raise type_error(f"broadcast_in_dim: operand of shape {x.shape} does not broadcast to {shape} along {broadcast_dimensions}.")
+    return shaped(shape, x.dtype, x.weak_type)
+
+
+def _broadcast_reference(x, *, shape, broadcast_dimensions, sharding):
+    expanded = [1] * len(shape)
+    for n, d in zip(x.shape, broadcast_dimensions):
+        expanded[d] = n
+    return np.broadcast_to(x.reshape(expanded), shape)
+
+
+def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
+    return [_sum_back(ct, x.aval.shape, broadcast_dimensions)]
+
+
+def _sum_back(ct, shape, broadcast_dimensions):
+    """Sums `ct` over the axes that broadcasting an array of `shape` along `broadcast_dimensions` made."""
+    big = shape_of(ct)
+    kept = {d for n, d in zip(shape, broadcast_dimensions) if n != 1 or big[d] == 1}
+    out = reduce_sum(ct, tuple(d for d in range(len(big)) if d not in kept))
+    return reshape(out, shape)
+
+
+def _broadcast_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding):
+    (x,), (dim,) = args, dims
+    x = moveaxis(x, dim, 0)
+    return broadcast_in_dim(x, (shape_of(x)[0], *shape), (0, *[d + 1 for d in broadcast_dimensions])), 0
+
+
+broadcast_in_dim_p.abstract = _broadcast_abstract
+broadcast_in_dim_p.reference = _broadcast_reference
+broadcast_in_dim_p.jvp = linear_jvp(broadcast_in_dim_p)
+broadcast_in_dim_p.transpose = _broadcast_transpose
+broadcast_in_dim_p.batch = _broadcast_batch
+
+
+def broadcast_in_dim(x, shape, broadcast_dimensions=()):
+    """`x` with its axes placed at `broadcast_dimensions` of `shape`, repeated along the rest."""
+    shape, broadcast_dimensions = tuple(shape), tuple(broadcast_dimensions)
+    if shape_of(x) == shape and broadcast_dimensions == tuple(range(len(shape))) and not dtypes.is_python_scalar(x) \
+            and type(x) is not TypedScalar:
+        return x
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=None)
+
+
+def broadcast_to_rank_shape(x, shape):
+    """`x` (a scalar, or of the rank of `shape` with sizes equal or 1) as an array of `shape`."""
+    mine = shape_of(x)
+    if mine == tuple(shape):
+        return x
+    return broadcast_in_dim(x, shape, tuple(range(len(shape))) if mine else ())
+
+
+def broadcast_to_axis(x, size: int):
+    """`x` repeated `size` times along a new first axis."""
+    shape = shape_of(x)
+    return broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
+
+
+def zeros(aval):
+    """An array of zeros of an aval."""
+    if isinstance(aval, AbstractToken):
+        return aval
+    if aval.dtype == dtypes.float0:
+        raise TypeError("zeros of dtype float0 are made by the caller")
+    return full(aval.shape, 0, aval.dtype, aval.weak_type)
+
+
+def full(shape, value, dtype, weak_type: bool = False):
+    """An array of `shape` filled with a host scalar."""
+    return broadcast_in_dim(TypedScalar(round_scalar(value, dtype), shaped((), dtype, weak_type)), shape)
+
+
+def expand_dims(x, dims):
+    """`x` with axes of size 1 inserted at the positions `dims` of the result."""
+    shape = shape_of(x)
+    rank = len(shape) + len(dims)
+    dims = {d % rank for d in dims}
+    kept = tuple(d for d in range(rank) if d not in dims)
+    sizes = iter(shape)
+    return broadcast_in_dim(x, tuple(1 if d in dims else next(sizes) for d in range(rank)), kept)
+
+
+# reshape, squeeze ----------------------------------------------------------------------------------------------------
+
+reshape_p = Primitive("reshape", hidden=())
+
+
+def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
+    if any(n < 0 for n in new_sizes) or math.prod(new_sizes) != x.size:
+        raise type_error(f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {x.shape}.")
+    return shaped(new_sizes, x.dtype, x.weak_type)
+
+
+def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding):
+    return [reshape(ct, x.aval.shape)]
+
+
+def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
+    x = moveaxis(args[0], dims[0], 0)
+    return reshape(x, (shape_of(x)[0], *new_sizes)), 0
+
+
+reshape_p.abstract = _reshape_abstract
+reshape_p.reference = lambda x, *, new_sizes, dimensions, sharding: x.reshape(new_sizes)
+reshape_p.jvp = linear_jvp(reshape_p)
+reshape_p.transpose = _reshape_transpose
+reshape_p.batch = _reshape_batch
+
+
+def reshape(x, shape):
+    """`x` with the same elements in row-major order and another shape."""
+    shape = tuple(shape)
+    if shape_of(x) == shape and not dtypes.is_python_scalar(x) and type(x) is not TypedScalar:
+        return x
+    return reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=None)
+
+
+squeeze_p = Primitive("squeeze")
+
+
+def _squeeze_abstract(x, *, dimensions):
+    if any(x.shape[d] != 1 for d in dimensions):
+        raise type_error(f"cannot select an axis to squeeze out which has size not equal to one, got shape={x.shape} and dimensions={dimensions}.")
+    return shaped(tuple(n for d, n in enumerate(x.shape) if d not in dimensions), x.dtype, x.weak_type)
+
+
+def _squeeze_batch(axis, args, dims, *, dimensions):
+    x = moveaxis(args[0], dims[0], 0)
+    return squeeze(x, tuple(d + 1 for d in dimensions)), 0
+
+
+squeeze_p.abstract = _squeeze_abstract
+squeeze_p.reference = lambda x, *, dimensions: np.squeeze(x, dimensions)
+squeeze_p.jvp = linear_jvp(squeeze_p)
+squeeze_p.transpose = lambda ct, x, *, dimensions: [reshape(ct, x.aval.shape)]
+squeeze_p.batch = _squeeze_batch
+
+
+def squeeze(x, dimensions):
+    """`x` without the axes `dimensions`, which have size 1."""
+    rank = len(shape_of(x))
+    dims = tuple(sorted({d % rank if rank else d for d in dimensions}))
+    return x if not dims else squeeze_p.bind(x, dimensions=dims)
+
+
+# transpose -----------------------------------------------------------------------------------------------------------
+
+transpose_p = Primitive("transpose")
+
+
+def _transpose_abstract(x, *, permutation):
+    if sorted(permutation) != list(range(len(x.shape))):
+        raise type_error(f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for shape {x.shape}.")
+    return shaped(tuple(x.shape[d] for d in permutation), x.dtype, x.weak_type)
+
+
+def _transpose_batch(axis, args, dims, *, permutation):
+    (x,), (dim,) = args, dims
+    return transpose(x, (dim, *shifted(permutation, dim))), 0
+
+
+transpose_p.abstract = _transpose_abstract
+transpose_p.reference = lambda x, *, permutation: np.transpose(x, permutation)
+transpose_p.jvp = linear_jvp(transpose_p)
+transpose_p.transpose = lambda ct, x, *, permutation: [transpose(ct, tuple(sorted(range(len(permutation)), key=permutation.__getitem__)))]
+transpose_p.batch = _transpose_batch
+
+
+def transpose(x, permutation):
+    """`x` with its axes in the order `permutation`."""
+    permutation = tuple(permutation)
+    if permutation == tuple(range(len(permutation))) and len(permutation) == len(shape_of(x)):
+        return x
+    return transpose_p.bind(x, permutation=permutation)
+
+
+def moveaxis(x, source: int, destination: int):
+    """`x` with one axis moved."""
+    if source == destination:
+        return x
+    order = [d for d in range(len(shape_of(x))) if d != source]
+    order.insert(destination, source)
+    return transpose(x, order)
+
+
+# reduce_sum ----------------------------------------------------------------------------------------------------------
+
+reduce_sum_p = Primitive("reduce_sum")
+
+
+def reduced_shape(name: str, x: ShapedArray, axes) -> tuple:
+    if len(set(axes)) != len(axes):
+        raise type_error(f"{name}: duplicate value in axes: {axes}.")
+    if any(d < 0 or d >= len(x.shape) for d in axes):
+        raise type_error(f"{name}: axes {axes} are out of range for an array of shape {x.shape}.")
+    return tuple(n for d, n in enumerate(x.shape) if d not in axes)
+
+
+def _reduce_sum_abstract(x, *, axes, out_sharding):
+    return shaped(reduced_shape("reduce_sum", x, axes), x.dtype, x.weak_type)
+
+
+def _reduce_sum_reference(x, *, axes, out_sharding):
+    wide = np.float64 if dtypes.is_float(x.dtype) else None
+    return np.sum(x, axis=axes, dtype=wide).astype(x.dtype) if not dtypes.is_bool(x.dtype) else np.sum(x, axis=axes).astype(bool)
+
+
+def _reduce_sum_transpose(ct, x, *, axes, out_sharding):
+    kept = tuple(d for d in range(len(x.aval.shape)) if d not in axes)
+    return [broadcast_in_dim(ct, x.aval.shape, kept)]
+
+
+def reduction_batch(primitive):
+    def batch(axis, args, dims, *, axes, **params):
+        (x,), (dim,) = args, dims
+        out_dim = dim - sum(d < dim for d in shifted(axes, dim))
+        return primitive.bind(x, axes=shifted(axes, dim), **params), out_dim
+    return batch
+
+
+reduce_sum_p.abstract = _reduce_sum_abstract
+reduce_sum_p.reference = _reduce_sum_reference
+reduce_sum_p.jvp = linear_jvp(reduce_sum_p)
+reduce_sum_p.transpose = _reduce_sum_transpose
+reduce_sum_p.batch = reduction_batch(reduce_sum_p)
+
+
+def reduce_sum(x, axes):
+    """The sum of `x` over `axes`."""
+    axes = tuple(axes)
+    return reduce_sum_p.bind(x, axes=axes, out_sharding=None) if axes else x
+
+
+def unbroadcast(ct, aval):
+    """The cotangent of an operand of `aval` that an elementwise operation broadcast to the shape of `ct`."""
+    shape = shape_of(ct)
+    if type(ct) is Zero or shape == aval.shape:
+        return ct
+    if not aval.shape:
+        return reduce_sum(ct, range(len(shape)))
+    return reshape(reduce_sum(ct, tuple(d for d, (n, m) in enumerate(zip(aval.shape, shape)) if n == 1 and m != 1)), aval.shape)
+
+
+# add_any: the sum of cotangents --------------------------------------------------------------------------------------
+
+add_any_p = Primitive("add_any")
+
+
+def _add_any_abstract(x, y):
+    return shaped(x.shape, x.dtype, x.weak_type and y.weak_type)
+
+
+def _add_any_jvp(primals, tangents):
+    x, y = primals
+    tx, ty = tangents
+    out = add_any(x, y)
+    return out, ty if type(tx) is Zero else tx if type(ty) is Zero else add_any(tx, ty)
+
+
+def _add_any_batch(axis, args, dims):
+    (x, y), (dx, dy) = args, dims
+    x = broadcast_to_axis(x, axis.size) if dx is None else moveaxis(x, dx, 0)
+    y = broadcast_to_axis(y, axis.size) if dy is None else moveaxis(y, dy, 0)
+    return add_any(x, y), 0
+
+
+add_any_p.abstract = _add_any_abstract
+add_any_p.reference = lambda x, y: x + y
+add_any_p.jvp = _add_any_jvp
+add_any_p.transpose = lambda ct, x, y: [ct if is_linear_arg(x) else None, ct if is_linear_arg(y) else None]
+add_any_p.batch = _add_any_batch
+
+
+def add_any(x, y):
+    """The sum of two cotangents of one value."""
+    return add_any_p.bind(x, y)
+
+
+# stop_gradient, copy: identities -------------------------------------------------------------------------------------
+
+stop_gradient_p = Primitive("stop_gradient", basic=False)
+stop_gradient_p.abstract = lambda x: x
+stop_gradient_p.reference = lambda x: x
+
+
+def _stop_gradient_jvp(primals, tangents):
+    out = stop_gradient_p.bind(*primals)
+    return out, Zero(tangent_aval(get_aval(out)))
+
+
+stop_gradient_p.jvp = _stop_gradient_jvp
+stop_gradient_p.transpose = unsupported("stop_gradient has no tangent, so nothing to transpose")
+stop_gradient_p.batch = _same_dim(stop_gradient_p)
+stop_gradient_p.decompose = lambda x: x
+
+copy_p = Primitive("copy_p", basic=False)
+copy_p.abstract = lambda x: x
+copy_p.reference = lambda x: x.copy()
+copy_p.jvp = linear_jvp(copy_p)
+copy_p.transpose = lambda ct, x: [ct]
+copy_p.batch = _same_dim(copy_p)
+copy_p.decompose = lambda x: x
+

@@ -1,0 +1,82 @@
+"""Builders of the rules that many primitives share."""
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+from .. import dtypes
+from ..avals import ShapedArray, shaped, tangent_aval
+from ..core.jaxpr import TypedScalar
+from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.trace import get_aval
+from ..errors import type_error
+
+
+def shape_of(x) -> tuple:
+    return get_aval(x).shape
+
+
+def dtype_of(x):
+    return get_aval(x).dtype
+
+
+def scalar_like(x, value) -> TypedScalar:
+    """`value` as a scalar of the dtype of `x`."""
+    return TypedScalar(value, shaped((), dtype_of(x)))
+
+
+def is_linear_arg(x) -> bool:
+    return type(x) is UndefinedPrimal
+
+
+def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
+    if dtypes.kind(aval.dtype) not in kinds:
+        words = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
+        raise type_error(f"{name} does not accept dtype {dtypes.name(aval.dtype)}: it takes {', '.join(words[k] for k in kinds)}.")
+
+
+def same_dtype(name: str, avals: Sequence[ShapedArray]):
+    first = avals[0].dtype
+    if any(a.dtype != first for a in avals):
+        raise type_error(f"{name} requires arguments to have the same dtypes, got {', '.join(dtypes.name(a.dtype) for a in avals)}. "
+                         "(Convert one with astype, or use the weft.numpy function, which promotes.)")
+    return first
+
+
+def broadcast_shapes(name: str, shapes: Sequence[tuple]) -> tuple:
+    """The common shape of operands of equal rank whose sizes are equal or 1; scalars fit everywhere."""
+    shapes_ = {s for s in shapes if s}
+    if len(shapes_) <= 1:
+        return shapes_.pop() if shapes_ else ()
+    if len({len(s) for s in shapes_}) > 1:
+        raise type_error(f"{name}: arrays must have the same number of dimensions, got shapes {', '.join(map(str, shapes))}.")
+    result = []
+    for sizes in zip(*shapes_):
+        wide = {n for n in sizes if n != 1}
+        if len(wide) > 1:
+            raise type_error(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def linear_jvp(primitive: Primitive) -> Callable:
+    """The jvp of a primitive that is linear in its one argument."""
+    def jvp(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        (t,) = tangents
+        return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else primitive.bind(t, **params)
+    return jvp
+
+
+def no_derivative(primitive: Primitive) -> Callable:
+    """The jvp of a primitive whose results do not vary with its arguments where it is differentiable at all."""
+    def jvp(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        if primitive.multiple_results:
+            return out, [Zero(tangent_aval(get_aval(o))) for o in out]
+        return out, Zero(tangent_aval(get_aval(out)))
+    return jvp
+
+
+def shifted(dims: Sequence[int], dim: int) -> tuple:
+    """Axes of an unbatched array as axes of the array with batch axis `dim`."""
+    return tuple(d + (d >= dim) for d in dims)

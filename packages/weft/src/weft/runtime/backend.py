@@ -1,0 +1,63 @@
+"""The backend interface. A package offers one through the entry-point group `weft.backends`: a name and a class
+with no required arguments; the class is instantiated on the first look for a device of one of its platforms.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Protocol, Sequence, runtime_checkable
+
+from ..avals import ShapedArray
+from ..core.jaxpr import Jaxpr
+
+
+class CompileOptions(NamedTuple):
+    """What a compilation depends on besides the program and its devices."""
+    name: str = "main"                      # shows in compiled text and profiles
+    donated: tuple = ()                     # for each argument, whether its buffer may be reused
+    options: tuple = ()                     # (name, value) pairs for the backend's compiler
+
+
+@runtime_checkable
+class Device(Protocol):
+    """One device. `repr` and `str` are for people; devices of one backend differ in `id`."""
+    id: int
+    platform: str
+    process_index: int
+    device_kind: str
+
+
+class Executable(Protocol):
+    """A compiled program."""
+
+    def execute(self, args: Sequence[Any]) -> list[Any]:
+        """Runs on arrays of this backend (of exactly the compiled avals) and returns arrays at once; work may go on behind them."""
+
+    def as_text(self, stage: str | None = None) -> str:
+        """The compiled program for reading; `stage` picks one of the backend's own forms, an unknown one raises ValueError."""
+
+    def cost_analysis(self) -> dict: ...
+    def memory_analysis(self) -> dict: ...
+
+
+class Backend(Protocol):
+    """Devices, arrays and a compiler."""
+    name: str                      # as in the entry point: "xla", "wasm", "webgpu", "remote", "reference"
+    platforms: tuple               # the platform names that its devices have, best first
+
+    def devices(self, platform: str | None = None) -> list[Device]:
+        """All devices, or those of one platform; raises BackendError when there are none, with the reason."""
+
+    def put(self, value: Any, aval: ShapedArray, device: Device, committed: bool) -> Any:
+        """A host array (see `weft.host`) as an array on `device`. The host memory may change afterwards."""
+
+    def compile(self, jaxpr: Jaxpr, device: Device, options: CompileOptions) -> Executable:
+        """Compiles a jaxpr without constvars (constants are leading arguments)."""
+
+
+class FastPath(Protocol):
+    """What a backend may offer beyond the interface, private to it: see `weft.runtime.dispatch`."""
+
+    def jit(self, fun: Callable, miss: Callable, static_argnums: tuple, static_argnames: tuple, name: str) -> Callable:
+        """A callable that runs cached executables without Python and calls `miss(*args, **kwargs)` for everything else."""
+
+    def apply(self, primitive, args: tuple, params: dict) -> Any:
+        """Runs one primitive eagerly on this backend's arrays and host scalars."""

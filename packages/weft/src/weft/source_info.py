@@ -1,0 +1,86 @@
+"""Which line of the user's an operation comes from."""
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_internal_paths = [_ROOT]
+_internal: dict = {}     # code object -> whether it belongs to us (or to a library that asked to be left out)
+_name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
+
+
+def register_exclusion(path: str) -> None:
+    """Leaves frames of files under `path` out of error messages and source lines."""
+    _internal_paths.append(path)
+    _internal.clear()
+
+
+def is_internal(code) -> bool:
+    try:
+        return _internal[code]
+    except KeyError:
+        name = code.co_filename
+        result = _internal[code] = name.startswith(tuple(_internal_paths)) or name.startswith("<frozen")
+        return result
+
+
+class SourceInfo:
+    """A user's frame, kept as code object and instruction offset; the line is looked up only when somebody asks."""
+    __slots__ = ("code", "lasti", "names")
+
+    def __init__(self, code, lasti: int, names: tuple = ()):
+        self.code, self.lasti, self.names = code, lasti, names
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename if self.code else "<unknown>"
+
+    @property
+    def function(self) -> str:
+        return self.code.co_name if self.code else "<unknown>"
+
+    @property
+    def line(self) -> int:
+        if self.code is None:
+            return 0
+        for start, end, line in self.code.co_lines():
+            if start <= self.lasti < end:
+                return line or 0
+        return self.code.co_firstlineno
+
+    def __str__(self):
+        return f"{self.file}:{self.line} ({self.function})" if self.code else "<unknown>"
+
+
+UNKNOWN = SourceInfo(None, 0)
+
+
+def current(depth: int = 1) -> SourceInfo:
+    """The innermost frame that is the user's, at least `depth` calls up."""
+    frame = sys._getframe(depth)
+    known = _internal
+    while frame is not None:
+        code = frame.f_code
+        try:
+            inside = known[code]
+        except KeyError:
+            inside = is_internal(code)
+        if not inside:
+            return SourceInfo(code, frame.f_lasti, _name_stack.get())
+        frame = frame.f_back
+    return UNKNOWN
+
+
+@contextmanager
+def named_scope(name: str):
+    """Adds `name` to the scope under which operations are traced; it shows in compiled programs and profiles."""
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope takes a string; got {type(name).__name__}.")
+    token = _name_stack.set((*_name_stack.get(), name))
+    try:
+        yield name
+    finally:
+        _name_stack.reset(token)

@@ -1,0 +1,112 @@
+"""Batching: a function of one example becomes a function of a stack of them."""
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+from ..avals import shaped
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.primitive import Primitive
+from ..core.trace import Axis, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
+from ..ops.linear import broadcast_to_axis, moveaxis
+from .stage import JaxprTrace
+
+
+class BatchTracer(Tracer):
+    """An array with one axis more than it shows: the batch axis `dim` of `val`."""
+    __slots__ = ("val", "dim", "_aval")
+
+    def __init__(self, trace: "BatchTrace", val, dim: int):
+        self._trace, self.val, self.dim = trace, val, dim
+        aval = get_aval(val)
+        self._aval = shaped(aval.shape[:dim] + aval.shape[dim + 1:], aval.dtype, aval.weak_type)
+
+    @property
+    def aval(self):
+        return self._aval
+
+    def __repr__(self):
+        return f"VmapTracer(aval={self._aval.str_short(short_dtypes=False)}, batched={get_aval(self.val).str_short(short_dtypes=False)})"
+
+
+class BatchTrace(Trace):
+    """Applies batching rules, evaluated under the parent."""
+
+    def __init__(self, parent: Trace, axis: Axis):
+        self.parent, self.axis, self.closed = parent, axis, False
+
+    def split(self, x):
+        """(value, batch axis or None)."""
+        if type(x) is BatchTracer and x._trace is self:
+            return x.val, x.dim
+        return x, None
+
+    def join(self, val, dim):
+        return val if dim is None else BatchTracer(self, val, dim)
+
+    def process(self, primitive: Primitive, args: tuple, params: dict):
+        mine = primitive.axis_names is not None and self.axis.name is not None and self.axis.name in primitive.axis_names(params)
+        if not mine:
+            for x in args:
+                if type(x) is BatchTracer and x._trace is self:
+                    break
+            else:
+                token = set_trace(self.parent)
+                try:
+                    return self.parent.process(primitive, args, params)
+                finally:
+                    reset_trace(token)
+        pairs = [self.split(x) for x in args]
+        token = set_trace(self.parent)
+        try:
+            out, dim = primitive.batch(self.axis, [v for v, _ in pairs], [d for _, d in pairs], **params)
+        finally:
+            reset_trace(token)
+        if primitive.multiple_results:
+            return [self.join(v, d) for v, d in zip(out, dim)]
+        return self.join(out, dim)
+
+
+def batch_flat(fun: Callable, axis: Axis, args: Sequence, dims: Sequence) -> tuple[list, list]:
+    """Runs `fun` (flat in, flat out) with each argument batched along its dim: (results, their dims or None)."""
+    trace = BatchTrace(current_trace(), axis)
+    token = set_trace(trace)
+    try:
+        with mapped_axes(axis):
+            outs = fun(*[trace.join(x, d) for x, d in zip(args, dims)])
+    finally:
+        reset_trace(token)
+    pairs = [trace.split(x) for x in outs]
+    trace.closed = True
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def to_front(axis: Axis, x, dim):
+    """`x` with its batch axis first; broadcast along a new one if it has none."""
+    return broadcast_to_axis(x, axis.size) if dim is None else moveaxis(x, dim, 0)
+
+
+def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool] | bool = False):
+    """The jaxpr for arguments batched along axis 0 where `batched` says so, and which results are (along axis 0)."""
+    if isinstance(force_out, bool):
+        force_out = (force_out,) * len(closed.out_avals)
+    key = ("batch", axis, tuple(batched), tuple(force_out), tuple(map(id, closed.consts)))
+    cache = closed.jaxpr.cache
+    if key not in cache:
+        cache[key] = _batch_jaxpr(closed, axis, batched, force_out)
+    return cache[key]
+
+
+def _batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched, force_out):
+    trace = JaxprTrace("a batched function")
+    args = [trace.new_arg(shaped((axis.size, *a.shape), a.dtype, a.weak_type) if b else a)
+            for a, b in zip(closed.in_avals, batched)]
+    token = set_trace(trace)
+    try:
+        outs, dims = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args,
+                                [0 if b else None for b in batched])
+        out_batched = [d is not None or force for d, force in zip(dims, force_out)]
+        outs = [to_front(axis, x, d) if b else x for x, d, b in zip(outs, dims, out_batched)]
+    finally:
+        reset_trace(token)
+    jaxpr, consts = trace.finish(outs)
+    return ClosedJaxpr(jaxpr, consts), out_batched

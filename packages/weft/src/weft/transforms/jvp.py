@@ -1,0 +1,110 @@
+"""Forward mode: each value carries a tangent beside it."""
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+from .. import dtypes
+from ..avals import tangent_aval
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.primitive import Primitive, Zero
+from ..core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from ..ops.linear import zeros
+from .stage import JaxprTrace
+
+
+class JVPTracer(Tracer):
+    """A primal value with its tangent."""
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: "JVPTrace", primal, tangent):
+        self._trace, self.primal, self.tangent = trace, primal, tangent
+
+    @property
+    def aval(self):
+        return get_aval(self.primal)
+
+    def __repr__(self):
+        return f"GradTracer(primal={self.primal}, tangent={self.tangent})"
+
+
+class JVPTrace(Trace):
+    """Applies jvp rules, evaluated under the parent. A value whose tangent is zero is not wrapped at all."""
+
+    def __init__(self, parent: Trace):
+        self.parent, self.closed = parent, False
+
+    def split(self, x):
+        """(primal, tangent) of a value; the tangent is `Zero` for what does not depend on the inputs."""
+        if type(x) is JVPTracer and x._trace is self:
+            return x.primal, x.tangent
+        return x, Zero(tangent_aval(get_aval(x)))
+
+    def join(self, primal, tangent):
+        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+
+    def process(self, primitive: Primitive, args: tuple, params: dict):
+        for x in args:
+            if type(x) is JVPTracer and x._trace is self:
+                break
+        else:
+            token = set_trace(self.parent)
+            try:
+                return self.parent.process(primitive, args, params)
+            finally:
+                reset_trace(token)
+        pairs = [self.split(x) for x in args]
+        token = set_trace(self.parent)
+        try:
+            out, tangent = primitive.jvp([p for p, _ in pairs], [t for _, t in pairs], **params)
+        finally:
+            reset_trace(token)
+        if primitive.multiple_results:
+            return [self.join(p, t) for p, t in zip(out, tangent)]
+        return self.join(out, tangent)
+
+
+def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list, list]:
+    """Runs `fun` (flat in, flat out) with tangents: (primal results, tangent results, which may be `Zero`)."""
+    parent = current_trace()
+    trace = JVPTrace(parent)
+    args = [trace.join(p, t) for p, t in zip(primals, tangents)]
+    token = set_trace(trace)
+    try:
+        outs = fun(*args)
+    finally:
+        reset_trace(token)
+    pairs = [trace.split(x) for x in outs]
+    trace.closed = True
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def instantiate(tangent):
+    """A tangent as an array: symbolic zeros become arrays of zeros."""
+    return zeros(tangent.aval) if type(tangent) is Zero else tangent
+
+
+def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: bool | Sequence[bool] = False):
+    """The jaxpr (primals, nonzero tangents) -> (primal results, nonzero tangent results), and which tangents those are."""
+    if isinstance(instantiate_out, bool):
+        instantiate_out = (instantiate_out,) * len(closed.out_avals)
+    key = ("jvp", tuple(nonzeros), tuple(instantiate_out), tuple(map(id, closed.consts)))
+    cache = closed.jaxpr.cache
+    if key not in cache:
+        cache[key] = _jvp_jaxpr(closed, nonzeros, instantiate_out)
+    return cache[key]
+
+
+def _jvp_jaxpr(closed: ClosedJaxpr, nonzeros, instantiate_out):
+    trace = JaxprTrace("a derivative")
+    primals = [trace.new_arg(a) for a in closed.in_avals]
+    tangents = [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.in_avals, nonzeros)]
+    token = set_trace(trace)
+    try:
+        outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
+        out_tangents = [instantiate(t) if force and t.aval.dtype != dtypes.float0 else t
+                        for t, force in zip(out_tangents, instantiate_out)]
+    finally:
+        reset_trace(token)
+    out_nonzeros = [type(t) is not Zero for t in out_tangents]
+    jaxpr, consts = trace.finish([*outs, *[t for t in out_tangents if type(t) is not Zero]])
+    return ClosedJaxpr(jaxpr, consts), out_nonzeros

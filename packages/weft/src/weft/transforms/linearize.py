@@ -1,0 +1,107 @@
+"""Linearization: forward mode whose linear part is staged to a jaxpr while the rest is computed at once.
+
+`PartialTrace` is the one mechanism: a primitive whose arguments are all known goes to the parent, any other is recorded.
+Under a `JVPTrace`, primal values are known and tangents are not, so the derivative splits by itself.
+"""
+from __future__ import annotations
+
+from typing import Callable, NamedTuple, Sequence
+
+from .. import dtypes
+from ..avals import tangent_aval
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from ..core.primitive import Primitive, Zero
+from ..core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from .jvp import jvp_flat
+from .stage import JaxprTrace, JaxprTracer
+
+
+class PartialTrace(Trace):
+    """Evaluates what is known under the parent and records the rest in `staged`."""
+
+    def __init__(self, parent: Trace, staged: JaxprTrace):
+        self.parent, self.staged = parent, staged
+
+    def is_unknown(self, x) -> bool:
+        return type(x) is JaxprTracer and x._trace is self.staged
+
+    def process(self, primitive: Primitive, args: tuple, params: dict):
+        staged = self.staged
+        for x in args:
+            if type(x) is JaxprTracer and x._trace is staged:
+                break
+        else:
+            token = set_trace(self.parent)
+            try:
+                return self.parent.process(primitive, args, params)
+            finally:
+                reset_trace(token)
+        if primitive.partial_eval is not None:
+            return primitive.partial_eval(self, args, params)
+        return staged.process(primitive, args, params)
+
+
+def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | None = None):
+    """(results, which results have a tangent, the linear jaxpr, its constants) of `fun` at `primals`.
+
+    The linear jaxpr maps the tangents of the differentiable arguments to the tangents of those results.
+    """
+    parent = current_trace()
+    staged = JaxprTrace("a linear function")
+    tangents = []
+    for i, p in enumerate(primals):
+        aval = tangent_aval(get_aval(p))
+        known_zero = aval.dtype == dtypes.float0 or (nonzeros is not None and not nonzeros[i])
+        tangents.append(Zero(aval) if known_zero else staged.new_arg(aval))
+    token = set_trace(PartialTrace(parent, staged))
+    try:
+        outs, out_tangents = jvp_flat(fun, primals, tangents)
+    finally:
+        reset_trace(token)
+    out_nonzeros = [type(t) is not Zero for t in out_tangents]
+    jaxpr, consts = staged.finish([t for t in out_tangents if type(t) is not Zero])
+    return outs, out_nonzeros, jaxpr, consts
+
+
+class Split(NamedTuple):
+    """A jaxpr taken apart: `known` gives the known results and then the residuals; `staged` takes the residuals and then the
+    unknown arguments and gives the unknown results."""
+    known: ClosedJaxpr
+    staged: ClosedJaxpr
+    out_unknown: tuple
+    num_residuals: int
+    forwarded: tuple     # for each residual, the index of the known argument that it is, or None
+
+
+def split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknown: Sequence[bool] | bool = False) -> Split:
+    """Takes a jaxpr apart along what is known of its arguments."""
+    if isinstance(ensure_out_unknown, bool):
+        ensure_out_unknown = (ensure_out_unknown,) * len(closed.out_avals)
+    key = ("split", tuple(unknown), tuple(ensure_out_unknown), tuple(map(id, closed.consts)))
+    cache = closed.jaxpr.cache
+    if key not in cache:
+        cache[key] = _split_jaxpr(closed, unknown, ensure_out_unknown)
+    return cache[key]
+
+
+def _split_jaxpr(closed: ClosedJaxpr, unknown, ensure_out_unknown) -> Split:
+    known_trace, staged_trace = JaxprTrace("a function"), JaxprTrace("a linear function")
+    args = [staged_trace.new_arg(a) if u else known_trace.new_arg(a) for a, u in zip(closed.in_avals, unknown)]
+    trace = PartialTrace(known_trace, staged_trace)
+    token = set_trace(trace)
+    try:
+        outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
+    finally:
+        reset_trace(token)
+    out_unknown = tuple([trace.is_unknown(x) or force for x, force in zip(outs, ensure_out_unknown)])
+    staged, consts = staged_trace.finish([x for x, u in zip(outs, out_unknown) if u])
+    residuals = [(v, c) for v, c in zip(staged.constvars, consts) if isinstance(c, Tracer)]
+    kept = [(v, c) for v, c in zip(staged.constvars, consts) if not isinstance(c, Tracer)]
+    staged = Jaxpr([v for v, _ in kept], [v for v, _ in residuals] + staged.invars, staged.outvars, staged.eqns, staged.effects)
+    known_invars = list(known_trace.invars)
+    forwarded = tuple(known_invars.index(c.var) if c.var in known_invars else None for _, c in residuals)
+    known, known_consts = known_trace.finish([x for x, u in zip(outs, out_unknown) if not u] + [c for _, c in residuals])
+    return Split(ClosedJaxpr(known, known_consts), ClosedJaxpr(staged, [c for _, c in kept]), out_unknown, len(residuals),
+                 forwarded)
+
+

@@ -1,0 +1,178 @@
+"""Staging: running a function on tracers that record each primitive as an equation of a jaxpr."""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from .. import dtypes, source_info
+from ..avals import AbstractValue
+from ..config import config
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var, eval_jaxpr, round_scalar
+from ..core.primitive import Primitive
+from ..core.trace import Trace, Tracer, get_aval, leaked, reset_trace, set_trace
+from ..core.verify import verify
+from ..host import HostArray, is_host_array
+
+
+class JaxprTracer(Tracer):
+    """A variable of the jaxpr that is being recorded."""
+    __slots__ = ("var", "origin")
+
+    def __init__(self, trace: "JaxprTrace", var: Var, origin=None):
+        self._trace, self.var, self.origin = trace, var, origin
+
+    @property
+    def aval(self):
+        return self.var.aval
+
+    def __repr__(self):
+        return f"JitTracer({self.var.aval.str_short(short_dtypes=False)})"
+
+
+class JaxprTrace(Trace):
+    """Records equations. Values that are not its own tracers become literals (scalars) or constants of the jaxpr."""
+
+    def __init__(self, what: str = "a traced function"):
+        self.what = what
+        self.invars: list[Var] = []
+        self.eqns: list[JaxprEqn] = []
+        self.effects: set = set()
+        self.constants: dict[int, tuple[Var, Any]] = {}     # id(value) -> (constvar, value kept alive)
+        self.closed = False
+        self.arg_names: dict[Var, str] = {}
+
+    def new_arg(self, aval: AbstractValue, name: str | None = None) -> JaxprTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        if name is not None:
+            self.arg_names[var] = name
+        return JaxprTracer(self, var)
+
+    def atom(self, x):
+        """The variable or literal that stands for `x` in this jaxpr."""
+        if type(x) is JaxprTracer and x._trace is self:
+            if self.closed:
+                raise leaked(x)
+            return x.var
+        known = self.constants.get(id(x))
+        if known is not None:
+            return known[0]
+        if isinstance(x, Tracer):
+            if getattr(x._trace, "closed", False):
+                raise leaked(x)
+        else:
+            literal = as_literal(x)
+            if literal is not None:
+                return literal
+        var = Var(get_aval(x))
+        self.constants[id(x)] = (var, x)
+        return var
+
+    def process(self, primitive: Primitive, args: tuple, params: dict):
+        if primitive.stage is not None:
+            return primitive.stage(self, args, params)
+        return self.record(primitive, args, params)
+
+    def record(self, primitive: Primitive, args: Sequence, params: dict):
+        """Adds the equation `primitive[params] args` and returns tracers of its results."""
+        invars = [x.var if type(x) is JaxprTracer and x._trace is self and not self.closed else self.atom(x) for x in args]
+        out = primitive.abstract_eval(tuple([a.aval for a in invars]), params)
+        outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
+        effects = frozenset() if primitive.effects is None else primitive.effects(params)
+        info = source_info.current(3)
+        self.eqns.append(JaxprEqn(invars, outvars, primitive, params, effects, info))
+        if effects:
+            self.effects |= effects
+        if primitive.multiple_results:
+            return [JaxprTracer(self, v, info) for v in outvars]
+        return JaxprTracer(self, outvars[0], info)
+
+    def finish(self, outs: Sequence) -> tuple[Jaxpr, list]:
+        """The jaxpr that computes `outs`, and the values of its constants."""
+        outvars = [self.atom(x) for x in outs]
+        self.closed = True
+        constvars = [var for var, _ in self.constants.values()]
+        _mark_unused(self.eqns, outvars)
+        jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, frozenset(self.effects), self.what)
+        if config.verify_jaxprs:
+            verify(jaxpr)
+        return jaxpr, [value for _, value in self.constants.values()]
+
+
+def _mark_unused(eqns: list[JaxprEqn], outvars: list) -> None:
+    used = {a for eqn in eqns for a in eqn.invars if type(a) is not Literal}
+    used.update(a for a in outvars if type(a) is not Literal)
+    for eqn in eqns:
+        if any(v not in used for v in eqn.outvars):
+            eqn.outvars = [v if v in used else DropVar(v.aval) for v in eqn.outvars]
+
+
+def as_literal(x) -> Literal | None:
+    """A scalar known to the host as a literal; None for everything else."""
+    if type(x) is TypedScalar:
+        return Literal(x.val, x.aval)
+    if dtypes.is_python_scalar(x):
+        aval = get_aval(x)
+        return Literal(round_scalar(x, aval.dtype), aval)
+    if is_host_array(x) and tuple(x.shape) == () and x.dtype != dtypes.float0:
+        aval = get_aval(x)
+        value = x.tolist() if isinstance(x, HostArray) else x.item()
+        return Literal(round_scalar(value, aval.dtype), aval) if dtypes.is_python_scalar(value) else \
+            Literal(round_scalar(complex(x) if dtypes.is_complex(aval.dtype) else float(x), aval.dtype), aval)
+    return None
+
+
+def stage(fun: Callable, avals: Sequence[AbstractValue], what: str = "a traced function",
+          arg_names: Sequence[str] | None = None) -> tuple[Jaxpr, list]:
+    """Traces `fun` (flat arguments, flat results) for arguments of the given avals: the jaxpr and its constants' values."""
+    trace = JaxprTrace(what)
+    args = [trace.new_arg(a, arg_names[i] if arg_names else None) for i, a in enumerate(avals)]
+    token = set_trace(trace)
+    try:
+        outs = fun(*args)
+    finally:
+        reset_trace(token)
+    return trace.finish(outs)
+
+
+def stage_closed(fun: Callable, avals: Sequence[AbstractValue], what: str = "a traced function") -> ClosedJaxpr:
+    return ClosedJaxpr(*stage(fun, avals, what))
+
+
+def hoist_tracers(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
+    """Constants that are tracers of an outer trace become leading arguments: (closed jaxpr, those tracers)."""
+    outer = [(v, c) for v, c in zip(jaxpr.constvars, consts) if isinstance(c, Tracer)]
+    if not outer:
+        return ClosedJaxpr(jaxpr, consts), []
+    kept = [(v, c) for v, c in zip(jaxpr.constvars, consts) if not isinstance(c, Tracer)]
+    moved = jaxpr.replace(constvars=[v for v, _ in kept], invars=[v for v, _ in outer] + jaxpr.invars)
+    return ClosedJaxpr(moved, [c for _, c in kept]), [c for _, c in outer]
+
+
+def consts_as_args(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program with its constants as leading arguments."""
+    if "consts_as_args" not in jaxpr.cache:
+        jaxpr.cache["consts_as_args"] = jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
+    return jaxpr.cache["consts_as_args"]
+
+
+def inline_call(closed: ClosedJaxpr, args: Sequence) -> list:
+    """Evaluates a closed jaxpr under the current trace, as if its equations had been written in place."""
+    return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def concretization_error(tracer: Tracer, what: str) -> str:
+    """What to say when a traced value is used as a number."""
+    trace = tracer._trace
+    lines = [f"{what}, but its value is not known while {getattr(trace, 'what', 'a function')} is traced: "
+             f"it is a traced array of type {tracer.aval.str_short(short_dtypes=False)}."]
+    origin = getattr(tracer, "origin", None)
+    name = trace.arg_names.get(tracer.var) if isinstance(trace, JaxprTrace) else None
+    if name:
+        lines.append(f"It is the argument {name}.")
+    elif origin is not None:
+        lines.append(f"It was computed at {origin}.")
+    return "\n".join(lines)
+
+
+
+

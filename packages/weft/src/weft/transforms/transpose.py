@@ -1,0 +1,91 @@
+"""Transposition: a linear jaxpr run backwards, from the cotangents of its results to those of its arguments."""
+from __future__ import annotations
+
+from typing import Sequence
+
+from .. import dtypes
+from ..avals import tangent_aval
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar
+from ..core.primitive import UndefinedPrimal, Zero
+from ..core.trace import reset_trace, set_trace
+from ..ops.linear import add_any
+from .jvp import instantiate
+from .stage import JaxprTrace
+
+
+def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Sequence) -> list:
+    """The cotangents of the arguments that are `UndefinedPrimal`; None for the others.
+
+    Equations that do not depend on an undefined argument are evaluated forwards first.
+    """
+    env: dict = dict(zip(jaxpr.constvars, consts))
+    linear = set()
+    for var, arg in zip(jaxpr.invars, args):
+        if type(arg) is UndefinedPrimal:
+            linear.add(var)
+        else:
+            env[var] = arg
+
+    def read(atom):
+        if type(atom) is Literal:
+            return atom.val if atom.aval.weak_type else TypedScalar(atom.val, atom.aval)
+        return env[atom]
+
+    linear_eqns = []
+    for eqn in jaxpr.eqns:
+        if any(type(a) is not Literal and a in linear for a in eqn.invars):
+            linear_eqns.append(eqn)
+            linear.update(eqn.outvars)
+        else:
+            outs = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
+            env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+
+    ct_env: dict = {}
+
+    def accumulate(atom, ct):
+        if ct is None or type(ct) is Zero or type(atom) is Literal:
+            return
+        ct_env[atom] = add_any(ct_env[atom], ct) if atom in ct_env else ct
+
+    for atom, ct in zip(jaxpr.outvars, cotangents):
+        if type(atom) is not Literal and atom in linear:
+            accumulate(atom, ct)
+    for eqn in reversed(linear_eqns):
+        cts = [ct_env.pop(v, None) for v in eqn.outvars]
+        if all(ct is None for ct in cts):
+            continue
+        cts = [Zero(tangent_aval(v.aval)) if ct is None else ct for ct, v in zip(cts, eqn.outvars)]
+        operands = [UndefinedPrimal(a.aval) if type(a) is not Literal and a in linear else read(a) for a in eqn.invars]
+        rule = eqn.primitive.transpose
+        if rule is None:
+            raise NotImplementedError(f"primitive {eqn.primitive.name} has no transpose rule: it is not linear (at {eqn.source_info}).")
+        results = rule(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
+        for atom, operand, ct in zip(eqn.invars, operands, results):
+            if type(operand) is UndefinedPrimal:
+                accumulate(atom, ct)
+    return [ct_env.get(v, Zero(tangent_aval(v.aval))) if type(a) is UndefinedPrimal else None
+            for v, a in zip(jaxpr.invars, args)]
+
+
+def transpose_jaxpr(closed: ClosedJaxpr, linear: Sequence[bool], nonzero_cts: Sequence[bool]):
+    """The jaxpr (values of the non-linear arguments, nonzero cotangents of the results) -> cotangents of the linear arguments,
+    all instantiated but those of dtype float0."""
+    key = ("transpose", tuple(linear), tuple(nonzero_cts), tuple(map(id, closed.consts)))
+    cache = closed.jaxpr.cache
+    if key not in cache:
+        trace = JaxprTrace("a transposed function")
+        args = [UndefinedPrimal(a) if lin else trace.new_arg(a) for a, lin in zip(closed.in_avals, linear)]
+        cts = [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.out_avals, nonzero_cts)]
+        token = set_trace(trace)
+        try:
+            results = backward_pass(closed.jaxpr, closed.consts, args, cts)
+            outs = [instantiate(ct) for ct, lin in zip(results, linear) if lin and not _is_float0(ct)]
+        finally:
+            reset_trace(token)
+        jaxpr, consts = trace.finish(outs)
+        cache[key] = ClosedJaxpr(jaxpr, consts)
+    return cache[key]
+
+
+def _is_float0(ct) -> bool:
+    return type(ct) is Zero and ct.aval.dtype == dtypes.float0
