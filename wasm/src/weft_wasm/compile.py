@@ -1,0 +1,52 @@
+"""The driver: verify, schedule, plan, emit."""
+
+from __future__ import annotations
+
+from typing import Iterable
+
+from weft_wasm import schedule as schedules
+from weft_wasm.artifact import ABI_VERSION, Artifact
+from weft_wasm.emit_wasm import emit_module
+from weft_wasm.emit_wasm.module import lay_out_constants
+from weft_wasm.ir import Buffer, Program, constants_of
+from weft_wasm.plan import plan
+from weft_wasm.verify import verify
+
+DEFAULT_FEATURES = frozenset(("simd128",))
+KNOWN_FEATURES = frozenset(("simd128", "relaxed-simd"))
+
+
+def compile_program(program: Program, features: Iterable[str] = DEFAULT_FEATURES, *, schedule: bool = True, check: bool = True) -> Artifact:
+    """One artifact of kind "wasm" for a program.
+
+    features: what the engine has, of KNOWN_FEATURES. schedule: let `schedule.auto` choose vector loops (False: as written).
+    check: verify the program first (and after scheduling). Raises VerifyError for malformed programs.
+    """
+    features = frozenset(features)
+    if not features <= KNOWN_FEATURES:
+        raise ValueError(f"unknown features {sorted(features - KNOWN_FEATURES)}; known are {sorted(KNOWN_FEATURES)}")
+    if check:
+        verify(program)
+    if schedule:
+        program = schedules.auto(program, features)
+        if check:
+            verify(program)
+    placed = plan(program)
+    offsets, constants = lay_out_constants(constants_of(program))
+    code = emit_module(program, placed, offsets, features)
+    aliases = program.donated
+    metadata = {
+        "abi": ABI_VERSION,
+        "kind": "wasm",
+        "name": program.name,
+        "inputs": [_spec(b) for b in program.inputs],
+        "outputs": [_spec(b) | {"alias": aliases.get(k)} for k, b in enumerate(program.outputs)],
+        "scratch": placed.size,
+        "features": sorted(features),
+        "errors": {str(code): text for code, text in program.errors.items()},
+    }
+    return Artifact(metadata, code, constants)
+
+
+def _spec(buffer: Buffer) -> dict:
+    return {"dtype": buffer.label, "shape": list(buffer.shape), "bytes": buffer.nbytes}

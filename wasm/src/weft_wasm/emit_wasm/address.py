@@ -1,0 +1,267 @@
+"""Function state and addresses: locals, linear forms of indices, pointers that loops increment.
+
+The address of `buffer[index]` is `pointer + Σ rest·scale + offset`. When a loop is entered, every access in its body gets a pointer
+that already holds the part of its index which is linear in variables known there; the loop adds a constant to it per iteration.
+Accesses whose indices differ by a constant share the pointer and differ in the instruction's offset immediate.
+"""
+
+from __future__ import annotations
+
+from weft_wasm import encode
+from weft_wasm.encode import I32, OP, unsigned
+from weft_wasm.ir import ITEMSIZE, Binary, Buffer, Const, Expr, Load, Local, Store, Var, blocks, expressions, operands, wrap
+
+_GET, _SET, _TEE = OP["local.get"], OP["local.set"], OP["local.tee"]
+_ADD, _MUL, _SHL = OP["i32.add"], OP["i32.mul"], OP["i32.shl"]
+# An offset immediate is added without wrapping, so a pointer that may lie before its buffer must not carry one that is
+# larger than the lowest address a host hands out.
+SAFE_OFFSET = 64
+
+
+class Lanes:
+    """The vector loop being emitted: its variable, lanes per vector, vectors per iteration."""
+
+    __slots__ = ("var", "lanes", "vectors", "varying")
+
+    def __init__(self, var: Var, lanes: int, vectors: int):
+        self.var, self.lanes, self.vectors = var, lanes, vectors
+        self.varying: dict[Expr, bool] = {}
+
+
+class Access:
+    """How to reach buffer[index] inside the current loop: pointer local, terms still to add, constant already included."""
+
+    __slots__ = ("pointer", "rest", "base", "positive")
+
+    def __init__(self, pointer: int, rest: tuple, base: int, positive: bool):
+        self.pointer, self.rest, self.base, self.positive = pointer, rest, base, positive
+
+
+class Addresses:
+    """State of one function under construction, and address arithmetic."""
+
+    def __init__(self, params: list[int], features: frozenset[str]):
+        self.code = bytearray()
+        self.params = params
+        self.local_types: list[int] = []
+        self.free: dict[int, list[int]] = {}
+        self.features = features
+        self.env: dict[Expr, int | list[int] | None] = {}  # a local, a local per vector, or None: 0 (plus offset)
+        self.offset: dict[Expr, int] = {}  # constant part of an unrolled or constant loop variable
+        self.loop_vars: set[Expr] = set()
+        self.buffer_at: dict[Buffer, int] = {}
+        self.view_of: dict[Buffer, Buffer] = {}
+        self.access: dict[tuple[Buffer, Expr], Access] = {}
+        self.linear_forms: dict[Expr, tuple[dict[Expr, int], int]] = {}
+        self.body_accesses: dict[int, list[tuple[Buffer, Expr]]] = {}
+        self.loop_pointers: list[list[int]] = []
+        self.vec: Lanes | None = None
+
+    # ---- locals
+
+    def new_local(self, kind: int) -> int:
+        free = self.free.get(kind)
+        if free:
+            return free.pop()
+        self.local_types.append(kind)
+        return len(self.params) + len(self.local_types) - 1
+
+    def release(self, kind: int, local: int) -> None:
+        self.free.setdefault(kind, []).append(local)
+
+    def get(self, local: int) -> None:
+        self.code += _GET
+        self.code += unsigned(local)
+
+    def set(self, local: int) -> None:
+        self.code += _SET
+        self.code += unsigned(local)
+
+    def tee(self, local: int) -> None:
+        self.code += _TEE
+        self.code += unsigned(local)
+
+    def const(self, value: int) -> None:
+        self.code += encode.i32_const(value)
+
+    # ---- linear forms
+
+    def linear(self, e: Expr) -> tuple[dict[Expr, int], int]:
+        """index = Σ coefficient · term + constant, modulo 2^32; a term is a variable or an expression that isn't linear."""
+        hit = self.linear_forms.get(e)
+        if hit is None:
+            hit = self.linear_forms[e] = self._linear(e)
+        return hit
+
+    def _linear(self, e: Expr) -> tuple[dict[Expr, int], int]:
+        if type(e) is Const:
+            return {}, e.value
+        if type(e) is Binary:
+            if e.op in ("add", "sub"):
+                (terms_a, c_a), (terms_b, c_b) = self.linear(e.a), self.linear(e.b)
+                sign = 1 if e.op == "add" else -1
+                terms = dict(terms_a)
+                for term, c in terms_b.items():
+                    c = terms.get(term, 0) + sign * c
+                    if c:
+                        terms[term] = c
+                    else:
+                        del terms[term]
+                return terms, wrap(c_a + sign * c_b, "i32")
+            if e.op == "mul":
+                a, b = self.linear(e.a), self.linear(e.b)
+                if a[0] and b[0]:
+                    return {e: 1}, 0
+                (terms, c), k = (a, b[1]) if not b[0] else (b, a[1])
+                return ({term: wrap(x * k, "i32") for term, x in terms.items()} if k else {}), wrap(c * k, "i32")
+            if e.op == "shl" and type(e.b) is Const and 0 <= e.b.value < 31:
+                terms, c = self.linear(e.a)
+                return {term: wrap(x << e.b.value, "i32") for term, x in terms.items()}, wrap(c << e.b.value, "i32")
+        return {e: 1}, 0
+
+    # ---- which values change inside the vector loop
+
+    def varying(self, e: Expr) -> bool:
+        """Whether lanes of the current vector loop may see different values."""
+        memo = self.vec.varying
+        hit = memo.get(e)
+        if hit is None:
+            kind = type(e)
+            if kind is Var or kind is Local:
+                return e is self.vec.var or type(self.env.get(e)) is list
+            if kind is Const:
+                return False
+            hit = memo[e] = any(map(self.varying, operands(e)))
+        return hit
+
+    def available(self, e: Expr, memo: dict[Expr, bool]) -> bool:
+        """Whether e has one scalar value that is known now and doesn't change until its variables do."""
+        hit = memo.get(e)
+        if hit is None:
+            kind = type(e)
+            if kind is Var:
+                hit = e in self.env and type(self.env[e]) is not list and not (self.vec and e is self.vec.var)
+            elif kind is Local or kind is Load:
+                hit = False
+            else:
+                hit = all([self.available(x, memo) for x in operands(e)])
+            memo[e] = hit
+        return hit
+
+    # ---- pointers
+
+    def accesses(self, body: list) -> list[tuple[Buffer, Expr]]:
+        """Every distinct buffer[index] in body."""
+        hit = self.body_accesses.get(id(body))
+        if hit is None:
+            found: dict[tuple[Buffer, Expr], None] = {}
+            seen: set[Expr] = set()
+
+            def visit(e: Expr) -> None:
+                if e not in seen:
+                    seen.add(e)
+                    for x in operands(e):
+                        visit(x)
+                    if type(e) is Load:
+                        found[(e.buffer, e.index)] = None
+
+            for s in body:
+                for e in expressions(s):
+                    visit(e)
+                if type(s) is Store:
+                    found[(s.buffer, s.index)] = None
+                for block in blocks(s):
+                    for key in self.accesses(block):
+                        found[key] = None
+            hit = self.body_accesses[id(body)] = list(found)
+        return hit
+
+    def positive(self, terms) -> bool:
+        return all(c >= 0 and (t in self.loop_vars) for t, c in terms)
+
+    def enter_pointers(self, body: list, var: Var, step: int) -> list[tuple[int, int]]:
+        """Makes pointers for a loop about to run (its variable is set); returns (pointer, bytes per iteration)."""
+        groups: dict[tuple, list] = {}
+        memo: dict[Expr, bool] = {}
+        for buffer, index in self.accesses(body):
+            terms, const = self.linear(index)
+            known = self.access.get((buffer, index))
+            if known is None:
+                known = Access(self.buffer_at[self.view_of.get(buffer, buffer)], tuple(terms.items()), 0, self.positive(terms.items()))
+            taken = tuple(
+                (t, c) for t, c in known.rest if t is var or self.available(t, memo) or (self.vec and t is self.vec.var)
+            )
+            if not taken:
+                continue
+            rest = tuple(item for item in known.rest if item not in taken)
+            groups.setdefault((known.pointer, taken, rest, ITEMSIZE[buffer.dtype]), []).append((buffer, index, const, known))
+        increments = []
+        fresh = []
+        for (pointer, taken, rest, size), members in groups.items():
+            steps = sum(c for t, c in taken if t is var) * step * size
+            smallest = min(const - known.base for _, _, const, known in members)
+            shift = smallest if smallest < 0 or not members[0][3].positive else 0
+            local = self.new_local(I32)
+            fresh.append(local)
+            self.get(pointer)
+            for t, c in taken:
+                self._add_term(t, c * size)
+            if shift:
+                self.const(shift * size)
+                self.code += _ADD
+            self.set(local)
+            if steps:
+                increments.append((local, steps))
+            for buffer, index, _, known in members:
+                self.access[(buffer, index)] = Access(local, rest, known.base + shift, known.positive)
+        self.loop_pointers.append(fresh)
+        return increments
+
+    def leave_pointers(self) -> None:
+        for local in self.loop_pointers.pop():
+            self.release(I32, local)
+
+    def _add_term(self, t: Expr, scale: int, at=None) -> None:
+        """Adds t · scale to the address on the stack; of an unrolled variable its base value."""
+        if type(t) is Var and type(self.env[t]) is not list:
+            local = self.env[t]
+            if local is None:
+                return
+            self.get(local)
+        else:
+            self.scalar(t, at)
+        if scale != 1:
+            if scale > 0 and scale & (scale - 1) == 0:
+                self.const(scale.bit_length() - 1)
+                self.code += _SHL
+            else:
+                self.const(scale)
+                self.code += _MUL
+        self.code += _ADD
+
+    def address(self, buffer: Buffer, index: Expr, extra: int = 0, at=None) -> int:
+        """Pushes an address of buffer[index + extra] and returns the offset immediate that goes with it."""
+        terms, const = self.linear(index)
+        size = ITEMSIZE[buffer.dtype]
+        buffer = self.view_of.get(buffer, buffer)
+        known = self.access.get((buffer, index))
+        if known is None:
+            pointer, rest, base, positive = self.buffer_at[buffer], terms.items(), 0, self.positive(terms.items())
+        else:
+            pointer, rest, base, positive = known.pointer, known.rest, known.base, known.positive
+        const += extra - base
+        for t, c in terms.items():
+            if t in self.offset:
+                const += c * self.offset[t]
+        self.get(pointer)
+        for t, c in rest:
+            self._add_term(t, c * size, at)
+        offset = const * size
+        if offset < 0 or offset >= 1 << 30 or (offset > SAFE_OFFSET and not positive):
+            self.const(wrap(offset, "i32"))
+            self.code += _ADD
+            return 0
+        return offset
+
+
+

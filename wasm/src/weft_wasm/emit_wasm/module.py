@@ -1,0 +1,140 @@
+"""A program → one module: a function per kernel, and `main`, which runs them and all control flow between them."""
+
+from __future__ import annotations
+
+from weft_wasm.emit_wasm.statements import _STATEMENT, Statements
+from weft_wasm.encode import I32, OP, Module, memarg, unsigned
+from weft_wasm.ir import ITEMSIZE, Buffer, Copy, Fail, Kernel, Program, Var, expressions, walk, walk_expr, touched
+from weft_wasm.plan import Plan, padded
+
+_ADD = OP["i32.add"]
+
+
+class KernelEmitter(Statements):
+    """One kernel: parameters are the addresses of its buffers, then the program-level loop variables that it uses."""
+
+
+def kernel_uses(kernel: Kernel) -> tuple[list[Buffer], list[Var]]:
+    """(buffers, free variables) of a kernel in order of first use."""
+    reads, writes = touched(kernel.body)
+    buffers = list(dict.fromkeys(reads + writes))
+    bound: set[Var] = set()
+    used: dict[Var, None] = {}
+    seen: set = set()
+    for s in walk(kernel.body):
+        var = getattr(s, "var", None)
+        if var is not None:
+            bound.add(var)
+        for e in expressions(s):
+            for node in walk_expr(e, seen):
+                if type(node) is Var:
+                    used[node] = None
+    return buffers, [v for v in used if v not in bound]
+
+
+class MainEmitter(Statements):
+    """`main(table)`: loads the table, then statements of the program level."""
+
+    def __init__(self, program: Program, plan: Plan, constants: dict[Buffer, int], features: frozenset[str], module: Module, overlap):
+        super().__init__([I32], features, overlap)
+        self.module = module
+        self.plan = plan
+        self.simd = False
+        table = [*program.inputs, *program.outputs]
+        scratch, constant = self.new_local(I32), self.new_local(I32)
+        for k, local in ((len(table), scratch), (len(table) + 1, constant)):
+            self._table_entry(k, local)
+        for k, buffer in enumerate(table):
+            self.buffer_at[buffer] = self.new_local(I32)
+            self._table_entry(k, self.buffer_at[buffer])
+        for base, offsets in ((scratch, plan.offsets), (constant, constants)):
+            for buffer, offset in offsets.items():
+                self.buffer_at[buffer] = local = self.new_local(I32)
+                self.get(base)
+                if offset:
+                    self.const(offset)
+                    self.code += _ADD
+                self.set(local)
+
+    def _table_entry(self, k: int, local: int) -> None:
+        self.get(0)
+        self.code += OP["i32.load"] + memarg(4, 4 * k)
+        self.set(local)
+
+    def kernel(self, s: Kernel) -> None:
+        buffers, variables = kernel_uses(s)
+        inner = KernelEmitter([I32] * (len(buffers) + len(variables)), self.features, self.overlap)
+        for k, buffer in enumerate(buffers):
+            inner.buffer_at[buffer] = k
+        for k, var in enumerate(variables, len(buffers)):
+            inner.env[var] = k
+            inner.loop_vars.add(var)
+        inner.block(s.body)
+        index = self.module.function(inner.params, [], inner.local_types, bytes(inner.code), s.name)
+        for buffer in buffers:
+            self.get(self.buffer_at[buffer])
+        for var in variables:
+            self.scalar(var)
+        self.code += OP["call"] + unsigned(index)
+
+    def copy(self, s: Copy) -> None:
+        size = ITEMSIZE[s.dst.dtype]
+        for buffer, index in ((s.dst, s.dst_index), (s.src, s.src_index)):
+            self.get(self.buffer_at[buffer])
+            if isinstance(index, int):
+                if index:
+                    self.const(index * size)
+                    self.code += _ADD
+            else:
+                self.open(index)
+                self.scalar(index)
+                self.close()
+                self.const(size)
+                self.code += OP["i32.mul"] + _ADD
+        self.const(s.count * size)
+        self.code += OP["memory.copy"]
+
+    def fail(self, s: Fail) -> None:
+        self.const(s.code)
+        self.code += OP["return"]
+
+    def enter_pointers(self, body, var, step):
+        self.loop_pointers.append([])  # the addresses of program-level loads are computed where they are used
+        return []
+
+    def _hoist(self, body, var):
+        return []  # kernels in the body may write anything
+
+
+_STATEMENT |= {Kernel: MainEmitter.kernel, Copy: MainEmitter.copy, Fail: MainEmitter.fail}
+
+
+def lay_out_constants(buffers: list[Buffer]) -> tuple[dict[Buffer, int], bytes]:
+    """Offsets and bytes of the constant section, equal constants once."""
+    offsets: dict[Buffer, int] = {}
+    known: dict[bytes, int] = {}
+    data = bytearray()
+    for buffer in buffers:
+        content = bytes(buffer.data)
+        if content not in known:
+            known[content] = len(data)
+            data += content
+            data += bytes(padded(len(content)) - len(content))
+        offsets[buffer] = known[content]
+    return offsets, bytes(data)
+
+
+def emit_module(program: Program, plan: Plan, constants: dict[Buffer, int], features: frozenset[str]) -> bytes:
+    """The module's bytes; `plan` and `constants` place temps and constants."""
+    storage = {program.outputs[o]: program.inputs[i] for o, i in program.donated.items()}
+
+    def overlap(a: Buffer, b: Buffer) -> bool:
+        a, b = storage.get(a, a), storage.get(b, b)
+        return a is b or plan.overlap(a, b)
+
+    module = Module()
+    main = MainEmitter(program, plan, constants, features, module, overlap)
+    main.block(program.body)
+    main.const(0)
+    module.export("main", module.function(main.params, [I32], main.local_types, bytes(main.code), program.name))
+    return module.to_bytes()

@@ -1,0 +1,141 @@
+"""What targets lack, written in the loop IR: elementary functions, float remainder, half-precision storage.
+
+`needs_expansion(e)` tells whether an emitter without an instruction of its own for e should use `expand(e)`, an equivalent DAG of
+plain arithmetic (no branches, so it vectorises; slow paths are `Select(rare=True)`). Error bounds, tested in
+tests/kernels/test_scalar_math.py, are in math_f32.py and math_f64.py.
+"""
+
+from __future__ import annotations
+
+from weft_wasm import math_f32, math_f64
+from weft_wasm.ir import (
+    ITEMSIZE, SIGNED, STORAGE_FLOATS, Binary, Bitcast, Call, Const, Convert, Expr, Load, Select, Unary, bitcast, convert,
+    eq, ge, gt, lt, minimum, ne, select,
+)  # fmt: skip
+
+
+def needs_expansion(e: Expr) -> bool:
+    """Whether e is written in other nodes rather than emitted."""
+    kind = type(e)
+    if kind is Call:
+        return True
+    if kind is Unary:
+        return e.op == "round_away"
+    if kind is Binary:
+        return e.op == "rem" and e.dtype in ("f32", "f64")
+    if kind is Load:
+        return e.dtype in STORAGE_FLOATS
+    if kind is Convert:
+        return (e.dtype in STORAGE_FLOATS and e.x.dtype != e.dtype) or (e.x.dtype in STORAGE_FLOATS and e.dtype != "f32")
+    return kind is Bitcast and (e.dtype in STORAGE_FLOATS or e.x.dtype in STORAGE_FLOATS)
+
+
+def expand(e: Expr) -> Expr:
+    """e in simpler nodes (which may need expansion again)."""
+    kind = type(e)
+    if kind is Call:
+        functions = (math_f32 if e.dtype == "f32" else math_f64).FUNCTIONS
+        return functions[e.fn](*e.args)
+    if kind is Unary:
+        return round_away(e.x)
+    if kind is Binary:
+        return float_rem(e.a, e.b)
+    if kind is Convert:
+        if e.x.dtype in STORAGE_FLOATS:
+            return Convert(Convert(e.x, "f32"), e.dtype)
+        return decode_bits(encode_bits(convert(e.x, "f32"), e.dtype), e.dtype)
+    if e.dtype in STORAGE_FLOATS:
+        return decode_bits(convert(bitcast(e.x, "u16"), "u32"), e.dtype)
+    return bitcast(encode(e.x), e.dtype)
+
+
+def int_range(dtype: str) -> tuple[int, int]:
+    """The least and greatest value of an integer dtype (bool: 0, 1)."""
+    if dtype == "bool":
+        return 0, 1
+    bits = 8 * ITEMSIZE[dtype]
+    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype in SIGNED else (0, (1 << bits) - 1)
+
+
+def u32(x: int) -> Const:
+    return Const(x, "u32")
+
+
+# ---- half-precision storage: a value of dtype f16/bf16 is held as the f32 it equals
+
+
+def decode(load: Expr, dtype: str) -> Expr:
+    """The value of 16 stored bits (u16)."""
+    return decode_bits(convert(load, "u32"), dtype)
+
+
+def encode(value: Expr) -> Expr:
+    """The 16 bits (u16) of an f16/bf16 value."""
+    return convert(encode_bits(Convert(value, "f32"), value.dtype), "u16")
+
+
+def decode_bits(bits: Expr, dtype: str) -> Expr:
+    """u32 bits → value."""
+    if dtype == "bf16":
+        return Bitcast(bits << 16, "f32")
+    sign = (bits & 0x8000) << 16
+    body = bits & 0x7FFF
+    # shift exponent and mantissa into place, then rebias by a multiplication, which is right for subnormals too
+    scaled = Bitcast(body << 13, "f32") * Const(2.0**112, "f32")
+    special = Bitcast((body << 13) | u32(0x7F800000), "f32")
+    return Bitcast(Bitcast(Select(ge(body, 0x7C00), special, scaled), "u32") | sign, "f32")
+
+
+def encode_bits(x: Expr, dtype: str) -> Expr:
+    """f32 → u32 bits of the nearest f16/bf16 (ties to even)."""
+    bits = Bitcast(x, "u32")
+    if dtype == "bf16":
+        rounded = (bits + u32(0x7FFF) + ((bits >> 16) & 1)) >> 16
+        return Select(ne(x, x), ((bits >> 16) & 0x8000) | u32(0x7FC0), rounded)
+    sign = (bits >> 16) & 0x8000
+    body = bits & 0x7FFFFFFF
+    normal = (body + u32(0xFFF) + ((body >> 13) & 1) - u32(112 << 23)) >> 13
+    # below 2^-14 the spacing is 2^-24: adding 0.5 puts the rounded result in the low bits of the sum
+    small = Bitcast(Bitcast(body, "f32") + Const(0.5, "f32"), "u32") - u32(0x3F000000)
+    finite = Select(lt(body, 0x38800000), small, minimum(normal, u32(0x7C00)))
+    return Select(gt(body, 0x7F800000), u32(0x7E00), Select(eq(body, 0x7F800000), u32(0x7C00), finite)) | sign
+
+
+# ---- small things
+
+
+def round_away(x: Expr) -> Expr:
+    """Nearest integer, ties away from zero."""
+    one = Const(1.0, x.dtype)
+    whole = Unary("trunc", x)
+    step = Select(lt(x, 0.0), -one, one)
+    return Select(ge(Unary("abs", x - whole), 0.5), whole + step, whole)
+
+
+def float_rem(a: Expr, b: Expr) -> Expr:
+    """C's fmod. Exact while a / b is below 2^29 (f32) or 2^52 (f64 to 1 ulp of a); above it, the remainder of a is noise."""
+    if a.dtype == "f32":
+        wide_a, wide_b = Convert(a, "f64"), Convert(b, "f64")
+        # each step removes 28 bits of the quotient exactly
+        r = wide_a
+        for scale in (2.0**84, 2.0**56, 2.0**28, 1.0):
+            by = wide_b * scale
+            step = r - Unary("trunc", r / by) * by
+            r = step if scale == 1.0 else Select(gt(Unary("abs", r), Unary("abs", by)), step, r, rare=True)
+        result: Expr = Convert(fix_rem(r, wide_b, wide_a), "f32")
+    else:
+        result = fix_rem(a - Unary("trunc", a / b) * b, b, a)
+    huge = Const(float("inf"), a.dtype)
+    result = Select(eq(Unary("abs", b), huge) & lt(Unary("abs", a), huge), a, result)
+    sign = "u32" if a.dtype == "f32" else "u64"
+    top = Const(1 << (8 * ITEMSIZE[a.dtype] - 1), sign)
+    return Bitcast((Bitcast(result, sign) & ~top) | (Bitcast(a, sign) & top), a.dtype)
+
+
+def fix_rem(r: Expr, b: Expr, a: Expr) -> Expr:
+    """A truncated quotient may be one too large after rounding: bring r back to the sign of a."""
+    size = Unary("abs", b)
+    wrong = select(lt(a, 0.0), gt(r, 0.0), lt(r, 0.0))
+    return Select(wrong, r + Select(lt(a, 0.0), -size, size), r)
+
+

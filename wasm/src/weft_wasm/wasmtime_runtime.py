@@ -1,0 +1,241 @@
+"""Runs Wasm artifacts in Python, under wasmtime: memory, allocator, load, run. Needs no NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import wasmtime
+
+from weft_wasm.artifact import Artifact
+from weft_wasm.plan import ALIGNMENT, padded
+
+PAGE = 65536
+LIMIT = 1 << 32
+FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer
+
+
+class DeviceMemoryError(MemoryError):
+    """The device memory (at most 4 GiB, the range of 32-bit WebAssembly) is full. Delete arrays, donate arguments, or use a
+    device with more memory."""
+
+
+class ProgramError(RuntimeError):
+    """A program ended with one of its error codes, or trapped."""
+
+
+class Allocator:
+    """Addresses of a linear memory by size classes: free lists per class, fresh blocks from the top, `grow(bytes)` when needed.
+
+    Classes are multiples of 64 bytes up to 1 KiB, then 8 steps per power of two: at most 1/8 is wasted. Big free blocks are
+    kept in an ordered list of neighbours only in so far as the topmost returns to the top.
+    """
+
+    def __init__(self, grow, first: int = FIRST, limit: int = LIMIT):
+        self.grow, self.top, self.limit = grow, first, limit
+        self.free_lists: dict[int, list[int]] = {}
+        self.sizes: dict[int, int] = {}
+        self.allocated = self.peak = 0
+
+    @staticmethod
+    def size_class(nbytes: int) -> int:
+        need = padded(nbytes)
+        if need <= 1024:
+            return need
+        step = 1 << ((need - 1).bit_length() - 4)
+        return -(-need // step) * step
+
+    def alloc(self, nbytes: int) -> int:
+        size = self.size_class(nbytes)
+        free = self.free_lists.get(size)
+        if free:
+            address = free.pop()
+        else:
+            address = self.take(size, nbytes)
+        self.sizes[address] = size
+        self.allocated += size
+        self.peak = max(self.peak, self.allocated)
+        return address
+
+    def take(self, size: int, nbytes: int) -> int:
+        """A fresh block from the top; a larger free one when the top is at the limit."""
+        if self.top + size <= self.limit:
+            self.grow(self.top + size)
+            address, self.top = self.top, self.top + size
+            return address
+        for larger in sorted(k for k, blocks in self.free_lists.items() if k >= size and blocks):
+            address = self.free_lists[larger].pop()
+            if larger - size >= ALIGNMENT:
+                self.free_lists.setdefault(larger - size, []).append(address + size)
+            return address
+        raise DeviceMemoryError(
+            f"no room for {nbytes} bytes: {self.allocated} bytes are in use of the {self.limit} that 32-bit WebAssembly can address. "
+            "Delete arrays that are no longer needed or donate arguments to jit."
+        )
+
+    def free(self, address: int) -> None:
+        size = self.sizes.pop(address, None)
+        if size is None:
+            raise ValueError(f"address {address} is not allocated (freed twice?)")
+        self.allocated -= size
+        if address + size == self.top:
+            self.top = address
+        else:
+            self.free_lists.setdefault(size, []).append(address)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """An artifact in a device: its entry point and the address of its constants (0: none)."""
+
+    artifact: Artifact
+    main: wasmtime.Func
+    constants: int
+    input_bytes: list[int]
+    outputs: list[tuple[int, int | None]]
+    scratch: int
+
+
+class WasmtimeDevice:
+    """One linear memory and the programs loaded into it. Pointers are ints.
+
+    >>> device = WasmtimeDevice()
+    >>> p = device.alloc(8)
+    >>> device.write(p, b"12345678")
+    >>> device.read(p, 4)
+    b'1234'
+    >>> device.free(p)
+    """
+
+    _engine: wasmtime.Engine | None = None
+    _modules: dict[str, wasmtime.Module] = {}  # compiled modules by artifact hash, shared by devices
+
+    def __init__(self, limit: int = LIMIT):
+        if WasmtimeDevice._engine is None:
+            config = wasmtime.Config()
+            config.cranelift_opt_level = "speed"
+            WasmtimeDevice._engine = wasmtime.Engine(config)
+        self.store = wasmtime.Store(WasmtimeDevice._engine)
+        self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(1, LIMIT // PAGE)))
+        self.pages = 1
+        self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
+        self.allocator = Allocator(self._grow, limit=limit)
+        self.alloc, self.free = self.allocator.alloc, self.allocator.free
+        self.table, self.table_entries = self.alloc(1024), 256
+        self._own = self.allocator.allocated
+
+    def _grow(self, end: int) -> None:
+        pages = -(-end // PAGE)
+        if pages <= self.pages:
+            return
+        # ahead of need, so that many small allocations don't each grow
+        for target in (min(LIMIT // PAGE, pages + self.pages // 2), pages):
+            try:
+                self.memory.grow(self.store, target - self.pages)
+            except wasmtime.WasmtimeError:
+                continue
+            self.pages = target
+            self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
+            return
+        raise DeviceMemoryError(f"the system refused to grow the device memory to {pages * PAGE} bytes")
+
+    def write(self, pointer: int, data) -> None:
+        """Copies a bytes-like object (any C-contiguous buffer) to the device."""
+        view = memoryview(data)
+        if view.nbytes == 0:
+            return
+        view = view.cast("B") if view.format != "B" or view.ndim != 1 else view
+        self._check(pointer, view.nbytes)
+        if view.readonly:
+            ctypes.memmove(self.base + pointer, view.obj if type(view.obj) is bytes and len(view.obj) == len(view) else bytes(view), len(view))  # fmt: skip
+        else:
+            ctypes.memmove(self.base + pointer, (ctypes.c_char * len(view)).from_buffer(view), len(view))
+
+    def read(self, pointer: int, nbytes: int) -> bytes:
+        """A copy of device bytes."""
+        self._check(pointer, nbytes)
+        return ctypes.string_at(self.base + pointer, nbytes)
+
+    def view(self, pointer: int, nbytes: int) -> memoryview:
+        """Device bytes without a copy. Do not keep it: growth moves the memory."""
+        self._check(pointer, nbytes)
+        return memoryview((ctypes.c_ubyte * nbytes).from_address(self.base + pointer)).cast("B")
+
+    def _check(self, pointer: int, nbytes: int) -> None:
+        if pointer < 0 or nbytes < 0 or pointer + nbytes > self.pages * PAGE:
+            raise ValueError(f"{nbytes} bytes at {pointer} are outside the device memory")
+
+    def load(self, artifact: Artifact | bytes) -> Loaded:
+        """Compiles (or finds) the module and copies the constants."""
+        if not isinstance(artifact, Artifact):
+            artifact = Artifact.from_bytes(artifact)
+        if artifact.kind != "wasm":
+            raise ValueError(f"a {artifact.kind} artifact can't run under wasmtime; compile the program for wasm")
+        module = self._modules.get(artifact.hash)
+        if module is None:
+            module = self._modules[artifact.hash] = wasmtime.Module(WasmtimeDevice._engine, artifact.code)
+        instance = wasmtime.Instance(self.store, module, [self.memory])
+        constants = self.alloc(len(artifact.constants)) if artifact.constants else 0
+        if constants:
+            self.write(constants, artifact.constants)
+        meta = artifact.metadata
+        return Loaded(
+            artifact,
+            instance.exports(self.store)["main"],
+            constants,
+            [spec["bytes"] for spec in meta["inputs"]],
+            [(spec["bytes"], spec.get("alias")) for spec in meta["outputs"]],
+            meta["scratch"],
+        )
+
+    def unload(self, loaded: Loaded) -> None:
+        """Frees the constants. The code stays in the store until the device goes."""
+        if loaded.constants:
+            self.free(loaded.constants)
+            loaded.constants = 0
+
+    def run(self, loaded: Loaded, inputs: list[int], donated: frozenset[int] | set[int] = frozenset()) -> list[int]:
+        """Runs the program; returns the pointers of fresh outputs, or of donated inputs that outputs took over.
+
+        donated: input indices whose storage the caller gives away; those that no output aliases are freed.
+        """
+        if len(inputs) != len(loaded.input_bytes):
+            raise ValueError(f"{loaded.artifact.name} takes {len(loaded.input_bytes)} inputs, got {len(inputs)}")
+        outputs, fresh = [], []
+        try:
+            for nbytes, alias in loaded.outputs:
+                if alias is not None and alias in donated:
+                    outputs.append(inputs[alias])
+                else:
+                    outputs.append(self.alloc(nbytes))
+                    fresh.append(outputs[-1])
+            scratch = self.alloc(loaded.scratch) if loaded.scratch else 0
+            table = [*inputs, *outputs, scratch, loaded.constants]
+            if len(table) > self.table_entries:
+                self.free(self.table)
+                self.table_entries = 2 * len(table)
+                self.table = self.alloc(4 * self.table_entries)
+            (ctypes.c_uint32 * len(table)).from_address(self.base + self.table)[:] = table
+            try:
+                code = loaded.main(self.store, self.table)
+            except wasmtime.Trap as e:
+                raise ProgramError(f"{loaded.artifact.name} trapped: {e}") from None
+            finally:
+                if scratch:
+                    self.free(scratch)
+            if code:
+                text = loaded.artifact.metadata["errors"].get(str(code), "no text for this code")
+                raise ProgramError(f"{loaded.artifact.name} ended with error {code}: {text}")
+        except BaseException:
+            for pointer in fresh:
+                self.free(pointer)
+            raise
+        for k in donated:
+            if inputs[k] not in outputs:
+                self.free(inputs[k])
+        return outputs
+
+    def stats(self) -> dict[str, int]:
+        """Bytes in use by arrays and constants, their peak, and bytes that can still be allocated."""
+        a = self.allocator
+        return {"allocated": a.allocated - self._own, "peak": a.peak - self._own, "free": a.limit - FIRST - a.allocated}
