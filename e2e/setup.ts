@@ -1,0 +1,27 @@
+/** Builds what the tests open: the site with a stand-in for the language, and the runtime alone. */
+import { execFileSync } from "node:child_process";
+import { build } from "esbuild";
+import fs from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+
+export default async function setup(): Promise<void> {
+  const python = process.env["PYTHON"] ?? path.join(root, ".venv/bin/python");
+  const target = path.join(root, "build/e2e");
+  execFileSync(python, [path.join(root, "e2e/fixtures/make_standin.py"), path.join(target, "wheels")], { stdio: "inherit" });
+  const arguments_ = ["--wheels", path.join(target, "wheels"), "--out", path.join(target, "site"), "--python", python];
+  execFileSync(process.execPath, [path.join(root, "tools/web/build_site.mjs"), ...arguments_], { stdio: "inherit" });
+
+  const runtime = path.join(target, "runtime");
+  fs.mkdirSync(runtime, { recursive: true });
+  fs.writeFileSync(path.join(runtime, "index.html"), "<!doctype html><title>runtime</title>");
+  await build({
+    entryPoints: [path.join(root, "e2e/fixtures/runtime_page.ts")],
+    bundle: true,
+    format: "esm",
+    outfile: path.join(runtime, "runtime.js"),
+    logLevel: "warning",
+  });
+}

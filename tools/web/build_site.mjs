@@ -1,0 +1,200 @@
+// Builds the playground as a static site whose files, but for the entry pages, are named by their content.
+//
+//   node tools/web/build_site.mjs [--wheels build/wheels] [--out build/site] [--examples examples] [--force]
+//
+// Nothing is done when nothing that goes in has changed since the last time.
+import { spawnSync } from "node:child_process";
+import crypto from "node:crypto";
+import fs from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs, promisify } from "node:util";
+import zlib from "node:zlib";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const { values: options } = parseArgs({
+  options: {
+    wheels: { type: "string", default: path.join(root, "build/wheels") },
+    out: { type: "string", default: path.join(root, "build/site") },
+    examples: { type: "string", default: path.join(root, "examples") },
+    python: { type: "string", default: process.env.PYTHON ?? path.join(root, ".venv/bin/python") },
+    force: { type: "boolean", default: false },
+  },
+});
+const cache = path.join(root, "build/cache");
+const pyodideDir = path.join(root, "node_modules/pyodide");
+
+const sha = (data) => crypto.createHash("sha256").update(data).digest("hex");
+const short = (data) => sha(data).slice(0, 12);
+
+function filesUnder(target) {
+  if (!fs.existsSync(target)) return [];
+  if (fs.statSync(target).isFile()) return [target];
+  const skipped = new Set(["node_modules", "dist", "__pycache__"]);
+  return fs.readdirSync(target, { withFileTypes: true })
+    .filter((entry) => !skipped.has(entry.name) && !entry.name.startsWith("."))
+    .flatMap((entry) => filesUnder(path.join(target, entry.name)))
+    .sort();
+}
+
+function hashOf(targets) {
+  const hash = crypto.createHash("sha256");
+  for (const file of targets.flatMap(filesUnder)) hash.update(`${path.relative(root, file)}\0`).update(fs.readFileSync(file));
+  return hash.digest("hex");
+}
+
+function python(script, ...args) {
+  const run = spawnSync(options.python, [path.join(root, "tools/web", script), ...args], { stdio: "inherit" });
+  if (run.status !== 0) throw new Error(`${script} failed`);
+}
+
+function write(name, data) {
+  const file = path.join(stage, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, data);
+  return name;
+}
+
+/** Bytecode of the standard library and of each wheel, compiled once for each content. Returns [{source, compiled}]. */
+async function compilePython(wheels) {
+  const { compileArchives, stdlibJob, wheelJob } = await import("./compile_python.mjs");
+  const recipe = hashOf(["compile_python.mjs", "compile_python.py"].map((name) => path.join(root, "tools/web", name)));
+  const version = JSON.parse(fs.readFileSync(path.join(pyodideDir, "package.json"), "utf8")).version;
+  const stdlib = path.join(pyodideDir, "python_stdlib.zip");
+  const jobs = [[stdlib, stdlibJob], ...wheels.map((wheel) => [wheel, wheelJob])].map(([source, makeJob]) => {
+    const key = sha(recipe + version + sha(fs.readFileSync(source))).slice(0, 16);
+    const target = path.join(cache, key, path.basename(source));
+    return { ...makeJob(source, target), ready: fs.existsSync(target) };
+  });
+  const missing = jobs.filter((job) => !job.ready);
+  if (missing.length) {
+    console.log("Compiling Python to bytecode inside Pyodide:");
+    missing.forEach((job) => fs.mkdirSync(path.dirname(job.target), { recursive: true }));
+    await compileArchives(missing);
+  }
+  return jobs.map((job) => job.target);
+}
+
+function placePyodide() {
+  const files = ["pyodide.asm.mjs", "pyodide.asm.wasm"].map((name) => [name, fs.readFileSync(path.join(pyodideDir, name))]);
+  const folder = `pyodide/${short(files.map(([, data]) => sha(data)).join())}`;
+  files.forEach(([name, data]) => write(`${folder}/${name}`, data));
+  return `${folder}/`;
+}
+
+function placePackages(wheels) {
+  for (const wheel of wheels) {
+    const data = fs.readFileSync(wheel);
+    write(`packages/${short(data)}/${path.basename(wheel)}`, data);
+  }
+  const lock = path.join(stage, "lock.json");
+  python("make_lock.py", "--pyodide", pyodideDir, "--wheels", path.join(stage, "packages"), "--out", lock);
+  const data = fs.readFileSync(lock);
+  fs.rmSync(lock);
+  return { lockFile: write(`packages/pyodide-lock-${short(data)}.json`, data), packages: Object.keys(JSON.parse(data).packages) };
+}
+
+/** The menu's programs with their text, and the files they read. */
+function placeExamples() {
+  const list = path.join(options.examples, "examples.json");
+  const assets = new Map();
+  const examples = JSON.parse(fs.readFileSync(list, "utf8")).flatMap(({ id, title, summary, file, assets: needed = [] }) => {
+    const source = path.join(options.examples, file);
+    const files = needed.map((asset) => path.join(options.examples, asset));
+    const absent = [source, ...files].filter((name) => !fs.existsSync(name));
+    if (absent.length) {
+      console.warn(`  example "${id}" is left out: ${absent.map((name) => path.relative(root, name)).join(", ")} missing`);
+      return [];
+    }
+    for (const name of files) {
+      const data = fs.readFileSync(name);
+      assets.set(path.basename(name), write(`data/${short(data)}/${path.basename(name)}`, data));
+    }
+    return [{ id, title, summary, source: fs.readFileSync(source, "utf8") }];
+  });
+  return { examples, assets: [...assets].map(([name, url]) => ({ name, url })) };
+}
+
+async function bundle(config) {
+  const esbuild = await import("esbuild");
+  const shared = {
+    bundle: true, minify: true, format: "esm", target: "es2022", outdir: path.join(stage, "assets"), absWorkingDir: root,
+    entryNames: "[name]-[hash]", metafile: true, sourcemap: false, legalComments: "linked", logLevel: "warning",
+    // Pyodide's loader has branches for Node; a page never takes them.
+    external: ["node:*", "ws"],
+  };
+  const output = ({ metafile }, suffix) => path.relative(stage, path.join(root, Object.keys(metafile.outputs).find((name) => name.endsWith(suffix))));
+  const worker = output(await esbuild.build({ ...shared, entryPoints: { worker: "web/src/worker.ts" } }), ".js");
+  const site = { name: "site", setup(build) {
+    build.onResolve({ filter: /^virtual:site$/ }, () => ({ path: "site", namespace: "site" }));
+    build.onLoad({ filter: /.*/, namespace: "site" }, () => ({ contents: JSON.stringify({ ...config, worker }), loader: "json" }));
+  } };
+  const page = await esbuild.build({ ...shared, entryPoints: { main: "web/src/main.ts" }, plugins: [site] });
+  await esbuild.build({
+    ...shared, entryNames: "[name]", outdir: stage, entryPoints: { "service-worker": "web/src/service_worker.ts" }, format: "iife",
+  });
+  return { script: output(page, ".js"), style: output(page, ".css"), worker };
+}
+
+/** Compressed copies for servers that send them; each made once for each content. */
+async function compressAll() {
+  const brotli = promisify(zlib.brotliCompress);
+  for (const file of filesUnder(stage).filter((name) => /\.(html|js|mjs|css|json|wasm|svg|txt)$/.test(name))) {
+    const data = fs.readFileSync(file);
+    if (data.length < 1024) continue;
+    const kept = path.join(cache, "br", short(data));
+    if (!fs.existsSync(kept)) {
+      fs.mkdirSync(path.dirname(kept), { recursive: true });
+      fs.writeFileSync(kept, await brotli(data, { params: {
+        [zlib.constants.BROTLI_PARAM_QUALITY]: data.length > 2 ** 20 ? 9 : 11,
+        [zlib.constants.BROTLI_PARAM_LGWIN]: 24,
+      } }));
+    }
+    fs.copyFileSync(kept, `${file}.br`);
+  }
+}
+
+const inputs = hashOf([
+  ...["web", "wasm/runtime/src", "tools/web", "package-lock.json", "tsconfig.base.json"].map((name) => path.join(root, name)),
+  options.examples, options.wheels,
+]);
+const stampFile = path.join(options.out, ".inputs");
+if (!options.force && fs.existsSync(stampFile) && fs.readFileSync(stampFile, "utf8") === inputs) {
+  console.log(`${path.relative(process.cwd(), options.out)} is up to date`);
+  process.exit(0);
+}
+
+const stage = `${options.out}.new`;
+fs.rmSync(stage, { recursive: true, force: true });
+fs.mkdirSync(stage, { recursive: true });
+const pageWheel = path.join(cache, "page");
+fs.rmSync(pageWheel, { recursive: true, force: true });
+python("page_wheel.py", path.join(root, "web/python"), pageWheel);
+const wheels = [...filesUnder(options.wheels), ...filesUnder(pageWheel)].filter((name) => name.endsWith(".whl"));
+const [stdlib, ...compiled] = await compilePython(wheels);
+
+const stdlibData = fs.readFileSync(stdlib);
+const config = {
+  indexURL: placePyodide(),
+  stdLibURL: write(`pyodide/python_stdlib-${short(stdlibData)}.zip`, stdlibData),
+  ...placePackages(compiled),
+  ...placeExamples(),
+};
+const { script, style, worker } = await bundle(config);
+// The page asks for everything its worker will need at once, instead of one after the other.
+const preloads = [
+  `<link rel="modulepreload" href="${worker}">`,
+  `<link rel="modulepreload" href="${config.indexURL}pyodide.asm.mjs">`,
+].join("\n    ");
+write("index.html", fs.readFileSync(path.join(root, "web/index.html"), "utf8")
+  .replace("<!-- preload -->", preloads)
+  .replace("main.css", style)
+  .replace("main.js", script));
+write("favicon.svg", fs.readFileSync(path.join(root, "web/favicon.svg")));
+await compressAll();
+fs.writeFileSync(path.join(stage, ".inputs"), inputs);
+fs.rmSync(options.out, { recursive: true, force: true });
+fs.renameSync(stage, options.out);
+const total = filesUnder(options.out).filter((name) => !name.endsWith(".br")).reduce((sum, name) => sum + fs.statSync(name).size, 0);
+console.log(`Built ${path.relative(process.cwd(), options.out)}: ${(total / 1e6).toFixed(1)} MB, packages ${config.packages.join(", ")}`);
+process.exit(0); // Pyodide keeps Node's event loop alive.

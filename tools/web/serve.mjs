@@ -1,0 +1,41 @@
+// A static server for the built site: cross-origin isolation, compressed copies, long-lived caching of what is named by content.
+import http from "node:http";
+import sirv from "sirv";
+
+const ISOLATION = {
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Embedder-Policy": "require-corp",
+  "Cross-Origin-Resource-Policy": "same-origin",
+};
+
+const hashed = (path) => /^\/(assets|pyodide|packages|data)\//.test(path);
+
+/** Serves `folder` on loopback; resolves to {server, url, log}. `log` collects the paths asked for. */
+export async function serve(folder, { port = 0, host = "127.0.0.1", isolated = true } = {}) {
+  const log = [];
+  const files = sirv(folder, {
+    brotli: true,
+    etag: true,
+    setHeaders(response, path) {
+      response.setHeader("Cache-Control", hashed(path) ? "public, max-age=31536000, immutable" : "no-cache");
+      if (isolated) for (const [name, value] of Object.entries(ISOLATION)) response.setHeader(name, value);
+    },
+  });
+  const server = http.createServer((request, response) => {
+    log.push(request.url);
+    files(request, response, () => {
+      response.writeHead(404, { "Content-Type": "text/plain" });
+      response.end("not found\n");
+    });
+  });
+  await new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  return { server, log, url: `http://${host}:${server.address().port}/` };
+}
+
+export function close(server) {
+  server.closeAllConnections();
+  return new Promise((resolve) => server.close(resolve));
+}

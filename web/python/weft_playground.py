@@ -1,0 +1,111 @@
+"""Runs the playground's programs: called by the page's worker, never by users."""
+
+import ast
+import gc
+import json
+import linecache
+import sys
+import traceback
+import types
+
+from pyodide.code import CodeRunner
+
+FILENAME = "program.py"
+
+_connection = None  # (url, token) of the host in use
+
+
+def warm_up() -> str:
+    """Imports the language, so that the first run does not wait for it; returns its version."""
+    import weft
+    import weft.numpy  # noqa: F401
+
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)
+    return getattr(weft, "__version__", "")
+
+
+def _choose_backend(name: str, url: str, token: str) -> None:
+    """Makes `name` the platform of the next program, connecting to the host first if it is "remote"."""
+    global _connection
+    import weft
+
+    if name == "remote" and _connection != (url, token):
+        import weft.remote
+
+        weft.remote.connect(url, token=token)
+        _connection = (url, token)
+    weft.config.update("jax_platforms", name)
+
+
+def _only_user_frames(error: traceback.TracebackException) -> None:
+    """Drops every frame that is not the program's, along the whole chain of causes."""
+    seen = set()
+    pending = [error]
+    while pending:
+        item = pending.pop()
+        if item is None or id(item) in seen:
+            continue
+        seen.add(id(item))
+        item.stack = traceback.StackSummary.from_list([frame for frame in item.stack if frame.filename == FILENAME])
+        pending += [item.__cause__, item.__context__, *(item.exceptions or [])]
+
+
+def _from_first_user_frame(error: traceback.TracebackException) -> None:
+    """Drops the page's own frames, which come before the program's first."""
+    frames = list(error.stack)
+    first = next((i for i, frame in enumerate(frames) if frame.filename == FILENAME), len(frames))
+    error.stack = traceback.StackSummary.from_list(frames[first:])
+
+
+def describe_error(error: BaseException) -> dict:
+    """What the page shows of an exception: type, message, the user's line, and the traceback short and in full."""
+    short = traceback.TracebackException.from_exception(error)
+    line = next((frame.lineno for frame in reversed(short.stack) if frame.filename == FILENAME), None)
+    column = None
+    if isinstance(error, SyntaxError) and error.filename == FILENAME:
+        line, column = error.lineno, error.offset
+    _only_user_frames(short)
+    full = traceback.TracebackException.from_exception(error)
+    _from_first_user_frame(full)
+    short_text, full_text = "".join(short.format()), "".join(full.format())
+    return {
+        "type": type(error).__name__,
+        "message": str(error),
+        "line": line,
+        "column": column,
+        "short": short_text,
+        "full": full_text if full_text != short_text else None,
+    }
+
+
+async def run(source: str, backend: str, url: str, token: str) -> str:
+    """Runs a program as `__main__` and returns a JSON description of how it ended.
+
+    The value of a last expression is printed, as an interactive interpreter does.
+    """
+    global _connection
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
+    outcome: dict = {"status": "ok"}
+    try:
+        _choose_backend(backend, url, token)
+        runner = CodeRunner(source, filename=FILENAME, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        value = await runner.compile().run_async(module.__dict__)
+        if value is not None:
+            print(repr(value))
+    except KeyboardInterrupt:
+        outcome = {"status": "stopped"}
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            outcome = {"status": "error", "error": describe_error(error)}
+    except BaseException as error:
+        _connection = None
+        outcome = {"status": "error", "error": describe_error(error)}
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    module.__dict__.clear()
+    gc.collect()
+    return json.dumps(outcome)

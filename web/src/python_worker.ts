@@ -1,0 +1,117 @@
+/** The page's end of the worker: boot, run, stop. */
+import type { FromWorker, Outcome, ReadyMessage, RunMessage, SiteConfig } from "./protocol.js";
+
+export interface PythonEvents {
+  ready(info: ReadyMessage): void;
+  failed(message: string): void;
+  output(stream: "stdout" | "stderr", text: string): void;
+  live(label: string, x: number, y: number): void;
+  plot(message: Extract<FromWorker, { type: "plot" }>): void;
+  done(outcome: Outcome, runMs: number, timings: Record<string, number>, memory: number): void;
+  /** The worker did not react and was replaced; Python boots again. */
+  restarted(): void;
+}
+
+/** How long an interrupt may take before the worker is replaced. A single compiled program can't be interrupted. */
+const GRACE_MS = 1500;
+
+export class PythonWorker {
+  private worker!: Worker;
+  private interrupt: Uint8Array | null = null;
+  private running = false;
+  private pending: RunMessage | null = null;
+  private isReady = false;
+  private grace: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly script: string,
+    private readonly site: SiteConfig,
+    private readonly events: PythonEvents,
+  ) {
+    this.start();
+  }
+
+  get busy(): boolean {
+    return this.running || this.pending !== null;
+  }
+
+  /** Runs a program; before Python is ready it waits for it. */
+  run(message: Omit<RunMessage, "type">): void {
+    if (this.busy) return;
+    const request: RunMessage = { type: "run", ...message };
+    if (this.isReady) this.send(request);
+    else this.pending = request;
+  }
+
+  stop(): void {
+    if (this.pending) {
+      this.pending = null;
+      this.events.done({ status: "stopped" }, 0, {}, 0);
+      return;
+    }
+    if (!this.running) return;
+    if (!this.interrupt) return this.restart();
+    this.interrupt[0] = 2;
+    this.grace ??= setTimeout(() => this.restart(), GRACE_MS);
+  }
+
+  private send(request: RunMessage): void {
+    this.running = true;
+    this.worker.postMessage(request);
+  }
+
+  private start(): void {
+    this.isReady = false;
+    this.interrupt = crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+    this.worker = new Worker(this.script, { type: "module", name: "weft-python" });
+    this.worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => this.receive(data));
+    this.worker.addEventListener("error", (event) => this.events.failed(event.message || "the worker could not be loaded"));
+    this.worker.postMessage({
+      type: "boot",
+      site: this.site,
+      base: new URL("./", location.href).href,
+      interrupt: (this.interrupt?.buffer as SharedArrayBuffer | undefined) ?? null,
+    });
+  }
+
+  private restart(): void {
+    clearTimeout(this.grace);
+    this.grace = undefined;
+    this.worker.terminate();
+    this.running = false;
+    this.start();
+    this.events.restarted();
+  }
+
+  private receive(message: FromWorker): void {
+    switch (message.type) {
+      case "ready":
+        this.isReady = true;
+        this.events.ready(message);
+        if (this.pending) {
+          const request = this.pending;
+          this.pending = null;
+          this.send(request);
+        }
+        break;
+      case "failed":
+        this.events.failed(message.message);
+        break;
+      case "output":
+        this.events.output(message.stream, message.text);
+        break;
+      case "live":
+        this.events.live(message.label, message.x, message.y);
+        break;
+      case "plot":
+        this.events.plot(message);
+        break;
+      case "done":
+        clearTimeout(this.grace);
+        this.grace = undefined;
+        this.running = false;
+        this.events.done(message.outcome, message.runMs, message.timings, message.memory);
+        break;
+    }
+  }
+}
