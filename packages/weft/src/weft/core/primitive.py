@@ -54,6 +54,7 @@ class Primitive:
         self.stage: Callable | None = None        # (trace, args, params) -> outs, where staging is more than recording
         self.effects: Callable | None = None      # params -> frozenset of effects, for primitives that have some
         self.axis_names: Callable | None = None   # params -> names of mapped axes it communicates over
+        self.on_raw: Callable | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys
         self.cache: dict = {}                     # (avals, params) -> abstract result
         if name in registry:
             raise ValueError(f"there is a primitive {name!r} already")

@@ -1,0 +1,153 @@
+"""Printing jaxprs in JAX's format."""
+from __future__ import annotations
+
+from collections import Counter
+
+from .. import dtypes
+from . import jaxpr as _jaxpr
+from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+
+WIDTH = 80
+_JIT_DEFAULTS = ("donated_invars", "keep_unused", "inline", "in_shardings", "out_shardings", "in_layouts", "out_layouts",
+                 "ctx_mesh", "compiler_options_kvs")
+
+
+def var_name(index: int) -> str:
+    """a … z, ba, bb, …: numbers in base 26 with letters for digits."""
+    name = ""
+    while True:
+        index, digit = divmod(index, 26)
+        name = chr(97 + digit) + name
+        if not index:
+            return name
+
+
+class _Names:
+    """Names by order of first appearance, over a jaxpr and all that it contains."""
+
+    def __init__(self):
+        self.of: dict[Var, str] = {}
+        self.shared: dict[Jaxpr, str] = {}
+
+    def __call__(self, atom) -> str:
+        if type(atom) is Literal:
+            return f"{_literal(atom)}:{atom.aval.str_short()}"
+        if type(atom) is DropVar:
+            return "_"
+        if atom not in self.of:
+            self.of[atom] = var_name(len(set(self.of.values())))
+        return self.of[atom]
+
+
+def _literal(atom: Literal) -> str:
+    value = atom.val
+    if isinstance(value, float):
+        return "inf" if value == float("inf") else "-inf" if value == -float("inf") else repr(value)
+    return str(value)
+
+
+def _binder(names: _Names, var) -> str:
+    return f"{names(var)}:{var.aval.str_short()}"
+
+
+def _value(names: _Names, value, indent: int) -> str:
+    if isinstance(value, ClosedJaxpr):
+        value = value.jaxpr
+    if isinstance(value, Jaxpr):
+        return names.shared[value] if value in names.shared else _block(value, names, indent)
+    if isinstance(value, tuple) and value and all(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
+        pad = " " * (indent + 2)
+        return "(\n" + "".join(f"{pad}{_value(names, v, indent + 2)}\n" for v in value) + " " * indent + ")"
+    if isinstance(value, dtypes.ExtendedDType):
+        return value.name.removeprefix("key<").removesuffix(">")
+    if hasattr(value, "itemsize") and hasattr(value, "kind") and hasattr(value, "name"):
+        return dtypes.name(value)
+    if callable(value) and hasattr(value, "__name__"):
+        return value.__name__
+    return str(value)
+
+
+def _dimension_numbers(value) -> str:
+    (lc, rc), (lb, rb) = value
+    return str(((list(lc), list(rc)), (list(lb), list(rb))))
+
+
+def _shown_params(eqn: JaxprEqn) -> list[tuple[str, object]]:
+    prim, params = eqn.primitive, eqn.params
+    if prim.name == "jit":
+        return [(k, params[k]) for k in ("name", "jaxpr")] + \
+            [(k, v) for k, v in sorted(params.items()) if k in ("donated_invars",) and any(v)]
+    if prim.name == "broadcast_in_dim":
+        return [("broadcast_dimensions", params["broadcast_dimensions"])] if params["broadcast_dimensions"] else []
+    return [(k, v) for k, v in sorted(params.items()) if not (k in prim.hidden and v in (None, False, ()))]
+
+
+def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
+    outs = " ".join(_binder(names, v) if type(v) is not DropVar else f"_:{v.aval.str_short()}" for v in eqn.outvars)
+    if eqn.primitive.name == "jit":       # an inner jaxpr that is printed here speaks of the outer variables
+        inner = eqn.params["jaxpr"].jaxpr
+        if inner not in names.shared:
+            for mine, theirs in [*zip(inner.invars, eqn.invars), *zip(inner.outvars, eqn.outvars)]:
+                if type(mine) is Var and type(theirs) is Var and mine not in names.of and theirs in names.of:
+                    names.of[mine] = names.of[theirs]
+    head = f"{outs} = {eqn.primitive.name}" if eqn.outvars else eqn.primitive.name
+    shown = [(k, _dimension_numbers(v)) if k == "dimension_numbers" and eqn.primitive.name == "dot_general"
+             else (k, _value(names, v, indent + 2)) for k, v in _shown_params(eqn)]
+    args = " ".join(names(a) for a in eqn.invars)
+    if not shown:
+        return f"{head} {args}"
+    flat = f"{head}[{' '.join(f'{k}={v}' for k, v in shown)}] {args}"
+    if len(flat) + indent <= WIDTH and "\n" not in flat:
+        return flat
+    pad = " " * (indent + 2)
+    return f"{head}[\n" + "".join(f"{pad}{k}={v}\n" for k, v in shown) + " " * indent + f"] {args}"
+
+
+def _block(jaxpr: Jaxpr, names: _Names, indent: int) -> str:
+    binders = [" ".join(_binder(names, v) for v in vs) for vs in (jaxpr.constvars, jaxpr.invars)]
+    head = f"{{ lambda {binders[0]}{' ' if binders[0] else ''};{' ' if binders[1] else ' '}{binders[1]}. let"
+    inner = indent + 4
+    eqns = [_eqn(e, names, inner) for e in jaxpr.eqns]
+    outs = ", ".join(names(v) for v in jaxpr.outvars)
+    tail = f"in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}) }}"
+    flat = f"{head} {'; '.join(eqns)} {tail}"
+    if len(flat) + indent <= WIDTH and "\n" not in flat and len(eqns) <= 1:
+        return flat
+    pad = " " * inner
+    return head + "\n" + "".join(f"{pad}{e}\n" for e in eqns) + " " * (indent + 2) + tail
+
+
+def _count_calls(jaxpr: Jaxpr, counts: Counter, order: list) -> None:
+    for eqn in jaxpr.eqns:
+        for sub in subjaxprs(eqn.params):
+            counts[sub] += 1
+            if counts[sub] == 1:
+                _count_calls(sub, counts, order)
+                if eqn.primitive.name == "jit":
+                    order.append((sub, eqn.params["name"]))
+
+
+def show_jaxpr(jaxpr: Jaxpr, **_) -> str:
+    """The text of a jaxpr; functions called more than once are printed once, in front."""
+    names = _Names()
+    counts: Counter = Counter()
+    order: list = []
+    _count_calls(jaxpr, counts, order)
+    text, used = "", set()
+    for sub, name in order:
+        if counts[sub] > 1:
+            unique, i = name, 1
+            while unique in used:
+                unique, i = f"{name}{i}", i + 1
+            used.add(unique)
+            body = _block(sub, names, 0)
+            names.shared[sub] = unique
+            text += f"let {unique} = {body} in\n"
+    return text + _block(jaxpr, names, 0)
+
+
+def show_eqn(eqn: JaxprEqn) -> str:
+    return _eqn(eqn, _Names(), 0)
+
+
+_jaxpr.show_jaxpr, _jaxpr.show_eqn = show_jaxpr, show_eqn

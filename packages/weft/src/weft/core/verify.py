@@ -1,0 +1,60 @@
+"""The verifier: a jaxpr is well-formed when every variable is defined once before it is used, and every equation's
+results have the types that its primitive derives from its operands."""
+from __future__ import annotations
+
+from ..avals import AbstractValue, ShapedArray
+from ..errors import VerificationError
+from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+
+
+def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Raises VerificationError with the offending equation if `jaxpr` (or a jaxpr inside it) is malformed."""
+    if isinstance(jaxpr, ClosedJaxpr):
+        jaxpr = jaxpr.jaxpr
+    defined: set = set()
+
+    def define(var, where: str):
+        if not isinstance(var, Var) or not isinstance(var.aval, AbstractValue):
+            raise VerificationError(f"{where} binds {var!r}, which is not a variable")
+        if var in defined:
+            raise VerificationError(f"{where} defines a variable twice: {var!r}")
+        defined.add(var)
+
+    def use(atom, where: str):
+        if isinstance(atom, Literal):
+            if not isinstance(atom.aval, ShapedArray) or atom.aval.shape:
+                raise VerificationError(f"{where} has a literal that is not a scalar: {atom!r}")
+        elif atom not in defined:
+            raise VerificationError(f"{where} uses a variable before its definition: {atom!r}")
+
+    for var in [*jaxpr.constvars, *jaxpr.invars]:
+        define(var, "the head")
+    effects: set = set()
+    for i, eqn in enumerate(jaxpr.eqns):
+        where = f"equation {i} ({eqn.primitive.name}, from {eqn.source_info})"
+        for atom in eqn.invars:
+            use(atom, where)
+        for sub in subjaxprs(eqn.params):
+            verify(sub)
+        _check_types(eqn, where)
+        effects |= eqn.effects
+        for var in eqn.outvars:
+            if type(var) is not DropVar:
+                define(var, where)
+    if not effects <= set(jaxpr.effects):
+        raise VerificationError(f"equations have effects {effects} that the jaxpr does not declare")
+    for atom in jaxpr.outvars:
+        use(atom, "the result")
+
+
+def _check_types(eqn: JaxprEqn, where: str) -> None:
+    try:
+        out = eqn.primitive.abstract_eval(tuple(a.aval for a in eqn.invars), eqn.params)
+    except Exception as e:
+        raise VerificationError(f"{where} does not type-check: {e}") from e
+    avals = out if eqn.primitive.multiple_results else [out]
+    if len(avals) != len(eqn.outvars):
+        raise VerificationError(f"{where} has {len(eqn.outvars)} results; its primitive gives {len(avals)}")
+    for var, aval in zip(eqn.outvars, avals):
+        if isinstance(aval, ShapedArray) and (var.aval.shape != aval.shape or var.aval.dtype != aval.dtype):
+            raise VerificationError(f"{where} declares {var.aval} where its primitive gives {aval}")

@@ -1,0 +1,120 @@
+"""dot_general: every product of arrays that sums over shared axes."""
+from __future__ import annotations
+
+
+from .. import dtypes
+from ..avals import shaped, tangent_aval
+from ..core.primitive import Primitive, Zero
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..host import np
+from .linear import add_any, transpose
+from .rules import is_linear_arg, shape_of
+
+dot_general_p = Primitive("dot_general", hidden=("precision", "out_sharding"))
+
+
+def _dot_abstract(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+    (xc, yc), (xb, yb) = dimension_numbers
+    for name, dims, aval in (("lhs", (*xc, *xb), x), ("rhs", (*yc, *yb), y)):
+        if len(set(dims)) != len(dims):
+            raise type_error(f"dot_general: {name} batch and contracting dimensions must be distinct, got {dims}.")
+        if any(not 0 <= d < len(aval.shape) for d in dims):
+            raise type_error(f"dot_general: {name} dimensions {dims} are out of range for shape {aval.shape}.")
+    if len(xb) != len(yb) or len(xc) != len(yc):
+        raise type_error(f"dot_general requires equal numbers of batch and of contracting dimensions, got {dimension_numbers}.")
+    if any(x.shape[a] != y.shape[b] for a, b in zip(xb, yb)):
+        raise type_error(f"dot_general requires lhs batch dimensions and rhs batch dimensions to have the same shape, got "
+                         f"{[x.shape[a] for a in xb]} and {[y.shape[b] for b in yb]} (shapes {x.shape} and {y.shape}).")
+    if any(x.shape[a] != y.shape[b] for a, b in zip(xc, yc)):
+        raise type_error(f"dot_general requires contracting dimensions to have the same shape, got "
+                         f"{tuple(x.shape[a] for a in xc)} and {tuple(y.shape[b] for b in yc)} (shapes {x.shape} and {y.shape}).")
+    if dtypes.is_key(x.dtype) or dtypes.is_key(y.dtype):
+        raise type_error("dot_general does not accept random keys.")
+    dt = preferred_element_type or dtypes.promote((x.dtype, x.weak_type), (y.dtype, y.weak_type))[0]
+    shape = (*[x.shape[d] for d in xb], *[n for d, n in enumerate(x.shape) if d not in (*xc, *xb)],
+             *[n for d, n in enumerate(y.shape) if d not in (*yc, *yb)])
+    return shaped(shape, dt, x.weak_type and y.weak_type)
+
+
+def _dot_reference(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+    (xc, yc), (xb, yb) = dimension_numbers
+    dt = preferred_element_type or np.result_type(x.dtype, y.dtype)
+    wide = np.complex128 if dtypes.is_complex(dt) else np.float64 if dtypes.is_float(dt) else dt
+    x, y = x.astype(wide), y.astype(wide)
+    letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    xs, ys = [next(letters) for _ in x.shape], [next(letters) for _ in y.shape]
+    for a, b in [*zip(xc, yc), *zip(xb, yb)]:
+        ys[b] = xs[a]
+    out = [xs[d] for d in xb] + [s for d, s in enumerate(xs) if d not in (*xc, *xb)] + [s for d, s in enumerate(ys) if d not in (*yc, *yb)]
+    return np.einsum(f"{''.join(xs)},{''.join(ys)}->{''.join(out)}", x, y).astype(dt)
+
+
+def _dot_jvp(primals, tangents, **params):
+    (x, y), (tx, ty) = primals, tangents
+    out = dot_general_p.bind(x, y, **params)
+    if dtypes.is_int(get_aval(out).dtype) or type(tx) is Zero and type(ty) is Zero:
+        return out, Zero(tangent_aval(get_aval(out)))
+    terms = []
+    if type(tx) is not Zero:
+        terms.append(dot_general_p.bind(tx, y, **params))
+    if type(ty) is not Zero:
+        terms.append(dot_general_p.bind(x, ty, **params))
+    return out, terms[0] if len(terms) == 1 else add_any(*terms)
+
+
+def _dot_transpose(ct, x, y, *, dimension_numbers, **params):
+    (xc, yc), (xb, yb) = dimension_numbers
+    if is_linear_arg(x):
+        return [_transpose_lhs(ct, x.aval, y, (xc, yc), (xb, yb), False, params), None]
+    return [None, _transpose_lhs(ct, y.aval, x, (yc, xc), (yb, xb), True, params)]
+
+
+def _transpose_lhs(ct, x, y, contracting, batching, swapped, params):
+    """The cotangent of the operand with aval `x`: ct times the other operand over the other's free axes, put in order."""
+    (xc, yc), (xb, yb) = contracting, batching
+    rank_y = len(shape_of(y))
+    x_free = [d for d in range(len(x.shape)) if d not in (*xc, *xb)]
+    y_free = [d for d in range(rank_y) if d not in (*yc, *yb)]
+    nb = len(xb)
+    # where ct has the free axes of y
+    ct_y = range(nb, nb + len(y_free)) if swapped else range(nb + len(x_free), nb + len(x_free) + len(y_free))
+    dims = ((tuple(ct_y), tuple(y_free)), (tuple(range(nb)), tuple(yb)))
+    out = dot_general(ct, y, dims, precision=params["precision"], preferred_element_type=x.dtype)
+    # its axes: batch, the free axes of x, then the axes of y contracted with x, in y's order
+    order_y = sorted(range(len(yc)), key=lambda i: yc[i])
+    have = [*xb, *x_free, *[xc[i] for i in order_y]]
+    return transpose(out, tuple(sorted(range(len(have)), key=have.__getitem__)))
+
+
+def _dot_batch(axis, args, dims, *, dimension_numbers, **params):
+    (x, y), (dx, dy) = args, dims
+    (xc, yc), (xb, yb) = dimension_numbers
+    nb = len(xb)
+
+    def shift(ds, dim):
+        return tuple(d + (dim is not None and d >= dim) for d in ds)
+    if dx is not None and dy is not None:
+        new = ((shift(xc, dx), shift(yc, dy)), ((dx, *shift(xb, dx)), (dy, *shift(yb, dy))))
+        return dot_general_p.bind(x, y, dimension_numbers=new, **params), 0
+    new = ((shift(xc, dx), shift(yc, dy)), (shift(xb, dx), shift(yb, dy)))
+    out = dot_general_p.bind(x, y, dimension_numbers=new, **params)
+    if dx is not None:
+        free = [d for d in range(len(shape_of(x))) if d not in (*new[0][0], *new[1][0])]
+        return out, nb + free.index(dx)
+    x_free = len(shape_of(x)) - len(xc) - nb
+    free = [d for d in range(len(shape_of(y))) if d not in (*new[0][1], *new[1][1])]
+    return out, nb + x_free + free.index(dy)
+
+
+dot_general_p.abstract, dot_general_p.reference, dot_general_p.jvp = _dot_abstract, _dot_reference, _dot_jvp
+dot_general_p.transpose, dot_general_p.batch = _dot_transpose, _dot_batch
+
+
+def dot_general(x, y, dimension_numbers, precision=None, preferred_element_type=None):
+    """Contracts `x` and `y`: batch axes first, then the free axes of `x`, then those of `y`."""
+    (xc, yc), (xb, yb) = dimension_numbers
+    numbers = ((tuple(map(int, xc)), tuple(map(int, yc))), (tuple(map(int, xb)), tuple(map(int, yb))))
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.canonicalize(preferred_element_type)
+    return dot_general_p.bind(x, y, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred_element_type, out_sharding=None)

@@ -1,0 +1,366 @@
+"""Reductions, cumulative operations and windows."""
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..avals import shaped, tangent_aval
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.primitive import Primitive, Zero
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..host import np
+from .elementwise import abs_, add, div, eq, exp, log1p, max_, min_, mul, neg, select, sub
+from .linear import broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reduce_sum, reduced_shape, reduction_batch
+from .linear import reshape as _reshape
+from .linear import transpose as _transpose
+from .rules import check_kind, dtype_of, shape_of
+from .shape import concatenate, pad, slice_
+
+
+def _reduction(name: str, kinds: str, reference, jvp=None) -> Primitive:
+    primitive = Primitive(name)
+
+    def abstract(x, *, axes, out_sharding=None):
+        check_kind(name, x, kinds)
+        return shaped(reduced_shape(name, x, axes), x.dtype, x.weak_type)
+
+    def no_jvp(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        return out, Zero(tangent_aval(get_aval(out)))
+
+    primitive.abstract, primitive.batch, primitive.jvp = abstract, reduction_batch(primitive), jvp or no_jvp
+    primitive.reference = lambda x, *, axes, out_sharding=None: np.asarray(reference(x, tuple(axes))).astype(x.dtype)
+    return primitive
+
+
+def _restore(x, shape, axes):
+    """`x`, reduced over `axes`, broadcast back to `shape`."""
+    return broadcast_in_dim(x, shape, tuple(d for d in range(len(shape)) if d not in axes))
+
+
+def _make_extremum_jvp(bind):
+    """Ties share the derivative equally."""
+    def jvp(primals, tangents, *, axes, **params):
+        (x,), (t,) = primals, tangents
+        out = bind(x, axes, params)
+        if type(t) is Zero:
+            return out, Zero(tangent_aval(get_aval(out)))
+        where = convert(eq(x, _restore(out, shape_of(x), axes)), dtype_of(x))
+        return out, div(reduce_sum(mul(t, where), axes), reduce_sum(where, axes))
+    return jvp
+
+
+def _limit(dt, sign: int):
+    """The identity of max (sign -1) or min (sign 1)."""
+    if dtypes.is_float(dt):
+        return sign * math.inf
+    if dtypes.is_bool(dt):
+        return sign > 0
+    info = dtypes.iinfo(dt)
+    return int(info.max if sign > 0 else info.min)
+
+
+def _np_extremum(f, sign):
+    return lambda x, axes: f(x, axis=axes, initial=np.array(_limit(x.dtype, sign), x.dtype)) if axes else x
+
+
+reduce_max_p = _reduction("reduce_max", "biuf", _np_extremum(np.max, -1) if np else None,
+                          _make_extremum_jvp(lambda x, axes, params: reduce_max_p.bind(x, axes=axes, **params)))
+reduce_min_p = _reduction("reduce_min", "biuf", _np_extremum(np.min, 1) if np else None,
+                          _make_extremum_jvp(lambda x, axes, params: reduce_min_p.bind(x, axes=axes, **params)))
+
+
+def _prod_jvp(primals, tangents, *, axes, **params):
+    """The product of all other elements, from running products in both directions: right also where elements are zero."""
+    (x,), (t,) = primals, tangents
+    out = reduce_prod_p.bind(x, axes=axes, **params)
+    if type(t) is Zero:
+        return out, Zero(tangent_aval(get_aval(out)))
+    shape = shape_of(x)
+    kept = [d for d in range(len(shape)) if d not in axes]
+    flatten = lambda v: _flatten_axes(v, kept, axes)
+    flat, flat_t = flatten(x), flatten(t)
+    n = shape_of(flat)[-1]
+    axis = len(shape_of(flat)) - 1
+    ones = full((*shape_of(flat)[:-1], 1), 1, dtype_of(x))
+    if n == 0:
+        return out, full(shape_of(out), 0, dtype_of(x))
+    before = concatenate([ones, _cut(cumprod(flat, axis), 0, n - 1)], axis)
+    after = concatenate([_cut(cumprod(flat, axis, reverse=True), 1, n), ones], axis)
+    return out, reduce_sum(mul(flat_t, mul(before, after)), (axis,))
+
+
+def _flatten_axes(x, kept, axes):
+    from_shape = shape_of(x)
+    order = [*kept, *axes]
+    x = _transpose(x, order)
+    return _reshape(x, (*[from_shape[d] for d in kept], math.prod(from_shape[d] for d in axes)))
+
+
+def _cut(x, lo: int, hi: int):
+    shape = shape_of(x)
+    return slice_(x, (0,) * (len(shape) - 1) + (lo,), (*shape[:-1], hi))
+
+
+reduce_prod_p = _reduction("reduce_prod", "iufc", lambda x, axes: np.prod(x, axis=axes, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype), _prod_jvp)
+reduce_and_p = _reduction("reduce_and", "biu", lambda x, axes: np.bitwise_and.reduce(x, axis=axes))
+reduce_or_p = _reduction("reduce_or", "biu", lambda x, axes: np.bitwise_or.reduce(x, axis=axes))
+reduce_xor_p = _reduction("reduce_xor", "biu", lambda x, axes: np.bitwise_xor.reduce(x, axis=axes))
+
+
+def _reducer(primitive, **extra):
+    def f(x, axes):
+        axes = tuple(axes)
+        return primitive.bind(x, axes=axes, **extra)
+    f.__name__ = primitive.name
+    return f
+
+
+reduce_max, reduce_min = _reducer(reduce_max_p, out_sharding=None), _reducer(reduce_min_p, out_sharding=None)
+reduce_prod = _reducer(reduce_prod_p)
+reduce_and, reduce_or, reduce_xor = map(_reducer, (reduce_and_p, reduce_or_p, reduce_xor_p))
+
+# argmax, argmin ------------------------------------------------------------------------------------------------------
+
+
+def _arg_reduction(name: str, reference, sign: int) -> Primitive:
+    primitive = Primitive(name)
+
+    def abstract(x, *, axes, index_dtype):
+        check_kind(name, x, "biuf")
+        (axis,) = axes
+        if not 0 <= axis < len(x.shape):
+            raise type_error(f"{name}: axis {axis} is out of range for an array of shape {x.shape}.")
+        if x.shape[axis] == 0:
+            raise ValueError(f"{name} requires a non-empty dimension; axis {axis} of shape {x.shape} has size 0.")
+        return shaped(x.shape[:axis] + x.shape[axis + 1:], index_dtype)
+
+    def jvp(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        return out, Zero(tangent_aval(get_aval(out)))
+
+    def batch(axis, args, dims, *, axes, index_dtype):
+        (x,), (dim,) = args, dims
+        return primitive.bind(moveaxis(x, dim, 0), axes=(axes[0] + 1,), index_dtype=index_dtype), 0
+
+    primitive.abstract, primitive.jvp, primitive.batch = abstract, jvp, batch
+    primitive.reference = lambda x, *, axes, index_dtype: reference(x, axis=axes[0]).astype(index_dtype)
+    return primitive
+
+
+argmax_p = _arg_reduction("argmax", lambda x, axis: np.argmax(x, axis=axis), -1)
+argmin_p = _arg_reduction("argmin", lambda x, axis: np.argmin(x, axis=axis), 1)
+
+
+def argmax(x, axis: int, index_dtype):
+    """The index of the first maximum along `axis`; NaN counts as the maximum."""
+    return argmax_p.bind(x, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
+
+
+def argmin(x, axis: int, index_dtype):
+    """The index of the first minimum along `axis`; NaN counts as the minimum."""
+    return argmin_p.bind(x, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
+
+
+# reduce with any function --------------------------------------------------------------------------------------------
+
+reduce_p = Primitive("reduce", multiple_results=True)
+
+
+def _reduce_abstract(*args, jaxpr, dimensions):
+    n = len(args) // 2
+    return [shaped(reduced_shape("reduce", x, dimensions), x.dtype, x.weak_type) for x in args[:n]]
+
+
+def _reduce_reference(*args, jaxpr, dimensions):
+    n = len(args) // 2
+    xs, inits = args[:n], args[n:]
+    kept = [d for d in range(xs[0].ndim) if d not in dimensions]
+    flat = [np.transpose(x, [*kept, *dimensions]).reshape(math.prod(x.shape[d] for d in kept), -1) for x in xs]
+    rows = []
+    for row in zip(*flat):
+        acc = list(inits)
+        for items in zip(*row):
+            acc = run_reference(jaxpr, [*acc, *map(np.asarray, items)])
+        rows.append(acc)
+    shape = tuple(xs[0].shape[d] for d in kept)
+    return [np.array([r[i] for r in rows], x.dtype).reshape(shape) for i, x in enumerate(xs)]
+
+
+def run_reference(closed: ClosedJaxpr, args) -> list:
+    """Evaluates a jaxpr by reference rules alone."""
+    env = dict(zip(closed.jaxpr.constvars, [np.asarray(c) for c in closed.consts]))
+    env.update(zip(closed.jaxpr.invars, args))
+    read = lambda a: env[a] if a in env else np.asarray(a.val, a.aval.dtype)
+    for eqn in closed.jaxpr.eqns:
+        out = eqn.primitive.reference(*[read(a) for a in eqn.invars], **eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        for v, o in zip(eqn.outvars, outs):
+            env[v] = np.asarray(o, v.aval.dtype)
+    return [read(a) for a in closed.jaxpr.outvars]
+
+
+def _reduce_decompose(*args, jaxpr, dimensions):
+    """Halves the reduced axis again and again, combining the halves elementwise."""
+    n = len(args) // 2
+    xs, inits = list(args[:n]), args[n:]
+    shape = shape_of(xs[0])
+    kept = [d for d in range(len(shape)) if d not in dimensions]
+    xs = [_flatten_axes(x, kept, dimensions) for x in xs]
+    axis = len(kept)
+    combine = lambda a, b: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *a, *b)
+    size = shape_of(xs[0])[axis]
+    outer = shape_of(xs[0])[:-1]
+    acc = [broadcast_in_dim(i, outer) for i in inits]
+    while size > 1:
+        half = size // 2
+        lo, hi = [_cut(x, 0, half) for x in xs], [_cut(x, half, 2 * half) for x in xs]
+        rest = [_cut(x, 2 * half, size) for x in xs] if size % 2 else None
+        xs = combine(lo, hi)
+        size = half
+        if rest is not None:
+            xs = [concatenate([x, r], axis) for x, r in zip(xs, rest)]
+            size += 1
+    return combine(acc, [_reshape(x, outer) for x in xs]) if size else acc
+
+
+def _reduce_jvp(primals, tangents, **params):
+    raise NotImplementedError("reduce with a function of your own has no derivative; use sum, max, min, prod or logsumexp.")
+
+
+def _reduce_batch(axis, args, dims, *, jaxpr, dimensions):
+    n = len(args) // 2
+    if any(d is not None for d in dims[n:]):
+        raise NotImplementedError("reduce with a batched initial value: combine the initial value afterwards instead.")
+    xs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args[:n], dims[:n])]
+    return reduce_p.bind(*xs, *args[n:], jaxpr=jaxpr, dimensions=tuple(d + 1 for d in dimensions)), [0] * n
+
+
+reduce_p.abstract, reduce_p.reference, reduce_p.jvp, reduce_p.batch = _reduce_abstract, _reduce_reference, _reduce_jvp, _reduce_batch
+reduce_p.decompose = _reduce_decompose
+
+
+# cumulative ----------------------------------------------------------------------------------------------------------
+
+
+def _cumulative(name: str, kinds: str, reference, combine, identity) -> Primitive:
+    primitive = Primitive(name, basic=False)
+
+    def abstract(x, *, axis, reverse):
+        check_kind(name, x, kinds)
+        if not 0 <= axis < len(x.shape):
+            raise type_error(f"{name}: axis {axis} is out of range for an array of shape {x.shape}.")
+        return x
+
+    def batch(axis_, args, dims, *, axis, reverse):
+        (x,), (dim,) = args, dims
+        return primitive.bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
+
+    def decompose(x, *, axis, reverse):
+        """Hillis and Steele's parallel prefix: log2(n) combinations with a shifted copy."""
+        shape, shift = shape_of(x), 1
+        fill = full((), identity(dtype_of(x)), dtype_of(x))
+        while shift < shape[axis]:
+            config = [(0, 0, 0)] * len(shape)
+            config[axis] = (-shift, shift, 0) if reverse else (shift, -shift, 0)
+            x = combine(x, pad(x, fill, config))
+            shift *= 2
+        return x
+
+    def ref(x, *, axis, reverse):
+        flip = (lambda v: np.flip(v, axis)) if reverse else (lambda v: v)
+        return flip(reference(flip(x), axis)).astype(x.dtype)
+
+    primitive.abstract, primitive.batch, primitive.decompose, primitive.reference = abstract, batch, decompose, ref
+    return primitive
+
+
+def _by_decomposition(primitive):
+    """The derivative of the parallel prefix itself."""
+    def jvp(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        (t,) = tangents
+        if type(t) is Zero:
+            return out, Zero(tangent_aval(get_aval(out)))
+        return out, _prefix_tangent(primitive, primals[0], t, params)
+    return jvp
+
+
+def _prefix_tangent(primitive, x, t, params):
+    """d(prefix) along t, one shifted combination after another."""
+    axis, reverse = params["axis"], params["reverse"]
+    shape, shift = shape_of(x), 1
+    rule, identity = _STEP[primitive.name]
+    dt = dtype_of(x)
+    while shift < shape[axis]:
+        config = [(0, 0, 0)] * len(shape)
+        config[axis] = (-shift, shift, 0) if reverse else (shift, -shift, 0)
+        xs, ts = pad(x, full((), identity(dt), dt), config), pad(t, full((), 0, dt), config)
+        x, t = rule(x, xs, t, ts)
+        shift *= 2
+    return t
+
+
+def _max_step(pick):
+    def step(x, y, tx, ty):
+        out = pick(x, y)
+        half = lambda a, b: convert(eq(a, out), dtype_of(x))
+        wx, wy = half(x, y), half(y, x)
+        return out, div(add(mul(tx, wx), mul(ty, wy)), add(wx, wy))
+    return step
+
+
+def logaddexp(x, y):
+    """log(exp(x) + exp(y)) without overflow."""
+    hi = max_(x, y)
+    finite = lambda v: sub(v, hi)
+    gap = neg(abs_(finite(min_(x, y))))
+    same = eq(x, y)
+    return select(same, add(x, full((), math.log(2), dtype_of(x))), add(hi, log1p(exp(gap))))
+
+
+_low, _high = (lambda dt: _limit(dt, -1)), (lambda dt: _limit(dt, 1))
+_STEP = {"cumprod": (lambda x, y, tx, ty: (mul(x, y), add(mul(tx, y), mul(x, ty))), lambda dt: 1),
+         "cummax": (_max_step(max_), _low), "cummin": (_max_step(min_), _high)}
+
+cumsum_p = _cumulative("cumsum", "iufc", lambda x, axis: np.cumsum(x, axis, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype), add, lambda dt: 0)
+cumprod_p = _cumulative("cumprod", "iufc", lambda x, axis: np.cumprod(x, axis, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype), mul, lambda dt: 1)
+cummax_p = _cumulative("cummax", "iuf", lambda x, axis: np.maximum.accumulate(x, axis), max_, _low)
+cummin_p = _cumulative("cummin", "iuf", lambda x, axis: np.minimum.accumulate(x, axis), min_, _high)
+cumlogsumexp_p = _cumulative("cumlogsumexp", "f", lambda x, axis: np.logaddexp.accumulate(x.astype(np.float64), axis), logaddexp, _low)
+
+
+def _cumsum_jvp(primals, tangents, **params):
+    out = cumsum_p.bind(*primals, **params)
+    (t,) = tangents
+    return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else cumsum_p.bind(t, **params)
+
+
+cumsum_p.jvp = _cumsum_jvp
+cumsum_p.transpose = lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
+for _p in (cumprod_p, cummax_p, cummin_p):
+    _p.jvp = _by_decomposition(_p)
+
+
+def _cumlogsumexp_jvp(primals, tangents, **params):
+    """The tangent is a running softmax-weighted sum, computed relative to the running result."""
+    (x,), (t,) = primals, tangents
+    out = cumlogsumexp_p.bind(x, **params)
+    if type(t) is Zero:
+        return out, Zero(tangent_aval(get_aval(out)))
+    axis = params["axis"]
+    top = _restore(reduce_max(x, (axis,)), shape_of(x), (axis,))
+    weighted = cumsum_p.bind(mul(t, exp(sub(x, top))), **params)
+    return out, mul(weighted, exp(sub(top, out)))
+
+
+cumlogsumexp_p.jvp = _cumlogsumexp_jvp
+
+
+def cumsum(x, axis: int = 0, reverse: bool = False):
+    return cumsum_p.bind(x, axis=axis, reverse=reverse)
+
+
+def cumprod(x, axis: int = 0, reverse: bool = False):
+    return cumprod_p.bind(x, axis=axis, reverse=reverse)

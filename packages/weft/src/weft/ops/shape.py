@@ -1,0 +1,232 @@
+"""Primitives that move elements without computing on them."""
+from __future__ import annotations
+
+from .. import dtypes
+from ..avals import shaped, tangent_aval
+from ..core.primitive import Primitive, Zero
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..host import np
+from .elementwise import neg, select
+from .linear import add_any, broadcast_to_axis, full, moveaxis, reduce_sum, reshape
+from .rules import is_linear_arg, linear_jvp, same_dtype, shape_of, shifted
+
+# iota ----------------------------------------------------------------------------------------------------------------
+
+iota_p = Primitive("iota")
+iota_p.abstract = lambda *, dtype, shape, dimension, sharding: shaped(shape, dtype)
+iota_p.jvp = lambda primals, tangents, **params: (iota_p.bind(**params), Zero(tangent_aval(get_aval(iota_p.bind(**params)))))
+iota_p.batch = lambda axis, args, dims, **params: (iota_p.bind(**params), None)
+
+
+def _iota_reference(*, dtype, shape, dimension, sharding):
+    expanded = [1] * len(shape)
+    expanded[dimension] = shape[dimension]
+    return np.broadcast_to(np.arange(shape[dimension]).astype(dtype).reshape(expanded), shape)
+
+
+iota_p.reference = _iota_reference
+
+
+def iota(dtype, shape, dimension: int):
+    """An array whose elements are their own index along `dimension`."""
+    return iota_p.bind(dtype=dtypes.canonicalize(dtype), shape=tuple(shape), dimension=dimension, sharding=None)
+
+
+# slice ---------------------------------------------------------------------------------------------------------------
+
+slice_p = Primitive("slice")
+
+
+def _slice_abstract(x, *, start_indices, limit_indices, strides):
+    rank = len(x.shape)
+    steps = strides or (1,) * rank
+    if not (len(start_indices) == len(limit_indices) == len(steps) == rank):
+        raise type_error(f"slice start_indices {start_indices} and limit_indices {limit_indices} must match the operand's rank {rank}.")
+    for a, b, s, n in zip(start_indices, limit_indices, steps, x.shape):
+        if not 0 <= a <= b <= n or s <= 0:
+            raise type_error(f"slice [{start_indices} : {limit_indices} : {strides}] is out of bounds for shape {x.shape}.")
+    return shaped(tuple(-(-(b - a) // s) for a, b, s in zip(start_indices, limit_indices, steps)), x.dtype, x.weak_type)
+
+
+def _slice_reference(x, *, start_indices, limit_indices, strides):
+    return x[tuple(slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, strides or (1,) * x.ndim))]
+
+
+def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
+    shape = x.aval.shape
+    steps = strides or (1,) * len(shape)
+    out = shape_of(ct)
+    config = tuple((a, n - a - ((m - 1) * s + 1 if m else 0), s - 1) for a, n, m, s in zip(start_indices, shape, out, steps))
+    return [pad(ct, full((), 0, get_aval(ct).dtype), config)]
+
+
+def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
+    x = moveaxis(args[0], dims[0], 0)
+    return slice_p.bind(x, start_indices=(0, *start_indices), limit_indices=(axis.size, *limit_indices),
+                        strides=None if strides is None else (1, *strides)), 0
+
+
+slice_p.abstract, slice_p.reference, slice_p.jvp = _slice_abstract, _slice_reference, linear_jvp(slice_p)
+slice_p.transpose, slice_p.batch = _slice_transpose, _slice_batch
+
+
+def slice_(x, start_indices, limit_indices, strides=None):
+    """`x[start:limit:stride]` along every axis, with static bounds."""
+    start, limit = tuple(start_indices), tuple(limit_indices)
+    strides = None if strides is None or all(s == 1 for s in strides) else tuple(strides)
+    if all(a == 0 for a in start) and limit == shape_of(x) and strides is None:
+        return x
+    return slice_p.bind(x, start_indices=start, limit_indices=limit, strides=strides)
+
+
+# pad -----------------------------------------------------------------------------------------------------------------
+
+pad_p = Primitive("pad")
+
+
+def _pad_abstract(x, value, *, padding_config):
+    same_dtype("pad", [x, value])
+    if value.shape:
+        raise type_error(f"pad: padding_value must be a scalar, got shape {value.shape}.")
+    if len(padding_config) != len(x.shape):
+        raise type_error(f"pad: padding_config {padding_config} must have one entry for each of the operand's {len(x.shape)} dimensions.")
+    if any(i < 0 for _, _, i in padding_config):
+        raise type_error(f"pad: interior padding must not be negative, got {padding_config}.")
+    shape = tuple(lo + hi + n + max(n - 1, 0) * i for n, (lo, hi, i) in zip(x.shape, padding_config))
+    if any(n < 0 for n in shape):
+        raise type_error(f"pad: padding {padding_config} of shape {x.shape} gives a negative size: {shape}.")
+    return shaped(shape, x.dtype, x.weak_type and value.weak_type)
+
+
+def _pad_reference(x, value, *, padding_config):
+    sizes = [n + max(n - 1, 0) * i for n, (_, _, i) in zip(x.shape, padding_config)]
+    wide = np.full(sizes, value, x.dtype)
+    wide[tuple(slice(None, None, i + 1) for _, _, i in padding_config)] = x
+    cut = wide[tuple(slice(max(-lo, 0), n + min(hi, 0)) for n, (lo, hi, _) in zip(sizes, padding_config))]
+    return np.pad(cut, [(max(lo, 0), max(hi, 0)) for lo, hi, _ in padding_config], constant_values=value) if cut.ndim else cut
+
+
+def _pad_jvp(primals, tangents, *, padding_config):
+    x, value = primals
+    out = pad_p.bind(x, value, padding_config=padding_config)
+    tx, tv = tangents
+    if type(tx) is Zero and type(tv) is Zero:
+        return out, Zero(tangent_aval(get_aval(out)))
+    tx = full(shape_of(x), 0, get_aval(x).dtype) if type(tx) is Zero else tx
+    tv = full((), 0, get_aval(x).dtype) if type(tv) is Zero else tv
+    return out, pad_p.bind(tx, tv, padding_config=padding_config)
+
+
+def _pad_transpose(ct, x, value, *, padding_config):
+    inverse = tuple((-lo, -hi, 0) for lo, hi, _ in padding_config)
+    zero = full((), 0, get_aval(ct).dtype)
+    inner = pad(ct, zero, inverse)
+    inner = slice_(inner, (0,) * len(padding_config), shape_of(inner), [i + 1 for _, _, i in padding_config])
+    ct_value = None
+    if is_linear_arg(value):
+        rank = range(len(padding_config))
+        ct_value = add_any(reduce_sum(ct, rank), neg(reduce_sum(inner, rank)))
+    return [inner if is_linear_arg(x) else None, ct_value]
+
+
+def _pad_batch(axis, args, dims, *, padding_config):
+    (x, value), (dx, dv) = args, dims
+    x = broadcast_to_axis(x, axis.size) if dx is None else moveaxis(x, dx, 0)
+    if dv is None:
+        return pad_p.bind(x, value, padding_config=((0, 0, 0), *padding_config)), 0
+    from_mask = pad_p.bind(full(shape_of(x), True, dtypes.bool_), full((), False, dtypes.bool_), padding_config=((0, 0, 0), *padding_config))
+    out = pad_p.bind(x, full((), 0, get_aval(x).dtype), padding_config=((0, 0, 0), *padding_config))
+    fill = reshape(value, (axis.size,) + (1,) * (len(shape_of(x)) - 1))
+    return select(from_mask, out, fill), 0
+
+
+pad_p.abstract, pad_p.reference, pad_p.jvp, pad_p.transpose, pad_p.batch = \
+    _pad_abstract, _pad_reference, _pad_jvp, _pad_transpose, _pad_batch
+
+
+def pad(x, padding_value, padding_config):
+    """`x` with (low, high, interior) padding along each axis; negative low and high cut."""
+    config = tuple(tuple(int(v) for v in c) for c in padding_config)
+    return pad_p.bind(x, padding_value, padding_config=config)
+
+
+# concatenate ---------------------------------------------------------------------------------------------------------
+
+concatenate_p = Primitive("concatenate")
+
+
+def _concatenate_abstract(*xs, dimension):
+    if not xs:
+        raise type_error("concatenate expects at least one operand, got 0.")
+    same_dtype("concatenate", xs)
+    if len({len(x.shape) for x in xs}) != 1 or not 0 <= dimension < len(xs[0].shape):
+        raise type_error(f"concatenate: operands of shapes {[x.shape for x in xs]} can't be concatenated along axis {dimension}.")
+    if len({x.shape[:dimension] + x.shape[dimension + 1:] for x in xs}) != 1:
+        raise type_error(f"cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated: "
+                         f"concatenating along dimension {dimension} for shapes {', '.join(str(x.shape) for x in xs)}.")
+    shape = list(xs[0].shape)
+    shape[dimension] = sum(x.shape[dimension] for x in xs)
+    return shaped(tuple(shape), xs[0].dtype, all(x.weak_type for x in xs))
+
+
+def _concatenate_jvp(primals, tangents, *, dimension):
+    out = concatenate_p.bind(*primals, dimension=dimension)
+    if all(type(t) is Zero for t in tangents):
+        return out, Zero(tangent_aval(get_aval(out)))
+    return out, concatenate_p.bind(*[full(shape_of(x), 0, get_aval(x).dtype) if type(t) is Zero else t for x, t in zip(primals, tangents)],
+                                   dimension=dimension)
+
+
+def _concatenate_transpose(ct, *xs, dimension):
+    shape, start, out = shape_of(ct), 0, []
+    for x in xs:
+        n = x.aval.shape[dimension] if is_linear_arg(x) else shape_of(x)[dimension]
+        if is_linear_arg(x):
+            lo = tuple(start if d == dimension else 0 for d in range(len(shape)))
+            hi = tuple(start + n if d == dimension else s for d, s in enumerate(shape))
+            out.append(slice_(ct, lo, hi))
+        else:
+            out.append(None)
+        start += n
+    return out
+
+
+def _concatenate_batch(axis, args, dims, *, dimension):
+    new = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+    return concatenate_p.bind(*new, dimension=dimension + 1), 0
+
+
+concatenate_p.abstract, concatenate_p.jvp, concatenate_p.transpose = _concatenate_abstract, _concatenate_jvp, _concatenate_transpose
+concatenate_p.reference = lambda *xs, dimension: np.concatenate(xs, dimension)
+concatenate_p.batch = _concatenate_batch
+
+
+def concatenate(xs, dimension: int):
+    """The arrays `xs` one after another along `dimension`."""
+    xs = list(xs)
+    return xs[0] if len(xs) == 1 else concatenate_p.bind(*xs, dimension=dimension)
+
+
+# rev -----------------------------------------------------------------------------------------------------------------
+
+rev_p = Primitive("rev")
+
+
+def _rev_abstract(x, *, dimensions):
+    if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < len(x.shape) for d in dimensions):
+        raise type_error(f"rev dimensions {dimensions} must be distinct axes of an array of shape {x.shape}.")
+    return x
+
+
+rev_p.abstract = _rev_abstract
+rev_p.reference = lambda x, *, dimensions: np.flip(x, dimensions)
+rev_p.jvp = linear_jvp(rev_p)
+rev_p.transpose = lambda ct, x, *, dimensions: [rev(ct, dimensions)]
+rev_p.batch = lambda axis, args, dims, *, dimensions: (rev(args[0], shifted(dimensions, dims[0])), dims[0])
+
+
+def rev(x, dimensions):
+    """`x` with its elements in reverse order along `dimensions`."""
+    dimensions = tuple(dimensions)
+    return rev_p.bind(x, dimensions=dimensions) if dimensions else x
