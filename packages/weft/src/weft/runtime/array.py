@@ -1,0 +1,181 @@
+"""Arrays: the abstract class `Array`, the Python array of the backends that have none of their own, and the one place where
+methods and operators are put on every class that stands for an array."""
+from __future__ import annotations
+
+import abc
+from typing import Any, Callable
+
+from .. import dtypes
+from ..avals import ShapedArray
+from ..core.trace import Tracer, aval_of
+from ..host import from_bytes, np, require_numpy
+
+
+class _ArrayMeta(abc.ABCMeta):
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tracer) or abc.ABCMeta.__instancecheck__(cls, instance)
+
+
+class Array(metaclass=_ArrayMeta):
+    """An immutable array on some device; traced values are instances too.
+
+    Arrays come from `weft.numpy` functions, not from this class. `isinstance(x, weft.Array)` asks whether something is one.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> isinstance(jnp.ones(3), weft.Array)
+        True
+    """
+    __slots__ = ()
+    __array_priority__ = 100
+
+
+_classes: list[type] = [Tracer]
+_methods: dict[str, Any] = {}
+
+
+def install_methods(methods: dict[str, Any]) -> None:
+    """Puts methods and properties on tracers and on every array class there is or will be."""
+    _methods.update(methods)
+    for cls in _classes:
+        _install(cls, methods)
+
+
+def _install(cls: type, methods: dict[str, Any]) -> None:
+    keep = getattr(cls, "_weft_own", ())
+    for name, method in methods.items():
+        if name not in keep:
+            setattr(cls, name, method)
+
+
+def register_array_class(cls: type, aval: Callable[[Any], ShapedArray] = lambda x: x.aval) -> None:
+    """Makes `cls` a class of arrays. Its own attributes named in `cls._weft_own` are left as they are."""
+    Array.register(cls)
+    aval_of[cls] = aval
+    _classes.append(cls)
+    _install(cls, _methods)
+
+
+class BufferArray:
+    """An array of a backend written in Python: an aval and a handle that the backend understands.
+
+    `backend.read(handle, nbytes)` gives the bytes (waiting if it must), `backend.release(handle)` frees them.
+    """
+    __slots__ = ("aval", "handle", "device_", "committed", "_cache", "__weakref__")
+    _weft_own = ("aval", "_host")
+
+    def __init__(self, aval: ShapedArray, handle, device, committed: bool = False):
+        self.aval, self.handle, self.device_, self.committed, self._cache = aval, handle, device, committed, None
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: len(self.aval.shape))
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: self.aval.weak_type)
+    nbytes = property(lambda self: self.aval.size * dtypes.itemsize(self.aval.dtype))
+    device = property(lambda self: self.device_)
+
+    def devices(self) -> set:
+        return {self.device_}
+
+    def _live(self):
+        if self.handle is None:
+            raise RuntimeError(f"Array has been deleted with shape={self.aval.str_short(short_dtypes=False)}. "
+                               "It was donated to a jit call or deleted; keep a copy (x.copy()) if you need it afterwards.")
+        return self.handle
+
+    def _host(self):
+        """The value as a host array, fetched once."""
+        if self._cache is None:
+            self._cache = from_bytes(self.device_.backend.read(self._live(), self.nbytes), self.aval.shape, self.aval.dtype)
+        return self._cache
+
+    def is_deleted(self) -> bool:
+        return self.handle is None
+
+    def delete(self) -> None:
+        if self.handle is not None:
+            handle, self.handle, self._cache = self.handle, None, None
+            self.device_.backend.release(handle)
+
+    def is_ready(self) -> bool:
+        return self.device_.backend.is_ready(self._live())
+
+    def block_until_ready(self):
+        self.device_.backend.wait(self._live())
+        return self
+
+    def __del__(self):
+        if self.handle is not None:
+            try:
+                self.device_.backend.release(self.handle)
+            except Exception:      # the interpreter is shutting down, or the backend is gone
+                pass
+
+
+register_array_class(BufferArray)
+
+
+class KeyArray:
+    """An array of random keys: a dtype of keys over a raw uint32 array with one axis more."""
+    __slots__ = ("aval", "raw")
+    _weft_own = ("aval", "_host", "__repr__", "__str__", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__",
+                 "tolist", "item")
+
+    def __init__(self, aval: ShapedArray, raw):
+        self.aval, self.raw = aval, raw
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: len(self.aval.shape))
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: False)
+    nbytes = property(lambda self: self.raw.nbytes)
+    device = property(lambda self: self.raw.device)
+    committed = property(lambda self: self.raw.committed)
+
+    def devices(self) -> set:
+        return self.raw.devices()
+
+    def is_deleted(self) -> bool:
+        return self.raw.is_deleted()
+
+    def delete(self) -> None:
+        self.raw.delete()
+
+    def is_ready(self) -> bool:
+        return self.raw.is_ready()
+
+    def block_until_ready(self):
+        self.raw.block_until_ready()
+        return self
+
+    def _host(self):
+        raise TypeError("a random key has no numeric value. weft.random.key_data(key) gives its words.")
+
+    def __repr__(self):
+        return f"Array({self.aval.str_short()}) overlaying:\n{self.raw.tolist()}"
+
+    __str__ = __repr__
+
+    def __array__(self, *args, **kw):
+        self._host()
+
+    def tolist(self):
+        self._host()
+
+    item = __float__ = __int__ = __bool__ = __index__ = __complex__ = tolist
+
+
+register_array_class(KeyArray)
+
+
+def host_value(x):
+    """An array as a host array: NumPy's where it is installed."""
+    return x._host()
+
+
+def numpy_value(x):
+    """An array as a numpy.ndarray."""
+    require_numpy("conversion to a NumPy array")
+    return np.asarray(x._host())
