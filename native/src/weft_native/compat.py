@@ -1,0 +1,50 @@
+"""The one place where versions of jaxlib differ. Covered: 0.10.2, 0.11.2, 0.12.0.1.
+
+`VERSION` is the number of the C++ interface (467 in 0.10.2, 505 in 0.12.0.1), which says more than the release does.
+"""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from jaxlib import _jax
+from jaxlib import version as _release
+from jaxlib import xla_client as xc
+from weft.errors import BackendError
+
+RELEASE: tuple[int, ...] = tuple(int(part) for part in _release.__version__.split(".")[:3] if part.isdigit())
+VERSION: int = xc._version
+OLDEST, NEWEST = (0, 10, 2), (0, 13)
+
+# From 0.11 on, result handlers check nothing in Python and have lost the argument that says so.
+_HANDLER_ARGS: dict[str, Any] = {"_skip_checks": True} if RELEASE < (0, 11) else {}
+
+
+def check_release(release: tuple[int, ...] = RELEASE) -> None:
+    """Raises BackendError when this jaxlib is none that the backend was made for."""
+    if not OLDEST <= release < NEWEST:
+        found = ".".join(map(str, release))
+        raise BackendError(f"weft-native works with jaxlib 0.10.2 up to 0.12; jaxlib {found} is installed. "
+                           "Install one of those: pip install 'jaxlib>=0.10.2,<0.13'.")
+
+
+def result_handler(aval, sharding, committed: bool):
+    """What turns a result's buffers into an ArrayImpl."""
+    return xc.array_result_handler(aval, sharding, committed, **_HANDLER_ARGS)
+
+
+def to_numpy(array):
+    """A single-device array's value as a NumPy array, which may share its memory."""
+    return array._single_device_array_to_np_array_did_copy()[0]
+
+
+def to_dlpack(array, stream=None):
+    """A DLPack capsule over an array's buffer."""
+    return _jax.buffer_to_dlpack_managed_tensor(array, stream=stream)
+
+
+def compile_module(client, module, devices: Sequence, options, callbacks: Sequence = ()):
+    """A loaded executable of an ir.Module."""
+    devices = xc.DeviceList(tuple(devices))
+    if callbacks:
+        return client.compile_and_load(module, devices, options, list(callbacks))
+    return client.compile_and_load(module, devices, options)

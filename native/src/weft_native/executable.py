@@ -1,0 +1,79 @@
+"""Compiled programs of the XLA backend."""
+from __future__ import annotations
+
+import warnings
+from typing import Any, Sequence
+
+import numpy as np
+from jaxlib import _jax
+from jaxlib import xla_client as xc
+from weft import dtypes
+from weft.avals import physical
+from weft.core.jaxpr import Jaxpr
+from weft.errors import BackendError
+
+from . import compat
+from .client import compile_options
+
+STAGES = ("stablehlo", "hlo")
+
+
+class XlaExecutable:
+    """A program compiled for one device. Its arguments have exactly the compiled avals."""
+
+    def __init__(self, jaxpr: Jaxpr, device, lowered, loaded, name: str):
+        self.name, self.device = name, device
+        self.in_avals, self.out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
+        self.kept, self.loaded = lowered.kept, loaded
+        self.sharding = xc.SingleDeviceSharding(device)
+        self.all_kept = all(lowered.kept)
+        self.effects = jaxpr.effects
+        self._module, self._home = lowered.module, lowered.home
+        stored = [physical(a) for a in self.out_avals]
+        self.empty_outs = [i for i, a in enumerate(stored) if a.dtype == dtypes.float0]
+        # float0 is no dtype to XLA: such results hold nothing and are made on the host
+        handled = [a.update(dtype=dtypes.bool_) if a.dtype == dtypes.float0 else a for a in stored]
+        self._handlers = {committed: [compat.result_handler(a, self.sharding, committed) for a in handled] for committed in (False, True)}
+        self._run = loaded.execute_sharded
+
+    def execute(self, args: Sequence[Any], committed: bool = True) -> list[Any]:
+        """Runs on arrays of this backend and returns at once."""
+        if not self.all_kept:
+            args = [a for a, kept in zip(args, self.kept) if kept]
+        outs = self._run(args).consume_with_handlers(self._handlers[committed])
+        for i in self.empty_outs:
+            outs[i] = np.zeros(self.out_avals[i].shape, dtypes.float0)
+        return outs
+
+    def as_text(self, stage: str | None = None) -> str:
+        """The optimized HLO (`stage` None or "hlo") or the StableHLO that it was compiled from ("stablehlo")."""
+        if stage in (None, "hlo"):
+            return "\n\n".join(m.to_string() for m in self.loaded.hlo_modules())
+        if stage == "stablehlo":
+            return str(self._module)
+        raise ValueError(f"XLA programs have the stages {', '.join(map(repr, STAGES))}; got {stage!r}.")
+
+    def cost_analysis(self) -> dict:
+        """XLA's estimates: flops, bytes accessed and others, by name."""
+        found = self.loaded.cost_analysis()
+        return dict(found[0] if isinstance(found, (list, tuple)) and found else found or {})
+
+    def memory_analysis(self) -> dict:
+        """Bytes of arguments, results, temporary buffers and code."""
+        stats = self.loaded.get_compiled_memory_stats()
+        names = ("argument_size_in_bytes", "output_size_in_bytes", "temp_size_in_bytes", "alias_size_in_bytes",
+                 "generated_code_size_in_bytes")
+        return {name: getattr(stats, name) for name in names}
+
+
+def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = ()) -> XlaExecutable:
+    """Compiles a lowered program; what XLA refuses becomes a BackendError."""
+    if lowered.unusable:
+        warnings.warn("Some donated buffers were not usable: " + ", ".join(map(repr, lowered.unusable)) +
+                      ". No result has the shape and dtype of the donated argument; donate only what a result can reuse.", stacklevel=2)
+    try:
+        with lowered.home.context:
+            loaded = compat.compile_module(client, lowered.module, [device], compile_options(device, options))
+    except _jax.JaxRuntimeError as e:
+        raise BackendError(f"XLA could not compile {name!r}: {e}") from e
+    return XlaExecutable(jaxpr, device, lowered, loaded, name)

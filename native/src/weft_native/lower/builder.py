@@ -1,0 +1,214 @@
+"""A thin layer over MLIR's bindings: types of avals, attributes, constants, and operations created by name.
+
+Operations are made with `ir.Operation.create`, which costs less than half of what the typed builder classes cost.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+from weft import dtypes
+from weft.avals import ShapedArray, physical
+
+_ELEMENTS: dict[str, Callable[[], Any]] = {
+    "bool": lambda: ir.IntegerType.get_signless(1), "bfloat16": ir.BF16Type.get, "float16": ir.F16Type.get,
+    "float32": ir.F32Type.get, "float64": ir.F64Type.get,
+    "complex64": lambda: ir.ComplexType.get(ir.F32Type.get()), "complex128": lambda: ir.ComplexType.get(ir.F64Type.get()),
+    "float8_e4m3fn": ir.Float8E4M3FNType.get, "float8_e5m2": ir.Float8E5M2Type.get,
+    "float8_e4m3b11fnuz": ir.Float8E4M3B11FNUZType.get, "float8_e4m3fnuz": ir.Float8E4M3FNUZType.get,
+    "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get,
+}
+for _bits in (4, 8, 16, 32, 64):
+    _ELEMENTS[f"int{_bits}"] = lambda bits=_bits: ir.IntegerType.get_signless(bits)
+    _ELEMENTS[f"uint{_bits}"] = lambda bits=_bits: ir.IntegerType.get_unsigned(bits)
+
+
+class Dialects:
+    """An MLIR context with the dialects loaded, and the types and attributes that were asked for in it."""
+    # A context keeps all that was ever made in it: after this many modules a fresh one is used.
+    MODULES = 500
+
+    def __init__(self):
+        registry = ir.DialectRegistry()
+        _jax_mlir_ext.register_dialects(registry)
+        self.context = ir.Context()
+        self.context.append_dialect_registry(registry)
+        _sdy.register_dialect(self.context)
+        _chlo.register_dialect(self.context)
+        _stablehlo.register_dialect(self.context)
+        self.context.load_all_available_dialects()
+        self.used = 0
+        self.types: dict = {}
+        self.attributes: dict = {}
+        self.locations: dict = {}
+        self.elements: dict = {}
+
+
+_current: list[Dialects] = []
+
+
+def dialects() -> Dialects:
+    """The context to build the next module in."""
+    if not _current or _current[0].used >= Dialects.MODULES:
+        _current[:] = [Dialects()]
+    found = _current[0]
+    found.used += 1
+    return found
+
+
+class Builder:
+    """Where a module is being built: the insertion point, the location, and shorthands for what rules need."""
+
+    def __init__(self, home: Dialects):
+        self.home = home
+        self.loc = ir.Location.unknown(home.context)
+        self.ip: Any = None
+
+    # types and attributes -------------------------------------------------------------------------------------------
+
+    def element(self, dtype):
+        """The MLIR type of one element."""
+        try:
+            return self.home.elements[dtype]
+        except KeyError:
+            made = self.home.elements[dtype] = _ELEMENTS[dtypes.name(dtype)]()
+            return made
+
+    def type(self, aval: ShapedArray):
+        """The tensor type of what an aval is stored as."""
+        try:
+            return self.home.types[aval]
+        except KeyError:
+            stored = physical(aval)
+            if stored.dtype == dtypes.float0:      # holds nothing; stands as booleans where a program passes one around
+                made = ir.RankedTensorType.get(stored.shape, self.element(dtypes.bool_))
+            else:
+                made = ir.RankedTensorType.get(stored.shape, self.element(stored.dtype))
+            self.home.types[aval] = made
+            return made
+
+    def tensor(self, shape, dtype):
+        """The tensor type of a shape and a dtype."""
+        return ir.RankedTensorType.get(tuple(shape), self.element(dtype))
+
+    def attr(self, text: str):
+        """An attribute from its text; remembered."""
+        try:
+            return self.home.attributes[text]
+        except KeyError:
+            made = self.home.attributes[text] = ir.Attribute.parse(text)
+            return made
+
+    def i64s(self, values):
+        """A dense array of 64-bit integers: how StableHLO writes dimensions."""
+        return ir.DenseI64ArrayAttr.get([int(v) for v in values])
+
+    def pairs(self, flat):
+        """A padding attribute: (low, high) for each axis, given flat."""
+        rows = len(flat) // 2
+        i64 = ir.IntegerType.get_signless(64)
+        return ir.DenseIntElementsAttr.get(np.array(flat, np.int64).reshape(rows, 2), type=ir.RankedTensorType.get((rows, 2), i64))
+
+    def int_attr(self, value: int, bits: int = 64):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), int(value))
+
+    def bool_attr(self, value: bool):
+        return ir.BoolAttr.get(bool(value))
+
+    # operations -----------------------------------------------------------------------------------------------------
+
+    def op(self, name: str, operands: Sequence, result, attributes: dict | None = None):
+        """An operation with one result."""
+        return ir.Operation.create(name, results=[result], operands=operands, attributes=attributes, loc=self.loc, ip=self.ip).result
+
+    def ops(self, name: str, operands: Sequence, results: Sequence, attributes: dict | None = None, regions: Sequence = ()):
+        """An operation with several results, or with regions: (argument types, function from arguments to yielded values) pairs."""
+        made = ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes, regions=len(regions),
+                                   loc=self.loc, ip=self.ip)
+        for region, (types, body) in zip(made.regions, regions):
+            block = region.blocks.append(*types, arg_locs=[self.loc] * len(types))
+            self.fill(block, lambda: body(*block.arguments), "stablehlo.return")
+        return list(made.results)
+
+    def fill(self, block, body: Callable[[], Sequence], terminator: str) -> None:
+        """Builds what `body` makes inside a block and returns its values there."""
+        outer, self.ip = self.ip, ir.InsertionPoint(block)
+        try:
+            values = list(body())
+            ir.Operation.create(terminator, operands=values, loc=self.loc, ip=self.ip)
+        finally:
+            self.ip = outer
+
+    # values ---------------------------------------------------------------------------------------------------------
+
+    def splat(self, value, dtype, shape=()):
+        """A constant of `shape` whose elements are all one host scalar."""
+        shape = tuple(shape)
+        key = (shape, dtype, type(value), value if value == value and value != 0 else repr(value))
+        try:
+            attr = self.home.attributes[key]
+        except KeyError:
+            attr = self.home.attributes[key] = self._splat(value, dtype, shape)
+        return self.op("stablehlo.constant", [], attr.type, {"value": attr})
+
+    def _splat(self, value, dtype, shape):
+        tensor, element, kind = self.tensor(shape, dtype), self.element(dtype), dtypes.kind(dtype)
+        if 0 in shape:
+            return ir.DenseElementsAttr.get(np.zeros(0, np.uint8), type=tensor)
+        if kind == "f":
+            return ir.DenseElementsAttr.get_splat(tensor, ir.FloatAttr.get(element, float(value)))
+        if kind == "c":
+            return ir.DenseElementsAttr.get(np.frombuffer(np.array(value, dtype).tobytes(), np.uint8), type=tensor)
+        if kind == "b":
+            return ir.DenseElementsAttr.get_splat(tensor, ir.IntegerAttr.get(element, int(bool(value))))
+        value = int(value)
+        if value >= 1 << 63:      # the bits of it
+            value -= 1 << 64
+        return ir.DenseElementsAttr.get_splat(tensor, ir.IntegerAttr.get(element, value))
+
+    def constant(self, value: np.ndarray):
+        """A constant from a host array."""
+        value = np.ascontiguousarray(value)
+        if value.size == 1 or value.size and not np.any(value.reshape(-1).view(np.uint8).reshape(value.size, -1)):
+            return self.splat(value.reshape(-1)[0].item() if value.dtype.kind != "V" else float(value.reshape(-1)[0]), value.dtype, value.shape)
+        tensor = self.tensor(value.shape, value.dtype)
+        if value.dtype == np.bool_:
+            data = np.packbits(value.reshape(-1), bitorder="little")
+        elif dtypes.bits(value.dtype) == 4:      # one element to a byte
+            data = value.reshape(-1).astype(np.int8).view(np.uint8)
+        else:
+            data = value.reshape(-1).view(np.uint8)
+        attr = ir.DenseElementsAttr.get(data, type=tensor) if value.size else self._splat(0, value.dtype, value.shape)
+        return self.op("stablehlo.constant", [], tensor, {"value": attr})
+
+    def broadcast(self, value, dims, shape, dtype):
+        """`value` with its axes at `dims` of `shape`."""
+        return self.op("stablehlo.broadcast_in_dim", [value], self.tensor(shape, dtype), {"broadcast_dimensions": self.i64s(dims)})
+
+    def fit(self, value, aval: ShapedArray, shape: tuple):
+        """`value` as an operand of an elementwise operation of `shape`: scalars and axes of size 1 are repeated."""
+        if aval.shape == shape:
+            return value
+        return self.broadcast(value, range(len(aval.shape)) if aval.shape else (), shape, aval.dtype)
+
+    def reshape(self, value, shape, dtype):
+        return self.op("stablehlo.reshape", [value], self.tensor(shape, dtype))
+
+    def convert(self, value, shape, dtype):
+        return self.op("stablehlo.convert", [value], self.tensor(shape, dtype))
+
+    def compare(self, direction: str, x, y, aval: ShapedArray, total: bool = False):
+        """x `direction` y, a boolean of the shape of `aval` (the operands')."""
+        kind = dtypes.kind(aval.dtype)
+        how = ("TOTALORDER" if total else "FLOAT") if kind in "fc" else "SIGNED" if kind == "i" else "UNSIGNED"
+        return self.op("stablehlo.compare", [x, y], self.tensor(aval.shape, dtypes.bool_), {
+            "comparison_direction": self.attr(f"#stablehlo<comparison_direction {direction}>"),
+            "compare_type": self.attr(f"#stablehlo<comparison_type {how}>")})
+
+    def select(self, which, on_true, on_false, shape, dtype):
+        return self.op("stablehlo.select", [which, on_true, on_false], self.tensor(shape, dtype))
+
+    def iota(self, shape, dimension: int, dtype):
+        return self.op("stablehlo.iota", [], self.tensor(shape, dtype), {"iota_dimension": self.int_attr(dimension)})

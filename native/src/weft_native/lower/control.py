@@ -1,0 +1,144 @@
+"""Primitives that carry programs: calls, loops, branches."""
+from __future__ import annotations
+
+from weft import dtypes
+from weft.avals import physical, shaped
+from weft.core.jaxpr import ClosedJaxpr
+
+from .registry import carries_keys, rule
+
+carries_keys.update(("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
+                     "custom_lin", "while", "scan", "cond", "custom_linear_solve", "run_state"))
+
+
+def closed(jaxpr) -> ClosedJaxpr:
+    return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
+
+
+@rule("jit", "pjit", "closed_call", "core_call")
+def _jit(b, ins, outs, *args, name="call", inline=False, jaxpr=None, call_jaxpr=None, **params):
+    program = closed(jaxpr if jaxpr is not None else call_jaxpr)
+    return b.inline(program, args) if inline or len(program.eqns) <= 1 else b.call(program, args, name)
+
+
+@rule("custom_jvp_call", "custom_vjp_call")
+def _custom(b, ins, outs, *args, call_jaxpr=None, **params):
+    program = call_jaxpr if call_jaxpr is not None else params.get("jaxpr", params.get("fun_jaxpr"))
+    return b.inline(closed(program), args)
+
+
+@rule("remat", "remat2", "checkpoint")
+def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, **params):
+    if differentiated and prevent_cse and args:
+        # XLA must not recognise the recomputation as what it has computed already
+        args = b.ops("stablehlo.optimization_barrier", args, [b.type(a) for a in ins])
+    return b.inline(closed(jaxpr), args)
+
+
+# loops ---------------------------------------------------------------------------------------------------------------
+
+
+def while_loop(b, types, start, test, body) -> list:
+    """`body` applied to values, as long as `test` says."""
+    return b.ops("stablehlo.while", start, types, regions=[(types, lambda *args: [test(args)]), (types, lambda *args: body(args))])
+
+
+@rule("while")
+def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    cond_consts = args[:cond_nconsts]
+    body_consts = args[cond_nconsts:cond_nconsts + body_nconsts]
+    start = args[cond_nconsts + body_nconsts:]
+    (which,) = cond_jaxpr.out_avals
+
+    def test(carry):
+        (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
+        if not which.shape:
+            return going
+        scalar = b.tensor((), dtypes.bool_)      # a batch goes on while any of its members does
+        return b.ops("stablehlo.reduce", [going, b.splat(False, dtypes.bool_)], [scalar], {"dimensions": b.i64s(range(len(which.shape)))},
+                     [([scalar, scalar], lambda p, q: [b.op("stablehlo.or", [p, q], scalar)])])[0]
+
+    def body(carry):
+        new = b.inline(body_jaxpr, [*body_consts, *carry])
+        if not which.shape:
+            return new
+        (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
+        return [b.select(b.broadcast(going, range(len(which.shape)), physical(a).shape, dtypes.bool_), n, old, physical(a).shape, physical(a).dtype)
+                for n, old, a in zip(new, carry, outs)]
+    return while_loop(b, [b.type(a) for a in outs], start, test, body)
+
+
+@rule("scan")
+def _scan(b, ins, outs, *args, jaxpr, length, reverse, num_consts, num_carry, unroll=1, **params):
+    consts, carry, xs = args[:num_consts], list(args[num_consts:num_consts + num_carry]), args[num_consts + num_carry:]
+    x_avals = [physical(a) for a in ins[num_consts + num_carry:]]
+    y_avals = [physical(a) for a in outs[num_carry:]]
+    counter = shaped((), dtypes.int32)
+    step_count = b.tensor((), counter.dtype)
+
+    def index(value):
+        return b.splat(value, counter.dtype) if isinstance(value, int) else value
+
+    def row(x, aval, i):
+        """Row `i` (a number or a value) of `x`."""
+        tail = aval.shape[1:]
+        if isinstance(i, int):
+            cut = b.op("stablehlo.slice", [x], b.tensor((1, *tail), aval.dtype), {
+                "start_indices": b.i64s([i] + [0] * len(tail)), "limit_indices": b.i64s([i + 1, *tail]), "strides": b.i64s([1] * (1 + len(tail)))})
+        else:
+            zero = b.splat(0, counter.dtype)
+            cut = b.op("stablehlo.dynamic_slice", [x, i, *[zero] * len(tail)], b.tensor((1, *tail), aval.dtype), {"slice_sizes": b.i64s((1, *tail))})
+        return b.reshape(cut, tail, aval.dtype)
+
+    def put(ys, y, aval, i):
+        zero = b.splat(0, counter.dtype)
+        widened = b.reshape(y, (1, *aval.shape[1:]), aval.dtype)
+        return b.op("stablehlo.dynamic_update_slice", [ys, widened, index(i), *[zero] * (len(aval.shape) - 1)], b.tensor(aval.shape, aval.dtype))
+
+    def step(i, carry, ys):
+        """One iteration: the new carry and results."""
+        if reverse:
+            i = length - 1 - i if isinstance(i, int) else b.op("stablehlo.subtract", [b.splat(length - 1, counter.dtype), i], step_count)
+        made = b.inline(jaxpr, [*consts, *carry, *[row(x, a, i) for x, a in zip(xs, x_avals)]])
+        return made[:num_carry], [put(buffer, y, a, i) for buffer, y, a in zip(ys, made[num_carry:], y_avals)]
+
+    ys = [b.splat(0, a.dtype, a.shape) for a in y_avals]
+    unroll = length if unroll is True else max(1, int(unroll))
+    rounds = length // unroll if unroll < length else 0
+    if rounds:
+        types = [step_count, *[b.type(a) for a in outs]]
+
+        def test(args):
+            return b.compare("LT", args[0], b.splat(rounds * unroll, counter.dtype), counter)
+
+        def body(args):
+            i, carry, ys = args[0], list(args[1:1 + num_carry]), list(args[1 + num_carry:])
+            for _ in range(unroll):
+                carry, ys = step(i, carry, ys)
+                i = b.op("stablehlo.add", [i, b.splat(1, counter.dtype)], step_count)
+            return [i, *carry, *ys]
+        _, *made = while_loop(b, types, [b.splat(0, counter.dtype), *carry, *ys], test, body)
+        carry, ys = made[:num_carry], made[num_carry:]
+    for i in range(rounds * unroll, length):      # what is left, or all of it where it is unrolled in full
+        carry, ys = step(i, carry, ys)
+    return [*carry, *ys]
+
+
+@rule("cond")
+def _cond(b, ins, outs, index, *args, branches, **params):
+    if len(branches) == 1:
+        return b.inline(branches[0], args)
+    if dtypes.is_bool(ins[0].dtype):
+        index = b.convert(index, (), dtypes.int32)
+    # An index out of bounds takes the last branch in XLA; the language clamps it, which differs below zero.
+    top = b.splat(len(branches) - 1, dtypes.int32)
+    index = b.op("stablehlo.clamp", [b.splat(0, dtypes.int32), index, top], b.tensor((), dtypes.int32))
+    return b.ops("stablehlo.case", [index], [b.type(a) for a in outs],
+                 regions=[([], lambda branch=branch: b.inline(branch, args)) for branch in branches])
+
+
+@rule("custom_linear_solve")
+def _custom_linear_solve(b, ins, outs, *args, const_lengths, jaxprs):
+    lengths = list(const_lengths)
+    start = sum(lengths[:2])
+    return b.inline(closed(jaxprs.solve), [*args[start:start + lengths[2]], *args[sum(lengths):]])

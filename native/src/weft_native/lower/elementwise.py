@@ -1,0 +1,170 @@
+"""Elementwise primitives."""
+from __future__ import annotations
+
+from weft import dtypes
+from weft.avals import shaped
+
+from .registry import broadcasting, elementwise, rule, rules
+
+# One operation of the same meaning.
+_DIRECT = {
+    "neg": "stablehlo.negate", "floor": "stablehlo.floor", "ceil": "stablehlo.ceil", "is_finite": "stablehlo.is_finite",
+    "exp": "stablehlo.exponential", "log": "stablehlo.log", "expm1": "stablehlo.exponential_minus_one",
+    "log1p": "stablehlo.log_plus_one", "tanh": "stablehlo.tanh", "logistic": "stablehlo.logistic", "sin": "stablehlo.sine",
+    "cos": "stablehlo.cosine", "tan": "stablehlo.tan", "sqrt": "stablehlo.sqrt", "rsqrt": "stablehlo.rsqrt",
+    "cbrt": "stablehlo.cbrt", "asin": "chlo.asin", "acos": "chlo.acos", "atan": "chlo.atan", "sinh": "chlo.sinh",
+    "cosh": "chlo.cosh", "asinh": "chlo.asinh", "acosh": "chlo.acosh", "atanh": "chlo.atanh", "erf": "chlo.erf",
+    "erfc": "chlo.erfc", "erf_inv": "chlo.erf_inv", "lgamma": "chlo.lgamma", "digamma": "chlo.digamma",
+    "polygamma": "chlo.polygamma", "zeta": "chlo.zeta", "bessel_i1e": "chlo.bessel_i1e",
+    "real": "stablehlo.real", "imag": "stablehlo.imag", "not": "stablehlo.not",
+    "population_count": "stablehlo.popcnt", "clz": "stablehlo.count_leading_zeros",
+    "add": "stablehlo.add", "add_any": "stablehlo.add", "sub": "stablehlo.subtract", "mul": "stablehlo.multiply",
+    "div": "stablehlo.divide", "rem": "stablehlo.remainder", "max": "stablehlo.maximum", "min": "stablehlo.minimum",
+    "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor", "shift_left": "stablehlo.shift_left",
+    "shift_right_logical": "stablehlo.shift_right_logical", "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
+    "atan2": "stablehlo.atan2", "nextafter": "chlo.next_after", "complex": "stablehlo.complex",
+}
+
+
+def _direct(op: str):
+    def lower(b, ins, outs, *operands, **params):
+        return b.op(op, operands, b.type(outs[0]))
+    return lower
+
+
+for _name, _op in _DIRECT.items():
+    rules[_name] = _direct(_op)
+    broadcasting.add(_name)
+
+
+def _comparison(direction: str):
+    def lower(b, ins, outs, x, y):
+        return b.compare(direction, x, y, shaped(outs[0].shape, ins[0].dtype))
+    return lower
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    elementwise(_name)(_comparison(_name.upper()))
+for _name in ("lt", "le"):
+    elementwise(_name + "_to")(lambda b, ins, outs, x, y, _d=_name.upper():
+                               b.compare(_d, x, y, shaped(outs[0].shape, ins[0].dtype), total=True))
+
+
+@elementwise("exp2")
+def _exp2(b, ins, outs, x):
+    # exp(x log 2), as XLA has no power of two of its own
+    aval = outs[0]
+    log2 = b.splat(0.6931471805599453, aval.dtype, aval.shape)
+    return b.op("stablehlo.exponential", [b.op("stablehlo.multiply", [x, log2], b.type(aval))], b.type(aval))
+
+
+@elementwise("square")
+def _square(b, ins, outs, x):
+    return b.op("stablehlo.multiply", [x, x], b.type(outs[0]))
+
+
+@elementwise("abs")
+def _abs(b, ins, outs, x):
+    return x if dtypes.is_unsigned(ins[0].dtype) else b.op("stablehlo.abs", [x], b.type(outs[0]))
+
+
+@elementwise("sign")
+def _sign(b, ins, outs, x):
+    aval = outs[0]
+    if not dtypes.is_unsigned(aval.dtype):
+        return b.op("stablehlo.sign", [x], b.type(aval))
+    zero, one = b.splat(0, aval.dtype, aval.shape), b.splat(1, aval.dtype, aval.shape)
+    return b.select(b.compare("EQ", x, zero, aval), zero, one, aval.shape, aval.dtype)
+
+
+@elementwise("round")
+def _round(b, ins, outs, x, *, rounding_method):
+    return b.op("stablehlo.round_nearest_even" if int(rounding_method) == 1 else "stablehlo.round_nearest_afz", [x], b.type(outs[0]))
+
+
+@elementwise("pow")
+def _pow(b, ins, outs, x, y):
+    if ins[1].dtype != outs[0].dtype:
+        y = b.convert(y, outs[0].shape, outs[0].dtype)
+    return b.op("stablehlo.power", [x, y], b.type(outs[0]))
+
+
+@elementwise("conj")
+def _conj(b, ins, outs, x, *, input_dtype=None):
+    out = outs[0]
+    part = b.tensor(out.shape, dtypes.real_of(out.dtype))
+    re, im = x, None
+    if dtypes.is_complex(ins[0].dtype):
+        re, im = b.op("stablehlo.real", [x], part), b.op("stablehlo.imag", [x], part)
+    else:
+        im = b.splat(0.0, ins[0].dtype, out.shape)
+    return b.op("stablehlo.complex", [re, b.op("stablehlo.negate", [im], part)], b.type(out))
+
+
+@rule("select_n")
+def _select_n(b, ins, outs, which, *cases):
+    out, kind = outs[0], ins[0]
+    if len(cases) == 1:
+        return cases[0]
+    if dtypes.is_bool(kind.dtype):
+        return b.select(which, cases[1], cases[0], out.shape, out.dtype)
+    # Halve the cases: an index below the middle picks from the first half.
+    if len(cases) == 2:
+        below = b.compare("LT", which, b.splat(1, kind.dtype, kind.shape), kind)
+        return b.select(below, cases[0], cases[1], out.shape, out.dtype)
+    middle = len(cases) // 2
+    below = b.compare("LT", which, b.splat(middle, kind.dtype, kind.shape), kind)
+    shifted = b.op("stablehlo.subtract", [which, b.splat(middle, kind.dtype, kind.shape)], b.type(kind))
+    first = _select_n(b, ins[:1 + middle], outs, which, *cases[:middle])
+    second = _select_n(b, ins[:1] + ins[1 + middle:], outs, shifted, *cases[middle:])
+    return b.select(below, first, second, out.shape, out.dtype)
+
+
+@rule("clamp")
+def _clamp(b, ins, outs, lo, x, hi):
+    if dtypes.is_bool(outs[0].dtype):      # XLA has no clamp of booleans
+        lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
+        return b.op("stablehlo.and", [b.op("stablehlo.or", [x, lo], b.type(outs[0])), hi], b.type(outs[0]))
+    if bool(ins[0].shape) != bool(ins[2].shape):      # both bounds scalar, or none
+        lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
+    return b.op("stablehlo.clamp", [lo, x, hi], b.type(outs[0]))
+
+
+@rule("convert_element_type")
+def _convert(b, ins, outs, x, *, new_dtype, weak_type=False, sharding=None):
+    return convert_value(b, x, ins[0], outs[0].dtype)
+
+
+def convert_value(b, x, aval, dtype):
+    """`x` as `dtype`, with the conversions that StableHLO does not define by itself."""
+    if aval.dtype == dtype:
+        return x
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
+        real = dtypes.real_of(aval.dtype)
+        if dtypes.is_bool(dtype):
+            return b.compare("NE", x, b.splat(0, aval.dtype, aval.shape), aval)
+        x, aval = b.op("stablehlo.real", [x], b.tensor(aval.shape, real)), shaped(aval.shape, real)
+    if dtypes.is_bool(dtype):
+        return b.compare("NE", x, b.splat(0, aval.dtype, aval.shape), aval)
+    return x if aval.dtype == dtype else b.convert(x, aval.shape, dtype)
+
+
+@rule("bitcast_convert_type")
+def _bitcast(b, ins, outs, x, *, new_dtype):
+    return x if ins[0].dtype == outs[0].dtype else b.op("stablehlo.bitcast_convert", [x], b.type(outs[0]))
+
+
+@rule("reduce_precision")
+def _reduce_precision(b, ins, outs, x, *, exponent_bits, mantissa_bits):
+    return b.op("stablehlo.reduce_precision", [x], b.type(outs[0]),
+                {"exponent_bits": b.int_attr(exponent_bits, 32), "mantissa_bits": b.int_attr(mantissa_bits, 32)})
+
+
+@rule("stop_gradient", "copy", "copy_p")
+def _identity(b, ins, outs, x, **params):
+    return x
+
+
+@rule("optimization_barrier")
+def _optimization_barrier(b, ins, outs, *operands):
+    return b.ops("stablehlo.optimization_barrier", operands, [b.type(a) for a in outs])

@@ -1,0 +1,120 @@
+"""Dynamic slices, gather and scatter."""
+from __future__ import annotations
+
+import numpy as np
+from weft import dtypes
+from weft.avals import shaped
+from weft.ops.index import GatherScatterMode, gather_fill
+
+from .reduce import _MONOIDS
+from .registry import rule
+
+
+@rule("dynamic_slice")
+def _dynamic_slice(b, ins, outs, x, *starts, slice_sizes):
+    return b.op("stablehlo.dynamic_slice", [x, *_same_type(b, starts, ins[1:])], b.type(outs[0]), {"slice_sizes": b.i64s(slice_sizes)})
+
+
+@rule("dynamic_update_slice")
+def _dynamic_update_slice(b, ins, outs, x, update, *starts):
+    return b.op("stablehlo.dynamic_update_slice", [x, update, *_same_type(b, starts, ins[2:])], b.type(outs[0]))
+
+
+def _same_type(b, starts, avals):
+    """Start indices must be of one type: of mixed ones the widest is taken."""
+    kinds = {a.dtype for a in avals}
+    if len(kinds) <= 1:
+        return starts
+    wide = max(kinds, key=lambda dt: (dtypes.bits(dt), dtypes.is_signed(dt)))
+    return [s if a.dtype == wide else b.convert(s, (), wide) for s, a in zip(starts, avals)]
+
+
+def _list(values) -> str:
+    return "[" + ", ".join(map(str, values)) + "]"
+
+
+def _limits(shape, sizes, index_map, dtype) -> np.ndarray:
+    """The largest start along each indexed axis, as far as the index type can say it."""
+    top = dtypes.iinfo(dtype).max
+    return np.array([min(shape[d] - sizes[d], int(top)) for d in index_map], dtype)
+
+
+def _in_bounds(b, indices, aval, limits):
+    """For each index vector, whether the whole slice there lies inside."""
+    boolean = b.tensor(aval.shape, dtypes.bool_)
+    high = b.broadcast(b.constant(limits), [len(aval.shape) - 1], aval.shape, aval.dtype)
+    fits = b.compare("LE", indices, high, aval)
+    if dtypes.is_signed(aval.dtype):
+        fits = b.op("stablehlo.and", [fits, b.compare("GE", indices, b.splat(0, aval.dtype, aval.shape), aval)], boolean)
+    scalar = b.tensor((), dtypes.bool_)
+    return b.ops("stablehlo.reduce", [fits, b.splat(True, dtypes.bool_)], [b.tensor(aval.shape[:-1], dtypes.bool_)],
+                 {"dimensions": b.i64s([len(aval.shape) - 1])}, [([scalar, scalar], lambda p, q: [b.op("stablehlo.and", [p, q], scalar)])])[0]
+
+
+def _clipped(b, indices, aval, limits):
+    high = b.broadcast(b.constant(limits), [len(aval.shape) - 1], aval.shape, aval.dtype)
+    return b.op("stablehlo.clamp", [b.splat(0, aval.dtype, aval.shape), indices, high], b.type(aval))
+
+
+@rule("gather")
+def _gather(b, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
+    dn, (operand, index), out = dimension_numbers, ins, outs[0]
+    if out.size == 0:
+        return b.splat(0, out.dtype, out.shape)
+    mode = GatherScatterMode.from_any(mode) if isinstance(mode, str) or mode is None else mode
+    if operand.size == 0:      # nothing to read: every index is out of bounds
+        return b.splat(gather_fill(out.dtype, fill_value), out.dtype, out.shape)
+    numbers = b.attr(f"#stablehlo.gather<offset_dims = {_list(dn.offset_dims)}, collapsed_slice_dims = {_list(dn.collapsed_slice_dims)}, "
+                     f"operand_batching_dims = {_list(dn.operand_batching_dims)}, "
+                     f"start_indices_batching_dims = {_list(dn.start_indices_batching_dims)}, "
+                     f"start_index_map = {_list(dn.start_index_map)}, index_vector_dim = {len(index.shape) - 1}>")
+    # Out of bounds XLA's gather clips, which is what CLIP asks for and what PROMISE_IN_BOUNDS never sees.
+    made = b.op("stablehlo.gather", [x, indices], b.type(out), {
+        "dimension_numbers": numbers, "slice_sizes": b.i64s(slice_sizes),
+        "indices_are_sorted": b.bool_attr(indices_are_sorted)})
+    if mode != GatherScatterMode.FILL_OR_DROP:
+        return made
+    limits = _limits(operand.shape, slice_sizes, dn.start_index_map, index.dtype)
+    inside = _in_bounds(b, indices, index, limits)
+    batch = [d for d in range(len(out.shape)) if d not in dn.offset_dims]
+    inside = b.broadcast(inside, batch, out.shape, dtypes.bool_)
+    return b.select(inside, made, b.splat(gather_fill(out.dtype, fill_value), out.dtype, out.shape), out.shape, out.dtype)
+
+
+def _scatter(combine):
+    def lower(b, ins, outs, x, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
+              update_consts=()):
+        dn, (operand, index, update) = dimension_numbers, ins
+        if update.size == 0 or operand.size == 0:
+            return x
+        mode = GatherScatterMode.from_any(mode) if isinstance(mode, str) or mode is None else mode
+        if mode == GatherScatterMode.CLIP:
+            window = iter(dn.update_window_dims)
+            sizes = [1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else update.shape[next(window)]
+                     for d in range(len(operand.shape))]
+            indices = _clipped(b, indices, index, _limits(operand.shape, sizes, dn.scatter_dims_to_operand_dims, index.dtype))
+        numbers = b.attr(f"#stablehlo.scatter<update_window_dims = {_list(dn.update_window_dims)}, "
+                         f"inserted_window_dims = {_list(dn.inserted_window_dims)}, "
+                         f"input_batching_dims = {_list(dn.operand_batching_dims)}, "
+                         f"scatter_indices_batching_dims = {_list(dn.scatter_indices_batching_dims)}, "
+                         f"scatter_dims_to_operand_dims = {_list(dn.scatter_dims_to_operand_dims)}, "
+                         f"index_vector_dim = {len(index.shape) - 1}>")
+        scalar = b.type(shaped((), operand.dtype))
+        # Out of bounds XLA's scatter drops, which is what FILL_OR_DROP asks for.
+        return b.ops("stablehlo.scatter", [x, indices, updates], [b.type(outs[0])], {
+            "scatter_dimension_numbers": numbers, "indices_are_sorted": b.bool_attr(indices_are_sorted),
+            "unique_indices": b.bool_attr(unique_indices)},
+            [([scalar, scalar], lambda old, new: combine(b, scalar, old, new, update_jaxpr))])[0]
+    return lower
+
+
+def _replace(b, scalar, old, new, jaxpr):
+    """A plain scatter keeps the update; `scatter_apply` computes it from the old value."""
+    return [new] if jaxpr is None or not jaxpr.eqns and jaxpr.jaxpr.outvars == jaxpr.jaxpr.invars[1:2] else b.inline(jaxpr, [old, new])
+
+
+rule("scatter")(_scatter(_replace))
+for _name, _monoid in (("add", "sum"), ("mul", "prod"), ("min", "min"), ("max", "max")):
+    rule(f"scatter-{_name}", f"scatter_{_name}")(
+        _scatter(lambda b, scalar, old, new, jaxpr, _op=_MONOIDS[_monoid][0]: [b.op(_op, [old, new], scalar)]))
+rule("scatter-sub", "scatter_sub")(_scatter(lambda b, scalar, old, new, jaxpr: [b.op("stablehlo.subtract", [old, new], scalar)]))

@@ -1,0 +1,232 @@
+"""Lowering a whole program: functions, equations, constants, locations, donation."""
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+from jaxlib.mlir import ir
+from weft import dtypes
+from weft.avals import ShapedArray, physical
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
+from weft.core.trace import Axis
+from weft.errors import BackendError
+from weft.transforms.stage import stage_closed
+
+from . import control, dot, elementwise, index, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
+from .builder import Builder, Dialects, dialects
+from .registry import broadcasting, carries_keys, rules
+
+
+class Lowered(NamedTuple):
+    """A module, and what a caller must know to run it."""
+    module: Any              # ir.Module
+    home: Dialects           # the MLIR context it lives in
+    kept: tuple              # for each argument, whether the program takes it
+    unusable: tuple          # avals of donated arguments that no result can reuse
+
+
+class Lowering(Builder):
+    """The state of one module's lowering."""
+
+    def __init__(self, home: Dialects, name: str, platform: str):
+        super().__init__(home)
+        self.module = ir.Module.create(self.loc)
+        self.name, self.platform = name, platform
+        self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        self.module.operation.attributes["mhlo.num_partitions"] = self.int_attr(1, 32)
+        self.module.operation.attributes["mhlo.num_replicas"] = self.int_attr(1, 32)
+        self.functions: dict[int, tuple[str, Any]] = {}      # id(jaxpr) -> (symbol, the closed jaxpr, kept alive)
+        self.symbols: set[str] = {"main"}
+        self.decomposed: dict = {}
+
+    # functions ------------------------------------------------------------------------------------------------------
+
+    def function(self, symbol: str, jaxpr: Jaxpr, in_types: Sequence, out_types: Sequence, body, public: bool = False,
+                 arg_attrs: Sequence | None = None) -> None:
+        """A function whose block `body` fills: it gets the arguments and returns the results."""
+        kind = ir.FunctionType.get(inputs=in_types, results=out_types)
+        attributes = {"sym_name": ir.StringAttr.get(symbol), "function_type": ir.TypeAttr.get(kind),
+                      "sym_visibility": ir.StringAttr.get("public" if public else "private")}
+        if arg_attrs is not None and any(arg_attrs):
+            attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attrs])
+        outer = self.loc
+        made = ir.Operation.create("func.func", attributes=attributes, regions=1, loc=self.loc, ip=ir.InsertionPoint(self.module.body))
+        block = made.regions[0].blocks.append(*in_types, arg_locs=[self.loc] * len(in_types))
+        self.fill(block, lambda: body(list(block.arguments)), "func.return")
+        self.loc = outer
+
+    def call(self, closed: ClosedJaxpr, args: Sequence, name: str) -> list:
+        """Calls a jaxpr as a function, which all calls of the same jaxpr share."""
+        types = [self.type(a) for a in closed.out_avals]
+        known = self.functions.get(id(closed.jaxpr))
+        if known is None or known[1].consts is not closed.consts and closed.consts:
+            symbol = self.fresh(name)
+            self.functions[id(closed.jaxpr)] = (symbol, closed)
+            self.function(symbol, closed.jaxpr, [self.type(a) for a in closed.in_avals], types, lambda block: self.inline(closed, block))
+        else:
+            symbol = known[0]
+        return self.ops("func.call", args, types, {"callee": ir.FlatSymbolRefAttr.get(symbol)})
+
+    def fresh(self, name: str) -> str:
+        base = re.sub(r"[^\w.]", "_", name) or "f"
+        symbol, n = base, 0
+        while symbol in self.symbols:
+            n += 1
+            symbol = f"{base}_{n}"
+        self.symbols.add(symbol)
+        return symbol
+
+    # equations ------------------------------------------------------------------------------------------------------
+
+    def inline(self, closed: ClosedJaxpr, args: Sequence) -> list:
+        """The equations of a closed jaxpr, right here."""
+        return self.equations(closed.jaxpr, [self.embed(c) for c in closed.consts], args)
+
+    def equations(self, jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+        """Lowers the equations of a jaxpr for given values of its variables."""
+        env = dict(zip(jaxpr.constvars, consts))
+        env.update(zip(jaxpr.invars, args))
+        outer = self.loc
+        for eqn in jaxpr.eqns:
+            self.loc = self.location(eqn)
+            outs = self.equation(eqn, env)
+            env.update(zip(eqn.outvars, outs))
+        self.loc = outer
+        return [self.read(a, env) for a in jaxpr.outvars]
+
+    def read(self, atom, env):
+        return self.splat(atom.val, atom.aval.dtype, atom.aval.shape) if type(atom) is Literal else env[atom]
+
+    def equation(self, eqn: JaxprEqn, env) -> list:
+        name = eqn.primitive.name
+        ins, outs = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
+        if name not in carries_keys and any(_is_key(a) for a in (*ins, *outs)):
+            return self.on_physical_keys(eqn, ins, outs, [self.read(a, env) for a in eqn.invars])
+        rule = rules.get(name)
+        if rule is None:
+            if eqn.primitive.decompose is None:
+                raise BackendError(f"XLA has no lowering for the primitive {name!r}, and the primitive no decomposition.\n  at {eqn.source_info}")
+            return self.inline(self.decomposition(eqn.primitive, tuple(ins), eqn.params), [self.read(a, env) for a in eqn.invars])
+        if name in broadcasting:
+            shape = outs[0].shape
+            operands = [self.splat(a.val, a.aval.dtype, shape) if type(a) is Literal else self.fit(env[a], a.aval, shape)
+                        for a in eqn.invars]
+        elif name == "broadcast_in_dim" and type(eqn.invars[0]) is Literal:
+            return [self.splat(eqn.invars[0].val, outs[0].dtype, outs[0].shape)]
+        else:
+            operands = [self.read(a, env) for a in eqn.invars]
+        made = rule(self, ins, outs, *operands, **eqn.params)
+        return made if eqn.primitive.multiple_results else [made]
+
+    def decomposition(self, primitive, avals: tuple, params: dict) -> ClosedJaxpr:
+        """A primitive's meaning in simpler ones, as a jaxpr."""
+        try:
+            key = (primitive, avals, *params.values())
+            hash(key)
+        except TypeError:
+            key = None
+        if key is None or key not in self.decomposed:
+            def run(*args):
+                out = primitive.decompose(*args, **params)
+                return list(out) if primitive.multiple_results else [out]
+            made = stage_closed(run, avals, primitive.name)
+            if key is None:
+                return made
+            self.decomposed[key] = made
+        return self.decomposed[key]
+
+    def on_physical_keys(self, eqn: JaxprEqn, ins, outs, operands) -> list:
+        """An operation that moves random keys about, as the same operation on their words.
+
+        The words of a key are one more, trailing axis, over which the operation is batched by its own rule.
+        """
+        primitive = eqn.primitive
+        words = next(a.dtype.key_shape[0] for a in (*ins, *outs) if _is_key(a))
+
+        def run(*args):
+            dims = tuple(len(a.shape) if _is_key(a) else None for a in ins)
+            out, out_dims = primitive.batch(Axis(None, words), args, dims, **eqn.params)
+            if not primitive.multiple_results:
+                out, out_dims = [out], [out_dims]
+            return [o if d is None else shape.move_last(o, d) for o, d in zip(out, out_dims)]
+        return self.inline(stage_closed(run, [physical(a) for a in ins], primitive.name), operands)
+
+    # constants and locations ----------------------------------------------------------------------------------------
+
+    def embed(self, value):
+        """A constant of the program from a value that was known when it was traced."""
+        if type(value) is TypedScalar:
+            return self.splat(value.val, value.aval.dtype)
+        if dtypes.is_python_scalar(value):
+            return self.splat(value, dtypes.python_scalar_dtype(value))
+        host = np.asarray(host_value(value))
+        return self.constant(host.astype(dtypes.canonicalize(host.dtype)))
+
+    def location(self, eqn: JaxprEqn):
+        """The user's line and the operation's name, for profiles and error messages of XLA."""
+        info, known = eqn.source_info, self.home.locations
+        key = (info.code, info.lasti, info.names, eqn.primitive.name)
+        try:
+            return known[key]
+        except KeyError:
+            name = "/".join((self.name, *info.names, eqn.primitive.name))
+            line = ir.Location.file(info.file, info.line, 0, context=self.home.context) if info.code is not None else None
+            made = known[key] = ir.Location.name(name, line, context=self.home.context)
+            return made
+
+
+def host_value(value):
+    """The host array behind a constant; of a random key, its words."""
+    base = getattr(value, "_base_array", None)
+    return value if base is None else base
+
+
+def _is_key(aval) -> bool:
+    return isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype)
+
+
+def kept_arguments(jaxpr: Jaxpr, keep_unused: bool) -> tuple:
+    """For each argument, whether the program needs it."""
+    if keep_unused:
+        return (True,) * len(jaxpr.invars)
+    used = {a for eqn in jaxpr.eqns for a in eqn.invars if type(a) is not Literal}
+    used.update(a for a in jaxpr.outvars if type(a) is not Literal)
+    return tuple([v in used for v in jaxpr.invars])
+
+
+def assign_donations(in_avals: Sequence, out_avals: Sequence, donated: Sequence[bool]) -> tuple[dict, tuple]:
+    """Which result reuses which donated argument ({argument: result}), and the avals of donated arguments that none can."""
+    free: dict = {}
+    for i, aval in enumerate(out_avals):
+        free.setdefault((physical(aval).shape, physical(aval).dtype), []).append(i)
+    alias, unusable = {}, []
+    for i, (aval, given) in enumerate(zip(in_avals, donated)):
+        if given:
+            places = free.get((physical(aval).shape, physical(aval).dtype))
+            if places:
+                alias[i] = places.pop(0)
+            else:
+                unusable.append(aval)
+    return alias, tuple(unusable)
+
+
+def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_unused: bool = False, platform: str = "cpu") -> Lowered:
+    """A jaxpr without constvars as a StableHLO module whose `main` takes the arguments that the program uses."""
+    home = dialects()
+    kept = kept_arguments(jaxpr, keep_unused)
+    donated = tuple(donated) or (False,) * len(jaxpr.invars)
+    invars = [v for v, k in zip(jaxpr.invars, kept) if k]
+    alias, unusable = assign_donations([v.aval for v in invars], jaxpr.out_avals, [d for d, k in zip(donated, kept) if k])
+    with home.context, ir.Location.unknown(home.context):
+        state = Lowering(home, re.sub(r"[^\w.]", "_", f"jit_{name}"), platform)
+        attrs = [{"tf.aliasing_output": state.int_attr(alias[i], 32)} if i in alias else {} for i in range(len(invars))]
+
+        def body(args):
+            env_args = iter(args)
+            return state.equations(jaxpr, [], [next(env_args) if k else None for k in kept])
+        state.function("main", jaxpr, [state.type(v.aval) for v in invars], [state.type(a) for a in jaxpr.out_avals], body,
+                       public=True, arg_attrs=attrs)
+        if not state.module.operation.verify():
+            raise BackendError(f"the StableHLO module of {name!r} is malformed: an error of weft-native's lowering. Please report it with the program.")
+    return Lowered(state.module, home, kept, unusable)

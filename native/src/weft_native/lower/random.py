@@ -1,0 +1,30 @@
+"""Random bits."""
+from __future__ import annotations
+
+from weft import dtypes
+
+from .registry import carries_keys, rule
+
+carries_keys.update(("random_seed", "random_wrap", "random_unwrap", "random_split", "random_bits", "random_fold_in", "random_clone"))
+
+
+@rule("random_wrap", "random_unwrap", "random_clone")
+def _same_words(b, ins, outs, x, **params):
+    return x
+
+
+@rule("rng_bit_generator")
+def _rng_bit_generator(b, ins, outs, key, *, shape, dtype, algorithm, out_sharding=None):
+    """XLA's generator takes a state of 64-bit words; a key is twice as many of 32 bits."""
+    name = {0: "DEFAULT", 1: "THREE_FRY", 2: "PHILOX"}[int(getattr(algorithm, "value", algorithm) or 0)]
+    words, wide = ins[0].shape[0], dtypes.dtype("uint64")
+    state = key
+    if ins[0].dtype == dtypes.uint32:
+        state = b.op("stablehlo.bitcast_convert", [b.reshape(key, (words // 2, 2), dtypes.uint32)], b.tensor((words // 2,), wide))
+    count = words // 2 if ins[0].dtype == dtypes.uint32 else words
+    made, bits = b.ops("stablehlo.rng_bit_generator", [state], [b.tensor((count,), wide), b.type(outs[1])],
+                       {"rng_algorithm": b.attr(f"#stablehlo<rng_algorithm {name}>")})
+    if ins[0].dtype == dtypes.uint32:
+        pairs = b.op("stablehlo.bitcast_convert", [made], b.tensor((count, 2), dtypes.uint32))
+        made = b.reshape(pairs, (words,), dtypes.uint32)
+    return [made, bits]

@@ -1,0 +1,156 @@
+"""Reductions, windows and cumulative operations."""
+from __future__ import annotations
+
+import math
+
+from weft import dtypes
+from weft.avals import shaped
+
+from .registry import rule
+
+
+def lowest(dtype):
+    """The identity of max."""
+    return -math.inf if dtypes.is_float(dtype) else False if dtypes.is_bool(dtype) else int(dtypes.iinfo(dtype).min)
+
+
+def highest(dtype):
+    """The identity of min."""
+    return math.inf if dtypes.is_float(dtype) else True if dtypes.is_bool(dtype) else int(dtypes.iinfo(dtype).max)
+
+
+# How two elements are combined, and the identity.
+_MONOIDS = {
+    "sum": ("stablehlo.add", lambda dt: 0), "prod": ("stablehlo.multiply", lambda dt: 1),
+    "max": ("stablehlo.maximum", lowest), "min": ("stablehlo.minimum", highest),
+    "and": ("stablehlo.and", lambda dt: True if dtypes.is_bool(dt) else -1 if dtypes.is_signed(dt) else int(dtypes.iinfo(dt).max)),
+    "or": ("stablehlo.or", lambda dt: 0), "xor": ("stablehlo.xor", lambda dt: 0),
+}
+
+
+def reduce_with(b, x, aval, axes, op: str, identity):
+    """`x` reduced over `axes` by one operation."""
+    dt = aval.dtype
+    scalar = b.tensor((), dt)
+    out = b.tensor([n for d, n in enumerate(aval.shape) if d not in axes], dt)
+    return b.ops("stablehlo.reduce", [x, b.splat(identity, dt)], [out], {"dimensions": b.i64s(sorted(axes))},
+                 [([scalar, scalar], lambda p, q: [b.op(op, [p, q], scalar)])])[0]
+
+
+def _reduction(op, identity):
+    def lower(b, ins, outs, x, *, axes, out_sharding=None):
+        if not axes:
+            return x
+        return reduce_with(b, x, ins[0], axes, op, identity(ins[0].dtype))
+    return lower
+
+
+for _name, _monoid in _MONOIDS.items():
+    rule("reduce_" + _name)(_reduction(*_monoid))
+
+
+@rule("reduce")
+def _reduce(b, ins, outs, *operands, jaxpr, dimensions, computation=None):
+    n = len(operands) // 2
+    scalars = [b.tensor((), a.dtype) for a in ins[:n]] * 2
+    return b.ops("stablehlo.reduce", operands, [b.type(a) for a in outs], {"dimensions": b.i64s(sorted(dimensions))},
+                 [(scalars, lambda *args: b.inline(jaxpr, args))])
+
+
+def _arg_reduction(direction, start):
+    """The first extremum by index; NaN wins over every number."""
+    def lower(b, ins, outs, x, *, axes, index_dtype):
+        (axis,), aval = axes, ins[0]
+        value, position = shaped((), aval.dtype), shaped((), index_dtype)
+        vt, pt = b.type(value), b.type(position)
+
+        def pick(v, i, w, j):
+            better = b.compare(direction, v, w, value)
+            if dtypes.is_float(aval.dtype):
+                better = b.op("stablehlo.or", [better, b.compare("NE", v, v, value)], b.tensor((), dtypes.bool_))
+                same = b.op("stablehlo.or", [b.compare("EQ", v, w, value), b.op("stablehlo.and", [
+                    b.compare("NE", v, v, value), b.compare("NE", w, w, value)], b.tensor((), dtypes.bool_))], b.tensor((), dtypes.bool_))
+            else:
+                same = b.compare("EQ", v, w, value)
+            first = b.compare("LT", i, j, position)
+            tie = b.op("stablehlo.and", [same, first], b.tensor((), dtypes.bool_))
+            # of two NaNs the first wins: `better` alone would keep v whatever its index
+            wins = b.select(same, tie, better, (), dtypes.bool_)
+            return [b.select(better, v, w, (), aval.dtype), b.select(wins, i, j, (), index_dtype)]
+        positions = b.iota(aval.shape, axis, index_dtype)
+        out = b.tensor(outs[0].shape, aval.dtype)
+        return b.ops("stablehlo.reduce", [x, positions, b.splat(start(aval.dtype), aval.dtype), b.splat(0, index_dtype)],
+                     [out, b.type(outs[0])], {"dimensions": b.i64s([axis])}, [([vt, pt, vt, pt], pick)])[1]
+    return lower
+
+
+rule("argmax")(_arg_reduction("GT", lowest))
+rule("argmin")(_arg_reduction("LT", highest))
+
+# windows -------------------------------------------------------------------------------------------------------------
+
+
+def _window_attributes(b, rank, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None) -> dict:
+    flat = [v for pair in padding for v in pair]
+    return {"window_dimensions": b.i64s(window_dimensions), "window_strides": b.i64s(window_strides or (1,) * rank),
+            "base_dilations": b.i64s(base_dilation or (1,) * rank), "window_dilations": b.i64s(window_dilation or (1,) * rank),
+            "padding": b.pairs(flat)}
+
+
+def _window_reduction(op, identity):
+    def lower(b, ins, outs, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+        dt = ins[0].dtype
+        scalar = b.tensor((), dt)
+        return b.ops("stablehlo.reduce_window", [x, b.splat(identity(dt), dt)], [b.type(outs[0])],
+                     _window_attributes(b, len(ins[0].shape), window_dimensions, window_strides, padding, base_dilation, window_dilation),
+                     [([scalar, scalar], lambda p, q: [b.op(op, [p, q], scalar)])])[0]
+    return lower
+
+
+for _name in ("sum", "max", "min"):
+    rule("reduce_window_" + _name)(_window_reduction(*_MONOIDS[_name]))
+
+
+@rule("reduce_window")
+def _reduce_window(b, ins, outs, *operands, jaxpr, window_dimensions, window_strides, padding, base_dilation, window_dilation, consts=()):
+    n = len(operands) // 2
+    scalars = [b.tensor((), a.dtype) for a in ins[:n]] * 2
+    return b.ops("stablehlo.reduce_window", operands, [b.type(a) for a in outs],
+                 _window_attributes(b, len(ins[0].shape), window_dimensions, window_strides, padding, base_dilation, window_dilation),
+                 [(scalars, lambda *args: b.inline(jaxpr, args))])
+
+
+@rule("select_and_scatter_add")
+def _select_and_scatter_add(b, ins, outs, source, operand, *, select_prim, window_dimensions, window_strides, padding):
+    aval = shaped((), ins[1].dtype)
+    scalar = b.type(aval)
+    attributes = _window_attributes(b, len(ins[1].shape), window_dimensions, window_strides, padding)
+    direction = {"ge": "GE", "le": "LE", "gt": "GT", "lt": "LT"}[getattr(select_prim, "name", select_prim)]
+    return b.ops("stablehlo.select_and_scatter", [operand, source, b.splat(0, ins[1].dtype)], [b.type(outs[0])],
+                 {k: attributes[k] for k in ("window_dimensions", "window_strides", "padding")},
+                 [([scalar, scalar], lambda p, q: [b.compare(direction, p, q, aval)]),
+                  ([scalar, scalar], lambda p, q: [b.op("stablehlo.add", [p, q], scalar)])])[0]
+
+
+# cumulative ----------------------------------------------------------------------------------------------------------
+
+
+def _cumulative(op, identity):
+    """On the CPU a parallel prefix in log2(n) steps; elsewhere a window over all that came before, which XLA splits up itself."""
+    def lower(b, ins, outs, x, *, axis, reverse):
+        aval = outs[0]
+        shape, dt, n = aval.shape, aval.dtype, aval.shape[axis]
+        if n == 0 or aval.size == 0:
+            return x
+        before = (0, n - 1) if reverse else (n - 1, 0)
+        padding = [before if d == axis else (0, 0) for d in range(len(shape))]
+        window = [n if d == axis else 1 for d in range(len(shape))]
+        scalar = b.tensor((), dt)
+        return b.ops("stablehlo.reduce_window", [x, b.splat(identity(dt), dt)], [b.type(aval)],
+                     _window_attributes(b, len(shape), window, None, padding),
+                     [([scalar, scalar], lambda p, q: [b.op(op, [p, q], scalar)])])[0]
+    return lower
+
+
+for _name in ("sum", "prod", "max", "min"):
+    rule("cum" + _name)(_cumulative(*_MONOIDS[_name]))
