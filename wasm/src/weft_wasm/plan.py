@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft_wasm.ir import Buffer, Copy, For, If, Kernel, Program, Switch, While, expressions, touched, walk_expr, Load
+from weft_wasm.ir import Buffer, Copy, For, If, Kernel, Load, Program, Switch, While, expressions, touched, walk_expr
 
 ALIGNMENT = 64
 

@@ -2,15 +2,34 @@
 
 `needs_expansion(e)` tells whether an emitter without an instruction of its own for e should use `expand(e)`, an equivalent DAG of
 plain arithmetic (no branches, so it vectorises; slow paths are `Select(rare=True)`). Error bounds, tested in
-tests/kernels/test_scalar_math.py, are in math_f32.py and math_f64.py.
+tests/kernels/test_scalar_math.py, are in elementary.py.
 """
 
 from __future__ import annotations
 
-from weft_wasm import math_f32, math_f64
+from weft_wasm import elementary
 from weft_wasm.ir import (
-    ITEMSIZE, SIGNED, STORAGE_FLOATS, Binary, Bitcast, Call, Const, Convert, Expr, Load, Select, Unary, bitcast, convert,
-    eq, ge, gt, lt, minimum, ne, select,
+    ITEMSIZE,
+    SIGNED,
+    STORAGE_FLOATS,
+    Binary,
+    Bitcast,
+    Call,
+    Const,
+    Convert,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    bitcast,
+    convert,
+    eq,
+    ge,
+    gt,
+    lt,
+    minimum,
+    ne,
+    select,
 )  # fmt: skip
 
 
@@ -30,12 +49,11 @@ def needs_expansion(e: Expr) -> bool:
     return kind is Bitcast and (e.dtype in STORAGE_FLOATS or e.x.dtype in STORAGE_FLOATS)
 
 
-def expand(e: Expr) -> Expr:
-    """e in simpler nodes (which may need expansion again)."""
+def expand(e: Expr, f64: bool = True) -> Expr:
+    """e in simpler nodes (which may need expansion again). f64: whether the target has that dtype."""
     kind = type(e)
     if kind is Call:
-        functions = (math_f32 if e.dtype == "f32" else math_f64).FUNCTIONS
-        return functions[e.fn](*e.args)
+        return elementary.function(e, f64)
     if kind is Unary:
         return round_away(e.x)
     if kind is Binary:

@@ -1,2 +1,350 @@
-def auto(program, features):
-    return program
+"""Schedules: how a loop nest runs. A `Schedule` is data, `apply` rewrites a nest by it, `auto` chooses one for every nest of a program.
+
+None of it changes what a program computes, except the rounding of float sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from weft_wasm.affine import Linear, linear
+from weft_wasm.ir import (
+    FLOATS,
+    Assign,
+    Binary,
+    Call,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Program,
+    Store,
+    Switch,
+    Var,
+    While,
+    blocks,
+    expressions,
+    substitute,
+    walk,
+    walk_expr,
+)  # fmt: skip
+
+SUM_BLOCK = 1024  # a float sum is a sum of blocks of this many terms
+BIG = 16  # nodes in a body above which unrolling a vector loop only makes code
+
+
+class ScheduleError(ValueError):
+    """A schedule that doesn't fit its loop nest: an axis that isn't there, or a rewrite that would change the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How to run a perfect nest of parallel loops; axes are loop variables' names.
+
+    tile: {axis: size} splits the axis into an outer loop `axis.o` and an inner one of that size, `axis`.
+    order: the axes from outermost (names after tiling; unnamed ones keep their order, outside the named ones).
+    vector: the axis that runs in SIMD lanes, with `vectors` of them at a time.
+    unroll: {axis: copies}.
+    """
+
+    tile: dict[str, int] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    vector: str | None = None
+    vectors: int = 1
+    unroll: dict[str, int] = field(default_factory=dict)
+
+
+def nest_of(loop: For) -> tuple[list[For], list]:
+    """(the perfectly nested parallel loops from loop inwards, the body of the innermost)."""
+    loops, body = [loop], loop.body
+    while len(body) == 1 and type(body[0]) is For and body[0].kind == "parallel" and type(body[0].extent) is int:
+        loops.append(body[0])
+        body = body[0].body
+    return loops, body
+
+
+def apply(schedule: Schedule, loop: For) -> For:
+    """The nest that starts at loop, rewritten. ScheduleError if it doesn't fit."""
+    loops, body = nest_of(loop)
+    names = [x.var.name for x in loops]
+    for axis in (*schedule.tile, *schedule.unroll, *((schedule.vector,) if schedule.vector else ())):
+        if axis not in names:
+            raise ScheduleError(f"the nest {names} has no axis {axis!r}")
+    axes: list[For] = []
+    mapping: dict[Expr, Expr] = {}
+    for x in loops:
+        size = schedule.tile.get(x.var.name)
+        if size is None or size >= x.extent:
+            axes.append(x)
+            continue
+        if x.extent % size:
+            raise ScheduleError(f"tile {size} doesn't divide the extent {x.extent} of {x.var.name}")
+        outer, inner = Var(f"{x.var.name}.o"), Var(x.var.name)
+        mapping[x.var] = outer * size + inner
+        axes += [For(outer, x.extent // size, [], "parallel"), For(inner, size, [], "parallel")]
+    ordered = [x for x in axes if x.var.name not in schedule.order]
+    for name in schedule.order:
+        match = [x for x in axes if x.var.name == name]
+        if not match:
+            raise ScheduleError(f"the nest has no axis {name!r} to order")
+        ordered += match
+    if mapping:
+        body = rewrite(body, mapping)
+    for x in reversed(ordered):
+        name = x.var.name
+        vector = schedule.vectors if name == schedule.vector else 0
+        body = [For(x.var, x.extent, body, x.kind, vector, schedule.unroll.get(name, x.unroll))]
+    return body[0]
+
+
+def rewrite(body: list, mapping: dict[Expr, Expr], memo: dict | None = None) -> list:
+    """The statements with leaves replaced."""
+    memo = {} if memo is None else memo
+
+    def new(e):
+        return substitute(e, mapping, memo) if isinstance(e, Expr) else e
+
+    out = []
+    for s in body:
+        match s:
+            case For():
+                out.append(For(s.var, new(s.extent), rewrite(s.body, mapping, memo), s.kind, s.vector, s.unroll))
+            case While():
+                out.append(While(rewrite(s.cond, mapping, memo), new(s.test), rewrite(s.body, mapping, memo)))
+            case If():
+                out.append(If(new(s.test), rewrite(s.then, mapping, memo), rewrite(s.orelse, mapping, memo)))
+            case Switch():
+                out.append(Switch(new(s.index), [rewrite(b, mapping, memo) for b in s.branches]))
+            case Let():
+                out.append(Let(s.var, new(s.value)))
+            case Declare():
+                out.append(Declare(s.local, new(s.init)))
+            case Assign():
+                out.append(Assign(mapping.get(s.local, s.local), new(s.value)))
+            case Store():
+                out.append(Store(s.buffer, new(s.index), new(s.value)))
+            case _:
+                out.append(s)
+    return out
+
+
+# ---- the automatic choice ---------------------------------------------------------------------------------------------------
+
+
+def auto(program: Program, features: frozenset[str]) -> Program:
+    """The program with every nest scheduled for SIMD. Loops that carry a schedule already stay as they are."""
+    if "simd128" not in features:
+        return program
+    return replace(program, body=_program_level(program.body))
+
+
+def _program_level(body: list) -> list:
+    out = []
+    for s in body:
+        match s:
+            case Kernel():
+                out.append(Kernel(s.name, _Chooser().block(s.body), s.workgroup))
+            case For():
+                out.append(replace(s, body=_program_level(s.body)))
+            case While():
+                out.append(While(_program_level(s.cond), s.test, _program_level(s.body)))
+            case If():
+                out.append(If(s.test, _program_level(s.then), _program_level(s.orelse)))
+            case Switch():
+                out.append(Switch(s.index, [_program_level(b) for b in s.branches]))
+            case _:
+                out.append(s)
+    return out
+
+
+class _Chooser:
+    """Schedules the nests of one kernel."""
+
+    def __init__(self) -> None:
+        self.forms: dict[Expr, Linear] = {}
+
+    def block(self, body: list) -> list:
+        return [x for s in body for x in self.statement(s)]
+
+    def statement(self, s) -> list:
+        match s:
+            case For():
+                return self.nest(s)
+            case While():
+                return [While(self.block(s.cond), s.test, self.block(s.body))]
+            case If():
+                return [If(s.test, self.block(s.then), self.block(s.orelse))]
+            case Switch():
+                return [Switch(s.index, [self.block(b) for b in s.branches])]
+        return [s]
+
+    def nest(self, s: For) -> list:
+        if any(type(inner) is For and (inner.vector or inner.unroll > 1) for inner in walk([s])):
+            return [s]  # scheduled by whoever wrote it
+        if s.kind == "reduce":
+            return self.reduction(s)
+        if s.kind == "sequential" or type(s.extent) is not int:
+            if s.kind == "parallel" and self.may_vectorise(s.body) and self.score(s.body, s.var) > 0:
+                return [replace(s, vector=1)]
+            return [replace(s, body=self.block(s.body))]
+        loops, body = nest_of(s)
+        axis = self.vector_axis(loops, body)
+        if axis is None:
+            inner = self.block(body)
+            for x in reversed(loops):
+                inner = [replace(x, body=inner)]
+            return inner
+        reduces = any(type(x) is For for x in walk(body))
+        vectors = (4 if axis.extent >= 16 else 2 if axis.extent >= 8 else 1) if reduces or _size(body) <= BIG else 1
+        body = self.blocked(body)
+        order = [x for x in loops if x is not axis] + [axis]
+        for x in reversed(order):
+            body = [replace(x, body=body, vector=vectors if x is axis else 0)]
+        return body
+
+    def vector_axis(self, loops: list[For], body: list) -> For | None:
+        """The parallel axis to run in lanes; None if none pays, or a reduction inside vectorises better."""
+        if not self.may_vectorise(body):
+            return None
+        scored = [(self.score(body, x.var), k, x) for k, x in enumerate(loops) if x.extent >= 2]
+        if not scored:
+            return None
+        best, _, axis = max(scored, key=lambda item: item[:2])
+        if best <= 0:
+            return None
+        inner = [x for x in body if type(x) is For and x.kind == "reduce"]
+        if inner and max(self.score(x.body, x.var) if type(x.extent) is int and x.extent >= 8 else -1 for x in inner) > best:
+            return None
+        return axis
+
+    def may_vectorise(self, body: list) -> bool:
+        """Whether control flow inside doesn't stand in the way (tests that could depend on the lane)."""
+        return all(type(x) in (Let, Declare, Assign, Store, For) and not (type(x) is For and isinstance(x.extent, Expr)) for x in walk(body))
+
+    def score(self, body: list, var: Var, depth: int = 0) -> float:
+        """How well accesses suit lanes along var: the weight of contiguous ones minus what gathers cost."""
+        total = 0.0
+        seen: set[Expr] = set()
+        for s in body:
+            weight = 1.0 if depth == 0 else 4.0
+            if type(s) is Store:
+                stride = self.stride(s.index, var)
+                if stride == 0:
+                    return -1e9
+                total += weight if stride == 1 else -weight
+            for e in expressions(s):
+                for node in walk_expr(e, seen):
+                    if type(node) is Load:
+                        stride = self.stride(node.index, var)
+                        total += weight if stride == 1 else 0 if stride == 0 else -weight
+                    elif type(node) in (Binary, MulAdd) and node.dtype in FLOATS:
+                        total += 0.05
+            for inner in blocks(s):
+                total += self.score(inner, var, depth + 1)
+        if depth == 0 and total <= 0 and _size(body) > 3 * BIG:
+            return 0.1  # much arithmetic: lanes pay although loads don't line up
+        return total
+
+    def stride(self, index: Expr, var: Var) -> int | None:
+        """Elements an index moves when var does: a constant, or None."""
+        terms, _ = linear(index, self.forms)
+        if any(t is not var and type(t) is not Var and any(node is var for node in walk_expr(t)) for t in terms):
+            return None
+        return terms.get(var, 0)
+
+    # ---- reductions
+
+    def reduction(self, s: For) -> list:
+        inner_loops = any(type(x) is For for x in walk(s.body))
+        if inner_loops or type(s.extent) is not int or not self.reducible(s):
+            return self.block_sum(replace(s, body=self.block(s.body)))
+        return self.block_sum(replace(s, vector=4 if s.extent >= 64 else 1))
+
+    def reducible(self, s: For) -> bool:
+        simple = all(type(x) in (Let, Assign) for x in walk(s.body))
+        return simple and s.extent >= 8 and self.score(s.body, s.var) > 0
+
+    def blocked(self, body: list) -> list:
+        """Long float sums inside a vector loop, in blocks."""
+        out = []
+        for s in body:
+            if type(s) is For and s.kind == "reduce":
+                out += self.block_sum(replace(s, body=self.blocked(s.body)))
+            elif type(s) is For:
+                out.append(replace(s, body=self.blocked(s.body)))
+            else:
+                out.append(s)
+        return out
+
+    def block_sum(self, s: For) -> list:
+        """acc = Σ over n terms → Σ over blocks of Σ over SUM_BLOCK terms, so that rounding errors grow with √n at most."""
+        if type(s.extent) is not int or s.extent < 4 * SUM_BLOCK:
+            return [s]
+        declared = {x.local for x in walk(s.body) if type(x) is Declare}
+        targets = {x.local for x in walk(s.body) if type(x) is Assign} - declared
+        sums = [acc for acc in targets if acc.dtype in FLOATS and self.is_sum(s.body, acc)]
+        if not sums:
+            return [s]
+        out = []
+        whole = s.extent // SUM_BLOCK
+        for start, count, size in ((0, whole, SUM_BLOCK), (whole * SUM_BLOCK, 1, s.extent - whole * SUM_BLOCK)):
+            if not size:
+                continue
+            outer, inner = Var(f"{s.var.name}.o"), Var(s.var.name)
+            mapping: dict[Expr, Expr] = {s.var: outer * SUM_BLOCK + inner + start}
+            partials = {acc: Local(f"{acc.name}.part", acc.dtype) for acc in sums}
+            body = fresh(s.body, mapping | partials)
+            loop = For(inner, size, body, "reduce", s.vector, s.unroll)
+            steps = [Declare(part, Const(0.0, acc.dtype)) for acc, part in partials.items()]
+            steps += [loop] + [Assign(acc, Binary("add", acc, part)) for acc, part in partials.items()]
+            out.append(For(outer, count, steps, "reduce"))
+        return out
+
+    def is_sum(self, body: list, acc: Local) -> bool:
+        for x in walk(body):
+            if type(x) is Assign and x.local is acc:
+                value = x.value
+                if not (type(value) is MulAdd and value.c is acc) and not (
+                    type(value) is Binary and value.op == "add" and (value.a is acc or value.b is acc)
+                ):
+                    return False
+        return True
+
+
+def fresh(body: list, mapping: dict[Expr, Expr]) -> list:
+    """A copy of body with leaves replaced and new names for all that it binds (so that both can stand in one block)."""
+    mapping = dict(mapping)
+    for s in walk(body):
+        if type(s) is Let or type(s) is For:
+            mapping[s.var] = Var(s.var.name, s.var.dtype)
+        elif type(s) is Declare:
+            mapping[s.local] = Local(s.local.name, s.local.dtype)
+
+    def rename(statements: list) -> list:
+        for s in statements:
+            match s:
+                case Let():
+                    s.var = mapping[s.var]
+                case For():
+                    s.var = mapping[s.var]
+                case Declare():
+                    s.local = mapping[s.local]
+            for inner in blocks(s):
+                rename(inner)
+        return statements
+
+    return rename(rewrite(body, mapping))
+
+
+def _size(body: list) -> int:
+    """Nodes in the expressions of body."""
+    seen: set[Expr] = set()
+    return sum(1 for s in walk(body) for e in expressions(s) for _ in walk_expr(e, seen)) + 8 * sum(
+        1 for e in seen if type(e) is Call
+    )

@@ -8,8 +8,9 @@ Accesses whose indices differ by a constant share the pointer and differ in the 
 from __future__ import annotations
 
 from weft_wasm import encode
+from weft_wasm.affine import linear
 from weft_wasm.encode import I32, OP, unsigned
-from weft_wasm.ir import ITEMSIZE, Binary, Buffer, Const, Expr, Load, Local, Store, Var, blocks, expressions, operands, wrap
+from weft_wasm.ir import ITEMSIZE, Buffer, Const, Expr, Load, Local, Store, Var, blocks, expressions, operands, wrap
 
 _GET, _SET, _TEE = OP["local.get"], OP["local.set"], OP["local.tee"]
 _ADD, _MUL, _SHL = OP["i32.add"], OP["i32.mul"], OP["i32.shl"]
@@ -87,37 +88,8 @@ class Addresses:
     # ---- linear forms
 
     def linear(self, e: Expr) -> tuple[dict[Expr, int], int]:
-        """index = Σ coefficient · term + constant, modulo 2^32; a term is a variable or an expression that isn't linear."""
-        hit = self.linear_forms.get(e)
-        if hit is None:
-            hit = self.linear_forms[e] = self._linear(e)
-        return hit
-
-    def _linear(self, e: Expr) -> tuple[dict[Expr, int], int]:
-        if type(e) is Const:
-            return {}, e.value
-        if type(e) is Binary:
-            if e.op in ("add", "sub"):
-                (terms_a, c_a), (terms_b, c_b) = self.linear(e.a), self.linear(e.b)
-                sign = 1 if e.op == "add" else -1
-                terms = dict(terms_a)
-                for term, c in terms_b.items():
-                    c = terms.get(term, 0) + sign * c
-                    if c:
-                        terms[term] = c
-                    else:
-                        del terms[term]
-                return terms, wrap(c_a + sign * c_b, "i32")
-            if e.op == "mul":
-                a, b = self.linear(e.a), self.linear(e.b)
-                if a[0] and b[0]:
-                    return {e: 1}, 0
-                (terms, c), k = (a, b[1]) if not b[0] else (b, a[1])
-                return ({term: wrap(x * k, "i32") for term, x in terms.items()} if k else {}), wrap(c * k, "i32")
-            if e.op == "shl" and type(e.b) is Const and 0 <= e.b.value < 31:
-                terms, c = self.linear(e.a)
-                return {term: wrap(x << e.b.value, "i32") for term, x in terms.items()}, wrap(c << e.b.value, "i32")
-        return {e: 1}, 0
+        """The linear form of an index, remembered."""
+        return linear(e, self.linear_forms)
 
     # ---- which values change inside the vector loop
 

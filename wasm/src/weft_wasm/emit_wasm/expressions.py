@@ -7,13 +7,42 @@ import struct
 from weft_wasm import encode, scalar_math
 from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.tables import (
-    CORE, EXTRACT, LANE_BYTES_LOAD, LANE_BYTES_STORE, LANE_ZERO_LOAD, LOAD, REPLACE, SCALAR, SCALAR_OP, SPLAT, STORE,
-    VECTOR_OP, VECTOR_SHIFT, WRAP_BITS, scalar_convert, shuffle_words, vector_convert,
+    CORE,
+    EXTRACT,
+    LANE_BYTES_LOAD,
+    LANE_BYTES_STORE,
+    LANE_ZERO_LOAD,
+    LOAD,
+    REPLACE,
+    SCALAR,
+    SCALAR_OP,
+    SPLAT,
+    STORE,
+    VECTOR_OP,
+    VECTOR_SHIFT,
+    WRAP_BITS,
+    scalar_convert,
+    shuffle_words,
+    vector_convert,
 )  # fmt: skip
 from weft_wasm.encode import I32, I64, OP, V128, memarg
 from weft_wasm.ir import (
-    ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Compare, Const, Convert, Expr, Load, Local, MulAdd,
-    Select, Unary, Var, operands,
+    ITEMSIZE,
+    SIGNED,
+    Binary,
+    Bitcast,
+    Buffer,
+    Compare,
+    Const,
+    Convert,
+    Expr,
+    Load,
+    Local,
+    MulAdd,
+    Select,
+    Unary,
+    Var,
+    operands,
 )  # fmt: skip
 
 _WRAPPED = frozenset(("add", "sub", "mul", "neg", "shl", "not", "div", "abs"))

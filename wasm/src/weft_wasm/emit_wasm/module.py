@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft_wasm.emit_wasm.statements import _STATEMENT, Statements
 from weft_wasm.encode import I32, OP, Module, memarg, unsigned
-from weft_wasm.ir import ITEMSIZE, Buffer, Copy, Fail, Kernel, Program, Var, expressions, walk, walk_expr, touched
+from weft_wasm.ir import ITEMSIZE, Buffer, Copy, Fail, Kernel, Program, Var, expressions, touched, walk, walk_expr
 from weft_wasm.plan import Plan, padded
 
 _ADD = OP["i32.add"]

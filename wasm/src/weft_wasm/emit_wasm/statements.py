@@ -10,8 +10,31 @@ from weft_wasm.emit_wasm.expressions import Expressions
 from weft_wasm.emit_wasm.tables import SCALAR, STORE
 from weft_wasm.encode import I32, OP, V128, memarg, unsigned
 from weft_wasm.ir import (
-    FLOATS, ITEMSIZE, STORAGE_FLOATS, Assign, Barrier, Binary, Buffer, Const, Declare, Expr, For, If, Let, Load, Local,
-    MulAdd, Store, Switch, Var, While, blocks, expressions, operands, walk, walk_expr,
+    FLOATS,
+    ITEMSIZE,
+    STORAGE_FLOATS,
+    Assign,
+    Barrier,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Store,
+    Switch,
+    Var,
+    While,
+    blocks,
+    expressions,
+    operands,
+    walk,
+    walk_expr,
 )  # fmt: skip
 
 _VOID = bytes((encode.VOID,))

@@ -1,0 +1,53 @@
+"""Linear forms of index expressions."""
+
+from __future__ import annotations
+
+from weft_wasm.ir import Binary, Const, Expr, wrap
+
+Linear = tuple[dict[Expr, int], int]
+
+
+def linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
+    """index = Σ coefficient · term + constant, modulo 2^32; a term is a variable or an expression that isn't linear.
+
+    >>> from weft_wasm.ir import Var
+    >>> i, j = Var("i"), Var("j")
+    >>> linear((i + 2) * 10 + j, {})
+    ({i: 10, j: 1}, 20)
+    """
+    hit = memo.get(e)
+    if hit is None:
+        hit = memo[e] = _linear(e, memo)
+    return hit
+
+
+def _linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
+    if type(e) is Const:
+        return {}, e.value
+    if type(e) is Binary:
+        if e.op in ("add", "sub"):
+            (terms_a, c_a), (terms_b, c_b) = linear(e.a, memo), linear(e.b, memo)
+            sign = 1 if e.op == "add" else -1
+            terms = dict(terms_a)
+            for term, c in terms_b.items():
+                c = wrap(terms.get(term, 0) + sign * c, "i32")
+                if c:
+                    terms[term] = c
+                else:
+                    terms.pop(term, None)
+            return terms, wrap(c_a + sign * c_b, "i32")
+        if e.op == "mul":
+            a, b = linear(e.a, memo), linear(e.b, memo)
+            if a[0] and b[0]:
+                return {e: 1}, 0
+            (terms, c), k = (a, b[1]) if not b[0] else (b, a[1])
+            return _scaled(terms, c, k)
+        if e.op == "shl" and type(e.b) is Const and 0 <= e.b.value < 31:
+            terms, c = linear(e.a, memo)
+            return _scaled(terms, c, 1 << e.b.value)
+    return {e: 1}, 0
+
+
+def _scaled(terms: dict[Expr, int], c: int, k: int) -> Linear:
+    scaled = {term: wrap(x * k, "i32") for term, x in terms.items()}
+    return {term: x for term, x in scaled.items() if x}, wrap(c * k, "i32")

@@ -1,0 +1,572 @@
+"""Elementary functions as straight-line loop IR, for f32 and f64, after the classic argument reductions (Cody-Waite, Payne-Hanek) with
+minimax polynomials.
+
+Bounds (tests/kernels/test_scalar_math.py): f32 at most 4 ulp and f64 at most 1e-14 relative, subnormal results may flush to zero, except
+  lgamma (absolute 1e-14 near its zeros, in f64), digamma (absolute, likewise near its zeros), erf_inv f32 6 ulp.
+pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f64=False`) they are f32 throughout: pow then has a
+relative error of 1e-7 · (1 + |y·log x|), lgamma and digamma an absolute one of 4e-6.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from weft_wasm import polynomials
+from weft_wasm.ir import Bitcast, Call, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
+
+INF, NAN = float("inf"), float("nan")
+LN2 = math.log(2.0)
+
+
+def _sqrt(x: Expr) -> Expr:
+    return Unary("sqrt", x)
+
+
+def _abs(x: Expr) -> Expr:
+    return Unary("abs", x)
+
+
+class Float:
+    """What differs between f32 and f64: bit layout and polynomials."""
+
+    def __init__(self, dtype: str, p: dict[str, list[float]]):
+        self.dtype, self.p = dtype, p
+        self.f32 = dtype == "f32"
+        self.mantissa = 23 if self.f32 else 52
+        self.bits = 32 if self.f32 else 64
+        self.int, self.uint = ("i32", "u32") if self.f32 else ("i64", "u64")
+        self.bias = 127 if self.f32 else 1023
+        self.magic = 1.5 * 2.0**self.mantissa  # adding it rounds to an integer, which then stands in the low bits
+        self.tiny = 2.0 ** (1 - self.bias)
+        self.max_exp = (self.bias + 1) * LN2  # exp overflows from here on
+        self.sign_bit = 1 << (self.bits - 1)
+        ln2_hi, self.ln2_lo = (0.693359375, -2.12194440054690583e-4) if self.f32 else (0.6931471803691238, 1.9082149292705877e-10)
+        self.ln2_hi = ln2_hi
+
+    # small vocabulary
+
+    def c(self, value: float) -> Const:
+        return Const(value, self.dtype)
+
+    def i(self, value: int) -> Const:
+        return Const(value, self.int)
+
+    def u(self, value: int) -> Const:
+        return Const(value, self.uint)
+
+    def poly(self, name: str | list[float], x: Expr) -> Expr:
+        coefficients = self.p[name] if isinstance(name, str) else name
+        result: Expr = self.c(coefficients[-1])
+        for k in reversed(coefficients[:-1]):
+            result = MulAdd(result, x, self.c(k))
+        return result
+
+    def as_int(self, x: Expr) -> Expr:
+        return Bitcast(x, self.int)
+
+    def as_float(self, x: Expr) -> Expr:
+        return Bitcast(x, self.dtype)
+
+    def copysign(self, magnitude: Expr, sign: Expr) -> Expr:
+        """|magnitude| must have a clear sign bit already."""
+        return self.as_float(self.as_uint(magnitude) | (self.as_uint(sign) & self.u(self.sign_bit)))
+
+    def as_uint(self, x: Expr) -> Expr:
+        return Bitcast(x, self.uint)
+
+    def two_to(self, k: Expr) -> Expr:
+        """2^k of an integer expression in the exponent range."""
+        return self.as_float((k + self.i(self.bias)) << self.mantissa)
+
+    # exponentials
+
+    def _reduce_exp(self, x: Expr) -> tuple[Expr, Expr, Expr]:
+        """(k as float, magic + k, r) with x = k·ln2 + r, |r| ≤ ln2/2."""
+        shifted = MulAdd(x, self.c(1 / LN2), self.c(self.magic))
+        k = shifted - self.magic
+        r = MulAdd(k, self.c(-self.ln2_lo), MulAdd(k, self.c(-self.ln2_hi), x))
+        return k, shifted, r
+
+    def _exp_tail(self, r: Expr) -> Expr:
+        """e^r - 1 for small r."""
+        return MulAdd(r * r, self.poly("exp", r), r)
+
+    def _finish_exp(self, x: Expr, r: Expr, shifted: Expr, scale: float) -> Expr:
+        """e^r · 2^k, where overflow and underflow are those of x·scale."""
+        body = self.as_float(self.as_int(self._exp_tail(r) + 1.0) + (self.as_int(shifted) << self.mantissa))
+        low, high = -(self.bias - 1) * LN2 / scale, self.max_exp / scale
+        if self.f32:
+            low, high = (-87.3365, 88.72283935546875) if scale == 1.0 else (-126.0, 127.99999237060547)
+        elif scale == 1.0:
+            low, high = -708.396, 709.782712893384
+        return Select(le(x, high), Select(lt(x, low), self.c(0.0), body), x + INF)
+
+    def exp(self, x: Expr) -> Expr:
+        _, shifted, r = self._reduce_exp(x)
+        return self._finish_exp(x, r, shifted, 1.0)
+
+    def exp2(self, x: Expr) -> Expr:
+        shifted = x + self.magic
+        r = (x - (shifted - self.magic)) * LN2
+        high = 127.99999237060547 if self.f32 else 1023.9999999999999
+        body = self.as_float(self.as_int(self._exp_tail(r) + 1.0) + (self.as_int(shifted) << self.mantissa))
+        return Select(le(x, high), Select(lt(x, float(1 - self.bias)), self.c(0.0), body), x + INF)
+
+    def expm1(self, x: Expr) -> Expr:
+        _, shifted, r = self._reduce_exp(x)
+        half = self.as_float(self.i((self.bias - 1) << self.mantissa) + (self.as_int(shifted) << self.mantissa))  # 2^(k-1)
+        body = MulAdd(self._exp_tail(r), half, half - 0.5) * 2.0
+        body = Select(lt(_abs(x), LN2 / 2), self._exp_tail(x), body)
+        body = Select(lt(x, -17.5 if self.f32 else -37.5), self.c(-1.0), body)
+        high = 88.72283935546875 if self.f32 else 709.782712893384
+        return Select(eq(x, 0.0), x, Select(le(x, high), body, x + INF))
+
+    def logistic(self, x: Expr) -> Expr:
+        return 1.0 / (self.exp(-x) + 1.0)
+
+    def sinh(self, x: Expr) -> Expr:
+        a = _abs(x)
+        t = self.expm1(a)
+        body = (t + t / (t + 1.0)) * 0.5
+        e = self.exp(a * 0.5)
+        large = Select(gt(a, self.max_exp - 1.0), (e * 0.5) * e, body, rare=True)
+        return self.copysign(large, x)
+
+    def cosh(self, x: Expr) -> Expr:
+        a = _abs(x)
+        e = self.exp(a)
+        h = self.exp(a * 0.5)
+        return Select(gt(a, self.max_exp - 1.0), (h * 0.5) * h, e * 0.5 + 0.5 / e, rare=True)
+
+    def tanh(self, x: Expr) -> Expr:
+        a = _abs(x)
+        if self.f32:
+            z = x * x
+            small = MulAdd(a * z, self.poly("tanh", z), a)
+            large = 1.0 - 2.0 / (self.exp(minimum_number(a, self.c(10.0)) * 2.0) + 1.0)
+            body = Select(lt(a, 0.63), small, large)
+        else:
+            t = self.expm1(minimum_number(a, self.c(22.0)) * 2.0)
+            body = t / (t + 2.0)
+        return Select(ne(x, x), x, self.copysign(body, x))
+
+    # logarithms
+
+    def _split(self, x: Expr) -> tuple[Expr, Expr]:
+        """(k as float, m) with x = m·2^k, √½ ≤ m < √2; x positive and finite."""
+        subnormal = lt(x, self.tiny)
+        bits = self.as_int(Select(subnormal, x * 2.0**self.mantissa, x))
+        half = 0x3F3504F3 if self.f32 else 0x3FE6A09E667F3BCD
+        k = (bits - self.i(half)) >> self.mantissa
+        m = self.as_float(bits - (k << self.mantissa))
+        k = k - Select(subnormal, self.i(self.mantissa), self.i(0))
+        if self.f32:
+            return Convert(k, "f32"), m
+        return Convert(Convert(k, "i32"), "f64"), m
+
+    def _log_tail(self, f: Expr) -> tuple[Expr, Expr]:
+        """(f²/2, s·(f²/2 + R)) with log(1+f) = f - (f²/2 - s·(f²/2 + R))."""
+        s = f / (f + 2.0)
+        z = s * s
+        half = f * f * 0.5
+        return half, s * (half + z * self.poly("log", z))
+
+    def _log_finite(self, x: Expr) -> Expr:
+        k, m = self._split(x)
+        f = m - 1.0
+        half, tail = self._log_tail(f)
+        return MulAdd(k, self.c(self.ln2_hi), f - (half - MulAdd(k, self.c(self.ln2_lo), tail)))
+
+    def _log_special(self, x: Expr, body: Expr) -> Expr:
+        special = Select(eq(x, 0.0), self.c(-INF), Select(lt(x, 0.0), self.c(NAN), x))
+        return Select(gt(x, 0.0) & lt(x, INF), body, special)
+
+    def log(self, x: Expr) -> Expr:
+        return self._log_special(x, self._log_finite(x))
+
+    def log2(self, x: Expr) -> Expr:
+        k, m = self._split(x)
+        f = m - 1.0
+        half, tail = self._log_tail(f)
+        return self._log_special(x, MulAdd(f - (half - tail), self.c(1 / LN2), k))
+
+    def log1p(self, x: Expr) -> Expr:
+        u = x + 1.0
+        lost = x - (u - 1.0)
+        lost = Select(gt(x, 1.0), 1.0 - (u - x), lost)
+        body = self._log_finite(u) + lost / u
+        special = Select(eq(x, -1.0), self.c(-INF), Select(lt(x, -1.0), self.c(NAN), x))
+        body = Select(gt(x, -1.0) & lt(x, INF), body, special)
+        return Select(lt(_abs(x), self.tiny), x, body)
+
+    def asinh(self, x: Expr) -> Expr:
+        a = _abs(x)
+        square = a * a
+        body = self.log1p(a + square / (_sqrt(square + 1.0) + 1.0))
+        huge = self.log(a) + LN2
+        return self.copysign(Select(gt(a, 2.0**30), huge, body, rare=True), x)
+
+    def acosh(self, x: Expr) -> Expr:
+        t = x - 1.0
+        body = self.log1p(t + _sqrt(t * t + t * 2.0))
+        body = Select(gt(x, 2.0**30), self.log(x) + LN2, body, rare=True)
+        return Select(lt(x, 1.0), self.c(NAN), body)
+
+    def atanh(self, x: Expr) -> Expr:
+        a = _abs(x)
+        return self.copysign(self.log1p(a * 2.0 / (1.0 - a)) * 0.5, x)
+
+    # circular functions
+
+    def _reduce_pi(self, x: Expr) -> tuple[Expr, Expr]:
+        """(quadrant bits, r) with x = quadrant·π/2 + r, for moderate x."""
+        shifted = MulAdd(x, self.c(2 / math.pi), self.c(self.magic))
+        k = shifted - self.magic
+        r = x
+        for part in pi_parts(self.f32):
+            r = MulAdd(k, self.c(-part), r)
+        return self.as_uint(shifted), r
+
+    def _reduce_pi_large(self, x: Expr) -> tuple[Expr, Expr]:
+        """The same for any finite x, after Payne and Hanek: only the bits of 2/π that matter are multiplied."""
+        width, words = self.bits, two_over_pi(self.bits)
+        bits = self.as_uint(_abs(x))
+        m = (bits & self.u((1 << self.mantissa) - 1)) | self.u(1 << self.mantissa)
+        # x = m·2^e; the bits of 2/π before position e - 2 only give multiples of 4
+        start = Bitcast(bits >> self.mantissa, self.int) - self.i(self.bias + self.mantissa + 2 - width)
+        position = Bitcast(start, self.uint)
+        index, shift = position >> width.bit_length() - 1, position & self.u(width - 1)
+        window = []
+        for k in range(4):
+            word: Expr = self.u(0)
+            for n in range(len(words) - 4):
+                word = Select(eq(index, n), self.u(words[n + k]), word)
+            window.append(word)
+        back = self.u(width) - shift
+        hi, mid, lo = ((window[k] << shift) | (window[k + 1] >> back) for k in range(3))
+        low = self._mul_high(m, lo)
+        middle = m * mid + low
+        carry = Select(lt(middle, low), self.u(1), self.u(0))
+        top = m * hi + self._mul_high(m, mid) + carry
+        quadrant = (top + self.u(1 << (width - 3))) >> (width - 2)
+        fraction = Bitcast(top - (quadrant << (width - 2)), self.int)
+        scale = math.pi / 2 * 2.0 ** (2 - width)
+        r = MulAdd(Convert(fraction, self.dtype), self.c(scale), Convert(middle, self.dtype) * self.c(scale * 2.0**-width))
+        negative = lt(x, 0.0)
+        return Select(negative, -quadrant, quadrant), Select(negative, -r, r)
+
+    def _mul_high(self, a: Expr, b: Expr) -> Expr:
+        """The high word of the product of two words."""
+        half, mask = self.bits // 2, self.u((1 << self.bits // 2) - 1)
+        a0, a1, b0, b1 = a & mask, a >> half, b & mask, b >> half
+        cross = a1 * b0 + ((a0 * b0) >> half)
+        return a1 * b1 + (cross >> half) + ((a0 * b1 + (cross & mask)) >> half)
+
+    def _sin_cos(self, r: Expr) -> tuple[Expr, Expr]:
+        z = r * r
+        return MulAdd(r * z, self.poly("sin", z), r), MulAdd(z * z, self.poly("cos", z), MulAdd(z, self.c(-0.5), self.c(1.0)))
+
+    def _circular(self, x: Expr, finish) -> Expr:
+        small, large = self._reduce_pi(x), self._reduce_pi_large(x)
+        limit = 10000.0 if self.f32 else 1e6
+        not_finite = Select(lt(_abs(x), INF), finish(*large), self.c(NAN))
+        return Select(lt(_abs(x), limit) ^ Const(True, "bool"), not_finite, finish(*small), rare=True)
+
+    def sin(self, x: Expr, shift: int = 0) -> Expr:
+        def finish(quadrant: Expr, r: Expr) -> Expr:
+            q = quadrant + self.u(shift)
+            s, c = self._sin_cos(r)
+            value = Select(eq(q & self.u(1), 0), s, c)
+            return self.as_float(self.as_uint(value) ^ ((q & self.u(2)) << (self.bits - 2)))
+
+        result = self._circular(x, finish)
+        return result if shift else Select(eq(x, 0.0), x, result)
+
+    def cos(self, x: Expr) -> Expr:
+        return self.sin(x, 1)
+
+    def tan(self, x: Expr) -> Expr:
+        def finish(quadrant: Expr, r: Expr) -> Expr:
+            s, c = self._sin_cos(r)
+            odd = eq(quadrant & self.u(1), 1)
+            return Select(odd, -c, s) / Select(odd, s, c)
+
+        return Select(eq(x, 0.0), x, self._circular(x, finish))
+
+    def _asin_small(self, a: Expr, z: Expr) -> Expr:
+        return MulAdd(a * z, self.poly("asin", z), a)
+
+    def _asin_parts(self, x: Expr) -> tuple[Expr, Expr]:
+        """(|x| ≤ ½, asin of |x| there, else of √((1-|x|)/2))."""
+        a = _abs(x)
+        small = le(a, 0.5)
+        z = Select(small, a * a, (1.0 - a) * 0.5)
+        return small, self._asin_small(Select(small, a, _sqrt(z)), z)
+
+    def asin(self, x: Expr) -> Expr:
+        small, part = self._asin_parts(x)
+        large = self.c(math.pi / 2) - (part * 2.0 - self.c(6.123233995736766e-17 if not self.f32 else -4.371139000186241e-08))
+        return self.copysign(Select(small, part, large), x)
+
+    def acos(self, x: Expr) -> Expr:
+        small, part = self._asin_parts(x)
+        low = self.c(6.123233995736766e-17 if not self.f32 else -4.371139000186241e-08)
+        near_half = self.c(math.pi / 2) - (Select(lt(x, 0.0), -part, part) - low)
+        two = part * 2.0
+        far = Select(lt(x, 0.0), self.c(math.pi) - (two - low * 2.0), two)
+        return Select(small, near_half, far)
+
+    def _atan_unit(self, a: Expr) -> Expr:
+        """atan for 0 ≤ a ≤ 1."""
+        upper = gt(a, math.sqrt(2) - 1)
+        t = Select(upper, (a - 1.0) / (a + 1.0), a)
+        z = t * t
+        return MulAdd(t * z, self.poly("atan", z), t) + Select(upper, self.c(math.pi / 4), self.c(0.0))
+
+    def atan(self, x: Expr) -> Expr:
+        a = _abs(x)
+        large = gt(a, 1.0)
+        part = self._atan_unit(Select(large, 1.0 / a, a))
+        return self.copysign(_abs(Select(large, self.c(math.pi / 2) - part, part)), x)
+
+    def atan2(self, y: Expr, x: Expr) -> Expr:
+        ay, ax = _abs(y), _abs(x)
+        steep = gt(ay, ax)
+        hi, lo = Select(steep, ay, ax), Select(steep, ax, ay)
+        ratio = Select(eq(hi, lo), self.c(1.0), lo / hi)
+        ratio = Select(eq(hi, 0.0), self.c(0.0), ratio)
+        part = self._atan_unit(ratio)
+        part = Select(steep, self.c(math.pi / 2) - part, part)
+        left = lt(self.as_int(x), 0)  # -0.0 counts as negative
+        part = Select(left, self.c(math.pi) - part, part)
+        return Select(ne(x, x), x, Select(ne(y, y), y, self.copysign(part, y)))
+
+    # roots and powers
+
+    def rsqrt(self, x: Expr) -> Expr:
+        return 1.0 / _sqrt(x)
+
+    def cbrt(self, x: Expr) -> Expr:
+        a = _abs(x)
+        subnormal = lt(a, self.tiny)
+        y = Select(subnormal, a * 2.0 ** (3 * 18), a)
+        guess = Convert(self.as_uint(y) >> (self.bits - 32 if not self.f32 else 0), "u32")
+        start = 0x2A5119F2 if self.f32 else 0x2A9F7893  # a third of the exponent, plus two thirds of the bias
+        third = third_of(guess) + Const(start, "u32")
+        t: Expr = self.as_float(third if self.f32 else Convert(third, "u64") << 32)
+        for _ in range(2 if self.f32 else 3):
+            cube = t * t * t
+            t = t * ((cube + y * 2.0) / (cube * 2.0 + y))
+        t = t - (t - y / (t * t)) * (1.0 / 3.0)  # one Newton step corrects the rounding of the above
+        t = Select(subnormal, t * 2.0**-18, t)
+        return Select(gt(a, 0.0) & lt(a, INF), self.copysign(t, x), x)
+
+    def pow(self, x: Expr, y: Expr) -> Expr:
+        a = _abs(x)
+        body = self._pow_positive(a, y)
+        whole = eq(Unary("trunc", y), y)
+        half = y * 0.5
+        odd = whole & ne(Unary("trunc", half), half)
+        negative = lt(self.as_int(x), 0)
+        result = Select(negative & odd, -body, body)
+        result = Select(lt(x, 0.0) & ~whole & lt(a, INF), self.c(NAN), result)
+        one = eq(y, 0.0) | eq(x, 1.0) | (eq(x, -1.0) & eq(_abs(y), INF))
+        return Select(one, self.c(1.0), result)
+
+    def _pow_positive(self, a: Expr, y: Expr) -> Expr:
+        if self.f32:
+            return self.exp(y * self.log(a))
+        # log(a) as hi + lo, so that the exponent keeps its low bits
+        k, m = self._split(a)
+        f = m - 1.0
+        s = f / (f + 2.0)
+        s_hi = self._head(s)
+        d = f + 2.0
+        d_hi = self._head(d)
+        s_lo = ((f - s_hi * d_hi) - s_hi * ((f - (d_hi - 2.0)))) / d  # f = s·d exactly enough
+        z = s * s
+        tail = s * z * self.poly("log", z) + s_lo * 2.0 + k * self.ln2_lo
+        big = k * self.ln2_hi
+        first = big + s_hi * 2.0
+        low = ((big - first) + s_hi * 2.0) + tail
+        hi = self._head(first + low)
+        lo = (first - hi) + low
+        y_hi = self._head(y)
+        y_lo = y - y_hi
+        main = y_hi * hi
+        rest = y_lo * hi + y * lo
+        total = main + rest
+        value = self.exp(total) * (1.0 + Select(lt(_abs(total), 800.0), (main - total) + rest, self.c(0.0)))
+        finite = gt(a, 0.0) & lt(a, INF) & lt(_abs(y), 1e300)
+        return Select(finite, value, self.exp(y * self.log(a)))
+
+    def _head(self, x: Expr) -> Expr:
+        """x with the low half of its mantissa cleared."""
+        return self.as_float(self.as_uint(x) & self.u(((1 << self.bits) - 1) & ~((1 << (27 if not self.f32 else 12)) - 1)))
+
+    # error function
+
+    def _erfc_large(self, a: Expr) -> Expr:
+        """erfc for a ≥ 1."""
+        a = minimum_number(a, self.c(12.0 if self.f32 else 30.0))
+        u = (a - 2.0) / (a + 2.0)
+        head = self._head(a)
+        e = self.exp(-(head * head)) * self.exp((head - a) * (head + a))
+        return e * self.poly("erfcx", u) / (a * 2.0 + 1.0)
+
+    def _erf_small(self, x: Expr) -> Expr:
+        first, *rest = self.p["erf"]
+        return MulAdd(x, self.poly([first - 1.0, *rest], x * x), x)
+
+    def erf(self, x: Expr) -> Expr:
+        a = _abs(x)
+        small = self._erf_small(a)
+        body = self.copysign(Select(lt(a, 1.0), small, 1.0 - self._erfc_large(a)), x)
+        return Select(ne(x, x), x, body)
+
+    def erfc(self, x: Expr) -> Expr:
+        a = _abs(x)
+        large = self._erfc_large(a)
+        body = Select(lt(a, 1.0), 1.0 - self._erf_small(x), Select(lt(x, 0.0), 2.0 - large, large))
+        return Select(ne(x, x), x, body)
+
+    def erf_inv(self, x: Expr) -> Expr:
+        a = _abs(x)
+        w = -self.log((1.0 - a) * (a + 1.0))
+        central = self.poly(_ERFINV_CENTRAL, w - 2.5)
+        tail = self.poly(_ERFINV_TAIL, _sqrt(w) - 3.0)
+        y = Select(lt(w, 5.0), central, tail) * a
+        if not self.f32:
+            for _ in range(2):  # Halley steps on erf(y) = a, on the side where it isn't cancelled
+                error = Select(lt(a, 0.5), self.erf(y) - a, (1.0 - a) - self.erfc(y))
+                step = error / (self.exp(-(y * y)) * (2 / math.sqrt(math.pi)))
+                y = y - step / (y * step + 1.0)
+        y = Select(eq(a, 1.0), self.c(INF), Select(gt(a, 1.0), self.c(NAN), y))
+        return Select(eq(x, 0.0) | ne(x, x), x, self.copysign(_abs(y), x))
+
+    # gamma
+
+    def lgamma(self, x: Expr) -> Expr:
+        reflect = lt(x, 0.5)
+        z = Select(reflect, 1.0 - x, x)
+        product: Expr = self.c(1.0)
+        y = z
+        for _ in range(8):
+            low = lt(y, 8.0)
+            product = Select(low, product * y, product)
+            y = Select(low, y + 1.0, y)
+        r = 1.0 / y
+        series = r * self.poly(_STIRLING, r * r)
+        body = (y - 0.5) * (self.log(y) - 1.0) + (0.5 * math.log(2 * math.pi) - 0.5) + series - self.log(product)
+        near = z - 1.5  # around the zeros at 1 and 2 the value is (z-1)(z-2)·P
+        body = Select(lt(_abs(near), 0.75), (z - 1.0) * (z - 2.0) * self.poly("lgamma", near), body)
+        fraction = _abs(x) - Unary("floor", _abs(x))
+        sine = _abs(self.sin(fraction * math.pi))
+        mirrored = math.log(math.pi) - self.log(sine) - body
+        result = Select(reflect, mirrored, body)
+        pole = le(x, 0.0) & eq(Unary("floor", x), x)
+        return Select(pole | eq(_abs(x), INF), self.c(INF), result)
+
+    def digamma(self, x: Expr) -> Expr:
+        reflect = lt(x, 0.5)
+        z = Select(reflect, 1.0 - x, x)
+        total: Expr = self.c(0.0)
+        y = z
+        for _ in range(8):
+            low = lt(y, 8.0)
+            total = Select(low, total + 1.0 / y, total)
+            y = Select(low, y + 1.0, y)
+        r = 1.0 / y
+        z2 = r * r
+        body = self.log(y) - r * 0.5 - z2 * self.poly(_DIGAMMA, z2) - total
+        fraction = x - Unary("round_even", x)
+        mirrored = body - math.pi / self.tan(fraction * math.pi)
+        pole = lt(x, 0.0) & eq(Unary("floor", x), x)
+        result = Select(reflect, mirrored, body)
+        at_zero = self.copysign(self.c(INF), -x)
+        return Select(eq(x, 0.0), at_zero, Select(pole | eq(x, -INF), self.c(NAN), Select(eq(x, INF), x, result)))
+
+    # neighbours
+
+    def nextafter(self, x: Expr, y: Expr) -> Expr:
+        bits = self.as_int(x)
+        away = gt(x, 0.0) ^ lt(y, x)
+        moved = self.as_float(Select(away, bits + 1, bits - 1))
+        smallest = self.copysign(self.as_float(self.i(1)), y)
+        result = Select(eq(x, 0.0), smallest, moved)
+        return Select(ne(x, x), x, Select(ne(y, y), y, Select(eq(x, y), y, result)))
+
+    def sign(self, x: Expr) -> Expr:
+        return Select(gt(x, 0.0), self.c(1.0), Select(lt(x, 0.0), self.c(-1.0), x))
+
+
+def minimum_number(a: Expr, b: Expr) -> Expr:
+    """The smaller, b for NaN: one comparison instead of what NaN-propagating min costs."""
+    return Select(lt(a, b), a, b)
+
+
+def third_of(a: Expr) -> Expr:
+    """About a third of a u32, by 1/3 = ¼ + 1/16 + …: a first guess needs no more."""
+    quarter = (a >> 2) + (a >> 4)
+    return quarter + (quarter >> 4) + (quarter >> 8) + (quarter >> 16)
+
+
+def pi_parts(f32: bool) -> tuple[float, ...]:
+    """π/2 in parts of so few bits that k times a part is exact for the k that occur."""
+    bits = (11, 11, 11, 24) if f32 else (33, 33, 53)
+    value = pi_bits(256)  # π · 2^256
+    parts, scale = [], 2 ** 257  # value / scale = π/2
+    for n in bits:
+        shift = max(value.bit_length() - n, 0)
+        head = value >> shift << shift
+        parts.append(head / scale)
+        value -= head
+    return tuple(parts)
+
+
+@lru_cache(maxsize=None)
+def pi_bits(bits: int) -> int:
+    """floor(π · 2^bits), by Machin's formula."""
+    guard = 32
+    one = 1 << (bits + guard)
+
+    def arctan_inverse(n: int) -> int:
+        total = term = one // n
+        k, sign = 3, -1
+        while term:
+            term //= n * n
+            total += sign * (term // k)
+            k, sign = k + 2, -sign
+        return total
+
+    return 4 * (4 * arctan_inverse(5) - arctan_inverse(239)) >> guard
+
+
+@lru_cache(maxsize=None)
+def two_over_pi(width: int) -> tuple[int, ...]:
+    """A zero word, then the binary digits of 2/π in words of `width` bits, enough for every exponent."""
+    count = 8 if width == 32 else 21
+    digits = count * width
+    value = (1 << (2 * digits + 1)) // pi_bits(digits)
+    return (0, *((value >> (digits - width * (k + 1))) & ((1 << width) - 1) for k in range(count)))
+
+
+_ERFINV_CENTRAL = [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06,
+                   3.43273939e-07, 2.81022636e-08]  # fmt: skip
+_ERFINV_TAIL = [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558,
+                -0.000200214257]  # fmt: skip
+# Bernoulli numbers: B2k / (2k (2k-1)) and B2k / 2k
+_STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400]
+_DIGAMMA = [1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160]
+
+
+FLOAT = {"f32": Float("f32", polynomials.F32), "f64": Float("f64", polynomials.F64)}
+_IN_F64 = frozenset(("pow", "lgamma", "digamma"))
+
+
+def function(e: Call, f64: bool = True) -> Expr:
+    """A call as arithmetic. f64: whether the target has that dtype."""
+    if f64 and e.dtype == "f32" and e.fn in _IN_F64:
+        return Convert(getattr(FLOAT["f64"], e.fn)(*(Convert(x, "f64") for x in e.args)), "f32")
+    return getattr(FLOAT[e.dtype], e.fn)(*e.args)
