@@ -157,7 +157,7 @@ test("the host backend connects with address and token, over the page's socket",
   server.on("connection", (socket) => socket.on("message", (token) => socket.send(Buffer.from(`hello ${String(token)}`))));
   const { port } = server.address() as { port: number };
   await playground.open();
-  await page.getByText("Host", { exact: true }).click();
+  await page.getByRole("radio", { name: "Host" }).check();
   await page.locator("#host-url").fill(`ws://127.0.0.1:${port}`);
   await page.locator("#host-token").fill("sesame");
   const text = await playground.runToEnd("import weft\nprint(weft.config.values)", "Done on host");

@@ -171,7 +171,7 @@ test("buffers: donated ones return to the pool, dead ones are refused", async ({
 test("the playground offers WebGPU where there is an adapter, and tells Python", async ({ page, site }) => {
   const playground = new Playground(page, site);
   await playground.open();
-  await page.getByText("WebGPU", { exact: true }).click();
+  await page.getByRole("radio", { name: "WebGPU" }).check();
   const text = await playground.runToEnd("import weft, _weft_page\nprint(weft.config.values, bool(_weft_page.gpu))", "Done on WebGPU");
   expect(text).toBe("{'jax_platforms': 'webgpu'} True\n");
 });

@@ -119,21 +119,40 @@ async function bundle(config) {
   const esbuild = await import("esbuild");
   const shared = {
     bundle: true, minify: true, format: "esm", target: "es2022", outdir: path.join(stage, "assets"), absWorkingDir: root,
-    entryNames: "[name]-[hash]", metafile: true, sourcemap: false, legalComments: "linked", logLevel: "warning",
+    entryNames: "[name]-[hash]", chunkNames: "[name]-[hash]", metafile: true, sourcemap: false, legalComments: "linked", logLevel: "warning",
     // Pyodide's loader has branches for Node; a page never takes them.
     external: ["node:*", "ws"],
   };
-  const output = ({ metafile }, suffix) => path.relative(stage, path.join(root, Object.keys(metafile.outputs).find((name) => name.endsWith(suffix))));
-  const worker = output(await esbuild.build({ ...shared, entryPoints: { worker: "web/src/worker.ts" } }), ".js");
+  const output = ({ metafile }, pattern) =>
+    path.relative(stage, path.join(root, Object.keys(metafile.outputs).find((name) => pattern.test(path.basename(name)))));
+  const builds = [];
+  const run = async (more) => {
+    const made = await esbuild.build({ ...shared, ...more });
+    builds.push(made);
+    return made;
+  };
+  const worker = output(await run({ entryPoints: { worker: "web/src/worker.ts" } }), /^worker.*\.js$/);
   const site = { name: "site", setup(build) {
     build.onResolve({ filter: /^virtual:site$/ }, () => ({ path: "site", namespace: "site" }));
     build.onLoad({ filter: /.*/, namespace: "site" }, () => ({ contents: JSON.stringify({ ...config, worker }), loader: "json" }));
   } };
-  const page = await esbuild.build({ ...shared, entryPoints: { main: "web/src/main.ts" }, plugins: [site] });
-  await esbuild.build({
-    ...shared, entryNames: "[name]", outdir: stage, entryPoints: { "service-worker": "web/src/service_worker.ts" }, format: "iife",
+  const page = await run({ entryPoints: { start: "web/src/start.ts" }, splitting: true, plugins: [site] });
+  const css = await run({ entryPoints: { style: "web/src/styles.css" } });
+  await run({ entryNames: "[name]", outdir: stage, entryPoints: { "service-worker": "web/src/service_worker.ts" }, format: "iife" });
+  return { start: output(page, /^start.*\.js$/), main: output(page, /^main.*\.js$/), style: output(css, /\.css$/), worker, builds };
+}
+
+/** The licences of everything in the bundles, and of Pyodide. */
+function placeLicences(builds) {
+  const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const folders = inputs.map((name) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0]).filter(Boolean);
+  const texts = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license, repository } = JSON.parse(fs.readFileSync(path.join(root, folder, "package.json"), "utf8"));
+    const file = fs.readdirSync(path.join(root, folder)).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file ? fs.readFileSync(path.join(root, folder, file), "utf8") : `Source: ${repository?.url ?? repository ?? name}\n`;
+    return `${name} ${version} (${license})\n\n${text}`;
   });
-  return { script: output(page, ".js"), style: output(page, ".css"), worker };
+  write("licenses.txt", texts.join(`\n${"-".repeat(78)}\n\n`));
 }
 
 /** Compressed copies for servers that send them; each made once for each content. */
@@ -180,16 +199,19 @@ const config = {
   ...placePackages(compiled),
   ...placeExamples(),
 };
-const { script, style, worker } = await bundle(config);
-// The page asks for everything its worker will need at once, instead of one after the other.
+const { start, main, style, worker, builds } = await bundle(config);
+placeLicences(builds);
+// The page asks at once for what it and its worker will need, instead of for one after the other.
+const modules = [main, worker, `${config.indexURL}pyodide.asm.mjs`];
+const fetched = [`${config.indexURL}pyodide.asm.wasm`, config.stdLibURL, config.lockFile];
 const preloads = [
-  `<link rel="modulepreload" href="${worker}">`,
-  `<link rel="modulepreload" href="${config.indexURL}pyodide.asm.mjs">`,
+  ...modules.map((url) => `<link rel="modulepreload" href="${url}">`),
+  ...fetched.map((url) => `<link rel="preload" as="fetch" crossorigin href="${url}">`),
 ].join("\n    ");
 write("index.html", fs.readFileSync(path.join(root, "web/index.html"), "utf8")
   .replace("<!-- preload -->", preloads)
-  .replace("main.css", style)
-  .replace("main.js", script));
+  .replace("style.css", style)
+  .replace("start.js", start));
 write("favicon.svg", fs.readFileSync(path.join(root, "web/favicon.svg")));
 await compressAll();
 fs.writeFileSync(path.join(stage, ".inputs"), inputs);

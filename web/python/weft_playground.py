@@ -9,6 +9,7 @@ import traceback
 import types
 
 from pyodide.code import CodeRunner
+from pyodide.ffi import JsException
 
 FILENAME = "program.py"
 
@@ -70,8 +71,9 @@ def describe_error(error: BaseException) -> dict:
     _from_first_user_frame(full)
     short_text, full_text = "".join(short.format()), "".join(full.format())
     return {
-        "type": type(error).__name__,
-        "message": str(error),
+        # An error of the page's JavaScript side carries its own name.
+        "type": error.name if isinstance(error, JsException) else type(error).__name__,
+        "message": error.message if isinstance(error, JsException) else str(error),
         "line": line,
         "column": column,
         "short": short_text,

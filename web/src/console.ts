@@ -9,10 +9,7 @@ export class Console {
   private frame = 0;
   private kept = 0;
 
-  constructor(
-    private readonly element: HTMLElement,
-    private readonly scroller: HTMLElement,
-  ) {}
+  constructor(private readonly element: HTMLElement) {}
 
   clear(): void {
     this.waiting = [];
@@ -61,7 +58,9 @@ export class Console {
   flush(): void {
     clearTimeout(this.frame);
     this.frame = 0;
-    const stick = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 40;
+    // Follows the output unless its reader has scrolled up.
+    const { scrollHeight, scrollTop, clientHeight } = this.element;
+    const stick = scrollHeight - scrollTop - clientHeight < 40;
     for (const { stream, text } of this.waiting.splice(0)) {
       const last = this.element.lastElementChild;
       // Whole lines go into spans of some size, so that old ones can be dropped.
@@ -74,7 +73,7 @@ export class Console {
       this.kept -= first.textContent?.length ?? 0;
       first.remove();
     }
-    if (stick) this.scroller.scrollTop = this.scroller.scrollHeight;
+    if (stick) this.element.scrollTop = this.element.scrollHeight;
   }
 
   private append(tag: string, className: string, text: string): HTMLElement {

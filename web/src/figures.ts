@@ -1,7 +1,6 @@
 /** Figures above the output: live curves, lines, points, matrices. One figure for each label. */
 import type { PlotKind } from "@weft/runtime";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 
 interface Figure {
   element: HTMLElement;
@@ -22,14 +21,16 @@ export class Figures {
 
   constructor(private readonly parent: HTMLElement) {
     this.resize = new ResizeObserver(() => {
-      for (const { chart, element } of this.figures.values()) chart?.setSize({ width: element.clientWidth, height: HEIGHT });
+      for (const { chart, element } of this.figures.values()) {
+        if (chart && chart.width !== element.clientWidth) chart.setSize({ width: element.clientWidth, height: HEIGHT });
+      }
     });
-    this.resize.observe(parent);
   }
 
   clear(): void {
     for (const { chart } of this.figures.values()) chart?.destroy();
     this.figures.clear();
+    this.resize.disconnect();
     this.parent.replaceChildren();
   }
 
@@ -72,7 +73,7 @@ export class Figures {
     if (known?.kind === kind) return known;
     known?.chart?.destroy();
     const element = document.createElement("figure");
-    element.className = kind === "image" ? "figure" : "figure wide";
+    element.className = kind === "live" ? "figure wide" : "figure";
     const caption = document.createElement("figcaption");
     const name = document.createElement("b");
     name.textContent = label;
@@ -81,6 +82,7 @@ export class Figures {
     element.append(caption);
     if (known) known.element.replaceWith(element);
     else this.parent.append(element);
+    this.resize.observe(element);
     const figure: Figure = { element, note, kind, x: [], y: [], chart: null, dirty: false };
     this.figures.set(label, figure);
     return figure;
@@ -109,7 +111,7 @@ function options({ kind, element }: Figure): uPlot.Options {
   const colour = (name: string) => resolve(style.getPropertyValue(name), element);
   const axis: uPlot.Axis = {
     stroke: colour("--dim"),
-    font: "11.5px system-ui, sans-serif",
+    font: "12px system-ui, sans-serif",
     grid: { stroke: colour("--line"), width: 1 },
     ticks: { show: false },
     gap: 6,

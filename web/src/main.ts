@@ -1,14 +1,12 @@
 /** The playground page: ties editor, worker, output and controls together. */
-import siteData from "virtual:site";
 import { Console } from "./console.js";
 import { createEditor } from "./editor.js";
 import { Figures } from "./figures.js";
 import { PythonWorker } from "./python_worker.js";
-import type { Backend, Outcome, ReadyMessage, SiteData } from "./protocol.js";
+import type { Backend, Outcome, ReadyMessage } from "./protocol.js";
 import { decodeProgram, encodeProgram } from "./share.js";
-import "./styles.css";
+import { firstWorker, site } from "./start.js";
 
-const site = siteData as SiteData;
 const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 
 /** Settings survive a reload where the browser lets them. */
@@ -33,10 +31,10 @@ const runButton = element<HTMLButtonElement>("run");
 const stopButton = element<HTMLButtonElement>("stop");
 const state = element("state");
 const figures = new Figures(element("figures"));
-const output = new Console(element("console"), document.querySelector<HTMLElement>(".result")!);
+const output = new Console(element("console"));
 const timingsShown = new Map<string, string>();
 // A printed "step 40  loss 0.31" extends the curve, so that a program needs nothing of the page to be watched.
-const LOSS_LINE = /\bstep\b\D{0,3}(\d+)\b.*?\bloss\b\D{0,3}?([-+]?\d[\d.]*(?:e[-+]?\d+)?)/i;
+const LOSS_LINE = /\bstep\b\D{0,8}(\d+)\b.*?\bloss\b[\s:=]{0,8}([-+]?\d[\d.]*(?:e[-+]?\d+)?)/i;
 let partialLine = "";
 
 function show(text: string, kind: "boot" | "idle" | "busy" | "error"): void {
@@ -116,7 +114,7 @@ function done(outcome: Outcome, runMs: number, timings: Record<string, number>, 
   document.dispatchEvent(new CustomEvent("weft:done", { detail: outcome.status }));
 }
 
-const python = new PythonWorker(site.worker, site, {
+const python = new PythonWorker(firstWorker, {
   ready,
   failed(message) {
     output.clear();
@@ -197,9 +195,15 @@ element("share").addEventListener("click", async () => {
 const hostForm = element<HTMLFormElement>("host");
 const hostUrl = element<HTMLInputElement>("host-url");
 const hostToken = element<HTMLInputElement>("host-token");
-const parameters = new URLSearchParams(location.search);
-hostUrl.value = parameters.get("host") ?? stored.get("host") ?? "ws://127.0.0.1:8765";
-// A token is a secret: it lives as long as the tab.
+// `make play` prints an address whose fragment holds the host it started. A token is a secret: it leaves the address at once
+// and lives as long as the tab.
+const given = new URLSearchParams(location.hash.slice(1));
+if (given.has("host")) {
+  stored.set("host", given.get("host")!);
+  stored.set("token", given.get("token") ?? "", sessionStorage);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+hostUrl.value = stored.get("host") ?? "ws://127.0.0.1:8765";
 hostToken.value = stored.get("token", sessionStorage) ?? "";
 hostUrl.addEventListener("change", () => stored.set("host", hostUrl.value));
 hostToken.addEventListener("change", () => stored.set("token", hostToken.value, sessionStorage));
@@ -251,7 +255,8 @@ const welcome = document.createElement("div");
 welcome.className = "placeholder";
 welcome.innerHTML = `<p>Python runs in this page; nothing you write leaves it.</p><p>Press ${isMac ? "⌘" : "Ctrl"}-Enter to run the program.</p>`;
 element("console").append(welcome);
-if (!python.busy && state.dataset["state"] === "boot") show("Starting Python", "boot");
+// Run may be pressed from now on, and waits for Python; until here nothing would have heard it.
+if (state.dataset["state"] === "boot") show("Starting Python", "boot");
 
 if (!crossOriginIsolated && "serviceWorker" in navigator) {
   // Takes effect with the next visit; Stop restarts Python until then.

@@ -1,5 +1,6 @@
 /** The page's end of the worker: boot, run, stop. */
-import type { FromWorker, Outcome, ReadyMessage, RunMessage, SiteConfig } from "./protocol.js";
+import type { FromWorker, Outcome, ReadyMessage, RunMessage } from "./protocol.js";
+import { bootWorker, type Booting } from "./start.js";
 
 export interface PythonEvents {
   ready(info: ReadyMessage): void;
@@ -24,11 +25,10 @@ export class PythonWorker {
   private grace: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    private readonly script: string,
-    private readonly site: SiteConfig,
+    first: Booting,
     private readonly events: PythonEvents,
   ) {
-    this.start();
+    this.attach(first);
   }
 
   get busy(): boolean {
@@ -60,18 +60,14 @@ export class PythonWorker {
     this.worker.postMessage(request);
   }
 
-  private start(): void {
+  private attach({ worker, interrupt, early }: Booting): void {
     this.isReady = false;
-    this.interrupt = crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
-    this.worker = new Worker(this.script, { type: "module", name: "weft-python" });
-    this.worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => this.receive(data));
-    this.worker.addEventListener("error", (event) => this.events.failed(event.message || "the worker could not be loaded"));
-    this.worker.postMessage({
-      type: "boot",
-      site: this.site,
-      base: new URL("./", location.href).href,
-      interrupt: (this.interrupt?.buffer as SharedArrayBuffer | undefined) ?? null,
-    });
+    this.worker = worker;
+    this.interrupt = interrupt;
+    worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => this.receive(data));
+    worker.addEventListener("error", (event) => this.events.failed(event.message || "the worker could not be loaded"));
+    // The handlers of a first worker may use this object, which the caller does not have yet.
+    queueMicrotask(() => early.splice(0).forEach(({ data }) => this.receive(data)));
   }
 
   private restart(): void {
@@ -79,7 +75,7 @@ export class PythonWorker {
     this.grace = undefined;
     this.worker.terminate();
     this.running = false;
-    this.start();
+    this.attach(bootWorker());
     this.events.restarted();
   }
 

@@ -3,4 +3,3 @@ declare module "virtual:site" {
   const site: unknown;
   export default site;
 }
-declare module "*.css";

@@ -1,0 +1,59 @@
+# The browser side: npm packages, wheels for the page, the site, its tests. Included by the Makefile.
+#
+# VENV_STAMP, if set, is the file that says the Python environment is ready.
+
+NODE ?= node
+NPM ?= npm
+VENV ?= .venv
+PORT ?= 8000
+HOST_PORT ?= 8765
+HOST_COMMAND ?= $(VENV)/bin/weft-host --port {port} --token {token}
+
+NPM_STAMP := node_modules/.package-lock.json
+WHEELS_STAMP := build/wheels/.stamp
+WHEEL_PROJECTS := packages/weft packages/weft-remote wasm
+WHEEL_SOURCES := $(foreach dir,$(WHEEL_PROJECTS),$(wildcard $(dir)/pyproject.toml $(dir)/README.md) \
+  $(shell find $(dir)/src -name '*.py' 2>/dev/null))
+
+$(NPM_STAMP): package.json package-lock.json $(wildcard */package.json wasm/runtime/package.json)
+	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# The three wheels that a page loads.
+$(WHEELS_STAMP): $(WHEEL_SOURCES) | $(VENV_STAMP)
+	@rm -rf build/wheels && mkdir -p build/wheels
+	@for project in $(WHEEL_PROJECTS); do \
+	  $(VENV)/bin/python -m build --wheel --no-isolation --outdir build/wheels $$project >build/wheels/build.log 2>&1 \
+	    || { cat build/wheels/build.log; exit 1; }; \
+	done
+	@rm -f build/wheels/build.log && touch $@
+
+.PHONY: web play test-web test-runtime test-e2e browser bench-boot
+
+## web: build the playground into build/site (nothing happens when nothing has changed)
+web: $(NPM_STAMP) $(WHEELS_STAMP)
+	@$(NODE) tools/web/build_site.mjs --wheels build/wheels --out build/site --python $(VENV)/bin/python
+
+## play: serve the playground and an accelerator host on loopback (PORT=, HOST_PORT=)
+play: web
+	@exec $(NODE) tools/play.mjs --site build/site --port $(PORT) --host-port $(HOST_PORT) --host-command "$(HOST_COMMAND)"
+
+## test-runtime: types of all TypeScript, and the runtime's tests under Node
+test-runtime: $(NPM_STAMP)
+	@$(NPM) run --silent typecheck
+	@$(NPM) test --silent -w @weft/runtime
+
+## browser: find a Chromium, or install one
+browser: $(NPM_STAMP)
+	@$(NODE) tools/find-browser.mjs
+
+## test-e2e: the page in Chromium
+test-e2e: web browser
+	@PYTHON=$(abspath $(VENV))/bin/python $(NPM) test --silent -w @weft/e2e
+
+## test-web: everything about the browser side
+test-web: test-runtime test-e2e
+
+## bench-boot: navigation to first result, and bytes transferred
+bench-boot: web browser
+	@$(NODE) bench/browser/boot.mjs --site build/site
