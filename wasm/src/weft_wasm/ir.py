@@ -270,6 +270,8 @@ class For:
       vector=n      n SIMD vectors at a time (parallel and reduce loops only; inner control flow must not depend on var).
                     Loops inside are jammed: a parallel vector loop around a reduction keeps n vectors of accumulators.
       unroll=n      n copies of the body an iteration; n ≥ extent leaves no loop.
+      outline=True  Wasm: the loop is a function of its own, so that engines allocate registers for it alone and
+                    optimise it while it is still being called. It must not assign a Local from outside.
     """
 
     var: Var
@@ -278,6 +280,7 @@ class For:
     kind: str = "sequential"
     vector: int = 0
     unroll: int = 1
+    outline: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -114,7 +114,7 @@ def rewrite(body: list, mapping: dict[Expr, Expr], memo: dict | None = None) -> 
     for s in body:
         match s:
             case For():
-                out.append(For(s.var, new(s.extent), rewrite(s.body, mapping, memo), s.kind, s.vector, s.unroll))
+                out.append(replace(s, extent=new(s.extent), body=rewrite(s.body, mapping, memo)))
             case While():
                 out.append(While(rewrite(s.cond, mapping, memo), new(s.test), rewrite(s.body, mapping, memo)))
             case If():

@@ -3,33 +3,76 @@
 from __future__ import annotations
 
 from weft_wasm.emit_wasm.statements import _STATEMENT, Statements
+from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.encode import I32, OP, Module, memarg, unsigned
-from weft_wasm.ir import ITEMSIZE, Buffer, Copy, Fail, Kernel, Program, Var, expressions, touched, walk, walk_expr
+from weft_wasm.ir import (
+    ITEMSIZE,
+    Assign,
+    Buffer,
+    Copy,
+    Expr,
+    Fail,
+    For,
+    Kernel,
+    Local,
+    Program,
+    Var,
+    expressions,
+    touched,
+    walk,
+    walk_expr,
+)
 from weft_wasm.plan import Plan, padded
 
 _ADD = OP["i32.add"]
 
 
-class KernelEmitter(Statements):
-    """One kernel: parameters are the addresses of its buffers, then the program-level loop variables that it uses."""
-
-
-def kernel_uses(kernel: Kernel) -> tuple[list[Buffer], list[Var]]:
-    """(buffers, free variables) of a kernel in order of first use."""
-    reads, writes = touched(kernel.body)
+def uses(body: list) -> tuple[list[Buffer], list[Expr]]:
+    """(buffers, free variables and locals) of statements in order of first use."""
+    reads, writes = touched(body)
     buffers = list(dict.fromkeys(reads + writes))
-    bound: set[Var] = set()
-    used: dict[Var, None] = {}
+    bound: set[Expr] = set()
+    used: dict[Expr, None] = {}
     seen: set = set()
-    for s in walk(kernel.body):
-        var = getattr(s, "var", None)
-        if var is not None:
-            bound.add(var)
+    for s in walk(body):
+        name = getattr(s, "var", None) or getattr(s, "local", None)
+        if name is not None and type(s) is not Assign:
+            bound.add(name)
         for e in expressions(s):
             for node in walk_expr(e, seen):
-                if type(node) is Var:
+                if type(node) is Var or type(node) is Local:
                     used[node] = None
     return buffers, [v for v in used if v not in bound]
+
+
+class KernelEmitter(Statements):
+    """One function: parameters are the addresses of its buffers, then the variables from outside that it uses."""
+
+    def __init__(self, body: list, outer: Statements, module: Module, name: str):
+        self.buffers, self.variables = uses(body)
+        params = [I32] * len(self.buffers) + [SCALAR[v.dtype] for v in self.variables]
+        super().__init__(params, outer.features, outer.overlap)
+        self.module, self.name = module, name
+        for k, buffer in enumerate(self.buffers):
+            self.buffer_at[buffer] = k
+        for k, var in enumerate(self.variables, len(self.buffers)):
+            self.env[var] = k
+        self.loop_vars |= outer.loop_vars.intersection(self.variables)
+
+    def call_from(self, outer: Statements) -> None:
+        """Ends the function and emits the call in the function around it."""
+        index = self.module.function(self.params, [], self.local_types, bytes(self.code), self.name)
+        for buffer in self.buffers:
+            outer.get(outer.buffer_at[buffer])
+        for var in self.variables:
+            outer.scalar(var)
+        outer.code += OP["call"] + unsigned(index)
+
+    def outline(self, s: For) -> None:
+        inner = KernelEmitter([s], self, self.module, f"{self.name}.{s.var.name}")
+        inner.outlining = s
+        inner.block([s])
+        inner.call_from(self)
 
 
 class MainEmitter(Statements):
@@ -39,7 +82,7 @@ class MainEmitter(Statements):
         super().__init__([I32], features, overlap)
         self.module = module
         self.plan = plan
-        self.simd = False
+        self.simd = False  # nothing at the program level is a vector loop
         table = [*program.inputs, *program.outputs]
         scratch, constant = self.new_local(I32), self.new_local(I32)
         for k, local in ((len(table), scratch), (len(table) + 1, constant)):
@@ -62,20 +105,9 @@ class MainEmitter(Statements):
         self.set(local)
 
     def kernel(self, s: Kernel) -> None:
-        buffers, variables = kernel_uses(s)
-        inner = KernelEmitter([I32] * (len(buffers) + len(variables)), self.features, self.overlap)
-        for k, buffer in enumerate(buffers):
-            inner.buffer_at[buffer] = k
-        for k, var in enumerate(variables, len(buffers)):
-            inner.env[var] = k
-            inner.loop_vars.add(var)
+        inner = KernelEmitter(s.body, self, self.module, s.name)
         inner.block(s.body)
-        index = self.module.function(inner.params, [], inner.local_types, bytes(inner.code), s.name)
-        for buffer in buffers:
-            self.get(self.buffer_at[buffer])
-        for var in variables:
-            self.scalar(var)
-        self.code += OP["call"] + unsigned(index)
+        inner.call_from(self)
 
     def copy(self, s: Copy) -> None:
         size = ITEMSIZE[s.dst.dtype]

@@ -72,6 +72,7 @@ class Statements(Expressions):
         self.overlap = overlap
         self.simd = "simd128" in features
         self.body_loads: dict[int, tuple[list[Load], list[Buffer]]] = {}
+        self.outlining: For | None = None
         self.depth = 0  # loops around the current statement
 
     def block(self, body: list) -> None:
@@ -199,6 +200,8 @@ class Statements(Expressions):
     # ---- loops
 
     def _for(self, s: For) -> None:
+        if s.outline and self.vec is None and self.outlining is not s:
+            return self.outline(s)
         self.loop_vars.add(s.var)
         extent = s.extent
         if isinstance(extent, Const):

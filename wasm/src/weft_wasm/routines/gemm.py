@@ -1,0 +1,207 @@
+"""Matrix multiplication: out[b, i, j] = Σ_k A[b, i, k] · B[b, k, j], in loop IR.
+
+Operands are functions from indices to expressions, so transposes, strides, casts and fused producers cost nothing: packing
+evaluates them once per element. The packed-panel algorithm (GotoBLAS): panels of B [k][NR] and of A [k][MR] for a slice of k, and a
+micro kernel with MR × NR accumulators in registers. Small products, vectors, and targets that schedule by themselves get the plain nest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable
+
+from weft_wasm.ir import (
+    FLOATS,
+    ITEMSIZE,
+    Assign,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Store,
+    Var,
+    gt,
+    i32,
+    le,
+    minimum,
+    sub,
+)  # fmt: skip
+
+Element = Callable[[Expr, Expr, Expr], Expr]  # (batch, row, column) -> value
+Sink = Callable[[Expr, Expr, Expr, Expr], list]  # (batch, row, column, value) -> statements
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """mr × nr accumulators; k in slices of at most kc; mc rows of A packed at a time; nc columns of B; the k loop unrolled."""
+
+    mr: int = 6
+    nr: int = 8
+    kc: int = 256
+    mc: int = 96
+    nc: int = 2048
+    unroll: int = 4
+
+
+def default_tile(dtype: str, features: frozenset[str] = frozenset()) -> Tile:
+    """Measured choices: V8 halves its speed where accumulators and operands exceed 15 live vectors."""
+    mr = 6 if "relaxed-simd" in features else 5
+    return Tile(mr=mr, nr=4 if ITEMSIZE[dtype] == 8 else 8, mc=96 // mr * mr)
+
+
+@dataclass(slots=True)
+class Routine:
+    """Kernels to put into a program, and the temps that they need."""
+
+    kernels: list[Kernel]
+    temps: list[Buffer]
+
+
+def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink, *, batch: int = 1, dtype: str = "f32",
+         features: frozenset[str] = frozenset(), tile: Tile | None = None, plain: bool = False) -> Routine:  # fmt: skip
+    """A product of `batch` matrices, accumulated in dtype (what a and b return).
+
+    a(batch, i, k), b(batch, k, j): values as expressions of i32 indices. store(batch, i, j, value): statements that put one result away;
+    bias, activation and conversion go there. plain: the bare loop nest (WebGPU, or a schedule of one's own).
+
+    >>> x, y, out = (Buffer(s, "f32", (64, 64), r) for s, r in (("x", "input"), ("y", "input"), ("out", "output")))
+    >>> routine = gemm("matmul", 64, 64, 64, lambda _, i, k: x[i * 64 + k], lambda _, k, j: y[k * 64 + j],
+    ...                lambda _, i, j, value: [Store(out, i * 64 + j, value)])
+    >>> [kernel.name for kernel in routine.kernels]
+    ['matmul']
+    """
+    tile = tile or default_tile(dtype, frozenset(features))
+    if plain or k == 0 or m < 4 or n < 4 or k < 4 or m * n * k < 8192:
+        return Routine([Kernel(name, _plain_nest(m, n, k, a, b, store, batch, dtype))], [])
+    return _packed(name, m, n, k, a, b, store, batch, dtype, tile)
+
+
+def _accumulate(acc: Local, x: Expr, y: Expr) -> Assign:
+    if acc.dtype in FLOATS:
+        return Assign(acc, MulAdd(x, y, acc))
+    if acc.dtype == "bool":
+        return Assign(acc, Binary("or", acc, Binary("and", x, y)))
+    return Assign(acc, Binary("add", acc, Binary("mul", x, y)))
+
+
+def _plain_nest(m, n, k, a, b, store, batch, dtype) -> list:
+    bi, i, j, kk = Var("b"), Var("i"), Var("j"), Var("k")
+    acc = Local("acc", dtype)
+    body: list = [
+        Declare(acc, Const(0, dtype)),
+        For(kk, k, [_accumulate(acc, a(bi, i, kk), b(bi, kk, j))], "reduce"),
+        *store(bi, i, j, acc),
+    ]
+    return [For(bi, batch, [For(i, m, [For(j, n, body, "parallel")], "parallel")], "parallel")]
+
+
+def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
+    lanes = 2 if ITEMSIZE[dtype] == 8 else 4
+    mr, nr, unroll = t.mr, t.nr, t.unroll
+    slices = -(-k // t.kc)
+    kc = -(-(-(-k // slices)) // unroll) * unroll  # even slices; the last one is filled up with zeros
+    row_panels, column_panels = -(-m // mr), -(-n // nr)
+    block_rows = max(1, min(t.mc // mr, row_panels))
+    block_columns = max(1, min(t.nc // nr, column_panels))
+    panel_a = Buffer(f"{name}.a", dtype, (block_rows, kc, mr))
+    panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr))
+    partial = Buffer(f"{name}.c", dtype, (row_panels * column_panels, mr, nr))
+    edge = Buffer(f"{name}.edge", dtype, (mr, nr))
+    temps = [panel_a, panel_b] + ([partial] if slices > 1 else []) + ([edge] if m % mr or n % nr else [])
+    bi, ks, jb, ib = Var("b"), Var("ks"), Var("jb"), Var("ib")
+    columns, rows, valid = Var("columns"), Var("rows"), Var("valid")
+
+    inner = [
+        _let(rows, minimum(i32(block_rows), sub(i32(row_panels), ib * block_rows)), row_panels % block_rows == 0, block_rows),
+        *_pack_rows(panel_a, lambda i, kk: a(bi, i, kk), ib * (block_rows * mr), rows, m, ks * kc, valid, kc, mr),
+        *_tiles(panel_a, panel_b, partial, edge, store, bi, ib * block_rows, jb * block_columns, rows, columns, ks, slices, kc, m, n,
+                column_panels, t, lanes, dtype),
+    ]  # fmt: skip
+    body: list = [
+        _let(valid, minimum(i32(kc), sub(i32(k), ks * kc)), k % kc == 0, kc),
+        *_pack_columns(panel_b, lambda kk, j: b(bi, kk, j), jb * (block_columns * nr), columns, n, ks * kc, valid, kc, nr, lanes),
+        For(ib, -(-row_panels // block_rows), inner),
+    ]
+    count = minimum(i32(block_columns), sub(i32(column_panels), jb * block_columns))
+    body = [_let(columns, count, column_panels % block_columns == 0, block_columns), For(ks, slices, body)]
+    kernel = Kernel(name, [For(bi, batch, [For(jb, -(-column_panels // block_columns), body)])])
+    return Routine([kernel], temps)
+
+
+def _let(var: Var, value: Expr, static: bool, constant: int) -> Let:
+    return Let(var, i32(constant) if static else value)
+
+
+def _pack_rows(panel, element, first, count, limit, k0, valid, kc, width) -> list:
+    """panel[p][k][r] = element(first + p·width + r, k0 + k); rows beyond the matrix repeat the last one, k beyond it is zero."""
+    p, k, z, r = Var("p"), Var("k"), Var("z"), Var("r")
+    top = limit - 1
+    lets, stores = [], []
+    for q in range(width):
+        row: Expr = first + p * width + q
+        if limit % width:
+            bound = Var(f"row{q}")
+            lets.append(Let(bound, minimum(row, i32(top))))
+            row = bound
+        stores.append(Store(panel, (p * kc + k) * width + q, element(row, k0 + k)))
+    zero = Store(panel, (p * kc + valid + z) * width + r, Const(0, panel.dtype))
+    fill = For(z, sub(i32(kc), valid), [For(r, width, [zero])])
+    return [For(p, count, [*lets, For(k, valid, stores), fill])]
+
+
+def _pack_columns(panel, element, first, count, limit, k0, valid, kc, width, lanes) -> list:
+    """panel[p][k][c] = element(k0 + k, first + p·width + c), likewise."""
+    p, k, c, z, r, k2, c2 = (Var(s) for s in ("p", "k", "c", "z", "r", "k", "c"))
+    value = element(k0 + k, first + p * width + c)
+    whole: list = [For(k, valid, [For(c, width, [Store(panel, (p * kc + k) * width + c, value)], "parallel", vector=width // lanes)])]
+    if limit % width:
+        clamped = element(k0 + k2, minimum(first + p * width + c2, i32(limit - 1)))
+        ragged = [For(k2, valid, [For(c2, width, [Store(panel, (p * kc + k2) * width + c2, clamped)])])]
+        whole = [If(le(first + p * width, limit - width), whole, ragged)]
+    zero = Store(panel, (p * kc + valid + z) * width + r, Const(0, panel.dtype))
+    fill = For(z, sub(i32(kc), valid), [For(r, width, [zero])])
+    return [For(p, count, [*whole, fill])]
+
+
+def _tiles(panel_a, panel_b, partial, edge, store, bi, row_panel, column_panel, rows, columns, ks, slices, kc, m, n, column_panels, t,
+           lanes, dtype) -> list:  # fmt: skip
+    """The micro kernel over all pairs of packed panels."""
+    mr, nr = t.mr, t.nr
+    jp, ip, jv, k, r, c = (Var(s) for s in ("jp", "ip", "jv", "k", "r", "c"))
+    accumulators = [Local(f"acc{q}", dtype) for q in range(mr)]
+    row, column = (row_panel + ip) * mr, (column_panel + jp) * nr
+    vector = Var("bv", dtype)
+    steps: list = [Let(vector, panel_b[(jp * kc + k) * nr + jv])]
+    steps += [_accumulate(acc, panel_a[(ip * kc + k) * mr + q], vector) for q, acc in enumerate(accumulators)]
+    body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
+    body.append(For(k, kc, steps, "reduce", unroll=t.unroll))
+    ragged = m % mr or n % nr
+    fits = le(row, m - mr) & le(column, n - nr) if m % mr and n % nr else le(row, m - mr) if m % mr else le(column, n - nr)
+    direct = [s for q, acc in enumerate(accumulators) for s in store(bi, row + q, column + jv, acc)]
+    if ragged:
+        direct = [If(fits, direct, [Store(edge, jv + q * nr, acc) for q, acc in enumerate(accumulators)])]
+    if slices > 1:
+        def at(q: int) -> Expr:
+            return ((row_panel + ip) * column_panels + column_panel + jp) * (mr * nr) + q * nr + jv
+
+        body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, Load(partial, at(q)))) for q, acc in enumerate(accumulators)]))
+        put = [Store(partial, at(q), acc) for q, acc in enumerate(accumulators)]
+        body.append(If(gt(i32(slices - 1), ks), put, direct))
+    else:
+        body += direct
+    tile: list = [For(jv, nr, body, "parallel", vector=nr // lanes, outline=True)]
+    if ragged:
+        last = le(i32(slices - 1), ks)
+        spill = For(r, minimum(i32(mr), sub(i32(m), row)), [
+            For(c, minimum(i32(nr), sub(i32(n), column)), store(bi, row + r, column + c, edge[r * nr + c]))
+        ])  # fmt: skip
+        tile.append(If(fits, [], [If(last, [spill])]))
+    return [For(jp, columns, [For(ip, rows, tile)])]
