@@ -1,0 +1,98 @@
+"""What only jaxlib's C++ `ArrayImpl` needs to be an Array of weft; the rest is put on it by `weft.runtime.array`."""
+from __future__ import annotations
+
+from operator import attrgetter
+
+import numpy as np
+from jaxlib import xla_client as xc
+from weft import dtypes
+from weft.avals import ShapedArray
+from weft.runtime.array import register_array_class
+
+from . import compat
+
+ArrayImpl = xc.ArrayImpl
+OWN = ("shape", "dtype", "ndim", "size", "weak_type", "nbytes", "itemsize", "device", "devices", "sharding", "committed", "_host", "_live",
+       "addressable_shards", "is_fully_addressable", "is_fully_replicated", "block_until_ready", "is_ready", "is_deleted", "delete",
+       "__array__", "__dlpack__", "__dlpack_device__", "aval")
+
+
+def _host(self) -> np.ndarray:
+    """The value as a read-only NumPy array, fetched once; on the CPU it shares the array's memory."""
+    value = self._npy_value
+    if value is None:
+        if self.is_deleted():
+            raise RuntimeError(f"Array has been deleted with shape={self.aval.str_short(short_dtypes=False)}. "
+                               "It was donated to a jit call or deleted; keep a copy (x.copy()) if you need it afterwards.")
+        value = compat.to_numpy(self)
+        value.flags.writeable = False
+        self._npy_value = value
+    return value
+
+
+def _array(self, dtype=None, copy=None):
+    value = self._host()
+    if dtype is not None and dtype != value.dtype:
+        return value.astype(dtype)
+    return value.copy() if copy else value
+
+
+class Shard:
+    """The part of an array that one device holds."""
+    __slots__ = ("data",)
+    replica_id = 0
+
+    def __init__(self, data):
+        self.data = data
+
+    device = property(lambda self: self.data.device)
+    index = property(lambda self: (slice(None),) * self.data.ndim)
+
+    def __repr__(self):
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id=0, data={self.data})"
+
+
+def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+        raise BufferError(f"this array lives on DLPack device {self.__dlpack_device__()}; copy it with weft.device_put before exporting it to {dl_device}.")
+    return compat.to_dlpack(self.clone() if not copy else _copied(self), stream)
+
+
+def _copied(array):
+    return xc.batched_copy_array_to_devices_with_sharding([array], [xc.DeviceList((array.device,))], [array.sharding],
+                                                          [xc.ArrayCopySemantics.ALWAYS_COPY])[0]
+
+
+_DLPACK_DEVICES = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
+
+
+def _dlpack_device(self) -> tuple[int, int]:
+    platform = self.device.platform
+    if platform not in _DLPACK_DEVICES:
+        raise BufferError(f"arrays of platform {platform!r} can't be exported through DLPack; use numpy.asarray(x).")
+    return _DLPACK_DEVICES[platform], self.device.local_hardware_id or 0
+
+
+def install() -> None:
+    """Makes ArrayImpl a class of weft's arrays."""
+    cls = ArrayImpl
+    cls._weft_own = OWN
+    cls.shape, cls.dtype = property(attrgetter("aval.shape")), property(attrgetter("aval.dtype"))
+    cls.weak_type = property(attrgetter("aval.weak_type"))
+    cls.ndim = property(lambda self: len(self.aval.shape))
+    cls.size = property(attrgetter("aval.size"))
+    cls.itemsize = property(lambda self: dtypes.itemsize(self.aval.dtype))
+    cls.nbytes = property(lambda self: self.aval.size * dtypes.itemsize(self.aval.dtype))
+    cls.sharding, cls.committed = property(attrgetter("_sharding")), property(attrgetter("_committed"))
+    cls.device = property(attrgetter("_sharding._device"))
+    cls.devices = lambda self: {self._sharding._device}
+    cls.addressable_shards = property(lambda self: [Shard(self)])
+    cls.is_fully_addressable = cls.is_fully_replicated = property(lambda self: True)
+    cls._host, cls.__array__ = _host, _array
+    cls.__dlpack__, cls.__dlpack_device__ = _dlpack, _dlpack_device
+    cls.__array_priority__ = 100
+    register_array_class(cls, _aval)
+
+
+def _aval(array) -> ShapedArray:
+    return array.aval

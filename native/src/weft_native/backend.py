@@ -1,0 +1,140 @@
+"""The XLA backend: devices, arrays and a compiler, on jaxlib alone."""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from . import bootstrap  # isort: skip  first: it sets up what C++ reads when it loads
+
+import numpy as np
+from jaxlib import _jax
+from jaxlib import xla_client as xc
+from weft import dtypes
+from weft.avals import ShapedArray
+from weft.config import config
+from weft.core import trace
+from weft.core.jaxpr import Jaxpr, TypedScalar
+from weft.errors import BackendError
+from weft.runtime import device as runtime_device
+from weft.runtime.backend import CompileOptions
+
+from . import arrays, dispatch, executable
+from .arrays import ArrayImpl
+from .client import PLATFORMS, client_for
+
+Device = _jax.Device
+_chosen_device = config._options["default_device"].get
+_ONLY_DURING_CALL = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+
+
+class XlaBackend:
+    """CPU, GPU and TPU through XLA."""
+    name = "xla"
+    platforms = PLATFORMS
+    array_type = ArrayImpl
+
+    def __init__(self):
+        Device.backend = property(lambda _, backend=self: backend)
+        arrays.install()
+        self._shardings: dict = {}
+        self._eager = dispatch.Eager(self)
+        self.apply = self._eager.apply
+        self._first: Any = None      # the default device while no option names one
+        dispatch.mirror_config()
+        config.listen(self._config_changed)
+
+    # devices --------------------------------------------------------------------------------------------------------
+
+    def devices(self, platform: str | None = None) -> list:
+        """The devices of a platform (default: the best one there is); BackendError with the reason when there are none."""
+        if platform is not None:
+            return list(client_for("cuda" if platform == "gpu" else platform).devices())
+        reasons = []
+        for candidate in self.platforms:
+            try:
+                return list(client_for(candidate).devices())
+            except BackendError as e:
+                reasons.append(f"{candidate}: {e}")
+        raise BackendError("XLA has no device. " + " | ".join(reasons))
+
+    def default_device(self):
+        """Where uncommitted values live: `jax_default_device`, or the first device of the default platform."""
+        if _chosen_device() is not None:
+            return runtime_device.default_device()
+        if self._first is None:
+            self._first = runtime_device.default_device()
+        return self._first
+
+    def _config_changed(self, name: str) -> None:
+        self._first = None
+        dispatch.mirror_config()
+
+    def sharding(self, device):
+        """The sharding of arrays on one device."""
+        try:
+            return self._shardings[device]
+        except KeyError:
+            made = self._shardings[device] = xc.SingleDeviceSharding(device)
+            return made
+
+    def placement(self, args: Sequence) -> tuple[Any, bool]:
+        """(device, committed) of a computation on these arguments; ValueError when they are committed to different devices."""
+        found = None
+        for x in args:
+            if type(x) is ArrayImpl and x._committed:
+                if found is None:
+                    found = x.device
+                elif x.device != found:
+                    raise ValueError(f"Received incompatible devices for jitted computation: arguments are committed to {found} and to {x.device}. "
+                                     "Move one of them with weft.device_put.")
+        if found is not None:
+            return found, True
+        return self.default_device(), False
+
+    # arrays ---------------------------------------------------------------------------------------------------------
+
+    def put(self, value: Any, aval: ShapedArray, device, committed: bool):
+        """A host array or scalar (or an array of another device) as an array on `device`."""
+        if type(value) is ArrayImpl:
+            return self._move(value, device, committed)
+        host = np.asarray(value.val if type(value) is TypedScalar else value, dtype=aval.dtype)
+        return xc.batched_device_put(aval, self.sharding(device), [host], [device], committed,
+                                     host_buffer_semantics=_ONLY_DURING_CALL, enable_x64=True)
+
+    def _move(self, array, device, committed: bool):
+        if array.device.client is device.client:
+            moved = xc.batched_copy_array_to_devices_with_sharding([array], [xc.DeviceList((device,))], [self.sharding(device)],
+                                                                   [xc.ArrayCopySemantics.REUSE_INPUT])[0]
+            return moved if moved._committed == committed else self._with(moved, committed)
+        return self.put(array._host(), array.aval, device, committed)
+
+    def _with(self, array, committed: bool):
+        """The same buffer, committed or not."""
+        return ArrayImpl(array.aval, array._sharding, [array], committed, _skip_checks=True)
+
+    def array(self, x, aval: ShapedArray, device):
+        """`x` as an argument of a program on `device`."""
+        if type(x) is ArrayImpl and x.device == device:
+            return x
+        return self.put(x, aval, device, False)
+
+    def shard_arg(self, x, sharding, layout):
+        """What C++ calls for an argument it can't place by itself."""
+        return self.put(x, trace.get_aval(x), sharding._device, False)
+
+    # programs -------------------------------------------------------------------------------------------------------
+
+    def lower(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions(), keep_unused: bool = False):
+        """A jaxpr without constvars as a StableHLO module, not yet compiled."""
+        from .lower import module      # MLIR's bindings take 40 ms to load: not before the first program
+        return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform)
+
+    def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
+        """A jaxpr without constvars, compiled for one device."""
+        pairs = dict(options.options)
+        keep_unused = bool(pairs.pop("keep_unused", False))
+        lowered = self.lower(jaxpr, device, options, keep_unused)
+        return executable.compile_lowered(device.client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
+
+    def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str):
+        """A callable that runs cached programs in C++; see `weft.runtime.backend.FastPath`."""
+        return dispatch.jit(fun, miss, static_argnums, static_argnames, name, self.shard_arg)

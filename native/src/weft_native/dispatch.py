@@ -1,0 +1,162 @@
+"""Calls that stay in C++: `jit` and eager primitives through jaxlib's pjit, and the configuration that is part of its cache key."""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Sequence
+
+from jaxlib import _jax
+from weft import tree
+from weft.avals import shaped
+from weft.config import config
+from weft.core.jaxpr import Jaxpr, JaxprEqn, TypedScalar, Var
+from weft.core.trace import get_aval
+from weft.runtime.array import KeyArray
+from weft.runtime.backend import CompileOptions
+
+from . import bootstrap
+from .arrays import ArrayImpl
+from .executable import XlaExecutable
+
+# Mirrors of weft's pytree nodes.
+registry = _jax.pytree.PyTreeRegistry(enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True)
+
+
+def _mirror_node(node) -> None:
+    registry.register_node(node.type, node.flatten, node.unflatten)
+
+
+# To C++ random keys are nodes, whose leaf is the array of their words.
+registry.register_node(KeyArray, lambda k: ((k.raw,), k.aval.dtype), lambda dtype, raw: KeyArray(shaped(raw[0].shape[:-1], dtype), raw[0]))
+tree.listen(_mirror_node)
+
+# What a cached call depends on besides its arguments. Options that a program is traced under, and those that send a call to Python.
+_MIRRORED = ("default_device", "platforms", "debug_nans", "debug_infs")
+
+
+def mirror_config() -> None:
+    """Copies weft's configuration, as this thread sees it, to where C++ reads it."""
+    options = config._options
+    x64 = options["enable_x64"]
+    _mirror(bootstrap.enable_x64, x64.default, x64.get())
+    off = options["disable_jit"]
+    _mirror(bootstrap.disable_jit, off.default, off.get())
+    watched = (*config._traced, *[options[n] for n in _MIRRORED])
+    _mirror(bootstrap.context, tuple([o.default for o in watched]), tuple([o.get() for o in watched]))
+
+
+def _mirror(mirror, default, here) -> None:
+    if mirror.get_global() != default:
+        mirror.set_global(default)
+    # the very object of the default, where it is equal: C++ compares by identity first
+    mirror.set_local(bootstrap.UNSET if here == default else here)
+
+
+def mirror_trace(is_root: bool) -> None:
+    """Tells C++ whether calls in this thread are being traced, and so must all come to Python."""
+    bootstrap.tracing.set_local(bootstrap.UNSET if is_root else True)
+
+
+class FastEntry(NamedTuple):
+    """What C++ needs to run a call by itself; it reads these by name."""
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Sequence
+    out_shardings: Sequence
+    out_avals: Sequence
+    out_committed: Sequence
+    kept_var_bitvec: Sequence
+    in_device_local_layouts: Sequence
+    const_args: Sequence
+
+
+def fast_entry(out, executable: XlaExecutable, consts: Sequence = ()) -> FastEntry | None:
+    """The entry for calls like the one that returned `out`; None if such calls need Python."""
+    leaves, treedef = registry.flatten(out)
+    if len(leaves) != len(executable.out_avals) or executable.effects or any(type(x) is not ArrayImpl for x in leaves) \
+            or any(type(c) is not ArrayImpl for c in consts):
+        return None
+    n = sum(executable.kept)
+    return FastEntry(executable.loaded, treedef, [executable.sharding] * n, [executable.sharding] * len(leaves), [x.aval for x in leaves],
+                     [x._committed for x in leaves], list(executable.kept), [None] * n, list(consts))
+
+
+def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str, shard_arg: Callable):
+    """A callable that runs known calls in C++ and asks `miss` about all others."""
+    def cache_miss(*args, **kwargs):
+        out, executable, info = miss(*args, **kwargs)
+        if type(executable) is not XlaExecutable or config.debug_nans or config.debug_infs:
+            return out, None, False
+        return out, fast_entry(out, executable, getattr(info, "consts", ())), False
+    return _jax.pjit(name, fun, cache_miss, list(static_argnums), list(static_argnames), name, registry, shard_arg,
+                     _jax.PjitFunctionCache(capacity=4096))
+
+
+# eager primitives ----------------------------------------------------------------------------------------------------
+
+
+class Eager:
+    """Primitives run one by one, each through a C++ pjit of its own for each set of parameters."""
+    # Programs whose parameters never come again (shapes, say) must not pile up.
+    CAPACITY = 4096
+
+    def __init__(self, backend):
+        self.backend = backend
+        self.calls: dict = {}
+        self.scalars: dict = {}
+        self.cache = _jax.PjitFunctionCache(capacity=8192)
+
+    def apply(self, primitive, args: tuple, params: dict):
+        """The result of a primitive for arrays, host arrays and host scalars."""
+        try:
+            call = self.calls[primitive, *params.values()] if params else self.calls[primitive]
+        except KeyError:
+            call = self._new_call(primitive, params)
+        except TypeError:      # a parameter that can't be hashed
+            return self._miss(primitive, params, args)[0]
+        for x in args:
+            if type(x) is not ArrayImpl:
+                return call(*[x if type(x) is ArrayImpl else self._array(x) for x in args])
+        return call(*args)
+
+    def _new_call(self, primitive, params: dict):
+        def run(*args):      # C++ keeps this function weakly, as the call's identity
+            raise AssertionError("never called")
+
+        def miss(*args):
+            return self._miss(primitive, params, args)
+        call = _jax.pjit(primitive.name, run, miss, [], [], primitive.name, registry, self.backend.shard_arg, self.cache)
+        if len(self.calls) >= self.CAPACITY:
+            for key in list(self.calls)[:self.CAPACITY // 2]:
+                del self.calls[key]
+        self.calls[(primitive, *params.values()) if params else primitive] = call
+        return call
+
+    def _miss(self, primitive, params: dict, args: tuple):
+        avals = tuple([get_aval(x) for x in args])
+        out = primitive.abstract_eval(avals, params)
+        invars = [Var(a) for a in avals]
+        outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
+        jaxpr = Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params)])
+        device, committed = self.backend.placement(args)
+        executable = self.backend.compile(jaxpr, device, CompileOptions(primitive.name))
+        outs = executable.execute([self.backend.array(x, a, device) for x, a in zip(args, avals)], committed)
+        result = outs if primitive.multiple_results else outs[0]
+        return result, fast_entry(result, executable), False
+
+    def _array(self, x):
+        """A host value as an array; small numbers are put on the device once."""
+        kind = type(x)
+        if kind is TypedScalar:
+            value, aval = x.val, x.aval
+        elif kind in (bool, int, float, complex):
+            value, aval = x, get_aval(x)
+        else:
+            return x      # a NumPy array or scalar: C++ puts it on the device
+        device = self.backend.default_device()
+        key = (aval, device, value if value else repr(value))
+        try:
+            return self.scalars[key]
+        except KeyError:
+            if len(self.scalars) >= self.CAPACITY:
+                self.scalars.clear()
+            made = self.scalars[key] = self.backend.put(value, aval, device, False)
+            return made

@@ -1,0 +1,322 @@
+"""Every lowering rule against the primitive's reference value."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jaxlib")
+import ml_dtypes
+from conftest_native import values
+from weft import dtypes
+from weft.avals import shaped
+from weft.config import enable_x64
+from weft.core.primitive import registry
+from weft.ops import dot, elementwise, index, linear, random_bits, reduce, shape, sort
+
+FLOATS = ["float32", "float64", "float16", "bfloat16"]
+COMPLEX = ["complex64", "complex128"]
+INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+def wide(dt):
+    """64-bit types where the test needs them."""
+    return enable_x64(dtypes.bits(dtypes.dtype(dt)) == 64 or dt == "complex128")
+
+
+# name: (kinds of dtype, low, high); the range avoids poles and cancellation
+UNARY = {
+    "neg": ("iufc", -3, 3), "sign": ("iuf", -3, 3), "floor": ("f", -3, 3), "ceil": ("f", -3, 3), "is_finite": ("f", -3, 3),
+    "not": ("biu", 0, 1), "population_count": ("iu", 0, 1), "clz": ("iu", 0, 1), "exp": ("fc", -3, 3), "exp2": ("f", -3, 3),
+    "log": ("f", 0.1, 5), "expm1": ("f", -2, 2), "log1p": ("f", -0.5, 5), "tanh": ("fc", -2, 2), "logistic": ("f", -3, 3),
+    "sin": ("fc", -3, 3), "cos": ("fc", -3, 3), "tan": ("f", -1.2, 1.2), "asin": ("f", -0.9, 0.9), "acos": ("f", -0.9, 0.9),
+    "atan": ("f", -3, 3), "sinh": ("f", -2, 2), "cosh": ("f", -2, 2), "asinh": ("f", -3, 3), "acosh": ("f", 1.2, 4),
+    "atanh": ("f", -0.9, 0.9), "sqrt": ("f", 0, 4), "rsqrt": ("f", 0.2, 4), "cbrt": ("f", -3, 3), "erf": ("f", -2, 2),
+    "erfc": ("f", -2, 2), "erf_inv": ("f", -0.9, 0.9), "lgamma": ("f", 0.3, 5), "digamma": ("f", 0.3, 5), "real": ("c", -3, 3),
+    "imag": ("c", -3, 3), "abs": ("iufc", -3, 3), "square": ("iufc", -3, 3),
+}
+BINARY = {
+    "add": "iufc", "sub": "iufc", "mul": "iufc", "div": "iufc", "rem": "iuf", "max": "biuf", "min": "biuf", "and": "biu", "or": "biu",
+    "xor": "biu", "eq": "biufc", "ne": "biufc", "lt": "biuf", "le": "biuf", "gt": "biuf", "ge": "biuf", "shift_left": "iu",
+    "shift_right_logical": "iu", "shift_right_arithmetic": "iu", "atan2": "f", "nextafter": "f", "pow": "f", "add_any": "iufc",
+}
+BY_KIND = {"b": ["bool"], "i": INTS[:4], "u": INTS[4:], "f": FLOATS, "c": COMPLEX}
+
+
+def dtypes_of(kinds: str) -> list[str]:
+    return [dt for k in kinds for dt in BY_KIND[k]]
+
+
+@pytest.mark.parametrize("name,dt", [(n, dt) for n, (kinds, _, _) in UNARY.items() for dt in dtypes_of(kinds)])
+def test_unary(check, name, dt):
+    _, low, high = UNARY[name]
+    with wide(dt):
+        check(lambda x: registry[name].bind(x), values((3, 5), dt, low=low, high=high))
+
+
+@pytest.mark.parametrize("name,dt", [(n, dt) for n, kinds in BINARY.items() for dt in dtypes_of(kinds)
+                                     if not (n == "nextafter" and dt in ("float16", "bfloat16"))])
+def test_binary_broadcasts(check, name, dt):
+    low, high = (0.3, 3) if name == "pow" else (-3, 3)
+    with wide(dt):
+        x, y = values((3, 5), dt, 1, low, high), values((1, 5), dt, 2, low, high)
+        check(lambda a, b: [registry[name].bind(a, b), registry[name].bind(a, a)], x, y)
+
+
+@pytest.mark.parametrize("name", sorted(BINARY))
+def test_binary_with_scalar_literal(check, name):
+    dt = "int32" if "f" not in BINARY[name] else "float32"
+    x = values((2, 3), dt, low=0.5)
+    check(lambda a: registry[name].bind(a, linear.convert(2, dtypes.dtype(dt))), x) if name != "add_any" else None
+
+
+@pytest.mark.parametrize("dt", ["int32", "uint8", "int64"])
+def test_integer_edges(check, dt):
+    with wide(dt):
+        info = np.iinfo(dt)
+        x = np.array([info.min, info.max, 5, -5 if info.min else 5, 0, 1], dt)
+        y = np.array([-1 if info.min else 1, 0, 0, 3, 7, 2], dt)
+        check(lambda a, b: [elementwise.div(a, b), elementwise.rem(a, b), elementwise.integer_pow(a, 3), elementwise.sign(a)], x, y)
+        amounts = np.array([0, 1, 7, 31, 64, 100], dt)
+        check(lambda a, b: [elementwise.shift_left(a, b), elementwise.shift_right_logical(a, b), elementwise.shift_right_arithmetic(a, b)], x, amounts)
+
+
+@pytest.mark.parametrize("dt", ["float32", "float64", "bfloat16"])
+def test_float_edges(check, dt):
+    with wide(dt):
+        x = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 2.5, -2.5, 0.5, -0.5, 1e30]).astype(dtypes.dtype(dt))
+        check(lambda a: [elementwise.round_(a, 0), elementwise.round_(a, 1), elementwise.is_finite(a), elementwise.floor(a), elementwise.abs_(a),
+                         elementwise.max_(a, elementwise.neg(a)), elementwise.eq(a, a)], x)
+
+
+@pytest.mark.parametrize("source", ["bool", "int8", "uint8", "int32", "uint32", "float32", "bfloat16", "complex64", "int64", "float64"])
+@pytest.mark.parametrize("target", ["bool", "int8", "uint8", "int32", "uint32", "float32", "bfloat16", "float16", "complex64", "uint64", "float64"])
+def test_convert(check, source, target):
+    with enable_x64(True):
+        x = values((4, 3), source)
+        if source in ("float32", "float64") and target != "bool":
+            x = np.concatenate([x, np.array([[300.7, -300.2, 1e12]]).astype(x.dtype)]) if target in ("int8", "uint8", "int32") else np.abs(x)
+        if source in ("bfloat16", "complex64") and target.startswith("u"):
+            x = np.abs(x).astype(x.dtype)
+        check(lambda a: linear.convert_element_type_p.bind(a, new_dtype=dtypes.dtype(target), weak_type=False, sharding=None), x)
+
+
+def test_convert_nan_to_int(check):
+    check(lambda a: linear.convert_element_type_p.bind(a, new_dtype=dtypes.int32, weak_type=False, sharding=None), np.array([math.nan, math.inf, -math.inf], np.float32))
+
+
+@pytest.mark.parametrize("source,target", [("float32", "int32"), ("float32", "uint8"), ("uint8", "uint32"), ("int16", "bfloat16"), ("int32", "float32"),
+                                           ("uint32", "uint16")])
+def test_bitcast(check, source, target):
+    check(lambda a: elementwise.bitcast(a, target), values((2, 4), source))
+
+
+@pytest.mark.parametrize("exponent,mantissa", [(5, 10), (8, 7), (4, 3)])
+def test_reduce_precision(check, exponent, mantissa):
+    check(lambda a: elementwise.reduce_precision_p.bind(a, exponent_bits=exponent, mantissa_bits=mantissa), values((40,), "float32", low=-100, high=100), rtol=0)
+
+
+@pytest.mark.parametrize("dt", ["float32", "float64"])
+def test_complex_parts(check, dt):
+    with wide(dt):
+        x, y = values((5,), dt, 1), values((5,), dt, 2)
+        check(lambda a, b: [elementwise.complex_(a, b), elementwise.conj(elementwise.complex_(a, b)), elementwise.abs_(elementwise.complex_(a, b))], x, y)
+
+
+def test_select_and_clamp(check):
+    which = np.array([[0, 1, 2], [3, 4, 1]], np.int32)
+    cases = [values((2, 3), "float32", i) for i in range(5)]
+    check(lambda w, *cs: elementwise.select_n_p.bind(w, *cs), which, *cases)
+    check(lambda w, *cs: elementwise.select_n_p.bind(w, *cs), np.int32(3), *cases)
+    check(lambda w, *cs: elementwise.select_n_p.bind(w, *cs), which > 1, *cases[:2])
+    check(lambda w, *cs: elementwise.select_n_p.bind(w, *cs), np.bool_(True), *cases[:2])
+    lo, hi = np.float32(-1), np.float32(1)
+    check(lambda a, x, b: elementwise.clamp(a, x, b), lo, cases[0], hi)
+    check(lambda a, x, b: elementwise.clamp(a, x, b), np.full((2, 3), -1, np.float32), cases[0], hi)
+    check(lambda x: elementwise.clamp(linear.full((), 0, dtypes.int32), x, linear.full((), 2, dtypes.int32)), which)
+
+
+# structure -----------------------------------------------------------------------------------------------------------
+
+STRUCTURE = {
+    "broadcast": lambda x: linear.broadcast_in_dim(x, (2, 3, 4, 5), (1, 2)),
+    "broadcast sizes of 1": lambda x: linear.broadcast_in_dim(linear.reduce_sum(x, (0,))[None] if False else shape.slice_(x, (0, 0), (1, 4)), (3, 4), (0, 1)),
+    "reshape": lambda x: linear.reshape(x, (2, 6)),
+    "squeeze": lambda x: linear.squeeze(linear.reshape(x, (3, 1, 4)), (1,)),
+    "transpose": lambda x: linear.transpose(x, (1, 0)),
+    "slice": lambda x: shape.slice_(x, (1, 0), (3, 4), (1, 2)),
+    "pad": lambda x: shape.pad(x, linear.full((), 0, linear.get_aval(x).dtype), ((1, 2, 1), (-1, 0, 0))),
+    "concatenate": lambda x: shape.concatenate([x, x, shape.slice_(x, (0, 0), (1, 4))], 0),
+    "rev": lambda x: shape.rev(x, (0, 1)),
+    "stop_gradient": lambda x: linear.stop_gradient_p.bind(x),
+    "copy": lambda x: linear.copy_p.bind(x),
+}
+
+
+@pytest.mark.parametrize("name", sorted(STRUCTURE))
+@pytest.mark.parametrize("dt", ["float32", "bool", "int8", "bfloat16", "complex64", "uint32"])
+def test_structure(check, name, dt):
+    check(STRUCTURE[name], values((3, 4), dt))
+
+
+@pytest.mark.parametrize("dt", ["int32", "float32", "uint8", "bfloat16", "complex64"])
+def test_iota(check, dt):
+    check(lambda: shape.iota(dt, (3, 4), 1))
+
+
+@pytest.mark.parametrize("dt", ["int4", "uint4", "float8_e4m3fn", "float8_e5m2"])
+def test_narrow_dtypes(backend, dt):
+    from conftest_native import run_xla
+    x = np.arange(6).astype(dtypes.dtype(dt))
+    (y,) = run_xla(backend, lambda a: [linear.reshape(a, (2, 3))], [x])
+    assert y.dtype == x.dtype and np.array_equal(y.astype(np.float32), x.reshape(2, 3).astype(np.float32))
+
+
+# reductions ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dt", ["float32", "bfloat16", "int32", "uint8", "float64"])
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), ()])
+def test_reductions(check, dt, axes):
+    with wide(dt):
+        x = values((3, 4), dt)
+        check(lambda a: [linear.reduce_sum(a, axes), reduce.reduce_max(a, axes), reduce.reduce_min(a, axes), reduce.reduce_prod(a, axes)], x)
+
+
+@pytest.mark.parametrize("dt", ["bool", "int32", "uint16"])
+def test_bit_reductions(check, dt):
+    check(lambda a: [reduce.reduce_and(a, (0,)), reduce.reduce_or(a, (1,)), reduce.reduce_xor(a, (0, 1))], values((3, 4), dt))
+
+
+def test_empty_reductions(check):
+    x = np.zeros((0, 3), np.float32)
+    check(lambda a: [linear.reduce_sum(a, (0,)), reduce.reduce_max(a, (0,)), reduce.reduce_prod(a, (0,))], x)
+
+
+@pytest.mark.parametrize("dt", ["float32", "int32", "uint8", "bfloat16", "bool"])
+def test_arg_reductions(check, dt):
+    x = values((4, 6), dt)
+    check(lambda a: [reduce.argmax(a, 1, "int32"), reduce.argmin(a, 0, "int32"), reduce.argmin(a, 1, "uint8")], x)
+
+
+def test_arg_reductions_with_nan_and_ties(check):
+    x = np.array([[1, math.nan, 5, math.nan], [2, 2, 1, 1], [-math.inf] * 4, [math.inf] * 4], np.float32)
+    check(lambda a: [reduce.argmax(a, 1, "int32"), reduce.argmin(a, 1, "int32")], x)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_cumulative(check, name, reverse, axis):
+    check(lambda a: registry[name].bind(a, axis=axis, reverse=reverse), values((5, 7), "float32", low=0.5, high=1.5))
+    if name != "cumlogsumexp":
+        check(lambda a: registry[name].bind(a, axis=axis, reverse=reverse), values((5, 7), "int32"))
+
+
+def test_reduce_with_a_function(check):
+    from weft.transforms.stage import stage_closed
+    scalar = shaped((), dtypes.float32)
+    both = stage_closed(lambda a, b, c, d: [elementwise.add(a, c), elementwise.max_(b, d)], [scalar] * 4)
+    check(lambda x, y: reduce.reduce_p.bind(x, y, linear.full((), 0, dtypes.float32), linear.full((), -10, dtypes.float32), jaxpr=both, dimensions=(1,)),
+          values((3, 4), "float32", 1), values((3, 4), "float32", 2))
+
+
+# products ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dt", ["float32", "float64", "bfloat16", "float16", "int32", "uint8", "complex64"])
+def test_dot_general(check, dt):
+    with wide(dt):
+        x, y = values((2, 3, 4), dt, 1), values((2, 4, 5), dt, 2)
+        check(lambda a, b: dot.dot_general(a, b, (((2,), (1,)), ((0,), (0,)))), x, y)
+        check(lambda a, b: dot.dot_general(a, b, (((0, 2), (0, 1)), ((), ()))), x, y)
+
+
+def test_dot_general_types(check):
+    x, y = values((3, 4), "int8", 1), values((4, 5), "int8", 2)
+    check(lambda a, b: dot.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=dtypes.int32), x, y)
+    x, y = values((3, 4), "bfloat16", 1), values((4, 5), "bfloat16", 2)
+    check(lambda a, b: dot.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=dtypes.float32), x, y, rtol=1e-5)
+    check(lambda a, b: dot.dot_general(a, b, (((1,), (0,)), ((), ())), precision="highest"), values((3, 4), "float32"), values((4, 5), "float32"))
+
+
+# indexing ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [(0, 0), (1, 2), (9, -3), (-1, 9)])
+def test_dynamic_slices(check, start):
+    x, update = values((4, 5), "float32"), values((2, 2), "float32", 3)
+    starts = [np.int32(s) for s in start]
+    check(lambda a, i, j: index.dynamic_slice_p.bind(a, i, j, slice_sizes=(2, 3)), x, *starts)
+    check(lambda a, u, i, j: index.dynamic_update_slice_p.bind(a, u, i, j), x, update, *starts)
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds"])
+@pytest.mark.parametrize("dt,index_dt", [("float32", "int32"), ("int32", "uint8"), ("bool", "int8"), ("bfloat16", "int32"), ("complex64", "int32"),
+                                         ("uint8", "uint32")])
+def test_gather(check, mode, dt, index_dt):
+    x = values((5, 4), dt)
+    at = [[0], [3], [2]] if mode == "promise_in_bounds" else [[0], [6], [4]] if index_dt.startswith("u") else [[0], [6], [-2]]
+    rows = index.GatherDimensionNumbers((1,), (0,), (0,))
+    check(lambda a, i: index.gather(a, i, rows, (1, 4), mode=mode), x, np.array(at, index_dt))
+    windows = index.GatherDimensionNumbers((1, 2), (), (0, 1))
+    pairs = np.array([[0, 0], [2, 1]], index_dt)
+    check(lambda a, i: index.gather(a, i, windows, (2, 3), mode=mode), x, pairs)
+
+
+def test_gather_with_batching_and_fill(check):
+    x, at = values((3, 5), "float32"), np.array([[[0], [9]], [[1], [4]], [[-1], [2]]], np.int32)
+    numbers = index.GatherDimensionNumbers((), (1,), (1,), (0,), (0,))
+    check(lambda a, i: index.gather(a, i, numbers, (1, 1), mode="fill", fill_value=-7.0), x, at)
+    check(lambda a, i: index.gather(a, i, numbers, (1, 1), mode="fill"), x, at)
+
+
+@pytest.mark.parametrize("name", ["scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"])
+@pytest.mark.parametrize("mode", ["clip", "drop", "promise_in_bounds"])
+@pytest.mark.parametrize("dt", ["float32", "int32"])
+def test_scatter(check, name, mode, dt):
+    x, updates = values((5, 4), dt, 1), values((3, 4), dt, 2)
+    at = np.array([[0], [3], [2]] if mode == "promise_in_bounds" or name == "scatter" and mode == "clip" else [[0], [6], [-2]], np.int32)
+    rows = index.ScatterDimensionNumbers((1,), (0,), (0,))
+    check(lambda a, i, u: registry[name].bind(a, i, u, dimension_numbers=rows, indices_are_sorted=False, unique_indices=False,
+                                              mode=index.GatherScatterMode.from_any(mode), update_jaxpr=None, update_consts=()), x, at, updates)
+
+
+# sorting and random bits ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dt", ["float32", "int32", "uint8", "bool", "bfloat16", "complex64"])
+def test_sort(check, dt):
+    x = values((3, 8), dt)
+    if dt == "float32":
+        x[0, :5] = [math.nan, -0.0, 0.0, math.inf, -math.inf]
+    for dimension in (0, 1):
+        check(lambda a: sort.sort_p.bind(a, dimension=dimension, is_stable=True, num_keys=1), x)
+    order = np.broadcast_to(np.arange(8, dtype=np.int32), (3, 8))
+    check(lambda a, i: sort.sort_p.bind(a, i, dimension=1, is_stable=True, num_keys=1), x, order)
+
+
+def test_sort_by_two_keys(check):
+    x, y, z = values((20,), "int32", 1), values((20,), "float32", 2), values((20,), "uint8", 3)
+    check(lambda a, b, c: sort.sort_p.bind(a, b, c, dimension=0, is_stable=True, num_keys=2), x, y, z)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dt", ["float32", "int32", "bfloat16"])
+def test_top_k(check, axis, dt):
+    check(lambda a: sort.top_k_p.bind(a, k=2, axis=axis), values((3, 6), dt))
+
+
+def test_threefry(check):
+    key = np.array([0x13198A2E, 0x03707344], np.uint32)
+    x = np.arange(10, dtype=np.uint32)
+    check(lambda k1, k2, a, b: random_bits.threefry2x32_p.bind(k1, k2, a, b), key[0], key[1], x, x[::-1].copy())
+    # the published vector of the 20-round generator
+    counter = np.array([0x243F6A88, 0x85A308D3], np.uint32)
+    out = random_bits.threefry2x32_p.reference(key[0], key[1], counter[0], counter[1])
+    assert [int(v) for v in out] == [0xC4923A9C, 0x483DF7A0]
+
+
+def test_ml_dtypes_scalars_inline(check):
+    check(lambda a: elementwise.mul(a, linear.full((), 1.5, dtypes.bfloat16)), np.ones(3, ml_dtypes.bfloat16))
