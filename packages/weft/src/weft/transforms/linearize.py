@@ -64,13 +64,20 @@ def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | 
 
 
 class Split(NamedTuple):
-    """A jaxpr taken apart: `known` gives the known results and then the residuals; `staged` takes the residuals and then the
-    unknown arguments and gives the unknown results."""
+    """A jaxpr taken apart. `known` gives the known results and then the residuals that it must hand over; `staged` takes all
+    residuals and then the unknown arguments, and gives the unknown results."""
     known: ClosedJaxpr
     staged: ClosedJaxpr
     out_unknown: tuple
-    num_residuals: int
-    forwarded: tuple     # for each residual, the index of the known argument that it is, or None
+    sources: tuple     # of each residual: ("arg", i) a known argument, ("out", i) a known result, ("res", i) handed over
+
+    def residuals(self, known_args: Sequence, known_outs: Sequence, handed_over: Sequence) -> list:
+        places = {"arg": known_args, "out": known_outs, "res": handed_over}
+        return [places[where][i] for where, i in self.sources]
+
+    @property
+    def num_handed_over(self) -> int:
+        return sum(where == "res" for where, _ in self.sources)
 
 
 def split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknown: Sequence[bool] | bool = False) -> Split:
@@ -98,10 +105,16 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown, ensure_out_unknown) -> Split:
     residuals = [(v, c) for v, c in zip(staged.constvars, consts) if isinstance(c, Tracer)]
     kept = [(v, c) for v, c in zip(staged.constvars, consts) if not isinstance(c, Tracer)]
     staged = Jaxpr([v for v, _ in kept], [v for v, _ in residuals] + staged.invars, staged.outvars, staged.eqns, staged.effects)
-    known_invars = list(known_trace.invars)
-    forwarded = tuple(known_invars.index(c.var) if c.var in known_invars else None for _, c in residuals)
-    known, known_consts = known_trace.finish([x for x, u in zip(outs, out_unknown) if not u] + [c for _, c in residuals])
-    return Split(ClosedJaxpr(known, known_consts), ClosedJaxpr(staged, [c for _, c in kept]), out_unknown, len(residuals),
-                 forwarded)
-
-
+    known_outs = [known_trace.atom(x) for x, u in zip(outs, out_unknown) if not u]
+    sources, extra = [], []
+    for _, tracer in residuals:
+        var = known_trace.atom(tracer)
+        if var in known_trace.invars:
+            sources.append(("arg", known_trace.invars.index(var)))
+        elif var in known_outs:
+            sources.append(("out", known_outs.index(var)))
+        else:
+            sources.append(("res", len(extra)))
+            extra.append(tracer)
+    known, known_consts = known_trace.finish([x for x, u in zip(outs, out_unknown) if not u] + extra)
+    return Split(ClosedJaxpr(known, known_consts), ClosedJaxpr(staged, [c for _, c in kept]), out_unknown, tuple(sources))

@@ -1,0 +1,143 @@
+"""jit as a primitive: a call of a jaxpr that is compiled as one program."""
+from __future__ import annotations
+
+from functools import wraps
+from typing import Callable, Sequence
+
+from ..avals import tangent_aval
+from ..config import config
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
+from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.trace import get_aval
+from ..transforms.batch import batch_jaxpr, to_front
+from ..transforms.dce import dce_jaxpr
+from ..transforms.jvp import jvp_jaxpr
+from ..transforms.linearize import split_jaxpr
+from ..transforms.stage import hoist_tracers, stage
+from ..transforms.transpose import transpose_jaxpr
+from ..tree import tree_flatten
+
+jit_p = Primitive("jit", multiple_results=True)
+
+
+def bind_jit(closed: ClosedJaxpr, args: Sequence, name: str, inline: bool = False, keep_unused: bool = False, donated=None) -> list:
+    """Calls a closed jaxpr as one program under the current trace."""
+    return jit_p.bind(*args, jaxpr=closed, name=name, donated_invars=tuple(donated or (False,) * len(args)), keep_unused=keep_unused, inline=inline)
+
+
+def _stage(trace, args, params):
+    if params["inline"]:
+        return eval_jaxpr(params["jaxpr"].jaxpr, params["jaxpr"].consts, *args)
+    return trace.record(jit_p, args, params)
+
+
+def _jvp(primals, tangents, *, jaxpr, name, donated_invars, keep_unused, inline):
+    nonzeros = [type(t) is not Zero for t in tangents]
+    both, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
+    outs = bind_jit(both, [*primals, *[t for t in tangents if type(t) is not Zero]], name, inline, keep_unused)
+    n = len(out_nonzeros)
+    live = iter(outs[n:])
+    return outs[:n], [next(live) if nz else Zero(tangent_aval(a)) for nz, a in zip(out_nonzeros, jaxpr.out_avals)]
+
+
+def _partial_eval(trace, args, params):
+    unknown = [trace.is_unknown(x) for x in args]
+    split = split_jaxpr(params["jaxpr"], unknown)
+    known_args = [x for x, u in zip(args, unknown) if not u]
+    outs = bind_jit(split.known, known_args, params["name"], params["inline"], params["keep_unused"])
+    n = len(outs) - split.num_handed_over
+    residuals = split.residuals(known_args, outs[:n], outs[n:])
+    inputs = [*residuals, *[x for x, u in zip(args, unknown) if u]]
+    staged = trace.staged.process(jit_p, tuple(inputs), dict(
+        jaxpr=split.staged, name=params["name"], donated_invars=(False,) * len(inputs), keep_unused=params["keep_unused"], inline=params["inline"])) \
+        if any(split.out_unknown) else []
+    known_outs, staged_outs = iter(outs[:n]), iter(staged)
+    return [next(staged_outs) if u else next(known_outs) for u in split.out_unknown]
+
+
+def _transpose(cts, *args, jaxpr, name, donated_invars, keep_unused, inline):
+    linear = [type(x) is UndefinedPrimal for x in args]
+    nonzero = [type(ct) is not Zero for ct in cts]
+    back = transpose_jaxpr(jaxpr, linear, nonzero)
+    outs = iter(bind_jit(back, [*[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero]], name, inline, keep_unused))
+    return [next(outs) if lin else None for lin in linear]
+
+
+def _batch(axis, args, dims, *, jaxpr, name, donated_invars, keep_unused, inline):
+    batched = [d is not None for d in dims]
+    new, out_batched = batch_jaxpr(jaxpr, axis, batched)
+    outs = bind_jit(new, [x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], name, inline, keep_unused)
+    return outs, [0 if b else None for b in out_batched]
+
+
+def _dce(used_outputs, eqn: JaxprEqn):
+    closed: ClosedJaxpr = eqn.params["jaxpr"]
+    jaxpr, used_inputs = dce_jaxpr(closed.jaxpr, used_outputs)
+    params = dict(eqn.params, jaxpr=ClosedJaxpr(jaxpr, closed.consts),
+                  donated_invars=tuple(d for d, u in zip(eqn.params["donated_invars"], used_inputs) if u))
+    return eqn.replace(invars=[a for a, u in zip(eqn.invars, used_inputs) if u],
+                       outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=params)
+
+
+def collective_names(*closeds: ClosedJaxpr) -> frozenset:
+    """The named axes over which jaxprs communicate."""
+    names: set = set()
+    for closed in closeds:
+        cache = closed.jaxpr.cache
+        if "axis_names" not in cache:
+            found: set = set()
+            for eqn in closed.jaxpr.eqns:
+                if eqn.primitive.axis_names is not None:
+                    found.update(eqn.primitive.axis_names(eqn.params))
+            cache["axis_names"] = frozenset(found)
+        names |= cache["axis_names"]
+    return frozenset(names)
+
+
+jit_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
+jit_p.effects = lambda params: params["jaxpr"].effects
+jit_p.axis_names = lambda params: collective_names(params["jaxpr"])
+jit_p.stage, jit_p.jvp, jit_p.partial_eval, jit_p.transpose, jit_p.batch, jit_p.dce = _stage, _jvp, _partial_eval, _transpose, _batch, _dce
+jit_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+
+
+def inner_jit(fun: Callable | None = None, *, name: str | None = None, static_argnums: Sequence[int] = (),
+              static_argnames: Sequence[str] = (), inline: bool = False):
+    """Decorator for functions of the library itself: one `jit` equation in jaxprs, one compiled program when called eagerly.
+
+    Positional arguments and keyword arguments are pytrees of arrays, but for the static ones, which must hash.
+    """
+    if fun is None:
+        return lambda f: inner_jit(f, name=name, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline)
+    label = name or fun.__name__
+    cache: dict = {}
+
+    @wraps(fun)
+    def call(*args, **kwargs):
+        if config.disable_jit:
+            return fun(*args, **kwargs)
+        fixed = {i: args[i] for i in static_argnums if i < len(args)}
+        static = {k: kwargs.pop(k) for k in static_argnames if k in kwargs}
+        dynamic = [x for i, x in enumerate(args) if i not in fixed]
+        leaves, tree = tree_flatten((dynamic, kwargs))
+        key = (tuple(fixed.items()), tuple(static.items()), tree, tuple([get_aval(x) for x in leaves]), config.trace_context())
+        entry = cache.get(key)
+        outer: list = []
+        if entry is None:
+            box = []
+
+            def flat(*xs):
+                inner, kw = tree.unflatten(xs)
+                rest = iter(inner)
+                out = fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **kw, **static)
+                out_leaves, out_tree = tree_flatten(out)
+                box.append(out_tree)
+                return out_leaves
+            closed, outer = hoist_tracers(*stage(flat, key[3], label))
+            entry = closed, box[0]
+            if not outer:
+                cache[key] = entry
+        closed, out_tree = entry
+        return out_tree.unflatten(bind_jit(closed, [*outer, *leaves], label, inline))
+    call.__wrapped__ = fun
+    return call

@@ -1,0 +1,61 @@
+"""What loops and conditionals share: tracing their functions and checking that types agree."""
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+from ..avals import ShapedArray, shaped
+from ..core.jaxpr import ClosedJaxpr, Jaxpr
+from ..core.trace import get_aval
+from ..ops.linear import convert
+from ..transforms.stage import consts_as_args, stage
+from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
+
+
+def trace_open(fun: Callable, in_tree: PyTreeDef, avals: Sequence[ShapedArray], what: str) -> tuple[Jaxpr, list, PyTreeDef]:
+    """Traces `fun(*unflattened)`: a jaxpr whose constants lead its arguments, those constants, and the result's structure."""
+    box: list = []
+
+    def flat(*xs):
+        leaves, tree = tree_flatten(fun(*in_tree.unflatten(xs)))
+        box.append(tree)
+        return leaves
+    jaxpr, consts = stage(flat, avals, what)
+    return consts_as_args(jaxpr), consts, box[0]
+
+
+def close(jaxpr: Jaxpr) -> ClosedJaxpr:
+    return ClosedJaxpr(jaxpr, [])
+
+
+def reorder(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int] | None = None) -> ClosedJaxpr:
+    """The same program with its arguments (and results) in another order."""
+    jaxpr = closed.jaxpr
+    return ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in ins],
+                                     outvars=jaxpr.outvars if outs is None else [jaxpr.outvars[i] for i in outs]), closed.consts)
+
+
+def describe_mismatch(tree, have: Sequence, want: Sequence, have_tree: PyTreeDef, want_tree: PyTreeDef) -> str | None:
+    """How two carries differ, by the path of the first difference; None if shapes and dtypes agree."""
+    if have_tree != want_tree:
+        return f"the structure is {have_tree} where {want_tree} is expected"
+    paths = [keystr(p) for p, _ in tree_flatten_with_path(tree)[0]]
+    for path, a, b in zip(paths, have, want):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"the value{' at ' + path if path else ''} has type {a.str_short()} where {b.str_short()} is expected"
+    return None
+
+
+def strengthen(values: Sequence, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> tuple[list, list, bool]:
+    """Initial values converted where the body gives a strong type for a weak one: (values, avals, whether any changed)."""
+    new_values, new_avals, changed = [], [], False
+    for v, a, o in zip(values, avals, outs):
+        if a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape:
+            dt = o.dtype
+            v, a, changed = convert(v, dt, o.weak_type), shaped(a.shape, dt, o.weak_type), True
+        new_values.append(v)
+        new_avals.append(a)
+    return new_values, new_avals, changed
+
+
+def avals_of(values: Sequence) -> list[ShapedArray]:
+    return [get_aval(v) for v in values]

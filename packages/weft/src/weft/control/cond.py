@@ -1,0 +1,251 @@
+"""cond and switch: one of several programs, chosen by a traced integer."""
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+from .. import dtypes
+from ..avals import tangent_aval
+from ..config import config
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
+from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.trace import get_aval, is_array_like
+from ..errors import type_error
+from ..ops.elementwise import clamp, ne, select_n_p
+from ..ops.linear import broadcast_in_dim, convert, zeros
+from ..ops.reduce import run_reference
+from ..ops.rules import scalar_like, shape_of
+from ..transforms.batch import batch_jaxpr, to_front
+from ..transforms.dce import dce_jaxpr
+from ..transforms.jvp import jvp_jaxpr
+from ..transforms.linearize import split_jaxpr
+from ..transforms.stage import stage_closed
+from ..transforms.transpose import transpose_jaxpr
+from ..tree import tree_flatten, tree_unflatten
+from .call import collective_names
+from .common import describe_mismatch, trace_open
+
+cond_p = Primitive("cond", multiple_results=True)
+
+
+def _cond_abstract(index, *avals, branches, **_):
+    if index.shape or index.dtype != dtypes.int32:
+        raise type_error(f"cond's index must be an int32 scalar, got {index}.")
+    return list(branches[0].out_avals)
+
+
+def _cond_reference(index, *args, branches, **_):
+    return run_reference(branches[min(max(int(index), 0), len(branches) - 1)], args)
+
+
+def _cond_jvp(primals, tangents, *, branches):
+    index, *args = primals
+    nonzero = [type(t) is not Zero for t in tangents[1:]]
+    out_nz = [False] * len(branches[0].out_avals)
+    for b in branches:
+        out_nz = [a or c for a, c in zip(out_nz, jvp_jaxpr(b, nonzero)[1])]
+    both = tuple(jvp_jaxpr(b, nonzero, out_nz)[0] for b in branches)
+    outs = cond_p.bind(index, *args, *[t for t in tangents[1:] if type(t) is not Zero], branches=both)
+    n = len(out_nz)
+    ts = iter(outs[n:])
+    return outs[:n], [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(outs[:n], out_nz)]
+
+
+def _cond_batch(axis, args, dims, *, branches):
+    index, *ops = args
+    batched = [d is not None for d in dims[1:]]
+    ops = [x if d is None else to_front(axis, x, d) for x, d in zip(ops, dims[1:])]
+    if dims[0] is not None:      # elements choose differently: compute all, select
+        index = to_front(axis, index, dims[0])
+        results = []
+        for b in branches:
+            new, _ = batch_jaxpr(b, axis, batched, True)
+            results.append(eval_jaxpr(new.jaxpr, new.consts, *ops))
+        which = ne(index, scalar_like(index, 0)) if len(branches) == 2 else clamp(scalar_like(index, 0), index, scalar_like(index, len(branches) - 1))
+        outs = [select_n_p.bind(broadcast_in_dim(which, shape_of(cases[0]), (0,)), *cases) for cases in zip(*results)]
+        return outs, [0] * len(outs)
+    out_b = [False] * len(branches[0].out_avals)
+    for b in branches:
+        out_b = [a or c for a, c in zip(out_b, batch_jaxpr(b, axis, batched)[1])]
+    new = tuple(batch_jaxpr(b, axis, batched, out_b)[0] for b in branches)
+    return cond_p.bind(index, *ops, branches=new), [0 if b else None for b in out_b]
+
+
+def _cond_partial_eval(trace, args, params):
+    branches = params["branches"]
+    index, *ops = args
+    if trace.is_unknown(index):
+        return trace.staged.process(cond_p, args, params)
+    unknown = [trace.is_unknown(x) for x in ops]
+    out_u = [False] * len(branches[0].out_avals)
+    for b in branches:
+        out_u = [a or c for a, c in zip(out_u, split_jaxpr(b, unknown).out_unknown)]
+    splits = [split_jaxpr(b, unknown, out_u) for b in branches]
+    known_ops, unknown_ops = [x for x, u in zip(ops, unknown) if not u], [x for x, u in zip(ops, unknown) if u]
+    # Every branch hands over the residuals of all: its own, and zeros for the others'. Known operands need no handing over.
+    own = [[i for i, (where, _) in enumerate(s.sources) if where != "arg"] for s in splits]
+    avals = [[s.staged.in_avals[i] for i in ids] for s, ids in zip(splits, own)]
+    known_branches, staged_branches = [], []
+    offset, total = 0, sum(map(len, own))
+    for k, s in enumerate(splits):
+        known_branches.append(_known_branch(s, own, avals, k))
+        staged_branches.append(_staged_branch(s, own[k], offset, [a for group in avals for a in group], [get_aval(x) for x in known_ops],
+                                              [get_aval(x) for x in unknown_ops]))
+        offset += len(own[k])
+    outs = cond_p.bind(index, *known_ops, branches=tuple(known_branches))
+    n = len(outs) - total
+    if not any(out_u):
+        return outs[:n]
+    staged = trace.staged.process(cond_p, (index, *outs[n:], *known_ops, *unknown_ops), dict(branches=tuple(staged_branches)))
+    known_iter, staged_iter = iter(outs[:n]), iter(staged)
+    return [next(staged_iter) if u else next(known_iter) for u in out_u]
+
+
+def _known_branch(split, own, avals, k) -> ClosedJaxpr:
+    def run(*args):
+        outs = eval_jaxpr(split.known.jaxpr, split.known.consts, *args)
+        n = len(outs) - split.num_handed_over
+        mine = split.residuals(args, outs[:n], outs[n:])
+        residuals = [mine[i] for i in own[k]]
+        return [*outs[:n], *[r for j, group in enumerate(avals) for r in (residuals if j == k else [zeros(a) for a in group])]]
+    return stage_closed(run, split.known.in_avals)
+
+
+def _staged_branch(split, own_ids, offset, res_avals, known_avals, unknown_avals) -> ClosedJaxpr:
+    def run(*args):
+        handed, known, unknown = args[:len(res_avals)], args[len(res_avals):len(res_avals) + len(known_avals)], args[len(res_avals) + len(known_avals):]
+        mine = dict(zip(own_ids, handed[offset:]))
+        residuals = [mine[i] if i in mine else known[j] for i, (_, j) in enumerate(split.sources)]
+        return eval_jaxpr(split.staged.jaxpr, split.staged.consts, *residuals, *unknown)
+    return stage_closed(run, [*res_avals, *known_avals, *unknown_avals])
+
+
+def _cond_transpose(cts, index, *args, branches):
+    linear = [type(x) is UndefinedPrimal for x in args]
+    nonzero = [type(ct) is not Zero for ct in cts]
+    back = tuple(transpose_jaxpr(b, linear, nonzero) for b in branches)
+    outs = iter(cond_p.bind(index, *[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero], branches=back))
+    return [None, *[next(outs) if lin else None for lin in linear]]
+
+
+def _cond_dce(used_outputs, eqn: JaxprEqn):
+    branches = eqn.params["branches"]
+    used = [False] * len(branches[0].in_avals)
+    for b in branches:
+        used = [a or c for a, c in zip(used, dce_jaxpr(b.jaxpr, used_outputs)[1])]
+    new = tuple(ClosedJaxpr(dce_jaxpr(b.jaxpr, used_outputs, used)[0], b.consts) for b in branches)
+    return eqn.replace(invars=[eqn.invars[0], *[a for a, u in zip(eqn.invars[1:], used) if u]],
+                       outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=dict(eqn.params, branches=new))
+
+
+cond_p.abstract, cond_p.reference, cond_p.jvp, cond_p.batch = _cond_abstract, _cond_reference, _cond_jvp, _cond_batch
+cond_p.partial_eval, cond_p.transpose, cond_p.dce = _cond_partial_eval, _cond_transpose, _cond_dce
+cond_p.effects = lambda params: frozenset().union(*[b.effects for b in params["branches"]])
+cond_p.axis_names = lambda params: collective_names(*params["branches"])
+
+
+def switch(index, branches: Sequence[Callable], *operands, operand=None):
+    """Calls `branches[index](*operands)`; the index is clamped to the branches there are.
+
+    All branches take the same operands and return pytrees of one structure, shapes and dtypes.
+
+    Example:
+        >>> import weft
+        >>> weft.lax.switch(1, [lambda x: x + 1, lambda x: x * 10], 3.0)
+        Array(30., dtype=float32, weak_type=True)
+    """
+    if operand is not None:
+        operands = (operand,)
+    branches = list(branches)
+    if not branches:
+        raise ValueError("Empty branch sequence.")
+    if not all(map(callable, branches)):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    if not is_array_like(index) or get_aval(index).shape or not dtypes.is_int(get_aval(index).dtype):
+        raise TypeError(f"Index type must be an integer scalar, got {index!r}.")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    if config.disable_jit:
+        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    which = convert(index, dtypes.int32)
+    which = clamp(scalar_like(which, 0), which, scalar_like(which, len(branches) - 1))
+    return _bind(which, branches, operands, "switch")
+
+
+def cond(pred, *args, operand=None, linear=None):
+    """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; under `vmap` with a batched predicate both run and a select picks.
+
+    Called as cond(pred, true_fun, false_fun, *operands), or in the old form cond(pred, true_operand, true_fun, false_operand, false_fun).
+
+    Example:
+        >>> import weft
+        >>> weft.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 5.0)
+        Array(6., dtype=float32, weak_type=True)
+    """
+    if len(args) == 4 and callable(args[1]) and callable(args[3]) and not (callable(args[0]) and callable(args[1]) and not callable(args[3])):
+        true_operand, true_fun, false_operand, false_fun = args
+        return cond(pred, lambda ops: true_fun(ops[0]), lambda ops: false_fun(ops[1]), (true_operand, false_operand))
+    if len(args) < 2 or not (callable(args[0]) and callable(args[1])):
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    true_fun, false_fun, *operands = args
+    if operand is not None:
+        operands = [operand]
+    if not is_array_like(pred):
+        raise TypeError(f"Pred must be a scalar of bool or number type, got {pred!r} of type {type(pred).__name__}.")
+    aval = get_aval(pred)
+    if aval.shape:
+        raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}. (Use weft.numpy.where to choose elementwise.)")
+    if config.disable_jit:
+        return true_fun(*operands) if bool(pred) else false_fun(*operands)
+    if not dtypes.is_bool(aval.dtype):
+        pred = ne(pred, scalar_like(pred, 0))
+    return _bind(convert(pred, dtypes.int32), [false_fun, true_fun], operands, "cond")
+
+
+def _bind(index, funs, operands, who: str):
+    flat, tree = tree_flatten(tuple(operands))
+    for x in flat:
+        if not is_array_like(x):
+            raise TypeError(f"lax.{who} operands must be arrays; got a value of type {type(x).__name__}: {x!r}.")
+    avals = [get_aval(x) for x in flat]
+    traced = [trace_open(f, tree, avals, f"a branch of {who}, {getattr(f, '__name__', 'f')}") for f in funs]
+    first_tree = traced[0][2]
+    outs = [list(j.out_avals) for j, _, _ in traced]
+    for i, (_, _, out_tree) in enumerate(traced[1:], 1):
+        example = tree_unflatten(first_tree, outs[0]) if first_tree.num_leaves else first_tree.unflatten([])
+        problem = describe_mismatch(example, outs[i], outs[0], out_tree, first_tree)
+        if problem and not (out_tree == first_tree and _weakly_equal(outs[0], outs[i])):
+            raise type_error(f"{who} branches must have equal output types but they differ: in the result of branch {i} {problem} (branch 0).")
+    strong = [_common(column) for column in zip(*outs)]
+    consts, closed = [], []
+    for _, cs, _ in traced:
+        consts.extend(cs)
+    start = 0
+    for jaxpr, cs, _ in traced:
+        closed.append(_with_consts(jaxpr, len(cs), start, [get_aval(c) for c in consts], avals, strong))
+        start += len(cs)
+    return tree_unflatten(first_tree, cond_p.bind(index, *consts, *flat, branches=tuple(closed)))
+
+
+def _weakly_equal(a, b) -> bool:
+    return all(x.shape == y.shape and (x.dtype == y.dtype or x.weak_type or y.weak_type) for x, y in zip(a, b))
+
+
+def _common(column):
+    dt, weak = dtypes.promote(*[(a.dtype, a.weak_type) for a in column]) if len({(a.dtype, a.weak_type) for a in column}) > 1 else \
+        (column[0].dtype, column[0].weak_type)
+    return dt, weak
+
+
+def _with_consts(jaxpr, n: int, start: int, const_avals, avals, strong) -> ClosedJaxpr:
+    """A branch that takes the constants of all branches, and gives results of the common types."""
+    same = all((a.dtype, a.weak_type) == s for a, s in zip(jaxpr.out_avals, strong))
+    if same and n == len(const_avals):
+        return ClosedJaxpr(jaxpr, [])
+
+    def run(*args):
+        mine = args[start:start + n]
+        outs = eval_jaxpr(jaxpr, [], *mine, *args[len(const_avals):])
+        return [convert(o, dt, weak) for o, (dt, weak) in zip(outs, strong)]
+    return stage_closed(run, [*const_avals, *avals])
+
+

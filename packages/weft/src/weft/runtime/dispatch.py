@@ -1,0 +1,165 @@
+"""Running programs: eager primitives and jit calls, on the backend that their arguments or the configuration choose."""
+from __future__ import annotations
+
+import logging
+from typing import Any, Sequence
+
+from .. import dtypes
+from ..avals import ShapedArray, physical, shaped
+from ..config import config
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var
+from ..core.primitive import Primitive
+from ..core.trace import EvalTrace, Tracer, get_aval
+from ..host import HostArray, from_flat, is_host_array, np
+from ..ops.random_bits import random_unwrap_p, random_wrap_p
+from ..transforms.keys import has_keys, lower_keys
+from ..transforms.stage import consts_as_args
+from .array import BufferArray, KeyArray
+from .backend import CompileOptions
+from .device import backend_of, default_device
+
+log = logging.getLogger("weft.compile")
+
+
+def put(value, aval: ShapedArray | None = None, device=None, committed: bool | None = None):
+    """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and uncommitted."""
+    aval = get_aval(value) if aval is None else aval
+    where = default_device() if device is None else device
+    return backend_of(where).put(host_array(value, aval), aval, where, device is not None if committed is None else committed)
+
+
+def host_array(value, aval: ShapedArray):
+    """A host scalar or array with exactly the dtype of `aval`."""
+    if type(value) is TypedScalar:
+        value = value.val
+    if dtypes.is_python_scalar(value):
+        return from_flat([value], (), aval.dtype)
+    if isinstance(value, HostArray):
+        return value if value.dtype == aval.dtype else from_flat(_flat(value), value.shape, aval.dtype)
+    value = np.asarray(value)
+    return value if value.dtype == aval.dtype else value.astype(aval.dtype)
+
+
+def _flat(value: HostArray) -> list:
+    out = value.tolist()
+    for _ in value.shape[1:]:
+        out = [x for row in out for x in row]
+    return out if value.shape else [out]
+
+
+def device_of(args: Sequence) -> Any:
+    """Where a computation on `args` runs: with its committed arguments, else on the default device."""
+    committed = uncommitted = None
+    for x in args:
+        where = getattr(x, "device", None)
+        if where is None or isinstance(x, (Tracer, TypedScalar)) or is_host_array(x):
+            continue
+        if x.committed:
+            if committed is not None and committed != where:
+                raise ValueError(f"Received incompatible devices for jitted computation: arguments on {committed} and {where}. "
+                                 "Move them to one device with weft.device_put.")
+            committed = where
+        elif uncommitted is None:
+            uncommitted = where
+    if committed is not None:
+        return committed
+    if config.default_device is None and uncommitted is not None:
+        # Uncommitted arrays stay where they are as long as that is the platform in force.
+        default = default_device()
+        return uncommitted if uncommitted.platform == default.platform and uncommitted.id == default.id else default
+    return default_device()
+
+
+def to_backend(x, aval: ShapedArray, device):
+    """An argument as an array of the device's backend."""
+    if isinstance(x, KeyArray):
+        x, aval = x.raw, physical(aval)
+    if hasattr(x, "device") and hasattr(x, "committed") and not is_host_array(x):
+        if x.device == device:
+            return x
+        return backend_of(device).put(host_array(x._host(), aval), aval, device, False)
+    return backend_of(device).put(host_array(x, aval), aval, device, False)
+
+
+def program_for(closed: ClosedJaxpr) -> tuple[Jaxpr, list]:
+    """The jaxpr that a backend compiles for a closed jaxpr (no keys, no constvars), and the constants that lead its arguments."""
+    lowered = lower_keys(closed)
+    return consts_as_args(lowered.jaxpr), lowered.consts
+
+
+def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), keep_unused: bool = False):
+    """The compiled program of a closed jaxpr on a device, compiled at most once."""
+    cache = closed.jaxpr.cache
+    key = ("executable", device, tuple(map(id, closed.consts)), donated)
+    found = cache.get(key)
+    if found is None:
+        jaxpr, consts = program_for(closed)
+        if config.log_compiles:
+            log.warning("compiling %s for %s with arguments %s", name, device, [a.str_short() for a in closed.in_avals])
+        options = CompileOptions(name, (False,) * len(consts) + tuple(donated))
+        executable = backend_of(device).compile(jaxpr, device, options)
+        found = cache[key] = executable, [to_backend(c, get_aval(c), device) for c in consts]
+    return found
+
+
+def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None) -> list:
+    """Compiles (once) and runs a closed jaxpr on concrete arguments."""
+    device = device_of(args) if device is None else device
+    executable, consts = executable_for(closed, device, name, donated if any(donated) else ())
+    values = [to_backend(x, a, device) for x, a in zip(args, closed.in_avals)]
+    outs = executable.execute([*consts, *values])
+    if any(donated):
+        for x, d in zip(args, donated):
+            if d and isinstance(x, (BufferArray, KeyArray)):
+                x.delete()
+    if has_keys(closed.jaxpr):
+        outs = [KeyArray(a, o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
+    return outs
+
+
+_eager: dict = {}     # (primitive, parameters, avals) -> the closed jaxpr of that one operation
+
+
+def run_primitive(primitive: Primitive, args: tuple, params: dict):
+    """What the root trace does: runs one primitive now."""
+    if primitive.impl is not None:
+        return primitive.impl(*args, **params)
+    if primitive.name == "jit":
+        return run_jaxpr(params["jaxpr"], args, params["name"], params["donated_invars"])
+    device = device_of(args)
+    fast = getattr(backend_of(device), "apply", None)
+    if fast is not None and not any(isinstance(x, KeyArray) for x in args):
+        return fast(primitive, args, params)
+    return apply_by_compiling(primitive, args, params, device)
+
+
+def apply_by_compiling(primitive: Primitive, args: Sequence, params: dict, device=None):
+    """Runs one primitive as a program of one equation, compiled once for each combination of types and parameters."""
+    closed = single_equation(primitive, tuple([get_aval(x) for x in args]), params)
+    outs = run_jaxpr(closed, args, primitive.name, device=device)
+    return outs if primitive.multiple_results else outs[0]
+
+
+def single_equation(primitive: Primitive, avals: tuple, params: dict) -> ClosedJaxpr:
+    """The program `primitive[params]` for arguments of these avals."""
+    try:
+        key = (primitive, avals, tuple(params.items()), config.trace_context())
+        closed = _eager.get(key)
+    except TypeError:
+        key, closed = None, None
+    if closed is None:
+        out = primitive.abstract_eval(avals, params)
+        invars = [Var(a) for a in avals]
+        outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
+        effects = primitive.effects(params) if primitive.effects else frozenset()
+        closed = ClosedJaxpr(Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params, effects)], effects), [])
+        if key is not None:
+            _eager[key] = closed
+    return closed
+
+
+EvalTrace.run = staticmethod(run_primitive)
+
+# keys come and go between their two representations without a program
+random_wrap_p.impl = lambda raw, *, impl: KeyArray(shaped(get_aval(raw).shape[:-1], impl), raw if hasattr(raw, "committed") else put(raw))
+random_unwrap_p.impl = lambda key: key.raw
