@@ -1,0 +1,21 @@
+"""weft.lax: the functions that map one to one onto primitives. Strict about dtypes and shapes, where `weft.numpy` is lenient."""
+from ..control.cond import cond, switch
+from ..control.loops import fori_loop, scan, while_loop
+from ..control.loops import map_ as map
+from .collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, pshuffle, psum
+from .dots import Precision, batch_matmul, dot, dot_general
+from .elementwise import (RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitcast_convert_type, bitwise_and,
+                          bitwise_not, bitwise_or, bitwise_xor, cbrt, ceil, clamp, clz, complex, conj, convert_element_type, cos, cosh, digamma, div, eq,
+                          erf, erf_inv, erfc, exp, exp2, expm1, floor, ge, gt, imag, integer_pow, is_finite, le, lgamma, log, log1p,
+                          logistic, lt, max, min, mul, ne, neg, nextafter, population_count, pow, real, reciprocal, reduce_precision, rem,
+                          round, rsqrt, select, select_n, shift_left, shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt,
+                          square, stop_gradient, sub, tan, tanh)
+from .indexing import (GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, dynamic_index_in_dim, dynamic_slice,
+                       dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim, gather,
+                       scatter, scatter_add, scatter_apply, scatter_max, scatter_min, scatter_mul, scatter_sub)
+from .reductions import (argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, reduce, reduce_and, reduce_max, reduce_min,
+                         reduce_or, reduce_prod, reduce_sum, reduce_xor, sort, sort_key_val, top_k)
+from .shape import (broadcast, broadcast_in_dim, broadcast_shapes, broadcasted_iota, collapse, concatenate, expand_dims, full,
+                    full_like, index_in_dim, iota, pad, reshape, rev, slice, slice_in_dim, split, squeeze, transpose)
+
+__all__ = [name for name in dir() if not name.startswith("_")]

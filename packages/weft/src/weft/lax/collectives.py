@@ -1,0 +1,159 @@
+"""Communication over named axes (`vmap(axis_name=…)` and its siblings). Arguments may be pytrees."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..core.trace import axis_size_of, get_aval
+from ..ops import collective as ops
+from ..ops import linear
+from ..ops.elementwise import add, div, mul
+from ..ops.rules import scalar_like, shape_of
+from ..tree import tree_flatten, tree_map
+from .common import canonical_axis, on_device, operand
+
+
+def _names(axis_name) -> tuple:
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def _all_reduce(name: str, primitive, x, axis_name, axis_index_groups):
+    leaves, tree = tree_flatten(x)
+    leaves = [operand(name, leaf) for leaf in leaves]
+    groups = None if axis_index_groups is None else tuple(map(tuple, axis_index_groups))
+    return tree.unflatten(primitive.bind(*leaves, axes=_names(axis_name), axis_index_groups=groups))
+
+
+def psum(x: Any, axis_name, *, axis_index_groups=None):
+    """The sum over one or more named axes, on every member; of a Python number, its product with the axis size.
+
+    Raises:
+        NameError: if an axis is not in scope.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.psum(x, 'i'), axis_name='i')(jnp.arange(3.))
+        Array([3., 3., 3.], dtype=float32)
+    """
+    leaves, tree = tree_flatten(x)
+    sizes = [1 if isinstance(a, int) else axis_size_of(a) for a in _names(axis_name)]
+    if leaves and all(dtypes.is_python_scalar(leaf) for leaf in leaves) and axis_index_groups is None:
+        total = 1
+        for n in sizes:
+            total *= n
+        return tree.unflatten([leaf * total for leaf in leaves])
+    leaves = [linear.convert(leaf, dtypes.int32) if dtypes.is_bool(get_aval(leaf).dtype) else leaf for leaf in leaves]
+    return _all_reduce("psum", ops.psum_p, tree.unflatten(leaves), axis_name, axis_index_groups)
+
+
+def pmax(x: Any, axis_name, *, axis_index_groups=None):
+    """The maximum over one or more named axes.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.pmax(x, 'i'), axis_name='i')(jnp.arange(3.))
+        Array([2., 2., 2.], dtype=float32)
+    """
+    return _all_reduce("pmax", ops.pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name, *, axis_index_groups=None):
+    """The minimum over one or more named axes.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.pmin(x, 'i'), axis_name='i')(jnp.arange(3.))
+        Array([0., 0., 0.], dtype=float32)
+    """
+    return _all_reduce("pmin", ops.pmin_p, x, axis_name, axis_index_groups)
+
+
+def pmean(x: Any, axis_name, *, axis_index_groups=None):
+    """The mean over one or more named axes.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.pmean(x, 'i'), axis_name='i')(jnp.arange(3.))
+        Array([1., 1., 1.], dtype=float32)
+    """
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    n = len(axis_index_groups[0]) if axis_index_groups is not None else psum(1, axis_name)
+
+    def mean(leaf):
+        aval = get_aval(leaf)
+        if not dtypes.is_inexact(aval.dtype):
+            leaf = linear.convert(leaf, dtypes.canonicalize(float))
+        return on_device(div(leaf, scalar_like(leaf, n)))
+    return tree_map(mean, total)
+
+
+def axis_index(axis_name):
+    """The position of this member along a named axis, as int32.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.axis_index('i'), axis_name='i')(jnp.zeros(3))
+        Array([0, 1, 2], dtype=int32)
+    """
+    if not isinstance(axis_name, (tuple, list)):
+        return ops.axis_index_p.bind(axis_name=axis_name)
+    index = 0
+    for name in axis_name:
+        here = ops.axis_index_p.bind(axis_name=name)
+        index = here if isinstance(index, int) else add(mul(index, scalar_like(index, axis_size_of(name))), here)
+    return index
+
+
+def axis_size(axis_name) -> int:
+    """The number of members along one or more named axes.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: x * weft.lax.axis_size('i'), axis_name='i')(jnp.ones(2))
+        Array([2., 2.], dtype=float32)
+    """
+    return ops.axis_size(tuple(axis_name) if isinstance(axis_name, list) else axis_name)
+
+
+def all_gather(x: Any, axis_name, *, axis_index_groups=None, axis: int = 0, tiled: bool = False):
+    """The values of all members, stacked along `axis` (or concatenated, when `tiled`), on every member.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.all_gather(x, 'i').sum(), axis_name='i')(jnp.arange(3.))
+        Array([3., 3., 3.], dtype=float32)
+    """
+    def one(leaf):
+        leaf = operand("all_gather", leaf)
+        d = canonical_axis(axis, len(shape_of(leaf)) + (not tiled))
+        return ops.all_gather_p.bind(leaf, axis_name=axis_name, all_gather_dimension=d, axis_size=ops.axis_size(axis_name), tiled=tiled,
+                                     axis_index_groups=axis_index_groups)
+    return tree_map(one, x)
+
+
+def ppermute(x: Any, axis_name, perm):
+    """Sends values along (source, destination) pairs; members that receive nothing get zeros.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.ppermute(x, 'i', [(0, 1), (1, 0)]), axis_name='i')(jnp.arange(2.))
+        Array([1., 0.], dtype=float32)
+    """
+    pairs = tuple((int(a), int(b)) for a, b in perm)
+    if len({a for a, _ in pairs}) != len(pairs) or len({b for _, b in pairs}) != len(pairs):
+        raise ValueError(f"ppermute: sources and destinations must each be distinct, got {pairs}.")
+    return tree_map(lambda leaf: ops.ppermute_p.bind(operand("ppermute", leaf), axis_name=axis_name, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name, perm):
+    """Member i receives the value of member perm[i].
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.pshuffle(x, 'i', [1, 0]), axis_name='i')(jnp.arange(2.))
+        Array([1., 0.], dtype=float32)
+    """
+    if set(perm) != set(range(len(perm))):
+        raise ValueError(f"pshuffle: perm must be a permutation, got {perm}.")
+    return ppermute(x, axis_name, list(zip(perm, range(len(perm)))))
+

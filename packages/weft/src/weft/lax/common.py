@@ -1,0 +1,99 @@
+"""Argument checks that the functions of `weft.lax` and `weft.numpy` share."""
+from __future__ import annotations
+
+import operator
+from typing import Any, Sequence
+
+from .. import dtypes
+from ..core.jaxpr import TypedScalar
+from ..core.trace import Tracer, aval_of, get_aval
+from ..errors import type_error
+from ..host import HostArray, np
+from ..runtime import dispatch
+
+_HOST = (bool, int, float, complex, TypedScalar, HostArray) + (() if np is None else (np.ndarray, np.generic))
+
+
+def operand(name: str, x: Any):
+    """`x` if it is an array, a tracer or a number; a TypeError that names the function otherwise."""
+    if type(x) in aval_of or isinstance(x, Tracer):
+        return x
+    if hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    if any(base in aval_of for base in type(x).__mro__[:-1]):
+        return x
+    hint = " Make an array of it first: weft.numpy.asarray(…)." if isinstance(x, (list, tuple)) else ""
+    raise TypeError(f"{name} requires array or scalar arguments, got a value of type {type(x).__name__}.{hint}")
+
+
+def on_device(x):
+    """A host value as an array; arrays and tracers as they are."""
+    return dispatch.put(x) if isinstance(x, _HOST) else x
+
+
+def only(name: str, **keywords) -> None:
+    """Raises for keywords of JAX's signatures that have no meaning here when they are given a value."""
+    for key, value in keywords.items():
+        if value is not None:
+            raise NotImplementedError(f"{name}: {key}={value!r} has no effect on weft's backends; leave {key} out.")
+
+
+def static_int(what: str, value) -> int:
+    """A concrete integer."""
+    if isinstance(value, Tracer):
+        raise TypeError(f"{what} must be a concrete integer, got the traced value {value}. Under jit, mark the argument with static_argnums.")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, got {value!r} of type {type(value).__name__}.") from None
+
+
+def canonical_shape(shape) -> tuple:
+    """A shape as a tuple of ints; an int is a shape of rank 1."""
+    if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
+        raise TypeError(f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is traced. Under jit, "
+                        "mark the argument that it comes from with static_argnums, or derive it from x.shape.")
+    if not isinstance(shape, (list, tuple)) and not (hasattr(shape, "__len__") and getattr(shape, "ndim", 1)):
+        shape = (shape,)
+    try:
+        sizes = tuple([operator.index(n) for n in shape])
+    except TypeError:
+        raise TypeError(f"a shape is a sequence of integers, got {shape!r}. Shapes must be concrete: under jit, use static_argnums.") from None
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"sizes of a shape must not be negative, got {sizes}.")
+    return sizes
+
+
+def canonical_axis(axis, rank: int, what: str = "axis") -> int:
+    """A non-negative axis; ValueError when it is out of range."""
+    axis = static_int(what, axis)
+    if not -rank <= axis < rank:
+        raise ValueError(f"{what} {axis} is out of bounds for an array of dimension {rank}.")
+    return axis + rank if axis < 0 else axis
+
+
+def canonical_axes(axes, rank: int, what: str = "axis") -> tuple:
+    """Axes (None: all of them, an int, a sequence) as a tuple of distinct non-negative ints."""
+    if axes is None:
+        return tuple(range(rank))
+    if not isinstance(axes, (list, tuple, range, set, frozenset)):
+        return (canonical_axis(axes, rank, what),)
+    found = tuple(canonical_axis(a, rank, what) for a in axes)
+    if len(set(found)) != len(found):
+        raise ValueError(f"duplicate value in {what}: {tuple(axes)}.")
+    return found
+
+
+def value_dtype(dtype):
+    """The canonical dtype that a `dtype=` argument stands for; random keys and everything unknown are errors."""
+    return dtypes.canonicalize(dtype)
+
+
+def same_dtypes(name: str, *args) -> None:
+    found = {get_aval(a).dtype for a in args}
+    if len(found) > 1:
+        raise type_error(f"{name} requires arguments to have the same dtypes, got {', '.join(dtypes.name(get_aval(a).dtype) for a in args)}.")
+
+
+def ints(values: Sequence) -> tuple:
+    return tuple(operator.index(v) for v in values)

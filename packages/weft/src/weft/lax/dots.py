@@ -1,0 +1,105 @@
+"""Products of `weft.lax`: dot, dot_general, batch_matmul."""
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from ..config import config
+from ..errors import type_error
+from ..ops import dot as ops
+from ..ops.rules import shape_of
+from .common import only, operand
+
+
+class Precision(enum.Enum):
+    """How exactly products are computed on hardware that has faster, coarser ways."""
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __str__(self):
+        return self.name
+
+    __repr__ = __str__
+
+
+_WORDS = {"default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT, "high": Precision.HIGH,
+          "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "highest": Precision.HIGHEST, "float32": Precision.HIGHEST}
+
+
+def canonical_precision(precision: Any):
+    """None, a `Precision`, its name, or a pair of them, as None or a pair of `Precision`."""
+    if precision is None:
+        precision = config.default_matmul_precision
+        if precision is None:
+            return None
+    if isinstance(precision, (tuple, list)):
+        if len(precision) != 2:
+            raise ValueError(f"precision takes one value or a pair, got {precision!r}.")
+        return tuple(_one(p) for p in precision)
+    return (_one(precision),) * 2
+
+
+def _one(p):
+    if isinstance(p, Precision):
+        return p
+    if p is None:
+        return Precision.DEFAULT
+    if isinstance(p, str) and p.lower() in _WORDS:
+        return _WORDS[p.lower()]
+    raise ValueError(f"unknown precision {p!r}; use None, a lax.Precision, or one of {', '.join(sorted(_WORDS))}.")
+
+
+def dot_general(lhs, rhs, dimension_numbers, precision: Any = None, preferred_element_type: Any = None, *, out_sharding=None):
+    """Contracts two arrays: `dimension_numbers` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
+
+    The result has the batch axes, then the free axes of lhs, then those of rhs.
+
+    Raises:
+        TypeError: if contracted or batch sizes differ.
+
+    Example:
+        >>> from weft import lax
+        >>> float(lax.dot_general(lax.iota('float32', 3), lax.iota('float32', 3), (((0,), (0,)), ((), ()))))
+        5.0
+    """
+    only("dot_general", out_sharding=out_sharding)
+    lhs, rhs = operand("dot_general", lhs), operand("dot_general", rhs)
+    return ops.dot_general(lhs, rhs, dimension_numbers, precision=canonical_precision(precision), preferred_element_type=preferred_element_type)
+
+
+def dot(lhs, rhs, *, dimension_numbers=None, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):
+    """The product of vectors and matrices of one dtype.
+
+    Raises:
+        TypeError: if ranks are not 1 or 2, or the contracted sizes differ.
+
+    Example:
+        >>> from weft import lax
+        >>> float(lax.dot(lax.iota('float32', 3), lax.iota('float32', 3)))
+        5.0
+    """
+    lhs, rhs = operand("dot", lhs), operand("dot", rhs)
+    a, b = shape_of(lhs), shape_of(rhs)
+    if dimension_numbers is None:
+        if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2 and a[-1] == b[0]):
+            raise type_error(f"Incompatible shapes for dot: got {a} and {b}.")
+        dimension_numbers = (((len(a) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
+
+
+def batch_matmul(lhs, rhs, precision: Any = None):
+    """The product of two stacks of matrices.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.batch_matmul(lax.full((2, 3, 4), 1.0), lax.full((2, 4, 5), 1.0)).shape
+        (2, 3, 5)
+    """
+    lhs, rhs = operand("batch_matmul", lhs), operand("batch_matmul", rhs)
+    rank = len(shape_of(lhs))
+    if rank < 2 or rank != len(shape_of(rhs)):
+        raise ValueError(f"batch_matmul takes arrays of one rank of at least 2, got shapes {shape_of(lhs)} and {shape_of(rhs)}.")
+    batch = tuple(range(rank - 2))
+    return dot_general(lhs, rhs, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)
+

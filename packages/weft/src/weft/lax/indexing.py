@@ -1,0 +1,195 @@
+"""Dynamic slices, gather and scatter of `weft.lax`."""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from .. import dtypes
+from ..core.jaxpr import TypedScalar
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..ops import elementwise as el
+from ..ops import index as ops
+from ..ops import linear
+from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import slice_
+from .common import canonical_axis, canonical_shape, operand, static_int
+
+
+def _starts(name: str, x, start_indices) -> list:
+    """One index scalar for each axis, all of one dtype, not negative where they lie inside."""
+    shape = shape_of(x)
+    if not isinstance(start_indices, (list, tuple)):
+        array = operand(name, start_indices)
+        start_indices = [linear.squeeze(slice_(array, (i,), (i + 1,)), (0,)) for i in range(shape_of(array)[0])]
+    starts = [operand(name, s) for s in start_indices]
+    if len(starts) != len(shape):
+        raise type_error(f"{name}: {len(starts)} start indices for an operand of shape {shape}.")
+    avals = [get_aval(s) for s in starts]
+    if any(not dtypes.is_int(a.dtype) or a.shape for a in avals):
+        raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(str, avals))}.")
+    dt = dtypes.promote(*[(a.dtype, a.weak_type) for a in avals])[0] if avals else None
+    return [wrap_index(linear.convert(s, dt), n) for s, n in zip(starts, shape)]
+
+
+def wrap_index(index, size: int):
+    """An integer index (or an array of them), negative ones counted from the end."""
+    if type(index) is TypedScalar:
+        return scalar_like(index, index.val + size if index.val < 0 else index.val)
+    if dtypes.is_unsigned(dtype_of(index)):
+        return index
+    return el.select_n_p.bind(el.lt(index, scalar_like(index, 0)), index, el.add(index, scalar_like(index, size)))
+
+
+def dynamic_slice(operand_, start_indices, slice_sizes: Sequence[int]):
+    """A slice of static size at indices that may be traced; indices out of bounds are moved in.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.dynamic_slice(lax.iota('int32', 5), (3,), (2,))
+        Array([3, 4], dtype=int32)
+    """
+    x = operand("dynamic_slice", operand_)
+    return ops.dynamic_slice_p.bind(x, *_starts("dynamic_slice", x, start_indices), slice_sizes=canonical_shape(slice_sizes))
+
+
+def dynamic_update_slice(operand_, update, start_indices):
+    """The array with `update` written at indices that may be traced.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.dynamic_update_slice(lax.iota('int32', 4), lax.full((2,), 9, 'int32'), (1,))
+        Array([0, 9, 9, 3], dtype=int32)
+    """
+    x, update = operand("dynamic_update_slice", operand_), operand("dynamic_update_slice", update)
+    return ops.dynamic_update_slice_p.bind(x, update, *_starts("dynamic_update_slice", x, start_indices))
+
+
+def dynamic_slice_in_dim(operand_, start_index, slice_size: int, axis: int = 0):
+    """A slice of static size along one axis at an index that may be traced.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.dynamic_slice_in_dim(lax.iota('int32', 5), 1, 2)
+        Array([1, 2], dtype=int32)
+    """
+    x = operand("dynamic_slice_in_dim", operand_)
+    sizes = list(shape_of(x))
+    starts: list[Any] = [0] * len(sizes)
+    axis = canonical_axis(axis, len(sizes))
+    starts[axis], sizes[axis] = start_index, static_int("slice_size", slice_size)
+    return dynamic_slice(x, starts, sizes)
+
+
+def dynamic_index_in_dim(operand_, index, axis: int = 0, keepdims: bool = True):
+    """The element(s) along one axis at an index that may be traced.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.dynamic_index_in_dim(lax.iota('int32', 5), 2, keepdims=False)
+        Array(2, dtype=int32)
+    """
+    out = dynamic_slice_in_dim(operand_, index, 1, axis)
+    return out if keepdims else linear.squeeze(out, (canonical_axis(axis, len(shape_of(out))),))
+
+
+def dynamic_update_slice_in_dim(operand_, update, start_index, axis: int):
+    """The array with `update` written along one axis at an index that may be traced.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.dynamic_update_slice_in_dim(lax.iota('int32', 3), lax.full((1,), 9, 'int32'), 2, 0)
+        Array([0, 1, 9], dtype=int32)
+    """
+    x = operand("dynamic_update_slice_in_dim", operand_)
+    starts: list[Any] = [0] * len(shape_of(x))
+    starts[canonical_axis(axis, len(starts))] = start_index
+    return dynamic_update_slice(x, update, starts)
+
+
+def dynamic_update_index_in_dim(operand_, update, index, axis: int):
+    """The array with one element (or slice) along an axis replaced.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.dynamic_update_index_in_dim(lax.iota('int32', 3), 9, 0, 0)
+        Array([9, 1, 2], dtype=int32)
+    """
+    x, update = operand("dynamic_update_index_in_dim", operand_), operand("dynamic_update_index_in_dim", update)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    update = linear.convert(update, dtype_of(x)) if get_aval(update).weak_type else update
+    if len(shape_of(update)) != len(shape_of(x)):
+        update = linear.expand_dims(update, (axis,))
+    return dynamic_update_slice_in_dim(x, update, index, axis)
+
+
+def gather(operand_, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
+           unique_indices: bool = False, indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None, fill_value=None):
+    """Slices of `slice_sizes` at `start_indices`, arranged by `dimension_numbers` as in XLA.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.GatherDimensionNumbers((), (0,), (0,))
+        >>> lax.gather(lax.iota('int32', 5), lax.full((1, 1), 3), numbers, (1,))
+        Array([3], dtype=int32)
+    """
+    x = operand("gather", operand_)
+    parsed = GatherScatterMode.from_any(mode)
+    if parsed == GatherScatterMode.FILL_OR_DROP and fill_value is None:
+        fill_value = ops.gather_fill(dtype_of(x), None)
+    return ops.gather(x, operand("gather", start_indices), dimension_numbers, canonical_shape(slice_sizes), mode=parsed,
+                      unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, fill_value=fill_value)
+
+
+def _scatter(name: str, primitive, text: str):
+    def function(operand_, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None):
+        x, updates = operand(name, operand_), operand(name, updates)
+        return primitive.bind(x, operand(name, scatter_indices), updates, dimension_numbers=dimension_numbers,
+                              indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+                              mode=GatherScatterMode.from_any(mode), update_jaxpr=None, update_consts=())
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The array with `updates` {text} at `scatter_indices`; dimension numbers as in XLA.\n\n    Example:\n        >>> from weft import lax\n" \
+        "        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))\n" \
+        f"        >>> y = lax.{name}(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)\n    "
+    return function
+
+
+scatter = _scatter("scatter", ops.scatter_p, "written")
+scatter_add = _scatter("scatter_add", ops.scatter_add_p, "added")
+scatter_mul = _scatter("scatter_mul", ops.scatter_mul_p, "multiplied in")
+scatter_min = _scatter("scatter_min", ops.scatter_min_p, "taken the minimum with")
+scatter_max = _scatter("scatter_max", ops.scatter_max_p, "taken the maximum with")
+
+
+def scatter_sub(operand_, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, **keywords):
+    """The array with `updates` subtracted at `scatter_indices`.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        >>> lax.scatter_sub(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
+        Array([ 0,  1, -3], dtype=int32)
+    """
+    return scatter_add(operand_, scatter_indices, el.neg(operand("scatter_sub", updates)), dimension_numbers, **keywords)
+
+
+def scatter_apply(operand_, scatter_indices, func: Callable, dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+                  indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None):
+    """The array with `func` (elementwise) applied once at each place of `scatter_indices`.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        >>> lax.scatter_apply(lax.iota('float32', 3), lax.full((1, 1), 2), lax.square, numbers, update_shape=(1,))
+        Array([0., 1., 4.], dtype=float32)
+    """
+    x, indices, dn = operand("scatter_apply", operand_), operand("scatter_apply", scatter_indices), dimension_numbers
+    parsed = GatherScatterMode.from_any(mode)
+    window = iter(dn.update_window_dims)
+    sizes = [1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else update_shape[next(window)] for d in range(len(shape_of(x)))]
+    numbers = GatherDimensionNumbers(dn.update_window_dims, dn.inserted_window_dims, dn.scatter_dims_to_operand_dims,
+                                     dn.operand_batching_dims, dn.scatter_indices_batching_dims)
+    here = ops.gather(x, indices, numbers, sizes, mode=GatherScatterMode.CLIP if parsed == GatherScatterMode.FILL_OR_DROP else parsed)
+    return scatter(x, indices, linear.convert(func(here), dtype_of(x)), dn, indices_are_sorted=indices_are_sorted,
+                   unique_indices=unique_indices, mode=parsed)

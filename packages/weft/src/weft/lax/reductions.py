@@ -1,0 +1,173 @@
+"""Reductions, cumulative operations, sorting and arg-reductions of `weft.lax`."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .. import dtypes
+from ..core.primitive import registry
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..ops import linear
+from ..ops import reduce as ops
+from ..ops import sort as sort_ops
+from ..ops.rules import dtype_of, shape_of
+from ..ops.shape import iota
+from ..transforms.stage import stage_closed
+from ..tree import tree_flatten
+from .common import canonical_axes, canonical_axis, only, operand
+
+
+def _reduction(name: str, text: str):
+    op = linear.reduce_sum if name == "reduce_sum" else getattr(ops, name)
+
+    def function(operand_, axes, *, out_sharding=None):
+        only(name, out_sharding=out_sharding)
+        x = operand(name, operand_)
+        return op(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{text} over `axes`; the result has the other axes.\n\n    Example:\n        >>> from weft import lax\n" \
+        f"        >>> y = lax.{name}(lax.broadcast({'True' if name in ('reduce_and', 'reduce_or', 'reduce_xor') else '2.0'}, (3,)), (0,))\n    "
+    return function
+
+
+reduce_sum = _reduction("reduce_sum", "The sum")
+reduce_max = _reduction("reduce_max", "The maximum")
+reduce_min = _reduction("reduce_min", "The minimum")
+reduce_prod = _reduction("reduce_prod", "The product")
+reduce_and = _reduction("reduce_and", "The bitwise and")
+reduce_or = _reduction("reduce_or", "The bitwise or")
+reduce_xor = _reduction("reduce_xor", "The bitwise exclusive or")
+
+
+_MONOIDS = {"add": reduce_sum, "max": reduce_max, "min": reduce_min, "mul": reduce_prod, "and": reduce_and, "or": reduce_or,
+            "xor": reduce_xor}
+
+
+def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, out_sharding=None):
+    """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`.
+
+    Example:
+        >>> from weft import lax
+        >>> float(lax.reduce(lax.broadcast(2.0, (3,)), 1.0, lax.mul, (0,)))
+        8.0
+    """
+    only("reduce", out_sharding=out_sharding)
+    xs, tree = tree_flatten(operands)
+    inits, init_tree = tree_flatten(init_values)
+    if tree != init_tree:
+        raise TypeError(f"reduce: operands and init_values must have one structure, got {tree} and {init_tree}.")
+    xs, inits = [operand("reduce", x) for x in xs], [operand("reduce", x) for x in inits]
+    dims = canonical_axes(tuple(dimensions), len(shape_of(xs[0])), "dimensions")
+    inits = [linear.convert(i, dtype_of(x)) if get_aval(i).weak_type else i for x, i in zip(xs, inits)]
+    scalars = [get_aval(i) for i in inits] * 2
+
+    def combine(*flat):
+        n = len(xs)
+        out, out_tree = tree_flatten(computation(tree.unflatten(flat[:n]), tree.unflatten(flat[n:])))
+        if out_tree != tree:
+            raise TypeError(f"reduce: computation must return the structure of its arguments {tree}, got {out_tree}.")
+        return out
+    jaxpr = stage_closed(combine, scalars, "reduce")
+    if len(xs) == 1 and len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name in _MONOIDS:
+        eqn = jaxpr.eqns[0]
+        if eqn.invars == jaxpr.jaxpr.invars and eqn.outvars == jaxpr.jaxpr.outvars:
+            out = _MONOIDS[eqn.primitive.name](xs[0], dims)
+            return tree.unflatten([eqn.primitive.bind(out, inits[0])])
+    return tree.unflatten(ops.reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dims))
+
+
+def argmax(operand_, axis: int, index_dtype):
+    """The index of the first maximum along `axis`.
+
+    Raises:
+        ValueError: if the axis is empty.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.argmax(lax.iota('float32', 3), 0, 'int32')
+        Array(2, dtype=int32)
+    """
+    x = operand("argmax", operand_)
+    return ops.argmax(x, canonical_axis(axis, len(shape_of(x))), index_dtype)
+
+
+def argmin(operand_, axis: int, index_dtype):
+    """The index of the first minimum along `axis`.
+
+    Raises:
+        ValueError: if the axis is empty.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.argmin(lax.iota('float32', 3), 0, 'int32')
+        Array(0, dtype=int32)
+    """
+    x = operand("argmin", operand_)
+    return ops.argmin(x, canonical_axis(axis, len(shape_of(x))), index_dtype)
+
+
+def _cumulative(name: str, text: str):
+    primitive = registry[name]
+
+    def function(operand_, axis: int = 0, reverse: bool = False):
+        x = operand(name, operand_)
+        return primitive.bind(x, axis=canonical_axis(axis, len(shape_of(x))), reverse=bool(reverse))
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The running {text} along `axis`, from the end when `reverse`.\n\n    Example:\n        >>> from weft import lax\n" \
+        f"        >>> y = lax.{name}(lax.iota('float32', 3))\n    "
+    return function
+
+
+cumsum, cumprod = _cumulative("cumsum", "sum"), _cumulative("cumprod", "product")
+cummax, cummin = _cumulative("cummax", "maximum"), _cumulative("cummin", "minimum")
+cumlogsumexp = _cumulative("cumlogsumexp", "log of the sum of exponentials")
+
+
+def sort(operand_, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
+    """The array sorted upwards along `dimension` (NaN last); of several arrays the first `num_keys` decide the order.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.sort(lax.rev(lax.iota('int32', 3), (0,)))
+        Array([0, 1, 2], dtype=int32)
+    """
+    many = isinstance(operand_, (list, tuple))
+    xs = [operand("sort", x) for x in (operand_ if many else [operand_])]
+    if not xs:
+        raise TypeError("sort requires at least one array.")
+    if len({shape_of(x) for x in xs}) > 1:
+        raise type_error(f"sort: operands must have one shape, got {[shape_of(x) for x in xs]}.")
+    out = sort_ops.sort_p.bind(*xs, dimension=canonical_axis(dimension, len(shape_of(xs[0])), "dimension"), is_stable=bool(is_stable), num_keys=int(num_keys))
+    return tuple(out) if many else out[0]
+
+
+def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
+    """`keys` sorted along `dimension`, and `values` in the same order.
+
+    Example:
+        >>> from weft import lax
+        >>> keys, values = lax.sort_key_val(lax.iota('int32', 3), lax.iota('float32', 3))
+    """
+    return sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
+
+
+def top_k(operand_, k: int, *, axis: int = -1):
+    """The `k` largest elements along `axis`, largest first, and their indices.
+
+    Example:
+        >>> from weft import lax
+        >>> values, indices = lax.top_k(lax.iota('int32', 5), 2)
+        >>> values
+        Array([4, 3], dtype=int32)
+    """
+    x = operand("top_k", operand_)
+    if k < 0:
+        raise ValueError(f"top_k: k must not be negative, got {k}.")
+    return sort_ops.top_k_p.bind(x, k=int(k), axis=canonical_axis(axis, len(shape_of(x))))
+
+
+def argsort_stable(x, axis: int, descending: bool = False, stable: bool = True):
+    """The order that sorts `x` along `axis`, as int32."""
+    order = iota(dtypes.int32, shape_of(x), axis)
+    return sort_ops.sort_p.bind(x, order, dimension=axis, is_stable=stable, num_keys=1)[1]
+

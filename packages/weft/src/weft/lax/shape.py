@@ -1,0 +1,322 @@
+"""Functions of `weft.lax` that make arrays and move elements: iota, reshape, broadcast, slice, pad, concatenate, …"""
+from __future__ import annotations
+
+from typing import Sequence
+
+from .. import dtypes
+from ..core.trace import Tracer, get_aval
+from ..errors import type_error
+from ..ops import linear
+from ..ops import shape as ops
+from ..ops.rules import dtype_of, shape_of
+from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand, static_int
+
+
+def iota(dtype, size: int):
+    """0, 1, …, size-1.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.iota('int32', 3)
+        Array([0, 1, 2], dtype=int32)
+    """
+    return ops.iota(dtype, (static_int("iota size", size),), 0)
+
+
+def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None):
+    """An array of `shape` whose elements are their own index along `dimension`.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.broadcasted_iota('int32', (2, 2), 1).tolist()
+        [[0, 1], [0, 1]]
+    """
+    only("broadcasted_iota", out_sharding=out_sharding)
+    shape = canonical_shape(shape)
+    return ops.iota(dtype, shape, canonical_axis(dimension, len(shape), "dimension"))
+
+
+def full(shape, fill_value, dtype=None, *, sharding=None):
+    """An array of `shape` with one value everywhere; `dtype` defaults to that of the value.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.full((2,), 7)
+        Array([7, 7], dtype=int32, weak_type=True)
+    """
+    only("full", sharding=sharding)
+    shape, value = canonical_shape(shape), operand("full", fill_value)
+    aval = get_aval(value)
+    if aval.shape:
+        raise TypeError(f"full: fill_value must be a scalar, got an array of shape {aval.shape}.")
+    dt, weak = (aval.dtype, aval.weak_type) if dtype is None else (dtypes.canonicalize(dtype), False)
+    return linear.broadcast_in_dim(linear.convert(value, dt, weak), shape) if shape or not isinstance(value, Tracer) \
+        else linear.convert(value, dt, weak)
+
+
+def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+    """An array like `x` (its shape, and dtype unless given) with one value everywhere.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.full_like(lax.iota('float32', 2), 3)
+        Array([3., 3.], dtype=float32)
+    """
+    only("full_like", sharding=sharding)
+    aval = get_aval(x) if not (hasattr(x, "shape") and hasattr(x, "dtype")) else None
+    shape = (aval or x).shape if shape is None else canonical_shape(shape)
+    weak = dtype is None and (aval or x).weak_type if hasattr(aval or x, "weak_type") else False
+    dt = dtypes.canonicalize((aval or x).dtype if dtype is None else dtype)
+    if dtypes.is_key(dt):
+        raise type_error("full_like does not make random keys; use weft.random.key.")
+    return linear.broadcast_in_dim(linear.convert(operand("full_like", fill_value), dt, weak), tuple(shape))
+
+
+def broadcast(operand_, sizes, *, out_sharding=None):
+    """The array with new leading axes of `sizes`, repeated along them.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.broadcast(1.0, (2,)).shape
+        (2,)
+    """
+    only("broadcast", out_sharding=out_sharding)
+    x, sizes = operand("broadcast", operand_), canonical_shape(sizes)
+    shape = shape_of(x)
+    return on_device(linear.broadcast_in_dim(x, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape)))))
+
+
+def broadcast_in_dim(operand_, shape, broadcast_dimensions, *, out_sharding=None):
+    """The array with its axes at `broadcast_dimensions` of `shape`, repeated along the others.
+
+    Raises:
+        TypeError: if a size is neither 1 nor that of `shape`.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.broadcast_in_dim(lax.iota('int32', 2), (2, 3), (0,)).tolist()
+        [[0, 0, 0], [1, 1, 1]]
+    """
+    only("broadcast_in_dim", out_sharding=out_sharding)
+    return on_device(linear.broadcast_in_dim(operand("broadcast_in_dim", operand_), canonical_shape(shape), ints(broadcast_dimensions)))
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """The shape to which all the shapes broadcast, by NumPy's rules.
+
+    Raises:
+        ValueError: if there is none.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.broadcast_shapes((2, 1), (3,))
+        (2, 3)
+    """
+    shapes = [canonical_shape(s) for s in shapes]
+    rank = max(map(len, shapes), default=0)
+    result = []
+    for sizes in zip(*[(1,) * (rank - len(s)) + s for s in shapes]):
+        wide = {n for n in sizes if n != 1}
+        if len(wide) > 1:
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}.")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def reshape(operand_, new_sizes, dimensions=None, *, out_sharding=None):
+    """The same elements in row-major order with another shape.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.reshape(lax.iota('int32', 4), (2, 2)).tolist()
+        [[0, 1], [2, 3]]
+    """
+    only("reshape", out_sharding=out_sharding)
+    x = operand("reshape", operand_)
+    if dimensions is not None and tuple(dimensions) != tuple(range(len(shape_of(x)))):
+        x = linear.transpose(x, ints(dimensions))
+    return on_device(linear.reshape(x, canonical_shape(new_sizes)))
+
+
+def transpose(operand_, permutation):
+    """The array with its axes in the order `permutation`.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.transpose(lax.full((2, 3), 0.0), (1, 0)).shape
+        (3, 2)
+    """
+    return on_device(linear.transpose(operand("transpose", operand_), ints(permutation)))
+
+
+def expand_dims(array, dimensions):
+    """The array with axes of size 1 inserted at `dimensions` of the result.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.expand_dims(lax.iota('int32', 2), (0,)).shape
+        (1, 2)
+    """
+    x = operand("expand_dims", array)
+    dims = canonical_axes(tuple(dimensions), len(shape_of(x)) + len(tuple(dimensions)), "dimensions")
+    return on_device(linear.expand_dims(x, dims)) if dims else on_device(x)
+
+
+def squeeze(array, dimensions):
+    """The array without the axes `dimensions`, which have size 1.
+
+    Raises:
+        ValueError: if one has another size.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.squeeze(lax.full((1, 2), 0), (0,)).shape
+        (2,)
+    """
+    x = operand("squeeze", array)
+    shape = shape_of(x)
+    dims = canonical_axes(tuple(dimensions), len(shape), "dimensions")
+    if any(shape[d] != 1 for d in dims):
+        raise ValueError(f"cannot select an axis to squeeze out which has size not equal to one, got shape={shape} and dimensions={dims}.")
+    return on_device(linear.squeeze(x, dims))
+
+
+def collapse(operand_, start_dimension: int, stop_dimension: int | None = None):
+    """The array with the axes start … stop-1 merged into one.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.collapse(lax.full((2, 3, 4), 0), 0, 2).shape
+        (6, 4)
+    """
+    x = operand("collapse", operand_)
+    shape = shape_of(x)
+    lo, hi, _ = slice_(start_dimension, stop_dimension).indices(len(shape))
+    if hi < lo:
+        raise ValueError(f"collapse: start_dimension {start_dimension} lies after stop_dimension {stop_dimension} for shape {shape}.")
+    size = 1
+    for n in shape[lo:hi]:
+        size *= n
+    return on_device(linear.reshape(x, (*shape[:lo], size, *shape[hi:])))
+
+
+slice_ = slice
+
+
+def slice(operand_, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None):
+    """`x[start:limit:stride]` along every axis, with static bounds.
+
+    Raises:
+        TypeError: if a bound lies outside the array.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.slice(lax.iota('int32', 5), (1,), (4,), (2,))
+        Array([1, 3], dtype=int32)
+    """
+    return on_device(ops.slice_(operand("slice", operand_), ints(start_indices), ints(limit_indices), None if strides is None else ints(strides)))
+
+
+def slice_in_dim(operand_, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0):
+    """`x[start:limit:stride]` along one axis; negative bounds count from the end.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.slice_in_dim(lax.iota('int32', 5), 1, -1)
+        Array([1, 2, 3], dtype=int32)
+    """
+    x = operand("slice_in_dim", operand_)
+    shape = shape_of(x)
+    axis = canonical_axis(axis, len(shape))
+    n = shape[axis]
+    bound = lambda v, default: default if v is None else static_int("slice bound", v) + (n if v < 0 else 0)
+    lo, hi, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    lo[axis], hi[axis], steps[axis] = bound(start_index, 0), bound(limit_index, n), static_int("stride", stride)
+    return on_device(ops.slice_(x, lo, hi, steps))
+
+
+def index_in_dim(operand_, index: int, axis: int = 0, keepdims: bool = True):
+    """The element(s) at a static index along one axis.
+
+    Raises:
+        IndexError: if it is out of range.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.index_in_dim(lax.iota('int32', 5), -1)
+        Array([4], dtype=int32)
+    """
+    x = operand("index_in_dim", operand_)
+    shape = shape_of(x)
+    axis, index = canonical_axis(axis, len(shape)), static_int("index", index)
+    if not -shape[axis] <= index < shape[axis]:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {shape[axis]}.")
+    index %= shape[axis]
+    out = slice_in_dim(x, index, index + 1, axis=axis)
+    return out if keepdims else linear.squeeze(out, (axis,))
+
+
+def pad(operand_, padding_value, padding_config):
+    """The array with (low, high, interior) elements of `padding_value` along each axis; negative low and high cut.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.pad(lax.iota('int32', 2), 9, ((1, 0, 1),))
+        Array([9, 0, 9, 1], dtype=int32)
+    """
+    return ops.pad(operand("pad", operand_), operand("pad", padding_value), padding_config)
+
+
+def concatenate(operands, dimension: int):
+    """The arrays one after another along `dimension`.
+
+    Raises:
+        TypeError: if other sizes or dtypes differ.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.concatenate([lax.iota('int32', 2), lax.iota('int32', 1)], 0)
+        Array([0, 1, 0], dtype=int32)
+    """
+    if not isinstance(operands, (list, tuple)):
+        operands = list(operands)
+    if not operands:
+        raise ValueError("concatenate requires a non-empty sequence of arrays.")
+    return on_device(ops.concatenate([operand("concatenate", x) for x in operands], int(dimension)))
+
+
+def rev(operand_, dimensions):
+    """The array with its elements in reverse order along `dimensions`.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.rev(lax.iota('int32', 3), (0,))
+        Array([2, 1, 0], dtype=int32)
+    """
+    return on_device(ops.rev(operand("rev", operand_), ints(dimensions)))
+
+
+def split(operand_, sizes: Sequence[int], axis: int = 0) -> list:
+    """Consecutive parts of the given sizes along an axis.
+
+    Example:
+        >>> from weft import lax
+        >>> [p.tolist() for p in lax.split(lax.iota('int32', 3), (1, 2))]
+        [[0], [1, 2]]
+    """
+    x = operand("split", operand_)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    if sum(sizes) != shape_of(x)[axis]:
+        raise ValueError(f"split: sizes {tuple(sizes)} must add up to the size {shape_of(x)[axis]} of axis {axis}.")
+    ends = [sum(sizes[:i + 1]) for i in range(len(sizes))]
+    return [slice_in_dim(x, end - n, end, axis=axis) for n, end in zip(sizes, ends)]
+
+
+def zeros_like_array(x):
+    """Zeros of the shape and dtype of `x`."""
+    return full_like(x, 0)
+
+
+def dtype(x):
+    """The dtype of an array or number."""
+    return dtype_of(x)
