@@ -11,6 +11,7 @@ from weft.core.jaxpr import Jaxpr, JaxprEqn, TypedScalar, Var
 from weft.core.trace import get_aval
 from weft.runtime.array import KeyArray
 from weft.runtime.backend import CompileOptions
+from weft.runtime.dispatch import apply_by_compiling
 
 from . import bootstrap
 from .arrays import ArrayImpl
@@ -114,6 +115,8 @@ class Eager:
             return self._miss(primitive, params, args)[0]
         for x in args:
             if type(x) is not ArrayImpl:
+                if any([type(x) is KeyArray for x in args]):
+                    return apply_by_compiling(primitive, args, params)
                 return call(*[x if type(x) is ArrayImpl else self._array(x) for x in args])
         return call(*args)
 

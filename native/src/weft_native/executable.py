@@ -8,7 +8,6 @@ import numpy as np
 from jaxlib import _jax
 from jaxlib import xla_client as xc
 from weft import dtypes
-from weft.avals import physical
 from weft.core.jaxpr import Jaxpr
 from weft.errors import BackendError
 
@@ -29,15 +28,16 @@ class XlaExecutable:
         self.all_kept = all(lowered.kept)
         self.effects = jaxpr.effects
         self._module, self._home = lowered.module, lowered.home
-        stored = [physical(a) for a in self.out_avals]
-        self.empty_outs = [i for i, a in enumerate(stored) if a.dtype == dtypes.float0]
+        self.empty_outs = [i for i, a in enumerate(self.out_avals) if a.dtype == dtypes.float0]
         # float0 is no dtype to XLA: such results hold nothing and are made on the host
-        handled = [a.update(dtype=dtypes.bool_) if a.dtype == dtypes.float0 else a for a in stored]
+        handled = [a.update(dtype=dtypes.bool_) if a.dtype == dtypes.float0 else a for a in self.out_avals]
         self._handlers = {committed: [compat.result_handler(a, self.sharding, committed) for a in handled] for committed in (False, True)}
         self._run = loaded.execute_sharded
 
-    def execute(self, args: Sequence[Any], committed: bool = True) -> list[Any]:
-        """Runs on arrays of this backend and returns at once."""
+    def execute(self, args: Sequence[Any], committed: bool | None = None) -> list[Any]:
+        """Runs on arrays of this backend and returns at once. Results are committed to the device if an argument is."""
+        if committed is None:
+            committed = any([a._committed for a in args])
         if not self.all_kept:
             args = [a for a, kept in zip(args, self.kept) if kept]
         outs = self._run(args).consume_with_handlers(self._handlers[committed])

@@ -10,7 +10,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from weft import dtypes
-from weft.avals import ShapedArray, physical
+from weft.avals import ShapedArray
 
 _ELEMENTS: dict[str, Callable[[], Any]] = {
     "bool": lambda: ir.IntegerType.get_signless(1), "bfloat16": ir.BF16Type.get, "float16": ir.F16Type.get,
@@ -77,16 +77,12 @@ class Builder:
             return made
 
     def type(self, aval: ShapedArray):
-        """The tensor type of what an aval is stored as."""
+        """The tensor type of an aval."""
         try:
             return self.home.types[aval]
         except KeyError:
-            stored = physical(aval)
-            if stored.dtype == dtypes.float0:      # holds nothing; stands as booleans where a program passes one around
-                made = ir.RankedTensorType.get(stored.shape, self.element(dtypes.bool_))
-            else:
-                made = ir.RankedTensorType.get(stored.shape, self.element(stored.dtype))
-            self.home.types[aval] = made
+            # float0 holds nothing; it stands as booleans where a program passes one around
+            made = self.home.types[aval] = self.tensor(aval.shape, dtypes.bool_ if aval.dtype == dtypes.float0 else aval.dtype)
             return made
 
     def tensor(self, shape, dtype):

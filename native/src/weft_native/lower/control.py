@@ -2,14 +2,10 @@
 from __future__ import annotations
 
 from weft import dtypes
-from weft.avals import physical, shaped
+from weft.avals import shaped
 from weft.core.jaxpr import ClosedJaxpr
 
-from .registry import carries_keys, rule
-
-carries_keys.update(("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
-                     "custom_lin", "while", "scan", "cond", "custom_linear_solve", "run_state"))
-
+from .registry import rule
 
 def closed(jaxpr) -> ClosedJaxpr:
     return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
@@ -63,7 +59,7 @@ def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
         if not which.shape:
             return new
         (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
-        return [b.select(b.broadcast(going, range(len(which.shape)), physical(a).shape, dtypes.bool_), n, old, physical(a).shape, physical(a).dtype)
+        return [b.select(b.broadcast(going, range(len(which.shape)), a.shape, dtypes.bool_), n, old, a.shape, a.dtype)
                 for n, old, a in zip(new, carry, outs)]
     return while_loop(b, [b.type(a) for a in outs], start, test, body)
 
@@ -71,8 +67,8 @@ def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
 @rule("scan")
 def _scan(b, ins, outs, *args, jaxpr, length, reverse, num_consts, num_carry, unroll=1, **params):
     consts, carry, xs = args[:num_consts], list(args[num_consts:num_consts + num_carry]), args[num_consts + num_carry:]
-    x_avals = [physical(a) for a in ins[num_consts + num_carry:]]
-    y_avals = [physical(a) for a in outs[num_carry:]]
+    x_avals = ins[num_consts + num_carry:]
+    y_avals = outs[num_carry:]
     counter = shaped((), dtypes.int32)
     step_count = b.tensor((), counter.dtype)
 

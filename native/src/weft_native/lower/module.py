@@ -7,15 +7,13 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 from jaxlib.mlir import ir
 from weft import dtypes
-from weft.avals import ShapedArray, physical
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
-from weft.core.trace import Axis
 from weft.errors import BackendError
 from weft.transforms.stage import stage_closed
 
 from . import control, dot, elementwise, index, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
 from .builder import Builder, Dialects, dialects
-from .registry import broadcasting, carries_keys, rules
+from .registry import broadcasting, rules
 
 
 class Lowered(NamedTuple):
@@ -101,8 +99,6 @@ class Lowering(Builder):
     def equation(self, eqn: JaxprEqn, env) -> list:
         name = eqn.primitive.name
         ins, outs = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
-        if name not in carries_keys and any(_is_key(a) for a in (*ins, *outs)):
-            return self.on_physical_keys(eqn, ins, outs, [self.read(a, env) for a in eqn.invars])
         rule = rules.get(name)
         if rule is None:
             if eqn.primitive.decompose is None:
@@ -136,22 +132,6 @@ class Lowering(Builder):
             self.decomposed[key] = made
         return self.decomposed[key]
 
-    def on_physical_keys(self, eqn: JaxprEqn, ins, outs, operands) -> list:
-        """An operation that moves random keys about, as the same operation on their words.
-
-        The words of a key are one more, trailing axis, over which the operation is batched by its own rule.
-        """
-        primitive = eqn.primitive
-        words = next(a.dtype.key_shape[0] for a in (*ins, *outs) if _is_key(a))
-
-        def run(*args):
-            dims = tuple(len(a.shape) if _is_key(a) else None for a in ins)
-            out, out_dims = primitive.batch(Axis(None, words), args, dims, **eqn.params)
-            if not primitive.multiple_results:
-                out, out_dims = [out], [out_dims]
-            return [o if d is None else shape.move_last(o, d) for o, d in zip(out, out_dims)]
-        return self.inline(stage_closed(run, [physical(a) for a in ins], primitive.name), operands)
-
     # constants and locations ----------------------------------------------------------------------------------------
 
     def embed(self, value):
@@ -160,7 +140,7 @@ class Lowering(Builder):
             return self.splat(value.val, value.aval.dtype)
         if dtypes.is_python_scalar(value):
             return self.splat(value, dtypes.python_scalar_dtype(value))
-        host = np.asarray(host_value(value))
+        host = np.asarray(value)
         return self.constant(host.astype(dtypes.canonicalize(host.dtype)))
 
     def location(self, eqn: JaxprEqn):
@@ -176,16 +156,6 @@ class Lowering(Builder):
             return made
 
 
-def host_value(value):
-    """The host array behind a constant; of a random key, its words."""
-    base = getattr(value, "_base_array", None)
-    return value if base is None else base
-
-
-def _is_key(aval) -> bool:
-    return isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype)
-
-
 def kept_arguments(jaxpr: Jaxpr, keep_unused: bool) -> tuple:
     """For each argument, whether the program needs it."""
     if keep_unused:
@@ -199,11 +169,11 @@ def assign_donations(in_avals: Sequence, out_avals: Sequence, donated: Sequence[
     """Which result reuses which donated argument ({argument: result}), and the avals of donated arguments that none can."""
     free: dict = {}
     for i, aval in enumerate(out_avals):
-        free.setdefault((physical(aval).shape, physical(aval).dtype), []).append(i)
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
     alias, unusable = {}, []
     for i, (aval, given) in enumerate(zip(in_avals, donated)):
         if given:
-            places = free.get((physical(aval).shape, physical(aval).dtype))
+            places = free.get((aval.shape, aval.dtype))
             if places:
                 alias[i] = places.pop(0)
             else:
@@ -227,6 +197,9 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
             return state.equations(jaxpr, [], [next(env_args) if k else None for k in kept])
         state.function("main", jaxpr, [state.type(v.aval) for v in invars], [state.type(a) for a in jaxpr.out_avals], body,
                        public=True, arg_attrs=attrs)
-        if not state.module.operation.verify():
-            raise BackendError(f"the StableHLO module of {name!r} is malformed: an error of weft-native's lowering. Please report it with the program.")
+        try:
+            state.module.operation.verify()
+        except ir.MLIRError as e:
+            raise BackendError(f"the StableHLO of {name!r} is malformed, because its jaxpr is or because of an error in weft-native's lowering: "
+                               f"{e}\nCheck the jaxpr with weft.config.update('verify_jaxprs', True); if it passes, please report the program.") from e
     return Lowered(state.module, home, kept, unusable)

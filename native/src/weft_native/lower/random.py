@@ -3,15 +3,7 @@ from __future__ import annotations
 
 from weft import dtypes
 
-from .registry import carries_keys, rule
-
-carries_keys.update(("random_seed", "random_wrap", "random_unwrap", "random_split", "random_bits", "random_fold_in", "random_clone"))
-
-
-@rule("random_wrap", "random_unwrap", "random_clone")
-def _same_words(b, ins, outs, x, **params):
-    return x
-
+from .registry import rule
 
 @rule("rng_bit_generator")
 def _rng_bit_generator(b, ins, outs, key, *, shape, dtype, algorithm, out_sharding=None):

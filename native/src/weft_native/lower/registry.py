@@ -10,8 +10,6 @@ from typing import Callable
 rules: dict[str, Callable] = {}
 # Primitives whose operands are broadcast to the shape of the result before their rule is called.
 broadcasting: set[str] = set()
-# Primitives whose rules know random keys by themselves; all others are lowered on the words of the keys.
-carries_keys: set[str] = set()
 
 
 def rule(*names: str) -> Callable:

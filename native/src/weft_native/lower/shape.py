@@ -1,16 +1,7 @@
 """Primitives that move elements."""
 from __future__ import annotations
 
-from weft.core.trace import get_aval
-from weft.ops.linear import transpose
-
 from .registry import rule
-
-
-def move_last(x, dim: int):
-    """`x`, of a program that is being traced, with axis `dim` moved to the end."""
-    rank = len(get_aval(x).shape)
-    return transpose(x, [d for d in range(rank) if d != dim] + [dim])
 
 
 @rule("broadcast_in_dim")

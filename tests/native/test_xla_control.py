@@ -1,0 +1,109 @@
+"""Control flow, calls and derivatives on XLA against the reference rules."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jaxlib")
+from conftest_native import compiled, values
+from weft import dtypes
+from weft.avals import shaped
+from weft.control.cond import cond, switch
+from weft.control.call import inner_jit
+from weft.control.loops import fori_loop, scan, while_loop
+from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
+from weft.core.primitive import Primitive, registry
+from weft.errors import BackendError
+from weft.ops import elementwise as e
+from weft.ops import linear
+from weft.transforms.stage import stage
+
+F32 = dtypes.float32
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("unroll", [1, 2, 3, 7, 20])
+def test_scan(check, reverse, unroll):
+    def f(init, xs):
+        return list(scan(lambda c, x: (e.add(e.mul(c, c), x), (e.sin(c), e.lt(x, c))), init, xs, reverse=reverse, unroll=unroll)[1]) + \
+            [scan(lambda c, x: (e.add(c, x), None), init, xs, reverse=reverse, unroll=unroll)[0]]
+    check(f, np.float32(0.1), values((7,), "float32", low=-0.4, high=0.4))
+    check(f, values((3, 2), "float32", low=-0.4, high=0.4), values((7, 3, 2), "float32", low=-0.4, high=0.4))
+
+
+def test_scan_of_nothing(check):
+    check(lambda x: [scan(lambda c, a: (e.add(c, a), a), x, linear.full((0,), 0, F32))[1], scan(lambda c, _: (e.neg(c), None), x, None, length=0)[0]], np.float32(2))
+
+
+def test_scan_with_consts_inside_scan(check):
+    def f(w, x0, xs):
+        def outer(c, x):
+            inner = lambda d, y: (e.add(d, e.mul(w, y)), d)
+            d, ys = scan(inner, c, x)
+            return e.tanh(d), linear.reduce_sum(ys, (0,))
+        return list(scan(outer, x0, xs))
+    check(f, values((3,), "float32", 1), values((3,), "float32", 2), values((4, 2, 3), "float32", 3))
+
+
+def test_while_and_fori(check):
+    check(lambda x: while_loop(lambda v: e.lt(v, linear.full((), 100, F32)), lambda v: e.mul(v, linear.full((), 2, F32)), x), np.float32(3))
+    check(lambda n, x: fori_loop(0, n, lambda i, v: e.add(v, linear.convert(i, F32)), x), np.int32(6), np.float32(1))
+
+
+@pytest.mark.parametrize("index", [-5, 0, 1, 2, 9])
+def test_switch_clamps(check, index):
+    check(lambda i, x: switch(i, [e.sin, e.neg, lambda v: e.mul(v, v)], x), np.int32(index), values((3,), "float32"))
+
+
+@pytest.mark.parametrize("pred", [False, True])
+def test_cond(check, pred):
+    check(lambda p, x, y: list(cond(p, lambda a, b: (e.add(a, b), a), lambda a, b: (e.mul(a, b), b), x, y)), np.bool_(pred),
+          values((3,), "float32", 1), values((3,), "float32", 2))
+
+
+def test_inner_calls_of_one_function_share_it(backend):
+    @inner_jit
+    def double(x):
+        return e.mul(e.add(x, x), x)
+    exe, _, _ = compiled(backend, lambda x: [double(double(x))], [shaped((4,), F32)])
+    text = exe.as_text("stablehlo")
+    assert text.count("func.func private") == 1 and text.count("call @double") == 2
+
+
+def test_unknown_primitive_names_itself_and_the_line(backend):
+    name = "mystery_of_the_tests"
+    primitive = registry.get(name) or Primitive(name)
+    primitive.abstract = lambda x: x
+    jaxpr, _ = stage(lambda x: [primitive.bind(x)], [shaped((), F32)])
+    with pytest.raises(BackendError, match=r"mystery_of_the_tests.*\n.*test_xla_control\.py"):
+        backend.compile(jaxpr, backend.devices("cpu")[0])
+
+
+def test_a_primitive_without_a_rule_is_decomposed(backend, check):
+    name = "twice_and_one_of_the_tests"
+    primitive = registry.get(name) or Primitive(name, basic=False)
+    primitive.abstract = lambda x, *, y: x
+    primitive.reference = lambda x, *, y: (2 * x + y).astype(x.dtype)
+    primitive.decompose = lambda x, *, y: e.add(e.add(x, x), linear.full((), y, F32))
+    check(lambda x: primitive.bind(primitive.bind(x, y=1), y=1), values((3,), "float32"))
+
+
+def test_random_keys_reach_xla_as_their_words(backend):
+    from weft.core.jaxpr import ClosedJaxpr
+    from weft.ops.random_bits import FRY
+    from weft.ops.shape import concatenate, slice_
+    from weft.runtime.dispatch import program_for
+    keys = stage(lambda k: [slice_(concatenate([k, k], 0), (1,), (4,)), linear.reshape(k, (1, 3))], [shaped((3,), FRY)])
+    jaxpr, consts = program_for(ClosedJaxpr(*keys))
+    device = backend.devices("cpu")[0]
+    words = values((3, 2), "uint32")
+    cut, reshaped = backend.compile(jaxpr, device).execute([*consts, backend.put(words, shaped((3, 2), dtypes.uint32), device, False)])
+    assert np.array_equal(cut._host(), np.concatenate([words, words])[1:4]) and np.array_equal(reshaped._host(), words[None])
+
+
+def test_malformed_programs_are_refused(backend):
+    """A jaxpr whose types do not follow from its operands is an error of ours, not a crash of XLA's."""
+    x, y = Var(shaped((3,), F32)), Var(shaped((4,), F32))
+    jaxpr = Jaxpr([], [x], [y], [JaxprEqn([x], [y], e.sin_p, {})])
+    with pytest.raises(BackendError):
+        backend.compile(jaxpr, backend.devices("cpu")[0])
