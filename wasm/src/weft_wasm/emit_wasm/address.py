@@ -154,7 +154,7 @@ class Addresses:
     def enter_pointers(self, body: list, var: Var, step: int) -> list[tuple[int, int]]:
         """Makes pointers for a loop about to run (its variable is set); returns (pointer, bytes per iteration)."""
         groups: dict[tuple, list] = {}
-        memo: dict[Expr, bool] = {}
+        memo: dict[Expr, bool] = {var: False}  # as part of a term that isn't linear
         for buffer, index in self.accesses(body):
             terms, const = self.linear(index)
             known = self.access.get((buffer, index))
