@@ -14,7 +14,7 @@ export default defineConfig({
   workers: 1,
   forbidOnly: true,
   reporter: [["list"]],
-  use: { headless: true, viewport: { width: 1280, height: 800 }, trace: "retain-on-failure" },
+  use: { headless: true, viewport: { width: 1280, height: 800 }, screenshot: "only-on-failure" },
   projects: [
     { name: "chromium", testIgnore: /webgpu/, use: launch() },
     { name: "webgpu", testMatch: /webgpu/, use: launch(WEBGPU) },

@@ -40,7 +40,7 @@ def step(params, momentum, x, y):
 key_x, key_noise, key_params = random.split(random.key(0), 3)
 x = random.uniform(key_x, (200,), minval=-2.0, maxval=2.0)
 y = jnp.sin(2.5 * x) * jnp.exp(-0.2 * x**2) + 0.1 * random.normal(key_noise, (200,))
-scatter(x, y, label="data")
+scatter(x, y, label="wave: data")
 
 params = init(key_params)
 momentum = weft.tree.map(jnp.zeros_like, params)
@@ -50,4 +50,4 @@ for i in range(1001):
         print(f"step {i:4d}  loss {float(value):.5f}")
 
 grid = jnp.linspace(-2.0, 2.0, 200)
-line(grid, predict(params, grid), label="fit")
+line(grid, predict(params, grid), label="wave: fit")

@@ -19,8 +19,8 @@ def walks(key):
 
 paths = walks(random.key(1))
 steps = jnp.arange(1, 401)
-line(steps, paths[0], label="one walk")
-line(steps, jnp.sqrt(jnp.mean(paths**2, axis=0)), label="typical distance of 500 walks")
+line(steps, paths[0], label="walks: one of them")
+line(steps, jnp.sqrt(jnp.mean(paths**2, axis=0)), label="walks: typical distance")
 print("distance after 400 steps:", jnp.sqrt(jnp.mean(paths[:, -1] ** 2)), "(the square root is 20)")
 
 

@@ -49,8 +49,8 @@ starts = jnp.array([[2.0, 2.5], [2.001, 2.5]])
 paths = weft.vmap(simulate)(starts)
 
 seconds = jnp.arange(2000) * DT
-line(seconds, paths[0, :, 1], label="second angle")
-line(seconds, paths[1, :, 1], label="the same, started 0.001 away")
+line(seconds, paths[0, :, 1], label="second angle: one start")
+line(seconds, paths[1, :, 1], label="second angle: 0.001 away")
 distance = jnp.sqrt(jnp.sum((paths[0] - paths[1]) ** 2, axis=-1))
 line(seconds, jnp.log10(distance + 1e-9), label="log10 of their distance")
 

@@ -38,10 +38,12 @@ web: $(NPM_STAMP) $(WHEELS_STAMP)
 play: web
 	@exec $(NODE) tools/play.mjs --site build/site --port $(PORT) --host-port $(HOST_PORT) --host-command "$(HOST_COMMAND)"
 
-## test-runtime: types of all TypeScript, and the runtime's tests under Node
-test-runtime: $(NPM_STAMP)
+## test-runtime: types of all TypeScript, the runtime's tests under Node, and those of the build tools
+test-runtime: $(NPM_STAMP) | $(VENV_STAMP)
 	@$(NPM) run --silent typecheck
 	@$(NPM) test --silent -w @weft/runtime
+	@$(NODE) --test tools/test/
+	@$(VENV)/bin/python -m pytest -q tools/web
 
 ## browser: find a Chromium, or install one
 browser: $(NPM_STAMP)

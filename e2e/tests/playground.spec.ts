@@ -14,9 +14,10 @@ test("the page boots, runs code, and asks nobody but its own server", async ({ p
 });
 
 test("Run pressed while Python starts waits for it", async ({ page, site }) => {
+  await page.addInitScript(() => localStorage.setItem("weft:source", "print(6 * 7)"));
   await page.goto(site);
   await page.locator("#run").click();
-  await expect(page.locator("#state")).not.toHaveText("Starting Python", { timeout: 30_000 });
+  await expect(page.locator("#console")).toHaveText("42\n");
 });
 
 test("output comes line by line while the program runs", async ({ playground }) => {
@@ -117,13 +118,14 @@ test("figures: a live curve, printed losses, a line, points, a picture", async (
       "from weft_page import curve, image, line, scatter",
       "for i in range(50): curve('accuracy', i, i / 50)",
       "for i in range(0, 100, 10): print(f'step {i:4d}  loss {1 / (i + 1):.4f}')",
-      "line([0, 1, 2], [3, 1, 2], label='fit')",
-      "scatter([0, 1, 2], [3, 1, 2], label='data')",
+      "line([0, 1, 2], [3, 1, 2], label='wave: fit')",
+      "scatter([0.5, 1, 2.5], [3, float('nan'), 2], label='wave: data')",
       "image([[0, 1], [2, 3], [4, 5]], label='matrix')",
     ].join("\n"),
   );
-  await expect(page.locator("figure figcaption b")).toHaveText(["accuracy", "loss", "fit", "data", "matrix"]);
-  await expect(page.locator("figure .uplot")).toHaveCount(4);
+  await expect(page.locator("figure figcaption b")).toHaveText(["accuracy", "loss", "wave", "matrix"]);
+  await expect(page.locator("figure .uplot")).toHaveCount(3);
+  await expect(page.locator("figure .key")).toHaveText(["fit", "data"]);
   await expect(page.locator("figure").nth(1)).toContainText("0.011 at 90");
   expect(await page.locator("canvas.matrix").evaluate((canvas: HTMLCanvasElement) => [canvas.width, canvas.height])).toEqual([2, 3]);
 });

@@ -7,7 +7,8 @@
     image(rows, label="digit 3")       # a matrix of numbers
     curve("loss", step, loss)          # one more point of a live curve
 
-Figures with one label replace each other. Lists, tuples and weft arrays are taken alike.
+A label "figure: series" puts several series into one figure; what has a label already is replaced. Lists, tuples and weft
+arrays are taken alike.
 """
 
 from __future__ import annotations

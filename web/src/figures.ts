@@ -1,114 +1,179 @@
-/** Figures above the output: live curves, lines, points, matrices. One figure for each label. */
+/**
+ * Figures above the output: live curves, lines, points, matrices.
+ *
+ * A label names a figure, or, written "figure: series", one of several series in it; what has a label already is replaced.
+ */
 import type { PlotKind } from "@weft/runtime";
 import uPlot from "uplot";
+import { drawMatrix } from "./matrix.js";
+import { format } from "./numbers.js";
 
-interface Figure {
-  element: HTMLElement;
-  note: HTMLElement;
-  kind: PlotKind | "live";
+interface Series {
+  kind: "line" | "scatter" | "live";
   x: number[];
   y: number[];
-  chart: uPlot | null;
+}
+
+interface Chart {
+  element: HTMLElement;
+  note: HTMLElement;
+  series: Map<string, Series>;
+  plot: uPlot | null;
+  /** What the plot was made for; another set of series needs another plot. */
+  shape: string;
   dirty: boolean;
 }
 
 const HEIGHT = 190;
+const COLOURS = ["--accent", "--thread", "--good", "--syntax-keyword", "--dim"];
 
 export class Figures {
-  private readonly figures = new Map<string, Figure>();
+  private readonly charts = new Map<string, Chart>();
+  private readonly matrices = new Map<string, HTMLElement>();
   private frame = 0;
   private readonly resize: ResizeObserver;
 
   constructor(private readonly parent: HTMLElement) {
     this.resize = new ResizeObserver(() => {
-      for (const { chart, element } of this.figures.values()) {
-        if (chart && chart.width !== element.clientWidth) chart.setSize({ width: element.clientWidth, height: HEIGHT });
+      for (const { plot, element } of this.charts.values()) {
+        if (plot && plot.width !== element.clientWidth) plot.setSize({ width: element.clientWidth, height: HEIGHT });
       }
     });
   }
 
   clear(): void {
-    for (const { chart } of this.figures.values()) chart?.destroy();
-    this.figures.clear();
+    for (const { plot } of this.charts.values()) plot?.destroy();
+    this.charts.clear();
+    this.matrices.clear();
     this.resize.disconnect();
     this.parent.replaceChildren();
   }
 
   /** Appends one point to a live curve. */
   live(label: string, x: number, y: number): void {
-    const figure = this.figure(label, "live");
+    const [title, name] = split(label);
+    const chart = this.chart(title, "live");
+    let series = chart.series.get(name);
     // A curve that starts again (a second training run) begins anew.
-    if (figure.x.length && x <= figure.x.at(-1)!) {
-      figure.x = [];
-      figure.y = [];
+    if (series?.kind !== "live" || x <= (series.x.at(-1) ?? -Infinity)) {
+      series = { kind: "live", x: [], y: [] };
+      chart.series.set(name, series);
     }
-    figure.x.push(x);
-    figure.y.push(y);
-    this.redraw(figure);
+    series.x.push(x);
+    series.y.push(y);
+    this.redraw(chart);
   }
 
   plot(kind: PlotKind, label: string, x: Float64Array, y: Float64Array): void {
-    const figure = this.figure(label, kind);
     if (kind === "image") {
-      drawMatrix(figure.element, x[0] ?? 0, x[1] ?? 0, y);
+      let element = this.matrices.get(label);
+      if (!element) this.matrices.set(label, (element = this.figure(label, false)));
+      drawMatrix(element, x[0] ?? 0, x[1] ?? 0, y);
       return;
     }
+    const [title, name] = split(label);
+    const chart = this.chart(title, kind);
     const order = Array.from(x.keys()).sort((i, j) => x[i]! - x[j]!);
-    figure.x = order.map((i) => x[i]!);
-    figure.y = order.map((i) => y[i]!);
-    this.redraw(figure);
+    chart.series.set(name, { kind, x: order.map((i) => x[i]!), y: order.map((i) => y[i]!) });
+    this.redraw(chart);
   }
 
   /** Draws again in the colours of the theme. */
   recolour(): void {
-    for (const figure of this.figures.values()) {
-      figure.chart?.destroy();
-      figure.chart = null;
-      if (figure.kind !== "image") this.redraw(figure);
+    for (const chart of this.charts.values()) {
+      chart.shape = "";
+      this.redraw(chart);
     }
   }
 
-  private figure(label: string, kind: Figure["kind"]): Figure {
-    const known = this.figures.get(label);
-    if (known?.kind === kind) return known;
-    known?.chart?.destroy();
-    const element = document.createElement("figure");
-    element.className = kind === "live" ? "figure wide" : "figure";
-    const caption = document.createElement("figcaption");
-    const name = document.createElement("b");
-    name.textContent = label;
-    const note = document.createElement("span");
-    caption.append(name, note);
-    element.append(caption);
-    if (known) known.element.replaceWith(element);
-    else this.parent.append(element);
-    this.resize.observe(element);
-    const figure: Figure = { element, note, kind, x: [], y: [], chart: null, dirty: false };
-    this.figures.set(label, figure);
-    return figure;
+  private chart(title: string, kind: Series["kind"]): Chart {
+    let chart = this.charts.get(title);
+    if (!chart) {
+      const element = this.figure(title, kind === "live");
+      const note = element.querySelector<HTMLElement>("figcaption span")!;
+      chart = { element, note, series: new Map(), plot: null, shape: "", dirty: false };
+      this.charts.set(title, chart);
+      this.resize.observe(element);
+    }
+    return chart;
   }
 
-  private redraw(figure: Figure): void {
-    figure.dirty = true;
+  private figure(title: string, wide: boolean): HTMLElement {
+    const element = document.createElement("figure");
+    element.className = wide ? "figure wide" : "figure";
+    const caption = document.createElement("figcaption");
+    const name = document.createElement("b");
+    name.textContent = title;
+    caption.append(name, document.createElement("span"));
+    element.append(caption);
+    this.parent.append(element);
+    return element;
+  }
+
+  private redraw(chart: Chart): void {
+    chart.dirty = true;
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
-      for (const each of this.figures.values()) if (each.dirty) draw(each);
+      for (const each of this.charts.values()) if (each.dirty) draw(each);
     });
   }
 }
 
-function draw(figure: Figure): void {
-  figure.dirty = false;
-  const last = figure.y.at(-1);
-  if (figure.kind === "live" && last !== undefined) figure.note.textContent = `${format(last)} at ${format(figure.x.at(-1)!)}`;
-  const data: uPlot.AlignedData = [figure.x, figure.y.map((value) => (Number.isFinite(value) ? value : null))];
-  if (figure.chart) figure.chart.setData(data);
-  else figure.chart = new uPlot(options(figure), data, figure.element);
+/** "figure: series" as its two parts; a bare label is both. */
+function split(label: string): [string, string] {
+  const at = label.indexOf(": ");
+  return at > 0 ? [label.slice(0, at), label.slice(at + 2)] : [label, ""];
 }
 
-function options({ kind, element }: Figure): uPlot.Options {
-  const style = getComputedStyle(element);
-  const colour = (name: string) => resolve(style.getPropertyValue(name), element);
+function draw(chart: Chart): void {
+  chart.dirty = false;
+  const series = [...chart.series];
+  const shape = JSON.stringify(series.map(([name, { kind }]) => [name, kind]));
+  const data = align(series.map(([, each]) => each));
+  if (chart.plot && chart.shape === shape) {
+    chart.plot.setData(data);
+  } else {
+    chart.plot?.destroy();
+    chart.plot = new uPlot(options(chart), data, chart.element);
+    chart.shape = shape;
+  }
+  describe(chart, series);
+}
+
+/**
+ * The columns of all series over one x, as uPlot wants them. Every point keeps a row of its own, so that points of equal x stay
+ * apart; the gaps that this leaves are spanned by lines.
+ */
+function align(series: Series[]): uPlot.AlignedData {
+  const finite = (value: number) => (Number.isFinite(value) ? value : null);
+  if (series.length === 1) return [series[0]!.x, series[0]!.y.map(finite)];
+  const rows = series.flatMap(({ x, y }, column) => x.map((at, i) => ({ at, column, value: finite(y[i]!) })));
+  rows.sort((a, b) => a.at - b.at);
+  const columns = series.map((_, column) => rows.map((row) => (row.column === column ? row.value : null)));
+  return [rows.map((row) => row.at), ...columns];
+}
+
+/** The caption's right side: the names of several series in their colours, or the last point of a live curve. */
+function describe({ note }: Chart, series: [string, Series][]): void {
+  const [first] = series;
+  const only = series.length === 1 && first?.[1].kind === "live" ? first[1] : null;
+  if (only) {
+    note.textContent = `${format(only.y.at(-1)!)} at ${format(only.x.at(-1)!)}`;
+    return;
+  }
+  note.replaceChildren(
+    ...series.filter(([name]) => name).map(([name], i) => {
+      const key = document.createElement("span");
+      key.className = "key";
+      key.style.setProperty("--key", `var(${COLOURS[i % COLOURS.length]!})`);
+      key.textContent = name;
+      return key;
+    }),
+  );
+}
+
+function options({ series, element }: Chart): uPlot.Options {
+  const colour = (name: string) => resolve(name, element);
   const axis: uPlot.Axis = {
     stroke: colour("--dim"),
     font: "12px system-ui, sans-serif",
@@ -116,7 +181,6 @@ function options({ kind, element }: Figure): uPlot.Options {
     ticks: { show: false },
     gap: 6,
   };
-  const line = colour(kind === "live" ? "--thread" : "--accent");
   return {
     width: element.clientWidth || 400,
     height: HEIGHT,
@@ -124,63 +188,29 @@ function options({ kind, element }: Figure): uPlot.Options {
     cursor: { y: false, drag: { setScale: false } },
     legend: { show: false },
     scales: { x: { time: false } },
-    axes: [{ ...axis, size: 28 }, { ...axis, size: 54, values: (_, ticks) => ticks.map(format) }],
+    axes: [
+      { ...axis, size: 28, values: (_, ticks) => ticks.map(format) },
+      { ...axis, size: 54, values: (_, ticks) => ticks.map(format) },
+    ],
     series: [
       {},
-      kind === "scatter"
-        ? { stroke: line, paths: () => null, points: { show: true, size: 5, fill: line, width: 0 } }
-        : { stroke: line, width: 2, points: { show: false } },
+      ...[...series.values()].map(({ kind }, i): uPlot.Series => {
+        const single = series.size === 1 && kind === "live";
+        const stroke = colour(single ? "--thread" : COLOURS[i % COLOURS.length]!);
+        return kind === "scatter"
+          ? { stroke, paths: () => null, points: { show: true, size: 5, fill: stroke, width: 0 } }
+          : { stroke, width: 2, spanGaps: true, points: { show: false } };
+      }),
     ],
   };
 }
 
-/** light-dark() and variables resolved to a plain colour, which a canvas needs. */
-function resolve(value: string, parent: HTMLElement): string {
+/** A colour variable as the plain colour that a canvas needs. */
+function resolve(variable: string, parent: HTMLElement): string {
   const probe = document.createElement("i");
-  probe.style.color = value;
+  probe.style.color = `var(${variable})`;
   parent.append(probe);
   const colour = getComputedStyle(probe).color;
   probe.remove();
   return colour;
-}
-
-function format(value: number): string {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  return size >= 1e5 || size < 1e-3 ? value.toExponential(1) : String(Number(value.toPrecision(4)));
-}
-
-// Dark indigo over rose to pale yellow; lightness rises evenly, so it also reads in grey.
-const RAMP = [[20, 18, 52], [72, 44, 120], [142, 60, 132], [206, 88, 108], [243, 145, 96], [252, 210, 140], [252, 248, 214]] as const;
-
-function ramp(t: number): readonly [number, number, number] {
-  const at = Math.min(Math.max(t, 0), 1) * (RAMP.length - 1);
-  const low = Math.min(Math.floor(at), RAMP.length - 2);
-  const [a, b] = [RAMP[low]!, RAMP[low + 1]!];
-  const mix = (i: 0 | 1 | 2) => a[i] + (b[i] - a[i]) * (at - low);
-  return [mix(0), mix(1), mix(2)];
-}
-
-function drawMatrix(element: HTMLElement, rows: number, columns: number, values: Float64Array): void {
-  let canvas = element.querySelector("canvas");
-  if (!canvas) {
-    canvas = document.createElement("canvas");
-    canvas.className = "matrix";
-    canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", `${rows} by ${columns} matrix`);
-    element.append(canvas);
-  }
-  canvas.width = columns;
-  canvas.height = rows;
-  const finite = values.filter(Number.isFinite);
-  const low = finite.reduce((a, b) => Math.min(a, b), Infinity);
-  const high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
-  const pixels = new ImageData(Math.max(columns, 1), Math.max(rows, 1));
-  values.forEach((value, i) => {
-    const [r, g, b] = Number.isFinite(value) ? ramp(high > low ? (value - low) / (high - low) : 0.5) : [128, 128, 128];
-    pixels.data.set([r, g, b, 255], 4 * i);
-  });
-  canvas.getContext("2d")!.putImageData(pixels, 0, 0);
-  const note = element.querySelector("figcaption span");
-  if (note) note.textContent = finite.length ? `${format(low)} to ${format(high)}` : "";
 }

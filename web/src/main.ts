@@ -2,6 +2,7 @@
 import { Console } from "./console.js";
 import { createEditor } from "./editor.js";
 import { Figures } from "./figures.js";
+import { milliseconds } from "./numbers.js";
 import { PythonWorker } from "./python_worker.js";
 import type { Backend, Outcome, ReadyMessage } from "./protocol.js";
 import { decodeProgram, encodeProgram } from "./share.js";
@@ -42,11 +43,6 @@ function show(text: string, kind: "boot" | "idle" | "busy" | "error"): void {
   state.dataset["state"] = kind;
   runButton.disabled = kind === "busy";
   stopButton.disabled = kind !== "busy";
-}
-
-function milliseconds(ms: number): string {
-  if (ms < 1) return `${ms.toFixed(2)} ms`;
-  return ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : `${(ms / 1000).toFixed(2)} s`;
 }
 
 function showTimings(): void {
