@@ -17,7 +17,7 @@ from weft.errors import BackendError
 from weft.runtime import device as runtime_device
 from weft.runtime.backend import CompileOptions
 
-from . import arrays, dispatch, executable
+from . import arrays, dispatch, executable, operators
 from .arrays import ArrayImpl
 from .client import PLATFORMS, client_for
 
@@ -35,12 +35,15 @@ class XlaBackend:
     def __init__(self):
         Device.backend = property(lambda _, backend=self: backend)
         arrays.install()
+        operators.install(self)
         self._shardings: dict = {}
         self._eager = dispatch.Eager(self)
         self.apply = self._eager.apply
         self._first: Any = None      # the default device while no option names one
         dispatch.mirror_config()
         config.listen(self._config_changed)
+        dispatch.mirror_trace(trace.current_trace() is trace.root)
+        trace.watch(dispatch.mirror_trace)
 
     # devices --------------------------------------------------------------------------------------------------------
 

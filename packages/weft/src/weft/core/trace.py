@@ -80,7 +80,28 @@ def leaked(tracer: Tracer) -> UnexpectedTracerError:
 root = EvalTrace()
 _current: ContextVar[Trace] = ContextVar("trace", default=root)
 current_trace = _current.get
-set_trace, reset_trace = _current.set, _current.reset
+_watchers: list = []
+
+
+def watch(callback) -> None:
+    """Calls `callback(trace is root)` in the thread where the current trace changes; a backend whose cached calls do not
+    come to Python mirrors that."""
+    _watchers.append(callback)
+
+
+def set_trace(trace: Trace):
+    """Makes `trace` the current one; returns what `reset_trace` takes."""
+    token = _current.set(trace)
+    for callback in _watchers:
+        callback(trace is root)
+    return token
+
+
+def reset_trace(token) -> None:
+    """Makes the trace current again that `set_trace` replaced."""
+    _current.reset(token)
+    for callback in _watchers:
+        callback(_current.get() is root)
 
 
 @contextmanager

@@ -1,0 +1,57 @@
+"""The operators of ArrayImpl, called through C++: `x + y` on arrays finds its compiled program without running Python."""
+from __future__ import annotations
+
+from jaxlib import _jax
+from weft.config import config
+from weft.core.trace import current_trace, get_aval, is_array_like, root
+from weft.errors import WeftError
+from weft.runtime import array as runtime_array
+from weft.runtime.backend import CompileOptions
+from weft.transforms.stage import consts_as_args, stage
+
+from .arrays import OWN, ArrayImpl
+from .dispatch import fast_entry, registry
+
+NAMES = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "matmul", "rmatmul",
+         "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "lt", "le", "gt", "ge", "eq", "ne",
+         "neg", "abs", "invert")
+
+
+def install(backend) -> None:
+    """Puts fast operators on ArrayImpl for those that the array library has defined by now."""
+    cache = _jax.PjitFunctionCache(capacity=8192)
+    for name in NAMES:
+        method = runtime_array._methods.get(f"__{name}__")
+        if method is not None:
+            setattr(ArrayImpl, f"__{name}__", _fast(backend, f"__{name}__", method, cache))
+            ArrayImpl._weft_own = (*OWN, *[f"__{n}__" for n in NAMES if f"__{n}__" in runtime_array._methods])
+
+
+def _fast(backend, name: str, method, cache):
+    """`method` for concrete arrays and Python scalars as a compiled program; for all else, and while tracing, itself."""
+    def miss(*args):
+        if current_trace() is not root or config.debug_nans or config.debug_infs or \
+                not all(type(x) is ArrayImpl or type(x) in (bool, int, float, complex) for x in args):
+            return method(*args), None, False
+        return compiled(args)
+
+    def compiled(args):
+        avals = [get_aval(x) for x in args]
+        box = []
+
+        def flat(*xs):
+            out = method(*xs)
+            box.append(is_array_like(out))
+            return [out] if box[0] else []
+        try:
+            jaxpr, consts = stage(flat, avals, name)
+        except (TypeError, ValueError, WeftError):      # say it as the eager call says it
+            return method(*args), None, False
+        if not box[0]:
+            return method(*args), None, False
+        device, committed = backend.placement(args)
+        executable = backend.compile(consts_as_args(jaxpr), device, CompileOptions(name.strip("_")))
+        consts = [backend.put(c, get_aval(c), device, False) for c in consts]
+        (out,) = executable.execute([*consts, *[backend.array(x, a, device) for x, a in zip(args, avals)]], committed)
+        return out, fast_entry(out, executable, consts), False
+    return _jax.pjit(name, method, miss, [], [], name, registry, backend.shard_arg, cache)
