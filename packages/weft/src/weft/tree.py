@@ -483,3 +483,14 @@ def _flatten_defaultdict(d):
 
 
 register_pytree_with_keys(defaultdict, _flatten_defaultdict, lambda aux, values: defaultdict(aux[0], zip(aux[1], values)))
+
+
+_SHORT_NAMES = ("all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map", "map_with_path", "reduce",
+                "reduce_associative", "structure", "transpose", "unflatten")
+
+
+def __getattr__(name: str):
+    """`weft.tree.map` and its siblings: the functions above under their short names."""
+    if name in _SHORT_NAMES:
+        return globals()["tree_" + name]
+    raise AttributeError(f"module 'weft.tree' has no attribute {name!r}")

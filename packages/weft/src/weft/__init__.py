@@ -1,0 +1,95 @@
+"""weft: JAX for everywhere. One program, traced once, runs on XLA, as WebAssembly, on WebGPU and on a remote host.
+
+Example:
+    >>> import weft, weft.numpy as jnp
+    >>> weft.grad(lambda x: jnp.sum(x ** 2))(jnp.arange(3.))
+    Array([0., 2., 4.], dtype=float32)
+"""
+from __future__ import annotations
+
+from importlib import import_module as _import_module
+
+from . import errors as errors
+from .api import (
+    block_until_ready as block_until_ready,
+    closure_convert as closure_convert,
+    device_get as device_get,
+    device_put as device_put,
+    ensure_compile_time_eval as ensure_compile_time_eval,
+    eval_shape as eval_shape,
+    grad as grad,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacobian as jacobian,
+    jacrev as jacrev,
+    jvp as jvp,
+    linear_transpose as linear_transpose,
+    linearize as linearize,
+    make_jaxpr as make_jaxpr,
+    named_call as named_call,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+    vmap as vmap,
+)
+from .avals import ShapeDtypeStruct as ShapeDtypeStruct
+from .config import (
+    check_tracer_leaks as checking_leaks,
+    config as config,
+    debug_infs as debug_infs,
+    debug_nans as debug_nans,
+    default_device as default_device,
+    default_matmul_precision as default_matmul_precision,
+    default_prng_impl as default_prng_impl,
+    disable_jit as disable_jit,
+    enable_custom_prng as enable_custom_prng,
+    enable_x64 as enable_x64,
+    log_compiles as log_compiles,
+    numpy_dtype_promotion as numpy_dtype_promotion,
+    numpy_rank_promotion as numpy_rank_promotion,
+    threefry_partitionable as threefry_partitionable,
+)
+from .control.custom import checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp
+from .core import pretty as _pretty
+from .runtime import reference as _reference
+from .runtime.array import Array as Array
+from .runtime.device import default_platform as default_backend, devices as devices
+from .runtime.jit import jit as jit
+from .source_info import named_scope as named_scope
+from . import tree as tree
+from .tree import tree_map as tree_map
+
+remat = checkpoint
+__version__ = "0.1.0"
+
+_LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "image", "remote", "as_jax")
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list:
+    """The devices of this process."""
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices this process has."""
+    return len(devices(backend))
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process; 0 where there is one."""
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes there are."""
+    return 1
+
+
+def __getattr__(name: str):
+    if name in _LAZY:
+        return _import_module(f"weft.{name}")
+    raise AttributeError(f"module 'weft' has no attribute {name!r}")

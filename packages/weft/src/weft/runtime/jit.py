@@ -1,0 +1,401 @@
+"""jit: tracing once for each type of arguments, and calling the compiled program afterwards."""
+from __future__ import annotations
+
+import inspect
+from functools import update_wrapper
+from typing import Any, Callable, NamedTuple, Sequence
+
+from .. import dtypes
+from ..avals import ShapeDtypeStruct, ShapedArray, shaped
+from ..config import config
+from ..control.call import bind_jit
+from ..core.jaxpr import ClosedJaxpr
+from ..core.trace import Tracer, axis_env, current_trace, get_aval, root
+from ..errors import at_user_line
+from ..transforms.stage import hoist_tracers, stage
+from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from .array import KeyArray
+from .device import backend_of, devices, get_backend
+from .dispatch import device_of, executable_for, program_for, run_jaxpr
+
+
+class Traced(NamedTuple):
+    """What tracing a function for one type of arguments gave."""
+    jaxpr: ClosedJaxpr
+    out_tree: PyTreeDef
+    outer: tuple        # tracers of an outer trace that lead the arguments
+
+
+class Prepared(NamedTuple):
+    """What a backend's fast path needs to run the same call again: results are `out_tree` over the executable's results."""
+    executable: Any
+    consts: list        # arrays that lead the executable's arguments
+    closed: ClosedJaxpr
+    out_tree: PyTreeDef
+    device: Any
+
+
+def _as_tuple(x) -> tuple:
+    return () if x is None else (x,) if isinstance(x, (int, str)) else tuple(x)
+
+
+def _positions(fun: Callable, nums, names) -> tuple[tuple, tuple]:
+    """Argument numbers and names, each completed from the other by the function's signature."""
+    nums, names = _as_tuple(nums), _as_tuple(names)
+    try:
+        params = list(inspect.signature(fun).parameters.values())
+    except (ValueError, TypeError):
+        return nums, names
+    positional = [p.name for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    has_var = any(p.kind is p.VAR_POSITIONAL for p in params)
+    for n in nums:
+        if not has_var and not -len(positional) <= n < len(positional):
+            raise ValueError(f"jitted function has static_argnums={nums}, but only accepts {len(positional)} positional arguments.")
+    known = {p.name for p in params}
+    if not any(p.kind is p.VAR_KEYWORD for p in params):
+        for name in names:
+            if name not in known:
+                raise ValueError(f"jitted function has invalid argnames {{{name!r}}} in static_argnames: the function accepts {sorted(known)}.")
+    more_names = [positional[n] for n in nums if -len(positional) <= n < len(positional) and params[n].kind is not inspect.Parameter.POSITIONAL_ONLY]
+    more_nums = [positional.index(n) for n in names if n in positional]
+    return tuple(dict.fromkeys([*nums, *more_nums])), tuple(dict.fromkeys([*names, *more_names]))
+
+
+class JitFunction:
+    """A function that is traced once for each type of its arguments and runs compiled. Made by `weft.jit`."""
+
+    def __init__(self, fun: Callable, static_argnums=(), static_argnames=(), donate_argnums=(), donate_argnames=(), keep_unused=False,
+                 inline=False, device=None, backend=None):
+        if not callable(fun):
+            raise TypeError(f"Expected a callable value, got {fun!r}.")
+        if inspect.isgeneratorfunction(fun):
+            raise TypeError(f"Expected a function, got a generator function: {fun}")
+        update_wrapper(self, fun)
+        self.fun, self.name = fun, getattr(fun, "__name__", type(fun).__name__)
+        self.static_argnums, self.static_argnames = _positions(fun, static_argnums, static_argnames)
+        self.donate_argnums, self.donate_argnames = _positions(fun, donate_argnums, donate_argnames) if donate_argnums or donate_argnames else ((), ())
+        if set(self.donate_argnums) & set(self.static_argnums):
+            raise ValueError(f"static_argnums {self.static_argnums} and donate_argnums {self.donate_argnums} cannot intersect.")
+        self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
+        self.cache: dict = {}
+        self.dispatch: Callable = self.first_call
+
+    def __call__(self, *args, **kwargs):
+        return self.dispatch(*args, **kwargs)
+
+    def __get__(self, obj, objtype=None):
+        return self if obj is None else BoundJit(self, obj)
+
+    def __repr__(self):
+        return f"<jitted {self.fun!r}>"
+
+    def first_call(self, *args, **kwargs):
+        """Chooses how calls are dispatched: by the default backend's fast path where it has one."""
+        if self.device is None and self.backend is None:
+            fast = getattr(get_backend()[0], "jit", None)
+            self.dispatch = fast(self.fun, self.run, self.static_argnums, self.static_argnames, self.name) if fast else self.python_call
+        else:
+            self.dispatch = self.python_call
+        return self.dispatch(*args, **kwargs)
+
+    def python_call(self, *args, **kwargs):
+        return self.run(*args, **kwargs)[0]
+
+    def run(self, *args, **kwargs) -> tuple[Any, Prepared | None]:
+        """The result, and what a fast path needs to give it again (None where only this function can)."""
+        if config.disable_jit:
+            return self.fun(*args, **kwargs), None
+        leaves, traced = self.traced(args, kwargs)
+        closed, out_tree, outer = traced
+        donated = self.donated(args, kwargs) if self.donate_argnums or self.donate_argnames else ()
+        if outer or current_trace() is not root or any([isinstance(x, Tracer) for x in leaves]):
+            outs = bind_jit(closed, [*outer, *leaves], self.name, self.inline, self.keep_unused, (False,) * len(outer) + donated if donated else None)
+            return tree_unflatten(out_tree, outs), None
+        device = self.chosen_device(leaves)
+        outs = run_jaxpr(closed, leaves, self.name, donated, device)
+        result = tree_unflatten(out_tree, outs)
+        if any([isinstance(x, KeyArray) for x in leaves]) or any([isinstance(x, KeyArray) for x in outs]) or closed.effects:
+            return result, None
+        executable, consts = executable_for(closed, device, self.name, donated if any(donated) else ())
+        return result, Prepared(executable, consts, closed, out_tree, device)
+
+    def chosen_device(self, leaves):
+        if self.device is not None:
+            return self.device
+        if self.backend is not None:
+            return devices(self.backend)[0]
+        return device_of(leaves)
+
+    def split(self, args, kwargs) -> tuple[tuple, dict, tuple]:
+        """(dynamic arguments, dynamic keyword arguments, key of the static ones)."""
+        if not self.static_argnums and not self.static_argnames:
+            return args, kwargs, ()
+        n = len(args)
+        static = {i if i >= 0 else n + i for i in self.static_argnums if -n <= i < n}
+        key = (*[(i, args[i]) for i in sorted(static)], *[(k, kwargs[k]) for k in self.static_argnames if k in kwargs])
+        for where, value in key:
+            try:
+                hash(value)
+            except TypeError as e:
+                raise ValueError(at_user_line(f"Non-hashable static arguments are not supported: the argument {where!r} of {self.name} is a "
+                                              f"{type(value).__name__}. Pass something that hashes (a tuple, a frozen dataclass), or make it a traced argument.")) from e
+        dynamic = tuple([x for i, x in enumerate(args) if i not in static])
+        return dynamic, {k: v for k, v in kwargs.items() if k not in self.static_argnames}, tuple((k, type(v), v) for k, v in key)
+
+    def donated(self, args, kwargs) -> tuple:
+        """For each dynamic leaf whether its buffer is given away."""
+        static = {i % len(args) for i in self.static_argnums if -len(args) <= i < len(args)} if args else set()
+        nums = {i % len(args) for i in self.donate_argnums if -len(args) <= i < len(args)} if args else set()
+        flags: list = []
+        for i, x in enumerate(args):
+            if i not in static:
+                flags += [i in nums] * len(tree_flatten(x)[0])
+        rest = {k: v for k, v in kwargs.items() if k not in self.static_argnames}
+        for k in sorted(rest):
+            flags += [k in self.donate_argnames] * len(tree_flatten(rest[k])[0])
+        return tuple(flags)
+
+    def traced(self, args, kwargs) -> tuple[list, Traced]:
+        """The dynamic leaves and the traced function for their types."""
+        dynamic, dynamic_kw, static = self.split(args, kwargs)
+        leaves, tree = tree_flatten((dynamic, dynamic_kw))
+        try:
+            avals = tuple([get_aval(x) for x in leaves])
+        except TypeError:
+            avals = tuple(self.avals_with_paths(dynamic, dynamic_kw))
+        return leaves, self.trace_avals(args, kwargs, tree, avals, static)
+
+    def trace_avals(self, args, kwargs, tree, avals, static) -> Traced:
+        key = (static, tree, avals, config.trace_context(), axis_env())
+        found = self.cache.get(key)
+        if found is not None:
+            return found
+        fixed = {k: v for k, _, v in static if isinstance(k, int)}
+        fixed_kw = {k: v for k, _, v in static if isinstance(k, str)}
+        box: list = []
+
+        def flat(*xs):
+            positional, kw = tree.unflatten(xs)
+            rest = iter(positional)
+            out = self.fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **kw, **fixed_kw)
+            out_leaves, out_tree = tree_flatten(out)
+            box.append(out_tree)
+            for x, (path, _) in zip(out_leaves, tree_flatten_with_path(out)[0]):
+                _check_result(x, self.name, path)
+            return out_leaves
+        jaxpr, consts = stage(flat, avals, f"the function {self.name}", self.arg_names(args, kwargs, fixed))
+        closed, outer = hoist_tracers(jaxpr, consts)
+        result = Traced(closed, box[0], tuple(outer))
+        if not outer:
+            self.cache[key] = result
+        return result
+
+    def arg_names(self, args, kwargs, fixed) -> list[str]:
+        """The path of each dynamic leaf in the call, such as `params['w'][0]`."""
+        try:
+            names = list(inspect.signature(self.fun).parameters)
+        except (ValueError, TypeError):
+            names = []
+        out = []
+        for i, x in enumerate(args):
+            if i not in fixed:
+                head = names[i] if i < len(names) else f"args[{i}]"
+                out += [head + keystr(p) for p, _ in tree_flatten_with_path(x)[0]]
+        for k in sorted(k for k in kwargs if k not in self.static_argnames):
+            out += [k + keystr(p) for p, _ in tree_flatten_with_path(kwargs[k])[0]]
+        return out
+
+    def avals_with_paths(self, dynamic, dynamic_kw):
+        for path, x in tree_flatten_with_path((dynamic, dynamic_kw))[0]:
+            try:
+                yield get_aval(x)
+            except TypeError as e:
+                where = keystr(path[1:]) or str(path)
+                raise TypeError(at_user_line(
+                    f"the argument of {self.name} at {where} has type {type(x).__module__}.{type(x).__qualname__}, which is not an array or a number. "
+                    "Register its class as a pytree, or name the argument in static_argnums/static_argnames if it hashes.")) from e
+
+    # ahead of time
+
+    def trace(self, *args, **kwargs) -> "TracedCall":
+        """Traces for arguments (arrays or ShapeDtypeStructs) without running anything."""
+        dynamic, dynamic_kw, static = self.split(args, kwargs)
+        leaves, tree = tree_flatten((dynamic, dynamic_kw))
+        avals = tuple(abstractify(x) for x in leaves)
+        donated = self.donated(args, kwargs) if self.donate_argnums or self.donate_argnames else (False,) * len(leaves)
+        return TracedCall(self, self.trace_avals(args, kwargs, tree, avals, static), tree, donated, leaves)
+
+    def lower(self, *args, **kwargs) -> "Lowered":
+        """Traces and lowers for arguments (arrays or ShapeDtypeStructs): `.as_text()`, `.compile()`."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args, **kwargs):
+        """The shapes and dtypes of the results, without computing them."""
+        traced = self.trace(*args, **kwargs)
+        return tree_unflatten(traced.traced.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.traced.jaxpr.out_avals])
+
+    def clear_cache(self) -> None:
+        """Forgets all that was traced and compiled."""
+        self.cache.clear()
+        self.dispatch = self.first_call
+
+    def _cache_size(self) -> int:
+        return len(self.cache)
+
+
+def _check_result(x, name: str, path) -> None:
+    try:
+        get_aval(x)
+    except TypeError as e:
+        where = f" at output path {keystr(path)}" if path else ""
+        raise TypeError(f"function {name} traced for jit returned a value of type {type(x).__module__}.{type(x).__qualname__}{where}, which is not a valid "
+                        "JAX type. Return arrays or numbers, in pytrees.") from e
+
+
+class BoundJit:
+    """A jitted method bound to its object."""
+
+    def __init__(self, jitted: JitFunction, obj):
+        self.jitted, self.obj = jitted, obj
+        update_wrapper(self, jitted.fun)
+
+    def __call__(self, *args, **kwargs):
+        return self.jitted(self.obj, *args, **kwargs)
+
+    def lower(self, *args, **kwargs):
+        return self.jitted.lower(self.obj, *args, **kwargs)
+
+    def trace(self, *args, **kwargs):
+        return self.jitted.trace(self.obj, *args, **kwargs)
+
+    def eval_shape(self, *args, **kwargs):
+        return self.jitted.eval_shape(self.obj, *args, **kwargs)
+
+
+def abstractify(x) -> ShapedArray:
+    """The aval of an array or of anything with a shape and a dtype."""
+    try:
+        return get_aval(x)
+    except TypeError:
+        if hasattr(x, "shape") and hasattr(x, "dtype"):
+            return shaped(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False))
+        raise
+
+
+class TracedCall:
+    """A function traced for one type of arguments."""
+
+    def __init__(self, jitted: JitFunction, traced: Traced, in_tree, donated, leaves):
+        self.jitted, self.traced, self.in_tree, self.donated, self.leaves = jitted, traced, in_tree, donated, leaves
+
+    jaxpr = property(lambda self: self.traced.jaxpr)
+    fun_name = property(lambda self: self.jitted.name)
+
+    @property
+    def out_info(self):
+        return tree_unflatten(self.traced.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.jaxpr.out_avals])
+
+    def lower(self) -> "Lowered":
+        return Lowered(self)
+
+
+class Lowered:
+    """A program in the form that its backend compiles."""
+
+    def __init__(self, traced: TracedCall):
+        self.traced_call = traced
+        self.in_tree, self.out_tree = traced.in_tree, traced.traced.out_tree
+        concrete = [x for x in traced.leaves if hasattr(x, "committed")]
+        self.device = traced.jitted.chosen_device(concrete)
+
+    out_info = property(lambda self: self.traced_call.out_info)
+
+    @property
+    def in_avals(self):
+        return self.in_tree.unflatten(self.traced_call.jaxpr.in_avals)
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: on XLA StableHLO ('stablehlo') or HLO ('hlo')."""
+        jaxpr, _ = program_for(self.traced_call.jaxpr)
+        show = getattr(backend_of(self.device), "lowered_text", None)
+        return show(jaxpr, self.device, self.traced_call.jitted.name, dialect) if show else str(jaxpr)
+
+    def cost_analysis(self) -> dict:
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options=None) -> "Compiled":
+        """Compiles for the device."""
+        traced = self.traced_call
+        donated = tuple(traced.donated) if any(traced.donated) else ()
+        executable, _ = executable_for(traced.jaxpr, self.device, traced.jitted.name, donated)
+        return Compiled(self, executable, donated)
+
+
+class Compiled:
+    """A compiled program: callable with arguments of exactly the types that it was compiled for."""
+
+    def __init__(self, lowered: Lowered, executable, donated):
+        self.lowered, self.executable, self.donated = lowered, executable, donated
+        self.in_tree, self.out_tree = lowered.in_tree, lowered.out_tree
+
+    out_info = property(lambda self: self.lowered.out_info)
+    in_avals = property(lambda self: self.lowered.in_avals)
+
+    def __call__(self, *args, **kwargs):
+        traced = self.lowered.traced_call
+        dynamic, dynamic_kw, _ = traced.jitted.split(args, kwargs)
+        leaves, tree = tree_flatten((dynamic, dynamic_kw))
+        if tree != self.in_tree:
+            raise TypeError(f"Function compiled with input pytree does not match the input pytree it was called with: {self.in_tree} and {tree}.")
+        want = traced.jaxpr.in_avals
+        for x, a, (path, _) in zip(leaves, want, tree_flatten_with_path((dynamic, dynamic_kw))[0]):
+            have = get_aval(x)
+            if have.shape != a.shape or have.dtype != a.dtype:
+                raise TypeError(f"Argument types differ from the types for which this computation was compiled: the argument at {keystr(path[1:])} was "
+                                f"compiled as {a.str_short()} and called with {have.str_short()}.")
+        if any(isinstance(x, Tracer) for x in leaves):
+            raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a particular signature. Transform the function and compile the result.")
+        return tree_unflatten(self.out_tree, run_jaxpr(traced.jaxpr, leaves, traced.jitted.name, self.donated, self.lowered.device))
+
+    def as_text(self, stage: str | None = None) -> str:
+        """The compiled program as text."""
+        return self.executable.as_text(stage)
+
+    def cost_analysis(self) -> dict:
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self):
+        return self.executable.memory_analysis()
+
+    def runtime_executable(self):
+        return self.executable
+
+
+def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None, static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None, donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False, device=None, backend: str | None = None,
+        inline: bool = False, compiler_options: dict | None = None):
+    """Compiles `fun`: it is traced once for each type of its arguments, and runs as one program afterwards.
+
+    Args:
+        fun: a pure function of pytrees of arrays.
+        static_argnums, static_argnames: arguments that are Python values, part of the program; they must hash.
+        donate_argnums, donate_argnames: arguments whose memory the program may reuse; they are deleted by the call.
+        keep_unused: keep arguments that the program does not use.
+        device, backend: where to run, instead of with the arguments.
+        inline: write the program in place when called while tracing, instead of as one `jit` equation.
+
+    Raises: TypeError for arguments that are no arrays, ValueError for static ones that do not hash.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.jit(lambda x: x * 2)(jnp.arange(3))
+        Array([0, 2, 4], dtype=int32)
+    """
+    if fun is None:
+        return lambda f: jit(f, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums, static_argnames=static_argnames,
+                             donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend,
+                             inline=inline, compiler_options=compiler_options)
+    if in_shardings is not None or out_shardings is not None:
+        raise ValueError("in_shardings and out_shardings need a backend with several devices in one computation; leave them out to run on one device.")
+    return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline, device, backend)
