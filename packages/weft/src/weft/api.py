@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence
 
 from . import dtypes
 from .avals import ShapeDtypeStruct, tangent_aval
-from .core.jaxpr import ClosedJaxpr, eval_jaxpr
+from .core.jaxpr import ClosedJaxpr, TypedScalar, eval_jaxpr, round_scalar
 from .core.primitive import UndefinedPrimal, Zero
 from .core.trace import Axis, get_aval, is_array_like, mapped_axes, root, tracing
 from .host import is_host_array, np
@@ -82,7 +82,7 @@ def _pull_back(jaxpr, in_avals, out_nonzeros, out_avals, consts, cts: Sequence) 
     live = [ct for ct, nz in zip(cts, out_nonzeros) if nz]
     linear = [UndefinedPrimal(v.aval) for v in jaxpr.invars]
     back = iter(backward_pass(jaxpr, consts, linear, live))
-    return [_float0_array(a) if tangent_aval(a).dtype == dtypes.float0 else instantiate(next(back)) for a in in_avals]
+    return [_float0_array(a) if tangent_aval(a).dtype == dtypes.float0 else _settled(instantiate(next(back))) for a in in_avals]
 
 
 def _vjp_flat(flat: Callable, leaves: Sequence):
@@ -146,17 +146,11 @@ def _pull_main(pull, n: int, aux_avals, consts, cts):
 
 
 def _settled(x):
-    """A result for the user: never a host scalar of ours."""
-    return x if hasattr(x, "aval") and not hasattr(x, "val") else _array_of(x)
-
-
-def _array_of(x):
-    if is_host_array(x) or dtypes.is_python_scalar(x) or hasattr(x, "val"):
+    """A result for the user: an array, never a host scalar of ours."""
+    if type(x) is TypedScalar or dtypes.is_python_scalar(x):
         aval = get_aval(x)
-        if is_host_array(x) and aval.shape:
-            return put(x)
-        return full((), getattr(x, "val", x), aval.dtype, aval.weak_type)
-    return x
+        return full((), x.val if type(x) is TypedScalar else x, aval.dtype, aval.weak_type)
+    return put(x) if is_host_array(x) else x
 
 
 def _check_grad_input(x, who: str, holomorphic: bool, allow_int: bool) -> None:
@@ -216,7 +210,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         out_tree, aux_tree = box[-1] if has_aux else (box[-1], None)
         _check_scalar(fun, outs[:out_tree.num_leaves], out_tree, holomorphic)
         value_aval = get_aval(outs[0])
-        one = full((), 1, value_aval.dtype, value_aval.weak_type)
+        one = TypedScalar(round_scalar(1, value_aval.dtype), value_aval)
         grads = pull(consts, [one, *[Zero(tangent_aval(get_aval(x))) for x in outs[1:]]])
         result = in_tree.unflatten(grads)
         grad_value = result[0] if isinstance(argnums, int) else result

@@ -440,6 +440,7 @@ def _remat_partial_eval(trace, args, params):
     saved = [v for v, u in zip(saved_vars, used) if u]
     known_in = [v for v in jaxpr.invars if v not in unknown]
     known = Jaxpr([], known_in, [*[v for v, u in zip(jaxpr.outvars, out_unknown) if not u], *saved], known_eqns)
+    known, _ = dce_jaxpr(known, [True] * len(known.outvars), True)
     known_args = [x for x in args if not trace.is_unknown(x)]
     outs = eval_jaxpr(known, [], *known_args)
     n = len(out_unknown) - sum(out_unknown)

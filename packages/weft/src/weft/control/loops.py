@@ -147,13 +147,14 @@ def _scan_partial_eval(trace, args, params):
 def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_carry):
     linear = [type(x) is UndefinedPrimal for x in args]
     const_l, carry_l, xs_l = _split3(linear, num_consts, num_carry)
-    if not all(carry_l):
+    if not all(lin or dtypes.is_inexact(a.dtype) for lin, a in zip(carry_l, jaxpr.out_avals)):
         raise NotImplementedError("scan can be transposed only when its whole carry is linear; move what is not into the scanned inputs.")
     consts, carry, xs = _split3(args, num_consts, num_carry)
     res_consts, res_xs = [x for x, lin in zip(consts, const_l) if not lin], [x for x, lin in zip(xs, xs_l) if not lin]
     lin_const_avals = [tangent_aval(x.aval) for x, lin in zip(consts, const_l) if lin]
     ct_carry = [instantiate(ct) for ct in cts[:num_carry]]
-    ct_ys = [instantiate(ct) for ct in cts[num_carry:]]
+    ys_nz = [type(ct) is not Zero for ct in cts[num_carry:]]
+    ct_ys = [ct for ct in cts[num_carry:] if type(ct) is not Zero]
     ct_consts = [zeros(a) for a in lin_const_avals]
     n_rc, n_cc, n_k = len(res_consts), len(ct_consts), len(ct_carry)
 
@@ -163,7 +164,7 @@ def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_
     rc = [trace.new_arg(a) for a, lin in zip(c_avals, const_l) if not lin]
     acc = [trace.new_arg(a) for a in lin_const_avals]
     ck = [trace.new_arg(tangent_aval(a)) for a in jaxpr.out_avals[:num_carry]]
-    cy = [trace.new_arg(tangent_aval(a)) for a in jaxpr.out_avals[num_carry:]]
+    cy = [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(jaxpr.out_avals[num_carry:], ys_nz)]
     rx = [trace.new_arg(a) for a, lin in zip(x_avals, xs_l) if not lin]
     rc_i, rx_i = iter(rc), iter(rx)
     operands = [*[UndefinedPrimal(a) if lin else next(rc_i) for a, lin in zip(c_avals, const_l)],
@@ -182,7 +183,7 @@ def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_
     results = scan_p.bind(*res_consts, *ct_consts, *ct_carry, *ct_ys, *res_xs, jaxpr=body, length=length, reverse=not reverse,
                           unroll=unroll, num_consts=n_rc, num_carry=n_cc + n_k)
     out_c, out_k, out_x = iter(results[:n_cc]), iter(results[n_cc:n_cc + n_k]), iter(results[n_cc + n_k:])
-    return [*[next(out_c) if lin else None for lin in const_l], *[next(out_k) for _ in carry_l],
+    return [*[next(out_c) if lin else None for lin in const_l], *[ct if lin else None for ct, lin in zip(out_k, carry_l)],
             *[next(out_x) if lin else None for lin in xs_l]]
 
 

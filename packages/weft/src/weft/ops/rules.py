@@ -5,7 +5,7 @@ from typing import Callable, Sequence
 
 from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
-from ..core.jaxpr import TypedScalar
+from ..core.jaxpr import TypedScalar, round_scalar
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -21,7 +21,8 @@ def dtype_of(x):
 
 def scalar_like(x, value) -> TypedScalar:
     """`value` as a scalar of the dtype of `x`."""
-    return TypedScalar(value, shaped((), dtype_of(x)))
+    dt = dtype_of(x)
+    return TypedScalar(round_scalar(value, dt), shaped((), dt))
 
 
 def is_linear_arg(x) -> bool:
