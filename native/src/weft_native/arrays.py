@@ -19,11 +19,11 @@ OWN = ("shape", "dtype", "ndim", "size", "weak_type", "nbytes", "itemsize", "dev
 
 def _host(self) -> np.ndarray:
     """The value as a read-only NumPy array, fetched once; on the CPU it shares the array's memory."""
+    if self.is_deleted():
+        raise RuntimeError(f"Array has been deleted with shape={self.aval.str_short(short_dtypes=False)}. "
+                           "It was donated to a jit call or deleted; keep a copy (x.copy()) if you need it afterwards.")
     value = self._npy_value
     if value is None:
-        if self.is_deleted():
-            raise RuntimeError(f"Array has been deleted with shape={self.aval.str_short(short_dtypes=False)}. "
-                               "It was donated to a jit call or deleted; keep a copy (x.copy()) if you need it afterwards.")
         value = compat.to_numpy(self)
         value.flags.writeable = False
         self._npy_value = value

@@ -69,8 +69,8 @@ class XlaExecutable:
 def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = ()) -> XlaExecutable:
     """Compiles a lowered program; what XLA refuses becomes a BackendError."""
     if lowered.unusable:
-        warnings.warn("Some donated buffers were not usable: " + ", ".join(map(repr, lowered.unusable)) +
-                      ". No result has the shape and dtype of the donated argument; donate only what a result can reuse.", stacklevel=2)
+        warnings.warn("Some donated buffers were not usable: " + ", ".join(a.str_short(short_dtypes=False) for a in lowered.unusable) +
+                      ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse.", stacklevel=2)
     try:
         with lowered.home.context:
             loaded = compat.compile_module(client, lowered.module, [device], compile_options(device, options))

@@ -1,0 +1,396 @@
+"""The XLA backend: arrays, compilation, donation, errors, and C++ dispatch."""
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jaxlib")
+import ml_dtypes
+from conftest_native import compiled, values
+from weft import dtypes, errors
+from weft.avals import shaped
+from weft.config import config, debug_nans, enable_x64
+from weft.core.jaxpr import TypedScalar
+from weft.core.trace import get_aval
+from weft.errors import BackendError
+from weft.ops import elementwise as e
+from weft.ops import linear
+from weft.ops.linear import reduce_sum
+from weft.runtime.array import Array
+from weft.runtime.backend import Backend, CompileOptions, Device, Executable
+from weft_native import client, compat, dispatch
+from weft_native.backend import XlaBackend
+
+F32 = dtypes.float32
+
+
+def put(backend, value, committed=False, device=None):
+    value = np.asarray(value)
+    return backend.put(value, shaped(value.shape, value.dtype), device or backend.devices("cpu")[0], committed)
+
+
+def test_it_is_a_backend(backend, cpu):
+    assert isinstance(backend, XlaBackend) and isinstance(cpu, Device) and cpu.backend is backend
+    assert {n for n in vars(Backend) if not n.startswith("_")} - {"name", "platforms"} <= set(dir(backend))
+    exe, _, _ = compiled(backend, lambda x: [e.sin(x)], [shaped((3,), F32)])
+    assert {n for n in vars(Executable) if not n.startswith("_")} <= set(dir(exe))
+
+
+@pytest.mark.parametrize("dt", ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+                                "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
+def test_values_come_back(backend, dt, shape):
+    value = np.arange(int(np.prod(shape))).reshape(shape).astype(dtypes.dtype(dt))
+    array = put(backend, value)
+    assert isinstance(array, Array) and array.shape == shape and array.dtype == value.dtype and array.size == value.size
+    assert array.ndim == len(shape) and array.nbytes == value.size * dtypes.itemsize(value.dtype) and not array.weak_type
+    assert np.array_equal(array._host(), value) and array._host() is array._host() and not array._host().flags.writeable
+    assert np.array_equal(np.asarray(array), value)
+
+
+def test_host_memory_may_change_after_put(backend):
+    raw = np.empty(4096 + 64, np.uint8)
+    aligned = raw[-raw.ctypes.data % 64:][:4096].view(np.float32)
+    aligned[:] = 1
+    array = put(backend, aligned)
+    aligned[:] = 2
+    assert (array._host() == 1).all()
+
+
+def test_scalars_and_views(backend, cpu):
+    assert float(backend.put(2.5, get_aval(2.5), cpu, False)._host()) == 2.5
+    assert backend.put(2.5, get_aval(2.5), cpu, False).weak_type
+    assert backend.put(TypedScalar(3, shaped((), dtypes.dtype("int8"))), shaped((), dtypes.dtype("int8")), cpu, False).dtype == np.int8
+    strided = np.arange(12.0, dtype=np.float32).reshape(3, 4).T
+    assert np.array_equal(put(backend, strided)._host(), strided)
+
+
+def test_protocols(backend):
+    x = put(backend, np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert np.array_equal(np.from_dlpack(x), x._host()) and x.__dlpack_device__() == (1, 0)
+    assert memoryview(x).shape == (2, 3)
+    assert np.asarray(x, dtype=np.float64).dtype == np.float64
+    (shard,) = x.addressable_shards
+    assert shard.data is x and shard.device == x.device and x.devices() == {x.device}
+    assert x.block_until_ready() is x and x.is_ready() and not x.is_deleted()
+    x.delete()
+    assert x.is_deleted()
+    with pytest.raises(RuntimeError, match="deleted"):
+        x._host()
+
+
+def test_more_devices_can_be_asked_for():
+    script = """
+        import numpy as np
+        from weft.config import config
+        config.update("num_cpu_devices", 3)
+        from weft.avals import shaped
+        from weft_native.backend import XlaBackend
+        backend = XlaBackend()
+        devices = backend.devices("cpu")
+        assert len(devices) == 3
+        aval = shaped((2,), np.dtype("float32"))
+        x = backend.put(np.ones(2, np.float32), aval, devices[0], False)
+        y = backend.put(x, aval, devices[2], True)
+        assert y.device == devices[2] and y.committed and not x.committed and (y._host() == 1).all()
+        z = backend.put(x, aval, devices[0], True)
+        assert z.committed
+        try:
+            backend.placement([y, z])
+        except ValueError as e:
+            assert "incompatible devices" in str(e)
+        else:
+            raise AssertionError
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+    flags = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    subprocess.run([sys.executable, "-c", "from weft_native.backend import XlaBackend; assert len(XlaBackend().devices('cpu')) == 2"], check=True, env=flags)
+
+
+def test_jax_is_never_imported(tmp_path):
+    """With a `jax` on the path that says so when it is imported, nothing says so."""
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text("raise RuntimeError('jax was imported')")
+    script = """
+        import sys
+        import numpy as np
+        from weft.avals import shaped
+        from weft.ops import elementwise as e
+        from weft.runtime.device import register_backend, backend_named
+        from weft_native.backend import XlaBackend
+        register_backend("xla", XlaBackend)
+        backend = backend_named("xla")
+        x = backend.put(np.ones(2, np.float32), shaped((2,), np.dtype("float32")), backend.devices("cpu")[0], False)
+        y = backend.apply(e.add_p, (x, x), {})
+        y._arrays, np.asarray(y), np.from_dlpack(y)
+        assert not any(m == "jax" or m.startswith("jax.") and sys.modules[m] for m in sys.modules)
+    """
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), *[p for p in sys.path if p]]))
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, env=env)
+
+
+# programs ------------------------------------------------------------------------------------------------------------
+
+
+def test_texts_and_analyses(backend):
+    exe, _, _ = compiled(backend, lambda x: [e.sin(x)], [shaped((16,), F32)], name="my_program")
+    assert "stablehlo.sine" in exe.as_text("stablehlo") and "@jit_my_program" in exe.as_text("stablehlo")
+    assert exe.as_text().startswith("HloModule") and exe.as_text("hlo") == exe.as_text()
+    with pytest.raises(ValueError, match="stablehlo"):
+        exe.as_text("wat")
+    assert exe.cost_analysis()["bytes accessed"] > 0
+    assert exe.memory_analysis()["argument_size_in_bytes"] == 64
+
+
+def test_source_lines_reach_the_program(backend):
+    exe, _, _ = compiled(backend, lambda x: [e.sin(x)], [shaped((16,), F32)])
+    assert "test_xla_backend.py" in exe.as_text()
+
+
+def test_unused_arguments_are_not_passed(backend):
+    exe, _, _ = compiled(backend, lambda x, y, z: [e.neg(z), z], [shaped((2,), F32), shaped((3,), F32), shaped((4,), F32)])
+    assert exe.kept == (False, False, True)
+    out, same = exe.execute([put(backend, np.ones(n, np.float32)) for n in (2, 3, 4)])
+    assert (out._host() == -1).all() and (same._host() == 1).all()
+    kept, _, _ = compiled(backend, lambda x, y: [e.neg(y)], [shaped((2,), F32)] * 2, options=(("keep_unused", True),))
+    assert kept.kept == (True, True)
+
+
+def test_results_are_committed_as_arguments_are(backend):
+    exe, _, _ = compiled(backend, lambda x: [e.neg(x)], [shaped((2,), F32)])
+    assert exe.execute([put(backend, np.ones(2, np.float32), True)])[0].committed
+    assert not exe.execute([put(backend, np.ones(2, np.float32), False)])[0].committed
+
+
+def test_donated_buffers_are_reused(backend):
+    exe, _, _ = compiled(backend, lambda x, y: [e.add(x, y)], [shaped((1024,), F32)] * 2, donated=(True, False))
+    x, y = put(backend, np.ones(1024, np.float32)), put(backend, np.ones(1024, np.float32))
+    where = x.unsafe_buffer_pointer()
+    (out,) = exe.execute([x, y])
+    assert x.is_deleted() and not y.is_deleted() and out.unsafe_buffer_pointer() == where and (out._host() == 2).all()
+    with pytest.raises(RuntimeError, match="deleted"):
+        x._host()
+    with pytest.raises((ValueError, RuntimeError), match="deleted"):
+        exe.execute([x, y])
+
+
+def test_unusable_donations_warn(backend):
+    with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[3,2\]"):
+        exe, _, _ = compiled(backend, lambda x, y: [e.add(reduce_sum(x, (0, 1)), y)], [shaped((3, 2), F32), shaped((), F32)], donated=(True, True))
+    x = put(backend, np.ones((3, 2), np.float32))
+    assert float(exe.execute([x, put(backend, np.float32(1))])[0]._host()) == 7 and not x.is_deleted()
+    with warnings.catch_warnings():      # an argument that the program does not take is nothing to warn of
+        warnings.simplefilter("error")
+        compiled(backend, lambda x: [linear.full((), 2, F32)], [shaped((3,), F32)], donated=(True,))
+
+
+def test_constants_of_inner_programs_are_embedded(backend):
+    from weft.control.loops import scan
+    from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+    table = values((3,), "bfloat16")
+    c, i, o = Var(shaped((3,), table.dtype)), Var(shaped((3,), table.dtype)), Var(shaped((3,), table.dtype))
+    closed = ClosedJaxpr(Jaxpr([c], [i], [o], [JaxprEqn([c, i], [o], e.add_p, {})]), [table])
+    from weft.control.call import bind_jit
+    exe, _, _ = compiled(backend, lambda x: [bind_jit(closed, [x], "add_table")[0], scan(lambda s, _: (e.neg(s), None), x, None, length=2)[0]], [i.aval])
+    x = np.ones(3, ml_dtypes.bfloat16)
+    out, _ = exe.execute([put(backend, x)])
+    assert np.array_equal(out._host(), x + table)
+
+
+def test_compiler_options(backend):
+    jaxpr = compiled(backend, lambda x: [e.sin(x)], [shaped((3,), F32)])[2]
+    cpu = backend.devices("cpu")[0]
+    assert backend.compile(jaxpr, cpu, CompileOptions(options=(("xla_cpu_enable_fast_math", True),))).execute([put(backend, np.ones(3, np.float32))])
+    with pytest.raises(BackendError, match="no_such_flag"):
+        backend.compile(jaxpr, cpu, CompileOptions(options=(("no_such_flag", True),)))
+
+
+def test_x64(backend):
+    with enable_x64(True):
+        exe, _, _ = compiled(backend, lambda x: [e.sin(x)], [shaped((3,), dtypes.float64)])
+        x = np.array([0.1, 0.2, 0.3])
+        out = exe.execute([put(backend, x)])[0]
+        assert out.dtype == np.float64 and np.allclose(out._host(), np.sin(x), rtol=1e-15)
+
+
+# errors --------------------------------------------------------------------------------------------------------------
+
+
+def test_missing_platforms_say_what_to_install(backend):
+    if client._package_folder("jax_plugins.xla_cuda13") is None:
+        for platform in ("cuda", "gpu"):
+            with pytest.raises(BackendError, match=r"pip install jax-cuda13-plugin=="):
+                backend.devices(platform)
+    with pytest.raises(BackendError, match="pip install libtpu"):
+        backend.devices("tpu")
+    with pytest.raises(BackendError, match="abacus"):
+        backend.devices("abacus")
+
+
+def test_releases():
+    for good in ((0, 10, 2), (0, 11, 2), (0, 12, 0)):
+        compat.check_release(good)
+    for bad in ((0, 4, 38), (0, 10, 1), (0, 13, 0), (1, 0, 0)):
+        with pytest.raises(BackendError, match="jaxlib"):
+            compat.check_release(bad)
+
+
+def test_handlers_of_both_interfaces(backend, monkeypatch):
+    seen = []
+    monkeypatch.setattr(compat.xc, "array_result_handler", lambda *a, **k: seen.append((len(a), k)))
+    for release, extra in (((0, 10, 2), {"_skip_checks": True}), ((0, 12, 0), {})):
+        monkeypatch.setattr(compat, "_HANDLER_ARGS", {"_skip_checks": True} if release < (0, 11) else {})
+        compat.result_handler(None, None, True)
+        assert seen.pop() == (3, extra)
+
+
+def test_runtime_errors_are_wefts(backend):
+    from jaxlib import _jax
+    assert errors.JaxRuntimeError is _jax.JaxRuntimeError
+
+
+# dispatch ------------------------------------------------------------------------------------------------------------
+
+
+def counted_jit(backend, fun, static_argnums=(), static_argnames=()):
+    """A jit as the language makes it, over flat array arguments; returns (callable, list of misses)."""
+    misses = []
+
+    def miss(*args, **kw):
+        misses.append(args)
+        fixed = {i: a for i, a in enumerate(args) if i in static_argnums}
+        arrays = [a for i, a in enumerate(args) if i not in fixed]
+        avals = [get_aval(a) for a in arrays]
+        exe, consts, _ = compiled(backend, lambda *xs: [_merged(fun, fixed, xs, kw)], avals)
+        device, committed = backend.placement(arrays)
+        consts = [backend.put(c, get_aval(c), device, False) for c in consts]
+        (out,) = exe.execute([*consts, *[backend.array(a, v, device) for a, v in zip(arrays, avals)]], committed)
+
+        class info:
+            pass
+        info.consts = consts
+        return out, exe, info
+    return backend.jit(fun, miss, static_argnums, static_argnames, "counted"), misses
+
+
+def _merged(fun, fixed, xs, kw):
+    rest = iter(xs)
+    return fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(fixed) + len(xs))], **kw)
+
+
+def test_second_call_stays_in_cpp(backend):
+    f, misses = counted_jit(backend, lambda x: e.add(x, linear.full((), 1, F32)))
+    x = put(backend, np.arange(4, dtype=np.float32))
+    for _ in range(3):
+        assert f(x)._host().tolist() == [1, 2, 3, 4]
+    assert len(misses) == 1
+    f(put(backend, np.ones(5, np.float32)))
+    assert len(misses) == 2
+    f(np.arange(4, dtype=np.float32))
+    f(np.arange(4, dtype=np.float32))
+    assert len(misses) <= 3
+
+
+def test_constants_lead_and_unused_arguments_are_skipped(backend):
+    table = put(backend, np.full(4, 10, np.float32))
+    f, misses = counted_jit(backend, lambda x, y: e.mul(y, table))
+    for _ in range(3):
+        out = f(np.zeros((2, 2), np.float32), put(backend, np.arange(4, dtype=np.float32)))
+        assert out._host().tolist() == [0, 10, 20, 30]
+    assert len(misses) == 1
+
+
+def test_static_arguments(backend):
+    f, misses = counted_jit(backend, lambda x, n, **kw: e.integer_pow(x, n + kw.get("more", 0)), (1,), ("more",))
+    x = put(backend, np.full(2, 2, np.float32))
+    for n, want in ((3, 8), (3, 8), (4, 16), (3, 8)):
+        assert f(x, n)._host()[0] == want
+    assert len(misses) == 2
+    assert f(x, 3, more=1)._host()[0] == 16 and f(x, 3, more=1)._host()[0] == 16
+    assert len(misses) == 3
+
+
+def test_configuration_is_part_of_the_key(backend):
+    f, misses = counted_jit(backend, lambda x: e.neg(x))
+    x = put(backend, np.ones(2, np.float32))
+    f(x), f(x)
+    with enable_x64(True):
+        f(x), f(x)
+        assert len(misses) == 2
+    f(x)
+    assert len(misses) == 2
+    with debug_nans(True):      # each result is looked at: no call stays in C++
+        f(x), f(x)
+        assert len(misses) == 4
+    before = config.default_matmul_precision
+    config.update("default_matmul_precision", "highest")
+    try:
+        f(x), f(x)
+        assert len(misses) == 5
+    finally:
+        config.update("default_matmul_precision", before)
+    f(x)
+    assert len(misses) == 5
+
+
+def test_calls_come_to_python_while_tracing(backend):
+    from weft.core.trace import Trace, tracing
+    f, misses = counted_jit(backend, lambda x: e.neg(x))
+    x = put(backend, np.ones(2, np.float32))
+    f(x), f(x)
+    with tracing(Trace()):
+        assert dispatch.bootstrap.tracing.value is True
+    assert dispatch.bootstrap.tracing.value is False and len(misses) == 1
+
+
+def test_pytrees_of_registered_classes(backend):
+    from weft import tree
+
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+    tree._register(tree.NodeType(Pair, lambda p: ((p.a, p.b), "aux"), lambda aux, children: Pair(*children), None))
+    leaves, treedef = dispatch.registry.flatten({"p": Pair(1, [2, None]), "t": (3,)})
+    assert leaves == [1, 2, 3]
+    back = treedef.unflatten(leaves)
+    assert isinstance(back["p"], Pair) and back["p"].b == [2, None] and back["t"] == (3,)
+
+
+def test_random_keys_are_nodes_to_cpp(backend):
+    from weft.ops.random_bits import FRY
+    from weft.runtime.array import KeyArray
+    raw = put(backend, np.zeros((3, 2), np.uint32))
+    leaves, treedef = dispatch.registry.flatten(KeyArray(shaped((3,), FRY), raw))
+    assert leaves == [raw]
+    back = treedef.unflatten(leaves)
+    assert isinstance(back, KeyArray) and back.shape == (3,) and back.dtype == FRY
+
+
+def test_eager_primitives(backend):
+    x = put(backend, np.arange(4, dtype=np.float32))
+    assert backend.apply(e.add_p, (x, x), {})._host().tolist() == [0, 2, 4, 6]
+    one = TypedScalar(1.0, shaped((), F32))
+    out = backend.apply(e.add_p, (x, one), {})
+    assert out._host().tolist() == [1, 2, 3, 4] and not out.committed
+    assert backend.apply(e.add_p, (np.ones(4, np.float32), x), {})._host().tolist() == [1, 2, 3, 4]
+    zero, minus_zero = (backend.apply(e.mul_p, (x, TypedScalar(v, shaped((), F32))), {})._host() for v in (0.0, -0.0))
+    assert not np.signbit(zero).any() and np.signbit(minus_zero).all()
+    assert backend.apply(e.integer_pow_p, (x,), {"y": 2})._host().tolist() == [0, 1, 4, 9]
+    assert backend.apply(e.add_p, (2.0, 3.0), {}).weak_type
+
+
+def test_nothing_keeps_arrays_alive(backend):
+    import weakref
+    x = put(backend, np.ones(1000, np.float32))
+    y = backend.apply(e.neg_p, (x,), {})
+    refs = [weakref.ref(x), weakref.ref(y)]
+    del x, y
+    gc.collect()
+    assert [r() for r in refs] == [None, None]
