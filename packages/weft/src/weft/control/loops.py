@@ -378,9 +378,9 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
             new = eval_jaxpr(body.jaxpr, body.consts, *bcs, *old)
             return [select(broadcast_in_dim(pred, shape_of(n), (0,)), n, o) for n, o in zip(new, old)]
         carry_avals, cc_avals, bc_avals = avals_of(carry), avals_of(cond_consts), avals_of(body_consts)
-        cond = ClosedJaxpr(*stage(any_goes_on, [*cc_avals, *carry_avals]))
-        body = ClosedJaxpr(*stage(step, [*cc_avals, *bc_avals, *carry_avals]))
-        outs = while_p.bind(*cond_consts, *cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=n_cc,
+        whole_cond = ClosedJaxpr(*stage(any_goes_on, [*cc_avals, *carry_avals]))
+        whole_body = ClosedJaxpr(*stage(step, [*cc_avals, *bc_avals, *carry_avals]))
+        outs = while_p.bind(*cond_consts, *cond_consts, *body_consts, *carry, cond_jaxpr=whole_cond, body_jaxpr=whole_body, cond_nconsts=n_cc,
                             body_nconsts=n_cc + n_bc)
         return outs, [0] * len(outs)
     outs = while_p.bind(*cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=cond_nconsts, body_nconsts=body_nconsts)
