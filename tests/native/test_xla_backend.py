@@ -25,6 +25,7 @@ from weft.ops import linear
 from weft.ops.linear import reduce_sum
 from weft.runtime.array import Array
 from weft.runtime.backend import Backend, CompileOptions, Device, Executable
+from weft.runtime.jit import Prepared
 from weft_native import client, compat, dispatch
 from weft_native.backend import XlaBackend
 
@@ -147,6 +148,14 @@ def test_texts_and_analyses(backend):
         exe.as_text("wat")
     assert exe.cost_analysis()["bytes accessed"] > 0
     assert exe.memory_analysis()["argument_size_in_bytes"] == 64
+
+
+def test_texts_before_compilation(backend, cpu):
+    jaxpr = compiled(backend, lambda x: [e.sin(x)], [shaped((16,), F32)])[2]
+    assert "stablehlo.sine" in backend.lowered_text(jaxpr, cpu, "f") and "@jit_f" in backend.lowered_text(jaxpr, cpu, "f", "stablehlo")
+    assert "sine" in backend.lowered_text(jaxpr, cpu, "f", "hlo") and "HloModule" in backend.lowered_text(jaxpr, cpu, "f", "hlo")
+    with pytest.raises(ValueError, match="'hlo'"):
+        backend.lowered_text(jaxpr, cpu, "f", "mhlo")
 
 
 def test_source_lines_reach_the_program(backend):
@@ -273,10 +282,7 @@ def counted_jit(backend, fun, static_argnums=(), static_argnames=()):
         consts = [backend.put(c, get_aval(c), device, False) for c in consts]
         (out,) = exe.execute([*consts, *[backend.array(a, v, device) for a, v in zip(arrays, avals)]], committed)
 
-        class info:
-            pass
-        info.consts = consts
-        return out, exe, info
+        return out, Prepared(exe, consts, None, None, device)
     return backend.jit(fun, miss, static_argnums, static_argnames, "counted"), misses
 
 

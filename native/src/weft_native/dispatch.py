@@ -83,10 +83,10 @@ def fast_entry(out, executable: XlaExecutable, consts: Sequence = ()) -> FastEnt
 def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str, shard_arg: Callable):
     """A callable that runs known calls in C++ and asks `miss` about all others."""
     def cache_miss(*args, **kwargs):
-        out, executable, info = miss(*args, **kwargs)
-        if type(executable) is not XlaExecutable or config.debug_nans or config.debug_infs:
+        out, prepared = miss(*args, **kwargs)
+        if prepared is None or type(prepared.executable) is not XlaExecutable or config.debug_nans or config.debug_infs:
             return out, None, False
-        return out, fast_entry(out, executable, getattr(info, "consts", ())), False
+        return out, fast_entry(out, prepared.executable, prepared.consts), False
     return _jax.pjit(name, fun, cache_miss, list(static_argnums), list(static_argnames), name, registry, shard_arg,
                      _jax.PjitFunctionCache(capacity=4096))
 

@@ -50,7 +50,7 @@ class XlaExecutable:
         if stage in (None, "hlo"):
             return "\n\n".join(m.to_string() for m in self.loaded.hlo_modules())
         if stage == "stablehlo":
-            return str(self._module)
+            return module_text(self._module)
         raise ValueError(f"XLA programs have the stages {', '.join(map(repr, STAGES))}; got {stage!r}.")
 
     def cost_analysis(self) -> dict:
@@ -64,6 +64,15 @@ class XlaExecutable:
         names = ("argument_size_in_bytes", "output_size_in_bytes", "temp_size_in_bytes", "alias_size_in_bytes",
                  "generated_code_size_in_bytes")
         return {name: getattr(stats, name) for name in names}
+
+
+def module_text(module, dialect: str | None = None) -> str:
+    """A StableHLO module as text, in its own form or as the HLO that XLA reads from it."""
+    if dialect in (None, "stablehlo"):
+        return str(module)
+    if dialect == "hlo":
+        return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=False, return_tuple=False).as_hlo_text()
+    raise ValueError(f"XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}.")
 
 
 def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = ()) -> XlaExecutable:
