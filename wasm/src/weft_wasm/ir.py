@@ -724,8 +724,9 @@ def _lines(body: Sequence, depth: int) -> Iterator[str]:
                     yield f"{pad}else"
                     yield from _lines(s.orelse, depth + 1)
             case Switch():
+                yield f"{pad}switch {show(s.index)}"
                 for k, branch in enumerate(s.branches):
-                    yield f"{pad}{'switch ' + show(s.index) + ' ' if k == 0 else ''}case {k}"
+                    yield f"{pad}case {k}"
                     yield from _lines(branch, depth + 1)
             case Let():
                 yield f"{pad}let {s.var.name}: {s.var.dtype} = {show(s.value)}"

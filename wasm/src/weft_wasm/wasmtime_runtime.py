@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from typing import ClassVar
 
 import wasmtime
 
@@ -107,8 +108,8 @@ class WasmtimeDevice:
     >>> device.free(p)
     """
 
-    _engine: wasmtime.Engine | None = None
-    _modules: dict[str, wasmtime.Module] = {}  # compiled modules by artifact hash, shared by devices
+    _engine: ClassVar[wasmtime.Engine | None] = None
+    _modules: ClassVar[dict[str, wasmtime.Module]] = {}  # compiled modules by artifact hash, shared by devices
 
     def __init__(self, limit: int = LIMIT):
         if WasmtimeDevice._engine is None:
@@ -116,6 +117,7 @@ class WasmtimeDevice:
             config.cranelift_opt_level = "speed"
             WasmtimeDevice._engine = wasmtime.Engine(config)
         self.store = wasmtime.Store(WasmtimeDevice._engine)
+        self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
         self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(1, LIMIT // PAGE)))
         self.pages = 1
         self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)

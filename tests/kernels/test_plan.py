@@ -1,0 +1,93 @@
+"""Buffer planning: what lives at the same time never shares bytes, what doesn't does."""
+
+import numpy as np
+import pytest
+from kernel_harness import run_interpreted, run_wasm
+from weft_wasm import ir
+from weft_wasm.ir import Buffer, Copy, For, If, Kernel, Program, Store, Switch, Var, While, i32
+from weft_wasm.plan import ALIGNMENT, padded, plan
+
+
+def move(dst: Buffer, src: Buffer, step: int = 0) -> Kernel:
+    i = Var("i")
+    return Kernel("move", [For(i, dst.size, [Store(dst, i, src[ir.rem(i, src.size)] + step)], "parallel")])
+
+
+def chain(rng: np.random.Generator) -> Program:
+    """A random straight-line program whose result depends on every live value."""
+    x = Buffer("x", "i32", (int(rng.integers(1, 50)),), "input")
+    out = Buffer("out", "i32", (20,), "output")
+    temps = [Buffer(f"t{k}", "i32", (int(rng.integers(1, 200)),)) for k in range(rng.integers(1, 12))]
+    body: list = []
+    written: list[Buffer] = [x]
+    for k, temp in enumerate(temps):
+        body.append(move(temp, written[rng.integers(len(written))], k))
+        written.append(temp)
+        if rng.random() < 0.3:
+            t = Var("t")
+            target = written[-1]
+            body.append(For(t, 2, [move(target, written[rng.integers(len(written) - 1)], 3), _increment(target)]))
+    i = Var("i")
+    sums = [b[ir.rem(i, b.size)] * (k + 1) for k, b in enumerate(written) if rng.random() < 0.7 or k == len(written) - 1]
+    total: ir.Expr = sums[0]
+    for s in sums[1:]:
+        total = total + s
+    body.append(Kernel("sum", [For(i, 20, [Store(out, i, total)], "parallel")]))
+    return Program("chain", [x], [out], temps, body)
+
+
+def _increment(b: Buffer) -> Kernel:
+    i = Var("i")
+    return Kernel("increment", [For(i, b.size, [Store(b, i, b[i] + 1)], "parallel")])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_overlap_of_live_buffers(seed):
+    rng = np.random.default_rng(seed)
+    program = chain(rng)
+    p = plan(program)
+    placed = [(p.offsets[b], p.offsets[b] + padded(b.nbytes), *p.lives[b]) for b in p.offsets]
+    for k, (start, end, first, last) in enumerate(placed):
+        assert start % ALIGNMENT == 0 and end <= p.size
+        for start2, end2, first2, last2 in placed[:k]:
+            assert end <= start2 or end2 <= start or last < first2 or last2 < first
+    data = rng.integers(-99, 99, program.inputs[0].shape)
+    for a, b in zip(run_wasm(program, data), run_interpreted(program, data)):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_reuse():
+    """A chain of equal buffers needs two."""
+    x, out = Buffer("x", "f32", (100,), "input"), Buffer("out", "f32", (100,), "output")
+    temps = [Buffer(f"t{k}", "f32", (100,)) for k in range(10)]
+    body = [move(b, a) for a, b in zip([x, *temps], [*temps, out])]
+    assert plan(Program("chain", [x], [out], temps, body)).size == 2 * padded(400)
+
+
+def test_loop_carries_live_through_the_loop():
+    x, out = Buffer("x", "i32", (16,), "input"), Buffer("out", "i32", (16,), "output")
+    carry, new, other = (Buffer(n, "i32", (16,)) for n in ("carry", "new", "other"))
+    t = Var("t")
+    program = Program("loop", [x], [out], [carry, new, other], [
+        move(carry, x), For(t, 3, [move(new, carry, 1), move(other, new, 1), Copy(carry, other, 16)]), move(out, carry)])  # fmt: skip
+    p = plan(program)
+    assert not p.overlap(carry, new) and not p.overlap(carry, other) and not p.overlap(new, other)
+    data = np.arange(16)
+    np.testing.assert_array_equal(run_wasm(program, data)[0], data + 6)
+
+
+@pytest.mark.parametrize("kind", ["if", "switch", "while"])
+def test_conditional_writes_survive(kind):
+    """A temp written in one iteration under a condition and read in a later one keeps its content."""
+    x, out = Buffer("x", "i32", (8,), "input"), Buffer("out", "i32", (8,), "output")
+    kept, noise, flag, counter = Buffer("kept", "i32", (8,)), Buffer("noise", "i32", (8,)), Buffer("flag", "bool", ()), Buffer("n", "i32", ())
+    t = Var("t")
+    write, spoil, read = move(kept, x, 5), move(noise, x, 77), move(out, kept)
+    tick = Kernel("tick", [Store(counter, i32(0), counter[0] + 1)])
+    test = Kernel("test", [Store(flag, i32(0), ir.lt(counter[0], 1))])
+    first = {"if": If(ir.eq(counter[0], 0), [write], []), "switch": Switch(counter[0], [[write], []]),
+             "while": While([test], flag[0], [write, Kernel("tick", [Store(counter, i32(0), counter[0] + 1)])])}[kind]  # fmt: skip
+    program = Program("keep", [x], [out], [kept, noise, flag, counter], [
+        Kernel("zero", [Store(counter, i32(0), i32(0))]), For(t, 3, [first, tick, read, spoil])])  # fmt: skip
+    data = np.arange(8)
+    np.testing.assert_array_equal(run_wasm(program, data)[0], data + 5)

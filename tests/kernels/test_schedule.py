@@ -1,0 +1,103 @@
+"""Schedules change how nests run, never what they compute."""
+
+import numpy as np
+import pytest
+from kernel_harness import run_interpreted, run_wasm
+from weft_wasm import ir
+from weft_wasm.ir import Assign, Buffer, Call, Declare, For, Kernel, Local, Program, Store, Var, f32, i32, walk
+from weft_wasm.schedule import Schedule, ScheduleError, apply, auto
+from weft_wasm.verify import verify
+
+SIMD = frozenset(("simd128",))
+
+
+def nest(rows: int, columns: int) -> tuple[Program, For]:
+    x, out = Buffer("x", "f32", (rows, columns), "input"), Buffer("out", "f32", (columns, rows), "output")
+    i, j = Var("i"), Var("j")
+    loop = For(i, rows, [For(j, columns, [Store(out, j * rows + i, x[i * columns + j] + 1.0)], "parallel")], "parallel")
+    return Program("nest", [x], [out], [], [Kernel("nest", [loop])]), loop
+
+
+@pytest.mark.parametrize("schedule", [
+    Schedule(), Schedule(order=("j", "i")), Schedule(vector="j"), Schedule(vector="i", order=("i",), vectors=2),
+    Schedule(tile={"i": 4}), Schedule(tile={"i": 4, "j": 8}, order=("i", "j")), Schedule(unroll={"j": 3}),
+    Schedule(tile={"i": 4}, order=("i",), vector="i"), Schedule(tile={"j": 6}, order=("j", "i"), unroll={"j": 6}),
+], ids=str)  # fmt: skip
+def test_apply(schedule):
+    program, loop = nest(12, 24)
+    scheduled = Program("nest", program.inputs, program.outputs, [], [Kernel("nest", [apply(schedule, loop)])])
+    verify(scheduled)
+    data = np.arange(12 * 24, dtype=np.float32).reshape(12, 24)
+    np.testing.assert_array_equal(run_wasm(scheduled, data, schedule=False)[0], data.T + 1)
+    np.testing.assert_array_equal(run_interpreted(scheduled, data)[0], data.T + 1)
+
+
+@pytest.mark.parametrize("schedule,message", [
+    (Schedule(vector="k"), "no axis 'k'"), (Schedule(tile={"i": 5}), "doesn't divide"), (Schedule(order=("k",)), "no axis 'k'"),
+])  # fmt: skip
+def test_misfits_are_errors(schedule, message):
+    with pytest.raises(ScheduleError, match=message):
+        apply(schedule, nest(12, 24)[1])
+
+
+def vector_axes(program: Program) -> list[str]:
+    return [s.var.name for s in walk(auto(program, SIMD).body) if type(s) is For and s.vector]
+
+
+def reduction(rows: int, columns: int, axis: int) -> Program:
+    x, out = Buffer("x", "f32", (rows, columns), "input"), Buffer("out", "f32", (columns if axis == 0 else rows,), "output")
+    i, j, acc = Var("i"), Var("j"), Local("acc", "f32")
+    outer, inner = ((j, columns), (i, rows)) if axis == 0 else ((i, rows), (j, columns))
+    body = [Declare(acc, f32(0.0)), For(*inner, [Assign(acc, acc + x[i * columns + j])], "reduce"), Store(out, outer[0], acc)]
+    return Program("sum", [x], [out], [], [Kernel("sum", [For(*outer, body, "parallel")])])
+
+
+def test_auto_finds_the_contiguous_axis():
+    assert set(vector_axes(reduction(64, 64, 0))) == {"j"}
+    assert set(vector_axes(reduction(64, 64, 1))) == {"j"}
+    x, out, i = Buffer("x", "f32", (100,), "input"), Buffer("out", "f32", (100,), "output"), Var("i")
+    flat = For(i, 100, [Store(out, i, Call("exp", x[i]))], "parallel")
+    assert vector_axes(Program("exp", [x], [out], [], [Kernel("exp", [flat])])) == ["i"]
+    assert auto(Program("exp", [x], [out], [], [Kernel("exp", [flat])]), frozenset()).body[0].body[0].vector == 0
+
+
+@pytest.mark.parametrize("shape", [(4096, 8), (5000, 3), (10_000, 21), (3, 9000), (4, 4097), (1, 100_003), (300, 300)], ids=str)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sums(shape, axis):
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=shape).astype(np.float32)
+    program = reduction(*shape, axis)
+    verify(auto(program, SIMD))
+    np.testing.assert_allclose(run_wasm(program, data)[0], data.sum(axis, dtype=np.float64), atol=2e-5 * np.sqrt(shape[axis]))
+
+
+def test_a_sum_of_many_ones_is_exact():
+    """2^25 float32 ones: a naive accumulator stops at 2^24."""
+    n = 1 << 25
+    x, out = Buffer("x", "f32", (n,), "input"), Buffer("out", "f32", (), "output")
+    j, acc = Var("j"), Local("acc", "f32")
+    body = [Declare(acc, f32(0.0)), For(j, n, [Assign(acc, acc + x[j])], "reduce"), Store(out, i32(0), acc)]
+    program = Program("sum", [x], [out], [], [Kernel("sum", body)])
+    for features in (("simd128",), ()):
+        assert run_wasm(program, np.ones(n, np.float32), features=features)[0] == n
+
+
+def test_softmax_of_the_documentation():
+    rows, n = 16, 100
+    x, out = Buffer("x", "f32", (rows, n), "input"), Buffer("out", "f32", (rows, n), "output")
+    r, j, k, m, q = (Var(name) for name in "rjkmq")
+    top, total = Local("top", "f32"), Local("total", "f32")
+    at = lambda c: r * n + c  # noqa: E731
+    body = [For(r, rows, [
+        Declare(top, f32(float("-inf"))),
+        For(j, n, [Assign(top, ir.maximum(top, x[at(j)]))], "reduce"),
+        For(k, n, [Store(out, at(k), Call("exp", x[at(k)] - top))], "parallel"),
+        Declare(total, f32(0.0)),
+        For(m, n, [Assign(total, total + out[at(m)])], "reduce"),
+        For(q, n, [Store(out, at(q), out[at(q)] / total)], "parallel"),
+    ], "parallel")]  # fmt: skip
+    program = Program("softmax", [x], [out], [], [Kernel("softmax", body)])
+    assert sorted(vector_axes(program)) == ["j", "k", "m", "q"]
+    data = np.random.default_rng(0).normal(size=(rows, n)).astype(np.float32)
+    e = np.exp(data - data.max(1, keepdims=True))
+    np.testing.assert_allclose(run_wasm(program, data)[0], e / e.sum(1, keepdims=True), rtol=1e-5)

@@ -1,0 +1,102 @@
+"""The verifier rejects malformed programs and says what is wrong."""
+
+import pytest
+from weft_wasm import ir
+from weft_wasm.ir import (
+    Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Load, Local,
+    MulAdd, Program, Select, Store, Unary, Var, While, f32, i32,
+)  # fmt: skip
+from weft_wasm.verify import VerifyError, verify
+
+X = Buffer("x", "f32", (8,), "input")
+OUT = Buffer("out", "f32", (8,), "output")
+OTHER = Buffer("other", "f32", (8,), "temp")
+I, J, V = Var("i"), Var("j"), Var("v", "f32")
+ACC = Local("acc", "f32")
+
+
+def inside(*body, **options):
+    return Program("p", [X], [OUT], [], [Kernel("k", list(body))], **options)
+
+
+def loop(*body, kind="parallel", **schedule):
+    return inside(For(I, 8, list(body), kind, **schedule))
+
+
+BAD = {
+    "store to an input": (loop(Store(X, I, f32(0.0))), "read-only"),
+    "unknown buffer": (loop(Store(OTHER, I, f32(0.0))), "not declared"),
+    "load of an unknown buffer": (loop(Store(OUT, I, OTHER[I])), "not declared"),
+    "unbound variable": (loop(Store(OUT, J, f32(0.0))), "j is used but not bound"),
+    "out of scope": (inside(For(I, 2, [Let(V, f32(1.0))]), Store(OUT, i32(0), V)), "v is used but not bound"),
+    "bound twice": (loop(For(I, 3, [])), "bound twice"),
+    "wrong value dtype": (loop(Store(OUT, I, i32(1))), "the value is i32, must be f32"),
+    "wrong index dtype": (loop(Store(OUT, Const(1, "i64"), f32(1.0))), "must be i32"),
+    "load index dtype": (loop(Store(OUT, I, Load(X, f32(1.0)))), "index of dtype f32"),
+    "mixed dtypes": (loop(Store(OUT, I, Binary("add", X[I], i32(1)))), "add of f32 and i32"),
+    "unknown operation": (loop(Store(OUT, I, Binary("plus", X[I], X[I]))), "unknown operation"),
+    "unknown function": (loop(Store(OUT, I, Call("gamma", X[I]))), "unknown function"),
+    "function of an integer": (inside(Let(Var("a"), Call("exp", i32(1)))), "exp of"),
+    "bitwise float": (loop(Store(OUT, I, Binary("and", X[I], X[I]))), "and of f32"),
+    "not of a float": (loop(Store(OUT, I, Unary("not", X[I]))), "not of f32"),
+    "muladd of ints": (inside(Let(J, MulAdd(i32(1), i32(1), i32(1)))), "muladd"),
+    "arithmetic on bf16": (inside(Let(Var("a", "bf16"), Unary("neg", Convert(f32(1.0), "bf16")))), "neg of bf16"),
+    "bf16 literal": (inside(Let(Var("a", "bf16"), Const(1.0, "bf16"))), "constant of dtype"),
+    "literal out of range": (inside(Let(Var("a", "u8"), Const(256, "u8"))), "not of dtype u8"),
+    "bitcast of another size": (inside(Let(Var("a", "i64"), Bitcast(f32(1.0), "i64"))), "bitcast"),
+    "condition": (loop(Store(OUT, I, Select(i32(1), X[I], X[I]))), "condition of dtype"),
+    "compare": (loop(If(Compare("lt", I, f32(1.0)), [])), "lt of i32 and f32"),
+    "if of an int": (loop(If(i32(1), [])), "must be bool"),
+    "constant index": (inside(Store(OUT, i32(8), f32(0.0))), "outside out"),
+    "constant load": (inside(Store(OUT, i32(0), X[-1])), "outside x"),
+    "assign undeclared": (loop(Assign(ACC, f32(1.0))), "outside it"),
+    "assign undeclared in sequence": (loop(Assign(ACC, f32(1.0)), kind="sequential"), "not declared here"),
+    "race": (inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I])], "parallel")), "declared outside it"),
+    "not a reduction": (inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, X[I] - ACC)], "reduce")), "something else"),
+    "overwriting reduction": (inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, X[I])], "reduce")), "something else"),
+    "two operations": (
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I]), Assign(ACC, ACC * X[I])], "reduce")), "something else"),
+    "accumulator read": (
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I]), Store(OUT, I, ACC)], "reduce")), "reads its accumulator"),
+    "accumulator on both sides": (
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + ACC)], "reduce")), "reads its accumulator"),
+    "vector and sequential": (loop(kind="sequential", vector=1), "only parallel and reduce"),
+    "vector count": (loop(vector=3), "vector must be one of"),
+    "vector store to one place": (loop(Store(OUT, i32(0), X[I]), vector=1), "same element"),
+    "vector test": (loop(If(Compare("lt", I, i32(3)), [Store(OUT, I, X[I])]), vector=1), "depends on the lane"),
+    "vector extent": (loop(For(J, I, [Store(OUT, I, X[J])]), vector=1), "depends on the lane"),
+    "vector let test": (
+        loop(Let(V, X[I]), While([], Compare("lt", V, f32(1.0)), []), Store(OUT, I, V), vector=1), "depends on the lane"),
+    "vector barrier": (loop(Store(OUT, I, X[I]), Barrier(), vector=1), "barrier"),
+    "vector reduce store": (loop(Store(OUT, I, X[I]), kind="reduce", vector=1), "can't store"),
+    "unknown kind": (loop(kind="simd"), "unknown loop kind"),
+    "unroll": (loop(unroll=0), "unroll"),
+    "statement in the program": (Program("p", [X], [OUT], [], [Store(OUT, i32(0), f32(0.0))]), "not a statement of the program level"),
+    "kernel in a kernel": (inside(Kernel("inner", [])), "not a statement of a kernel"),
+    "parallel program loop": (Program("p", [X], [OUT], [], [For(I, 2, [], "parallel")]), "is sequential"),
+    "copy too much": (Program("p", [X], [OUT], [], [Copy(OUT, X, 9)]), "exceed"),
+    "copy to an input": (Program("p", [X], [OUT], [], [Copy(X, OUT, 1)]), "read-only"),
+    "fail without text": (Program("p", [X], [OUT], [], [Fail(3)]), "no text"),
+    "role": (Program("p", [OUT], [], [], []), "its role is output"),
+    "twice": (Program("p", [X, X], [], [], []), "listed twice"),
+    "constant without data": (Program("p", [], [], [], [], [Buffer("c", "f32", (2,), "constant", b"1234")]), "needs 8 bytes"),
+    "donation": (inside(donated={0: 1}), "don't exist"),
+    "switch": (Program("p", [X], [OUT], [], [ir.Switch(i32(0), [])]), "needs a branch"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_rejects(case):
+    program, message = BAD[case]
+    with pytest.raises(VerifyError, match=message):
+        verify(program)
+
+
+def test_error_names_kernel_and_statement():
+    with pytest.raises(VerifyError, match=r"p, kernel k: .*\n  in: x\[i\] = 0.0"):
+        verify(BAD["store to an input"][0])
+
+
+def test_accepts_the_examples():
+    verify(loop(Store(OUT, I, X[I]), vector=4))
+    verify(inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, MulAdd(X[I], X[I], ACC))], "reduce", vector=2), Store(OUT, i32(0), ACC)))
