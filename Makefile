@@ -1,0 +1,65 @@
+# make play · make test · make demo. `make help` lists every target.
+
+PYTHON ?= python3
+VENV ?= .venv
+VENV_STAMP := $(VENV)/.ready
+PACKAGES := packages/weft packages/weft-remote native wasm
+PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
+PY := $(VENV)/bin/python
+PYTEST := $(PY) -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test test-quick test-python demo lint wheels bench clean
+
+## help: this list
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST) | sort
+
+## setup: the Python environment in .venv with everything installed (nothing happens when nothing has changed)
+setup: $(VENV_STAMP)
+
+$(VENV_STAMP): constraints.txt requirements-dev.txt $(addsuffix /pyproject.toml,$(PACKAGES))
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install -q -c constraints.txt -r requirements-dev.txt
+	@$(PIP) install -q --no-build-isolation --no-deps $(addprefix -e ,$(PACKAGES))
+	@touch $@
+
+include mk/web.mk
+
+## vulkan: find a Vulkan driver for wgpu-py, or install the software one
+vulkan: $(VENV_STAMP)
+	@sh tools/find-vulkan.sh $(PY)
+
+## test: everything: Python, the TypeScript runtime, the browser
+test: test-python test-web
+
+## test-python: the Python tests
+test-python: setup vulkan
+	@$(PYTEST) -n 2 --dist loadgroup tests
+
+## test-quick: what a change is likely to break, in under five minutes
+test-quick: setup
+	@$(PYTEST) -n 2 --dist loadgroup -m "not slow" tests
+
+## test-oracle: comparisons with real jax, installed in an environment of its own
+test-oracle: setup
+	@test -x build/oracle/bin/python || { $(PYTHON) -m venv build/oracle && build/oracle/bin/python -m pip install -q "jax==0.10.2" "jaxlib==0.10.2"; }
+	@WEFT_ORACLE_PYTHON=build/oracle/bin/python $(PYTEST) -m oracle tests
+
+## demo: train the digits on every backend that this machine has, and print one table
+demo: setup vulkan
+	@$(PY) examples/digits/demo.py
+
+## lint: ruff over all Python
+lint: setup
+	@$(PY) -m ruff check packages native wasm tests bench examples tools
+
+## wheels: the four distributions, in build/dist
+wheels: setup
+	@rm -rf build/dist && mkdir -p build/dist
+	@for p in $(PACKAGES); do $(PY) -m build --wheel --no-isolation --outdir build/dist $$p >build/dist/log 2>&1 || { cat build/dist/log; exit 1; }; done
+	@rm build/dist/log && ls -l build/dist
+
+## clean: what builds leave behind, but not the environments
+clean:
+	@rm -rf build
