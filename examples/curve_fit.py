@@ -11,11 +11,11 @@ except ImportError:
 
 
 def init(key, hidden=32):
-    k1, k2 = random.split(key)
+    k1, k2, k3 = random.split(key, 3)
     return {
-        "w1": random.normal(k1, (1, hidden)) * 2.0,
-        "b1": jnp.zeros(hidden),
-        "w2": random.normal(k2, (hidden, 1)) * 0.2,
+        "w1": random.normal(k1, (1, hidden)) * 3.0,
+        "b1": random.uniform(k2, (hidden,), minval=-4.0, maxval=4.0),
+        "w2": random.normal(k3, (hidden, 1)) * 0.2,
         "b2": jnp.zeros(1),
     }
 
@@ -33,7 +33,7 @@ def loss(params, x, y):
 def step(params, momentum, x, y):
     value, grads = weft.value_and_grad(loss)(params, x, y)
     momentum = weft.tree.map(lambda m, g: 0.9 * m + g, momentum, grads)
-    params = weft.tree.map(lambda p, m: p - 0.02 * m, params, momentum)
+    params = weft.tree.map(lambda p, m: p - 0.05 * m, params, momentum)
     return params, momentum, value
 
 

@@ -79,7 +79,9 @@ def main() -> int:
             return 1
         packages[spec.name] = spec
         addresses[spec.name] = wheel.relative_to(arguments.wheels).as_posix()
-    missing = {f"{spec.name} needs {name}" for spec in packages.values() for name in spec.depends if name not in packages}
+    missing = {
+        f"{spec.name} needs {name}" for spec in packages.values() for name in spec.depends if name not in packages
+    }
     if missing:
         print("; ".join(sorted(missing)) + f": not in {arguments.wheels}", file=sys.stderr)
         return 1

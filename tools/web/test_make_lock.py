@@ -12,11 +12,16 @@ import pytest
 SCRIPT = Path(__file__).with_name("make_lock.py")
 
 
-def wheel(folder: Path, name: str, *requires: str, version: str = "1.0", modules: tuple[str, ...] | None = None) -> Path:
+def wheel(
+    folder: Path, name: str, *requires: str, version: str = "1.0", modules: tuple[str, ...] | None = None
+) -> Path:
     """A wheel with empty modules and the given requirements."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
-    lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}", *(f"Requires-Dist: {text}" for text in requires)]
+    lines = [
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}",
+        *(f"Requires-Dist: {text}" for text in requires),
+    ]
     with zipfile.ZipFile(path, "w") as archive:
         for module in modules or (f"{name}/__init__.pyc",):
             archive.writestr(module, "")
@@ -35,7 +40,16 @@ def make(tmp_path: Path):
 
     def run():
         out = tmp_path / "lock.json"
-        command = [sys.executable, str(SCRIPT), "--pyodide", str(pyodide), "--wheels", str(tmp_path / "wheels"), "--out", str(out)]
+        command = [
+            sys.executable,
+            str(SCRIPT),
+            "--pyodide",
+            str(pyodide),
+            "--wheels",
+            str(tmp_path / "wheels"),
+            "--out",
+            str(out),
+        ]
         process = subprocess.run(command, capture_output=True, text=True, check=False)
         return process, json.loads(out.read_text()) if out.exists() else None
 
@@ -55,7 +69,13 @@ def test_entries_name_file_hash_and_imports(make, tmp_path):
 
 
 def test_dependencies_follow_the_markers_of_a_page(make, tmp_path):
-    wheel(tmp_path / "wheels", "weft", "weft-native; sys_platform != 'emscripten'", "Weft.Wasm>=1", "numpy; extra == 'numpy'")
+    wheel(
+        tmp_path / "wheels",
+        "weft",
+        "weft-native; sys_platform != 'emscripten'",
+        "Weft.Wasm>=1",
+        "numpy; extra == 'numpy'",
+    )
     wheel(tmp_path / "wheels", "weft_wasm")
     process, lock = make()
     assert process.returncode == 0, process.stderr

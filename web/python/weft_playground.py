@@ -9,7 +9,7 @@ import traceback
 import types
 
 from pyodide.code import CodeRunner
-from pyodide.ffi import JsException
+from pyodide.ffi import JsException, can_run_sync
 
 FILENAME = "program.py"
 
@@ -17,13 +17,14 @@ _connection = None  # (url, token) of the host in use
 
 
 def warm_up() -> str:
-    """Imports the language, so that the first run does not wait for it; returns its version."""
+    """Imports the language, so that the first run does not wait for it; returns a JSON description of what there is."""
     import weft
     import weft.numpy  # noqa: F401
 
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)
-    return getattr(weft, "__version__", "")
+    python = ".".join(map(str, sys.version_info[:3]))
+    return json.dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
 
 
 def _choose_backend(name: str, url: str, token: str) -> None:

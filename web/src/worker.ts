@@ -1,7 +1,7 @@
 /** Python in a worker: boots Pyodide with our packages, runs one program at a time. web/CONTRACT.md says what Python sees. */
 import { createPage, type Page } from "@weft/runtime";
 import { loadPyodide, type PyodideAPI } from "pyodide";
-import type { FromWorker, Outcome, RunMessage, SiteConfig, ToWorker } from "./protocol.js";
+import type { FromWorker, Outcome, ReadyMessage, RunMessage, SiteConfig, ToWorker } from "./protocol.js";
 
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 const post = (message: FromWorker): void => scope.postMessage(message);
@@ -61,16 +61,13 @@ async function boot(site: SiteConfig, base: string, interrupt: SharedArrayBuffer
   forward(pyodide);
   const flags = interrupt && new Uint8Array(interrupt);
   if (flags) pyodide.setInterruptBuffer(flags);
-  const weft = String(
-    await pyodide.runPythonAsync("import weft_playground\nweft_playground.warm_up()", { filename: "weft_boot.py" }),
-  );
+  const code = "import weft_playground\nweft_playground.warm_up()";
+  const described = String(await pyodide.runPythonAsync(code, { filename: "weft_boot.py" }));
   post({
     type: "ready",
-    python: String(pyodide.runPython("import platform; platform.python_version()")),
-    weft,
+    ...(JSON.parse(described) as Pick<ReadyMessage, "python" | "weft" | "canWait">),
     features: [...page.features],
     hasGpu: page.gpu !== null,
-    canWait: Boolean(await pyodide.runPythonAsync("from pyodide.ffi import can_run_sync; can_run_sync()")),
     bootMs: performance.now() - started,
   });
   return { pyodide, page, site, base, fetched: new Set(), interrupt: flags };
