@@ -1,0 +1,88 @@
+"""What a call costs in Python: weft and real jax side by side, each in its own process and environment.
+
+    python bench/dispatch.py [--jax PYTHON]        (or JAX_PYTHON=…; without it only weft is measured)
+
+Prints one row for each case: microseconds of jax, microseconds of weft, and their ratio; then the import times.
+Each figure is the least of several rounds that alternate between the two, on whatever else the machine is doing.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+ROUNDS = 5
+
+
+def measure() -> dict[str, float]:
+    """Microseconds by case, in the process of one of the two."""
+    start = time.perf_counter()
+    if os.environ["BENCH_DISPATCH"] == "jax":
+        import jax as lib
+        import jax.numpy as jnp
+        imported = time.perf_counter()
+    else:
+        import weft as lib
+        imported = time.perf_counter()
+        lib.config.update("jax_platforms", "cpu")
+        import weft.numpy as jnp
+    lib.device_put([1.0, 2.0])
+    first = time.perf_counter()
+
+    def cost(f, n: int) -> float:
+        for _ in range(n // 10):
+            f()
+        best = float("inf")
+        for _ in range(5):
+            begin = time.perf_counter()
+            for _ in range(n):
+                f()
+            best = min(best, time.perf_counter() - begin)
+        return best / n * 1e6
+
+    result = {"import (ms)": (imported - start) * 1e3, "import and first array (ms)": (first - start) * 1e3}
+    x, y = jnp.arange(4, dtype=jnp.float32), jnp.ones(4, jnp.float32)
+    plus_one = lib.jit(lambda x: x + 1)
+    result["jit x + 1, f32[4]"] = cost(lambda: plus_one(x), 20000)
+    result["eager x + y, f32[4]"] = cost(lambda: x + y, 20000)
+    result["eager x + 1, f32[4]"] = cost(lambda: x + 1, 20000)
+    result["eager jnp.sin(x), f32[4]"] = cost(lambda: jnp.sin(x), 10000)
+    for leaves in (1, 10, 100):
+        tree = {f"layer{i:03}": x for i in range(leaves)}
+        scale = lib.jit(lambda t: {k: v * 2 for k, v in t.items()})
+        result[f"jit of a dict of {leaves} leaves"] = cost(lambda: scale(tree), 20000 // leaves)
+    return result
+
+
+def run(python: str, which: str) -> dict[str, float]:
+    env = dict(os.environ, BENCH_DISPATCH=which, JAX_PLATFORMS="cpu")
+    if which == "jax":
+        env.pop("PYTHONPATH", None)
+    done = subprocess.run([python, os.path.abspath(__file__)], env=env, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jax", default=os.environ.get("JAX_PYTHON"), help="a Python that has jax 0.10.2 installed")
+    options = parser.parse_args()
+    results: dict[str, dict[str, float]] = {"weft": {}, "jax": {}}
+    for _ in range(ROUNDS):
+        for which, python in (("weft", sys.executable), ("jax", options.jax)):
+            if python:
+                for case, value in run(python, which).items():
+                    results[which][case] = min(value, results[which].get(case, float("inf")))
+    print(f"{'us per call':32} {'jax':>9} {'weft':>9} {'weft/jax':>9}")
+    for case, ours in results["weft"].items():
+        theirs = results["jax"].get(case)
+        print(f"{case:32} {'' if theirs is None else f'{theirs:9.2f}':>9} {ours:9.2f} {'' if theirs is None else f'{ours / theirs:9.2f}':>9}")
+
+
+if __name__ == "__main__":
+    if "BENCH_DISPATCH" in os.environ:
+        print(json.dumps(measure()))
+    else:
+        main()
