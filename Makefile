@@ -24,7 +24,14 @@ $(VENV_STAMP): constraints.txt requirements-dev.txt $(addsuffix /pyproject.toml,
 	@$(PIP) install -q --no-build-isolation --no-deps $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
+DIGITS := examples/digits/digits.bin
+
+$(DIGITS): examples/digits/data.py | $(VENV_STAMP)
+	@$(PY) examples/digits/data.py
+
 include mk/web.mk
+
+web: $(DIGITS)
 
 ## vulkan: find a Vulkan driver for wgpu-py, or install the software one
 vulkan: $(VENV_STAMP)
@@ -34,11 +41,11 @@ vulkan: $(VENV_STAMP)
 test: test-python test-web
 
 ## test-python: the Python tests
-test-python: setup vulkan
+test-python: setup vulkan $(DIGITS)
 	@$(PYTEST) -n 2 --dist loadgroup tests
 
 ## test-quick: what a change is likely to break, in under five minutes
-test-quick: setup
+test-quick: setup $(DIGITS)
 	@$(PYTEST) -n 2 --dist loadgroup -m "not slow" tests
 
 ## test-oracle: comparisons with real jax, installed in an environment of its own
@@ -47,7 +54,7 @@ test-oracle: setup
 	@WEFT_ORACLE_PYTHON=build/oracle/bin/python $(PYTEST) -m oracle tests
 
 ## demo: train the digits on every backend that this machine has, and print one table
-demo: setup vulkan
+demo: setup vulkan $(DIGITS)
 	@$(PY) examples/digits/demo.py
 
 ## lint: ruff over all Python
