@@ -7,6 +7,8 @@ import numpy as np
 from weft_wasm import interpret
 from weft_wasm.compile import compile_program
 from weft_wasm.ir import Program
+from weft_wasm.schedule import auto
+from weft_wasm.verify import verify
 from weft_wasm.wasmtime_runtime import WasmtimeDevice
 
 NUMPY = {
@@ -29,6 +31,8 @@ def run_wasm(program: Program, *inputs: np.ndarray, features=("simd128",), sched
     """Outputs of the compiled program; all its memory is given back."""
     d = device()
     before = d.stats()["allocated"]
+    if schedule:
+        verify(auto(program))
     loaded = d.load(compile_program(program, features, schedule=schedule))
     pointers = []
     for b, x in zip(program.inputs, inputs, strict=True):

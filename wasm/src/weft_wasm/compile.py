@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable
+from collections.abc import Iterable
 
 from weft_wasm import schedule as schedules
 from weft_wasm.artifact import ABI_VERSION, Artifact
@@ -20,7 +20,7 @@ def compile_program(program: Program, features: Iterable[str] = DEFAULT_FEATURES
     """One artifact of kind "wasm" for a program.
 
     features: what the engine has, of KNOWN_FEATURES. schedule: let `schedule.auto` choose vector loops (False: as written).
-    check: verify the program first (and after scheduling). Raises VerifyError for malformed programs.
+    check: verify the program first. Raises VerifyError for malformed programs.
     """
     features = frozenset(features)
     if not features <= KNOWN_FEATURES:
@@ -29,8 +29,6 @@ def compile_program(program: Program, features: Iterable[str] = DEFAULT_FEATURES
         verify(program)
     if schedule:
         program = schedules.auto(program, features)
-        if check:
-            verify(program)
     placed = plan(program)
     offsets, constants = lay_out_constants(constants_of(program))
     code = emit_module(program, placed, offsets, features)

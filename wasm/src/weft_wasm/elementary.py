@@ -10,7 +10,7 @@ relative error of 1e-7 · (1 + |y·log x|), lgamma and digamma an absolute one o
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache
 
 from weft_wasm import polynomials
 from weft_wasm.ir import Bitcast, Call, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
@@ -384,7 +384,7 @@ class Float:
         s_hi = self._head(s)
         d = f + 2.0
         d_hi = self._head(d)
-        s_lo = ((f - s_hi * d_hi) - s_hi * ((f - (d_hi - 2.0)))) / d  # f = s·d exactly enough
+        s_lo = ((f - s_hi * d_hi) - s_hi * (f - (d_hi - 2.0))) / d  # f = s·d exactly enough
         z = s * s
         tail = s * z * self.poly("log", z) + s_lo * 2.0 + k * self.ln2_lo
         big = k * self.ln2_hi
@@ -525,7 +525,7 @@ def pi_parts(f32: bool) -> tuple[float, ...]:
     return tuple(parts)
 
 
-@lru_cache(maxsize=None)
+@cache
 def pi_bits(bits: int) -> int:
     """floor(π · 2^bits), by Machin's formula."""
     guard = 32
@@ -543,7 +543,7 @@ def pi_bits(bits: int) -> int:
     return 4 * (4 * arctan_inverse(5) - arctan_inverse(239)) >> guard
 
 
-@lru_cache(maxsize=None)
+@cache
 def two_over_pi(width: int) -> tuple[int, ...]:
     """A zero word, then the binary digits of 2/π in words of `width` bits, enough for every exponent."""
     count = 8 if width == 32 else 21

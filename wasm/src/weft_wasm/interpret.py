@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Sequence
+from collections.abc import Sequence
 
 from weft_wasm import scalar_math
 from weft_wasm.ir import (

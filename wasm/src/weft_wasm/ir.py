@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 ITEMSIZE = {
     "bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8,
@@ -595,15 +595,20 @@ def substitute(e: Expr, mapping: dict[Expr, Expr], memo: dict | None = None) -> 
     return result
 
 
-def walk_expr(e: Expr, seen: set | None = None) -> Iterator[Expr]:
-    """Every node of the DAG once, operands first."""
+def walk_expr(e: Expr, seen: set | None = None) -> list[Expr]:
+    """Every node of the DAG once, operands first; those in `seen` are left out, and it grows."""
     seen = set() if seen is None else seen
-    if e in seen:
-        return
-    seen.add(e)
-    for x in operands(e):
-        yield from walk_expr(x, seen)
-    yield e
+    found: list[Expr] = []
+
+    def visit(node: Expr) -> None:
+        if node not in seen:
+            seen.add(node)
+            for x in _OPERANDS[type(node)](node):
+                visit(x)
+            found.append(node)
+
+    visit(e)
+    return found
 
 
 def blocks(s) -> tuple[list, ...]:

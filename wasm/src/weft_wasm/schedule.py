@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from weft_wasm.affine import Linear, linear
 from weft_wasm.ir import (
     FLOATS,
+    ITEMSIZE,
     Assign,
     Binary,
     Call,
@@ -36,6 +37,7 @@ from weft_wasm.ir import (
 )  # fmt: skip
 
 SUM_BLOCK = 1024  # a float sum is a sum of blocks of this many terms
+ROWS = 32  # rows of a matrix that a sum over columns reads side by side
 BIG = 16  # nodes in a body above which unrolling a vector loop only makes code
 
 
@@ -137,10 +139,11 @@ def rewrite(body: list, mapping: dict[Expr, Expr], memo: dict | None = None) -> 
 # ---- the automatic choice ---------------------------------------------------------------------------------------------------
 
 
-def auto(program: Program, features: frozenset[str]) -> Program:
-    """The program with every nest scheduled for SIMD. Loops that carry a schedule already stay as they are."""
-    if "simd128" not in features:
-        return program
+def auto(program: Program, features: frozenset[str] = frozenset()) -> Program:
+    """The program with every nest scheduled for SIMD. Loops that carry a schedule already stay as they are.
+
+    Without "simd128" the vector loops run as scalar ones; long sums are in blocks all the same.
+    """
     return replace(program, body=_program_level(program.body))
 
 
@@ -202,6 +205,11 @@ class _Chooser:
             return inner
         reduces = any(type(x) is For for x in walk(body))
         vectors = (4 if axis.extent >= 16 else 2 if axis.extent >= 8 else 1) if reduces or _size(body) <= BIG else 1
+        by_rows = self.sum_by_rows(axis, body, vectors)
+        if by_rows is not None:
+            for x in reversed([x for x in loops if x is not axis]):
+                by_rows = [replace(x, body=by_rows)]
+            return by_rows
         body = self.blocked(body)
         order = [x for x in loops if x is not axis] + [axis]
         for x in reversed(order):
@@ -269,6 +277,40 @@ class _Chooser:
     def reducible(self, s: For) -> bool:
         simple = all(type(x) in (Let, Assign) for x in walk(s.body))
         return simple and s.extent >= 8 and self.score(s.body, s.var) > 0
+
+    def sum_by_rows(self, axis: For, body: list, vectors: int) -> list | None:
+        """A reduction over rows far apart: a few rows at a time over all columns, with partial results in the output. Walking down one
+        column after the other would touch a new page at every step."""
+        match body:
+            case [Declare() as start, For(kind="reduce") as loop, Store() as store] if store.value is start.local:
+                pass
+            case _:
+                return None
+        if type(loop.extent) is not int or loop.extent < 2 * ROWS or axis.extent < 64 or any(type(x) is not Assign for x in loop.body):
+            return None
+        nodes = [node for e in (start.init, *(x.value for x in loop.body)) for node in walk_expr(e)]
+        for node in nodes:
+            # every operand is a matrix larger than the output, so that it can't be the output's storage
+            if type(node) is Load and not (
+                abs(self.stride(node.index, loop.var) or 0) * ITEMSIZE[node.dtype] >= 1024
+                and self.stride(node.index, axis.var) == 1
+                and node.buffer.nbytes > store.buffer.nbytes
+            ):
+                return None
+        blocks_, rest = divmod(loop.extent, ROWS)
+        block = Var(f"{loop.var.name}.o")
+
+        def rows(first: Expr | int, count: int, partial: bool) -> For:
+            """Adds `count` rows; `partial`: to what the output holds."""
+            row, column, acc = Var(loop.var.name), Var(axis.var.name), Local(start.local.name, start.local.dtype)
+            mapping: dict[Expr, Expr] = {axis.var: column, loop.var: row + first, start.local: acc}
+            index = substitute(store.index, mapping)
+            init = Load(store.buffer, index) if partial else substitute(start.init, mapping)
+            add_rows = For(row, count, rewrite(loop.body, mapping), "reduce", unroll=4)
+            return For(column, axis.extent, [Declare(acc, init), add_rows, Store(store.buffer, index, acc)], "parallel", vectors)
+
+        out: list = [rows(0, ROWS, False), For(block, blocks_ - 1, [rows(block * ROWS + ROWS, ROWS, True)])]
+        return out + ([rows(blocks_ * ROWS, rest, True)] if rest else [])
 
     def blocked(self, body: list) -> list:
         """Long float sums inside a vector loop, in blocks."""

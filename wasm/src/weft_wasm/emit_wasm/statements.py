@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 from weft_wasm import encode, scalar_math
 from weft_wasm.emit_wasm.address import Lanes

@@ -8,7 +8,7 @@ micro kernel with MR × NR accumulators in registers. Small products, vectors, a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable
+from collections.abc import Callable
 
 from weft_wasm.ir import (
     FLOATS,

@@ -3,7 +3,7 @@ then bottom-up merges between the outputs and one temp per operand, without bran
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from weft_wasm.ir import (
     FLOATS, STORAGE_FLOATS, Assign, Binary, Buffer, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Store, Unary,
