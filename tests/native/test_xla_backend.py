@@ -159,8 +159,8 @@ def test_texts_before_compilation(backend, cpu):
 
 
 def test_source_lines_reach_the_program(backend):
-    exe, _, _ = compiled(backend, lambda x: [e.sin(x)], [shaped((16,), F32)])
-    assert "test_xla_backend.py" in exe.as_text()
+    exe, _, _ = compiled(backend, lambda x: [e.integer_pow(e.sin(x), 5)], [shaped((16,), F32)])
+    assert "test_xla_backend.py" in exe.as_text() and "weft_native" not in exe.as_text()
 
 
 def test_unused_arguments_are_not_passed(backend):

@@ -18,7 +18,7 @@ cpu_feature_guard.check_cpu_features()
 
 from jaxlib import _jax
 from jaxlib import xla_client as xc
-from weft import avals, dtypes, errors
+from weft import avals, errors, source_info
 from weft.core.trace import Tracer
 
 from . import compat
@@ -85,6 +85,7 @@ def _prime(client) -> None:
 
 def _install() -> None:
     compat.check_release()
+    source_info.register_exclusion(os.path.dirname(os.path.abspath(__file__)) + os.sep)
     if getattr(sys.modules.get("jax._src"), "__file__", None):      # the real one; `weft.as_jax` has no such file
         raise errors.BackendError("jax is imported in this process, and weft's XLA backend can't share jaxlib's C++ state with it. "
                                   "Use one of the two in a process, or `import weft.as_jax` before anything imports jax.")

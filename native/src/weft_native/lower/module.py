@@ -81,13 +81,15 @@ class Lowering(Builder):
         """The equations of a closed jaxpr, right here."""
         return self.equations(closed.jaxpr, [self.embed(c) for c in closed.consts], args)
 
-    def equations(self, jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
-        """Lowers the equations of a jaxpr for given values of its variables."""
+    def equations(self, jaxpr: Jaxpr, consts: Sequence, args: Sequence, located: bool = True) -> list:
+        """Lowers the equations of a jaxpr for given values of its variables; a decomposition's are not `located`, but stand
+        where the equation stands that they are made from."""
         env = dict(zip(jaxpr.constvars, consts))
         env.update(zip(jaxpr.invars, args))
         outer = self.loc
         for eqn in jaxpr.eqns:
-            self.loc = self.location(eqn)
+            if located:
+                self.loc = self.location(eqn)
             outs = self.equation(eqn, env)
             env.update(zip(eqn.outvars, outs))
         self.loc = outer
@@ -103,7 +105,8 @@ class Lowering(Builder):
         if rule is None:
             if eqn.primitive.decompose is None:
                 raise BackendError(f"XLA has no lowering for the primitive {name!r}, and the primitive no decomposition.\n  at {eqn.source_info}")
-            return self.inline(self.decomposition(eqn.primitive, tuple(ins), eqn.params), [self.read(a, env) for a in eqn.invars])
+            simpler = self.decomposition(eqn.primitive, tuple(ins), eqn.params)
+            return self.equations(simpler.jaxpr, [self.embed(c) for c in simpler.consts], [self.read(a, env) for a in eqn.invars], located=False)
         if name in broadcasting:
             shape = outs[0].shape
             operands = [self.splat(a.val, a.aval.dtype, shape) if type(a) is Literal else self.fit(env[a], a.aval, shape)
