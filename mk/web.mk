@@ -28,7 +28,7 @@ $(WHEELS_STAMP): $(WHEEL_SOURCES) | $(VENV_STAMP)
 	done
 	@rm -f build/wheels/build.log && touch $@
 
-.PHONY: web play test-web test-runtime test-e2e browser bench-boot
+.PHONY: web play test-web test-runtime test-e2e browser bench-boot bench-calls
 
 ## web: build the playground into build/site (nothing happens when nothing has changed)
 web: $(NPM_STAMP) $(WHEELS_STAMP)
@@ -59,3 +59,7 @@ test-web: test-runtime test-e2e
 ## bench-boot: navigation to first result, and bytes transferred
 bench-boot: web browser
 	@$(NODE) bench/browser/boot.mjs --site build/site
+
+## bench-calls: what calls between Python and the runtime cost
+bench-calls: web browser
+	@$(NODE) bench/browser/calls.mjs --site build/site

@@ -6,7 +6,7 @@ const KEEP = 400_000;
 
 export class Console {
   private waiting: { stream: "stdout" | "stderr"; text: string }[] = [];
-  private frame = 0;
+  private scheduled = false;
   private kept = 0;
 
   constructor(private readonly element: HTMLElement) {}
@@ -21,8 +21,11 @@ export class Console {
     const last = this.waiting.at(-1);
     if (last?.stream === stream) last.text += text;
     else this.waiting.push({ stream, text });
-    // A page in the background gets no frames; a timer also comes there.
-    this.frame ||= window.setTimeout(() => requestAnimationFrame(() => this.flush()), document.hidden ? 100 : 0);
+    if (this.scheduled) return;
+    this.scheduled = true;
+    // A page in the background gets no frames.
+    if (document.hidden) setTimeout(() => this.flush(), 100);
+    else requestAnimationFrame(() => this.flush());
   }
 
   note(text: string): void {
@@ -56,8 +59,7 @@ export class Console {
   }
 
   flush(): void {
-    clearTimeout(this.frame);
-    this.frame = 0;
+    this.scheduled = false;
     // Follows the output unless its reader has scrolled up.
     const { scrollHeight, scrollTop, clientHeight } = this.element;
     const stick = scrollHeight - scrollTop - clientHeight < 40;
