@@ -1,6 +1,6 @@
 """GFLOP/s of the f32 GEMM under wasmtime, beside NumPy on one thread, in turn, in one process.
 
-    OPENBLAS_NUM_THREADS=1 python bench/gemm.py [n …]
+OPENBLAS_NUM_THREADS=1 python bench/gemm.py [n …]
 """
 
 import os

@@ -24,7 +24,9 @@ def device() -> WasmtimeDevice:
 
 
 def arrays(program: Program, parts: list[bytes]) -> list[np.ndarray]:
-    return [np.frombuffer(data, NUMPY[b.dtype]).reshape(b.shape) for data, b in zip(parts, program.outputs, strict=True)]
+    return [
+        np.frombuffer(data, NUMPY[b.dtype]).reshape(b.shape) for data, b in zip(parts, program.outputs, strict=True)
+    ]
 
 
 def run_wasm(program: Program, *inputs: np.ndarray, features=("simd128",), schedule: bool = True) -> list[np.ndarray]:
@@ -79,4 +81,6 @@ def assert_same(a: np.ndarray, b: np.ndarray, context: str = "") -> None:
     else:
         good = a == b
     where = np.argwhere(~good)
-    assert good.all(), f"{context}\nat {where[0]}: {a[tuple(where[0])]} and {b[tuple(where[0])]}; {len(where)} of {a.size} differ"
+    assert good.all(), (
+        f"{context}\nat {where[0]}: {a[tuple(where[0])]} and {b[tuple(where[0])]}; {len(where)} of {a.size} differ"
+    )

@@ -28,7 +28,9 @@ def chain(rng: np.random.Generator) -> Program:
             target = written[-1]
             body.append(For(t, 2, [move(target, written[rng.integers(len(written) - 1)], 3), _increment(target)]))
     i = Var("i")
-    sums = [b[ir.rem(i, b.size)] * (k + 1) for k, b in enumerate(written) if rng.random() < 0.7 or k == len(written) - 1]
+    sums = [
+        b[ir.rem(i, b.size)] * (k + 1) for k, b in enumerate(written) if rng.random() < 0.7 or k == len(written) - 1
+    ]
     total: ir.Expr = sums[0]
     for s in sums[1:]:
         total = total + s
@@ -80,7 +82,12 @@ def test_loop_carries_live_through_the_loop():
 def test_conditional_writes_survive(kind):
     """A temp written in one iteration under a condition and read in a later one keeps its content."""
     x, out = Buffer("x", "i32", (8,), "input"), Buffer("out", "i32", (8,), "output")
-    kept, noise, flag, counter = Buffer("kept", "i32", (8,)), Buffer("noise", "i32", (8,)), Buffer("flag", "bool", ()), Buffer("n", "i32", ())
+    kept, noise, flag, counter = (
+        Buffer("kept", "i32", (8,)),
+        Buffer("noise", "i32", (8,)),
+        Buffer("flag", "bool", ()),
+        Buffer("n", "i32", ()),
+    )
     t = Var("t")
     write, spoil, read = move(kept, x, 5), move(noise, x, 77), move(out, kept)
     tick = Kernel("tick", [Store(counter, i32(0), counter[0] + 1)])

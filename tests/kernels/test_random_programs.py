@@ -45,7 +45,9 @@ class Generator:
     def node(self, dtype: str, d: int) -> ir.Expr:
         choice = self.rng.random()
         if choice < 0.12:
-            return Select(self.expr("bool", d), self.expr(dtype, d), self.expr(dtype, d), rare=bool(self.rng.random() < 0.3))
+            return Select(
+                self.expr("bool", d), self.expr(dtype, d), self.expr(dtype, d), rare=bool(self.rng.random() < 0.3)
+            )
         if choice < 0.24 or dtype in ("f16", "bf16"):
             return ir.convert(self.expr(self.pick(DTYPES if dtype == "f32" else COMPUTE), d), dtype)
         if choice < 0.3 and dtype != "bool":
@@ -72,7 +74,11 @@ class Generator:
         if choice < 0.45:
             return Unary(self.pick(["neg", "abs", "not", "popcount", "clz"]), self.expr(dtype, d))
         op = self.pick([*ARITHMETIC, "rem", "and", "or", "xor", "shl", "shr", "shl", "shr"])
-        right = Const(int(self.rng.integers(0, 8)), dtype) if op in ("shl", "shr") and self.rng.random() < 0.5 else self.expr(dtype, d)
+        right = (
+            Const(int(self.rng.integers(0, 8)), dtype)
+            if op in ("shl", "shr") and self.rng.random() < 0.5
+            else self.expr(dtype, d)
+        )
         return Binary(op, self.expr(dtype, d), right)
 
 
@@ -105,7 +111,9 @@ def elementwise_program(rng: np.random.Generator) -> Program:
         zero = Const(0, "f32") if out.dtype in ("f16", "bf16") else Const(0, out.dtype)
         loop.body.append(Store(out, loop.var, ir.convert(zero, out.dtype)))
     vector = pick([0, 1, 2, 4])
-    return Program("random", inputs, outputs, [], [Kernel("random", [*first, For(i, n, body, "parallel", vector=vector)])])
+    return Program(
+        "random", inputs, outputs, [], [Kernel("random", [*first, For(i, n, body, "parallel", vector=vector)])]
+    )
 
 
 @pytest.mark.parametrize("block", range(8))
@@ -186,7 +194,9 @@ def test_control_flow(index):
         i = Var("i")
         return For(i, n, body(i), "parallel")
 
-    step = Kernel("step", [over(lambda i: [Store(fresh, i, carry[i] * 2 + x[t * 3 + i]), Store(trace, t * 3 + i, carry[i])])])
+    step = Kernel(
+        "step", [over(lambda i: [Store(fresh, i, carry[i] * 2 + x[t * 3 + i]), Store(trace, t * 3 + i, carry[i])])]
+    )
     branches = [[Kernel(f"case{k}", [over(lambda i, k=k: [Store(carry, i, carry[i] + 10 * k)])])] for k in range(3)]
     low = Var("low")
     program = Program("control", [where, x], [out, trace], [carry, fresh, flag, counter], [
@@ -225,6 +235,8 @@ def test_in_place_with_ragged_ends():
 def test_bitcast_keeps_bits():
     x, out = Buffer("x", "f32", (9,), "input"), Buffer("out", "u32", (9,), "output")
     i = Var("i")
-    program = Program("bits", [x], [out], [], [Kernel("k", [For(i, 9, [Store(out, i, Bitcast(x[i], "u32"))], "parallel")])])
+    program = Program(
+        "bits", [x], [out], [], [Kernel("k", [For(i, 9, [Store(out, i, Bitcast(x[i], "u32"))], "parallel")])]
+    )
     data = np.array([0x7FA00001, 0xFFC00000, 0, 0x80000000, 1, 2, 3, 4, 5], np.uint32)
     np.testing.assert_array_equal(run_wasm(program, data.view(np.float32))[0], data)

@@ -49,7 +49,9 @@ def test_module_keeps_equal_functions_once():
 
 def doubling(n: int = 4, **options) -> Program:
     x, out, i = Buffer("x", "f32", (n,), "input"), Buffer("out", "f32", (n,), "output"), Var("i")
-    return Program("double", [x], [out], [], [Kernel("k", [For(i, n, [Store(out, i, x[i] * 2.0)], "parallel")])], **options)
+    return Program(
+        "double", [x], [out], [], [Kernel("k", [For(i, n, [Store(out, i, x[i] * 2.0)], "parallel")])], **options
+    )
 
 
 def test_container_round_trip_and_bad_bytes():
@@ -58,7 +60,15 @@ def test_container_round_trip_and_bad_bytes():
     assert Artifact.from_bytes(data) == artifact and Artifact.from_bytes(data).hash == artifact.hash
     assert artifact.metadata["inputs"] == [{"dtype": "f32", "shape": [4], "bytes": 16}]
     assert artifact.metadata["outputs"] == [{"dtype": "f32", "shape": [4], "bytes": 16, "alias": None}]
-    for bad in (b"", b"\0asm", data[:-1], data + b"x", b"weft\x02" + data[5:], data.replace(b'"abi":1', b'"abi":9'), data[:20] + b"x" + data[21:]):
+    for bad in (
+        b"",
+        b"\0asm",
+        data[:-1],
+        data + b"x",
+        b"weft\x02" + data[5:],
+        data.replace(b'"abi":1', b'"abi":9'),
+        data[:20] + b"x" + data[21:],
+    ):
         with pytest.raises(ArtifactError):
             Artifact.from_bytes(bad)
 
@@ -112,7 +122,9 @@ def test_allocator_reuses_and_reports():
         device.alloc(1 << 32)
 
 
-@pytest.mark.parametrize("data", [b"abcdefgh", bytearray(b"abcdefgh"), np.arange(2, dtype=np.int32), memoryview(b"xxabcdefgh")[2:]])
+@pytest.mark.parametrize(
+    "data", [b"abcdefgh", bytearray(b"abcdefgh"), np.arange(2, dtype=np.int32), memoryview(b"xxabcdefgh")[2:]]
+)
 def test_write_takes_buffers(data):
     device = WasmtimeDevice()
     p = device.alloc(8)
@@ -141,7 +153,14 @@ def test_run_donates_and_frees():
 
 def test_fail_raises_its_text_and_frees_outputs():
     x, out = Buffer("x", "i32", (), "input"), Buffer("out", "i32", (), "output")
-    program = Program("checked", [x], [out], [], [If(gt(x[0], 5), [Fail(7)], []), Kernel("k", [Store(out, i32(0), x[0])])], errors={7: "x is too large"})
+    program = Program(
+        "checked",
+        [x],
+        [out],
+        [],
+        [If(gt(x[0], 5), [Fail(7)], []), Kernel("k", [Store(out, i32(0), x[0])])],
+        errors={7: "x is too large"},
+    )
     device = WasmtimeDevice()
     loaded = device.load(compile_program(program))
     p = device.alloc(4)

@@ -8,7 +8,9 @@ from kernel_harness import NUMPY, RELAXED, assert_same, run_wasm
 from weft_wasm.ir import Buffer, Call, For, Kernel, Program, Store, Var
 
 N = 100_000
-SPECIAL = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5, -0.5, 2, 3, -3, 1e-30, -1e-30, 1e30, -1e30, 355.0, 1e5, -1e7])
+SPECIAL = np.array(
+    [0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5, -0.5, 2, 3, -3, 1e-30, -1e-30, 1e30, -1e30, 355.0, 1e5, -1e7]
+)
 
 
 def evaluate(fn: str, *xs: np.ndarray, vector: int = 1, features=("simd128",)) -> np.ndarray:
@@ -148,7 +150,9 @@ def test_pow_and_atan2(dtype, limit):
     np.testing.assert_allclose(evaluate("pow", x, y), expected.astype(np.float64), rtol=limit)
     y2, x2 = rng.normal(size=(2, N)).astype(NUMPY[dtype])
     expected = np.arctan2(y2.astype(np.longdouble), x2.astype(np.longdouble))
-    np.testing.assert_allclose(evaluate("atan2", y2, x2), expected.astype(np.float64), rtol=4e-7 if dtype == "f32" else 1e-15)
+    np.testing.assert_allclose(
+        evaluate("atan2", y2, x2), expected.astype(np.float64), rtol=4e-7 if dtype == "f32" else 1e-15
+    )
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
@@ -162,7 +166,11 @@ def test_two_argument_special_values(fn, dtype):
     got = evaluate(fn, x, y)
     tolerance = 0 if fn == "nextafter" else 4e-7 if dtype == "f32" else 1e-15
     for a, b, e, g in zip(x, y, expected, got):
-        same = (np.isnan(e) and np.isnan(g)) or (g == e and np.signbit(g) == np.signbit(e)) or abs(g - e) <= tolerance * abs(e)
+        same = (
+            (np.isnan(e) and np.isnan(g))
+            or (g == e and np.signbit(g) == np.signbit(e))
+            or abs(g - e) <= tolerance * abs(e)
+        )
         assert same, f"{fn}({a}, {b}) = {g}, not {e}"
 
 
@@ -173,8 +181,15 @@ def test_float_remainder(dtype):
     a, b = (np.exp(rng.uniform(-9, 9, n)) * rng.choice([-1, 1], n) for _ in range(2))
     a, b = a.astype(NUMPY[dtype]), b.astype(NUMPY[dtype])
     a[:5], b[:5] = [np.inf, 1, 0, np.nan, 5], [1, np.inf, 3, 2, 0]
-    x, y, out, i = Buffer("x", dtype, (n,), "input"), Buffer("y", dtype, (n,), "input"), Buffer("o", dtype, (n,), "output"), Var("i")
-    program = Program("rem", [x, y], [out], [], [Kernel("rem", [For(i, n, [Store(out, i, x[i] % y[i])], "parallel", 1)])])
+    x, y, out, i = (
+        Buffer("x", dtype, (n,), "input"),
+        Buffer("y", dtype, (n,), "input"),
+        Buffer("o", dtype, (n,), "output"),
+        Var("i"),
+    )
+    program = Program(
+        "rem", [x, y], [out], [], [Kernel("rem", [For(i, n, [Store(out, i, x[i] % y[i])], "parallel", 1)])]
+    )
     got = run_wasm(program, a, b)[0]
     with np.errstate(invalid="ignore"):
         expected = np.fmod(a, b)

@@ -45,10 +45,17 @@ def vector_axes(program: Program) -> list[str]:
 
 
 def reduction(rows: int, columns: int, axis: int) -> Program:
-    x, out = Buffer("x", "f32", (rows, columns), "input"), Buffer("out", "f32", (columns if axis == 0 else rows,), "output")
+    x, out = (
+        Buffer("x", "f32", (rows, columns), "input"),
+        Buffer("out", "f32", (columns if axis == 0 else rows,), "output"),
+    )
     i, j, acc = Var("i"), Var("j"), Local("acc", "f32")
     outer, inner = ((j, columns), (i, rows)) if axis == 0 else ((i, rows), (j, columns))
-    body = [Declare(acc, f32(0.0)), For(*inner, [Assign(acc, acc + x[i * columns + j])], "reduce"), Store(out, outer[0], acc)]
+    body = [
+        Declare(acc, f32(0.0)),
+        For(*inner, [Assign(acc, acc + x[i * columns + j])], "reduce"),
+        Store(out, outer[0], acc),
+    ]
     return Program("sum", [x], [out], [], [Kernel("sum", [For(*outer, body, "parallel")])])
 
 
@@ -60,14 +67,18 @@ def test_auto_finds_the_contiguous_axis():
     assert vector_axes(Program("exp", [x], [out], [], [Kernel("exp", [flat])])) == ["i"]
 
 
-@pytest.mark.parametrize("shape", [(4096, 8), (5000, 3), (10_000, 21), (3, 9000), (4, 4097), (1, 100_003), (300, 300)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(4096, 8), (5000, 3), (10_000, 21), (3, 9000), (4, 4097), (1, 100_003), (300, 300)], ids=str
+)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_sums(shape, axis):
     rng = np.random.default_rng(0)
     data = rng.normal(size=shape).astype(np.float32)
     program = reduction(*shape, axis)
     verify(auto(program, SIMD))
-    np.testing.assert_allclose(run_wasm(program, data)[0], data.sum(axis, dtype=np.float64), atol=2e-5 * np.sqrt(shape[axis]))
+    np.testing.assert_allclose(
+        run_wasm(program, data)[0], data.sum(axis, dtype=np.float64), atol=2e-5 * np.sqrt(shape[axis])
+    )
 
 
 def test_a_sum_of_many_ones_is_exact():

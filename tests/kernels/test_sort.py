@@ -10,14 +10,22 @@ from weft_wasm.routines.sort import sort
 
 def order(a: np.ndarray) -> np.ndarray:
     """Values that sort as lax.sort does: integers by size, NaN last, zeros equal."""
-    return np.unique(a, return_inverse=True)[1].reshape(a.shape) if a.dtype.kind not in "V" else order(a.astype(np.float32))
+    return (
+        np.unique(a, return_inverse=True)[1].reshape(a.shape)
+        if a.dtype.kind not in "V"
+        else order(a.astype(np.float32))
+    )
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i32", "u8", "i64", "u64", "bool", "bf16", "f16"])
 @pytest.mark.parametrize("shape", [(1, 0), (1, 1), (3, 7), (2, 8), (2, 9), (4, 16), (3, 33), (1, 1000)], ids=str)
 def test_keys_with_indices(dtype, shape):
     batch, n = shape
-    x, out, index = Buffer("x", dtype, shape, "input"), Buffer("o", dtype, shape, "output"), Buffer("i", "i32", shape, "output")
+    x, out, index = (
+        Buffer("x", dtype, shape, "input"),
+        Buffer("o", dtype, shape, "output"),
+        Buffer("i", "i32", shape, "output"),
+    )
     routine = sort("sort", batch, n, [lambda i: x[i], lambda i: ir.rem(i, max(n, 1))], [out, index])
     data = random_array(np.random.default_rng(n), dtype, shape)
     keys, positions = run_wasm(Program("sort", [x], [out, index], routine.temps, routine.kernels), data)

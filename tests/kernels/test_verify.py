@@ -60,6 +60,8 @@ BAD = {
         inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I]), Store(OUT, I, ACC)], "reduce")), "reads its accumulator"),
     "accumulator on both sides": (
         inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + ACC)], "reduce")), "reads its accumulator"),
+    "outlined accumulator": (
+        inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I])], "reduce", outline=True)), "an outlined loop assigns"),
     "vector and sequential": (loop(kind="sequential", vector=1), "only parallel and reduce"),
     "vector count": (loop(vector=3), "vector must be one of"),
     "vector store to one place": (loop(Store(OUT, i32(0), X[I]), vector=1), "same element"),
@@ -99,4 +101,10 @@ def test_error_names_kernel_and_statement():
 
 def test_accepts_the_examples():
     verify(loop(Store(OUT, I, X[I]), vector=4))
-    verify(inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, MulAdd(X[I], X[I], ACC))], "reduce", vector=2), Store(OUT, i32(0), ACC)))
+    verify(
+        inside(
+            Declare(ACC, f32(0.0)),
+            For(I, 8, [Assign(ACC, MulAdd(X[I], X[I], ACC))], "reduce", vector=2),
+            Store(OUT, i32(0), ACC),
+        )
+    )

@@ -1,6 +1,6 @@
 """The artifact of one compiled program and its container file: what every host loads (docs/artifact.md is the ABI).
 
-    b"weft\\x01\\0\\0\\0", three little-endian u32 lengths, then metadata (JSON), code, constants
+b"weft\\x01\\0\\0\\0", three little-endian u32 lengths, then metadata (JSON), code, constants
 """
 
 from __future__ import annotations

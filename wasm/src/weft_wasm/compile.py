@@ -16,7 +16,9 @@ DEFAULT_FEATURES = frozenset(("simd128",))
 KNOWN_FEATURES = frozenset(("simd128", "relaxed-simd"))
 
 
-def compile_program(program: Program, features: Iterable[str] = DEFAULT_FEATURES, *, schedule: bool = True, check: bool = True) -> Artifact:
+def compile_program(
+    program: Program, features: Iterable[str] = DEFAULT_FEATURES, *, schedule: bool = True, check: bool = True
+) -> Artifact:
     """One artifact of kind "wasm" for a program.
 
     features: what the engine has, of KNOWN_FEATURES. schedule: let `schedule.auto` choose vector loops (False: as written).

@@ -41,7 +41,9 @@ class Float:
         self.tiny = 2.0 ** (1 - self.bias)
         self.max_exp = (self.bias + 1) * LN2  # exp overflows from here on
         self.sign_bit = 1 << (self.bits - 1)
-        ln2_hi, self.ln2_lo = (0.693359375, -2.12194440054690583e-4) if self.f32 else (0.6931471803691238, 1.9082149292705877e-10)
+        ln2_hi, self.ln2_lo = (
+            (0.693359375, -2.12194440054690583e-4) if self.f32 else (0.6931471803691238, 1.9082149292705877e-10)
+        )
         self.ln2_hi = ln2_hi
 
     # small vocabulary
@@ -115,7 +117,9 @@ class Float:
 
     def expm1(self, x: Expr) -> Expr:
         _, shifted, r = self._reduce_exp(x)
-        half = self.as_float(self.i((self.bias - 1) << self.mantissa) + (self.as_int(shifted) << self.mantissa))  # 2^(k-1)
+        half = self.as_float(
+            self.i((self.bias - 1) << self.mantissa) + (self.as_int(shifted) << self.mantissa)
+        )  # 2^(k-1)
         body = MulAdd(self._exp_tail(r), half, half - 0.5) * 2.0
         body = Select(lt(_abs(x), LN2 / 2), self._exp_tail(x), body)
         body = Select(lt(x, -17.5 if self.f32 else -37.5), self.c(-1.0), body)
@@ -252,7 +256,9 @@ class Float:
         quadrant = (top + self.u(1 << (width - 3))) >> (width - 2)
         fraction = Bitcast(top - (quadrant << (width - 2)), self.int)
         scale = math.pi / 2 * 2.0 ** (2 - width)
-        r = MulAdd(Convert(fraction, self.dtype), self.c(scale), Convert(middle, self.dtype) * self.c(scale * 2.0**-width))
+        r = MulAdd(
+            Convert(fraction, self.dtype), self.c(scale), Convert(middle, self.dtype) * self.c(scale * 2.0**-width)
+        )
         negative = lt(x, 0.0)
         return Select(negative, -quadrant, quadrant), Select(negative, -r, r)
 
@@ -265,7 +271,9 @@ class Float:
 
     def _sin_cos(self, r: Expr) -> tuple[Expr, Expr]:
         z = r * r
-        return MulAdd(r * z, self.poly("sin", z), r), MulAdd(z * z, self.poly("cos", z), MulAdd(z, self.c(-0.5), self.c(1.0)))
+        return MulAdd(r * z, self.poly("sin", z), r), MulAdd(
+            z * z, self.poly("cos", z), MulAdd(z, self.c(-0.5), self.c(1.0))
+        )
 
     def _circular(self, x: Expr, finish) -> Expr:
         small, large = self._reduce_pi(x), self._reduce_pi_large(x)
@@ -306,7 +314,9 @@ class Float:
 
     def asin(self, x: Expr) -> Expr:
         small, part = self._asin_parts(x)
-        large = self.c(math.pi / 2) - (part * 2.0 - self.c(6.123233995736766e-17 if not self.f32 else -4.371139000186241e-08))
+        large = self.c(math.pi / 2) - (
+            part * 2.0 - self.c(6.123233995736766e-17 if not self.f32 else -4.371139000186241e-08)
+        )
         return self.copysign(Select(small, part, large), x)
 
     def acos(self, x: Expr) -> Expr:
@@ -403,7 +413,9 @@ class Float:
 
     def _head(self, x: Expr) -> Expr:
         """x with the low half of its mantissa cleared."""
-        return self.as_float(self.as_uint(x) & self.u(((1 << self.bits) - 1) & ~((1 << (27 if not self.f32 else 12)) - 1)))
+        return self.as_float(
+            self.as_uint(x) & self.u(((1 << self.bits) - 1) & ~((1 << (27 if not self.f32 else 12)) - 1))
+        )
 
     # error function
 
@@ -516,7 +528,7 @@ def pi_parts(f32: bool) -> tuple[float, ...]:
     """π/2 in parts of so few bits that k times a part is exact for the k that occur."""
     bits = (11, 11, 11, 24) if f32 else (33, 33, 53)
     value = pi_bits(256)  # π · 2^256
-    parts, scale = [], 2 ** 257  # value / scale = π/2
+    parts, scale = [], 2**257  # value / scale = π/2
     for n in bits:
         shift = max(value.bit_length() - n, 0)
         head = value >> shift << shift

@@ -161,7 +161,9 @@ class Module:
         self.known: dict[tuple[int, bytes], int] = {}
         self.shared_pages = shared_pages
 
-    def function(self, params: list[int], results: list[int], local_types: list[int], code: bytes, name: str = "") -> int:
+    def function(
+        self, params: list[int], results: list[int], local_types: list[int], code: bytes, name: str = ""
+    ) -> int:
         """Adds a function (its code without the final `end`) and returns its index; equal functions are kept once."""
         signature = b"\x60" + unsigned(len(params)) + bytes(params) + unsigned(len(results)) + bytes(results)
         type_index = self.types.setdefault(signature, len(self.types))

@@ -124,7 +124,9 @@ class _Machine:
             case Copy():
                 size = ITEMSIZE[s.dst.dtype]
                 a, b = (self.value(x) if isinstance(x, Expr) else x for x in (s.dst_index, s.src_index))
-                self.memory[s.dst][a * size : (a + s.count) * size] = self.memory[s.src][b * size : (b + s.count) * size]
+                self.memory[s.dst][a * size : (a + s.count) * size] = self.memory[s.src][
+                    b * size : (b + s.count) * size
+                ]
             case Fail():
                 raise InterpretError(f"fail {s.code}")
             case Barrier():
@@ -259,4 +261,13 @@ def integer_binary(op: str, a: int, b: int, dtype: str) -> int:
             return -1 if op == "div" else a
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
         return quotient if op == "div" else a - b * quotient
-    return {"add": a + b, "sub": a - b, "mul": a * b, "min": min(a, b), "max": max(a, b), "and": a & b, "or": a | b, "xor": a ^ b}[op]
+    return {
+        "add": a + b,
+        "sub": a - b,
+        "mul": a * b,
+        "min": min(a, b),
+        "max": max(a, b),
+        "and": a & b,
+        "or": a | b,
+        "xor": a ^ b,
+    }[op]

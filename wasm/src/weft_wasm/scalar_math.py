@@ -45,7 +45,9 @@ def needs_expansion(e: Expr) -> bool:
     if kind is Load:
         return e.dtype in STORAGE_FLOATS
     if kind is Convert:
-        return (e.dtype in STORAGE_FLOATS and e.x.dtype != e.dtype) or (e.x.dtype in STORAGE_FLOATS and e.dtype != "f32")
+        return (e.dtype in STORAGE_FLOATS and e.x.dtype != e.dtype) or (
+            e.x.dtype in STORAGE_FLOATS and e.dtype != "f32"
+        )
     return kind is Bitcast and (e.dtype in STORAGE_FLOATS or e.x.dtype in STORAGE_FLOATS)
 
 
@@ -155,5 +157,3 @@ def fix_rem(r: Expr, b: Expr, a: Expr) -> Expr:
     size = Unary("abs", b)
     wrong = select(lt(a, 0.0), gt(r, 0.0), lt(r, 0.0))
     return Select(wrong, r + Select(lt(a, 0.0), -size, size), r)
-
-

@@ -227,13 +227,19 @@ class _Chooser:
         if best <= 0:
             return None
         inner = [x for x in body if type(x) is For and x.kind == "reduce"]
-        if inner and max(self.score(x.body, x.var) if type(x.extent) is int and x.extent >= 8 else -1 for x in inner) > best:
+        if (
+            inner
+            and max(self.score(x.body, x.var) if type(x.extent) is int and x.extent >= 8 else -1 for x in inner) > best
+        ):
             return None
         return axis
 
     def may_vectorise(self, body: list) -> bool:
         """Whether control flow inside doesn't stand in the way (tests that could depend on the lane)."""
-        return all(type(x) in (Let, Declare, Assign, Store, For) and not (type(x) is For and isinstance(x.extent, Expr)) for x in walk(body))
+        return all(
+            type(x) in (Let, Declare, Assign, Store, For) and not (type(x) is For and isinstance(x.extent, Expr))
+            for x in walk(body)
+        )
 
     def score(self, body: list, var: Var, depth: int = 0) -> float:
         """How well accesses suit lanes along var: the weight of contiguous ones minus what gathers cost."""
@@ -286,7 +292,12 @@ class _Chooser:
                 pass
             case _:
                 return None
-        if type(loop.extent) is not int or loop.extent < 2 * ROWS or axis.extent < 64 or any(type(x) is not Assign for x in loop.body):
+        if (
+            type(loop.extent) is not int
+            or loop.extent < 2 * ROWS
+            or axis.extent < 64
+            or any(type(x) is not Assign for x in loop.body)
+        ):
             return None
         nodes = [node for e in (start.init, *(x.value for x in loop.body)) for node in walk_expr(e)]
         for node in nodes:
@@ -307,7 +318,13 @@ class _Chooser:
             index = substitute(store.index, mapping)
             init = Load(store.buffer, index) if partial else substitute(start.init, mapping)
             add_rows = For(row, count, rewrite(loop.body, mapping), "reduce", unroll=4)
-            return For(column, axis.extent, [Declare(acc, init), add_rows, Store(store.buffer, index, acc)], "parallel", vectors)
+            return For(
+                column,
+                axis.extent,
+                [Declare(acc, init), add_rows, Store(store.buffer, index, acc)],
+                "parallel",
+                vectors,
+            )
 
         out: list = [rows(0, ROWS, False), For(block, blocks_ - 1, [rows(block * ROWS + ROWS, ROWS, True)])]
         return out + ([rows(blocks_ * ROWS, rest, True)] if rest else [])

@@ -157,6 +157,8 @@ class _Verifier:
             self.fail("unroll must be a positive int", s)
         if s.vector not in VECTOR_COUNTS:
             self.fail(f"vector must be one of {VECTOR_COUNTS}", s)
+        if s.outline and (outside := assigned_outside(s)):
+            self.fail(f"an outlined loop assigns {outside[0].name}, which is declared outside it", s)
         if s.kind != "sequential":
             self.loop_promise(s)
         if s.vector:
@@ -180,7 +182,10 @@ class _Verifier:
                 self.fail(f"a parallel loop assigns {inner.local.name}, which is declared outside it", s)
             op, rest = reduction(inner)
             if op not in REDUCE_OPS or accumulators.setdefault(inner.local, op) != op:
-                self.fail(f"a reduce loop changes {inner.local.name} by something else than one of {sorted(REDUCE_OPS)}", inner)
+                self.fail(
+                    f"a reduce loop changes {inner.local.name} by something else than one of {sorted(REDUCE_OPS)}",
+                    inner,
+                )
             if any(node is inner.local for e in rest for node in walk_expr(e)):
                 self.fail(f"a reduce loop reads its accumulator {inner.local.name}", inner)
         if not accumulators:
@@ -302,6 +307,12 @@ class _Verifier:
                     self.constant_index(e.buffer, e.index, s)
                 self.checked.add(e)
             pending.extend(operands(e))
+
+
+def assigned_outside(s: For) -> list[Local]:
+    """Locals that the loop assigns and doesn't declare."""
+    declared = {inner.local for inner in walk(s.body) if type(inner) is Declare}
+    return [inner.local for inner in walk(s.body) if type(inner) is Assign and inner.local not in declared]
 
 
 def show_name(e) -> str:

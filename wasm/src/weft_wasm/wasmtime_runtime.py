@@ -28,8 +28,8 @@ class ProgramError(RuntimeError):
 class Allocator:
     """Addresses of a linear memory by size classes: free lists per class, fresh blocks from the top, `grow(bytes)` when needed.
 
-    Classes are multiples of 64 bytes up to 1 KiB, then 8 steps per power of two: at most 1/8 is wasted. Big free blocks are
-    kept in an ordered list of neighbours only in so far as the topmost returns to the top.
+    Classes are multiples of 64 bytes up to 1 KiB, then 8 steps per power of two: at most 1/8 is wasted. The topmost
+    block returns to the top when it is freed; a full memory splits larger free blocks.
     """
 
     def __init__(self, grow, first: int = FIRST, limit: int = LIMIT):
@@ -148,10 +148,12 @@ class WasmtimeDevice:
             return
         view = view.cast("B") if view.format != "B" or view.ndim != 1 else view
         self._check(pointer, view.nbytes)
-        if view.readonly:
-            ctypes.memmove(self.base + pointer, view.obj if type(view.obj) is bytes and len(view.obj) == len(view) else bytes(view), len(view))  # fmt: skip
+        if view.readonly:  # ctypes has no address of it; bytes passes its own, anything else is copied once more
+            whole = type(view.obj) is bytes and len(view.obj) == len(view)
+            source = view.obj if whole else bytes(view)
         else:
-            ctypes.memmove(self.base + pointer, (ctypes.c_char * len(view)).from_buffer(view), len(view))
+            source = (ctypes.c_char * len(view)).from_buffer(view)
+        ctypes.memmove(self.base + pointer, source, len(view))
 
     def read(self, pointer: int, nbytes: int) -> bytes:
         """A copy of device bytes."""

@@ -159,14 +159,21 @@ class Addresses:
             terms, const = self.linear(index)
             known = self.access.get((buffer, index))
             if known is None:
-                known = Access(self.buffer_at[self.view_of.get(buffer, buffer)], tuple(terms.items()), 0, self.positive(terms.items()))
+                known = Access(
+                    self.buffer_at[self.view_of.get(buffer, buffer)],
+                    tuple(terms.items()),
+                    0,
+                    self.positive(terms.items()),
+                )
             taken = tuple(
                 (t, c) for t, c in known.rest if t is var or self.available(t, memo) or (self.vec and t is self.vec.var)
             )
             if not taken:
                 continue
             rest = tuple(item for item in known.rest if item not in taken)
-            groups.setdefault((known.pointer, taken, rest, ITEMSIZE[buffer.dtype]), []).append((buffer, index, const, known))
+            groups.setdefault((known.pointer, taken, rest, ITEMSIZE[buffer.dtype]), []).append(
+                (buffer, index, const, known)
+            )
         increments = []
         fresh = []
         for (pointer, taken, rest, size), members in groups.items():
@@ -234,6 +241,3 @@ class Addresses:
             self.code += _ADD
             return 0
         return offset
-
-
-

@@ -248,7 +248,11 @@ class Expressions(Addresses):
         """Division that never traps: x / 0 is -1, x % 0 is x, and INT_MIN / -1 wraps."""
         kind, code = CORE[e.dtype], self.code
         wide = kind in ("i64", "u64")
-        literal, eqz, prefix = (encode.i64_const if wide else encode.i32_const), _EQZ[I64 if wide else I32], "i64" if wide else "i32"
+        literal, eqz, prefix = (
+            (encode.i64_const if wide else encode.i32_const),
+            _EQZ[I64 if wide else I32],
+            "i64" if wide else "i32",
+        )
         if type(e.b) is Const and e.b.value not in (0, -1):
             self.scalar(e.a, at)
             self.scalar(e.b, at)
@@ -395,7 +399,12 @@ class Expressions(Addresses):
                 local = self.hoisted.get((e, "splat"))
             if local is None:
                 local = self.temporary(V128)
-                if kind is Load and ITEMSIZE[e.dtype] >= 4 and (e, None) not in self.hoisted and (e, None) not in self.cache:
+                if (
+                    kind is Load
+                    and ITEMSIZE[e.dtype] >= 4
+                    and (e, None) not in self.hoisted
+                    and (e, None) not in self.cache
+                ):
                     offset = self.address(e.buffer, e.index)
                     size = ITEMSIZE[e.dtype]
                     self.code += OP[f"v128.load{size * 8}_splat"] + memarg(size, offset)
@@ -413,7 +422,9 @@ class Expressions(Addresses):
                 return self.get(bound[u])
             self.scalar(e)  # the loop variable: its value in lane 0, plus 0 1 2 3
             first = u * self.vec.lanes
-            self.code += OP["i32x4.splat"] + OP["v128.const"] + struct.pack("<4i", *range(first, first + 4)) + OP["i32x4.add"]
+            self.code += (
+                OP["i32x4.splat"] + OP["v128.const"] + struct.pack("<4i", *range(first, first + 4)) + OP["i32x4.add"]
+            )
             return
         local = self.cache.get((e, u))
         if local is None:

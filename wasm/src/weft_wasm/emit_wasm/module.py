@@ -78,7 +78,15 @@ class KernelEmitter(Statements):
 class MainEmitter(Statements):
     """`main(table)`: loads the table, then statements of the program level."""
 
-    def __init__(self, program: Program, plan: Plan, constants: dict[Buffer, int], features: frozenset[str], module: Module, overlap):
+    def __init__(
+        self,
+        program: Program,
+        plan: Plan,
+        constants: dict[Buffer, int],
+        features: frozenset[str],
+        module: Module,
+        overlap,
+    ):
         super().__init__([I32], features, overlap)
         self.module = module
         self.plan = plan

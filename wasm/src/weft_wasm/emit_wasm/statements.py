@@ -57,7 +57,11 @@ def identity(op: str, dtype: str) -> Const:
     if op == "mul":
         return Const(1, dtype)
     if op == "and":
-        return Const(True, dtype) if dtype == "bool" else Const(-1 if dtype[0] == "i" else scalar_math.int_range(dtype)[1], dtype)
+        return (
+            Const(True, dtype)
+            if dtype == "bool"
+            else Const(-1 if dtype[0] == "i" else scalar_math.int_range(dtype)[1], dtype)
+        )
     if dtype in FLOATS:
         return Const(float("inf") if op == "min" else float("-inf"), dtype)
     lo, hi = scalar_math.int_range(dtype)
@@ -228,7 +232,9 @@ class Statements(Expressions):
         if main < stop:
             self._counted(s.var, main, stop, 1, 1, s.body)
 
-    def _counted(self, var: Var, start: int | Register, stop: int | Register, step: int, copies: int, body: list) -> None:
+    def _counted(
+        self, var: Var, start: int | Register, stop: int | Register, step: int, copies: int, body: list
+    ) -> None:
         """A bottom-tested loop: var from start below stop, `copies` bodies of `step` in an iteration."""
         static = type(start) is int and type(stop) is int
         if static and stop - start <= step * copies:
@@ -473,7 +479,13 @@ class Statements(Expressions):
     def _may_repeat(self, s: For) -> bool:
         """Whether iterations may run twice: nothing that the loop writes is read by it."""
         written = {inner.buffer for inner in walk(s.body) if type(inner) is Store}
-        reads = {node.buffer for inner in walk(s.body) for e in expressions(inner) for node in walk_expr(e) if type(node) is Load}
+        reads = {
+            node.buffer
+            for inner in walk(s.body)
+            for e in expressions(inner)
+            for node in walk_expr(e)
+            if type(node) is Load
+        }
         return not any(self.overlap(w, r) for w in written for r in reads)
 
     def _accumulators(self, s: For, lanes: int, vectors: int) -> list[tuple]:

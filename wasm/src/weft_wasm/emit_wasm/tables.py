@@ -30,7 +30,9 @@ def _instruction(op: str, core: str, shapes: dict[str, str]) -> bytes | None:
     return OP.get(name)
 
 
-_ALL_OPS = ("add sub mul div rem min max and or xor shl shr eq ne lt le gt ge neg abs floor ceil trunc round_even sqrt popcount clz").split()
+_ALL_OPS = (
+    "add sub mul div rem min max and or xor shl shr eq ne lt le gt ge neg abs floor ceil trunc round_even sqrt popcount clz"
+).split()
 SCALAR_OP = {(op, c): code for c in PREFIX for op in _ALL_OPS if (code := _instruction(op, c, PREFIX))}
 VECTOR_OP = {(op, c): code for c in SHAPE for op in _ALL_OPS if (code := _instruction(op, c, SHAPE))}
 for _c in ("i32", "u32", "i64", "u64"):
@@ -52,7 +54,12 @@ STORE = {
     "u32": OP["i32.store"], "i64": OP["i64.store"], "u64": OP["i64.store"], "f32": OP["f32.store"], "f64": OP["f64.store"],
 }  # fmt: skip
 LANE_BYTES_LOAD = {4: OP["v128.load32_lane"], 8: OP["v128.load64_lane"]}
-LANE_BYTES_STORE = {1: OP["v128.store8_lane"], 2: OP["v128.store16_lane"], 4: OP["v128.store32_lane"], 8: OP["v128.store64_lane"]}
+LANE_BYTES_STORE = {
+    1: OP["v128.store8_lane"],
+    2: OP["v128.store16_lane"],
+    4: OP["v128.store32_lane"],
+    8: OP["v128.store64_lane"],
+}
 LANE_ZERO_LOAD = {4: OP["v128.load32_zero"], 8: OP["v128.load64_zero"]}
 
 SPLAT = {c: OP[f"{s}.splat"] for c, s in SHAPE.items()}

@@ -106,9 +106,9 @@ def _plain_nest(m, n, k, a, b, store, batch, dtype) -> list:
 def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     lanes = 2 if ITEMSIZE[dtype] == 8 else 4
     mr, nr, unroll = t.mr, t.nr, t.unroll
-    slices = -(-k // t.kc)
-    kc = -(-(-(-k // slices)) // unroll) * unroll  # even slices; the last one is filled up with zeros
-    row_panels, column_panels = -(-m // mr), -(-n // nr)
+    slices = _ceil_div(k, t.kc)
+    kc = _ceil_div(_ceil_div(k, slices), unroll) * unroll  # even slices; the last one is filled up with zeros
+    row_panels, column_panels = _ceil_div(m, mr), _ceil_div(n, nr)
     block_rows = max(1, min(t.mc // mr, row_panels))
     block_columns = max(1, min(t.nc // nr, column_panels))
     panel_a = Buffer(f"{name}.a", dtype, (block_rows, kc, mr))
@@ -127,13 +127,19 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     ]  # fmt: skip
     body: list = [
         _let(valid, minimum(i32(kc), sub(i32(k), ks * kc)), k % kc == 0, kc),
-        *_pack_columns(panel_b, lambda kk, j: b(bi, kk, j), jb * (block_columns * nr), columns, n, ks * kc, valid, kc, nr, lanes),
-        For(ib, -(-row_panels // block_rows), inner),
+        *_pack_columns(
+            panel_b, lambda kk, j: b(bi, kk, j), jb * (block_columns * nr), columns, n, ks * kc, valid, kc, nr, lanes
+        ),
+        For(ib, _ceil_div(row_panels, block_rows), inner),
     ]
     count = minimum(i32(block_columns), sub(i32(column_panels), jb * block_columns))
     body = [_let(columns, count, column_panels % block_columns == 0, block_columns), For(ks, slices, body)]
-    kernel = Kernel(name, [For(bi, batch, [For(jb, -(-column_panels // block_columns), body)])])
+    kernel = Kernel(name, [For(bi, batch, [For(jb, _ceil_div(column_panels, block_columns), body)])])
     return Routine([kernel], temps)
+
+
+def _ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
 
 
 def _let(var: Var, value: Expr, static: bool, constant: int) -> Let:
@@ -161,7 +167,13 @@ def _pack_columns(panel, element, first, count, limit, k0, valid, kc, width, lan
     """panel[p][k][c] = element(k0 + k, first + p·width + c), likewise."""
     p, k, c, z, r, k2, c2 = (Var(s) for s in ("p", "k", "c", "z", "r", "k", "c"))
     value = element(k0 + k, first + p * width + c)
-    whole: list = [For(k, valid, [For(c, width, [Store(panel, (p * kc + k) * width + c, value)], "parallel", vector=width // lanes)])]
+    whole: list = [
+        For(
+            k,
+            valid,
+            [For(c, width, [Store(panel, (p * kc + k) * width + c, value)], "parallel", vector=width // lanes)],
+        )
+    ]
     if limit % width:
         clamped = element(k0 + k2, minimum(first + p * width + c2, i32(limit - 1)))
         ragged = [For(k2, valid, [For(c2, width, [Store(panel, (p * kc + k2) * width + c2, clamped)])])]
@@ -184,15 +196,20 @@ def _tiles(panel_a, panel_b, partial, edge, store, bi, row_panel, column_panel, 
     body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
     body.append(For(k, kc, steps, "reduce", unroll=t.unroll))
     ragged = m % mr or n % nr
-    fits = le(row, m - mr) & le(column, n - nr) if m % mr and n % nr else le(row, m - mr) if m % mr else le(column, n - nr)
+    fits = (
+        le(row, m - mr) & le(column, n - nr) if m % mr and n % nr else le(row, m - mr) if m % mr else le(column, n - nr)
+    )
     direct = [s for q, acc in enumerate(accumulators) for s in store(bi, row + q, column + jv, acc)]
     if ragged:
         direct = [If(fits, direct, [Store(edge, jv + q * nr, acc) for q, acc in enumerate(accumulators)])]
     if slices > 1:
+
         def at(q: int) -> Expr:
             return ((row_panel + ip) * column_panels + column_panel + jp) * (mr * nr) + q * nr + jv
 
-        body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, Load(partial, at(q)))) for q, acc in enumerate(accumulators)]))
+        body.append(
+            If(gt(ks, 0), [Assign(acc, Binary("add", acc, Load(partial, at(q)))) for q, acc in enumerate(accumulators)])
+        )
         put = [Store(partial, at(q), acc) for q, acc in enumerate(accumulators)]
         body.append(If(gt(i32(slices - 1), ks), put, direct))
     else:

@@ -30,7 +30,14 @@ def less(a: Sequence[Expr], b: Sequence[Expr]) -> Expr:
     return below | (same & less(a[1:], b[1:]))
 
 
-def sort(name: str, batch: int, n: int, elements: Sequence[Callable[[Expr], Expr]], outputs: Sequence[Buffer], num_keys: int = 1) -> Routine:
+def sort(
+    name: str,
+    batch: int,
+    n: int,
+    elements: Sequence[Callable[[Expr], Expr]],
+    outputs: Sequence[Buffer],
+    num_keys: int = 1,
+) -> Routine:
     """Sorts operands elements[k](flat index) into outputs[k], each of batch · n elements, by the first num_keys of them.
 
     Stable and ascending, as `lax.sort`. The outputs may not be storage that `elements` reads, unless element for element.
@@ -115,9 +122,9 @@ def _merge(source, to, width: Expr, n: int, num_keys: int) -> list:
     ]  # fmt: skip
     for index, end in ((i, middle), (j, high)):
         rest = Var("rest")
-        copy = [Store(buffer, base + k + rest, old[off + index + rest]) for (buffer, base), (old, off) in zip(to, source)]
+        copy = [
+            Store(buffer, base + k + rest, old[off + index + rest]) for (buffer, base), (old, off) in zip(to, source)
+        ]
         body += [For(rest, end - index, copy), Assign(k, k + maximum(end - index, i32(0)))]
     pairs = Var("pairs")
     return [Let(pairs, (i32(n) + width * 2 - 1) // (width * 2)), For(r, pairs, body, outline=True)]
-
-
