@@ -53,6 +53,7 @@ def test_no_overlap_of_live_buffers(seed):
         assert start % ALIGNMENT == 0 and end <= p.size
         for start2, end2, first2, last2 in placed[:k]:
             assert end <= start2 or end2 <= start or last < first2 or last2 < first
+            # (buffers that take over another's storage in place have tests of their own: `move` isn't elementwise)
     data = rng.integers(-99, 99, program.inputs[0].shape)
     for a, b in zip(run_wasm(program, data), run_interpreted(program, data)):
         np.testing.assert_array_equal(a, b)
@@ -98,3 +99,53 @@ def test_conditional_writes_survive(kind):
         Kernel("zero", [Store(counter, i32(0), i32(0))]), For(t, 3, [first, tick, read, spoil])])  # fmt: skip
     data = np.arange(8)
     np.testing.assert_array_equal(run_wasm(program, data)[0], data + 5)
+
+
+def elementwise(dst: Buffer, *sources: Buffer, at=lambda i: i) -> Kernel:
+    i = Var("i")
+    value = i * 1
+    for s in sources:
+        value = value + s[at(i)]
+    return Kernel("elementwise", [For(i, dst.size, [Store(dst, i, value)], "parallel")])
+
+
+@pytest.mark.parametrize("n", [1, 3, 16, 37])
+def test_in_place(n):
+    """A chain of elementwise kernels runs in the storage of one buffer."""
+    x, out = Buffer("x", "i32", (n,), "input"), Buffer("out", "i32", (n,), "output")
+    temps = [Buffer(f"t{k}", "i32", (n,)) for k in range(5)]
+    program = Program("chain", [x], [out], temps, [elementwise(b, a) for a, b in zip([x, *temps], [*temps, out])])
+    assert plan(program).size == padded(4 * n)
+    data = np.arange(n) * 10
+    np.testing.assert_array_equal(run_wasm(program, data)[0], data + 6 * np.arange(n))
+
+
+@pytest.mark.parametrize("case", ["read later", "other index", "read after the write", "wider"])
+def test_not_in_place(case):
+    x, out = Buffer("x", "i32", (40,), "input"), Buffer("out", "i32", (40,), "output")
+    a, b, c = (
+        Buffer("a", "i32", (40,)),
+        Buffer("b", "i64" if case == "wider" else "i32", (40,)),
+        Buffer("c", "i32", (40,)),
+    )
+    i, j = Var("i"), Var("j")
+    first = (
+        elementwise(b, a, at=(lambda i: ir.sub(i32(39), i)) if case == "other index" else lambda i: i)
+        if case != "wider"
+        else None
+    )
+    if case == "wider":
+        first = Kernel("wide", [For(i, 40, [Store(b, i, ir.convert(a[i], "i64"))], "parallel")])
+    if case == "read after the write":
+        first = Kernel("two", [For(i, 40, [Store(b, i, a[i] + 1), Store(c, i, a[i] + 2)], "parallel")])
+    total = ir.convert(b[j], "i32")
+    if case == "read later":
+        total = total + a[j]
+    if case == "read after the write":
+        total = total + c[j]
+    program = Program("p", [x], [out], [a, b, c], [
+        elementwise(a, x), first, Kernel("sum", [For(j, 40, [Store(out, j, total)], "parallel")])])  # fmt: skip
+    p = plan(program)
+    assert not p.overlap(a, b)
+    data = np.arange(40) ** 2
+    np.testing.assert_array_equal(run_wasm(program, data)[0], run_interpreted(program, data)[0])

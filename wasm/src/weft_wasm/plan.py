@@ -10,7 +10,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft_wasm.ir import Buffer, Copy, For, If, Kernel, Load, Program, Switch, While, expressions, touched, walk_expr
+from weft_wasm.affine import Linear, linear
+from weft_wasm.ir import (
+    ITEMSIZE,
+    Buffer,
+    Copy,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Program,
+    Store,
+    Switch,
+    While,
+    expressions,
+    touched,
+    walk,
+    walk_expr,
+)
 
 ALIGNMENT = 64
 
@@ -36,6 +55,39 @@ class Plan:
 def padded(nbytes: int) -> int:
     """Bytes that a buffer occupies (at least one unit, so that addresses are distinct)."""
     return max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
+
+
+def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
+    """(read, written) buffers of a kernel of which the written one may take the storage of the read one.
+
+    That is so in one nest of parallel loops where both are only used at one and the same index, and what is read is read before
+    the first write.
+    """
+    body = kernel.body
+    while len(body) == 1 and type(body[0]) is For and body[0].kind == "parallel":
+        body = body[0].body
+    if body is kernel.body or any(type(s) not in (Let, Store) for s in body):
+        return set()
+    forms: dict[Expr, Linear] = {}
+    used: dict[Buffer, list] = {}  # the linear forms of a buffer's indices
+    last_read: dict[Buffer, int] = {}
+    first_write: dict[Buffer, int] = {}
+    for k, s in enumerate(body):
+        for e in expressions(s):
+            for node in walk_expr(e):
+                if type(node) is Load:
+                    used.setdefault(node.buffer, []).append(linear(node.index, forms))
+                    last_read[node.buffer] = k
+        if type(s) is Store:
+            used.setdefault(s.buffer, []).append(linear(s.index, forms))
+            first_write.setdefault(s.buffer, k)
+    pairs = set()
+    for new, write in first_write.items():
+        for old, read in last_read.items():
+            fits = old not in first_write and new.nbytes <= old.nbytes and ITEMSIZE[new.dtype] == ITEMSIZE[old.dtype]
+            if fits and read <= write and all(form == used[new][0] for form in used[new] + used[old]):
+                pairs.add((old, new))
+    return pairs
 
 
 def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
@@ -112,14 +164,23 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
 def plan(program: Program) -> Plan:
     """Places buffers greedily, largest first, at the lowest offset where no buffer alive at the same time is."""
     lives = lifetimes(program)
+    partners: dict[Buffer, list[Buffer]] = {}
+    for s in walk(program.body):
+        if type(s) is Kernel:
+            for old, new in in_place_pairs(s):
+                if old in lives and new in lives and lives[old][1] == lives[new][0]:
+                    partners.setdefault(new, []).append(old)
     offsets: dict[Buffer, int] = {}
     placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last
     size = 0
     for buffer in sorted(lives, key=lambda b: (-b.nbytes, lives[b])):
         first, last = lives[buffer]
-        need, at = padded(buffer.nbytes), 0
-        for offset, end, f, l in placed:  # sorted by offset
-            if f <= last and first <= l:
+        need = padded(buffer.nbytes)
+        busy = [(offset, end) for offset, end, f, l in placed if f <= last and first <= l]  # sorted by offset
+        at = _take_over(partners.get(buffer, ()), offsets, busy, need)
+        if at is None:
+            at = 0
+            for offset, end in busy:
                 if offset >= at + need:
                     break
                 at = max(at, end)
@@ -128,3 +189,12 @@ def plan(program: Program) -> Plan:
         placed.sort()
         size = max(size, at + need)
     return Plan(offsets, size, lives)
+
+
+def _take_over(partners, offsets: dict[Buffer, int], busy: list[tuple[int, int]], need: int) -> int | None:
+    """The offset of a buffer that dies where this one is born, if nothing else is alive there."""
+    for old in partners:
+        at = offsets.get(old)
+        if at is not None and sum(offset < at + need and at < end for offset, end in busy) == 1:
+            return at
+    return None
