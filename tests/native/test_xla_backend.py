@@ -400,3 +400,17 @@ def test_nothing_keeps_arrays_alive(backend):
     del x, y
     gc.collect()
     assert [r() for r in refs] == [None, None]
+
+
+def test_another_backends_default_device_is_respected(backend):
+    """With the reference interpreter as default device, uncommitted arrays compute there, in operators and primitives."""
+    import weft
+    x = put(backend, np.arange(4, dtype=np.float32))
+    assert type(backend.apply(e.add_p, (x, x), {})) is type(x)
+    reference = weft.devices("reference")[0]
+    with weft.default_device(reference):
+        assert backend.apply(e.add_p, (x, x), {}).device is reference
+        assert backend.apply(e.add_p, (x, TypedScalar(1.0, shaped((), F32))), {}).device is reference
+    assert type(backend.apply(e.add_p, (x, x), {})) is type(x)
+    other = weft.device_put(np.ones(4, np.float32), reference)
+    assert backend.apply(e.add_p, (x, other), {}).device is reference

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from . import bootstrap  # isort: skip  first: it sets up what C++ reads when it loads
+from . import bootstrap  # noqa: F401  isort: skip  first: it sets up what C++ reads when it loads
 
 import numpy as np
 from jaxlib import _jax
 from jaxlib import xla_client as xc
-from weft import dtypes
 from weft.avals import ShapedArray
 from weft.config import config
 from weft.core import trace

@@ -14,14 +14,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")      # read once, when the li
 import numpy as np
 from jaxlib import cpu_feature_guard
 
-cpu_feature_guard.check_cpu_features()
+cpu_feature_guard.check_cpu_features()      # before the library, which would crash instead of saying what is missing
 
-from jaxlib import _jax
-from jaxlib import xla_client as xc
-from weft import avals, errors, source_info
-from weft.core.trace import Tracer
+from jaxlib import _jax  # noqa: E402
+from jaxlib import xla_client as xc  # noqa: E402
+from weft import avals, errors, source_info  # noqa: E402
+from weft.core.trace import Tracer  # noqa: E402
 
-from . import compat
+from . import compat  # noqa: E402
 
 Config = _jax.config.Config
 UNSET = _jax.config.unset
@@ -75,7 +75,7 @@ def _prime(client) -> None:
         xc.NamedSharding(_OneDeviceMesh(device), ())
         zero = np.zeros((), np.float32)
         array = xc.batched_device_put(avals.shaped((), zero.dtype), xc.SingleDeviceSharding(device), [zero], [device], True)
-        array._arrays[0].aval
+        _ = array._arrays[0].aval
     finally:
         for name in _LAZY:
             sys.modules.pop(name, None)

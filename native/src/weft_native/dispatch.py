@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Sequence
 
+import numpy as np
 from jaxlib import _jax
 from weft import tree
 from weft.avals import shaped
@@ -115,9 +116,9 @@ class Eager:
             return self._miss(primitive, params, args)[0]
         for x in args:
             if type(x) is not ArrayImpl:
-                if any([type(x) is KeyArray for x in args]):
-                    return apply_by_compiling(primitive, args, params)
-                return call(*[x if type(x) is ArrayImpl else self._array(x) for x in args])
+                values = [x if type(x) is ArrayImpl else self._array(x) for x in args]
+                # None: a random key, or an array of another backend
+                return apply_by_compiling(primitive, args, params) if any([v is None for v in values]) else call(*values)
         return call(*args)
 
     def _new_call(self, primitive, params: dict):
@@ -140,21 +141,27 @@ class Eager:
         outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
         jaxpr = Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params)])
         device, committed = self.backend.placement(args)
+        if device.backend is not self.backend:      # the default device is another backend's
+            return apply_by_compiling(primitive, args, params, device), None, False
         executable = self.backend.compile(jaxpr, device, CompileOptions(primitive.name))
         outs = executable.execute([self.backend.array(x, a, device) for x, a in zip(args, avals)], committed)
         result = outs if primitive.multiple_results else outs[0]
         return result, fast_entry(result, executable), False
 
     def _array(self, x):
-        """A host value as an array; small numbers are put on the device once."""
+        """A host value as something C++ takes; small numbers are put on the device once. None for what no host value is."""
         kind = type(x)
         if kind is TypedScalar:
             value, aval = x.val, x.aval
         elif kind in (bool, int, float, complex):
             value, aval = x, get_aval(x)
+        elif isinstance(x, (np.ndarray, np.generic)):
+            return x      # C++ puts it on the device
         else:
-            return x      # a NumPy array or scalar: C++ puts it on the device
+            return None
         device = self.backend.default_device()
+        if device.backend is not self.backend:
+            return None
         key = (aval, device, value if value else repr(value))
         try:
             return self.scalars[key]

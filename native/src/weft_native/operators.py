@@ -50,6 +50,8 @@ def _fast(backend, name: str, method, cache):
         if not box[0]:
             return method(*args), None, False
         device, committed = backend.placement(args)
+        if device.backend is not backend:      # the default device is another backend's
+            return method(*args), None, False
         executable = backend.compile(consts_as_args(jaxpr), device, CompileOptions(name.strip("_")))
         consts = [backend.put(c, get_aval(c), device, False) for c in consts]
         (out,) = executable.execute([*consts, *[backend.array(x, a, device) for x, a in zip(args, avals)]], committed)
