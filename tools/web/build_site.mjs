@@ -201,13 +201,10 @@ const config = {
 };
 const { start, main, style, worker, builds } = await bundle(config);
 placeLicences(builds);
-// The page asks at once for what it and its worker will need, instead of for one after the other.
-const modules = [main, worker, `${config.indexURL}pyodide.asm.mjs`];
-const fetched = [`${config.indexURL}pyodide.asm.wasm`, config.stdLibURL, config.lockFile];
-const preloads = [
-  ...modules.map((url) => `<link rel="modulepreload" href="${url}">`),
-  ...fetched.map((url) => `<link rel="preload" as="fetch" crossorigin href="${url}">`),
-].join("\n    ");
+// Modules are asked for at once instead of one after the other.
+const preloads = [main, worker, `${config.indexURL}pyodide.asm.mjs`]
+  .map((url) => `<link rel="modulepreload" href="${url}">`)
+  .join("\n    ");
 write("index.html", fs.readFileSync(path.join(root, "web/index.html"), "utf8")
   .replace("<!-- preload -->", preloads)
   .replace("style.css", style)

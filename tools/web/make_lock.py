@@ -59,6 +59,28 @@ def read_wheel(wheel: Path, environment: dict[str, str]) -> PackageSpec:
     )
 
 
+def break_cycles(packages: dict[str, PackageSpec]) -> None:
+    """Drops each dependency that leads back to a package on its own path.
+
+    Pyodide installs a package after its dependencies, and would wait for ever for two that name each other, as the language and
+    its backends do. A page loads all packages of its lock file, so nothing is lost.
+    """
+    done: set[str] = set()
+
+    def visit(name: str, path: frozenset[str]) -> None:
+        path |= {name}
+        spec = packages[name]
+        spec.depends = [other for other in spec.depends if other not in path]
+        for other in spec.depends:
+            if other not in done:
+                visit(other, path)
+        done.add(name)
+
+    for name in packages:
+        if name not in done:
+            visit(name, frozenset())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pyodide", type=Path, required=True, help="folder of the npm package, for its versions")
@@ -85,6 +107,7 @@ def main() -> int:
     if missing:
         print("; ".join(sorted(missing)) + f": not in {arguments.wheels}", file=sys.stderr)
         return 1
+    break_cycles(packages)
     lock = PyodideLockSpec(info=info, packages=packages)
     lock.check_wheel_filenames()
     for name, spec in lock.packages.items():

@@ -82,6 +82,20 @@ def test_dependencies_follow_the_markers_of_a_page(make, tmp_path):
     assert lock["packages"]["weft"]["depends"] == ["weft-wasm"]
 
 
+def test_packages_that_need_each_other_do_not_wait_for_each_other(make, tmp_path):
+    wheel(tmp_path / "wheels", "weft", "weft-wasm", "weft-remote")
+    wheel(tmp_path / "wheels", "weft_wasm", "weft", "weft-remote")
+    wheel(tmp_path / "wheels", "weft_remote", "weft-wasm", "weft-remote")
+    process, lock = make()
+    assert process.returncode == 0, process.stderr
+    waiting = {name: set(entry["depends"]) for name, entry in lock["packages"].items()}
+    assert any(waiting.values())
+    while waiting:
+        free = {name for name, needed in waiting.items() if not needed & waiting.keys()}
+        assert free, f"a cycle is left: {waiting}"
+        waiting = {name: needed for name, needed in waiting.items() if name not in free}
+
+
 def test_a_missing_dependency_is_named(make, tmp_path):
     wheel(tmp_path / "wheels", "weft", "absent>=2")
     process, lock = make()
