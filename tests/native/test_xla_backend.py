@@ -87,6 +87,15 @@ def test_protocols(backend):
         x._host()
 
 
+def test_arrays_from_dlpack(backend):
+    raw = np.empty(4096 + 64, np.uint8)
+    host = raw[-raw.ctypes.data % 64:][:4096].view(np.float32).reshape(4, -1)
+    host[:] = 3
+    x = backend.from_dlpack(host)
+    assert x.shape == host.shape and x.dtype == host.dtype and x.unsafe_buffer_pointer() == host.ctypes.data and (x._host() == 3).all()
+    assert backend.apply(e.add_p, (x, x), {})._host()[0, 0] == 6
+
+
 def test_more_devices_can_be_asked_for():
     script = """
         import numpy as np

@@ -16,7 +16,7 @@ from weft.errors import BackendError
 from weft.runtime import device as runtime_device
 from weft.runtime.backend import CompileOptions
 
-from . import arrays, dispatch, executable, operators
+from . import arrays, compat, dispatch, executable, operators
 from .arrays import ArrayImpl
 from .client import PLATFORMS, client_for
 
@@ -112,6 +112,17 @@ class XlaBackend:
     def _with(self, array, committed: bool):
         """The same buffer, committed or not."""
         return ArrayImpl(array.aval, array._sharding, [array], committed, _skip_checks=True)
+
+    def from_dlpack(self, value):
+        """An array over the memory of another library's array, without a copy, through DLPack."""
+        kind, index = value.__dlpack_device__()
+        platform = {1: "cpu", 2: "cuda", 3: "cpu"}.get(int(kind))
+        if platform is None:
+            raise BackendError(f"DLPack device type {kind} is none of XLA's here; copy the array to the CPU first.")
+        found = [d for d in self.devices(platform) if (d.local_hardware_id or 0) == index]
+        if not found:
+            raise BackendError(f"there is no {platform} device {index} for the array that was given through DLPack.")
+        return compat.from_dlpack(value, found[0])
 
     def array(self, x, aval: ShapedArray, device):
         """`x` as an argument of a program on `device`."""

@@ -42,6 +42,11 @@ def to_dlpack(array, stream=None):
     return _jax.buffer_to_dlpack_managed_tensor(array, stream=stream)
 
 
+def from_dlpack(value, device):
+    """An array over the memory behind an object with `__dlpack__`."""
+    return _jax.dlpack_managed_tensor_to_buffer(value.__dlpack__(), device, None)
+
+
 def compile_module(client, module, devices: Sequence, options, callbacks: Sequence = ()):
     """A loaded executable of an ir.Module."""
     devices = xc.DeviceList(tuple(devices))

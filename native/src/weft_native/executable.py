@@ -1,6 +1,7 @@
 """Compiled programs of the XLA backend."""
 from __future__ import annotations
 
+import io
 import warnings
 from typing import Any, Sequence
 
@@ -27,7 +28,7 @@ class XlaExecutable:
         self.sharding = xc.SingleDeviceSharding(device)
         self.all_kept = all(lowered.kept)
         self.effects = jaxpr.effects
-        self._module, self._home = lowered.module, lowered.home
+        self._bytecode = _bytecode(lowered.module)      # smaller than the module, and independent of its MLIR context
         self.empty_outs = [i for i, a in enumerate(self.out_avals) if a.dtype == dtypes.float0]
         # float0 is no dtype to XLA: such results hold nothing and are made on the host
         handled = [a.update(dtype=dtypes.bool_) if a.dtype == dtypes.float0 else a for a in self.out_avals]
@@ -50,7 +51,8 @@ class XlaExecutable:
         if stage in (None, "hlo"):
             return "\n\n".join(m.to_string() for m in self.loaded.hlo_modules())
         if stage == "stablehlo":
-            return module_text(self._module)
+            from .lower.builder import parse      # not before a program was lowered
+            return module_text(parse(self._bytecode))
         raise ValueError(f"XLA programs have the stages {', '.join(map(repr, STAGES))}; got {stage!r}.")
 
     def cost_analysis(self) -> dict:
@@ -64,6 +66,12 @@ class XlaExecutable:
         names = ("argument_size_in_bytes", "output_size_in_bytes", "temp_size_in_bytes", "alias_size_in_bytes",
                  "generated_code_size_in_bytes")
         return {name: getattr(stats, name) for name in names}
+
+
+def _bytecode(module) -> bytes:
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
 
 
 def module_text(module, dialect: str | None = None) -> str:

@@ -1,6 +1,7 @@
 """The operators of ArrayImpl, called through C++: `x + y` on arrays finds its compiled program without running Python."""
 from __future__ import annotations
 
+import numpy as np
 from jaxlib import _jax
 from weft.config import config
 from weft.core.trace import current_trace, get_aval, is_array_like, root
@@ -15,6 +16,7 @@ from .dispatch import fast_entry, registry
 NAMES = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "matmul", "rmatmul",
          "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "lt", "le", "gt", "ge", "eq", "ne",
          "neg", "abs", "invert")
+_DATA = frozenset((ArrayImpl, np.ndarray, bool, int, float, complex))
 
 
 def install(backend) -> None:
@@ -30,13 +32,11 @@ def install(backend) -> None:
 def _fast(backend, name: str, method, cache):
     """`method` for concrete arrays and Python scalars as a compiled program; for all else, and while tracing, itself."""
     def miss(*args):
-        if current_trace() is not root or config.debug_nans or config.debug_infs or \
-                not all(type(x) is ArrayImpl or type(x) in (bool, int, float, complex) for x in args):
+        if current_trace() is not root or config.debug_nans or config.debug_infs or not all(type(x) in _DATA or isinstance(x, np.generic) for x in args):
             return method(*args), None, False
         return compiled(args)
 
     def compiled(args):
-        avals = [get_aval(x) for x in args]
         box = []
 
         def flat(*xs):
@@ -44,6 +44,7 @@ def _fast(backend, name: str, method, cache):
             box.append(is_array_like(out))
             return [out] if box[0] else []
         try:
+            avals = [get_aval(x) for x in args]
             jaxpr, consts = stage(flat, avals, name)
         except (TypeError, ValueError, WeftError):      # say it as the eager call says it
             return method(*args), None, False

@@ -58,6 +58,11 @@ def dialects() -> Dialects:
     return found
 
 
+def parse(bytecode: bytes):
+    """A module from its bytecode."""
+    return ir.Module.parse(bytecode, context=dialects().context)
+
+
 class Builder:
     """Where a module is being built: the insertion point, the location, and shorthands for what rules need."""
 
