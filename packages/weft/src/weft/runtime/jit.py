@@ -73,7 +73,7 @@ class JitFunction:
         update_wrapper(self, fun)
         self.fun, self.name = fun, getattr(fun, "__name__", type(fun).__name__)
         self.static_argnums, self.static_argnames = _positions(fun, static_argnums, static_argnames)
-        self.donate_argnums, self.donate_argnames = _positions(fun, donate_argnums, donate_argnames) if donate_argnums or donate_argnames else ((), ())
+        self.donate_argnums, self.donate_argnames = _positions(fun, donate_argnums, donate_argnames)
         if set(self.donate_argnums) & set(self.static_argnums):
             raise ValueError(f"static_argnums {self.static_argnums} and donate_argnums {self.donate_argnums} cannot intersect.")
         self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
