@@ -69,15 +69,18 @@ def accuracy(params, images, labels):
 def train(steps=STEPS, watch=lambda i, value, seconds: None):
     """Trains, and returns the accuracy on images that were not trained on."""
     start = time.perf_counter()
+    key, key_params, key_order = random.split(random.PRNGKey(0), 3)
     images, labels = load()
-    key, key_params = random.split(random.PRNGKey(0))
+    order = random.permutation(key_order, len(labels))
+    images, labels = images[order], labels[order]
+    train_set, test_set = (images[:TRAIN], labels[:TRAIN]), (images[TRAIN:], labels[TRAIN:])
     params = init(key_params)
     zeros = weft.tree.map(jnp.zeros_like, params)
     state = params, zeros, zeros, jnp.int32(0)
     for i in range(steps):
-        state, value = step(state, key, images[:TRAIN], labels[:TRAIN])
+        state, value = step(state, key, *train_set)
         watch(i, value, time.perf_counter() - start)
-    return float(accuracy(state[0], images[TRAIN:], labels[TRAIN:]))
+    return float(accuracy(state[0], *test_set))
 
 
 def show(i, value, seconds):

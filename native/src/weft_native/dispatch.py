@@ -122,8 +122,8 @@ class Eager:
         return call(*args)
 
     def _new_call(self, primitive, params: dict):
-        def run(*args):      # C++ keeps this function weakly, as the call's identity
-            raise AssertionError("never called")
+        def run(*args):      # what C++ calls under disable_jit; it is also the call's identity
+            return self._miss(primitive, params, args)[0]
 
         def miss(*args):
             return self._miss(primitive, params, args)

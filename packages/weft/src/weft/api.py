@@ -1,7 +1,7 @@
 """The transformations that users call: grad, vmap and the rest of the root namespace."""
 from __future__ import annotations
 
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, Callable, Sequence
 
 from . import dtypes
@@ -68,6 +68,17 @@ def _as_arrays(leaves: Sequence, who: str) -> list:
     return [x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x for x in leaves]
 
 
+class _Bound:
+    """A function with leading arguments that are not arrays; `functools.partial` would merge with the `Partial` around it."""
+    __slots__ = ("fun", "args")
+
+    def __init__(self, fun: Callable, *args):
+        self.fun, self.args = fun, args
+
+    def __call__(self, *more):
+        return self.fun(*self.args, *more)
+
+
 # reverse mode --------------------------------------------------------------------------------------------------------
 
 
@@ -88,7 +99,7 @@ def _pull_back(jaxpr, in_avals, out_nonzeros, out_avals, consts, cts: Sequence) 
 def _vjp_flat(flat: Callable, leaves: Sequence):
     outs, nonzeros, jaxpr, consts = linearize_flat(flat, leaves)
     in_avals, out_avals = [get_aval(x) for x in leaves], [get_aval(x) for x in outs]
-    return outs, partial(_pull_back, jaxpr, in_avals, nonzeros, out_avals), consts
+    return outs, _Bound(_pull_back, jaxpr, in_avals, nonzeros, out_avals), consts
 
 
 def _vjp_call(pull: Callable, in_tree, out_tree, out_avals, consts, ct):
@@ -135,8 +146,8 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()):
         aux = tree_unflatten(aux_tree, outs[len(outs) - n_aux:])
     main = outs[:len(outs) - n_aux]
     avals = [get_aval(x) for x in main]
-    pull_main = pull if not n_aux else partial(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main):]])
-    fun_vjp = Partial(partial(_vjp_call, pull_main, in_tree, out_tree, avals), consts)
+    pull_main = pull if not n_aux else _Bound(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main):]])
+    fun_vjp = Partial(_Bound(_vjp_call, pull_main, in_tree, out_tree, avals), consts)
     out = tree_unflatten(out_tree, [_settled(x) for x in main])
     return (out, fun_vjp, aux) if has_aux else (out, fun_vjp)
 
@@ -320,7 +331,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False):
     out_tree, aux_tree = box[-1] if has_aux else (box[-1], None)
     n = out_tree.num_leaves
     in_avals, out_avals = [get_aval(x) for x in leaves], [get_aval(x) for x in outs[:n]]
-    lin = Partial(partial(_apply_linear, jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros), consts)
+    lin = Partial(_Bound(_apply_linear, jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros), consts)
     out = tree_unflatten(out_tree, [_settled(x) for x in outs[:n]])
     return (out, lin, tree_unflatten(aux_tree, [_settled(x) for x in outs[n:]])) if has_aux else (out, lin)
 

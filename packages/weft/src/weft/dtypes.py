@@ -206,7 +206,7 @@ def _dtype(spec):
 
 def dtype(spec):
     """The dtype that `spec` (a dtype, a scalar type, a name, a Python type) stands for, not yet canonical."""
-    if isinstance(spec, ExtendedDType):
+    if isinstance(spec, (ExtendedDType, DType)):
         return spec
     try:
         return _dtype(spec)

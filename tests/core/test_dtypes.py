@@ -1,0 +1,87 @@
+"""Promotion: against the table that the oracle gave (make_promotions.py prints it)."""
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from weft import dtypes
+from weft.config import enable_x64, numpy_dtype_promotion
+from weft.errors import TypePromotionError
+from weft.host import pack, unpack
+
+NAMES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64",
+         "complex64", "complex128"]
+TABLE = json.loads((pathlib.Path(__file__).parent / "promotions.json").read_text())
+
+
+def test_promotion_table():
+    with enable_x64(True):
+        for a, b in itertools.product([(n, w) for n in NAMES for w in (False, True)], repeat=2):
+            if (a[1] and a[0] not in ("int64", "float64", "complex128")) or (b[1] and b[0] not in ("int64", "float64", "complex128")):
+                continue
+            dt, weak = dtypes.promote((dtypes.dtype(a[0]), a[1]), (dtypes.dtype(b[0]), b[1]))
+            assert [dtypes.name(dt), weak] == TABLE[f"{a[0]}{'*' * a[1]} {b[0]}{'*' * b[1]}"], (a, b)
+
+
+def test_strict_promotion():
+    f32, i32 = dtypes.float32, dtypes.int32
+    with numpy_dtype_promotion("strict"):
+        assert dtypes.promote((f32, False), (dtypes.int64, True)) == (f32, False)
+        with pytest.raises(TypePromotionError, match="strict"):
+            dtypes.promote((f32, False), (i32, False))
+        with pytest.raises(TypePromotionError):
+            dtypes.promote((i32, False), (dtypes.float64, True))
+
+
+def test_float8_never_promotes():
+    with pytest.raises(TypePromotionError, match="astype"):
+        dtypes.promote((dtypes.dtype("float8_e5m2"), False), (dtypes.float32, False))
+
+
+def test_canonical():
+    assert dtypes.canonicalize(float) == dtypes.float32 and dtypes.canonicalize("int64") == dtypes.int32
+    with enable_x64(True):
+        assert dtypes.canonicalize(float) == dtypes.float64
+    with pytest.raises(TypeError, match="not a dtype"):
+        dtypes.dtype("float31")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pack_and_unpack_agree_with_numpy(name):
+    dt = dtypes.dtype(name)
+    values = np.array([0, 1, 2, 3, 100]).astype(dt)
+    assert bytes(pack(values.tolist(), name)) == values.tobytes()
+    assert unpack(values.tobytes(), name) == values.astype(complex if "complex" in name else float).tolist()
+
+
+def test_bfloat16_rounding():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=1000) * 10.0 ** rng.integers(-40, 39, 1000), [np.inf, -np.inf, 3.4e38, 1e-45, 0.0, -0.0]])
+    assert bytes(pack(x.tolist(), "bfloat16")) == x.astype(np.float32).astype(dtypes.bfloat16).tobytes()
+    assert np.isnan(unpack(pack([float("nan")], "bfloat16"), "bfloat16")[0])
+
+
+def test_overflow_gives_infinity_and_wraps():
+    assert unpack(pack([1e300, -1e300], "float32"), "float32") == [float("inf"), float("-inf")]
+    assert unpack(pack([300, -1], "uint8"), "uint8") == [44, 255]
+
+
+def test_issubdtype():
+    import weft.numpy as jnp
+    assert jnp.issubdtype(dtypes.bfloat16, jnp.floating) and not jnp.issubdtype(jnp.int32, jnp.floating)
+    assert jnp.issubdtype(np.int8, np.signedinteger) and jnp.issubdtype(jnp.float32, np.inexact)
+    assert jnp.float32 == np.dtype("float32") and jnp.bfloat16.dtype == dtypes.bfloat16
+
+
+def test_without_numpy():
+    """The same table and packing where NumPy is blocked."""
+    code = ("import weft.dtypes as d\nassert d.np is None\n"
+            "assert d.promote((d.dtype('bfloat16'), False), (d.dtype('float16'), False))[0].name == 'float32'\n"
+            "assert d.dtype('float32') == 'float32' and d.issubdtype('bfloat16', d.floating) and d.finfo('float32').eps == 2.0 ** -23\n"
+            "assert d.iinfo('int8').max == 127")
+    subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ, WEFT_NUMPY="0"))

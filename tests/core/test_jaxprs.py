@@ -1,0 +1,91 @@
+"""Jaxprs: how they print, that they verify, and that the verifier sees what is wrong."""
+import numpy as np
+import pytest
+
+import weft
+from weft import lax
+from weft.avals import shaped
+from weft.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from weft.core.verify import verify
+from weft.errors import UnexpectedTracerError, VerificationError
+from weft.ops.elementwise import add_p, sin_p
+
+F32 = np.dtype("float32")
+
+
+def flat(jaxpr):
+    return " ".join(str(jaxpr).split())
+
+
+def test_print():
+    assert flat(weft.make_jaxpr(lambda x: lax.sin(lax.cos(x)))(3.0)) == "{ lambda ; a:f32[]. let b:f32[] = cos a c:f32[] = sin b in (c,) }"
+    assert str(weft.make_jaxpr(lambda x: lax.sin(x))(np.ones(3, np.int32).astype(np.float32))) == "{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }"
+    text = flat(weft.make_jaxpr(lambda x: lax.reduce_max(x, (0,)))(np.ones(3, np.float32)))
+    assert "b:f32[] = reduce_max[axes=(0,)" in text
+    const = weft.device_put(np.arange(3, dtype=np.float32))
+    assert flat(weft.make_jaxpr(lambda x: lax.add(x, const))(np.ones(3, np.float32))) == \
+        "{ lambda a:f32[3] ; b:f32[3]. let c:f32[3] = add b a in (c,) }"
+
+
+def test_names_go_on_after_z():
+    from weft.core.pretty import var_name
+    assert [var_name(i) for i in (0, 25, 26, 27, 51, 52, 26 * 26)] == ["a", "z", "ba", "bb", "bz", "ca", "baa"]
+
+
+def test_a_function_called_twice_is_printed_once():
+    f = weft.jit(lambda x: lax.sin(x))
+    text = str(weft.make_jaxpr(lambda x: f(f(x)))(1.0))
+    assert text.startswith("let ") and text.count("sin") == 1
+
+
+def test_make_jaxpr_options():
+    jaxpr, shape = weft.make_jaxpr(lambda x, n: {"y": lax.broadcast_in_dim(x, (n,), ())}, static_argnums=1, return_shape=True)(1.0, 3)
+    assert shape["y"].shape == (3,) and len(jaxpr.jaxpr.invars) == 1
+
+
+def variables(*avals):
+    return [Var(a) for a in avals]
+
+
+def test_verifier_accepts_and_rejects():
+    aval = shaped((3,), F32)
+    x, y, z = variables(aval, aval, aval)
+    good = JaxprEqn([x, y], [z], add_p, {})
+    verify(Jaxpr([], [x, y], [z], [good]))
+    with pytest.raises(VerificationError, match="before its definition"):
+        verify(Jaxpr([], [x], [z], [good]))
+    with pytest.raises(VerificationError, match="twice"):
+        verify(Jaxpr([], [x, y], [z], [good, good]))
+    with pytest.raises(VerificationError, match="declares"):
+        verify(Jaxpr([], [x, y], [w := Var(shaped((4,), F32))], [JaxprEqn([x, y], [w], add_p, {})]))
+    with pytest.raises(VerificationError, match="type-check"):
+        (i,) = variables(shaped((3,), np.dtype("int32")))
+        verify(Jaxpr([], [x, i], [z], [JaxprEqn([x, i], [z], add_p, {})]))
+    with pytest.raises(VerificationError, match="results"):
+        verify(Jaxpr([], [x], [], [JaxprEqn([x], [], sin_p, {})]))
+    with pytest.raises(VerificationError, match="not a scalar"):
+        verify(Jaxpr([], [], [Literal(1.0, aval)], []))
+
+
+def test_leaked_tracer_is_named():
+    kept = []
+
+    @weft.jit
+    def f(x):
+        kept.append(lax.sin(x))
+        return x
+    f(1.0)
+    with pytest.raises(UnexpectedTracerError, match="test_jaxprs.py"):
+        lax.cos(kept[0])
+    with pytest.raises(UnexpectedTracerError):
+        weft.jit(lambda y: lax.add(y, kept[0]))(1.0)
+    weft.grad(lambda x: kept.append(lax.sin(x)) or x)(1.0)
+    with pytest.raises(UnexpectedTracerError):
+        lax.cos(kept[-1])
+
+
+def test_effects_of_dead_code():
+    jaxpr = weft.make_jaxpr(lambda x: (lax.sin(x), x)[1])(1.0).jaxpr
+    from weft.transforms.dce import dce_jaxpr
+    small, used = dce_jaxpr(jaxpr, [True])
+    assert not small.eqns and used == [True]

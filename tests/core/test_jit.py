@@ -1,0 +1,146 @@
+"""jit: what is traced when, what is static, what is donated, and what is refused."""
+import functools
+
+import numpy as np
+import pytest
+
+import weft
+from weft import lax
+from weft.errors import ConcretizationTypeError, TracerBoolConversionError
+
+from .helpers import close, value
+
+F = np.float32
+
+
+def counted(f):
+    calls = []
+
+    @functools.wraps(f)
+    def g(*args, **kw):
+        calls.append(1)
+        return f(*args, **kw)
+    return g, calls
+
+
+def test_traces_once_for_each_type():
+    f, calls = counted(lambda x: lax.mul(x, x))
+    g = weft.jit(f)
+    for x in (np.ones(3, F), np.zeros(3, F), np.ones(4, F), np.ones(3, np.int32), 1.0, 2.0, 3):
+        close(g(x), x * x)
+    assert len(calls) == 5 and g._cache_size() == 5
+    with weft.enable_x64(True):
+        assert g(np.ones(3)).dtype == np.float64
+    assert len(calls) == 6
+    g.clear_cache()
+    g(1.0)
+    assert len(calls) == 7
+
+
+def test_static_arguments():
+    f, calls = counted(lambda x, n, flag=True: lax.mul(x, F(n)) if flag else x)
+    g = weft.jit(f, static_argnums=1, static_argnames="flag")
+    close([g(2.0, 3), g(2.0, 3), g(2.0, 4), g(2.0, 3, flag=False), g(2.0, n=3)], [6.0, 6.0, 8.0, 2.0, 6.0])
+    assert len(calls) == 4
+    with pytest.raises(ValueError, match="(?s)Non-hashable.*list.*test_jit.py"):
+        g(2.0, [3])
+    with pytest.raises(ValueError, match="only accepts 1"):
+        weft.jit(lambda x: x, static_argnums=3)
+    with pytest.raises(ValueError, match="argnames"):
+        weft.jit(lambda x: x, static_argnames="y")
+
+
+def test_pytrees_in_and_out():
+    g = weft.jit(lambda p, *rest, **kw: {"out": (p["a"], [lax.add(p["b"], kw["c"])]), "n": rest[0]})
+    out = g({"a": 1.0, "b": 2.0}, 5, c=3.0)
+    close(out["out"][1][0], 5.0)
+    assert value(out["n"]) == 5 and weft.jit(lambda: {})() == {} and weft.jit(lambda x: None)(1) is None
+
+
+def test_arguments_that_are_no_arrays():
+    with pytest.raises(TypeError, match=r"(?s)argument of f at \[1\]\['w'\].*str.*static_argnums"):
+        def f(x, y):
+            return x
+        weft.jit(f)(1.0, {"w": "text"})
+    with pytest.raises(TypeError, match="returned a value of type builtins.str"):
+        weft.jit(lambda x: "text")(1.0)
+
+
+def test_branching_on_a_traced_value():
+    with pytest.raises(TracerBoolConversionError, match="(?s)traced.*argument x"):
+        weft.jit(lambda x: x if lax.gt(x, 0.0) else -x)(1.0)
+    with pytest.raises(TracerBoolConversionError):
+        weft.jit(lambda x: not x)(True)
+    with pytest.raises(ConcretizationTypeError):
+        weft.jit(lambda x: float(x))(1.0)
+
+
+def test_shape_errors_name_the_line_and_both_shapes():
+    with pytest.raises(TypeError, match=r"(?s)\(3,\), \(4,\).*test_jit.py:\d+"):
+        weft.jit(lambda x, y: lax.add(x, y))(np.ones(3, F), np.ones(4, F))
+    with pytest.raises(TypeError, match=r"(?s)float32, int32.*test_jit.py:\d+"):
+        lax.add(np.ones(3, F), np.ones(3, np.int32))
+
+
+def test_donation():
+    x = weft.device_put(np.ones((64, 64), F))
+    y = weft.jit(lambda x: lax.add(x, F(1)), donate_argnums=0)(x)
+    close(y, np.full((64, 64), 2.0))
+    assert x.is_deleted()
+    with pytest.raises(RuntimeError, match="deleted"):
+        lax.add(x, F(1))
+
+
+def test_nested_jits_and_closures():
+    inner = weft.jit(lambda x: lax.mul(x, F(2)))
+    outer = weft.jit(lambda x: inner(inner(x)))
+    close(outer(F(3)), 12.0)
+    close(weft.grad(lambda a: weft.jit(lambda x: lax.mul(x, a))(F(3)))(F(2)), 3.0)
+    close(weft.vmap(lambda a: weft.jit(lambda x: lax.mul(x, a))(F(3)))(np.arange(3, dtype=F)), [0, 3, 6])
+    big = weft.device_put(np.arange(1000, dtype=F))
+    close(weft.jit(lambda i: lax.dynamic_slice(big, (i,), (2,)))(5), [5, 6])
+
+
+def test_methods_and_decorators():
+    class Model:
+        def __init__(self):
+            self.w = F(3)
+
+        @weft.jit
+        def plain(x):
+            return lax.mul(x, F(2))
+
+        from functools import partial
+
+        @partial(weft.jit, static_argnums=0)
+        def apply(self, x):
+            return lax.mul(x, self.w)
+    close(Model().apply(F(2)), 6.0)
+
+
+def test_disable_jit_and_inline():
+    seen = []
+    g = weft.jit(lambda x: seen.append(x) or x)
+    with weft.disable_jit():
+        g(1.0)
+    assert seen == [1.0]
+    text = str(weft.make_jaxpr(lambda x: weft.jit(lambda y: lax.sin(y), inline=True)(x))(1.0))
+    assert "jit" not in text and "sin" in text
+
+
+def test_ahead_of_time():
+    g = weft.jit(lambda x, n: lax.mul(x, F(n)), static_argnums=1)
+    lowered = g.lower(weft.ShapeDtypeStruct((3,), "float32"), 2)
+    assert lowered.out_info.shape == (3,) and "module" in lowered.as_text() or "lambda" in lowered.as_text()
+    compiled = lowered.compile()
+    close(compiled(np.ones(3, F), 2), np.full(3, 2.0))
+    assert compiled.as_text()
+    with pytest.raises(TypeError, match=r"f32\[3\].*f32\[4\]"):
+        compiled(np.ones(4, F), 2)
+    assert g.trace(np.ones(3, F), 2).jaxpr.out_avals[0].shape == (3,)
+    assert g.eval_shape(np.ones(3, F), 2).shape == (3,)
+
+
+def test_results_that_are_constants_or_arguments():
+    out = weft.jit(lambda x, y: (x, 1.0, y, x))(F(2), np.ones(2, F))
+    close(out, (2.0, 1.0, np.ones(2), 2.0))
