@@ -81,7 +81,12 @@ class JitFunction:
         self.dispatch: Callable = self.first_call
 
     def __call__(self, *args, **kwargs):
-        return self.dispatch(*args, **kwargs)
+        try:
+            return self.dispatch(*args, **kwargs)
+        except ValueError as e:
+            if str(e).startswith("Non-hashable static"):
+                self.split(args, kwargs)     # says which argument it is
+            raise
 
     def __get__(self, obj, objtype=None):
         return self if obj is None else BoundJit(self, obj)
