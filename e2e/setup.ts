@@ -10,7 +10,9 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 export default async function setup(): Promise<void> {
   const python = process.env["PYTHON"] ?? path.join(root, ".venv/bin/python");
   const target = path.join(root, "build/e2e");
-  execFileSync(python, [path.join(root, "e2e/fixtures/make_standin.py"), path.join(target, "wheels")], { stdio: "inherit" });
+  execFileSync(python, [path.join(root, "e2e/fixtures/make_standin.py"), path.join(target, "wheels")], {
+    stdio: "inherit",
+  });
   const arguments_ = ["--wheels", path.join(target, "wheels"), "--out", path.join(target, "site"), "--python", python];
   execFileSync(process.execPath, [path.join(root, "tools/web/build_site.mjs"), ...arguments_], { stdio: "inherit" });
 

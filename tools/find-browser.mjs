@@ -47,7 +47,8 @@ export async function findBrowser({ install = true } = {}) {
   if (found) return found;
   if (install) {
     const cli = path.join(path.dirname(require.resolve("@playwright/test/package.json")), "cli.js");
-    if (attempt(process.execPath, [cli, "install", "chromium"]) && works(await playwrightBrowser())) return playwrightBrowser();
+    if (attempt(process.execPath, [cli, "install", "chromium"]) && works(await playwrightBrowser()))
+      return playwrightBrowser();
     if (process.getuid?.() === 0 && fs.existsSync("/usr/bin/apt-get")) {
       attempt("apt-get", ["update", "-q"]);
       attempt("apt-get", ["install", "-q", "-y", "--no-install-recommends", "chromium"]);

@@ -43,9 +43,14 @@ function answers(port) {
 /** Starts the host and resolves once its port answers; rejects if it ends before that. */
 async function startHost(port, token) {
   if (await answers(port)) throw new Error(`port ${port} is in use; choose another with HOST_PORT=… (--host-port)`);
-  const [command, ...rest] = options["host-command"].split(/\s+/).filter(Boolean)
+  const [command, ...rest] = options["host-command"]
+    .split(/\s+/)
+    .filter(Boolean)
     .map((word) => word.replaceAll("{port}", String(port)).replaceAll("{token}", token));
-  const child = spawn(command, rest, { stdio: ["ignore", "inherit", "inherit"], env: { ...process.env, WEFT_HOST_TOKEN: token } });
+  const child = spawn(command, rest, {
+    stdio: ["ignore", "inherit", "inherit"],
+    env: { ...process.env, WEFT_HOST_TOKEN: token },
+  });
   const ended = new Promise((resolve) => {
     child.once("error", (error) => resolve(error.message));
     child.once("exit", (code, signal) => resolve(`it ended with ${signal ?? `status ${code}`}`));
@@ -70,14 +75,20 @@ async function stopHost({ child, ended }) {
 
 async function main() {
   if (!fs.existsSync(options.site)) return fail(`${options.site} does not exist; build it with \`make web\``);
-  const stop = new Promise((resolve) => ["SIGINT", "SIGTERM", "SIGHUP"].forEach((signal) => process.on(signal, resolve)));
+  const stop = new Promise((resolve) =>
+    ["SIGINT", "SIGTERM", "SIGHUP"].forEach((signal) => process.on(signal, resolve)),
+  );
   const hostPort = Number(options["host-port"]);
   const token = process.env.WEFT_HOST_TOKEN || crypto.randomBytes(16).toString("base64url");
   let site;
   try {
     site = await serve(options.site, { port: Number(options.port) });
   } catch (error) {
-    return fail(error.code === "EADDRINUSE" ? `port ${options.port} is in use; choose another with PORT=… (--port)` : error.message);
+    return fail(
+      error.code === "EADDRINUSE"
+        ? `port ${options.port} is in use; choose another with PORT=… (--port)`
+        : error.message,
+    );
   }
   let host = null;
   try {

@@ -2,7 +2,8 @@
 //
 //   node bench/browser/artifact.mjs [--calls 20] [--flops N] FILE.weft …
 //
-// With --flops (floating-point operations of one call) also GFLOP/s. bench/browser/gemm.py makes the artifacts of matrix products.
+// With --flops (floating-point operations of one call) also GFLOP/s. bench/browser/gemm.py makes the artifacts of
+// matrix products.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -20,8 +21,17 @@ const { values: options, positionals: files } = parseArgs({
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "weft-artifacts-"));
 fs.writeFileSync(path.join(folder, "index.html"), "<!doctype html><title>artifacts</title>");
-const entry = path.resolve(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "../../wasm/runtime/src/index.ts");
-await build({ entryPoints: [entry], bundle: true, format: "esm", outfile: path.join(folder, "runtime.js"), logLevel: "warning" });
+const entry = path.resolve(
+  import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname),
+  "../../wasm/runtime/src/index.ts",
+);
+await build({
+  entryPoints: [entry],
+  bundle: true,
+  format: "esm",
+  outfile: path.join(folder, "runtime.js"),
+  logLevel: "warning",
+});
 files.forEach((file, i) => fs.copyFileSync(file, path.join(folder, `${i}.weft`)));
 const { server, url } = await serve(folder);
 const browser = await chromium.launch({ executablePath: await findBrowser(), args: FLAGS });
@@ -68,7 +78,9 @@ try {
     const best = Math.min(...times);
     const rate = options.flops ? `   ${(Number(options.flops) / best / 1e6).toFixed(1)} GFLOP/s` : "";
     const median = [...times].sort((a, b) => a - b)[times.length >> 1];
-    console.log(`${path.basename(file)}: best ${best.toFixed(3)} ms, median ${median.toFixed(3)} ms, load ${load.toFixed(1)} ms${rate}`);
+    console.log(
+      `${path.basename(file)}: best ${best.toFixed(3)} ms, median ${median.toFixed(3)} ms, load ${load.toFixed(1)} ms${rate}`,
+    );
   }
 } finally {
   await browser.close();

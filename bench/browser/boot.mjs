@@ -2,8 +2,8 @@
 //
 //   node bench/browser/boot.mjs [--site build/site] [--runs 5]
 //
-// Cold: a new profile. Warm: the next navigations of the same profile. The page is used as a person uses it: Run is pressed at once
-// and waits for Python.
+// Cold: a new profile. Warm: the next navigations of the same profile. The page is used as a person uses it: Run is
+// pressed at once and waits for Python.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -21,7 +21,9 @@ const PROGRAM = "import weft.numpy\nweft.numpy.arange(3) + 1";
 const { server, url } = await serve(path.resolve(options.site));
 const profile = fs.mkdtempSync(path.join(os.tmpdir(), "weft-boot-"));
 const context = await chromium.launchPersistentContext(profile, {
-  executablePath: await findBrowser(), headless: true, args: FLAGS,
+  executablePath: await findBrowser(),
+  headless: true,
+  args: FLAGS,
 });
 await context.addInitScript((program) => {
   try {
@@ -69,8 +71,12 @@ server.on("request", (request, response) => {
 const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
 const row = (name, visits, bytes) =>
   console.log(
-    `${name.padEnd(6)} first result ${median(visits.map((v) => v.first)).toFixed(0).padStart(5)} ms   ` +
-      `Python ready ${median(visits.map((v) => v.ready)).toFixed(0).padStart(5)} ms   transferred ${(bytes / 1e6).toFixed(2)} MB`,
+    `${name.padEnd(6)} first result ${median(visits.map((v) => v.first))
+      .toFixed(0)
+      .padStart(5)} ms   ` +
+      `Python ready ${median(visits.map((v) => v.ready))
+        .toFixed(0)
+        .padStart(5)} ms   transferred ${(bytes / 1e6).toFixed(2)} MB`,
   );
 try {
   const cold = await visit();

@@ -15,7 +15,13 @@ import { close, serve } from "../../tools/web/serve.mjs";
 const { values: options } = parseArgs({ options: { site: { type: "string", default: "build/site" } } });
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "weft-calls-"));
 const bundle = path.join(folder, "programs.mjs");
-await build({ entryPoints: ["wasm/runtime/test/programs.ts"], bundle: true, format: "esm", outfile: bundle, logLevel: "warning" });
+await build({
+  entryPoints: ["wasm/runtime/test/programs.ts"],
+  bundle: true,
+  format: "esm",
+  outfile: bundle,
+  logLevel: "warning",
+});
 const programs = await import(pathToFileURL(bundle).href);
 const literal = (bytes) => `bytes.fromhex("${Buffer.from(bytes).toString("hex")}")`;
 
@@ -76,7 +82,9 @@ try {
   await page.goto(url);
   await page.waitForFunction(() => document.getElementById("state").textContent === "Ready");
   await page.locator("#run").click();
-  await page.waitForFunction(() => /Done|Failed/.test(document.getElementById("state").textContent), null, { timeout: 120_000 });
+  await page.waitForFunction(() => /Done|Failed/.test(document.getElementById("state").textContent), null, {
+    timeout: 120_000,
+  });
   console.log(await page.locator("#console").textContent());
 } finally {
   await browser.close();

@@ -6,7 +6,9 @@ test("the page boots, runs code, and asks nobody but its own server", async ({ p
   page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
   page.on("pageerror", (error) => problems.push(error.message));
   await playground.open();
-  expect(await playground.runToEnd("import weft.numpy\nweft.numpy.arange(3) + 1")).toBe("Array([1, 2, 3], dtype=int32)\n");
+  expect(await playground.runToEnd("import weft.numpy\nweft.numpy.arange(3) + 1")).toBe(
+    "Array([1, 2, 3], dtype=int32)\n",
+  );
   expect(requests.length).toBeGreaterThan(5);
   expect(requests.filter((url) => !url.startsWith(site) && !url.startsWith("data:"))).toEqual([]);
   expect(problems).toEqual([]);
@@ -74,7 +76,9 @@ test("Stop interrupts a loop, and Python goes on living", async ({ playground, p
 
 test("Stop also ends what can't be interrupted, by starting Python again", async ({ playground, page }) => {
   await playground.open();
-  await playground.run("import js\nfrom pyodide.ffi import run_sync\nprint('started')\nrun_sync(js.eval('new Promise(() => {})'))");
+  await playground.run(
+    "import js\nfrom pyodide.ffi import run_sync\nprint('started')\nrun_sync(js.eval('new Promise(() => {})'))",
+  );
   await expect(playground.output).toContainText("started");
   await page.locator("#stop").click();
   await expect(playground.output).toContainText("Python was started again");
@@ -97,7 +101,10 @@ test("a traceback names the user's line, which the editor marks", async ({ playg
   await expect(page.locator(".cm-error-line")).toHaveCount(0);
 });
 
-test("an error below the user's code still names the user's line; the rest is behind a click", async ({ playground, page }) => {
+test("an error below the user's code still names the user's line; the rest is behind a click", async ({
+  playground,
+  page,
+}) => {
   await playground.open();
   await playground.runToEnd("import json\njson.loads('{')", "Failed");
   await expect(page.locator(".cm-error-line")).toHaveText("json.loads('{')");
@@ -127,7 +134,9 @@ test("figures: a live curve, printed losses, a line, points, a picture", async (
   await expect(page.locator("figure .uplot")).toHaveCount(3);
   await expect(page.locator("figure .key")).toHaveText(["fit", "data"]);
   await expect(page.locator("figure").nth(1)).toContainText("0.011 at 90");
-  expect(await page.locator("canvas.matrix").evaluate((canvas: HTMLCanvasElement) => [canvas.width, canvas.height])).toEqual([2, 3]);
+  expect(
+    await page.locator("canvas.matrix").evaluate((canvas: HTMLCanvasElement) => [canvas.width, canvas.height]),
+  ).toEqual([2, 3]);
 });
 
 test("figures say what is wrong with their arguments", async ({ playground, page }) => {
@@ -156,7 +165,9 @@ test("Python sees the devices of the contract", async ({ playground }) => {
 test("the host backend connects with address and token, over the page's socket", async ({ playground, page }) => {
   const server = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   await new Promise((resolve) => server.once("listening", resolve));
-  server.on("connection", (socket) => socket.on("message", (token) => socket.send(Buffer.from(`hello ${String(token)}`))));
+  server.on("connection", (socket) =>
+    socket.on("message", (token) => socket.send(Buffer.from(`hello ${String(token)}`))),
+  );
   const { port } = server.address() as { port: number };
   await playground.open();
   await page.getByRole("radio", { name: "Host" }).check();
@@ -216,13 +227,18 @@ test("the page fits a narrow window and can be used by keyboard", async ({ playg
   await page.locator("#examples").focus();
   const reached = new Set<string>();
   for (let i = 0; i < 8; i++) {
-    reached.add(await page.evaluate(() => document.activeElement?.id || document.activeElement?.getAttribute("name") || ""));
+    reached.add(
+      await page.evaluate(() => document.activeElement?.id || document.activeElement?.getAttribute("name") || ""),
+    );
     await page.keyboard.press("Tab");
   }
   expect([...reached]).toEqual(expect.arrayContaining(["examples", "backend", "run", "share", "theme"]));
 });
 
-test("without isolation headers it works, Stop restarts, and a service worker isolates the second visit", async ({ page, plainSite }) => {
+test("without isolation headers it works, Stop restarts, and a service worker isolates the second visit", async ({
+  page,
+  plainSite,
+}) => {
   const playground = new Playground(page, plainSite);
   await playground.open();
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);

@@ -23,8 +23,14 @@ const DOUBLE = `
 
 const i32x4 = { dtype: "int32", shape: [4], bytes: 16 };
 const metadata = (inputs: number, outputs: number) => ({
-  abi: 1, kind: "webgpu", name: "test", scratch: 0, features: [], errors: {},
-  inputs: Array(inputs).fill(i32x4), outputs: Array(outputs).fill({ ...i32x4, alias: null }),
+  abi: 1,
+  kind: "webgpu",
+  name: "test",
+  scratch: 0,
+  features: [],
+  errors: {},
+  inputs: Array(inputs).fill(i32x4),
+  outputs: Array(outputs).fill({ ...i32x4, alias: null }),
 });
 const kernels = (...texts: string[]) => texts.map((wgsl) => ({ wgsl, entry: "main" }));
 const groups = [1, 1, 1];
@@ -34,7 +40,11 @@ const temp = (bytes: number) => ({ bytes, role: "temp", index: 0 });
 const copyIn = { op: "copy", src: 0, dst: 1, bytes: 16 };
 
 const plans = {
-  addOne: { kernels: kernels(ADD_ONE), buffers: [input, output], steps: [{ op: "dispatch", kernel: 0, bind: [0, 1], groups }] },
+  addOne: {
+    kernels: kernels(ADD_ONE),
+    buffers: [input, output],
+    steps: [{ op: "dispatch", kernel: 0, bind: [0, 1], groups }],
+  },
   // y = x + 0 + 1 + … + 4, in one submit
   loop: {
     kernels: kernels(ADD_COUNTER),
@@ -48,7 +58,8 @@ const plans = {
     steps: [
       copyIn,
       {
-        op: "while", flag: 2,
+        op: "while",
+        flag: 2,
         cond: [{ op: "dispatch", kernel: 0, bind: [1, 2], groups }],
         body: [{ op: "dispatch", kernel: 1, bind: [1], groups }],
       },
@@ -61,8 +72,13 @@ const plans = {
     steps: [
       copyIn,
       {
-        op: "switch", index: 0,
-        branches: [[], [{ op: "dispatch", kernel: 0, bind: [1], groups }], [1, 2].map(() => ({ op: "dispatch", kernel: 0, bind: [1], groups }))],
+        op: "switch",
+        index: 0,
+        branches: [
+          [],
+          [{ op: "dispatch", kernel: 0, bind: [1], groups }],
+          [1, 2].map(() => ({ op: "dispatch", kernel: 0, bind: [1], groups })),
+        ],
       },
     ],
   },
@@ -91,7 +107,11 @@ test("GpuDevice runs plans: kernels, loops, waits, constants", async ({ page, ru
       };
       const get = async (handle: number) => Array.from(new Int32Array((await device.read(handle, 16)).buffer));
       const artifact = (name: keyof typeof plans) =>
-        packArtifact(meta, new TextEncoder().encode(JSON.stringify(plans[name])), new Uint8Array(Int32Array.of(7, 1000).buffer));
+        packArtifact(
+          meta,
+          new TextEncoder().encode(JSON.stringify(plans[name])),
+          new Uint8Array(Int32Array.of(7, 1000).buffer),
+        );
       const run = async (name: keyof typeof plans, ...values: number[]) => {
         const id = await device.load(artifact(name));
         const x = put(...values);
@@ -114,7 +134,10 @@ test("GpuDevice runs plans: kernels, loops, waits, constants", async ({ page, ru
         switch9: await run("switchStep", 9, 5, 6, 7),
         constants: await run("constants", 1, 2, 3, 4),
       };
-      const error = await device.load(artifact("invalid")).then(() => "", (reason: Error) => reason.message);
+      const error = await device.load(artifact("invalid")).then(
+        () => "",
+        (reason: Error) => reason.message,
+      );
       return { ...outcome, error, allocated: device.stats().allocated };
     },
     { url: `${runtime}runtime.js`, plans, meta: metadata(1, 1) },
@@ -156,7 +179,14 @@ test("buffers: donated ones return to the pool, dead ones are refused", async ({
         return "";
       };
       device.free(x);
-      return { value, allocated, peak, dead: refused(() => entry(x)), huge: refused(() => device.alloc(2 ** 40)), none: refused(() => entry()) };
+      return {
+        value,
+        allocated,
+        peak,
+        dead: refused(() => entry(x)),
+        huge: refused(() => device.alloc(2 ** 40)),
+        none: refused(() => entry()),
+      };
     },
     { url: `${runtime}runtime.js`, plan: plans.addOne, meta: metadata(1, 1) },
   );
@@ -172,6 +202,9 @@ test("the playground offers WebGPU where there is an adapter, and tells Python",
   const playground = new Playground(page, site);
   await playground.open();
   await page.getByRole("radio", { name: "WebGPU" }).check();
-  const text = await playground.runToEnd("import weft, _weft_page\nprint(weft.config.values, bool(_weft_page.gpu))", "Done on WebGPU");
+  const text = await playground.runToEnd(
+    "import weft, _weft_page\nprint(weft.config.values, bool(_weft_page.gpu))",
+    "Done on WebGPU",
+  );
   expect(text).toBe("{'jax_platforms': 'webgpu'} True\n");
 });

@@ -82,8 +82,14 @@ test("a port in use, a host that does not start, and a missing site are told apa
   const cases = [
     [["--port", port, "--no-host"], /port \d+ is in use; choose another with PORT=/],
     [["--port", await freePort(), "--host-port", port], /port \d+ is in use; choose another with HOST_PORT=/],
-    [["--port", await freePort(), "--host-port", await freePort(), "--host-command", "no-such-command"], /did not start.*ENOENT/],
-    [["--port", await freePort(), "--host-port", await freePort(), "--host-command", `${process.execPath} -e 0`], /ended with status 0/],
+    [
+      ["--port", await freePort(), "--host-port", await freePort(), "--host-command", "no-such-command"],
+      /did not start.*ENOENT/,
+    ],
+    [
+      ["--port", await freePort(), "--host-port", await freePort(), "--host-command", `${process.execPath} -e 0`],
+      /ended with status 0/,
+    ],
     [["--site", path.join(folder, "nowhere")], /does not exist; build it/],
   ];
   for (const [args, pattern] of cases) {

@@ -31,7 +31,8 @@ function filesUnder(target) {
   if (!fs.existsSync(target)) return [];
   if (fs.statSync(target).isFile()) return [target];
   const skipped = new Set(["node_modules", "dist", "__pycache__"]);
-  return fs.readdirSync(target, { withFileTypes: true })
+  return fs
+    .readdirSync(target, { withFileTypes: true })
     .filter((entry) => !skipped.has(entry.name) && !entry.name.startsWith("."))
     .flatMap((entry) => filesUnder(path.join(target, entry.name)))
     .sort();
@@ -39,7 +40,8 @@ function filesUnder(target) {
 
 function hashOf(targets) {
   const hash = crypto.createHash("sha256");
-  for (const file of targets.flatMap(filesUnder)) hash.update(`${path.relative(root, file)}\0`).update(fs.readFileSync(file));
+  for (const file of targets.flatMap(filesUnder))
+    hash.update(`${path.relative(root, file)}\0`).update(fs.readFileSync(file));
   return hash.digest("hex");
 }
 
@@ -76,7 +78,10 @@ async function compilePython(wheels) {
 }
 
 function placePyodide() {
-  const files = ["pyodide.asm.mjs", "pyodide.asm.wasm"].map((name) => [name, fs.readFileSync(path.join(pyodideDir, name))]);
+  const files = ["pyodide.asm.mjs", "pyodide.asm.wasm"].map((name) => [
+    name,
+    fs.readFileSync(path.join(pyodideDir, name)),
+  ]);
   const folder = `pyodide/${short(files.map(([, data]) => sha(data)).join())}`;
   files.forEach(([name, data]) => write(`${folder}/${name}`, data));
   return `${folder}/`;
@@ -91,40 +96,63 @@ function placePackages(wheels) {
   python("make_lock.py", "--pyodide", pyodideDir, "--wheels", path.join(stage, "packages"), "--out", lock);
   const data = fs.readFileSync(lock);
   fs.rmSync(lock);
-  return { lockFile: write(`packages/pyodide-lock-${short(data)}.json`, data), packages: Object.keys(JSON.parse(data).packages) };
+  return {
+    lockFile: write(`packages/pyodide-lock-${short(data)}.json`, data),
+    packages: Object.keys(JSON.parse(data).packages),
+  };
 }
 
 /** The menu's programs with their text, and the files they read. */
 function placeExamples() {
   const list = path.join(options.examples, "examples.json");
   const assets = new Map();
-  const examples = JSON.parse(fs.readFileSync(list, "utf8")).flatMap(({ id, title, summary, file, assets: needed = [] }) => {
-    const source = path.join(options.examples, file);
-    const files = needed.map((asset) => path.join(options.examples, asset));
-    const absent = [source, ...files].filter((name) => !fs.existsSync(name));
-    if (absent.length) {
-      console.warn(`  example "${id}" is left out: ${absent.map((name) => path.relative(root, name)).join(", ")} missing`);
-      return [];
-    }
-    for (const name of files) {
-      const data = fs.readFileSync(name);
-      assets.set(path.basename(name), write(`data/${short(data)}/${path.basename(name)}`, data));
-    }
-    return [{ id, title, summary, source: fs.readFileSync(source, "utf8") }];
-  });
+  const examples = JSON.parse(fs.readFileSync(list, "utf8")).flatMap(
+    ({ id, title, summary, file, assets: needed = [] }) => {
+      const source = path.join(options.examples, file);
+      const files = needed.map((asset) => path.join(options.examples, asset));
+      const absent = [source, ...files].filter((name) => !fs.existsSync(name));
+      if (absent.length) {
+        console.warn(
+          `  example "${id}" is left out: ${absent.map((name) => path.relative(root, name)).join(", ")} missing`,
+        );
+        return [];
+      }
+      for (const name of files) {
+        const data = fs.readFileSync(name);
+        assets.set(path.basename(name), write(`data/${short(data)}/${path.basename(name)}`, data));
+      }
+      return [{ id, title, summary, source: fs.readFileSync(source, "utf8") }];
+    },
+  );
   return { examples, assets: [...assets].map(([name, url]) => ({ name, url })) };
 }
 
 async function bundle(config) {
   const esbuild = await import("esbuild");
   const shared = {
-    bundle: true, minify: true, format: "esm", target: "es2022", outdir: path.join(stage, "assets"), absWorkingDir: root,
-    entryNames: "[name]-[hash]", chunkNames: "[name]-[hash]", metafile: true, sourcemap: false, legalComments: "linked", logLevel: "warning",
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    outdir: path.join(stage, "assets"),
+    absWorkingDir: root,
+    entryNames: "[name]-[hash]",
+    chunkNames: "[name]-[hash]",
+    metafile: true,
+    sourcemap: false,
+    legalComments: "linked",
+    logLevel: "warning",
     // Pyodide's loader has branches for Node; a page never takes them.
     external: ["node:*", "ws"],
   };
   const output = ({ metafile }, pattern) =>
-    path.relative(stage, path.join(root, Object.keys(metafile.outputs).find((name) => pattern.test(path.basename(name)))));
+    path.relative(
+      stage,
+      path.join(
+        root,
+        Object.keys(metafile.outputs).find((name) => pattern.test(path.basename(name))),
+      ),
+    );
   const builds = [];
   const run = async (more) => {
     const made = await esbuild.build({ ...shared, ...more });
@@ -132,14 +160,31 @@ async function bundle(config) {
     return made;
   };
   const worker = output(await run({ entryPoints: { worker: "web/src/worker.ts" } }), /^worker.*\.js$/);
-  const site = { name: "site", setup(build) {
-    build.onResolve({ filter: /^virtual:site$/ }, () => ({ path: "site", namespace: "site" }));
-    build.onLoad({ filter: /.*/, namespace: "site" }, () => ({ contents: JSON.stringify({ ...config, worker }), loader: "json" }));
-  } };
+  const site = {
+    name: "site",
+    setup(build) {
+      build.onResolve({ filter: /^virtual:site$/ }, () => ({ path: "site", namespace: "site" }));
+      build.onLoad({ filter: /.*/, namespace: "site" }, () => ({
+        contents: JSON.stringify({ ...config, worker }),
+        loader: "json",
+      }));
+    },
+  };
   const page = await run({ entryPoints: { start: "web/src/start.ts" }, splitting: true, plugins: [site] });
   const css = await run({ entryPoints: { style: "web/src/styles.css" } });
-  await run({ entryNames: "[name]", outdir: stage, entryPoints: { "service-worker": "web/src/service_worker.ts" }, format: "iife" });
-  return { start: output(page, /^start.*\.js$/), main: output(page, /^main.*\.js$/), style: output(css, /\.css$/), worker, builds };
+  await run({
+    entryNames: "[name]",
+    outdir: stage,
+    entryPoints: { "service-worker": "web/src/service_worker.ts" },
+    format: "iife",
+  });
+  return {
+    start: output(page, /^start.*\.js$/),
+    main: output(page, /^main.*\.js$/),
+    style: output(css, /\.css$/),
+    worker,
+    builds,
+  };
 }
 
 /** The licences of everything in the bundles, and of Pyodide. */
@@ -147,9 +192,13 @@ function placeLicences(builds) {
   const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   const folders = inputs.map((name) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0]).filter(Boolean);
   const texts = [...new Set(folders)].sort().map((folder) => {
-    const { name, version, license, repository } = JSON.parse(fs.readFileSync(path.join(root, folder, "package.json"), "utf8"));
+    const { name, version, license, repository } = JSON.parse(
+      fs.readFileSync(path.join(root, folder, "package.json"), "utf8"),
+    );
     const file = fs.readdirSync(path.join(root, folder)).find((entry) => /^licen[cs]e/i.test(entry));
-    const text = file ? fs.readFileSync(path.join(root, folder, file), "utf8") : `Source: ${repository?.url ?? repository ?? name}\n`;
+    const text = file
+      ? fs.readFileSync(path.join(root, folder, file), "utf8")
+      : `Source: ${repository?.url ?? repository ?? name}\n`;
     return `${name} ${version} (${license})\n\n${text}`;
   });
   write("licenses.txt", texts.join(`\n${"-".repeat(78)}\n\n`));
@@ -164,18 +213,26 @@ async function compressAll() {
     const kept = path.join(cache, "br", short(data));
     if (!fs.existsSync(kept)) {
       fs.mkdirSync(path.dirname(kept), { recursive: true });
-      fs.writeFileSync(kept, await brotli(data, { params: {
-        [zlib.constants.BROTLI_PARAM_QUALITY]: data.length > 2 ** 20 ? 9 : 11,
-        [zlib.constants.BROTLI_PARAM_LGWIN]: 24,
-      } }));
+      fs.writeFileSync(
+        kept,
+        await brotli(data, {
+          params: {
+            [zlib.constants.BROTLI_PARAM_QUALITY]: data.length > 2 ** 20 ? 9 : 11,
+            [zlib.constants.BROTLI_PARAM_LGWIN]: 24,
+          },
+        }),
+      );
     }
     fs.copyFileSync(kept, `${file}.br`);
   }
 }
 
 const inputs = hashOf([
-  ...["web", "wasm/runtime/src", "tools/web", "package-lock.json", "tsconfig.base.json"].map((name) => path.join(root, name)),
-  options.examples, options.wheels,
+  ...["web", "wasm/runtime/src", "tools/web", "package-lock.json", "tsconfig.base.json"].map((name) =>
+    path.join(root, name),
+  ),
+  options.examples,
+  options.wheels,
 ]);
 const stampFile = path.join(options.out, ".inputs");
 if (!options.force && fs.existsSync(stampFile) && fs.readFileSync(stampFile, "utf8") === inputs) {
@@ -205,15 +262,23 @@ placeLicences(builds);
 const preloads = [main, worker, `${config.indexURL}pyodide.asm.mjs`]
   .map((url) => `<link rel="modulepreload" href="${url}">`)
   .join("\n    ");
-write("index.html", fs.readFileSync(path.join(root, "web/index.html"), "utf8")
-  .replace("<!-- preload -->", preloads)
-  .replace("style.css", style)
-  .replace("start.js", start));
+write(
+  "index.html",
+  fs
+    .readFileSync(path.join(root, "web/index.html"), "utf8")
+    .replace("<!-- preload -->", preloads)
+    .replace("style.css", style)
+    .replace("start.js", start),
+);
 write("favicon.svg", fs.readFileSync(path.join(root, "web/favicon.svg")));
 await compressAll();
 fs.writeFileSync(path.join(stage, ".inputs"), inputs);
 fs.rmSync(options.out, { recursive: true, force: true });
 fs.renameSync(stage, options.out);
-const total = filesUnder(options.out).filter((name) => !name.endsWith(".br")).reduce((sum, name) => sum + fs.statSync(name).size, 0);
-console.log(`Built ${path.relative(process.cwd(), options.out)}: ${(total / 1e6).toFixed(1)} MB, packages ${config.packages.join(", ")}`);
+const total = filesUnder(options.out)
+  .filter((name) => !name.endsWith(".br"))
+  .reduce((sum, name) => sum + fs.statSync(name).size, 0);
+console.log(
+  `Built ${path.relative(process.cwd(), options.out)}: ${(total / 1e6).toFixed(1)} MB, packages ${config.packages.join(", ")}`,
+);
 process.exit(0); // Pyodide keeps Node's event loop alive.

@@ -1,4 +1,5 @@
-// Compiles the standard library and wheels to bytecode inside Pyodide under Node: what a page loads, made by what it runs.
+// Compiles the standard library and wheels to bytecode inside Pyodide under Node: what a page loads, made by what it
+// runs.
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,18 +10,21 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 // Clients and servers of protocols that a page can't speak.
 const PRUNED = ["ftplib", "imaplib", "mailbox", "poplib", "smtplib", "wsgiref", "xmlrpc"];
 
-/** Rewrites each archive [{source, target, prefix, optimize, prune}] and returns Pyodide's own description of itself. */
+/**
+ * Rewrites each archive of [{source, target, prefix, optimize, prune}] and returns Pyodide's own description of
+ * itself.
+ */
 export async function compileArchives(jobs) {
   const pyodide = await loadPyodide();
   pyodide.FS.writeFile("/home/pyodide/compile_python.py", fs.readFileSync(path.join(here, "compile_python.py")));
   const { compile_archive: compile } = pyodide.pyimport("compile_python");
   for (const job of jobs) {
     pyodide.FS.writeFile("/tmp/source.zip", new Uint8Array(fs.readFileSync(job.source)));
-    const count = compile("/tmp/source.zip", "/tmp/target.zip", job.prefix, job.optimize, pyodide.toPy(job.prune), job.stored ?? false);
+    const prune = pyodide.toPy(job.prune);
+    const count = compile("/tmp/source.zip", "/tmp/target.zip", job.prefix, job.optimize, prune);
     fs.writeFileSync(job.target, pyodide.FS.readFile("/tmp/target.zip"));
     console.log(`  ${path.basename(job.target)}: ${count} modules, ${fs.statSync(job.target).size} bytes`);
   }
-  return pyodide.lockfile?.info;
 }
 
 /** The job for the standard library: without docstrings and assertions, and without what can't work in a page. */

@@ -1,7 +1,8 @@
 """Turns the Python sources in zip files and wheels into bytecode. Runs inside Pyodide, whose bytecode a page needs.
 
-A page that finds bytecode starts five times faster than one that compiles; sources stay out of the result, so that they are
-neither downloaded nor compared. `compile_archive(source, target, prefix, optimize, prune)` is called from compile_python.mjs.
+A page that finds bytecode starts five times faster than one that compiles; sources stay out of the result, so that
+they are neither downloaded nor compared. `compile_archive(source, target, prefix, optimize, prune)` is called from
+compile_python.mjs.
 """
 
 import base64
@@ -24,13 +25,15 @@ def record_line(name: str, data: bytes) -> str:
     return f"{name},sha256={digest},{len(data)}\n"
 
 
-def compile_archive(source: str, target: str, prefix: str, optimize: int, prune: list[str], stored: bool) -> int:
-    """Rewrites the archive `source` as `target`; `prefix` goes before file names in tracebacks. Returns the modules compiled."""
+def compile_archive(source: str, target: str, prefix: str, optimize: int, prune: list[str]) -> int:
+    """Rewrites the archive `source` as `target`, without what `prune` names; returns how many modules it compiled.
+
+    `prefix` goes before the file names that tracebacks show.
+    """
     pruned = set(prune)
-    compression = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
     modules = 0
     record, record_name = [], None
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", compression, compresslevel=9) as new:
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
         for name in sorted(old.namelist()):
             first = name.split("/")[0]
             if name.endswith("/") or first in pruned or first.removesuffix(".py") in pruned or "__pycache__" in name:
@@ -44,7 +47,9 @@ def compile_archive(source: str, target: str, prefix: str, optimize: int, prune:
                 name += "c"
                 modules += 1
             record.append(record_line(name, data))
-            new.writestr(zipfile.ZipInfo(name, DATE), data, compression)
+            new.writestr(zipfile.ZipInfo(name, DATE), data, zipfile.ZIP_DEFLATED)
         if record_name:
-            new.writestr(zipfile.ZipInfo(record_name, DATE), "".join(record) + f"{record_name},,\n", compression)
+            new.writestr(
+                zipfile.ZipInfo(record_name, DATE), "".join(record) + f"{record_name},,\n", zipfile.ZIP_DEFLATED
+            )
     return modules

@@ -2,8 +2,8 @@
 
     python tools/web/make_lock.py --pyodide node_modules/pyodide --wheels DIR --out FILE [--prefix packages/]
 
-Each wheel's dependencies come from its metadata, with the markers of a page; one that is not among the wheels is an error, since a
-page has no index to find it in.
+Each wheel's dependencies come from its metadata, with the markers of a page; one that is not among the wheels is an
+error, since a page has no index to find it in.
 """
 
 import argparse
@@ -62,8 +62,8 @@ def read_wheel(wheel: Path, environment: dict[str, str]) -> PackageSpec:
 def break_cycles(packages: dict[str, PackageSpec]) -> None:
     """Drops each dependency that leads back to a package on its own path.
 
-    Pyodide installs a package after its dependencies, and would wait for ever for two that name each other, as the language and
-    its backends do. A page loads all packages of its lock file, so nothing is lost.
+    Pyodide installs a package after its dependencies, and would wait for ever for two that name each other, as the
+    language and its backends do. A page loads all packages of its lock file, so nothing is lost.
     """
     done: set[str] = set()
 

@@ -1,4 +1,5 @@
-// A static server for the built site: cross-origin isolation, compressed copies, long-lived caching of what is named by content.
+// A static server for the built site: cross-origin isolation, compressed copies, long-lived caching of what is named
+// by content.
 import http from "node:http";
 import sirv from "sirv";
 

@@ -45,7 +45,10 @@ export class Console {
     const name = document.createElement("strong");
     name.textContent = error.type;
     box.append(name, error.message ? `: ${error.message}` : "");
-    const frames = error.short.split("\n").filter((line) => /^\s/.test(line)).join("\n");
+    const frames = error.short
+      .split("\n")
+      .filter((line) => /^\s/.test(line))
+      .join("\n");
     if (frames && error.type !== "SyntaxError") box.append(pre(frames));
     if (error.type === "SyntaxError") box.append(pre(error.short.split("\n").slice(1, -2).join("\n")));
     if (error.full) {

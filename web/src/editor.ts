@@ -11,7 +11,11 @@ const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.modifier, tags.self], color: "var(--syntax-keyword)" },
   { tag: [tags.string, tags.special(tags.string)], color: "var(--syntax-string)" },
   { tag: [tags.number, tags.bool, tags.null], color: "var(--syntax-number)" },
-  { tag: [tags.function(tags.definition(tags.variableName)), tags.definition(tags.className)], color: "var(--syntax-name)", fontWeight: "600" },
+  {
+    tag: [tags.function(tags.definition(tags.variableName)), tags.definition(tags.className)],
+    color: "var(--syntax-name)",
+    fontWeight: "600",
+  },
   { tag: [tags.function(tags.variableName), tags.function(tags.propertyName), tags.meta], color: "var(--syntax-name)" },
   { tag: tags.comment, color: "var(--syntax-comment)", fontStyle: "italic" },
 ]);
@@ -27,7 +31,9 @@ const errorField = StateField.define<DecorationSet>({
     for (const effect of transaction.effects) {
       if (!effect.is(markLine)) continue;
       const known = effect.value !== null && effect.value >= 1 && effect.value <= transaction.state.doc.lines;
-      next = known ? Decoration.set([errorLine.range(transaction.state.doc.line(effect.value!).from)]) : Decoration.none;
+      next = known
+        ? Decoration.set([errorLine.range(transaction.state.doc.line(effect.value!).from)])
+        : Decoration.none;
     }
     return next;
   },
@@ -42,7 +48,12 @@ export interface Editor {
   goto(line: number): void;
 }
 
-export function createEditor(parent: HTMLElement, text: string, onRun: () => void, onChange: (text: string) => void): Editor {
+export function createEditor(
+  parent: HTMLElement,
+  text: string,
+  onRun: () => void,
+  onChange: (text: string) => void,
+): Editor {
   const run = () => {
     onRun();
     return true;
@@ -52,7 +63,12 @@ export function createEditor(parent: HTMLElement, text: string, onRun: () => voi
     state: EditorState.create({
       doc: text,
       extensions: [
-        Prec.highest(keymap.of([{ key: "Mod-Enter", run }, { key: "Shift-Enter", run }])),
+        Prec.highest(
+          keymap.of([
+            { key: "Mod-Enter", run },
+            { key: "Shift-Enter", run },
+          ]),
+        ),
         basicSetup,
         keymap.of([indentWithTab]),
         indentUnit.of("    "),
@@ -69,7 +85,11 @@ export function createEditor(parent: HTMLElement, text: string, onRun: () => voi
   return {
     text: () => view.state.doc.toString(),
     replace: (next) =>
-      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next }, selection: { anchor: 0 }, scrollIntoView: true }),
+      view.dispatch({
+        changes: { from: 0, to: view.state.doc.length, insert: next },
+        selection: { anchor: 0 },
+        scrollIntoView: true,
+      }),
     markError: (line) => view.dispatch({ effects: markLine.of(line) }),
     goto(line) {
       const { from } = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));

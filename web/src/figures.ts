@@ -1,7 +1,8 @@
 /**
  * Figures above the output: live curves, lines, points, matrices.
  *
- * A label names a figure, or, written "figure: series", one of several series in it; what has a label already is replaced.
+ * A label names a figure, or, written "figure: series", one of several series in it; what has a label already is
+ * replaced.
  */
 import type { PlotKind } from "@weft/runtime";
 import uPlot from "uplot";
@@ -141,8 +142,8 @@ function draw(chart: Chart): void {
 }
 
 /**
- * The columns of all series over one x, as uPlot wants them. Every point keeps a row of its own, so that points of equal x stay
- * apart; the gaps that this leaves are spanned by lines.
+ * The columns of all series over one x, as uPlot wants them. Every point keeps a row of its own, so that points of
+ * equal x stay apart; the gaps that this leaves are spanned by lines.
  */
 function align(series: Series[]): uPlot.AlignedData {
   const finite = (value: number) => (Number.isFinite(value) ? value : null);
@@ -162,13 +163,15 @@ function describe({ note }: Chart, series: [string, Series][]): void {
     return;
   }
   note.replaceChildren(
-    ...series.filter(([name]) => name).map(([name], i) => {
-      const key = document.createElement("span");
-      key.className = "key";
-      key.style.setProperty("--key", `var(${COLOURS[i % COLOURS.length]!})`);
-      key.textContent = name;
-      return key;
-    }),
+    ...series
+      .filter(([name]) => name)
+      .map(([name], i) => {
+        const key = document.createElement("span");
+        key.className = "key";
+        key.style.setProperty("--key", `var(${COLOURS[i % COLOURS.length]!})`);
+        key.textContent = name;
+        return key;
+      }),
   );
 }
 

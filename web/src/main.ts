@@ -71,10 +71,14 @@ function ready(info: ReadyMessage): void {
   element("engine").textContent = `Python ${info.python} · Wasm${features}${info.hasGpu ? " · WebGPU" : ""}`;
   const gpu = document.querySelector<HTMLInputElement>("input[value=webgpu]")!;
   gpu.disabled = !info.hasGpu;
-  gpu.parentElement!.title = info.hasGpu ? "The GPU of this machine, through WebGPU" : "This browser offers no WebGPU adapter";
+  gpu.parentElement!.title = info.hasGpu
+    ? "The GPU of this machine, through WebGPU"
+    : "This browser offers no WebGPU adapter";
   if (!info.hasGpu && gpu.checked) document.querySelector<HTMLInputElement>("input[value=wasm]")!.checked = true;
   if (!info.canWait) {
-    output.note("This browser can't suspend WebAssembly (JSPI): write `await x` where a program waits for a WebGPU or host result.");
+    output.note(
+      "This browser can't suspend WebAssembly (JSPI): write `await x` where a program waits for a WebGPU or host result.",
+    );
   }
   if (!python.busy) show("Ready", "idle");
   else show("Running", "busy");
@@ -182,7 +186,10 @@ document.addEventListener("keydown", (event) => {
 
 element("share").addEventListener("click", async () => {
   history.replaceState(null, "", await encodeProgram(editor.text()));
-  const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  const copied = await navigator.clipboard?.writeText(location.href).then(
+    () => true,
+    () => false,
+  );
   const before = element("share").textContent;
   element("share").textContent = copied ? "Copied" : "In the address";
   setTimeout(() => (element("share").textContent = before), 1600);
@@ -191,8 +198,8 @@ element("share").addEventListener("click", async () => {
 const hostForm = element<HTMLFormElement>("host");
 const hostUrl = element<HTMLInputElement>("host-url");
 const hostToken = element<HTMLInputElement>("host-token");
-// `make play` prints an address whose fragment holds the host it started. A token is a secret: it leaves the address at once
-// and lives as long as the tab.
+// `make play` prints an address whose fragment holds the host it started. A token is a secret: it leaves the address
+// at once and lives as long as the tab.
 const given = new URLSearchParams(location.hash.slice(1));
 if (given.has("host")) {
   stored.set("host", given.get("host")!);
@@ -220,7 +227,8 @@ function setTheme(theme: string): void {
 setTheme(stored.get("theme") ?? "system");
 element("theme").addEventListener("click", () => {
   // The first click always changes what one sees.
-  const dark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
+  const dark =
+    getComputedStyle(document.documentElement).colorScheme === "dark" ||
     (document.documentElement.dataset["theme"] === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
   const now = document.documentElement.dataset["theme"];
   setTheme(now === "system" ? (dark ? "light" : "dark") : THEMES[(THEMES.indexOf(now as "dark") + 1) % THEMES.length]!);
@@ -249,7 +257,12 @@ divider.addEventListener("keydown", (event) => {
 
 const welcome = document.createElement("div");
 welcome.className = "placeholder";
-welcome.innerHTML = `<p>Python runs in this page; nothing you write leaves it.</p><p>Press ${isMac ? "⌘" : "Ctrl"}-Enter to run the program.</p>`;
+for (const text of [
+  "Python runs in this page; nothing you write leaves it.",
+  `Press ${isMac ? "⌘" : "Ctrl"}-Enter to run the program.`,
+]) {
+  welcome.append(Object.assign(document.createElement("p"), { textContent: text }));
+}
 element("console").append(welcome);
 // Run may be pressed from now on, and waits for Python; until here nothing would have heard it.
 if (state.dataset["state"] === "boot") show("Starting Python", "boot");

@@ -2,7 +2,15 @@
 import { format } from "./numbers.js";
 
 // Dark indigo over rose to pale yellow; lightness rises evenly, so it also reads in grey.
-const RAMP = [[20, 18, 52], [72, 44, 120], [142, 60, 132], [206, 88, 108], [243, 145, 96], [252, 210, 140], [252, 248, 214]] as const;
+const RAMP = [
+  [20, 18, 52],
+  [72, 44, 120],
+  [142, 60, 132],
+  [206, 88, 108],
+  [243, 145, 96],
+  [252, 210, 140],
+  [252, 248, 214],
+] as const;
 const NOT_A_NUMBER = [128, 128, 128] as const;
 
 function ramp(t: number): readonly [number, number, number] {
@@ -13,7 +21,10 @@ function ramp(t: number): readonly [number, number, number] {
   return [mix(0), mix(1), mix(2)];
 }
 
-/** Draws into the figure's canvas, which it makes if there is none; the caption says which numbers are darkest and brightest. */
+/**
+ * Draws into the figure's canvas, which it makes if there is none; the caption says which numbers are darkest
+ * and brightest.
+ */
 export function drawMatrix(figure: HTMLElement, rows: number, columns: number, values: Float64Array): void {
   let canvas = figure.querySelector("canvas");
   if (!canvas) {

@@ -1,6 +1,6 @@
 /**
- * Adds the headers of cross-origin isolation where a host can't send them (from the second visit on), so that Stop can interrupt
- * Python and programs may use threads. Registered only where the headers are missing.
+ * Adds the headers of cross-origin isolation where a host can't send them (from the second visit on), so that Stop can
+ * interrupt Python and programs may use threads. Registered only where the headers are missing.
  */
 const scope = self as unknown as ServiceWorkerGlobalScope;
 

@@ -18,7 +18,10 @@ export async function decodeProgram(fragment: string): Promise<string | null> {
   if (!match) return null;
   try {
     const binary = atob(match[1]!.replaceAll("-", "+").replaceAll("_", "/"));
-    const bytes = await through(Uint8Array.from(binary, (c) => c.charCodeAt(0)), new DecompressionStream("deflate-raw"));
+    const bytes = await through(
+      Uint8Array.from(binary, (c) => c.charCodeAt(0)),
+      new DecompressionStream("deflate-raw"),
+    );
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     return null;

@@ -1,4 +1,7 @@
-/** Python in a worker: boots Pyodide with our packages, runs one program at a time. web/CONTRACT.md says what Python sees. */
+/**
+ * Python in a worker: boots Pyodide with our packages, runs one program at a time. web/CONTRACT.md says what
+ * Python sees.
+ */
 import { createPage, type Page } from "@weft/runtime";
 import { loadPyodide, type PyodideAPI } from "pyodide";
 import type { FromWorker, Outcome, ReadyMessage, RunMessage, SiteConfig, ToWorker } from "./protocol.js";

@@ -1,8 +1,9 @@
 /**
  * Buffers in one linear memory: 64-byte aligned, small ones by size class, large ones best fit.
  *
- * Small buffers (up to SMALL bytes) are cut from slabs and keep to their class. Large ones come from a list of free blocks,
- * sorted by address, whose neighbours are merged when one is freed, so that a long run does not fragment the memory.
+ * Small buffers (up to SMALL bytes) are cut from slabs and keep to their class. Large ones come from a list of free
+ * blocks, sorted by address, whose neighbours are merged when one is freed, so that a long run does not fragment the
+ * memory.
  */
 import { WeftRuntimeError } from "./errors.js";
 
@@ -46,7 +47,10 @@ export class Allocator {
   private peak = 0;
 
   /** `base` bytes at the beginning of the memory stay untouched, so that address 0 is never a buffer. */
-  constructor(private readonly memory: WebAssembly.Memory, base = ALIGN) {
+  constructor(
+    private readonly memory: WebAssembly.Memory,
+    base = ALIGN,
+  ) {
     this.release(base, memory.buffer.byteLength - base);
   }
 
@@ -65,7 +69,9 @@ export class Allocator {
   free(ptr: number): void {
     const size = this.sizes.get(ptr);
     if (size === undefined) {
-      throw new WeftRuntimeError(`free(${ptr}): no buffer is allocated there; it was freed already, or never allocated`);
+      throw new WeftRuntimeError(
+        `free(${ptr}): no buffer is allocated there; it was freed already, or never allocated`,
+      );
     }
     this.sizes.delete(ptr);
     this.allocated -= size;

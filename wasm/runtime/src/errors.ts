@@ -6,7 +6,10 @@ export class WeftRuntimeError extends Error {
 /** A compiled program reported an error, or trapped. `code` is the number its metadata explains, 0 for a trap. */
 export class WeftProgramError extends Error {
   override readonly name = "WeftProgramError";
-  constructor(message: string, readonly code: number) {
+  constructor(
+    message: string,
+    readonly code: number,
+  ) {
     super(message);
   }
 }

@@ -4,10 +4,30 @@
 function vectorModule(body: number[]): Uint8Array<ArrayBuffer> {
   const code = [0, ...body, 0x0b];
   return new Uint8Array([
-    0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
-    1, 5, 1, 0x60, 0, 1, 0x7b, // type () -> v128
-    3, 2, 1, 0,
-    10, code.length + 2, 1, code.length, ...code,
+    0x00,
+    0x61,
+    0x73,
+    0x6d,
+    1,
+    0,
+    0,
+    0,
+    1,
+    5,
+    1,
+    0x60,
+    0,
+    1,
+    0x7b, // type () -> v128
+    3,
+    2,
+    1,
+    0,
+    10,
+    code.length + 2,
+    1,
+    code.length,
+    ...code,
   ]);
 }
 

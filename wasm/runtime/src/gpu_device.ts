@@ -93,7 +93,9 @@ export class GpuDevice {
   write(handle: number, data: Uint8Array): void {
     this.checkAlive();
     if (data.length > this.buffers.size(handle)) {
-      throw new WeftRuntimeError(`write(${handle}): ${data.length} bytes into a buffer of ${this.buffers.size(handle)}`);
+      throw new WeftRuntimeError(
+        `write(${handle}): ${data.length} bytes into a buffer of ${this.buffers.size(handle)}`,
+      );
     }
     this.upload(this.buffers.get(handle), data);
   }
@@ -110,7 +112,9 @@ export class GpuDevice {
     this.checkAlive();
     const { metadata, code, constants } = parseArtifact(bytes);
     if (metadata.kind !== "webgpu") {
-      throw new WeftRuntimeError(`program ${metadata.name} was compiled for ${metadata.kind ?? "wasm"}; load it on that device`);
+      throw new WeftRuntimeError(
+        `program ${metadata.name} was compiled for ${metadata.kind ?? "wasm"}; load it on that device`,
+      );
     }
     const missing = metadata.features.filter((feature) => !this.features.includes(feature));
     if (missing.length) {
@@ -178,11 +182,15 @@ export class GpuDevice {
     this.checkAlive();
     const { metadata, plan } = program;
     if (inputs.length !== metadata.inputs.length) {
-      throw new WeftRuntimeError(`program ${metadata.name} takes ${metadata.inputs.length} inputs, ${inputs.length} given`);
+      throw new WeftRuntimeError(
+        `program ${metadata.name} takes ${metadata.inputs.length} inputs, ${inputs.length} given`,
+      );
     }
     inputs.forEach((handle, i) => {
       if (this.buffers.size(handle) < metadata.inputs[i]!.bytes) {
-        throw new WeftRuntimeError(`program ${metadata.name}: input ${i} has fewer than ${metadata.inputs[i]!.bytes} bytes`);
+        throw new WeftRuntimeError(
+          `program ${metadata.name}: input ${i} has fewer than ${metadata.inputs[i]!.bytes} bytes`,
+        );
       }
     });
     const outputs = metadata.outputs.map((spec) => this.alloc(spec.bytes));
@@ -220,7 +228,14 @@ export class GpuDevice {
     for (const step of steps) {
       if (step.op === "dispatch") this.dispatch(run, step);
       else if (step.op === "copy") {
-        this.copy(run, run.buffers[step.src]!, step.srcOffset ?? 0, run.buffers[step.dst]!, step.dstOffset ?? 0, step.bytes);
+        this.copy(
+          run,
+          run.buffers[step.src]!,
+          step.srcOffset ?? 0,
+          run.buffers[step.dst]!,
+          step.dstOffset ?? 0,
+          step.bytes,
+        );
       } else if (step.op === "loop") {
         for (let i = 0; i < step.count; i++) {
           if (step.counter !== null) this.copy(run, this.iota!, 4 * i, run.buffers[step.counter]!, 0, 4);

@@ -93,10 +93,12 @@ export function parsePlan(name: string, code: Uint8Array, inputs: number, output
     if (!Number.isSafeInteger(buffer.bytes) || buffer.bytes < 0) throw fail(`gives buffer ${i} no size`);
     if (buffer.role === "input" && !(buffer.index < inputs)) throw fail(`has an input ${buffer.index} too many`);
     if (buffer.role === "output") {
-      if (!(buffer.index < outputs) || seen.has(buffer.index)) throw fail(`has output ${buffer.index} twice or too many`);
+      if (!(buffer.index < outputs) || seen.has(buffer.index))
+        throw fail(`has output ${buffer.index} twice or too many`);
       seen.add(buffer.index);
     }
-    if (buffer.role === "constant" && (buffer.offset ?? 0) + buffer.bytes > constants) throw fail(`has constant ${i} outside`);
+    if (buffer.role === "constant" && (buffer.offset ?? 0) + buffer.bytes > constants)
+      throw fail(`has constant ${i} outside`);
   }
   if (seen.size !== outputs) throw fail(`makes ${seen.size} of ${outputs} outputs`);
 

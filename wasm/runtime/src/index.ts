@@ -1,5 +1,12 @@
 export { Allocator, type MemoryStats } from "./allocator.js";
-export { packArtifact, parseArtifact, type Artifact, type BufferSpec, type Metadata, type OutputSpec } from "./container.js";
+export {
+  packArtifact,
+  parseArtifact,
+  type Artifact,
+  type BufferSpec,
+  type Metadata,
+  type OutputSpec,
+} from "./container.js";
 export { WeftProgramError, WeftRuntimeError } from "./errors.js";
 export { detectFeatures } from "./features.js";
 export { GpuDevice, type GpuEntry, type GpuLimits } from "./gpu_device.js";

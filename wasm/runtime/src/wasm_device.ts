@@ -53,7 +53,8 @@ export class WasmDevice {
   /** A fresh view of a live buffer. Growth of the memory detaches it: use it at once, do not keep it. */
   view(ptr: number, bytes: number): Uint8Array {
     const room = this.allocator.size(ptr);
-    if (room === undefined) throw new WeftRuntimeError(`view(${ptr}): no buffer is allocated there; was it deleted or donated?`);
+    if (room === undefined)
+      throw new WeftRuntimeError(`view(${ptr}): no buffer is allocated there; was it deleted or donated?`);
     if (bytes < 0 || bytes > room) throw new WeftRuntimeError(`view(${ptr}, ${bytes}): the buffer has ${room} bytes`);
     return new Uint8Array(this.memory.buffer, ptr, bytes);
   }
@@ -62,7 +63,10 @@ export class WasmDevice {
     this.view(ptr, data.length).set(data);
   }
 
-  /** Compiles a container, at once; on a page's main thread engines refuse modules over 8 MB, in a worker they do not. */
+  /**
+   * Compiles a container, at once; on a page's main thread engines refuse modules over 8 MB, in a worker they
+   * do not.
+   */
   load(bytes: Uint8Array): number {
     const { metadata, code, constants } = parseArtifact(bytes);
     if ((metadata.kind ?? "wasm") !== "wasm") {
@@ -115,9 +119,10 @@ export class WasmDevice {
   }
 
   /**
-   * The call of program `id` as one function, to be kept: it takes the addresses of the inputs, allocates the outputs, runs, and
-   * returns the address of output 0. `donated` are the indices of inputs that the call consumes: an output whose metadata
-   * names one as its alias takes over its memory, the others are freed. A call that throws consumes nothing.
+   * The call of program `id` as one function, to be kept: it takes the addresses of the inputs, allocates the outputs,
+   * runs, and returns the address of output 0. `donated` are the indices of inputs that the call consumes: an output
+   * whose metadata names one as its alias takes over its memory, the others are freed. A call that throws consumes
+   * nothing.
    */
   entry(id: number, ...donated: number[]): Entry {
     const program = this.program(id);
@@ -135,7 +140,9 @@ export class WasmDevice {
     const { metadata, main, table, results } = program;
     const inputs = metadata.inputs.map((spec) => spec.bytes);
     const outputs = metadata.outputs.map((spec) => spec.bytes);
-    const takes = metadata.outputs.map((spec) => (spec.alias !== null && donated.includes(spec.alias) ? spec.alias : -1));
+    const takes = metadata.outputs.map((spec) =>
+      spec.alias !== null && donated.includes(spec.alias) ? spec.alias : -1,
+    );
     const dropped = donated.filter((index) => !takes.includes(index));
     for (const index of donated) {
       if (!(index in inputs)) throw new WeftRuntimeError(`program ${metadata.name} has no input ${index} to donate`);
@@ -168,13 +175,19 @@ export class WasmDevice {
         words[scratchSlot + 1] = program.constants;
         code = main(table);
         if (code !== 0) {
-          throw new WeftProgramError(metadata.errors[code] ?? `program ${metadata.name} failed with code ${code}`, code);
+          throw new WeftProgramError(
+            metadata.errors[code] ?? `program ${metadata.name} failed with code ${code}`,
+            code,
+          );
         }
       } catch (error) {
         for (let i = 0; i < made; i++) if (takes[i]! < 0) this.allocator.free(results[i]!);
         if (scratch) this.allocator.free(scratch);
         if (error instanceof WebAssembly.RuntimeError) {
-          throw new WeftProgramError(`program ${metadata.name} trapped: ${error.message}; this is a bug of the compiler`, 0);
+          throw new WeftProgramError(
+            `program ${metadata.name} trapped: ${error.message}; this is a bug of the compiler`,
+            0,
+          );
         }
         throw error;
       }
@@ -187,7 +200,10 @@ export class WasmDevice {
   private checkInput(metadata: Metadata, index: number, ptr: number, bytes: number): void {
     const room = this.allocator.size(ptr);
     if (room === undefined || room < bytes) {
-      const why = room === undefined ? "is not an allocated buffer; was it deleted or donated?" : `has ${room} bytes, not ${bytes}`;
+      const why =
+        room === undefined
+          ? "is not an allocated buffer; was it deleted or donated?"
+          : `has ${room} bytes, not ${bytes}`;
       throw new WeftRuntimeError(`program ${metadata.name}: input ${index} (address ${ptr}) ${why}`);
     }
   }
@@ -216,7 +232,8 @@ export class WasmDevice {
       throw new WeftRuntimeError(`program ${name} is not a module of this ABI: ${(error as Error).message}`);
     }
     const main = instance.exports["main"];
-    if (typeof main !== "function") throw new WeftRuntimeError(`program ${name} has no function "main"; compile it again`);
+    if (typeof main !== "function")
+      throw new WeftRuntimeError(`program ${name} has no function "main"; compile it again`);
     return main as Program["main"];
   }
 }

@@ -24,7 +24,10 @@ test("live buffers never overlap, through ten thousand random calls", () => {
   const live: { ptr: number; bytes: number; tag: number }[] = [];
   const check = (buffer: (typeof live)[number]) => {
     const view = new Uint8Array(wasm.buffer, buffer.ptr, buffer.bytes);
-    assert.ok(view.every((byte) => byte === buffer.tag), "a buffer was overwritten");
+    assert.ok(
+      view.every((byte) => byte === buffer.tag),
+      "a buffer was overwritten",
+    );
   };
   for (let i = 0; i < 10000; i++) {
     if (live.length > 60 || (live.length && next() < 0.45)) {
@@ -66,7 +69,10 @@ test("a freed buffer of the same size is used again", () => {
 
 test("a memory that can't grow gives an error that says so, and goes on working", () => {
   const allocator = new Allocator(memory(2, 4));
-  assert.throws(() => allocator.alloc(2 ** 20), (error) => error instanceof WeftRuntimeError && /out of device memory/.test(error.message));
+  assert.throws(
+    () => allocator.alloc(2 ** 20),
+    (error) => error instanceof WeftRuntimeError && /out of device memory/.test(error.message),
+  );
   assert.throws(() => allocator.alloc(2 ** 33), /ends at 4 GiB/);
   allocator.alloc(1000);
 });

@@ -8,7 +8,10 @@ const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value
 const dispatch: Step = { op: "dispatch", kernel: 0, bind: [0, 1], groups: [1, 1, 1] };
 const plan = (more: Partial<Plan> = {}): Plan => ({
   kernels: [{ wgsl: "", entry: "main" }],
-  buffers: [{ bytes: 16, role: "input", index: 0 }, { bytes: 16, role: "output", index: 0 }],
+  buffers: [
+    { bytes: 16, role: "input", index: 0 },
+    { bytes: 16, role: "output", index: 0 },
+  ],
   steps: [dispatch],
   ...more,
 });
@@ -40,14 +43,21 @@ test("bindings are read from the text, used or not", () => {
     @group(0) @binding(1) var<storage, read_write> y: array<f32>;
     @binding(2) @group(0) var<uniform> n: u32;
     @group(0) @binding(3) var<storage> z: array<f32>;`;
-  assert.deepEqual(bindings(wgsl).map((entry) => [entry.binding, entry.buffer?.type]), [
-    [0, "read-only-storage"], [1, "storage"], [2, "uniform"], [3, "read-only-storage"],
-  ]);
+  assert.deepEqual(
+    bindings(wgsl).map((entry) => [entry.binding, entry.buffer?.type]),
+    [
+      [0, "read-only-storage"],
+      [1, "storage"],
+      [2, "uniform"],
+      [3, "read-only-storage"],
+    ],
+  );
 });
 
 test("this engine has SIMD, and features come in the artifact's words", () => {
   const features = detectFeatures();
   assert.ok(features.includes("simd128"));
-  const relaxed = process.execArgv.includes("--experimental-wasm-relaxed-simd") || Number(process.versions.node.split(".")[0]) >= 22;
+  const relaxed =
+    process.execArgv.includes("--experimental-wasm-relaxed-simd") || Number(process.versions.node.split(".")[0]) >= 22;
   assert.equal(features.includes("relaxed-simd"), relaxed);
 });

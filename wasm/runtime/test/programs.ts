@@ -16,7 +16,14 @@ const text = (value: string): number[] => [value.length, ...new TextEncoder().en
 export function module(body: number[]): Uint8Array {
   const code = [0, ...body, 0x0b];
   return new Uint8Array([
-    0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
+    0x00,
+    0x61,
+    0x73,
+    0x6d,
+    1,
+    0,
+    0,
+    0,
     ...section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]),
     ...section(2, [1, ...text("weft"), ...text("memory"), 2, 0, 1]),
     ...section(3, [1, 0]),
@@ -59,9 +66,24 @@ export const addOne = packArtifact(
 export const sumAndProduct = packArtifact(
   metadata(2, [null, null], { scratch: 2 ** 20 }),
   module([
-    ...address(4), ...address(0), ...load, ...address(1), ...load, ...add, ...store,
-    ...address(2), ...address(4), ...load, ...store,
-    ...address(3), ...address(0), ...load, ...address(1), ...load, ...mul, ...store,
+    ...address(4),
+    ...address(0),
+    ...load,
+    ...address(1),
+    ...load,
+    ...add,
+    ...store,
+    ...address(2),
+    ...address(4),
+    ...load,
+    ...store,
+    ...address(3),
+    ...address(0),
+    ...load,
+    ...address(1),
+    ...load,
+    ...mul,
+    ...store,
     ...i32Const(0),
   ]),
 );

@@ -27,7 +27,10 @@ test("a program reads its input and writes a fresh output", async () => {
 });
 
 test("several outputs come in order, and scratch is given back", async () => {
-  const { device, ptrs } = await deviceWith([[1, 2, 3, 4], [5, 6, 7, 8]]);
+  const { device, ptrs } = await deviceWith([
+    [1, 2, 3, 4],
+    [5, 6, 7, 8],
+  ]);
   const id = device.load(programs.sumAndProduct);
   const before = device.stats().allocated;
   const first = device.entry(id)(...ptrs);
@@ -55,7 +58,10 @@ test("a donated input's memory becomes the output that aliases it", async () => 
 });
 
 test("a donated input that no output takes is freed", async () => {
-  const { device, ptrs } = await deviceWith([[1, 2, 3, 4], [5, 6, 7, 8]]);
+  const { device, ptrs } = await deviceWith([
+    [1, 2, 3, 4],
+    [5, 6, 7, 8],
+  ]);
   const id = device.load(programs.sumAndProduct);
   device.run(id, ptrs, [1]);
   assert.throws(() => device.view(ptrs[1]!, 16), /no buffer is allocated/);
@@ -84,7 +90,10 @@ test("a trap is a program error, and a donated input survives it", async () => {
   const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
   const id = device.load(programs.trapping);
   const before = device.stats().allocated;
-  assert.throws(() => device.run(id, ptrs, [0]), (error) => error instanceof WeftProgramError && error.code === 0);
+  assert.throws(
+    () => device.run(id, ptrs, [0]),
+    (error) => error instanceof WeftProgramError && error.code === 0,
+  );
   assert.equal(device.stats().allocated, before);
   assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
 });
@@ -126,7 +135,10 @@ test("growth of the memory between calls does not disturb an entry", async () =>
 test("damaged artifacts are refused with the reason", async () => {
   const device = await WasmDevice.create();
   const refused = (bytes: Uint8Array, pattern: RegExp) =>
-    assert.throws(() => device.load(bytes), (error) => error instanceof WeftRuntimeError && pattern.test(error.message));
+    assert.throws(
+      () => device.load(bytes),
+      (error) => error instanceof WeftRuntimeError && pattern.test(error.message),
+    );
   refused(new Uint8Array(3), /fewer than its header/);
   refused(programs.addOne.slice(0, -1), /its header says/);
   const magic = programs.addOne.slice();
