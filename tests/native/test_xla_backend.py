@@ -401,6 +401,18 @@ def test_eager_primitives(backend):
     assert backend.apply(e.add_p, (2.0, 3.0), {}).weak_type
 
 
+def test_eager_primitives_of_random_keys(backend):
+    from weft.ops.random_bits import FRY, random_bits_p, random_seed_p, random_split_p
+    from weft.ops.shape import concatenate_p
+    for _ in range(2):
+        key = backend.apply(random_seed_p, (np.uint32(7),), {"impl": FRY})
+        assert key.dtype == FRY and key.raw._host().tolist() == [0, 7]
+        keys = backend.apply(random_split_p, (key,), {"shape": (2,)})
+        both = backend.apply(concatenate_p, (keys, keys), {"dimension": 0})
+        assert both.shape == (4,) and both.raw._host()[:2].tolist() == keys.raw._host().tolist()
+        assert backend.apply(random_bits_p, (keys,), {"bit_width": 8, "shape": (3,)}).shape == (2, 3)
+
+
 def test_nothing_keeps_arrays_alive(backend):
     import weakref
     x = put(backend, np.ones(1000, np.float32))

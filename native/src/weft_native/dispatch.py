@@ -5,14 +5,14 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 from jaxlib import _jax
-from weft import tree
+from weft import dtypes, tree
 from weft.avals import shaped
 from weft.config import config
-from weft.core.jaxpr import Jaxpr, JaxprEqn, TypedScalar, Var
+from weft.core.jaxpr import TypedScalar
 from weft.core.trace import get_aval
 from weft.runtime.array import KeyArray
 from weft.runtime.backend import CompileOptions
-from weft.runtime.dispatch import apply_by_compiling
+from weft.runtime.dispatch import apply_by_compiling, program_for, single_equation
 
 from . import bootstrap
 from .arrays import ArrayImpl
@@ -117,7 +117,7 @@ class Eager:
         for x in args:
             if type(x) is not ArrayImpl:
                 values = [x if type(x) is ArrayImpl else self._array(x) for x in args]
-                # None: a random key, or an array of another backend
+                # None: an array of another backend
                 return apply_by_compiling(primitive, args, params) if any([v is None for v in values]) else call(*values)
         return call(*args)
 
@@ -135,18 +135,19 @@ class Eager:
         return call
 
     def _miss(self, primitive, params: dict, args: tuple):
-        avals = tuple([get_aval(x) for x in args])
-        out = primitive.abstract_eval(avals, params)
-        invars = [Var(a) for a in avals]
-        outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
-        jaxpr = Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params)])
-        device, committed = self.backend.placement(args)
-        if device.backend is not self.backend:      # the default device is another backend's
+        backend, avals = self.backend, tuple([get_aval(x) for x in args])
+        words = [x.raw if type(x) is KeyArray else x for x in args]
+        device, committed = backend.placement(words)
+        if device.backend is not backend:      # the default device is another backend's
             return apply_by_compiling(primitive, args, params, device), None, False
-        executable = self.backend.compile(jaxpr, device, CompileOptions(primitive.name))
-        outs = executable.execute([self.backend.array(x, a, device) for x, a in zip(args, avals)], committed)
+        closed = single_equation(primitive, avals, params)
+        jaxpr, consts = program_for(closed)
+        executable = backend.compile(jaxpr, device, CompileOptions(primitive.name))
+        consts = [backend.put(c, get_aval(c), device, False) for c in consts]
+        outs = executable.execute([*consts, *[backend.array(x, get_aval(x), device) for x in words]], committed)
+        outs = [KeyArray(a, o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
         result = outs if primitive.multiple_results else outs[0]
-        return result, fast_entry(result, executable), False
+        return result, fast_entry(result, executable, consts), False
 
     def _array(self, x):
         """A host value as something C++ takes; small numbers are put on the device once. None for what no host value is."""
@@ -155,8 +156,8 @@ class Eager:
             value, aval = x.val, x.aval
         elif kind in (bool, int, float, complex):
             value, aval = x, get_aval(x)
-        elif isinstance(x, (np.ndarray, np.generic)):
-            return x      # C++ puts it on the device
+        elif kind is KeyArray and type(x.raw) is ArrayImpl or isinstance(x, (np.ndarray, np.generic)):
+            return x      # C++ takes a key's words itself, and puts host arrays on the device
         else:
             return None
         device = self.backend.default_device()
