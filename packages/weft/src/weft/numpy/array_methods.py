@@ -1,0 +1,258 @@
+"""The operators, methods and properties of arrays, written once and installed on tracers and every array class."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..core.trace import Tracer, aval_of, get_aval
+from ..errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError
+from ..host import np
+from ..ops import linear
+from ..ops.rules import shape_of
+from ..runtime.array import install_methods, numpy_value
+from ..transforms.stage import concretization_error
+from . import creation, indexing, products, reductions, shapes, sorting, statistics, ufuncs
+from .printing import array_repr, array_str, scalar_text
+
+
+def _is_operand(x) -> bool:
+    return isinstance(x, Tracer) or type(x) in aval_of or hasattr(x, "__jax_array__") or any(b in aval_of for b in type(x).__mro__[:-1])
+
+
+def _operator(function, reflected: bool = False):
+    if reflected:
+        def method(self, other):
+            return function(other, self) if _is_operand(other) else NotImplemented
+    else:
+        def method(self, other):
+            return function(self, other) if _is_operand(other) else NotImplemented
+    method.__name__ = f"__{function.__name__}__"
+    return method
+
+
+def _power(self, other, modulo=None):
+    if modulo is not None:
+        raise TypeError("pow with a modulus is not supported on arrays; use jnp.remainder(jnp.power(x, y), m).")
+    return ufuncs.power(self, other) if _is_operand(other) else NotImplemented
+
+
+_BINARY = {"add": ufuncs.add, "sub": ufuncs.subtract, "mul": ufuncs.multiply, "truediv": ufuncs.divide, "floordiv": ufuncs.floor_divide,
+           "mod": ufuncs.remainder, "divmod": ufuncs.divmod, "and": ufuncs.bitwise_and, "or": ufuncs.bitwise_or, "xor": ufuncs.bitwise_xor,
+           "lshift": ufuncs.left_shift, "rshift": ufuncs.right_shift, "matmul": products.matmul}
+_COMPARE = {"eq": ufuncs.equal, "ne": ufuncs.not_equal, "lt": ufuncs.less, "le": ufuncs.less_equal, "gt": ufuncs.greater,
+            "ge": ufuncs.greater_equal}
+
+
+def _concrete(self, error: type, what: str):
+    """The host value of an array; the given error for a tracer."""
+    if isinstance(self, Tracer):
+        raise error(concretization_error(self, what))
+    return self._host()
+
+
+def _scalar(self, error: type, what: str):
+    value = _concrete(self, error, what)
+    if self.shape:
+        raise TypeError(f"Only scalar arrays can be converted to Python scalars; got an array of shape {self.shape}.")
+    return value.tolist()
+
+
+def __bool__(self) -> bool:
+    value = _concrete(self, TracerBoolConversionError,
+                      "a Python bool was needed (in an if, while, and, or, not); use weft.lax.cond, weft.lax.while_loop or weft.numpy.where")
+    if self.size == 0:
+        raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.")
+    if self.size > 1:
+        raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+    return bool(_first(value.tolist()))
+
+
+def _first(nested):
+    while isinstance(nested, list):
+        nested = nested[0]
+    return nested
+
+
+def __float__(self) -> float:
+    return float(_scalar(self, ConcretizationTypeError, "float() was called; use x.astype(float) to change the dtype"))
+
+
+def __int__(self) -> int:
+    return int(_scalar(self, ConcretizationTypeError, "int() was called; use x.astype(int) to change the dtype"))
+
+
+def __complex__(self) -> complex:
+    return complex(_scalar(self, ConcretizationTypeError, "complex() was called; use x.astype(complex) to change the dtype"))
+
+
+def __index__(self) -> int:
+    value = _concrete(self, TracerIntegerConversionError, "a Python integer was needed (an index, a range, a size)")
+    if self.shape or not dtypes.is_int(self.dtype):
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    return value.tolist()
+
+
+def __array__(self, dtype=None, copy=None, context=None):
+    if isinstance(self, Tracer):
+        raise TracerArrayConversionError(concretization_error(self, "a NumPy array was needed; use the weft.numpy function of the same name"))
+    value = numpy_value(self)
+    if dtype is not None and np.dtype(dtype) != value.dtype:
+        return value.astype(dtype)
+    return np.array(value) if copy else value
+
+
+def __len__(self) -> int:
+    if not self.shape:
+        raise TypeError("len() of unsized object")
+    return self.shape[0]
+
+
+def __iter__(self):
+    if not self.shape:
+        raise TypeError("iteration over a 0-d array")
+    return iter([self[i] for i in range(self.shape[0])] if self.shape[0] <= 64 else (self[i] for i in range(self.shape[0])))
+
+
+def __reversed__(self):
+    if not self.shape:
+        raise TypeError("reversed() of a 0-d array")
+    return iter([self[i] for i in reversed(range(self.shape[0]))])
+
+
+def __contains__(self, item) -> bool:
+    return bool(reductions.any(ufuncs.equal(self, item)))
+
+
+def __getitem__(self, idx):
+    return indexing.take_index(self, idx)
+
+
+def __setitem__(self, idx, value):
+    raise TypeError("arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y).")
+
+
+def __delitem__(self, idx):
+    raise TypeError("arrays are immutable, so an item can't be deleted. Use jnp.delete(x, idx).")
+
+
+def __repr__(self) -> str:
+    if isinstance(self, Tracer):
+        return f"Tracer({self.aval.str_short(short_dtypes=False)})"
+    if self.is_deleted():
+        return f"Array(<deleted>, shape={self.shape}, dtype={dtypes.name(self.dtype)})"
+    return array_repr(self._host().tolist(), self.shape, self.dtype, self.weak_type)
+
+
+def __str__(self) -> str:
+    return repr(self) if isinstance(self, Tracer) else array_str(self._host().tolist(), self.shape, self.dtype)
+
+
+def __format__(self, spec: str) -> str:
+    if isinstance(self, Tracer):
+        if spec:
+            raise TypeError(concretization_error(self, f"the format {spec!r} was asked for; use weft.debug.print"))
+        return str(self)
+    return format(self._host().tolist(), spec) if not self.shape and spec else format(str(self), spec)
+
+
+def tolist(self):
+    """The elements as nested Python lists (a number for rank 0)."""
+    return _concrete(self, ConcretizationTypeError, "tolist() was called").tolist()
+
+
+def item(self, *args):
+    """One element as a Python number."""
+    value = _concrete(self, ConcretizationTypeError, "item() was called")
+    if args:
+        args = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+        picked = self.reshape(-1)[args[0]] if len(args) == 1 else self[tuple(args)]
+        return picked._host().tolist()
+    if self.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    return _first(value.tolist())
+
+
+def astype(self, dtype, copy: bool = False, device=None):
+    """The array with another dtype."""
+    return shapes.astype(self, dtype, copy=copy, device=device)
+
+
+def reshape(self, *args, order: str = "C", copy: bool | None = None, out_sharding=None):
+    """The same elements with another shape."""
+    return shapes.reshape(self, args[0] if len(args) == 1 else args, order, copy=copy, out_sharding=out_sharding)
+
+
+def transpose(self, *args):
+    """The array with its axes in another order (reversed by default)."""
+    return shapes.transpose(self, None if not args or args == (None,) else args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+
+
+def view(self, dtype=None, type=None):
+    """The same bytes as another dtype."""
+    if type is not None:
+        raise NotImplementedError("view with a type is not supported; give a dtype.")
+    return shapes.view(self, dtype)
+
+
+def copy(self):
+    """A copy."""
+    return creation.array(self, copy=True)
+
+
+def clip(self, min=None, max=None):
+    """The array limited to [min, max]."""
+    return ufuncs.clip(self, min, max)
+
+
+def to_device(self, device, *, stream=None):
+    """The array on another device."""
+    return creation.array(self, copy=False, device=device)
+
+
+def __array_namespace__(self, *, api_version=None):
+    return _namespace[0]
+
+
+_namespace: list = []       # weft.numpy puts itself here
+
+
+def _method(function, name: str | None = None):
+    def method(self, *args, **kwargs):
+        return function(self, *args, **kwargs)
+    method.__name__, method.__doc__ = name or function.__name__, function.__doc__
+    return method
+
+
+def _methods() -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for name, function in _BINARY.items():
+        table[f"__{name}__"], table[f"__r{name}__"] = _operator(function), _operator(function, True)
+    for name, function in _COMPARE.items():
+        table[f"__{name}__"] = _operator(function)
+    table["__pow__"], table["__rpow__"] = _power, _operator(ufuncs.power, True)
+    table.update(__neg__=lambda self: ufuncs.negative(self), __pos__=lambda self: ufuncs.positive(self), __abs__=lambda self: ufuncs.abs(self),
+                 __invert__=lambda self: ufuncs.invert(self), __round__=lambda self, ndigits=None: ufuncs.round(self, ndigits or 0))
+    table["__hash__"] = None
+    for function in (__bool__, __float__, __int__, __complex__, __index__, __array__, __len__, __iter__, __reversed__, __contains__, __getitem__,
+                     __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, tolist, item, astype, reshape, transpose,
+                     view, copy, clip, to_device):
+        table[function.__name__] = function
+    for module, names in ((reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
+                          (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate round"), (products, "dot"),
+                          (sorting, "argsort sort searchsorted argpartition partition nonzero compress choose"),
+                          (statistics, ""), (shapes, "diagonal trace take")):
+        for name in names.split():
+            table[name] = _method(getattr(module, name, None) or getattr(sorting, name), name)
+    table["flatten"] = _method(lambda x, order="C", **kw: shapes.ravel(x, order), "flatten")
+    table.update(T=property(lambda self: shapes.transpose(self)), mT=property(lambda self: shapes.matrix_transpose(self)),
+                 real=property(lambda self: ufuncs.real(self)), imag=property(lambda self: ufuncs.imag(self)),
+                 at=property(lambda self: indexing.IndexUpdateHelper(self)), itemsize=property(lambda self: dtypes.itemsize(self.dtype)))
+    return table
+
+
+install_methods(_methods())
+for _name in ("__len__", "__iter__"):
+    pass
+Tracer.nbytes = property(lambda self: self.size * dtypes.itemsize(self.dtype))
+Tracer.is_fully_addressable = property(lambda self: True)
+_unused = (get_aval, linear, shape_of, scalar_text)

@@ -1,0 +1,618 @@
+"""Functions that make arrays: array, asarray, zeros, full, arange, linspace, eye, …"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..avals import shaped
+from ..control.call import inner_jit
+from ..core.jaxpr import TypedScalar
+from ..core.trace import Tracer, aval_of, get_aval
+from ..errors import ConcretizationTypeError
+from ..host import from_bytes, from_flat, is_host_array, np
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import concatenate, iota, slice_
+from ..runtime import dispatch
+from ..runtime.array import KeyArray
+from ..transforms.stage import concretization_error
+from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, on_device, only, operand, promote, result_dtype,
+                   static_int)
+
+_FORMATS = {"?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
+            "q": "int64", "Q": "uint64", "e": "float16", "f": "float32", "d": "float64"}
+
+
+def _check_int(value: int, dt) -> None:
+    info = dtypes.iinfo(dt)
+    if not int(info.min) <= value <= int(info.max):
+        raise OverflowError(f"Python integer {value} is out of bounds for {dtypes.name(dt)}.")
+
+
+def _scalar(value, dt, device):
+    weak = dt is None and type(value) is not bool
+    dt = dtypes.python_scalar_dtype(value) if dt is None else dt
+    if type(value) is int and dtypes.is_int(dt):
+        _check_int(value, dt)
+    if type(value) is complex and not dtypes.is_complex(dt):
+        value = value.real
+    return dispatch.put(TypedScalar(_round(value, dt), shaped((), dt, weak)), shaped((), dt, weak), device)
+
+
+def _round(value, dt):
+    if dtypes.is_int(dt) and isinstance(value, float):
+        if math.isnan(value) or math.isinf(value):
+            raise ValueError(f"cannot convert {value} to {dtypes.name(dt)}.")
+        return int(value)
+    return value
+
+
+def _shape_of_nested(x) -> tuple:
+    """The shape of nested sequences; ValueError if they are ragged."""
+    if isinstance(x, (list, tuple)):
+        shapes = {_shape_of_nested(item) for item in x}
+        if len(shapes) > 1:
+            raise ValueError(f"the elements of a nested list have different shapes: {', '.join(map(str, sorted(shapes)))}. "
+                             "All rows of an array have one length.")
+        return (len(x), *(shapes.pop() if shapes else ()))
+    return tuple(getattr(x, "shape", ()))
+
+
+def _leaves(x, out: list) -> list:
+    if isinstance(x, (list, tuple)):
+        for item in x:
+            _leaves(item, out)
+    else:
+        out.append(x)
+    return out
+
+
+def _number(x):
+    """A leaf as a Python number: NumPy's scalars are unwrapped."""
+    return x if dtypes.is_python_scalar(x) else x.item()
+
+
+def _from_list(x, dt, device):
+    leaves = [leaf.__jax_array__() if hasattr(leaf, "__jax_array__") else leaf for leaf in _leaves(x, [])]
+    for leaf in leaves:
+        if leaf is None:
+            raise ValueError("None is not a valid element of an array.")
+        if not (isinstance(leaf, Tracer) or type(leaf) in aval_of or any(b in aval_of for b in type(leaf).__mro__[:-1])):
+            if hasattr(leaf, "__array__"):
+                return array(np.asarray(x), dt, device=device)
+            raise TypeError(f"a value of type {type(leaf).__name__} ({leaf!r}) can't be an element of an array.")
+    shape = _shape_of_nested(x)
+    if dt is None:
+        dt = dtypes.promote(*[(a.dtype, a.weak_type) for a in {get_aval(v) for v in leaves}])[0] if leaves else float_dtype()
+        if leaves and all(np is not None and isinstance(v, np.generic) or dtypes.is_python_scalar(v) for v in leaves) and \
+                any(np is not None and isinstance(v, np.generic) for v in leaves):
+            dt = dtypes.canonicalize(np.asarray(x).dtype)
+    host = all(dtypes.is_python_scalar(v) or np is not None and isinstance(v, np.generic) for v in leaves)
+    if host and not dtypes.is_key(dt):
+        values = [_number(v) for v in leaves]
+        if dtypes.is_int(dt):
+            for v in values:
+                if type(v) is int and dtypes.bits(dt) >= 8:
+                    _check_int(v, dt)
+            values = [_round(v, dt) for v in values]
+        elif not dtypes.is_complex(dt):
+            values = [v.real if type(v) is complex else v for v in values]
+        return dispatch.put(from_flat(values, shape, dt), shaped(shape, dt), device)
+    return _stack([asarray(item, dt, device=device) for item in x])
+
+
+def _stack(rows: list):
+    return concatenate([linear.expand_dims(r, (0,)) for r in rows], 0)
+
+
+def _from_buffer(view: memoryview, dt, device):
+    name = _FORMATS.get(view.format.lstrip("<=@"))
+    if name is None:
+        raise TypeError(f"a buffer of format {view.format!r} can't become an array.")
+    host = from_bytes(bytes(view), tuple(view.shape or ()), dtypes.dtype(name))
+    return array(host, dt, device=device)
+
+
+def array(object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device=None, out_sharding=None):
+    """An array of numbers, (nested) sequences of numbers or arrays, a NumPy array, or a buffer.
+
+    Without `dtype`, Python numbers get the default dtypes (int32, float32) and a lone number is weakly typed.
+
+    Raises:
+        TypeError: for values that are not numbers. ValueError: for ragged lists and None. OverflowError: for an int that does not fit.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.array([1, 2.5])
+        Array([1. , 2.5], dtype=float32)
+    """
+    only("array", out_sharding=out_sharding)
+    if order not in (None, "K", "C"):
+        raise NotImplementedError("weft.numpy.array: arrays are row-major; order takes None, 'K' or 'C'.")
+    dt = asked_dtype("array", dtype)
+    out = _array(object, dt, copy, device)
+    missing = ndmin - len(shape_of(out))
+    return linear.expand_dims(out, tuple(range(missing))) if missing > 0 else out
+
+
+def _array(x, dt, copy: bool, device):
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    if dtypes.is_python_scalar(x):
+        return _scalar(x, dt, device)
+    if x is None:
+        raise ValueError("None is not a valid value for weft.numpy.array.")
+    if isinstance(x, (list, tuple, range)):
+        return _from_list(list(x) if isinstance(x, range) else x, dt, device)
+    if isinstance(x, (str, bytes)):
+        raise TypeError(f"a value of type {type(x).__name__} ({x!r}) is not numeric, so it can't become an array.")
+    if is_host_array(x):
+        have = dtypes.float0 if x.dtype == dtypes.float0 else _host_dtype(x)
+        aval = shaped(tuple(x.shape), dtypes.canonicalize(have) if dt is None else dt)
+        if dtypes.is_complex(have) and not dtypes.is_complex(aval.dtype):
+            x = x.real
+        return dispatch.put(x, aval, device)
+    if isinstance(x, Tracer) or type(x) in aval_of:
+        return _from_array(x, dt, copy, device)
+    if hasattr(x, "__array__") and np is not None:
+        return _array(np.asarray(x), dt, copy, device)
+    if any(base in aval_of for base in type(x).__mro__[:-1]):      # a subclass of int or float
+        return _array(next(base(x) for base in (bool, int, float, complex) if isinstance(x, base)), dt, copy, device)
+    try:
+        view = memoryview(x)
+    except TypeError:
+        raise TypeError(f"a value of type {type(x).__name__} can't become an array: {str(x)[:80]}.") from None
+    return _from_buffer(view, dt, device)
+
+
+def _host_dtype(x):
+    try:
+        return dtypes.dtype(x.dtype)
+    except TypeError:
+        raise TypeError(f"a NumPy array of dtype {x.dtype} can't become an array: only booleans and numbers can.") from None
+
+
+def _from_array(x, dt, copy: bool, device):
+    aval = get_aval(x)
+    if type(x) is TypedScalar:
+        x = on_device(x)
+    if device is not None and not isinstance(x, Tracer) and not isinstance(x, KeyArray):
+        return dispatch.put(x._host(), aval if dt is None else aval.update(dtype=dt, weak_type=False), device)
+    if dt is None or dt == aval.dtype:
+        out = x if dt is None or not aval.weak_type else linear.convert(x, aval.dtype)
+        return linear.copy_p.bind(out) if copy and out is x else out
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt):
+        x = el.real(x)
+    return linear.convert(x, dt)
+
+
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device=None, out_sharding=None):
+    """`a` as an array, without a copy where it is one already.
+
+    Raises:
+        as `array` does.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.asarray([1, 2])
+        Array([1, 2], dtype=int32)
+    """
+    if isinstance(a, Tracer) and dtype is None and not copy:
+        return a
+    return array(a, dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding)
+
+
+def copy(a, order: str | None = None):
+    """A copy of an array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.copy(jnp.ones(2))
+        Array([1., 1.], dtype=float32)
+    """
+    return array(operand("copy", a), copy=True, order=order)
+
+
+def _full(name: str, shape, value, dtype, device):
+    dt = asked_dtype(name, dtype)
+    shape = canonical_shape(shape)
+    value = operand(name, value)
+    aval = get_aval(value)
+    dt, weak = (aval.dtype, aval.weak_type) if dt is None else (dt, False)
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt):
+        value = el.real(value)
+    if aval.shape:
+        out = broadcast_to(linear.convert(value, dt, weak), shape)
+    else:
+        out = linear.broadcast_in_dim(linear.convert(value, dt, weak), shape)
+    return out if device is None or isinstance(out, Tracer) else dispatch.put(out._host(), get_aval(out), device)
+
+
+def zeros(shape, dtype: Any = None, *, device=None, out_sharding=None):
+    """Zeros.
+
+    Raises:
+        TypeError: if the shape is not made of concrete integers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.zeros(2)
+        Array([0., 0.], dtype=float32)
+    """
+    only("zeros", out_sharding=out_sharding)
+    return _full("zeros", shape, 0, float if dtype is None else dtype, device)
+
+
+def ones(shape, dtype: Any = None, *, device=None, out_sharding=None):
+    """Ones.
+
+    Raises:
+        TypeError: if the shape is not made of concrete integers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.ones((1, 2))
+        Array([[1., 1.]], dtype=float32)
+    """
+    only("ones", out_sharding=out_sharding)
+    return _full("ones", shape, 1, float if dtype is None else dtype, device)
+
+
+def empty(shape, dtype: Any = None, *, device=None, out_sharding=None):
+    """An array whose content does not matter: zeros.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.empty((2, 0)).shape
+        (2, 0)
+    """
+    return zeros(shape, dtype, device=device, out_sharding=out_sharding)
+
+
+def full(shape, fill_value, dtype: Any = None, *, device=None, out_sharding=None):
+    """An array of one value (or of values that broadcast to `shape`).
+
+    Raises:
+        TypeError: if the shape is not made of concrete integers. ValueError: if the values do not broadcast to it.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.full((2,), 7.0, 'float32')
+        Array([7., 7.], dtype=float32)
+    """
+    only("full", out_sharding=out_sharding)
+    return _full("full", shape, asarray(fill_value) if isinstance(fill_value, (list, tuple)) else fill_value, dtype, device)
+
+
+def _like(name: str, a, value, dtype, shape, device):
+    if hasattr(a, "shape") and hasattr(a, "dtype"):
+        have, weak, mine = a.dtype, getattr(a, "weak_type", False), a.shape
+    else:
+        aval = get_aval(operand(name, a))
+        have, weak, mine = aval.dtype, aval.weak_type, aval.shape
+    shape = tuple(mine) if shape is None else canonical_shape(shape)
+    if dtype is None and weak:
+        return linear.broadcast_in_dim(linear.convert(value, dtypes.canonicalize(have), True), shape)
+    return _full(name, shape, value, dtypes.canonicalize(have) if dtype is None else dtype, device)
+
+
+def zeros_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
+    """Zeros of the shape and dtype of `a`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.zeros_like(jnp.ones(2))
+        Array([0., 0.], dtype=float32)
+    """
+    return _like("zeros_like", a, 0, dtype, shape, device)
+
+
+def ones_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
+    """Ones of the shape and dtype of `a`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.ones_like(jnp.zeros(2))
+        Array([1., 1.], dtype=float32)
+    """
+    return _like("ones_like", a, 1, dtype, shape, device)
+
+
+def empty_like(prototype, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
+    """Zeros of the shape and dtype of `prototype`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.empty_like(jnp.zeros(2)).shape
+        (2,)
+    """
+    return _like("empty_like", prototype, 0, dtype, shape, device)
+
+
+def full_like(a, fill_value, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
+    """An array of one value, of the shape and dtype of `a`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.full_like(jnp.zeros(2), 3)
+        Array([3., 3.], dtype=float32)
+    """
+    return _like("full_like", a, asarray(fill_value) if isinstance(fill_value, (list, tuple)) else fill_value, dtype, shape, device)
+
+
+def _concrete(name: str, argument: str, value):
+    """A Python number out of an argument that must be known while tracing."""
+    if isinstance(value, Tracer):
+        raise ConcretizationTypeError(concretization_error(value, f"{name} needs the number of its argument {argument!r}, because the result's shape "
+                                                                  "depends on it (mark it with static_argnums, or use lax.iota with a fixed size)"))
+    if dtypes.is_python_scalar(value):
+        return value
+    return (value if is_host_array(value) else value._host()).tolist()
+
+
+def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_sharding=None):
+    """start, start + step, … below stop.
+
+    Raises:
+        ConcretizationTypeError: if a bound is traced. ValueError: for step 0.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.arange(1, 4)
+        Array([1, 2, 3], dtype=int32)
+    """
+    only("arange", out_sharding=out_sharding)
+    for given in (start, stop, step):
+        if given is not None:
+            operand("arange", given)
+    given = [v for v in (start, stop, step) if v is not None]
+    dt = asked_dtype("arange", dtype) or result_dtype(*given)[0]
+    lo = _concrete("arange", "start", start)
+    hi = None if stop is None else _concrete("arange", "stop", stop)
+    by = 1 if step is None else _concrete("arange", "step", step)
+    if hi is None:
+        lo, hi = 0, lo
+    if by == 0:
+        raise ValueError("arange: step must not be zero.")
+    n = max(0, math.ceil((hi - lo) / by))
+    if lo == 0 and by == 1 and not dtypes.is_complex(dt) and not dtypes.is_bool(dt):
+        return iota(dt, (n,), 0)
+    if dtypes.is_inexact(dt) or isinstance(lo, float) or isinstance(by, float):
+        values = [lo + i * by for i in range(n)]
+        return dispatch.put(from_flat([_round(v, dt) for v in values], (n,), dt), shaped((n,), dt), device)
+    out = iota(dt, (n,), 0)
+    out = el.mul(out, scalar_like(out, by)) if by != 1 else out
+    return el.add(out, scalar_like(out, lo)) if lo != 0 else out
+
+
+@inner_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
+def _linspace(start, stop, *, num, endpoint, dtype, axis):
+    computed = dtype if dtypes.is_inexact(dtype) else float_dtype()
+    start, stop = [linear.convert(v, computed) for v in (start, stop)]
+    shape = broadcast_shapes([shape_of(start), shape_of(stop)])
+    start, stop = [broadcast_to(v, shape) if shape else v for v in (start, stop)]
+    div = num - 1 if endpoint else num
+    if num > 1:
+        count = div if endpoint else num
+        ramp = iota(dtypes.real_of(computed) if dtypes.is_complex(computed) else computed, (count,), 0)
+        steps = el.div(ramp, scalar_like(ramp, div))
+        steps = linear.convert(linear.reshape(steps, (count,) + (1,) * len(shape)), computed)
+        first, last = [linear.reshape(v, (1, *shape)) for v in (start, stop)]
+        out = el.add(el.mul(first, el.sub(scalar_like(steps, 1), steps)), el.mul(last, steps))
+        if endpoint:
+            out = concatenate([out, linear.broadcast_in_dim(stop, (1, *shape), tuple(range(1, len(shape) + 1)))], 0)
+    elif num == 1:
+        out = linear.reshape(start, (1, *shape))
+    else:
+        out = linear.full((0, *shape), 0, computed)
+    if dtypes.is_int(dtype) and not dtypes.is_int(computed):
+        out = el.floor(out)
+    out = linear.moveaxis(out, 0, axis if axis >= 0 else len(shape) + 1 + axis)
+    return linear.convert(out, dtype)
+
+
+def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device=None):
+    """`num` evenly spaced numbers from start to stop (left out where not `endpoint`); bounds may be arrays.
+
+    Raises:
+        ValueError: for a negative `num`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linspace(0, 1, 3)
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    num = static_int("num", num)
+    if num < 0:
+        raise ValueError(f"linspace: number of samples, {num}, must not be negative.")
+    start, stop = operand("linspace", start), operand("linspace", stop)
+    dt = asked_dtype("linspace", dtype)
+    if dt is None:
+        dt = result_dtype(start, stop)[0]
+        dt = dt if dtypes.is_inexact(dt) else float_dtype()
+    out = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dt, axis=int(axis))
+    if not retstep:
+        return out
+    a, b = [linear.convert(v, dt if dtypes.is_inexact(dt) else float_dtype()) for v in (start, stop)]
+    div = num - 1 if endpoint else num
+    step = el.div(el.sub(b, a), scalar_like(b, div)) if div > 0 else linear.full((), math.nan, dtype_of(b))
+    return out, on_device(step)
+
+
+def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype: Any = None, axis: int = 0):
+    """Powers of `base` with evenly spaced exponents.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.logspace(0, 2, 3).shape
+        (3,)
+    """
+    dt = asked_dtype("logspace", dtype)
+    exponents = linspace(start, stop, num, endpoint, dtype=dt if dt is not None and dtypes.is_inexact(dt) else None, axis=axis)
+    base, exponents = promote("logspace", base, exponents)
+    base = broadcast_to(base, shape_of(exponents)) if shape_of(base) else base
+    out = el.pow_(base, exponents)
+    return out if dt is None else linear.convert(out, dt)
+
+
+def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0):
+    """Numbers from start to stop, each the same multiple of the one before.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.geomspace(1., 4., 3).shape
+        (3,)
+    """
+    dt = asked_dtype("geomspace", dtype) or result_dtype(start, stop)[0]
+    computed = dt if dtypes.is_inexact(dt) else float_dtype()
+    start, stop = [linear.convert(operand("geomspace", v), computed) for v in (start, stop)]
+    sign = el.sign(start)
+    logs = [el.log(el.abs_(v)) for v in (start, stop)]
+    out = el.exp(linspace(*logs, num, endpoint, dtype=computed, axis=0))
+    out = el.mul(out, sign)
+    if num:
+        first, middle = linear.expand_dims(start, (0,)), out
+        parts = [first] + ([_rows(middle, 1, num - 1)] if num > 2 else []) + ([linear.expand_dims(stop, (0,))] if num > 1 and endpoint else
+                                                                               [_rows(middle, num - 1, num)] if num > 1 else [])
+        shape = shape_of(out)[1:]
+        out = concatenate([broadcast_to(p, (shape_of(p)[0], *shape)) for p in parts], 0)
+    return linear.convert(linear.moveaxis(out, 0, canonical_axis(axis, len(shape_of(out)))), dt)
+
+
+def _rows(x, lo: int, hi: int):
+    shape = shape_of(x)
+    return slice_(x, (lo,) + (0,) * (len(shape) - 1), (hi, *shape[1:]))
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device=None):
+    """A matrix with ones on the `k`-th diagonal.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.eye(2)
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    n, m = static_int("N", N), static_int("N" if M is None else "M", N if M is None else M)
+    if n < 0 or m < 0:
+        raise ValueError(f"negative dimensions are not allowed, got {n} and {m}.")
+    dt = asked_dtype("eye", dtype) or float_dtype()
+    k = operand("eye", k)
+    rows, columns = iota(dtypes.int32, (n, m), 0), iota(dtypes.int32, (n, m), 1)
+    return linear.convert(el.eq(el.add(rows, linear.convert(k, dtypes.int32)), columns), dt)
+
+
+def identity(n: int, dtype: Any = None):
+    """The identity matrix.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.identity(1)
+        Array([[1.]], dtype=float32)
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None):
+    """Ones at and below the `k`-th diagonal.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.tri(2)
+        Array([[1., 0.],
+               [1., 1.]], dtype=float32)
+    """
+    return linear.convert(lower_mask(static_int("N", N), static_int("N" if M is None else "M", N if M is None else M), k),
+                          asked_dtype("tri", dtype) or float_dtype())
+
+
+def lower_mask(n: int, m: int, k: int):
+    """Booleans that are true at and below the `k`-th diagonal."""
+    rows = iota(dtypes.int32, (n, m), 0)
+    return el.ge(el.add(rows, scalar_like(rows, k)), iota(dtypes.int32, (n, m), 1))
+
+
+def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
+    """Coordinate arrays over a grid of vectors.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [g.shape for g in jnp.meshgrid(jnp.zeros(2), jnp.zeros(3))]
+        [(3, 2), (3, 2)]
+    """
+    args = [on_device(operand("meshgrid", x)) for x in xi]
+    if not copy:
+        raise ValueError("meshgrid: arrays are immutable, so copy=False is not supported.")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing takes 'xy' or 'ij', got {indexing!r}.")
+    if any(len(shape_of(a)) > 1 for a in args):
+        raise ValueError(f"meshgrid takes vectors, got shapes {[shape_of(a) for a in args]}.")
+    args = [linear.reshape(a, (1,)) if not shape_of(a) else a for a in args]
+    order = list(range(len(args)))
+    if indexing == "xy" and len(args) > 1:
+        order[0], order[1] = 1, 0
+    shape = [1] * len(args)
+    for a, d in zip(args, order):
+        shape[d] = shape_of(a)[0]
+    if sparse:
+        return [linear.reshape(a, tuple(n if e == d else 1 for e, n in enumerate(shape))) for a, d in zip(args, order)]
+    return [linear.broadcast_in_dim(a, tuple(shape), (d,)) for a, d in zip(args, order)]
+
+
+def indices(dimensions, dtype: Any = None, sparse: bool = False):
+    """The index of every element of a grid, one array for each axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.indices((2, 3)).shape
+        (2, 2, 3)
+    """
+    dims, dt = canonical_shape(dimensions), asked_dtype("indices", dtype) or dtypes.int32
+    if sparse:
+        return tuple(linear.reshape(iota(dt, (n,), 0), tuple(n if e == d else 1 for e in range(len(dims)))) for d, n in enumerate(dims))
+    grids = [iota(dt, dims, d) for d in range(len(dims))]
+    return _stack(grids) if grids else linear.full((0,), 0, dt)
+
+
+def frombuffer(buffer, dtype: Any = float, count: int = -1, offset: int = 0):
+    """An array of the elements in a buffer of bytes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.frombuffer(bytes([1, 2]), 'uint8')
+        Array([1, 2], dtype=uint8)
+    """
+    dt = dtypes.dtype(dtype)
+    data = memoryview(buffer).cast("B")[offset:]
+    size = dtypes.itemsize(dt)
+    n = len(data) // size if count < 0 else count
+    if count < 0 and len(data) % size or n * size > len(data):
+        raise ValueError(f"frombuffer: a buffer of {len(data)} bytes does not hold {n} elements of {size} bytes exactly.")
+    return array(from_bytes(bytes(data[:n * size]), (n,), dt))
+
+
+def fromfunction(function, shape, *, dtype: Any = float, **kwargs):
+    """`function` of the index arrays of a grid.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
+        [[0, 1], [1, 2]]
+    """
+    return function(*indices(shape, dtype), **kwargs)
+
+
+def from_dlpack(x, device=None, copy: bool | None = None):
+    """An array from any object that offers DLPack.
+
+    Example:
+        >>> import numpy, weft.numpy as jnp
+        >>> jnp.from_dlpack(numpy.ones(2, 'float32'))
+        Array([1., 1.], dtype=float32)
+    """
+    if np is None:
+        raise ImportError("from_dlpack needs NumPy, which is not installed here. Use jnp.asarray(memoryview(x)).")
+    return array(np.from_dlpack(x), device=device)
+

@@ -1,0 +1,190 @@
+"""einsum: Einstein summation, as a sequence of dot_general, diagonals, sums and transposes."""
+from __future__ import annotations
+
+import itertools
+import math
+import string
+from typing import Any, Sequence
+
+from .. import dtypes
+from ..lax.dots import canonical_precision
+from ..ops import dot as dot_ops
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.rules import dtype_of, shape_of
+from ..ops.shape import iota
+from .util import asked_dtype, on_device, only, operand, promote
+
+
+def _labels(spec: str, what: str) -> list[str]:
+    """The letters of one operand; '...' stays one entry."""
+    spec = spec.replace(" ", "")
+    head, dots, tail = spec.partition("...")
+    if "." in head or "." in tail:
+        raise ValueError(f"einsum: {what} {spec!r} is malformed: dots come in one group of three.")
+    if any(c not in string.ascii_letters for c in head + tail):
+        raise ValueError(f"einsum: {what} {spec!r} may contain letters and '...' only.")
+    return [*head, *(["..."] if dots else []), *tail]
+
+
+def parse(subscripts: str, shapes: Sequence[tuple]) -> tuple[list[list[str]], list[str]]:
+    """The labels of each operand and of the result, ellipses replaced by numbered labels."""
+    left, arrow, right = subscripts.replace(" ", "").partition("->")
+    terms = [_labels(t, "term") for t in left.split(",")]
+    if len(terms) != len(shapes):
+        raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands, but {len(shapes)} were given.")
+    dots = 0
+    for term, shape in zip(terms, shapes):
+        named = sum(t != "..." for t in term)
+        if "..." in term:
+            if len(shape) < named:
+                raise ValueError(f"einsum: term {''.join(term)!r} names more axes than an operand of shape {shape} has.")
+            dots = max(dots, len(shape) - named)
+        elif len(shape) != named:
+            raise ValueError(f"einsum: term {''.join(term)!r} does not fit an operand of shape {shape}.")
+    broadcast = [str(i) for i in range(dots)]
+    for k, (term, shape) in enumerate(zip(terms, shapes)):
+        if "..." in term:
+            at, count = term.index("..."), len(shape) - len(term) + 1
+            terms[k] = [*term[:at], *broadcast[dots - count:], *term[at + 1:]]
+    flat = list(itertools.chain(*terms))
+    if arrow:
+        out = _labels(right, "result")
+        if "..." in out:
+            at = out.index("...")
+            out = [*out[:at], *broadcast, *out[at + 1:]]
+        if len(set(out)) != len(out):
+            raise ValueError(f"einsum: result {right!r} names an axis twice.")
+        missing = [c for c in out if c not in flat]
+        if missing:
+            raise ValueError(f"einsum: result label {missing[0]!r} does not appear in any operand.")
+        if not set(broadcast) <= set(out) and dots and "..." not in right:
+            raise ValueError("einsum: the result has no '...' for the broadcast axes of the operands.")
+    else:
+        out = broadcast + sorted(c for c in set(flat) if flat.count(c) == 1 and c not in broadcast)
+    return terms, out
+
+
+def _sizes(terms, shapes) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for k, (term, shape) in enumerate(zip(terms, shapes)):
+        for label, n in zip(term, shape):
+            known = sizes.get(label, 1)
+            if known != 1 and n not in (1, known):
+                raise ValueError(f"Size of label '{label}' for operand {k} ({n}) does not match previous terms ({known}).")
+            sizes[label] = max(known, n) if 0 not in (known, n) else 0
+    return sizes
+
+
+def _diagonal(x, labels: list[str]):
+    """`x` with every repeated label reduced to the diagonal."""
+    for label in sorted(set(labels)):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            shape = shape_of(x)
+            mask = el.eq(iota(dtypes.int32, shape, i), iota(dtypes.int32, shape, j))
+            x = linear.reduce_sum(el.select_n_p.bind(mask, linear.full(shape, 0, dtype_of(x)), x), (j,))
+            labels = labels[:j] + labels[j + 1:]
+    return x, labels
+
+
+def _sum_out(x, labels: list[str], keep: set[str]):
+    gone = tuple(d for d, c in enumerate(labels) if c not in keep)
+    return (linear.reduce_sum(x, gone), [c for c in labels if c in keep]) if gone else (x, labels)
+
+
+def _squeeze_ones(x, labels: list[str], sizes: dict[str, int]):
+    """`x` without axes of size 1 that broadcast against a wider one."""
+    ones = tuple(d for d, c in enumerate(labels) if shape_of(x)[d] == 1 and sizes[c] != 1)
+    return linear.squeeze(x, ones), [c for d, c in enumerate(labels) if d not in ones]
+
+
+def _pair(x, xl, y, yl, keep: set[str], precision, preferred):
+    """The product of two operands, summed over the labels that nobody else needs."""
+    x, xl = _sum_out(x, xl, keep | set(yl))
+    y, yl = _sum_out(y, yl, keep | set(xl))
+    both = [c for c in xl if c in yl]
+    contract = [c for c in both if c not in keep]
+    batch = [c for c in both if c in keep]
+    numbers = ((tuple(xl.index(c) for c in contract), tuple(yl.index(c) for c in contract)),
+               (tuple(xl.index(c) for c in batch), tuple(yl.index(c) for c in batch)))
+    out = dot_ops.dot_general(x, y, numbers, precision=precision, preferred_element_type=preferred)
+    return out, [*batch, *[c for c in xl if c not in both], *[c for c in yl if c not in both]]
+
+
+def _greedy(terms: list[list[str]], out: list[str], sizes: dict[str, int]) -> tuple[int, int]:
+    """The pair whose product is smallest compared to its operands."""
+    def cost(i, j):
+        rest = set(out).union(*(t for k, t in enumerate(terms) if k not in (i, j)))
+        size = lambda labels: math.prod(sizes[c] for c in labels)
+        return size((set(terms[i]) | set(terms[j])) & rest) - size(terms[i]) - size(terms[j]), i, j
+    return min(cost(i, j) for i in range(len(terms)) for j in range(i + 1, len(terms)))[1:]
+
+
+def _interleaved(operands) -> tuple[str, list]:
+    """einsum(x, [0, 1], y, [1, 2], [0, 2]) as subscripts."""
+    operands = list(operands)
+    result = operands.pop() if len(operands) % 2 else None
+    letter = lambda i: "..." if i is Ellipsis else string.ascii_letters[i]
+    text = ",".join("".join(map(letter, labels)) for labels in operands[1::2])
+    return text + ("" if result is None else "->" + "".join(map(letter, result))), operands[::2]
+
+
+def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision: Any = None, preferred_element_type: Any = None,
+           _dot_general=None, out_sharding=None):
+    """Sums of products of arrays, as Einstein's notation names them: einsum('ij,jk->ik', a, b) is a matrix product.
+
+    Raises:
+        ValueError: for malformed subscripts, and sizes of one label that differ.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.einsum('ij,j->i', jnp.ones((2, 3)), jnp.ones(3))
+        Array([3., 3.], dtype=float32)
+    """
+    only("einsum", out=out, out_sharding=out_sharding)
+    if not isinstance(subscripts, str):
+        subscripts, operands = _interleaved((subscripts, *operands))
+    if not operands:
+        raise ValueError("einsum needs at least one operand.")
+    xs = [on_device(x) for x in promote("einsum", *[operand("einsum", x) for x in operands])]
+    preferred = asked_dtype("einsum", preferred_element_type) or dtype_of(xs[0])
+    precision = canonical_precision(precision)
+    terms, result = parse(subscripts, [shape_of(x) for x in xs])
+    sizes = _sizes(terms, [shape_of(x) for x in xs])
+    for k in range(len(xs)):
+        xs[k], terms[k] = _diagonal(xs[k], list(terms[k]))
+        xs[k], terms[k] = _squeeze_ones(xs[k], terms[k], sizes)
+    while len(xs) > 1:
+        i, j = (0, 1) if len(xs) == 2 or optimize is False else _greedy(terms, result, sizes)
+        keep = set(result).union(*(t for k, t in enumerate(terms) if k not in (i, j)))
+        x, labels = _pair(xs[i], terms[i], xs[j], terms[j], keep, precision, preferred)
+        xs = [v for k, v in enumerate(xs) if k not in (i, j)] + [x]
+        terms = [t for k, t in enumerate(terms) if k not in (i, j)] + [labels]
+    x, labels = _sum_out(xs[0], terms[0], set(result))
+    x = linear.transpose(x, [labels.index(c) for c in result if c in labels])
+    missing = tuple(d for d, c in enumerate(result) if c not in labels)
+    if missing:
+        x = linear.broadcast_in_dim(x, tuple(sizes[c] for c in result), tuple(d for d in range(len(result)) if d not in missing))
+    return linear.convert(x, preferred)
+
+
+def einsum_path(subscripts, /, *operands, optimize: Any = "greedy"):
+    """The order in which `einsum` contracts its operands: a list of index pairs, and a line about it.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.einsum_path('ij,jk->ik', jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
+        [(0, 1)]
+    """
+    shapes = [shape_of(operand("einsum_path", x)) for x in operands]
+    terms, result = parse(subscripts, shapes)
+    sizes, path = _sizes(terms, shapes), []
+    while len(terms) > 1:
+        i, j = _greedy(terms, result, sizes)
+        path.append((i, j))
+        rest = [t for k, t in enumerate(terms) if k not in (i, j)]
+        keep = set(result).union(*rest)
+        terms = rest + [[c for c in dict.fromkeys([*terms[i], *terms[j]]) if c in keep]]
+    return path or [(0,)], f"{subscripts}: {len(path)} contractions, pairwise, smallest result first"

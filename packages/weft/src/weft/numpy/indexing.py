@@ -1,0 +1,483 @@
+"""Indexing: `x[…]` and `x.at[…]`. An index is parsed into a plan, and a plan becomes slices, a gather or a scatter.
+
+Indices out of bounds never fail: reads are moved to the nearest element (or filled, mode="fill"), updates are dropped.
+"""
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any, Callable, NamedTuple
+
+from .. import dtypes
+from ..core.jaxpr import TypedScalar
+from ..core.trace import Tracer, aval_of, get_aval
+from ..errors import NonConcreteBooleanIndexError
+from ..host import is_host_array
+from ..lax import indexing as lax_index
+from ..lax.indexing import wrap_index
+from ..ops import elementwise as el
+from ..ops import index as ops
+from ..ops import linear
+from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import concatenate, iota, rev, slice_
+from .creation import array, asarray
+from .ufuncs import power
+from .util import broadcast_shapes, broadcast_to, flat_host, on_device, operand, result_dtype
+
+
+class Window(NamedTuple):
+    """A slice with step 1: `size` elements from `start`, which may be traced."""
+    start: int
+    size: int
+
+
+class Strided(NamedTuple):
+    """A slice with another step."""
+    start: int
+    size: int
+    step: int
+
+
+class Picked(NamedTuple):
+    """An integer index, or an array of them."""
+    index: Any
+
+
+def _is_array(x) -> bool:
+    return isinstance(x, Tracer) or type(x) in aval_of and not dtypes.is_python_scalar(x)
+
+
+def _nonzero(mask) -> list:
+    """The positions of the true elements of a concrete mask: one list for each axis."""
+    shape, values = shape_of(mask), flat_host(mask)
+    found: list = [[] for _ in shape]
+    for flat, value in enumerate(values):
+        if value:
+            for d in reversed(range(len(shape))):
+                flat, i = divmod(flat, shape[d])
+                found[d].append(i)
+    return found
+
+
+def _expand_mask(mask, axis: int, shape: tuple) -> list:
+    mask_shape = shape_of(mask)
+    if isinstance(mask, Tracer):
+        raise NonConcreteBooleanIndexError(
+            f"a boolean index must be concrete, got a traced mask {get_aval(mask)}: the number of elements it selects is not known while tracing. "
+            "Use weft.numpy.where(mask, x, other), or x.at[mask].set(value) with a scalar value.")
+    for d, n in enumerate(mask_shape):
+        if axis + d >= len(shape) or shape[axis + d] != n:
+            raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: got {mask_shape}, expected "
+                             f"{list(shape[axis:axis + len(mask_shape)])}.")
+    return [Picked(array(rows, dtypes.int32)) for rows in _nonzero(mask)]
+
+
+def _entries(idx, shape: tuple) -> list:
+    """The index as one entry for each axis of the array (and None for each new axis), in order."""
+    if not isinstance(idx, tuple):
+        if isinstance(idx, (list, set)):
+            raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use x[array(seq)] instead of x[seq].")
+        idx = (idx,)
+    idx = [asarray(i) if isinstance(i, (list, tuple)) else i.__jax_array__() if hasattr(i, "__jax_array__") else i for i in idx]
+    idx = [i if not (_is_array(i) and get_aval(i).shape == () and dtypes.is_bool(get_aval(i).dtype)) else bool_index(i) for i in idx]
+    used = sum(_consumes(i) for i in idx)
+    if sum(i is Ellipsis for i in idx) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...').")
+    if used > len(shape):
+        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed.")
+    fill = [slice(None)] * (len(shape) - used)
+    at = next((k for k, i in enumerate(idx) if i is Ellipsis), None)
+    idx = [*idx, *fill] if at is None else [*idx[:at], *fill, *idx[at + 1:]]
+    out: list = []
+    axis = 0
+    for position, i in enumerate(idx):
+        if i is None:
+            out.append(None)
+            continue
+        if isinstance(i, bool):
+            out += [None, Picked(array([0] if i else [], dtypes.int32))]
+            continue
+        if isinstance(i, slice):
+            out.append(_slice(i, shape[axis], position))
+            axis += 1
+            continue
+        i = _integer(i, position)
+        if dtypes.is_bool(get_aval(i).dtype):
+            out += _expand_mask(i, axis, shape)
+            axis += len(shape_of(i))
+            continue
+        out.append(Picked(i))
+        axis += 1
+    return out
+
+
+def bool_index(i):
+    """A scalar boolean array as a Python bool; a traced one can't be an index."""
+    if isinstance(i, Tracer):
+        raise NonConcreteBooleanIndexError("a traced boolean scalar can't be an index: the result's size would not be known. Use weft.numpy.where.")
+    return bool(flat_host(i)[0])
+
+
+def _consumes(i) -> int:
+    if i is None or i is Ellipsis or isinstance(i, bool):
+        return 0
+    if _is_array(i) and dtypes.is_bool(get_aval(i).dtype):
+        return len(shape_of(i))
+    return 1
+
+
+def _integer(i, position: int):
+    if isinstance(i, str):
+        raise TypeError(f"arrays can't be indexed by a string; got idx={i!r}.")
+    if not _is_array(i):
+        try:
+            return operator.index(i)
+        except TypeError:
+            if isinstance(i, float):
+                raise TypeError(f"Indexer must have integer or boolean type, got a float at position {position}: {i!r}.") from None
+            raise TypeError(f"arrays can't be indexed by a value of type {type(i).__name__} (position {position}).") from None
+    dt = get_aval(i).dtype
+    if not dtypes.is_int(dt) and not dtypes.is_bool(dt):
+        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtypes.name(dt)} at position {position}.")
+    if is_host_array(i) and not shape_of(i) and not dtypes.is_bool(dt):
+        return int(flat_host(i)[0])
+    return i
+
+
+def _slice(i: slice, n: int, position: int):
+    bounds = []
+    for bound in (i.start, i.stop, i.step):
+        if isinstance(bound, Tracer):
+            raise IndexError(f"Slice entries must be static integers. Got slice({i.start}, {i.stop}, {i.step}) at position {position}. "
+                             "Use weft.lax.dynamic_slice for a start that is traced.")
+        try:
+            bounds.append(bound if bound is None else operator.index(bound))
+        except TypeError:
+            raise TypeError(f"slice indices must be integers or None, got {bound!r} at position {position}.") from None
+    start, stop, step = slice(*bounds).indices(n)
+    size = len(range(start, stop, step))
+    return Window(start if size else 0, size) if step == 1 else Strided(start, size, step)
+
+
+class Plan(NamedTuple):
+    """What an index does: see `_plan`."""
+    indices: Any              # integers (*batch, len(axes)), or None where nothing is gathered
+    axes: tuple               # the operand axis of each entry of the last axis of `indices`
+    collapsed: tuple          # operand axes of which one element is taken
+    sizes: tuple              # the slice taken along each operand axis
+    offset: tuple             # which result axes (without new ones) are windows
+    shape: tuple              # the result's shape, without new axes
+    new_axes: tuple           # positions of new axes in the result
+    static: bool              # every index is a number known now
+
+
+def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
+    """The gather (or scatter) that an index stands for.
+
+    Result axes are, in order, windows, strided slices and the broadcast axes of picked arrays; the latter stand where the first
+    picked index stood, or in front if picked indices were not next to each other.
+    """
+    picked = [k for k, e in enumerate(entries) if isinstance(e, Picked)]
+    group = broadcast_shapes([shape_of(entries[k].index) if not isinstance(entries[k].index, int) else () for k in picked]) if picked else ()
+    together = not picked or picked[-1] - picked[0] + 1 == len(picked)
+    slots: list = []                                     # ("w" | "s" | "p" | "n", axis, size)
+    if picked and not together:
+        slots += [("p", j, n) for j, n in enumerate(group)]
+    axis = 0
+    sizes, starts = list(shape), {}
+    for k, e in enumerate(entries):
+        if e is None:
+            slots.append(("n", None, 1))
+            continue
+        if isinstance(e, Picked):
+            if together and k == picked[0]:
+                slots += [("p", j, n) for j, n in enumerate(group)]
+            starts[axis], sizes[axis] = e.index, 1
+        elif isinstance(e, Window):
+            slots.append(("w", axis, e.size))
+            if e.size != shape[axis]:
+                starts[axis] = e.start
+            sizes[axis] = e.size
+        else:
+            slots.append(("s", axis, e.size))
+            starts[axis], sizes[axis] = e, 1
+        axis += 1
+    real = [s for s in slots if s[0] != "n"]
+    batch = [s for s in real if s[0] != "w"]
+    batch_shape = tuple(n for _, _, n in batch)
+    dt = _index_dtype(starts.values(), shape)
+    columns = []
+    for d, start in starts.items():
+        if isinstance(start, Strided):
+            at = next(p for p, s in enumerate(batch) if s[0] == "s" and s[1] == d)
+            steps = iota(dt, (start.size,), 0)
+            steps = el.add(el.mul(steps, scalar_like(steps, start.step)), scalar_like(steps, start.start))
+            columns.append(linear.broadcast_in_dim(steps, batch_shape, (at,)))
+        elif isinstance(start, int):
+            start = start + shape[d] if start < 0 and wrap else start
+            columns.append(linear.full(batch_shape, start, dt))
+        else:
+            positions = [p for p, s in enumerate(batch) if s[0] == "p"]
+            index = linear.convert(wrap_index(start, shape[d]) if wrap else start, dt)
+            mine = shape_of(index)
+            wide = positions[len(positions) - len(mine):]
+            squeezed = tuple(n if batch_shape[p] == n else 1 for n, p in zip(mine, wide))
+            columns.append(linear.broadcast_in_dim(linear.reshape(index, squeezed), batch_shape, wide))
+    nb = len(batch_shape)
+    columns = [linear.broadcast_in_dim(c, (*batch_shape, 1), tuple(range(nb))) for c in columns]
+    collapsed = tuple(d for d, s in starts.items() if not any(kind == "w" and a == d for kind, a, _ in real))
+    return Plan(concatenate(columns, nb) if columns else None, tuple(starts), collapsed, tuple(sizes),
+                tuple(p for p, s in enumerate(real) if s[0] == "w"), tuple(n for _, _, n in real),
+                tuple(p for p, s in enumerate(slots) if s[0] == "n"),
+                all(isinstance(s, (int, Strided)) for s in starts.values()))
+
+
+def _index_dtype(starts, shape):
+    wide = any(not isinstance(s, (int, Strided)) and dtypes.bits(get_aval(s).dtype) == 64 for s in starts)
+    return dtypes.int64 if wide or any(n > 2**31 - 1 for n in shape) and dtypes.canonicalize(int) == dtypes.int64 else dtypes.int32
+
+
+def _with_new_axes(x, plan: Plan):
+    return linear.expand_dims(x, plan.new_axes) if plan.new_axes else x
+
+
+def _static_slices(x, entries: list):
+    """The result of an index made of numbers and slices alone: one slice, a squeeze, a reversal."""
+    shape = shape_of(x)
+    lo, hi, step, drop, reverse, axis = [], [], [], [], [], 0
+    for e in entries:
+        if e is None:
+            continue
+        n = shape[axis]
+        if isinstance(e, Picked):
+            i = min(max(e.index + n if e.index < 0 else e.index, 0), n - 1)
+            lo.append(i), hi.append(i + 1), step.append(1), drop.append(axis)
+        elif isinstance(e, Window):
+            lo.append(e.start), hi.append(e.start + e.size), step.append(1)
+        elif e.step > 0 or not e.size:
+            lo.append(e.start if e.size else 0), hi.append(min(n, e.start + e.size * e.step) if e.size else 0), step.append(abs(e.step))
+        else:
+            last = e.start + (e.size - 1) * e.step
+            lo.append(last), hi.append(e.start + 1), step.append(-e.step), reverse.append(axis)
+        axis += 1
+    x = slice_(x, lo, hi, step) if shape else x
+    x = linear.squeeze(rev(x, reverse), drop) if drop else rev(x, reverse)
+    result, kept = [], 0
+    for e in entries:
+        if e is None:
+            result.append(kept)
+        if not isinstance(e, Picked):
+            kept += 1
+    return linear.expand_dims(x, tuple(result)) if result else on_device(x)
+
+
+def _dynamic(x, entries: list):
+    """The result of an index made of scalars and windows of which some are traced: one dynamic slice."""
+    shape = shape_of(x)
+    real = [e for e in entries if e is not None]
+    dt = _index_dtype([e.index for e in real if isinstance(e, Picked)], shape)
+    starts, sizes, drop = [], [], []
+    for d, e in enumerate(real):
+        if isinstance(e, Picked):
+            i = e.index
+            starts.append(TypedScalar(i + shape[d] if i < 0 else i, get_aval(0).update(dtype=dt, weak_type=False)) if isinstance(i, int)
+                          else wrap_index(linear.convert(i, dt), shape[d]))
+            sizes.append(1)
+            drop.append(d)
+        else:
+            starts.append(TypedScalar(e.start, get_aval(0).update(dtype=dt, weak_type=False)))
+            sizes.append(e.size)
+    out = linear.squeeze(ops.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), drop)
+    new, kept = [], 0
+    for e in entries:
+        if e is None:
+            new.append(kept)
+        kept += not isinstance(e, Picked)
+    return linear.expand_dims(out, tuple(new)) if new else out
+
+
+def take_index(x, idx, mode=None, fill_value=None, indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True):
+    """`x[idx]`."""
+    x = operand("indexing", x)
+    shape = shape_of(x)
+    entries = _entries(idx, shape)
+    real = [e for e in entries if e is not None]
+    mode_ = None if mode is None and fill_value is None else GatherScatterMode.from_any(mode)
+    inside = mode_ != GatherScatterMode.FILL_OR_DROP or all(
+        not isinstance(e, Picked) or isinstance(e.index, int) and -shape[d] <= e.index < shape[d] for d, e in enumerate(real))
+    if inside and all(not isinstance(e, Picked) or isinstance(e.index, int) and shape[d] for d, e in enumerate(real)):
+        return _static_slices(x, entries)
+    scalars = all(isinstance(e, Window) or isinstance(e, Picked) and (isinstance(e.index, int) or not shape_of(e.index)) and shape[d]
+                  for d, e in enumerate(real))
+    if scalars and mode_ != GatherScatterMode.FILL_OR_DROP and wrap:
+        return _dynamic(x, entries)
+    plan = _plan(entries, shape, wrap)
+    if mode_ is None:
+        mode_ = GatherScatterMode.PROMISE_IN_BOUNDS
+    if plan.indices is None:
+        return _with_new_axes(on_device(x), plan)
+    if any(shape[d] == 0 for d in plan.collapsed):
+        if 0 not in plan.shape and mode_ != GatherScatterMode.FILL_OR_DROP:
+            raise IndexError(f"cannot read an element from an array of shape {shape}: an axis that is indexed is empty.")
+        value = ops.gather_fill(dtype_of(x), fill_value)
+        return _with_new_axes(linear.full(plan.shape, value, dtype_of(x)), plan)
+    numbers = GatherDimensionNumbers(plan.offset, plan.collapsed, plan.axes)
+    if mode_ == GatherScatterMode.FILL_OR_DROP and fill_value is None:
+        fill_value = ops.gather_fill(dtype_of(x), None)
+    out = ops.gather(x, plan.indices, numbers, plan.sizes, mode=mode_, fill_value=fill_value,
+                     indices_are_sorted=indices_are_sorted or plan.static and not _has_strides(real),
+                     unique_indices=unique_indices or plan.static)
+    return _with_new_axes(out, plan)
+
+
+def _has_strides(entries) -> bool:
+    return any(isinstance(e, Strided) for e in entries)
+
+
+_SCATTER: dict[str, Callable] = {"set": lax_index.scatter, "add": lax_index.scatter_add, "multiply": lax_index.scatter_mul,
+                                 "min": lax_index.scatter_min, "max": lax_index.scatter_max}
+_MASKED: dict[str, Callable] = {"set": lambda x, y: y, "add": el.add, "multiply": el.mul, "min": el.min_, "max": el.max_}
+
+
+def _traced_mask(idx, x, y):
+    """The mask, where an index is one traced boolean array over leading axes and the update a scalar."""
+    mask = idx[0] if isinstance(idx, tuple) and len(idx) == 1 else idx
+    if isinstance(mask, Tracer) and dtypes.is_bool(get_aval(mask).dtype) and shape_of(mask) and not shape_of(y) and \
+            shape_of(x)[:len(shape_of(mask))] == shape_of(mask):
+        return mask
+    return None
+
+
+def update_index(x, idx, y, how: str, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True):
+    """`x.at[idx].<how>(y)`."""
+    x, y = on_device(operand("indexed update", x)), operand("indexed update", y if not isinstance(y, (list, tuple)) else asarray(y))
+    aval = get_aval(x)
+    if dtypes.is_key(aval.dtype):
+        raise TypeError("arrays of random keys can't be updated in place of their elements; build a new one with weft.numpy.stack or where.")
+    computed, _ = result_dtype(x, y)
+    if computed != aval.dtype and not (how == "set" and dtypes.is_complex(computed)):
+        if not (dtypes.is_int(computed) and dtypes.is_int(aval.dtype)):
+            warnings.warn(f"an update of dtype {dtypes.name(computed)} is rounded to the array's dtype {dtypes.name(aval.dtype)}; "
+                          "convert one of them with astype.", FutureWarning, stacklevel=4)
+    if dtypes.is_complex(computed) and not dtypes.is_complex(aval.dtype):
+        y, computed = el.real(linear.convert(y, computed)), aval.dtype
+    work = linear.convert(x, computed) if computed != aval.dtype else x
+    y = linear.convert(y, computed)
+    out = _scatter(work, idx, y, how, mode, indices_are_sorted, unique_indices, wrap)
+    return linear.convert(out, aval.dtype, aval.weak_type and get_aval(out).weak_type)
+
+
+def _scatter(x, idx, y, how, mode, indices_are_sorted, unique_indices, wrap):
+    shape = shape_of(x)
+    mask = _traced_mask(idx, x, y)
+    if mask is not None:
+        wide = linear.broadcast_in_dim(mask, shape, tuple(range(len(shape_of(mask)))))
+        return el.select_n_p.bind(wide, x, broadcast_to(_MASKED[how](x, y), shape))
+    entries = _entries(idx, shape)
+    plan = _plan(entries, shape, wrap)
+    full_shape = list(plan.shape)
+    for p in plan.new_axes:
+        full_shape.insert(p, 1)
+    mine = shape_of(y)
+    extra = len(mine) - len(full_shape)
+    if extra > 0 and all(n == 1 for n in mine[:extra]):
+        y = linear.squeeze(y, tuple(range(extra)))
+    y = broadcast_to(y, tuple(full_shape))
+    y = linear.squeeze(y, plan.new_axes) if plan.new_axes else y
+    if plan.indices is None:
+        return broadcast_to(_MASKED[how](x, y), shape)
+    if 0 in plan.shape or 0 in shape:
+        return x
+    numbers = ScatterDimensionNumbers(plan.offset, plan.collapsed, plan.axes)
+    return _SCATTER[how](x, plan.indices, y, numbers, mode=mode, indices_are_sorted=indices_are_sorted or plan.static and not _has_strides(entries),
+                         unique_indices=unique_indices or plan.static)
+
+
+class IndexUpdateHelper:
+    """`x.at`: index it to name places, then call a method to get a new array with those places changed.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.arange(3).at[1].set(9)
+        Array([0, 9, 2], dtype=int32)
+    """
+    __slots__ = ("array",)
+
+    def __init__(self, array):
+        self.array = array
+
+    def __getitem__(self, index) -> "IndexUpdateRef":
+        return IndexUpdateRef(self.array, index)
+
+    def __repr__(self):
+        return f"IndexUpdateHelper({self.array!r})"
+
+
+class IndexUpdateRef:
+    """`x.at[idx]`: places of an array. Each method returns a new array (`get` returns the elements)."""
+    __slots__ = ("array", "index")
+
+    def __init__(self, array, index):
+        self.array, self.index = array, index
+
+    def __repr__(self):
+        return f"IndexUpdateRef({self.array!r}, {self.index!r})"
+
+    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, fill_value=None, out_sharding=None,
+            wrap_negative_indices: bool = True):
+        """The elements; with mode="fill", `fill_value` for indices out of bounds."""
+        return take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
+
+    def apply(self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
+              wrap_negative_indices: bool = True):
+        """The elementwise function `func` applied to the places."""
+        here = take_index(self.array, self.index, mode or "fill", None, indices_are_sorted, unique_indices, wrap_negative_indices)
+        return update_index(self.array, self.index, linear.convert(func(here), dtype_of(self.array)), "set", mode, indices_are_sorted,
+                            unique_indices, wrap_negative_indices)
+
+    def divide(self, values, **keywords):
+        """The places divided by `values`."""
+        ones = linear.full(shape_of(self.array), 1, dtype_of(self.array))
+        x, y = _promoted(self.array, update_ref(ones, self.index, values, "multiply", keywords))
+        return linear.convert(el.div(x, y), result_dtype(self.array, values)[0])
+
+    def power(self, values, **keywords):
+        """The places raised to the power `values`."""
+        dt = dtypes.int32 if dtypes.is_int(get_aval(operand("power", values)).dtype) else dtype_of(self.array)
+        ones = linear.full(shape_of(self.array), 1, dt)
+        return power(self.array, update_ref(ones, self.index, values, "multiply", keywords))
+
+
+def _promoted(x, y):
+    dt, _ = result_dtype(x, y)
+    return linear.convert(x, dt), linear.convert(y, dt)
+
+
+def update_ref(x, index, values, how: str, keywords: dict):
+    keywords = dict(keywords)
+    keywords.pop("out_sharding", None)
+    wrap = keywords.pop("wrap_negative_indices", True)
+    return update_index(x, index, values, how, keywords.pop("mode", None), keywords.pop("indices_are_sorted", False),
+                        keywords.pop("unique_indices", False), wrap, **keywords)
+
+
+def _updater(how: str, text: str):
+    def method(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
+               wrap_negative_indices: bool = True):
+        return update_index(self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices)
+    method.__name__, method.__doc__ = how, f"A new array with the places {text} `values`."
+    return method
+
+
+for _name, _how, _text in (("set", "set", "set to"), ("add", "add", "increased by"), ("multiply", "multiply", "multiplied by"),
+                           ("mul", "multiply", "multiplied by"), ("min", "min", "lowered to at most"), ("max", "max", "raised to at least")):
+    setattr(IndexUpdateRef, _name, _updater(_how, _text))
+
+
+def _subtract(self, values, **keywords):
+    """A new array with `values` subtracted at the places."""
+    return update_ref(self.array, self.index, el.neg(operand("subtract", values)), "add", keywords)
+
+
+IndexUpdateRef.subtract = IndexUpdateRef.sub = _subtract

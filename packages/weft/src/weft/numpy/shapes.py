@@ -1,0 +1,875 @@
+"""Functions of `weft.numpy` that rearrange elements: reshape, transpose, concatenate, stack, split, pad, roll, tile, …"""
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence
+
+from .. import dtypes
+from ..control.call import inner_jit
+from ..core.trace import Tracer
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops import shape as ops
+from ..ops.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, gather
+from ..ops.reduce import cumsum_p, reduce_max, reduce_min
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from .creation import array, asarray
+from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, only, operand, promote, static_int
+from .util import broadcast_shapes as _broadcast_shapes
+from .util import broadcast_to as _broadcast_to
+
+
+def _array(name: str, x):
+    return on_device(operand(name, x))
+
+
+def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_sharding=None):
+    """The same elements with another shape; one size may be -1.
+
+    Raises:
+        TypeError: if the number of elements differs, or the shape is not concrete.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.reshape(jnp.arange(4), (2, -1)).shape
+        (2, 2)
+    """
+    only("reshape", out_sharding=out_sharding)
+    x = operand("reshape", a)
+    mine = shape_of(x)
+    new = fill_in_shape(mine, shape)
+    if order == "C":
+        return on_device(linear.reshape(x, new))
+    if order == "F":
+        reversed_ = linear.transpose(x, tuple(reversed(range(len(mine)))))
+        return on_device(linear.transpose(linear.reshape(reversed_, new[::-1]), tuple(reversed(range(len(new))))))
+    raise NotImplementedError(f"reshape: order takes 'C' or 'F', got {order!r}.")
+
+
+def fill_in_shape(mine: tuple, shape) -> tuple:
+    """A requested shape with its -1 worked out."""
+    if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
+        return canonical_shape(shape)       # raises, with what to do
+    sizes = tuple(static_int("a size", n) for n in (shape if isinstance(shape, (list, tuple)) or getattr(shape, "ndim", 0) else (shape,)))
+    size = math.prod(mine)
+    if -1 in sizes:
+        if sizes.count(-1) > 1:
+            raise TypeError(f"cannot reshape array of shape {mine} into shape {sizes}: only one size may be -1.")
+        rest = math.prod(n for n in sizes if n != -1)
+        if rest == 0 and size or rest and size % rest:
+            raise TypeError(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} because the product of specified axis sizes "
+                            f"({rest}) does not evenly divide {size}.")
+        sizes = tuple((size // rest if rest else 0) if n == -1 else n for n in sizes)
+    if math.prod(sizes) != size or any(n < 0 for n in sizes):
+        raise TypeError(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} (size {math.prod(sizes)}).")
+    return sizes
+
+
+def ravel(a, order: str = "C", *, out_sharding=None):
+    """The array flattened to one axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.ravel(jnp.ones((2, 3))).shape
+        (6,)
+    """
+    return reshape(a, (math.prod(shape_of(operand("ravel", a))),), "C" if order == "K" else order)
+
+
+def transpose(a, axes: Sequence[int] | None = None):
+    """The array with its axes in another order (reversed by default).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.transpose(jnp.ones((2, 3))).shape
+        (3, 2)
+    """
+    x = _array("transpose", a)
+    rank = len(shape_of(x))
+    if axes is None:
+        return linear.transpose(x, tuple(reversed(range(rank))))
+    axes = tuple(canonical_axis(d, rank) for d in axes)
+    if sorted(axes) != list(range(rank)):
+        raise TypeError(f"transpose permutation isn't a permutation of operand dimensions, got permutation {axes} for operand shape {shape_of(x)}.")
+    return linear.transpose(x, axes)
+
+
+def permute_dims(a, /, axes: Sequence[int]):
+    """The array with its axes in the order `axes`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
+        (3, 2)
+    """
+    return transpose(a, axes)
+
+
+def matrix_transpose(x, /):
+    """The array with its last two axes swapped.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.matrix_transpose(jnp.ones((4, 2, 3))).shape
+        (4, 3, 2)
+    """
+    x = operand("matrix_transpose", x)
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"matrix_transpose takes arrays of rank 2 or more, got shape {shape_of(x)}.")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a, axis1: int, axis2: int):
+    """The array with two axes exchanged.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.swapaxes(jnp.ones((2, 3)), 0, 1).shape
+        (3, 2)
+    """
+    x = _array("swapaxes", a)
+    order = list(range(len(shape_of(x))))
+    i, j = canonical_axis(axis1, len(order)), canonical_axis(axis2, len(order))
+    order[i], order[j] = order[j], order[i]
+    return linear.transpose(x, order)
+
+
+def moveaxis(a, source, destination):
+    """The array with axes moved to new positions, the others in order.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
+    x = _array("moveaxis", a)
+    rank = len(shape_of(x))
+    src, dst = canonical_axes(source, rank, "source"), canonical_axes(destination, rank, "destination")
+    if len(src) != len(dst):
+        raise ValueError(f"moveaxis: source and destination must have one length, got {source} and {destination}.")
+    order = [d for d in range(rank) if d not in src]
+    for to, d in sorted(zip(dst, src)):
+        order.insert(to, d)
+    return linear.transpose(x, order)
+
+
+def rollaxis(a, axis: int, start: int = 0):
+    """The array with `axis` moved before the position `start`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+        (4, 2, 3)
+    """
+    rank = len(shape_of(operand("rollaxis", a)))
+    axis = canonical_axis(axis, rank)
+    if not -rank <= start <= rank:
+        raise ValueError(f"rollaxis: start {start} is out of bounds for rank {rank}.")
+    start += rank if start < 0 else 0
+    return moveaxis(a, axis, start - (start > axis))
+
+
+def expand_dims(a, axis):
+    """The array with axes of size 1 at the positions `axis` of the result.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.expand_dims(jnp.ones(2), 0).shape
+        (1, 2)
+    """
+    x = _array("expand_dims", a)
+    axes = axis if isinstance(axis, (list, tuple)) else (axis,)
+    dims = canonical_axes(tuple(axes), len(shape_of(x)) + len(axes))
+    return linear.expand_dims(x, dims) if dims else x
+
+
+def squeeze(a, axis=None):
+    """The array without axes of size 1 (all of them, or those named).
+
+    Raises:
+        ValueError: if a named axis has another size.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.squeeze(jnp.ones((1, 2, 1))).shape
+        (2,)
+    """
+    x = _array("squeeze", a)
+    shape = shape_of(x)
+    dims = tuple(d for d, n in enumerate(shape) if n == 1) if axis is None else canonical_axes(axis, len(shape))
+    if any(shape[d] != 1 for d in dims):
+        raise ValueError(f"cannot select an axis to squeeze out which has size not equal to one, got shape={shape} and dimensions={dims}.")
+    return linear.squeeze(x, dims)
+
+
+def broadcast_to(array, shape, *, out_sharding=None):
+    """The array repeated to `shape`.
+
+    Raises:
+        ValueError: if it does not fit.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.broadcast_to(jnp.arange(2), (2, 2)).tolist()
+        [[0, 1], [0, 1]]
+    """
+    only("broadcast_to", out_sharding=out_sharding)
+    return on_device(_broadcast_to(asarray(array) if isinstance(array, (list, tuple)) else operand("broadcast_to", array), canonical_shape(shape)))
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """The shape to which all shapes broadcast.
+
+    Raises:
+        ValueError: if there is none.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.broadcast_shapes((2, 1), (3,))
+        (2, 3)
+    """
+    return _broadcast_shapes([canonical_shape(s) for s in shapes]) if shapes else ()
+
+
+def broadcast_arrays(*args) -> list:
+    """The arrays repeated to one shape.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones(2), jnp.ones((3, 1)))]
+        [(3, 2), (3, 2)]
+    """
+    args = [operand("broadcast_arrays", a) for a in args]
+    shape = _broadcast_shapes([shape_of(a) for a in args]) if args else ()
+    return [on_device(_broadcast_to(a, shape)) for a in args]
+
+
+def _sequence(name: str, arrays) -> list:
+    if hasattr(arrays, "shape"):
+        arrays = [arrays[i] for i in range(shape_of(arrays)[0])] if shape_of(arrays) else []
+    arrays = [operand(name, a) for a in arrays]
+    if not arrays:
+        raise ValueError(f"Need at least one array to {name}.")
+    return arrays
+
+
+def concatenate(arrays, axis: int | None = 0, dtype: Any = None):
+    """The arrays one after another along `axis` (None: flattened first).
+
+    Raises:
+        ValueError: for an empty sequence. TypeError: if other sizes differ.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.concatenate([jnp.arange(2), jnp.arange(1)])
+        Array([0, 1, 0], dtype=int32)
+    """
+    xs = _sequence("concatenate", arrays)
+    if any(not shape_of(x) for x in xs) and axis is not None:
+        raise ValueError("zero-dimensional arrays cannot be concatenated; stack them instead.")
+    if axis is None:
+        xs, axis = [linear.reshape(x, (math.prod(shape_of(x)),)) for x in xs], 0
+    axis = canonical_axis(axis, len(shape_of(xs[0])))
+    dt = asked_dtype("concatenate", dtype)
+    xs = promote("concatenate", *xs) if dt is None else [linear.convert(x, dt) for x in xs]
+    return on_device(ops.concatenate(xs, axis))
+
+
+def concat(arrays, /, *, axis: int | None = 0):
+    """As `concatenate`, with the array API's name.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.concat([jnp.arange(2), jnp.arange(1)]).shape
+        (3,)
+    """
+    return concatenate(arrays, axis)
+
+
+def stack(arrays, axis: int = 0, out=None, dtype: Any = None):
+    """The arrays along a new axis.
+
+    Raises:
+        ValueError: if their shapes differ.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.stack([jnp.arange(2), jnp.arange(2)]).shape
+        (2, 2)
+    """
+    if out is not None:
+        raise NotImplementedError("weft.numpy.stack: the 'out' argument is not supported, since arrays are immutable; use the result.")
+    xs = _sequence("stack", arrays)
+    shapes = [shape_of(x) for x in xs]
+    if len(set(shapes)) > 1:
+        raise ValueError(f"All input arrays must have the same shape. Got {', '.join(map(str, shapes))}.")
+    axis = canonical_axis(axis, len(shapes[0]) + 1)
+    dt = asked_dtype("stack", dtype)
+    xs = promote("stack", *xs) if dt is None else [linear.convert(x, dt) for x in xs]
+    return on_device(ops.concatenate([linear.expand_dims(x, (axis,)) for x in xs], axis))
+
+
+def unstack(x, /, *, axis: int = 0) -> tuple:
+    """The slices of an array along an axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [p.tolist() for p in jnp.unstack(jnp.ones((2, 1)))]
+        [[1.0], [1.0]]
+    """
+    x = _array("unstack", x)
+    shape = shape_of(x)
+    if not shape:
+        raise ValueError("unstack takes arrays of rank 1 or more.")
+    axis = canonical_axis(axis, len(shape))
+    return tuple(linear.squeeze(_part(x, axis, i, i + 1), (axis,)) for i in range(shape[axis]))
+
+
+def _part(x, axis: int, lo: int, hi: int):
+    shape = shape_of(x)
+    return ops.slice_(x, tuple(lo if d == axis else 0 for d in range(len(shape))), tuple(hi if d == axis else n for d, n in enumerate(shape)))
+
+
+def _at_least(x, rank: int):
+    x = on_device(x)
+    missing = rank - len(shape_of(x))
+    return linear.expand_dims(x, tuple(range(missing))) if missing > 0 else x
+
+
+def atleast_1d(*arys):
+    """Arrays of rank 1 or more.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.atleast_1d(1.0).shape
+        (1,)
+    """
+    out = [_at_least(operand("atleast_1d", a), 1) for a in arys]
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_2d(*arys):
+    """Arrays of rank 2 or more; vectors become rows.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.atleast_2d(jnp.ones(3)).shape
+        (1, 3)
+    """
+    out = [_at_least(operand("atleast_2d", a), 2) for a in arys]
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_3d(*arys):
+    """Arrays of rank 3 or more; (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.atleast_3d(jnp.ones((2, 3))).shape
+        (2, 3, 1)
+    """
+    out = []
+    for a in arys:
+        x = _at_least(operand("atleast_3d", a), 1)
+        x = linear.expand_dims(x, (0,)) if len(shape_of(x)) == 1 else x
+        out.append(linear.expand_dims(x, (2,)) if len(shape_of(x)) == 2 else x)
+    return out[0] if len(out) == 1 else out
+
+
+def vstack(tup, dtype: Any = None):
+    """The arrays one below another.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.vstack([jnp.ones(2), jnp.ones(2)]).shape
+        (2, 2)
+    """
+    return concatenate([_at_least(x, 2) for x in _sequence("vstack", tup)], 0, dtype)
+
+
+def hstack(tup, dtype: Any = None):
+    """The arrays one beside another.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.hstack([jnp.ones(2), jnp.ones(2)]).shape
+        (4,)
+    """
+    xs = [_at_least(x, 1) for x in _sequence("hstack", tup)]
+    return concatenate(xs, 0 if len(shape_of(xs[0])) == 1 else 1, dtype)
+
+
+def dstack(tup, dtype: Any = None):
+    """The arrays one behind another.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.dstack([jnp.ones(2), jnp.ones(2)]).shape
+        (1, 2, 2)
+    """
+    return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup):
+    """Vectors as the columns of a matrix.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.column_stack([jnp.ones(3), jnp.ones(3)]).shape
+        (3, 2)
+    """
+    xs = [_at_least(x, 1) for x in _sequence("column_stack", tup)]
+    return concatenate([linear.expand_dims(x, (1,)) if len(shape_of(x)) == 1 else x for x in xs], 1)
+
+
+def block(arrays):
+    """An array from nested lists of blocks.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.block([[jnp.ones((1, 2)), jnp.ones((1, 1))]]).shape
+        (1, 3)
+    """
+    def depth(x):
+        return 1 + max(map(depth, x)) if isinstance(x, list) else 0
+
+    def build(x, level, rank):
+        if isinstance(x, list):
+            if not x:
+                raise ValueError("block: lists must not be empty.")
+            return concatenate([build(v, level - 1, rank) for v in x], -level)
+        return _at_least(operand("block", x), rank)
+
+    def ranks(x):
+        return max(map(ranks, x)) if isinstance(x, list) else len(shape_of(operand("block", x)))
+    levels = depth(arrays)
+    return build(arrays, levels, max(levels, ranks(arrays)))
+
+
+def array_split(ary, indices_or_sections, axis: int = 0) -> list:
+    """Parts of an array along an axis, of nearly equal size or between indices.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [p.shape for p in jnp.array_split(jnp.arange(5), 2)]
+        [(3,), (2,)]
+    """
+    x = _array("array_split", ary)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    n = shape_of(x)[axis]
+    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
+        given = indices_or_sections if isinstance(indices_or_sections, (list, tuple)) else flat_host(indices_or_sections)
+        cuts = [min(max(v + n if v < 0 else v, 0), n) for v in (static_int("split index", v) for v in given)]
+        edges = [0, *cuts, n]
+    else:
+        parts = static_int("sections", indices_or_sections)
+        if parts <= 0:
+            raise ValueError(f"number of sections must be larger than 0, got {parts}.")
+        edges = [i * (n // parts) + min(i, n % parts) for i in range(parts + 1)]
+    return [_part(x, axis, lo, max(lo, hi)) for lo, hi in zip(edges, edges[1:])]
+
+
+def split(ary, indices_or_sections, axis: int = 0) -> list:
+    """Parts of an array along an axis, of equal size or between indices.
+
+    Raises:
+        ValueError: if the size is not divisible.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [p.shape for p in jnp.split(jnp.arange(4), 2)]
+        [(2,), (2,)]
+    """
+    x = operand("split", ary)
+    if not (isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0)):
+        n, parts = shape_of(x)[canonical_axis(axis, len(shape_of(x)))], static_int("sections", indices_or_sections)
+        if parts <= 0 or n % parts:
+            raise ValueError(f"array split does not result in an equal division: rest is {n % parts if parts > 0 else n}.")
+    return array_split(x, indices_or_sections, axis)
+
+
+def hsplit(ary, indices_or_sections) -> list:
+    """`split` along the second axis (the first of vectors)."""
+    return split(ary, indices_or_sections, 0 if len(shape_of(operand("hsplit", ary))) == 1 else 1)
+
+
+def vsplit(ary, indices_or_sections) -> list:
+    """`split` along the first axis."""
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary, indices_or_sections) -> list:
+    """`split` along the third axis."""
+    return split(ary, indices_or_sections, 2)
+
+
+@inner_jit(name="_flip", static_argnums=(1,))
+def _flip(x, axes):
+    return ops.rev(x, axes)
+
+
+def flip(m, axis=None):
+    """The array with its elements reversed along axes (None: all).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.flip(jnp.arange(3))
+        Array([2, 1, 0], dtype=int32)
+    """
+    x = operand("flip", m)
+    return _flip(x, canonical_axes(axis, len(shape_of(x))))
+
+
+def fliplr(m):
+    """`flip` along the second axis."""
+    return flip(m, 1)
+
+
+def flipud(m):
+    """`flip` along the first axis."""
+    return flip(m, 0)
+
+
+def rot90(m, k: int = 1, axes=(0, 1)):
+    """The array turned by k quarters in the plane of two axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.rot90(jnp.array([[1, 2], [3, 4]])).tolist()
+        [[2, 4], [1, 3]]
+    """
+    x = _array("rot90", m)
+    i, j = canonical_axes(tuple(axes), len(shape_of(x)), "axes")
+    k %= 4
+    if k == 2:
+        return flip(flip(x, i), j)
+    if k == 1:
+        return swapaxes(flip(x, j), i, j)
+    return flip(swapaxes(x, i, j), j) if k else x
+
+
+@inner_jit(name="_roll_static", static_argnums=(1, 2))
+def _roll_static(x, shifts, axes):
+    for shift, axis in zip(shifts, axes):
+        n = shape_of(x)[axis]
+        k = -shift % n if n else 0
+        if k:
+            x = ops.concatenate([_part(x, axis, k, n), _part(x, axis, 0, k)], axis)
+    return x
+
+
+def roll(a, shift, axis=None):
+    """The array with its elements shifted along axes, those that fall off coming in at the other end.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.roll(jnp.arange(3), 1)
+        Array([2, 0, 1], dtype=int32)
+    """
+    x = operand("roll", a)
+    shape = shape_of(x)
+    if axis is None:
+        return linear.reshape(roll(linear.reshape(x, (math.prod(shape),)), shift, 0), shape)
+    axes = (axis,) if not isinstance(axis, (list, tuple)) else tuple(axis)
+    axes = tuple(canonical_axis(d, len(shape)) for d in axes)
+    shifts = list(shift) if isinstance(shift, (list, tuple)) else [shift] if not getattr(shift, "ndim", 0) else \
+        flat_host(shift) if not isinstance(shift, Tracer) else list(unstack(shift))
+    shifts = shifts * len(axes) if len(shifts) == 1 else shifts
+    axes = axes * len(shifts) if len(axes) == 1 else axes
+    if len(shifts) != len(axes):
+        raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes.")
+    if not any(isinstance(s, Tracer) for s in shifts):
+        return _roll_static(x, tuple(static_int("shift", s) for s in shifts), axes)
+    for s, d in zip(shifts, axes):
+        n = shape[d]
+        if n:
+            s = linear.convert(s, dtypes.int32)
+            start = el.sub(scalar_like(s, n), el.rem(el.add(el.rem(s, scalar_like(s, n)), scalar_like(s, n)), scalar_like(s, n)))
+            twice = ops.concatenate([x, x], d)
+            zero = scalar_like(s, 0)
+            x = dynamic_slice_p.bind(twice, *[start if e == d else zero for e in range(len(shape))], slice_sizes=shape)
+    return on_device(x)
+
+
+def tile(A, reps):
+    """The array repeated as a whole along its axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.tile(jnp.arange(2), 2)
+        Array([0, 1, 0, 1], dtype=int32)
+    """
+    x = _array("tile", A)
+    reps = tuple(static_int("reps", r) for r in (reps if isinstance(reps, (list, tuple)) else (reps,)))
+    shape = shape_of(x)
+    rank = max(len(shape), len(reps))
+    shape, reps = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(reps)) + reps
+    x = linear.reshape(x, shape)
+    if all(r == 1 for r in reps):
+        return x
+    wide = tuple(v for r, n in zip(reps, shape) for v in (r, n))
+    out = linear.broadcast_in_dim(x, wide, tuple(range(1, 2 * rank, 2)))
+    return linear.reshape(out, tuple(r * n for r, n in zip(reps, shape)))
+
+
+def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding=None):
+    """Each element repeated along an axis (None: of the flattened array).
+
+    An array of repeats must be concrete, or `total_repeat_length` must say the size of the result.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.repeat(jnp.arange(2), 2)
+        Array([0, 0, 1, 1], dtype=int32)
+    """
+    x = _array("repeat", a)
+    if axis is None:
+        x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
+    axis = canonical_axis(axis, len(shape_of(x)))
+    shape = shape_of(x)
+    n = shape[axis]
+    if isinstance(repeats, Tracer) or total_repeat_length is not None:
+        if total_repeat_length is None:
+            static_int("repeats", repeats)
+        return _repeat_dynamic(x, repeats, axis, total_repeat_length)
+    counts = list(repeats) if isinstance(repeats, (list, tuple)) else flat_host(repeats)
+    counts = [static_int("repeats", c) for c in counts]
+    if any(c < 0 for c in counts):
+        raise ValueError("repeat: counts must not be negative.")
+    if len(counts) == 1:
+        wide = (*shape[:axis + 1], counts[0], *shape[axis + 1:])
+        out = linear.broadcast_in_dim(x, wide, tuple(d for d in range(len(wide)) if d != axis + 1))
+        return linear.reshape(out, (*shape[:axis], n * counts[0], *shape[axis + 1:]))
+    if len(counts) != n:
+        raise ValueError(f"repeat: {len(counts)} counts for an axis of size {n}.")
+    return take_rows(x, array([i for i, c in enumerate(counts) for _ in range(c)] or [], dtypes.int32), axis)
+
+
+def _repeat_dynamic(x, repeats, axis: int, length: int):
+    n = shape_of(x)[axis]
+    counts = _broadcast_to(linear.convert(operand("repeat", repeats), dtypes.int32), (n,)) if n else None
+    if not n:
+        return x
+    ends = cumsum_p.bind(counts, axis=0, reverse=False)
+    position = ops.iota(dtypes.int32, (length,), 0)
+    # output i comes from the first element whose end lies beyond i
+    passed = el.ge(linear.expand_dims(position, (1,)), linear.expand_dims(ends, (0,)))
+    source = linear.reduce_sum(linear.convert(passed, dtypes.int32), (1,))
+    return take_rows(x, el.min_(source, scalar_like(source, n - 1)), axis)
+
+
+def take_rows(x, rows, axis: int):
+    """The slices of `x` at int32 positions (inside the bounds) along one axis."""
+    shape, rank, extra = shape_of(x), len(shape_of(x)), len(shape_of(rows))
+    numbers = GatherDimensionNumbers((*range(axis), *range(axis + extra, rank - 1 + extra)), (axis,), (axis,))
+    sizes = tuple(1 if d == axis else n for d, n in enumerate(shape))
+    return gather(x, linear.expand_dims(rows, (extra,)), numbers, sizes, mode=GatherScatterMode.CLIP)
+
+
+def append(arr, values, axis: int | None = None):
+    """`values` behind `arr` along an axis (None: both flattened).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.append(jnp.arange(2), 5)
+        Array([0, 1, 5], dtype=int32)
+    """
+    return concatenate([operand("append", arr), operand("append", values)], axis)
+
+
+@inner_jit(name="_pad", static_argnums=(1,))
+def _pad_constant(x, widths, *values):
+    values = [linear.convert(v, dtype_of(x)) for v in values]
+    if len(values) == 1:
+        return ops.pad(x, values[0], tuple((lo, hi, 0) for lo, hi in widths))
+    pairs = zip(values[::2], values[1::2])
+    for d, ((lo, hi), (first, last)) in enumerate(zip(widths, pairs)):
+        config = lambda lo, hi: tuple((lo, hi, 0) if e == d else (0, 0, 0) for e in range(len(widths)))
+        x = ops.pad(ops.pad(x, first, config(lo, 0)), last, config(0, hi))
+    return x
+
+
+def _pairs(name: str, value, rank: int, convert) -> tuple:
+    """One pair for each axis from a number, a pair, or a sequence of pairs."""
+    if not isinstance(value, (list, tuple)):
+        if getattr(value, "ndim", 0):
+            value = value.tolist() if not isinstance(value, Tracer) else list(value)
+            return _pairs(name, value, rank, convert)
+        return ((convert(value),) * 2,) * rank
+    value = list(value)
+    if all(not isinstance(v, (list, tuple)) and not getattr(v, "ndim", 0) for v in value):
+        if len(value) == 1:
+            return ((convert(value[0]),) * 2,) * rank
+        if len(value) == 2:
+            return ((convert(value[0]), convert(value[1])),) * rank
+        raise ValueError(f"pad: {name} takes a number, a pair, or one pair for each of {rank} axes, got {value}.")
+    rows = [tuple(convert(v) for v in (row if isinstance(row, (list, tuple)) else list(row))) for row in value]
+    rows = [r * 2 if len(r) == 1 else r for r in rows]
+    if len(rows) == 1:
+        rows = rows * rank
+    if len(rows) != rank or any(len(r) != 2 for r in rows):
+        raise ValueError(f"pad: {name} takes a number, a pair, or one pair for each of {rank} axes, got {value}.")
+    return tuple(rows)
+
+
+def pad(array, pad_width, mode: str = "constant", **kwargs):
+    """The array with elements added at both ends of each axis.
+
+    Modes: constant (`constant_values`), edge, reflect, symmetric, wrap, linear_ramp (`end_values`), maximum, minimum, mean, empty.
+
+    Raises:
+        ValueError: for negative widths or unknown modes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.pad(jnp.arange(2), 1)
+        Array([0, 0, 1, 0], dtype=int32)
+    """
+    x = operand("pad", array)
+    shape = shape_of(x)
+    if isinstance(pad_width, dict):
+        given = {canonical_axis(d, len(shape)): w for d, w in pad_width.items()}
+        pad_width = [given.get(d, 0) if isinstance(given.get(d, 0), (list, tuple)) else (given.get(d, 0),) * 2 for d in range(len(shape))]
+    widths = _pairs("pad_width", pad_width, len(shape), lambda v: static_int("pad width", v))
+    if any(w < 0 for pair in widths for w in pair):
+        raise ValueError("pad: index can't contain negative values.")
+    allowed = {"constant": ("constant_values",), "empty": (), "edge": (), "wrap": (), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
+               "linear_ramp": ("end_values",), "maximum": ("stat_length",), "minimum": ("stat_length",), "mean": ("stat_length",)}
+    if mode not in allowed:
+        raise NotImplementedError(f"pad: unknown mode {mode!r}; modes are {', '.join(allowed)}.")
+    unknown = set(kwargs) - set(allowed[mode])
+    if unknown:
+        raise ValueError(f"pad: unsupported keyword arguments for mode {mode!r}: {', '.join(sorted(unknown))}.")
+    if not shape:
+        return on_device(x)
+    if mode in ("constant", "empty"):
+        value = kwargs.get("constant_values", 0)
+        if not isinstance(value, (list, tuple)) and not getattr(value, "ndim", 0):
+            return _pad_constant(x, widths, operand("pad", value))
+        values = _pairs("constant_values", value, len(shape), lambda v: operand("pad", v))
+        return _pad_constant(x, widths, *[v for pair in values for v in pair])
+    if kwargs.get("reflect_type", "even") != "even" or kwargs.get("stat_length") is not None:
+        raise NotImplementedError("pad: reflect_type='odd' and stat_length are not implemented.")
+    ends = _pairs("end_values", kwargs.get("end_values", 0), len(shape), lambda v: operand("pad", v))
+    for d, (lo, hi) in enumerate(widths):
+        x = _pad_axis(x, d, lo, hi, mode, ends[d])
+    return on_device(x)
+
+
+def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends):
+    n = shape_of(x)[d]
+    if not lo and not hi:
+        return x
+    if n == 0:
+        raise ValueError(f"pad: can't extend empty axis {d} using mode {mode!r}.")
+    if mode in ("edge", "wrap", "reflect", "symmetric"):
+        return take_rows(x, array([_source(i, n, mode) for i in range(-lo, n + hi)], dtypes.int32), d)
+    if mode == "linear_ramp":
+        return ops.concatenate([_ramp(ends[0], _part(x, d, 0, 1), d, lo, False), x, _ramp(ends[1], _part(x, d, n - 1, n), d, hi, True)], d)
+    dt = dtype_of(x)
+    if mode == "mean":
+        wide = x if dtypes.is_inexact(dt) else linear.convert(x, dtypes.float32)
+        value = el.div(linear.reduce_sum(wide, (d,)), scalar_like(wide, n))
+        value = linear.convert(value if dtypes.is_inexact(dt) else el.round_(value, 1), dt)
+    else:
+        value = (reduce_max if mode == "maximum" else reduce_min)(x, (d,))
+    fill = lambda k: _broadcast_to(linear.expand_dims(value, (d,)), tuple(k if e == d else m for e, m in enumerate(shape_of(x))))
+    return ops.concatenate([fill(lo), x, fill(hi)], d)
+
+
+def _source(i: int, n: int, mode: str) -> int:
+    """Which element of an axis of size n stands at position i outside of it."""
+    if mode == "edge":
+        return min(max(i, 0), n - 1)
+    if mode == "wrap":
+        return i % n
+    period = 2 * n if mode == "symmetric" else max(2 * (n - 1), 1)
+    i %= period
+    return i if i < n else (period - 1 - i if mode == "symmetric" else period - i)
+
+
+def _ramp(end, edge, d: int, k: int, downwards: bool):
+    dt, shape = dtype_of(edge), list(shape_of(edge))
+    shape[d] = k
+    wide = dt if dtypes.is_inexact(dt) else dtypes.float32
+    step = ops.iota(wide, tuple(shape), d)
+    step = el.div(el.add(step, scalar_like(step, 1)) if downwards else el.sub(scalar_like(step, k), step), scalar_like(step, k)) if k else step
+    edge, end = linear.convert(edge, wide), linear.convert(end, wide)
+    out = el.add(_broadcast_to(edge, tuple(shape)), el.mul(step, _broadcast_to(el.sub(end, edge), tuple(shape))))
+    return linear.convert(out if dtypes.is_inexact(dt) else el.floor(out), dt)
+
+
+def resize(a, new_shape):
+    """The flattened array repeated as often as needed to fill `new_shape`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.resize(jnp.arange(2), (3,))
+        Array([0, 1, 0], dtype=int32)
+    """
+    shape = canonical_shape(new_shape)
+    x = ravel(a)
+    n, size = shape_of(x)[0], math.prod(shape)
+    if n == 0:
+        return linear.full(shape, 0, dtype_of(x))
+    return linear.reshape(_part(tile(x, -(-size // n)), 0, 0, size), shape)
+
+
+def trim_zeros(filt, trim: str = "fb"):
+    """A concrete vector without zeros at its ends.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.trim_zeros(jnp.array([0, 1, 0]))
+        Array([1], dtype=int32)
+    """
+    x = _array("trim_zeros", filt)
+    values = flat_host(x)
+    lo, hi = 0, len(values)
+    while "f" in trim.lower() and lo < hi and values[lo] == 0:
+        lo += 1
+    while "b" in trim.lower() and hi > lo and values[hi - 1] == 0:
+        hi -= 1
+    return _part(x, 0, lo, hi)
+
+
+def astype(x, dtype, /, *, copy: bool = False, device=None):
+    """The array with another dtype.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.astype(jnp.array([1.5]), int)
+        Array([1], dtype=int32)
+    """
+    dt = asked_dtype("astype", dtype) if dtype is not None else dtypes.canonicalize(float)
+    return array(operand("astype", x), dt, copy=bool(copy), device=device)
+
+
+def ndim(a) -> int:
+    """The number of axes."""
+    return len(shape_of(operand("ndim", a)))
+
+
+def shape(a) -> tuple:
+    """The shape."""
+    return shape_of(operand("shape", a))
+
+
+def size(a, axis=None) -> int:
+    """The number of elements, or the size of axes."""
+    dims = shape_of(operand("size", a))
+    return math.prod(dims[d] for d in canonical_axes(axis, len(dims)))
+
+
+def isscalar(element) -> bool:
+    """Whether something is a number or an array of rank 0.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.isscalar(1.5)
+        True
+    """
+    if isinstance(element, (bool, int, float, complex, str, bytes)):
+        return True
+    return hasattr(element, "dtype") and getattr(element, "shape", None) == ()
+

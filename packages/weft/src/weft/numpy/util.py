@@ -1,0 +1,164 @@
+"""Promotion, broadcasting and argument checks behind the functions of `weft.numpy`."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, Sequence
+
+from .. import dtypes
+from ..config import config
+from ..core.jaxpr import TypedScalar
+from ..core.trace import Tracer, get_aval
+from ..host import is_host_array
+from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int)
+from ..ops import linear
+from ..ops.elementwise import ne
+from ..ops.rules import scalar_like, shape_of
+
+__all__ = ["asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
+           "expand_ranks", "float_dtype", "is_concrete", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
+           "promote_shapes", "result_dtype", "static_int", "to_bool"]
+
+
+def float_dtype():
+    """The dtype that integers become where a function needs floats."""
+    return dtypes.canonicalize(dtypes.float64)
+
+
+def asked_dtype(name: str, dtype: Any):
+    """The canonical dtype of a `dtype=` argument (None stays None), with a warning where 64 bits were asked for and are off."""
+    if dtype is None:
+        return None
+    wanted = dtypes.dtype(dtype)
+    got = dtypes.canonicalize(wanted)
+    if got != wanted and dtype not in (int, float, complex):
+        warnings.warn(f"{name}: dtype {dtypes.name(wanted)} was asked for, but 64-bit types are off, so the result has {dtypes.name(got)}. "
+                      "Turn them on with weft.config.update('jax_enable_x64', True).", stacklevel=4)
+    return got
+
+
+def result_dtype(*args):
+    """(dtype, weak type) to which arrays and numbers promote."""
+    return dtypes.promote(*[(a.dtype, a.weak_type) for a in map(get_aval, args)])
+
+
+def promote(name: str, *args) -> list:
+    """The arguments converted to their common dtype; numbers stay on the host."""
+    args = [operand(name, a) for a in args]
+    avals = [get_aval(a) for a in args]
+    first = avals[0]
+    if all(a.dtype == first.dtype and a.weak_type == first.weak_type for a in avals):
+        return args
+    dt, weak = dtypes.promote(*[(a.dtype, a.weak_type) for a in avals])
+    return [linear.convert(a, dt, weak) for a in args]
+
+
+def promote_inexact(name: str, *args) -> list:
+    """The arguments converted to their common dtype, or to the default float where that is none."""
+    args = [operand(name, a) for a in args]
+    dt, weak = result_dtype(*args)
+    if not dtypes.is_inexact(dt):
+        dt = float_dtype()
+    return [linear.convert(a, dt, weak) for a in args]
+
+
+def to_bool(name: str, x):
+    """Whether each element differs from zero."""
+    from_aval = get_aval(operand(name, x))
+    if dtypes.is_bool(from_aval.dtype):
+        return x
+    if dtypes.is_python_scalar(x):
+        return bool(x)
+    return linear.convert(x, dtypes.bool_) if type(x) is TypedScalar else ne(x, scalar_like(x, 0))
+
+
+def broadcast_shapes(shapes: Sequence[tuple]) -> tuple:
+    """The shape to which shapes broadcast by NumPy's rules; ValueError if there is none."""
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return tuple(first)
+    rank = max(map(len, shapes))
+    result = []
+    for sizes in zip(*[(1,) * (rank - len(s)) + tuple(s) for s in shapes]):
+        wide = {n for n in sizes if n != 1}
+        if len(wide) > 1:
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}.")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
+def promote_shapes(name: str, *args) -> list:
+    """Arguments of one rank (but for scalars): shorter shapes get leading axes of size 1, as `numpy_rank_promotion` permits."""
+    shapes = [shape_of(a) for a in args]
+    ranks = {len(s) for s in shapes if s}
+    if len(ranks) <= 1:
+        return list(args)
+    broadcast_shapes(shapes)
+    rank = max(ranks)
+    _check_rank_promotion(name, shapes)
+    return [linear.expand_dims(a, tuple(range(rank - len(s)))) if s and len(s) != rank else a for a, s in zip(args, shapes)]
+
+
+def _check_rank_promotion(name: str, shapes) -> None:
+    mode = config.numpy_rank_promotion
+    if mode == "allow":
+        return
+    message = f"{name}: operands of shapes {', '.join(map(str, shapes))} were broadcast to one rank, and numpy_rank_promotion is {mode!r}. " \
+        "Reshape them to one rank first."
+    if mode == "raise":
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=5)
+
+
+def expand_ranks(x, rank: int):
+    """`x` with leading axes of size 1 up to `rank`."""
+    missing = rank - len(shape_of(x))
+    return linear.expand_dims(x, tuple(range(missing))) if missing > 0 else x
+
+
+def broadcast_to(x, shape: tuple):
+    """`x` repeated to `shape` by NumPy's rules; ValueError if it does not fit."""
+    mine, shape = shape_of(x), tuple(shape)
+    if mine == shape and not dtypes.is_python_scalar(x) and type(x) is not TypedScalar:
+        return x
+    offset = len(shape) - len(mine)
+    if offset < 0 or any(n not in (1, m) for n, m in zip(mine, shape[offset:])):
+        raise ValueError(f"Incompatible shapes for broadcasting: {mine} and requested shape {shape}.")
+    return linear.broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
+
+
+def broadcast_arrays(*args) -> list:
+    shape = broadcast_shapes([shape_of(a) for a in args])
+    return [broadcast_to(a, shape) for a in args]
+
+
+def is_concrete(x) -> bool:
+    """Whether the elements of `x` can be read now."""
+    return not isinstance(x, Tracer)
+
+
+def host_list(x) -> Any:
+    """A concrete array as nested Python lists (a number for rank 0)."""
+    if dtypes.is_python_scalar(x):
+        return x
+    return (x if is_host_array(x) else x._host()).tolist()
+
+
+def flat_host(x) -> list:
+    """A concrete array as a flat Python list."""
+    out, shape = host_list(x), shape_of(x)
+    for _ in shape[1:]:
+        out = [v for row in out for v in row]
+    return out if shape else [out]
+
+
+def no_out(name: str, out, **others) -> None:
+    """Raises for NumPy's `out=` and other keywords without meaning for immutable arrays."""
+    if out is not None:
+        raise NotImplementedError(f"weft.numpy.{name}: the 'out' argument is not supported, since arrays are immutable; use the result.")
+    only(name, **others)
+
+
+def size_along(shape: tuple, axes: Sequence[int]) -> int:
+    return math.prod(shape[a] for a in axes)
+
