@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import index
 
 from . import dtypes
 from .config import config
@@ -27,7 +28,8 @@ class ShapedArray(AbstractValue):
     __slots__ = ("shape", "dtype", "weak_type", "_hash", "__weakref__")
 
     def __init__(self, shape, dtype, weak_type: bool = False, sharding=None, vma=frozenset(), memory_space=None):
-        self.shape = tuple(shape)
+        # plain integers only: equal avals are shared, and 2.0 or True would be found again where 2 or 1 is meant
+        self.shape = tuple([n if type(n) is int else int(index(n)) for n in shape])
         self.dtype = dtypes.dtype(dtype)
         self.weak_type = weak_type
         self._hash = None

@@ -19,8 +19,16 @@ from ..avals import AbstractValue
 from .trace import current_trace
 
 registry: dict[str, "Primitive"] = {}
+param_types: dict[str, type] = {}     # classes of parameters that serialized programs name
 
 RULES = ("abstract", "reference", "jvp", "transpose", "batch")
+
+
+def param_type(cls: type) -> type:
+    """Class decorator: an Enum or NamedTuple that parameters of primitives may hold; its name is part of the serialized form."""
+    if param_types.setdefault(cls.__name__, cls) is not cls:
+        raise ValueError(f"there is a parameter type {cls.__name__!r} already")
+    return cls
 
 
 class Unsupported:
@@ -67,7 +75,7 @@ class Primitive:
     def abstract_eval(self, avals: tuple, params: dict) -> Any:
         """The aval (or list of avals) of the result; remembered, since programs repeat themselves."""
         try:
-            key = (avals, *params.values()) if len(params) != 1 else (avals, next(iter(params.values())))
+            key = (avals, *params, *params.values())      # names too: not every caller has them in one order
             return self.cache[key]
         except KeyError:
             result = self.cache[key] = self.abstract(*avals, **params)

@@ -49,7 +49,7 @@ def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
 
 def _check_types(eqn: JaxprEqn, where: str) -> None:
     try:
-        out = eqn.primitive.abstract_eval(tuple(a.aval for a in eqn.invars), eqn.params)
+        out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)      # afresh: not what a cache says
     except Exception as e:
         raise VerificationError(f"{where} does not type-check: {e}") from e
     avals = out if eqn.primitive.multiple_results else [out]

@@ -5,12 +5,14 @@ import enum
 from typing import Any
 
 from ..config import config
+from ..core.primitive import param_type
 from ..errors import type_error
 from ..ops import dot as ops
 from ..ops.rules import shape_of
 from .common import only, operand
 
 
+@param_type
 class Precision(enum.Enum):
     """How exactly products are computed on hardware that has faster, coarser ways."""
     DEFAULT = 0

@@ -5,6 +5,7 @@ import enum
 from typing import Any
 
 from .. import dtypes
+from ..core.primitive import param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..ops import elementwise as ops
@@ -14,6 +15,7 @@ from ..tree import tree_map
 from .common import on_device, only, operand
 
 
+@param_type
 class RoundingMethod(enum.IntEnum):
     """How `round` treats halves."""
     AWAY_FROM_ZERO = 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
@@ -125,6 +125,7 @@ dynamic_update_slice_p.batch = _dynamic_update_batch
 # gather --------------------------------------------------------------------------------------------------------------
 
 
+@param_type
 class GatherScatterMode(enum.Enum):
     """What happens to indices out of bounds: CLIP moves them in, FILL_OR_DROP reads a fill value and drops updates,
     PROMISE_IN_BOUNDS leaves it open."""
@@ -149,6 +150,7 @@ class GatherScatterMode(enum.Enum):
         return f"GatherScatterMode.{self.name}"
 
 
+@param_type
 class GatherDimensionNumbers(NamedTuple):
     """How a gather's operand, indices and result correspond, as in XLA."""
     offset_dims: tuple
@@ -158,6 +160,7 @@ class GatherDimensionNumbers(NamedTuple):
     start_indices_batching_dims: tuple = ()
 
 
+@param_type
 class ScatterDimensionNumbers(NamedTuple):
     """How a scatter's operand, indices and updates correspond, as in XLA."""
     update_window_dims: tuple

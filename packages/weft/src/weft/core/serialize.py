@@ -1,0 +1,498 @@
+"""The bytes of a jaxpr: a versioned, explicit, deterministic format, so that equal programs have equal bytes and one hash.
+
+    magic "weft" 0x00, version, flags (bit 0: traced with 64-bit types)
+    strings    count, then (length, UTF-8)
+    avals      count, then 1 kind: 0 array (dtype: string, weak: byte, rank, sizes), 1 token
+    lines      count, then (file: string, line, function: string, scopes: strings)
+    jaxprs     count, then each after those that it carries; the last is the program:
+               avals of arguments, equations (primitive: string, operands, params by name, results, effects, line), results, effects
+
+Integers are variable-length; strings, avals, lines and jaxprs are named by their number. An operand is 2 * variable, or 1 and a literal.
+Variables are numbered in order of definition. The reader trusts nothing; what it returns has passed the verifier.
+"""
+from __future__ import annotations
+
+import enum
+import hashlib
+from typing import Any, NamedTuple
+
+from .. import dtypes
+from ..avals import AbstractToken, ShapedArray, shaped, token
+from ..config import config, enable_x64
+from ..source_info import UNKNOWN, SourceInfo
+from .binary import DeserializationError, Reader, Writer
+from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from .portable import NotPortable, check_operands
+from .primitive import param_types, registry
+from .verify import verify
+
+MAGIC, VERSION = b"weft\x00", 1
+
+
+class Limits(NamedTuple):
+    """What a reader accepts. `equations` counts those of a carried jaxpr once for each time that it is carried."""
+    size: int = 64 << 20         # bytes
+    equations: int = 1_000_000
+    depth: int = 48              # jaxprs inside jaxprs
+    nesting: int = 16            # tuples inside tuples
+    rank: int = 64
+    array_bytes: int = 1 << 46   # of one value
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Program(NamedTuple):
+    """A jaxpr from bytes, and whether it was traced with 64-bit types (and so must be compiled with them)."""
+    jaxpr: Jaxpr
+    x64: bool
+
+
+class RecordedLine(SourceInfo):
+    """A user's line as it was written down in another process."""
+    __slots__ = ()
+
+    def __init__(self, file: str, line: int, function: str, names: tuple = ()):
+        super().__init__((file, function), line, names)
+
+    file = property(lambda self: self.code[0])
+    function = property(lambda self: self.code[1])
+    line = property(lambda self: self.lasti)
+
+
+def content_hash(data) -> bytes:
+    """The 32 bytes by which a serialized program is known."""
+    return hashlib.sha256(data).digest()
+
+
+# Tags of parameters.
+_NONE, _FALSE, _TRUE, _INT, _FLOAT, _COMPLEX, _STR, _BYTES, _TUPLE, _LIST, _DTYPE, _ENUM, _NAMED, _CLOSED, _JAXPR = range(15)
+
+
+class _Table:
+    """Things numbered in order of first use."""
+
+    def __init__(self):
+        self.numbers: dict = {}
+
+    def __call__(self, item) -> int:
+        return self.numbers.setdefault(item, len(self.numbers))
+
+
+class _Serializer:
+    def __init__(self):
+        self.strings, self.avals, self.lines = _Table(), _Table(), _Table()
+        self.jaxprs: dict[Jaxpr, int] = {}
+        self.body = Writer()
+
+    def finish(self) -> bytes:
+        out = Writer()
+        out.data += MAGIC
+        out.byte(VERSION)
+        out.byte(1 if config.enable_x64 else 0)
+        avals, lines = Writer(), Writer()
+        for kind, *rest in self.avals.numbers:
+            avals.byte(kind)
+            if kind == 0:
+                name, weak, shape = rest
+                avals.unsigned(self.strings(name))
+                avals.byte(weak)
+                avals.unsigned(len(shape))
+                for n in shape:
+                    avals.unsigned(n)
+        for file, line, function, names in self.lines.numbers:
+            for n in (self.strings(file), line, self.strings(function), len(names), *map(self.strings, names)):
+                lines.unsigned(n)
+        out.unsigned(len(self.strings.numbers))
+        for s in self.strings.numbers:
+            out.string(s)
+        out.unsigned(len(self.avals.numbers))
+        out.data += avals.data
+        out.unsigned(len(self.lines.numbers))
+        out.data += lines.data
+        out.unsigned(len(self.jaxprs))
+        out.data += self.body.data
+        return bytes(out.data)
+
+    def aval(self, aval) -> int:
+        if isinstance(aval, AbstractToken):
+            return self.avals((1,))
+        if dtypes.is_key(aval.dtype):
+            raise NotPortable(f"a random key ({aval.str_short()}) leaves the process only as its words; see weft.transforms.keys.lower_keys")
+        return self.avals((0, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
+
+    def line(self, info: SourceInfo) -> int:
+        return 0 if info.code is None else 1 + self.lines((info.file, info.line, info.function, tuple(info.names)))
+
+    def jaxpr(self, jaxpr: Jaxpr) -> int:
+        """The number of a jaxpr; it and all that it carries are written at the first time."""
+        if jaxpr in self.jaxprs:
+            return self.jaxprs[jaxpr]
+        for eqn in jaxpr.eqns:
+            for sub in subjaxprs({key: eqn.params[key] for key in sorted(eqn.params)}):
+                self.jaxpr(sub)
+        if jaxpr.constvars:
+            raise NotPortable("a program with constants inside can't be written; see weft.core.portable.portable")
+        w = Writer()
+        numbers: dict = {}
+        w.unsigned(len(jaxpr.invars))
+        for var in jaxpr.invars:
+            numbers[var] = len(numbers)
+            w.unsigned(self.aval(var.aval))
+        w.unsigned(len(jaxpr.eqns))
+        for eqn in jaxpr.eqns:
+            self.equation(w, eqn, numbers)
+        self.atoms(w, jaxpr.outvars, numbers)
+        self.effects(w, jaxpr.effects)
+        self.body.data += w.data
+        number = self.jaxprs[jaxpr] = len(self.jaxprs)
+        return number
+
+    def equation(self, w: Writer, eqn: JaxprEqn, numbers: dict) -> None:
+        w.unsigned(self.strings(eqn.primitive.name))
+        self.atoms(w, eqn.invars, numbers)
+        w.unsigned(len(eqn.params))
+        for key in sorted(eqn.params):
+            w.unsigned(self.strings(key))
+            try:
+                self.value(w, eqn.params[key])
+            except NotPortable as e:
+                raise NotPortable(f"{eqn.primitive.name} can't leave the process: its parameter {key!r} {e}\n  at {eqn.source_info}") from None
+        w.unsigned(len(eqn.outvars))
+        for var in eqn.outvars:
+            w.unsigned(self.aval(var.aval) << 1 | (type(var) is DropVar))
+            if type(var) is not DropVar:
+                numbers[var] = len(numbers)
+        self.effects(w, eqn.effects)
+        w.unsigned(self.line(eqn.source_info))
+
+    def atoms(self, w: Writer, atoms, numbers: dict) -> None:
+        w.unsigned(len(atoms))
+        for a in atoms:
+            if type(a) is Literal:
+                w.unsigned(1)
+                w.unsigned(self.aval(a.aval))
+                self.value(w, a.val)
+            else:
+                w.unsigned(numbers[a] << 1)
+
+    def effects(self, w: Writer, effects) -> None:
+        """Effects are named tuples or strings; their bytes give them an order."""
+        items = []
+        for effect in effects:
+            item = Writer()
+            self.value(item, effect)
+            items.append(bytes(item.data))
+        w.unsigned(len(items))
+        for item in sorted(items):
+            w.data += item
+
+    def value(self, w: Writer, value: Any) -> None:
+        kind = type(value)
+        if value is None:
+            w.byte(_NONE)
+        elif kind is bool:
+            w.byte(_TRUE if value else _FALSE)
+        elif kind is int:
+            w.byte(_INT)
+            w.signed(value)
+        elif kind is float:
+            w.byte(_FLOAT)
+            w.float64(value)
+        elif kind is complex:
+            w.byte(_COMPLEX)
+            w.float64(value.real)
+            w.float64(value.imag)
+        elif kind is str:
+            w.byte(_STR)
+            w.unsigned(self.strings(value))
+        elif kind is bytes:
+            w.byte(_BYTES)
+            w.bytes(value)
+        elif isinstance(value, enum.Enum) or isinstance(value, tuple) and hasattr(kind, "_fields"):
+            self.known(w, value, kind)
+        elif kind is tuple or kind is list:
+            w.byte(_TUPLE if kind is tuple else _LIST)
+            w.unsigned(len(value))
+            for item in value:
+                self.value(w, item)
+        elif isinstance(value, ClosedJaxpr):
+            if value.consts:
+                raise NotPortable("holds constants; see weft.core.portable.portable")
+            w.byte(_CLOSED)
+            w.unsigned(self.jaxpr(value.jaxpr))
+        elif isinstance(value, Jaxpr):
+            w.byte(_JAXPR)
+            w.unsigned(self.jaxpr(value))
+        else:
+            self.other(w, value)
+
+    def known(self, w: Writer, value, kind: type) -> None:
+        if param_types.get(kind.__name__) is not kind:
+            raise NotPortable(f"holds a {kind.__name__}, which is not part of the format (weft.core.primitive.param_type makes it so)")
+        if isinstance(value, enum.Enum):
+            w.byte(_ENUM)
+            w.unsigned(self.strings(kind.__name__))
+            w.unsigned(self.strings(value.name))
+            return
+        w.byte(_NAMED)
+        w.unsigned(self.strings(kind.__name__))
+        w.unsigned(len(value))
+        for item in value:
+            self.value(w, item)
+
+    def other(self, w: Writer, value) -> None:
+        """A dtype, or a scalar of NumPy."""
+        if isinstance(value, dtypes.ExtendedDType):
+            raise NotPortable("is a dtype of random keys; see weft.transforms.keys.lower_keys")
+        if hasattr(value, "item") and getattr(value, "shape", None) == () and dtypes.is_python_scalar(value.item()):
+            self.value(w, value.item())
+            return
+        try:
+            name = dtypes.name(dtypes.dtype(value)) if not callable(value) or isinstance(value, type) else None
+        except TypeError:
+            name = "float0" if value == dtypes.float0 else None
+        if name is None:
+            raise NotPortable(f"is a {type(value).__name__} ({str(value)[:60]})")
+        w.byte(_DTYPE)
+        w.unsigned(self.strings(name))
+
+
+def serialize(jaxpr: Jaxpr) -> bytes:
+    """The bytes of a portable jaxpr (see `weft.core.portable`).
+
+    Raises: NotPortable for a parameter that has no bytes, with the user's line.
+
+    Example:
+        >>> import weft
+        >>> from weft.core.serialize import deserialize, serialize
+        >>> jaxpr = weft.make_jaxpr(lambda x: x + 1)(2.0).jaxpr
+        >>> deserialize(serialize(jaxpr)).jaxpr
+        { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
+    """
+    writer = _Serializer()
+    writer.jaxpr(jaxpr)
+    return writer.finish()
+
+
+def deserialize(data, limits: Limits = DEFAULT_LIMITS) -> Program:
+    """The program that `serialize` wrote, checked by the verifier.
+
+    Raises: DeserializationError, whatever the bytes are.
+    """
+    reader = Reader(data)
+    if reader.left() > limits.size:
+        reader.fail(f"a program of {reader.left()} bytes exceeds the limit of {limits.size}")
+    try:
+        return _Deserializer(reader, limits).program()
+    except DeserializationError:
+        raise
+    except Exception as e:      # the bytes made some check of ours trip before it could say so
+        raise DeserializationError(f"not a program: {type(e).__name__}: {e}", reader.at) from e
+
+
+class _Deserializer:
+    def __init__(self, reader: Reader, limits: Limits):
+        self.r, self.limits = reader, limits
+        self.jaxprs: list[tuple[Jaxpr, int, int]] = []      # with its depth and the number of its equations, carried ones included
+        self.used: set[int] = set()
+
+    def program(self) -> Program:
+        r = self.r
+        if bytes(r.view(min(len(MAGIC), r.left()))) != MAGIC:
+            r.fail("this is no weft program", 0)
+        version = r.byte()
+        if version != VERSION:
+            r.fail(f"the program has format {version}, this weft reads {VERSION}: use the same release on both sides")
+        flags = r.byte()
+        if flags > 1:
+            r.fail(f"unknown flags {flags}")
+        with enable_x64(bool(flags)):
+            self.strings = [r.string() for _ in range(r.count())]
+            self.avals = [self.aval() for _ in range(r.count())]
+            self.lines = [self.line() for _ in range(r.count())]
+            for _ in range(r.count()):
+                self.jaxprs.append(self.jaxpr())
+            r.finish()
+            if not self.jaxprs:
+                r.fail("there is no program")
+            if len(self.used) != len(self.jaxprs) - 1:
+                r.fail("a jaxpr is carried by no other")
+            verify(self.jaxprs[-1][0])
+        return Program(self.jaxprs[-1][0], bool(flags))
+
+    def string(self) -> str:
+        return self.strings[self.r.index(self.strings)]
+
+    def dtype(self):
+        start, name = self.r.at, self.string()
+        if name == "float0":
+            return dtypes.float0
+        if name not in dtypes._TABLE:
+            self.r.fail(f"there is no dtype {name!r}", start)
+        return dtypes.dtype(name)
+
+    def aval(self):
+        r, start = self.r, self.r.at
+        kind = r.byte()
+        if kind == 1:
+            return token
+        if kind:
+            r.fail(f"there is no kind {kind} of types", start)
+        dt, weak = self.dtype(), r.byte()
+        if weak > 1:
+            r.fail("a type is either weak or not", start)
+        shape = tuple([r.unsigned() for _ in range(r.count(self.limits.rank))])
+        size = max(1, dtypes.itemsize(dt))
+        for n in shape:
+            size *= n
+            if n > self.limits.array_bytes or size > self.limits.array_bytes:
+                r.fail(f"an array of shape {shape} exceeds the limit of {self.limits.array_bytes} bytes", start)
+        return shaped(shape, dt, bool(weak))
+
+    def line(self) -> SourceInfo:
+        file, line, function = self.string(), self.r.unsigned(1 << 31), self.string()
+        return RecordedLine(file, line, function, tuple([self.string() for _ in range(self.r.count())]))
+
+    def jaxpr(self) -> tuple[Jaxpr, int, int]:
+        r, start = self.r, self.r.at
+        vars_: list[Var] = []
+        for _ in range(r.count()):
+            vars_.append(Var(self.avals[r.index(self.avals)]))
+        invars = list(vars_)
+        self.depth, self.size = 1, 0
+        eqns = []
+        for _ in range(r.count()):
+            eqns.append(self.equation(vars_))
+            if self.size > self.limits.equations:
+                r.fail(f"a program of {self.size} equations exceeds the limit of {self.limits.equations}", start)
+        outvars = self.atoms(vars_)
+        return Jaxpr([], invars, outvars, eqns, self.effects()), self.depth, self.size
+
+    def equation(self, vars_: list) -> JaxprEqn:
+        r, start = self.r, self.r.at
+        name = self.string()
+        primitive = registry.get(name)
+        if primitive is None:
+            r.fail(f"there is no primitive {name!r}", start)
+        self.size += 1
+        invars = self.atoms(vars_)
+        params: dict[str, Any] = {}
+        last = ""
+        for _ in range(r.count()):
+            key = self.string()
+            if key <= last:
+                r.fail(f"the parameters of {name} are not in order")
+            last = key
+            params[key] = self.value(0)
+        outvars: list[Var] = []
+        for _ in range(r.count()):
+            at, n = r.at, r.unsigned()
+            if n >> 1 >= len(self.avals):
+                r.fail(f"there is no type {n >> 1}", at)
+            outvars.append((DropVar if n & 1 else Var)(self.avals[n >> 1]))
+        vars_ += [v for v in outvars if type(v) is Var]
+        effects, at = self.effects(), r.at
+        line = r.unsigned(len(self.lines))
+        eqn = JaxprEqn(invars, outvars, primitive, params, effects, self.lines[line - 1] if line else UNKNOWN)
+        if primitive.decompose is None and primitive.abstract is None:
+            r.fail(f"the primitive {name!r} is not one of programs", start)
+        if any(True for _ in subjaxprs(params)):
+            try:
+                check_operands(eqn)
+            except Exception as e:
+                raise DeserializationError(f"{eqn.source_info}: {e}", at) from e
+        return eqn
+
+    def atoms(self, vars_: list) -> list:
+        r = self.r
+        atoms = []
+        for _ in range(r.count()):
+            start, n = r.at, r.unsigned()
+            if n == 1:
+                atoms.append(self.literal())
+            elif n & 1 or n >> 1 >= len(vars_):
+                r.fail(f"a variable is used before it is defined ({n >> 1})", start)
+            else:
+                atoms.append(vars_[n >> 1])
+        return atoms
+
+    def literal(self) -> Literal:
+        r, start = self.r, self.r.at
+        aval, value = self.avals[r.index(self.avals)], self.value(0)
+        if type(aval) is not ShapedArray or aval.shape:
+            r.fail("a literal is a scalar", start)
+        dt = aval.dtype
+        kind = "0" if dt == dtypes.float0 else dtypes.kind(dt)
+        fits = {"b": (bool,), "i": (int, bool), "u": (int, bool), "f": (float, int, bool), "c": (complex, float, int, bool)}.get(kind, ())
+        if type(value) not in fits:
+            r.fail(f"a literal of type {aval} can't be {type(value).__name__}", start)
+        if kind in "iu":
+            bits = dtypes.bits(dt)
+            low, high = (0, (1 << bits) - 1) if kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+            if not low <= value <= high:
+                r.fail(f"{value} is no {dt.name}", start)
+        return Literal(value, aval)
+
+    def effects(self) -> frozenset:
+        items = [self.value(0) for _ in range(self.r.count())]
+        if any(not isinstance(e, (str, tuple)) for e in items):
+            self.r.fail("an effect has a name")
+        return frozenset(items)
+
+    def value(self, depth: int):
+        r, start = self.r, self.r.at
+        if depth > self.limits.nesting:
+            r.fail("a parameter is nested too deeply", start)
+        tag = r.byte()
+        if tag == _NONE:
+            return None
+        if tag in (_FALSE, _TRUE):
+            return tag == _TRUE
+        if tag == _INT:
+            return r.signed()
+        if tag == _FLOAT:
+            return r.float64()
+        if tag == _COMPLEX:
+            return complex(r.float64(), r.float64())
+        if tag == _STR:
+            return self.string()
+        if tag == _BYTES:
+            return r.bytes()
+        if tag in (_TUPLE, _LIST):
+            items = [self.value(depth + 1) for _ in range(r.count())]
+            return tuple(items) if tag == _TUPLE else items
+        if tag == _DTYPE:
+            return self.dtype()
+        if tag in (_ENUM, _NAMED):
+            return self.known(tag, depth)
+        if tag in (_CLOSED, _JAXPR):
+            jaxpr = self.carried()
+            return ClosedJaxpr(jaxpr, []) if tag == _CLOSED else jaxpr
+        r.fail(f"there is no kind {tag} of parameters", start)
+
+    def known(self, tag: int, depth: int):
+        r, start = self.r, self.r.at
+        cls = param_types.get(self.string())
+        if cls is None or issubclass(cls, enum.Enum) != (tag == _ENUM):
+            r.fail("a parameter has an unknown class", start)
+        if tag == _ENUM:
+            name = self.string()
+            if name not in cls.__members__:
+                r.fail(f"{cls.__name__} has no member {name!r}", start)
+            return cls.__members__[name]
+        items = [self.value(depth + 1) for _ in range(r.count())]
+        if len(items) != len(cls._fields):
+            r.fail(f"{cls.__name__} has {len(cls._fields)} fields", start)
+        return cls(*items)
+
+    def carried(self) -> Jaxpr:
+        start, number = self.r.at, self.r.index(self.jaxprs)
+        jaxpr, depth, size = self.jaxprs[number]
+        self.used.add(number)
+        self.depth, self.size = max(self.depth, depth + 1), self.size + size
+        if self.depth > self.limits.depth:
+            self.r.fail(f"jaxprs are nested more than {self.limits.depth} deep", start)
+        if self.size > self.limits.equations:
+            self.r.fail(f"a program of {self.size} equations exceeds the limit of {self.limits.equations}", start)
+        return jaxpr
