@@ -9,7 +9,7 @@ pytest.importorskip("jaxlib")
 from weft import dtypes
 from weft.avals import shaped
 from weft.core.trace import get_aval
-from weft.ops.reduce import run_reference
+from weft.core.interpret import interpret
 from weft.runtime import device as runtime_device
 from weft.transforms.stage import consts_as_args, stage
 
@@ -50,7 +50,7 @@ def run_by_reference(fun, args):
     """The results of a function by the primitives' reference rules."""
     from weft.core.jaxpr import ClosedJaxpr
     jaxpr, consts = stage(fun, [get_aval(a) for a in args])
-    return run_reference(ClosedJaxpr(jaxpr, consts), [np.asarray(a) for a in args])
+    return interpret(ClosedJaxpr(jaxpr, consts), [np.asarray(a) for a in args])
 
 
 def tolerance(dt) -> float:

@@ -6,13 +6,13 @@ from typing import Callable, Sequence
 from .. import dtypes
 from ..avals import tangent_aval
 from ..config import config
+from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval, is_array_like
 from ..errors import type_error
 from ..ops.elementwise import clamp, ne, select_n_p
 from ..ops.linear import broadcast_in_dim, convert, zeros
-from ..ops.reduce import run_reference
 from ..ops.rules import scalar_like, shape_of
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
@@ -34,7 +34,7 @@ def _cond_abstract(index, *avals, branches, **_):
 
 
 def _cond_reference(index, *args, branches, **_):
-    return run_reference(branches[min(max(int(index), 0), len(branches) - 1)], args)
+    return interpret(branches[min(max(int(index), 0), len(branches) - 1)], args)
 
 
 def _cond_jvp(primals, tangents, *, branches):

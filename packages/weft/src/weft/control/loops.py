@@ -7,6 +7,7 @@ from typing import Callable, Sequence
 from .. import dtypes
 from ..avals import shaped, tangent_aval
 from ..config import config
+from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import get_aval, is_array_like, reset_trace, set_trace
@@ -15,7 +16,7 @@ from ..host import np
 from ..ops.elementwise import add, lt, select
 from ..ops.index import dynamic_slice_p
 from ..ops.linear import add_any, broadcast_in_dim, convert, expand_dims, moveaxis, squeeze, zeros
-from ..ops.reduce import reduce_or, run_reference
+from ..ops.reduce import reduce_or
 from ..ops.rules import scalar_like, shape_of
 from ..ops.shape import concatenate, slice_
 from ..transforms.batch import batch_jaxpr, to_front
@@ -47,7 +48,7 @@ def _scan_reference(*args, jaxpr, length, reverse, unroll, num_consts, num_carry
     consts, carry, xs = _split3(args, num_consts, num_carry)
     rows: list = [None] * length
     for i in (reversed(range(length)) if reverse else range(length)):
-        out = run_reference(jaxpr, [*consts, *carry, *[x[i] for x in xs]])
+        out = interpret(jaxpr, [*consts, *carry, *[x[i] for x in xs]])
         carry, rows[i] = out[:num_carry], out[num_carry:]
     ys = [np.stack([r[k] for r in rows]) if length else np.zeros((0, *a.shape), a.dtype)
           for k, a in enumerate(jaxpr.out_avals[num_carry:])]
@@ -310,8 +311,8 @@ while_p = Primitive("while", multiple_results=True)
 
 def _while_reference(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     cond_consts, body_consts, carry = _split3(args, cond_nconsts, body_nconsts)
-    while bool(run_reference(cond_jaxpr, [*cond_consts, *carry])[0]):
-        carry = run_reference(body_jaxpr, [*body_consts, *carry])
+    while bool(interpret(cond_jaxpr, [*cond_consts, *carry])[0]):
+        carry = interpret(body_jaxpr, [*body_consts, *carry])
     return carry
 
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
+from ..core.interpret import interpret
 from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
 from .elementwise import add, div as _div, eq, mul, select
 from .linear import broadcast_to_axis, convert, expand_dims, full, moveaxis, reshape, zeros
-from .reduce import run_reference
 from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
 from .shape import concatenate, iota
 
@@ -355,7 +355,7 @@ def _scatter_primitive(name: str, combine) -> Primitive:
         for pos in itertools.product(*map(range, shape)):
             if inside[pos]:
                 where = tuple(int(a[pos]) for a in at)
-                out[where] = run_reference(update_jaxpr, [np.asarray(out[where]), np.asarray(updates[pos])])[0] \
+                out[where] = interpret(update_jaxpr, [np.asarray(out[where]), np.asarray(updates[pos])])[0] \
                     if combine is None and update_jaxpr is not None else (updates[pos] if combine is None else combine(out[where], updates[pos]))
         return out
 

@@ -5,7 +5,8 @@ import math
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
-from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.interpret import interpret
+from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -182,23 +183,10 @@ def _reduce_reference(*args, jaxpr, dimensions):
     for row in zip(*flat):
         acc = list(inits)
         for items in zip(*row):
-            acc = run_reference(jaxpr, [*acc, *map(np.asarray, items)])
+            acc = interpret(jaxpr, [*acc, *map(np.asarray, items)])
         rows.append(acc)
     shape = tuple(xs[0].shape[d] for d in kept)
     return [np.array([r[i] for r in rows], x.dtype).reshape(shape) for i, x in enumerate(xs)]
-
-
-def run_reference(closed: ClosedJaxpr, args) -> list:
-    """Evaluates a jaxpr by reference rules alone."""
-    env = dict(zip(closed.jaxpr.constvars, [np.asarray(c) for c in closed.consts]))
-    env.update(zip(closed.jaxpr.invars, args))
-    read = lambda a: env[a] if a in env else np.asarray(a.val, a.aval.dtype)
-    for eqn in closed.jaxpr.eqns:
-        out = eqn.primitive.reference(*[read(a) for a in eqn.invars], **eqn.params)
-        outs = out if eqn.primitive.multiple_results else [out]
-        for v, o in zip(eqn.outvars, outs):
-            env[v] = np.asarray(o, v.aval.dtype)
-    return [read(a) for a in closed.jaxpr.outvars]
 
 
 def _reduce_decompose(*args, jaxpr, dimensions):

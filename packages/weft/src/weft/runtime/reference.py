@@ -4,11 +4,9 @@ from __future__ import annotations
 from typing import Sequence
 
 from ..avals import ShapedArray
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
-from ..core.primitive import Unsupported
-from ..errors import BackendError
+from ..core.interpret import interpret
+from ..core.jaxpr import Jaxpr
 from ..host import np, require_numpy
-from ..transforms.stage import stage_closed
 from .array import BufferArray
 from .backend import CompileOptions
 from .device import register_backend
@@ -75,71 +73,6 @@ class ReferenceExecutable:
 
     def memory_analysis(self) -> dict:
         return {}
-
-
-def interpret(jaxpr: Jaxpr, args: Sequence) -> list:
-    """The results of a jaxpr (without constvars) for NumPy arguments."""
-    env = dict(zip(jaxpr.invars, args))
-    read = lambda a: np.asarray(a.val, a.aval.dtype) if type(a) is Literal else env[a]
-    for eqn in jaxpr.eqns:
-        values = [read(a) for a in eqn.invars]
-        outs = _evaluate(eqn, values)
-        for var, out in zip(eqn.outvars, outs):
-            out = np.asarray(out, var.aval.dtype)
-            assert out.shape == var.aval.shape, (eqn.primitive, out.shape, var.aval)
-            env[var] = out
-    return [read(a) for a in jaxpr.outvars]
-
-
-def _evaluate(eqn, values) -> list:
-    primitive, params = eqn.primitive, eqn.params
-    if primitive.name == "scan":
-        return _scan(values, **params)
-    if primitive.name == "while":
-        return _while(values, **params)
-    if primitive.name == "cond":
-        index, *ops = values
-        branches = params["branches"]
-        return _closed(branches[min(max(int(index), 0), len(branches) - 1)], ops)
-    can = primitive.reference is not None and not isinstance(primitive.reference, Unsupported)
-    if can and not any(True for _ in subjaxprs(params)):
-        out = primitive.reference(*values, **params)
-        return out if primitive.multiple_results else [out]
-    if primitive.decompose is not None:
-        simpler = eqn.params["jaxpr"] if primitive.name == "jit" else None
-        if simpler is None:
-            as_list = (lambda *xs: list(primitive.decompose(*xs, **params))) if primitive.multiple_results else (lambda *xs: [primitive.decompose(*xs, **params)])
-            simpler = stage_closed(as_list, [a.aval for a in eqn.invars])
-        return _closed(simpler, values)
-    if can:
-        out = primitive.reference(*values, **params)
-        return out if primitive.multiple_results else [out]
-    why = primitive.reference.why if isinstance(primitive.reference, Unsupported) else "it has no reference rule"
-    raise BackendError(f"the reference backend can't run {primitive.name}: {why} (at {eqn.source_info}).")
-
-
-def _closed(closed: ClosedJaxpr, values) -> list:
-    from_consts = [np.asarray(c._host() if hasattr(c, "_host") else c) for c in closed.consts]
-    jaxpr = closed.jaxpr
-    return interpret(jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars), [*from_consts, *values])
-
-
-def _scan(values, jaxpr, length, reverse, unroll, num_consts, num_carry):
-    consts, carry, xs = values[:num_consts], values[num_consts:num_consts + num_carry], values[num_consts + num_carry:]
-    rows: list = [None] * length
-    for i in (reversed(range(length)) if reverse else range(length)):
-        outs = _closed(jaxpr, [*consts, *carry, *[x[i] for x in xs]])
-        carry, rows[i] = outs[:num_carry], outs[num_carry:]
-    ys = [np.stack([r[k] for r in rows]) if length else np.zeros((0, *a.shape), a.dtype) for k, a in enumerate(jaxpr.out_avals[num_carry:])]
-    return [*carry, *ys]
-
-
-def _while(values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    cond_consts, body_consts = values[:cond_nconsts], values[cond_nconsts:cond_nconsts + body_nconsts]
-    carry = values[cond_nconsts + body_nconsts:]
-    while bool(_closed(cond_jaxpr, [*cond_consts, *carry])[0]):
-        carry = _closed(body_jaxpr, [*body_consts, *carry])
-    return carry
 
 
 register_backend("reference", ReferenceBackend)

@@ -1,0 +1,46 @@
+"""The reference interpreter: a trace that applies the primitives' reference rules to NumPy arrays. The oracle of every backend."""
+from __future__ import annotations
+
+from typing import Sequence
+
+from ..errors import BackendError
+from ..host import np
+from .jaxpr import ClosedJaxpr, Jaxpr, TypedScalar, eval_jaxpr
+from .primitive import Primitive, Unsupported
+from .trace import Trace, get_aval, tracing
+
+
+class ReferenceTrace(Trace):
+    """Computes each primitive by its reference rule, or, where it has none, by its decomposition."""
+
+    def process(self, primitive: Primitive, args: tuple, params: dict):
+        if primitive.reference is None or isinstance(primitive.reference, Unsupported):
+            if primitive.decompose is None:
+                why = primitive.reference.why if primitive.reference else "it has no reference rule and no decomposition"
+                raise BackendError(f"the reference interpreter can't run {primitive.name}: {why}.")
+            out = primitive.decompose(*args, **params)
+            return list(out) if primitive.multiple_results else out
+        out = primitive.reference(*[_array(x) for x in args], **params)
+        avals = primitive.abstract_eval(tuple([get_aval(x) for x in args]), params)
+        return [_checked(primitive, o, a) for o, a in zip(out, avals)] if primitive.multiple_results else _checked(primitive, out, avals)
+
+
+def _array(x):
+    aval = get_aval(x)
+    return np.asarray(x.val if type(x) is TypedScalar else x._host() if hasattr(x, "_host") else x, aval.dtype)
+
+
+def _checked(primitive: Primitive, out, aval):
+    out = np.asarray(out, aval.dtype)
+    assert out.shape == aval.shape, f"the reference rule of {primitive} gives shape {out.shape} where {aval} is derived"
+    return out
+
+
+_trace = ReferenceTrace()
+
+
+def interpret(jaxpr: Jaxpr | ClosedJaxpr, args: Sequence) -> list:
+    """The results of a jaxpr (a closed one, or one without constvars) for NumPy arguments."""
+    closed = jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, [])
+    with tracing(_trace):
+        return [_array(x) for x in eval_jaxpr(closed.jaxpr, closed.consts, *args)]
