@@ -4,15 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..core.trace import Tracer, aval_of, get_aval
+from ..core.trace import Tracer, aval_of
 from ..errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError
 from ..host import np
-from ..ops import linear
-from ..ops.rules import shape_of
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
-from . import creation, indexing, products, reductions, shapes, sorting, statistics, ufuncs
-from .printing import array_repr, array_str, scalar_text
+from . import creation, indexing, products, reductions, selecting, shapes, sorting, ufuncs
+from .printing import array_repr, array_str
 
 
 def _is_operand(x) -> bool:
@@ -239,10 +237,10 @@ def _methods() -> dict[str, Any]:
         table[function.__name__] = function
     for module, names in ((reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
                           (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate round"), (products, "dot"),
-                          (sorting, "argsort sort searchsorted argpartition partition nonzero compress choose"),
-                          (statistics, ""), (shapes, "diagonal trace take")):
+                          (sorting, "argsort sort searchsorted argpartition partition"), (selecting, "nonzero choose diagonal trace take")):
         for name in names.split():
-            table[name] = _method(getattr(module, name, None) or getattr(sorting, name), name)
+            table[name] = _method(getattr(module, name))
+    table["compress"] = _method(lambda self, condition, axis=None, **kw: selecting.compress(condition, self, axis, **kw), "compress")
     table["flatten"] = _method(lambda x, order="C", **kw: shapes.ravel(x, order), "flatten")
     table.update(T=property(lambda self: shapes.transpose(self)), mT=property(lambda self: shapes.matrix_transpose(self)),
                  real=property(lambda self: ufuncs.real(self)), imag=property(lambda self: ufuncs.imag(self)),
@@ -251,8 +249,5 @@ def _methods() -> dict[str, Any]:
 
 
 install_methods(_methods())
-for _name in ("__len__", "__iter__"):
-    pass
 Tracer.nbytes = property(lambda self: self.size * dtypes.itemsize(self.dtype))
 Tracer.is_fully_addressable = property(lambda self: True)
-_unused = (get_aval, linear, shape_of, scalar_text)

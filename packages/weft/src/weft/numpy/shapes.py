@@ -873,3 +873,32 @@ def isscalar(element) -> bool:
         return True
     return hasattr(element, "dtype") and getattr(element, "shape", None) == ()
 
+
+
+def view(x, dtype=None):
+    """The same bytes as another dtype; the last axis grows or shrinks with the width.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.array([1.0]).view('int32')
+        Array([1065353216], dtype=int32)
+    """
+    x = _array("view", x)
+    if dtype is None:
+        return x
+    dt, have = dtypes.canonicalize(dtype), dtype_of(x)
+    if dtypes.is_bool(have):
+        x, have = linear.convert(x, dtypes.uint8), dtypes.uint8
+    if dtypes.is_bool(dt):
+        return linear.convert(view(x, dtypes.uint8), dtypes.bool_)
+    wide, narrow = dtypes.bits(dt), dtypes.bits(have)
+    if wide == narrow:
+        return el.bitcast(x, dt)
+    shape = shape_of(x)
+    if not shape:
+        raise ValueError("view: an array of rank 0 can only be viewed as a dtype of the same width.")
+    if wide > narrow:
+        if shape[-1] * narrow % wide:
+            raise ValueError(f"view: the last axis of shape {shape} does not divide into elements of {wide} bits.")
+        return el.bitcast(linear.reshape(x, (*shape[:-1], shape[-1] * narrow // wide, wide // narrow)), dt)
+    return linear.reshape(el.bitcast(x, dt), (*shape[:-1], shape[-1] * narrow // wide))

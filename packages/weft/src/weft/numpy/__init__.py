@@ -1,0 +1,93 @@
+"""weft.numpy: NumPy's functions on immutable arrays that trace, differentiate, vectorise and compile.
+
+Families load when they are first used.
+"""
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+
+from .. import dtypes as _dtypes
+from ..host import np as _np
+from ..runtime.array import Array as ndarray
+from . import array_methods as _array_methods
+from . import creation as _creation
+
+_FAMILIES = {
+    "creation": """arange array asarray copy empty empty_like eye frombuffer from_dlpack fromfunction full full_like geomspace identity indices linspace
+        logspace meshgrid ones ones_like tri zeros zeros_like""",
+    "ufuncs": """abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh around asin asinh atan atan2 atanh
+        bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor cbrt ceil clip conj conjugate
+        copysign cos cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs fix float_power floor floor_divide fmax fmin fmod frexp gcd
+        greater greater_equal heaviside hypot imag invert iscomplex iscomplexobj isfinite isinf isnan isneginf isposinf isreal isrealobj lcm ldexp
+        left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum mod
+        modf multiply nan_to_num negative nextafter not_equal positive pow power rad2deg radians real reciprocal remainder right_shift rint
+        round sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide trunc""",
+    "reductions": """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean min nanargmax nanargmin
+        nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var""",
+    "shapes": """append array_split astype atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes broadcast_to column_stack concat
+        concatenate dsplit dstack expand_dims flip fliplr flipud hsplit hstack isscalar matrix_transpose moveaxis ndim pad permute_dims ravel
+        repeat reshape resize roll rollaxis rot90 shape size split squeeze stack swapaxes tile transpose trim_zeros unstack vsplit vstack""",
+    "selecting": """apply_along_axis argwhere choose compress delete diag diag_indices diag_indices_from diagflat diagonal extract fill_diagonal
+        flatnonzero insert nonzero put put_along_axis ravel_multi_index select take take_along_axis trace tril tril_indices tril_indices_from
+        triu triu_indices triu_indices_from unravel_index where""",
+    "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
+    "einsum": "einsum einsum_path",
+    "sorting": """argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d setxor1d sort sort_complex union1d unique
+        unique_all unique_counts unique_inverse unique_values""",
+    "statistics": """bincount convolve correlate corrcoef cov diff ediff1d gradient histogram histogram_bin_edges interp median nanmedian nanpercentile
+        nanquantile percentile polyval quantile trapezoid unwrap vander""",
+    "testing": "allclose array_equal array_equiv can_cast isclose isdtype issubdtype promote_types result_type",
+    "vectorizing": "vectorize",
+}
+_family_of = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+_MODULES = ("linalg",)
+
+
+def __getattr__(name: str):
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    family = _family_of.get(name)
+    if family is None:
+        raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{family}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*(n for n in globals() if not n.startswith("_")), *_family_of, *_MODULES})
+
+
+# the function einsum and the module that holds it have one name; the function is what users mean
+from .einsum import einsum, einsum_path  # noqa: E402
+
+pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, 0.5772156649015329, math.inf, math.nan, None
+(bool_, int4, int8, int16, int32, int64, uint4, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2,
+ float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, complex64, complex128) = map(_dtypes.scalar_type, (
+     "bool", "int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+     "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex64", "complex128"))
+bool = bool_
+single, double, csingle, cdouble, int_, uint, float_, complex_ = float32, float64, complex64, complex128, int64, uint64, float64, complex128
+generic, number, inexact, integer = _dtypes.generic, _dtypes.number, _dtypes.inexact, _dtypes.integer
+signedinteger, unsignedinteger, floating, complexfloating = _dtypes.signedinteger, _dtypes.unsignedinteger, _dtypes.floating, _dtypes.complexfloating
+finfo, iinfo = _dtypes.finfo, _dtypes.iinfo
+
+
+def dtype(spec, *args, **kwargs):
+    """The dtype that a name, a type or an array stands for (a `numpy.dtype` where NumPy is installed).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.dtype('float32') == jnp.float32
+        True
+    """
+    return _dtypes.dtype(spec)
+
+
+if _np is not None:
+    dtype = _np.dtype  # type: ignore[misc]
+
+_dtypes.make_array = lambda value, dt: _creation.array(value, dt)
+_array_methods._namespace.append(sys.modules[__name__])

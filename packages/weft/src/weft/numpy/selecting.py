@@ -1,0 +1,563 @@
+"""Choosing elements: where, select, take, nonzero, diagonals, triangles, insert and delete."""
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence
+
+from .. import dtypes
+from ..control.call import inner_jit
+from ..core.trace import Tracer, get_aval
+from ..errors import ConcretizationTypeError
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops import shape as ops
+from ..ops.index import GatherDimensionNumbers, GatherScatterMode, gather, gather_fill
+from ..ops.reduce import cumsum_p
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..transforms.stage import concretization_error
+from .creation import array, asarray, lower_mask
+from .indexing import _nonzero
+from .shapes import concatenate, moveaxis, ravel, take_rows
+from .ufuncs import where_jit
+from .util import asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, expand_ranks, flat_host, no_out, on_device, operand, promote, promote_shapes, static_int, to_bool
+
+
+def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=None):
+    """`x` where the condition is true, else `y`; with the condition alone, the positions where it is true (see `nonzero`).
+
+    Raises:
+        ValueError: if only one of x and y is given, or shapes do not broadcast.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.where(jnp.array([True, False]), 1, 2)
+        Array([1, 2], dtype=int32, weak_type=True)
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y must be given to where.")
+    if size is not None or fill_value is not None:
+        raise ValueError("where with three arguments takes neither size nor fill_value.")
+    condition, x, y = to_bool("where", condition), operand("where", x), operand("where", y)
+    broadcast_shapes([shape_of(condition), shape_of(x), shape_of(y)])
+    return where_jit(condition, x, y)
+
+
+def select(condlist, choicelist, default=0):
+    """The first choice whose condition is true, else `default`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> x = jnp.arange(3)
+        >>> jnp.select([x < 1, x < 2], [10, 20], 30).tolist()
+        [10, 20, 30]
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(f"select takes as many choices as conditions, and at least one; got {len(condlist)} and {len(choicelist)}.")
+    *choices, out = promote("select", *choicelist, default)
+    for condition, choice in reversed(list(zip(condlist, choices))):
+        out = where(condition, choice, out)
+    return out
+
+
+def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
+    """The positions of elements that are not zero, one array for each axis. Under jit `size` says how many to return.
+
+    Raises:
+        ConcretizationTypeError: for a traced array without `size`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.nonzero(jnp.array([0, 5, 6]))
+        (Array([1, 2], dtype=int32),)
+    """
+    x = on_device(operand("nonzero", a))
+    shape = shape_of(x)
+    if not shape:
+        raise ValueError("nonzero takes arrays of rank 1 or more; use jnp.atleast_1d(x).nonzero().")
+    if size is None:
+        if isinstance(x, Tracer):
+            raise ConcretizationTypeError(concretization_error(x, "nonzero needs the values, because the number of results depends on them; "
+                                                                  "give it size=… to use it under jit"))
+        return tuple(array(rows, dtypes.int32) for rows in _nonzero(x))
+    size, total = static_int("size", size), math.prod(shape)
+    flags = linear.reshape(to_bool("nonzero", x), (total,))
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value or 0,) * len(shape)
+    if total == 0 or size == 0:
+        return tuple(broadcast_to(linear.convert(f, dtypes.int32), (size,)) for f in fills)
+    # the k-th result is the number of elements that have at most k true ones up to and including them
+    ends = cumsum_p.bind(linear.convert(flags, dtypes.int32), axis=0, reverse=False)
+    order = ops.iota(dtypes.int32, (size,), 0)
+    before = el.le(linear.expand_dims(ends, (0,)), linear.expand_dims(order, (1,)))
+    flat = linear.reduce_sum(linear.convert(before, dtypes.int32), (1,))
+    count = linear.reduce_sum(linear.convert(flags, dtypes.int32), (0,))
+    found = el.lt(order, count)
+    out = []
+    stride = total
+    for n, f in zip(shape, fills):
+        stride //= max(n, 1)
+        index = el.rem(el.div(flat, scalar_like(flat, max(stride, 1))), scalar_like(flat, n))
+        out.append(el.select_n_p.bind(found, broadcast_to(linear.convert(f, dtypes.int32), (size,)), index))
+    return tuple(out)
+
+
+def flatnonzero(a, *, size: int | None = None, fill_value=None):
+    """The positions of elements that are not zero in the flattened array."""
+    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a, *, size: int | None = None, fill_value=None):
+    """The positions of elements that are not zero, one row for each.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.argwhere(jnp.array([0, 5, 6])).tolist()
+        [[1], [2]]
+    """
+    x = on_device(operand("argwhere", a))
+    if not shape_of(x):
+        n = 1 if size is None and bool(flat_host(x)[0]) else size or 0
+        return linear.full((n, 0), 0, dtypes.int32)
+    columns = nonzero(x, size=size, fill_value=fill_value)
+    return ops.concatenate([linear.expand_dims(c, (1,)) for c in columns], 1)
+
+
+@inner_jit(name="_take", static_argnums=(2, 3, 4))
+def _take(x, indices, axis, mode, fill_value):
+    dt = dtype_of(x)
+    shape, extra, rank = shape_of(x), len(shape_of(indices)), len(shape_of(x))
+    n = shape[axis]
+    if mode == "wrap":
+        indices = el.rem(el.add(el.rem(indices, scalar_like(indices, n)), scalar_like(indices, n)), scalar_like(indices, n))
+    elif mode != "clip" and not dtypes.is_unsigned(dtype_of(indices)):
+        indices = where_jit(el.lt(indices, scalar_like(indices, 0)), el.add(indices, scalar_like(indices, n)), indices)
+    parsed = GatherScatterMode.CLIP if mode in ("clip", "wrap") else GatherScatterMode.from_any(mode)
+    numbers = GatherDimensionNumbers((*range(axis), *range(axis + extra, rank - 1 + extra)), (axis,), (axis,))
+    sizes = tuple(1 if d == axis else m for d, m in enumerate(shape))
+    return gather(x, linear.broadcast_in_dim(indices, (*shape_of(indices), 1), tuple(range(extra))), numbers, sizes, mode=parsed,
+                  fill_value=gather_fill(dt, fill_value))
+
+
+def take(a, indices, axis: int | None = None, out=None, mode: str | None = None, unique_indices: bool = False,
+         indices_are_sorted: bool = False, fill_value=None):
+    """The elements (or slices) at integer positions along an axis (None: of the flattened array).
+
+    Out of bounds: NaN or the smallest integer (mode "fill", the default), the nearest element ("clip"), or wrapped round ("wrap").
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.take(jnp.array([10, 20]), jnp.array([1, 0]))
+        Array([20, 10], dtype=int32)
+    """
+    no_out("take", out)
+    x = on_device(operand("take", a))
+    indices = asarray(indices) if isinstance(indices, (list, tuple)) else on_device(operand("take", indices))
+    if not dtypes.is_int(get_aval(indices).dtype):
+        raise TypeError(f"take: indices must be integers, got {get_aval(indices)}.")
+    if mode == "raise":
+        raise NotImplementedError("take: mode='raise' can't raise from a compiled program; use 'fill', 'clip' or 'wrap'.")
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = canonical_axis(axis, len(shape_of(x)))
+    if shape_of(x)[axis] == 0 and math.prod(shape_of(indices)):
+        raise IndexError(f"take: can't take from the empty axis {axis} of shape {shape_of(x)}.")
+    index = linear.convert(indices, dtypes.int32) if get_aval(indices).weak_type else indices
+    return _take(x, index, axis, mode, fill_value)
+
+
+@inner_jit(name="take_along_axis", static_argnums=(2, 3, 4))
+def _take_along(x, indices, axis, mode, fill_value):
+    shape, rank = shape_of(x), len(shape_of(x))
+    n = shape[axis]
+    if mode != "clip":
+        indices = el.select_n_p.bind(el.lt(indices, scalar_like(indices, 0)), indices, el.add(indices, scalar_like(indices, n)))
+    others = [d for d in range(rank) if d != axis]
+    lead = broadcast_shapes([tuple(shape[d] for d in others), tuple(shape_of(indices)[d] for d in others)])
+    wide = list(lead)
+    wide.insert(axis, n)
+    x = broadcast_to(x, tuple(wide))
+    wide[axis] = shape_of(indices)[axis]
+    indices = broadcast_to(indices, tuple(wide))
+    batch = tuple(others)
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), batch, batch)
+    parsed = GatherScatterMode.from_any(mode)
+    return gather(x, linear.reshape(indices, (*wide, 1)), numbers, (1,) * rank, mode=parsed, fill_value=gather_fill(dtype_of(x), fill_value))
+
+
+def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None):
+    """Elements along an axis at positions that differ from row to row; other axes broadcast.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.take_along_axis(jnp.array([[1, 2], [3, 4]]), jnp.array([[1], [0]]), 1).tolist()
+        [[2], [3]]
+    """
+    x, indices = on_device(operand("take_along_axis", arr)), on_device(operand("take_along_axis", indices))
+    if not dtypes.is_int(get_aval(indices).dtype):
+        raise TypeError(f"take_along_axis: indices must be integers, got {get_aval(indices)}.")
+    if axis is None:
+        if len(shape_of(indices)) != 1:
+            raise ValueError("take_along_axis: indices must be 1D if axis=None.")
+        x, axis = ravel(x), 0
+    if len(shape_of(x)) != len(shape_of(indices)):
+        raise ValueError(f"take_along_axis: indices and arr must have the same number of dimensions; got shapes {shape_of(indices)} and {shape_of(x)}.")
+    return _take_along(x, linear.convert(indices, dtypes.int32), canonical_axis(axis, len(shape_of(x))), mode, fill_value)
+
+
+def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *, mode: str | None = None):
+    """A new array with `values` at positions that differ from row to row along an axis; give inplace=False.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 9., 1, inplace=False).tolist()
+        [[0.0, 9.0], [9.0, 0.0]]
+    """
+    if inplace:
+        raise ValueError("arrays are immutable: call put_along_axis with inplace=False and use its result.")
+    x, indices = on_device(operand("put_along_axis", arr)), on_device(operand("put_along_axis", indices))
+    if axis is None:
+        return put_along_axis(ravel(x), indices, values, 0, False, mode=mode).reshape(shape_of(x))
+    axis = canonical_axis(axis, len(shape_of(x)))
+    shape = shape_of(indices)
+    index = tuple(indices if d == axis else linear.reshape(ops.iota(dtypes.int32, (shape_of(x)[d],), 0),
+                                                           tuple(shape_of(x)[d] if e == d else 1 for e in range(len(shape)))) for d in range(len(shape)))
+    return x.at[index].set(values, mode=mode)
+
+
+def put(a, ind, v, mode: str | None = None, *, inplace: bool = True):
+    """A new array with `v` at flat positions; give inplace=False.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.put(jnp.zeros(3), jnp.array([1]), 5., inplace=False)
+        Array([0., 5., 0.], dtype=float32)
+    """
+    if inplace:
+        raise ValueError("arrays are immutable: call put with inplace=False and use its result.")
+    x, ind = on_device(operand("put", a)), ravel(ind)
+    values = ravel(v)
+    n = shape_of(ind)[0]
+    values = take_rows(values, el.rem(ops.iota(dtypes.int32, (n,), 0), linear.full((n,), shape_of(values)[0], dtypes.int32)), 0)
+    how = {"clip": "clip", None: "drop", "wrap": "wrap"}[mode]
+    if how == "wrap":
+        ind, how = el.rem(ind, scalar_like(ind, math.prod(shape_of(x)))), "drop"
+    return ravel(x).at[ind].set(values, mode=how).reshape(shape_of(x))
+
+
+def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0, out=None):
+    """The slices along an axis where the condition is true.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.compress(jnp.array([True, False]), jnp.array([1, 2]))
+        Array([1], dtype=int32)
+    """
+    no_out("compress", out)
+    x = ravel(a) if axis is None else on_device(operand("compress", a))
+    axis = canonical_axis(axis or 0, len(shape_of(x)))
+    (rows,) = nonzero(condition, size=size, fill_value=shape_of(x)[axis] if size is not None else None)
+    return take(x, rows, axis, mode="fill", fill_value=fill_value)
+
+
+def extract(condition, arr, *, size: int | None = None, fill_value=0):
+    """The elements of the flattened array where the condition is true."""
+    return compress(ravel(condition), arr, size=size, fill_value=fill_value)
+
+
+def choose(a, choices: Sequence[Any], out=None, mode: str = "raise"):
+    """For each element, that of the array in `choices` which `a` names."""
+    no_out("choose", out)
+    x = operand("choose", a)
+    choices = promote("choose", *choices)
+    n = len(choices)
+    if mode == "clip":
+        x = el.clamp(scalar_like(x, 0), x, scalar_like(x, n - 1))
+    elif mode == "wrap":
+        x = el.rem(el.add(el.rem(x, scalar_like(x, n)), scalar_like(x, n)), scalar_like(x, n))
+    elif isinstance(x, Tracer):
+        raise ConcretizationTypeError(concretization_error(x, "choose with mode='raise' looks at the values; use mode='clip' or 'wrap'"))
+    elif any(not 0 <= v < n for v in flat_host(x)):
+        raise ValueError("choose: invalid entry in choice array.")
+    shape = broadcast_shapes([shape_of(v) for v in (x, *choices)])
+    return el.select_n_p.bind(linear.convert(broadcast_to(x, shape), dtypes.int32), *[broadcast_to(c, shape) for c in choices])
+
+
+@inner_jit(name="_diag", static_argnums=(1,))
+def _diag(v, k):
+    v = ops.pad(v, scalar_like(v, 0), ((max(0, k), max(0, -k), 0),))
+    n = shape_of(v)[0]
+    rows, columns = ops.iota(dtypes.int32, (n, n), 0), ops.iota(dtypes.int32, (n, n), 1)
+    on_diagonal = el.eq(el.add(rows, scalar_like(rows, k)), columns)
+    # column j holds element j for k >= 0, row i element i for k < 0
+    return where_jit(on_diagonal, linear.expand_dims(v, (0 if k > 0 else 1,)), 0)
+
+
+def diag(v, k: int = 0):
+    """A matrix with `v` on its k-th diagonal, or the k-th diagonal of a matrix.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.diag(jnp.array([1, 2])).tolist()
+        [[1, 0], [0, 2]]
+    """
+    x, k = on_device(operand("diag", v)), static_int("k", k)
+    rank = len(shape_of(x))
+    if rank == 1:
+        return _diag(x, k)
+    if rank == 2:
+        return diagonal(x, k)
+    raise ValueError(f"diag input must be 1d or 2d, got shape {shape_of(x)}.")
+
+
+def diagflat(v, k: int = 0):
+    """A matrix with the flattened `v` on its k-th diagonal."""
+    return _diag(ravel(v), static_int("k", k))
+
+
+def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
+    """The diagonal of two axes, as the last axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+        Array([1, 4], dtype=int32)
+    """
+    x = on_device(operand("diagonal", a))
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"diagonal requires an array of at least two dimensions, got shape {shape_of(x)}.")
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
+    n, m = shape_of(x)[-2:]
+    offset = static_int("offset", offset)
+    length = max(0, min(n + min(offset, 0), m - max(offset, 0)))
+    i = ops.iota(dtypes.int32, (length,), 0)
+    rows, columns = el.add(i, scalar_like(i, max(0, -offset))), el.add(i, scalar_like(i, max(0, offset)))
+    return x[..., rows, columns]
+
+
+@inner_jit(name="trace", static_argnums=(1, 2, 3, 4))
+def _trace(x, offset, axis1, axis2, dt):
+    x = moveaxis(x, (axis1, axis2), (-2, -1))
+    shape = shape_of(x)
+    rows, columns = ops.iota(dtypes.int32, shape[-2:], 0), ops.iota(dtypes.int32, shape[-2:], 1)
+    mask = el.eq(el.add(rows, scalar_like(rows, offset)), columns)
+    masked = where_jit(mask, x, linear.full(shape, 0, dtype_of(x)))
+    return linear.reduce_sum(linear.convert(masked, dt), (len(shape) - 2, len(shape) - 1))
+
+
+def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out=None):
+    """The sum of the diagonal of two axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+        Array(5, dtype=int32)
+    """
+    no_out("trace", out)
+    x = operand("trace", a)
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"trace takes arrays of rank 2 or more, got shape {shape_of(x)}.")
+    dt = asked_dtype("trace", dtype) or get_aval(x).dtype
+    return _trace(x, static_int("offset", offset), int(axis1), int(axis2), dtypes.int32 if dtypes.is_bool(dt) else dt)
+
+
+def _triangle(name: str, text: str, keep_low: bool):
+    @inner_jit(name=name, static_argnums=(1,))
+    def run(x, k):
+        shape = shape_of(x)
+        mask = lower_mask(*shape[-2:], k if keep_low else k - 1)
+        if len(shape) > 2:
+            mask = linear.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
+        zeros = linear.full(shape, 0, dtype_of(x))
+        return el.select_n_p.bind(mask, zeros, x) if keep_low else el.select_n_p.bind(mask, x, zeros)
+
+    def function(m, k: int = 0):
+        x = operand(name, m)
+        if len(shape_of(x)) < 2:
+            raise ValueError(f"{name} takes arrays of rank 2 or more, got shape {shape_of(x)}.")
+        return run(x, static_int("k", k))
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{text} the k-th diagonal set to zero, over the last two axes.\n\n    Example:\n        >>> import weft.numpy as jnp\n" \
+        f"        >>> y = jnp.{name}(jnp.ones((2, 2)))\n    "
+    return function
+
+
+tril, triu = _triangle("tril", "The array with everything above", True), _triangle("triu", "The array with everything below", False)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+    """The positions at and below the k-th diagonal of an n × m matrix.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [i.tolist() for i in jnp.tril_indices(2)]
+        [[0, 1, 1], [0, 0, 1]]
+    """
+    pairs = [(i, j) for i in range(n) for j in range(min(m or n, max(0, i + k + 1)))]
+    return tuple(array([p[d] for p in pairs], dtypes.int32) for d in (0, 1))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+    """The positions at and above the k-th diagonal of an n × m matrix."""
+    pairs = [(i, j) for i in range(n) for j in range(max(0, i + k), m or n)]
+    return tuple(array([p[d] for p in pairs], dtypes.int32) for d in (0, 1))
+
+
+def tril_indices_from(arr, k: int = 0) -> tuple:
+    """`tril_indices` for the shape of a matrix."""
+    n, m = shape_of(operand("tril_indices_from", arr))
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr, k: int = 0) -> tuple:
+    """`triu_indices` for the shape of a matrix."""
+    n, m = shape_of(operand("triu_indices_from", arr))
+    return triu_indices(n, k, m)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple:
+    """The positions of the main diagonal of an array with `ndim` axes of size n."""
+    return (ops.iota(dtypes.int32, (n,), 0),) * ndim
+
+
+def diag_indices_from(arr) -> tuple:
+    """`diag_indices` for the shape of an array."""
+    shape = shape_of(operand("diag_indices_from", arr))
+    if len(set(shape)) != 1 or len(shape) < 2:
+        raise ValueError(f"diag_indices_from takes arrays whose axes have one size, got shape {shape}.")
+    return diag_indices(shape[0], len(shape))
+
+
+def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
+    """A new array with `val` on its main diagonal; give inplace=False."""
+    if inplace:
+        raise ValueError("arrays are immutable: call fill_diagonal with inplace=False and use its result.")
+    x = on_device(operand("fill_diagonal", a))
+    n = min(shape_of(x))
+    i = ops.iota(dtypes.int32, (n,), 0)
+    return x.at[(i,) * len(shape_of(x))].set(val)
+
+
+def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False):
+    """The array without the slices at concrete positions along an axis (None: of the flattened array).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.delete(jnp.array([1, 2, 3]), 1)
+        Array([1, 3], dtype=int32)
+    """
+    x = ravel(arr) if axis is None else on_device(operand("delete", arr))
+    axis = canonical_axis(axis or 0, len(shape_of(x)))
+    n = shape_of(x)[axis]
+    gone = set(_positions("delete", obj, n))
+    return take_rows(x, array([i for i in range(n) if i not in gone], dtypes.int32), axis)
+
+
+def _positions(name: str, obj, n: int) -> list:
+    if isinstance(obj, slice):
+        return list(range(*obj.indices(n)))
+    if isinstance(obj, Tracer):
+        raise ConcretizationTypeError(concretization_error(obj, f"{name} needs the positions, because the result's shape depends on them"))
+    values = list(obj) if isinstance(obj, (list, tuple, range)) else flat_host(operand(name, obj))
+    if values and all(isinstance(v, bool) for v in values):
+        return [i for i, v in enumerate(values) if v]
+    values = [static_int("position", v) for v in values]
+    if any(not -n <= v <= n for v in values):
+        raise IndexError(f"{name}: a position of {values} is out of bounds for size {n}.")
+    return [v + n if v < 0 else v for v in values]
+
+
+def insert(arr, obj, values, axis: int | None = None):
+    """The array with `values` put in before concrete positions along an axis (None: of the flattened array).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.insert(jnp.array([1, 3]), 1, 2)
+        Array([1, 2, 3], dtype=int32)
+    """
+    x = ravel(arr) if axis is None else on_device(operand("insert", arr))
+    axis = canonical_axis(axis or 0, len(shape_of(x)))
+    n = shape_of(x)[axis]
+    at = _positions("insert", obj, n)
+    values = linear.convert(asarray(values), dtype_of(x))
+    if len(at) == 1 and not isinstance(obj, (list, tuple, slice)) and not getattr(obj, "ndim", 0):
+        values = moveaxis(expand_ranks(values, len(shape_of(x))), 0, axis) if shape_of(values) else values
+        count = shape_of(values)[axis] if shape_of(values) else 1
+        at = at * count
+    wide = tuple(len(at) if d == axis else m for d, m in enumerate(shape_of(x)))
+    values = broadcast_to(values, wide)
+    both = ops.concatenate([x, values], axis)
+    order = sorted([(p, 0, n + i) for i, p in enumerate(at)] + [(i, 1, i) for i in range(n)])
+    return take_rows(both, array([source for _, _, source in order], dtypes.int32), axis)
+
+
+def unravel_index(indices, shape) -> tuple:
+    """Flat positions as one position for each axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
+        [1, 2]
+    """
+    flat = on_device(operand("unravel_index", indices))
+    total = math.prod(shape)
+    lo, hi = scalar_like(flat, -total), scalar_like(flat, total - 1)
+    flat = el.clamp(lo, flat, hi)
+    flat = el.select_n_p.bind(el.lt(flat, scalar_like(flat, 0)), flat, el.add(flat, scalar_like(flat, total)))
+    out, stride = [], total
+    for n in shape:
+        stride //= max(n, 1)
+        out.append(el.rem(el.div(flat, scalar_like(flat, max(1, stride))), scalar_like(flat, max(1, n))))
+    return tuple(out)
+
+
+def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
+    """One position for each axis as flat positions.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> int(jnp.ravel_multi_index((1, 2), (2, 3)))
+        5
+    """
+    parts = [on_device(operand("ravel_multi_index", i)) for i in multi_index]
+    if len(parts) != len(dims):
+        raise ValueError(f"ravel_multi_index: {len(parts)} positions for {len(dims)} axes.")
+    checked = []
+    for i, n in zip(parts, dims):
+        if mode == "clip":
+            i = el.clamp(scalar_like(i, 0), i, scalar_like(i, n - 1))
+        elif mode == "wrap":
+            i = el.rem(el.add(el.rem(i, scalar_like(i, n)), scalar_like(i, n)), scalar_like(i, n))
+        elif isinstance(i, Tracer):
+            raise ConcretizationTypeError(concretization_error(i, "ravel_multi_index with mode='raise' looks at the values; use 'clip' or 'wrap'"))
+        elif any(not 0 <= v < n for v in flat_host(i)):
+            raise ValueError("ravel_multi_index: invalid entry in coordinates array.")
+        checked.append(i)
+    pairs = list(zip(checked, dims))
+    total, stride = None, 1
+    for i, n in (reversed(pairs) if order == "C" else pairs):
+        term = el.mul(i, scalar_like(i, stride))
+        total = term if total is None else el.add(*promote_shapes("ravel_multi_index", total, term))
+        stride *= n
+    return total
+
+
+def apply_along_axis(func1d, axis: int, arr, *args, **kwargs):
+    """A function of vectors applied to every vector along an axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3)))
+        Array([2., 2., 2.], dtype=float32)
+    """
+    x = on_device(operand("apply_along_axis", arr))
+    shape = shape_of(x)
+    axis = canonical_axis(axis, len(shape))
+    lead = [n for d, n in enumerate(shape) if d != axis]
+    rows = linear.reshape(moveaxis(x, axis, -1), (math.prod(lead), shape[axis]))
+    outs = [asarray(func1d(rows[i], *args, **kwargs)) for i in range(math.prod(lead))]
+    stacked = concatenate([linear.expand_dims(o, (0,)) for o in outs], 0)
+    inner = shape_of(stacked)[1:]
+    full = linear.reshape(stacked, (*lead, *inner))
+    k = len(lead)
+    return linear.transpose(full, (*range(axis), *range(k, k + len(inner)), *range(axis, k)))

@@ -1,0 +1,377 @@
+"""Sorting, searching and sets."""
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from .. import dtypes
+from ..control.call import inner_jit
+from ..core.trace import Tracer
+from ..errors import ConcretizationTypeError
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops import shape as ops
+from ..ops.reduce import cumsum_p, reduce_or
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.sort import sort_p
+from ..transforms.stage import concretization_error
+from .creation import array
+from .shapes import concatenate, ravel, take_rows
+from .ufuncs import where_jit
+from .util import canonical_axis, flat_host, on_device, operand, promote, static_int
+
+
+@inner_jit(name="sort", static_argnums=(1, 2, 3))
+def _sort(x, axis, stable, descending):
+    (out,) = sort_p.bind(x, dimension=axis, is_stable=stable, num_keys=1)
+    return ops.rev(out, (axis,)) if descending else out
+
+
+def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False):
+    """The array sorted along an axis (None: flattened), NaN last.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.sort(jnp.array([3, 1, 2]))
+        Array([1, 2, 3], dtype=int32)
+    """
+    if order is not None:
+        raise ValueError("sort: order is for structured arrays, which do not exist here.")
+    x = operand("sort", a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    return _sort(x, canonical_axis(axis, len(shape_of(x))), bool(stable), bool(descending))
+
+
+@inner_jit(name="argsort", static_argnums=(1, 2, 3))
+def _argsort(x, axis, stable, descending):
+    positions = ops.iota(dtypes.int32, shape_of(x), axis)
+    if not descending:
+        return sort_p.bind(x, positions, dimension=axis, is_stable=stable, num_keys=1)[1]
+    # sorted upwards with positions running down, then read backwards: equal elements keep their order
+    down = ops.rev(positions, (axis,))
+    order = sort_p.bind(ops.rev(x, (axis,)), down, dimension=axis, is_stable=stable, num_keys=1)[1]
+    return ops.rev(order, (axis,))
+
+
+def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False):
+    """The positions that sort the array along an axis (None: flattened).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.argsort(jnp.array([3, 1, 2]))
+        Array([1, 2, 0], dtype=int32)
+    """
+    if order is not None:
+        raise ValueError("argsort: order is for structured arrays, which do not exist here.")
+    x = operand("argsort", a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    return _argsort(x, canonical_axis(axis, len(shape_of(x))), bool(stable), bool(descending))
+
+
+def lexsort(keys, axis: int = -1):
+    """The positions that sort by several keys, the last of which counts most.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 0, 1])))
+        Array([1, 0, 2], dtype=int32)
+    """
+    xs = [on_device(operand("lexsort", k)) for k in (keys if isinstance(keys, (list, tuple)) else [keys[i] for i in range(len(keys))])]
+    if not xs:
+        raise TypeError("lexsort needs at least one key.")
+    if len({shape_of(x) for x in xs}) > 1:
+        raise ValueError("lexsort: all keys need to be the same shape.")
+    if not shape_of(xs[0]):
+        return array(0, dtypes.int32)
+    axis = canonical_axis(axis, len(shape_of(xs[0])))
+    positions = ops.iota(dtypes.int32, shape_of(xs[0]), axis)
+    return sort_p.bind(*reversed(xs), positions, dimension=axis, is_stable=True, num_keys=len(xs))[-1]
+
+
+def partition(a, kth: int, axis: int = -1):
+    """The array rearranged along an axis so that element `kth` stands where sorting puts it, smaller ones before it.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> int(jnp.partition(jnp.array([3, 1, 2]), 1)[1])
+        2
+    """
+    x = operand("partition", a)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    canonical_axis(kth, shape_of(x)[axis], "kth")
+    return sort(x, axis)
+
+
+def argpartition(a, kth: int, axis: int = -1):
+    """The positions of a `partition`."""
+    x = operand("argpartition", a)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    canonical_axis(kth, shape_of(x)[axis], "kth")
+    return argsort(x, axis)
+
+
+def sort_complex(a):
+    """The array sorted along its last axis, as complex numbers."""
+    x = sort(a)
+    return x if dtypes.is_complex(dtype_of(x)) else linear.convert(x, dtypes.complex_of(dtype_of(x)))
+
+
+@inner_jit(name="searchsorted", static_argnums=(2,))
+def _searchsorted(a, v, side):
+    """Bisection: every step halves the range of each element of `v`."""
+    n, shape = shape_of(a)[0], shape_of(v)
+    if n == 0:
+        return linear.full(shape, 0, dtypes.int32)
+    low, high = linear.full(shape, 0, dtypes.int32), linear.full(shape, n, dtypes.int32)
+    for _ in range(n.bit_length()):
+        middle = el.shift_right_logical(el.add(low, high), scalar_like(low, 1))
+        here = take_rows(a, el.min_(middle, scalar_like(middle, n - 1)), 0)
+        right = _before(here, v) if side == "left" else el.not_(_before(v, here))
+        go = el.and_(right, el.lt(low, high))
+        stay = el.and_(el.not_(right), el.lt(low, high))
+        low = el.select_n_p.bind(go, low, el.add(middle, scalar_like(middle, 1)))
+        high = el.select_n_p.bind(stay, high, middle)
+    return low
+
+
+def _before(x, y):
+    """x < y in the order of sort: NaN last."""
+    if dtypes.is_float(dtype_of(x)):
+        return el.or_(el.lt(x, y), el.and_(el.eq(x, x), el.ne(y, y)))
+    return el.lt(x, y)
+
+
+def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan"):
+    """Where each element of `v` would be put into the sorted vector `a`.
+
+    Raises:
+        ValueError: for an unknown side or method.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.searchsorted(jnp.array([1, 3, 5]), 4)
+        Array(2, dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side takes 'left' or 'right', got {side!r}.")
+    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+        raise ValueError(f"searchsorted: unknown method {method!r}; use 'scan', 'scan_unrolled', 'sort' or 'compare_all'.")
+    a, v = [on_device(x) for x in promote("searchsorted", a, v)]
+    if len(shape_of(a)) != 1:
+        raise ValueError(f"searchsorted takes a vector, got shape {shape_of(a)}.")
+    if sorter is not None:
+        a = take_rows(a, linear.convert(operand("searchsorted", sorter), dtypes.int32), 0)
+    return _searchsorted(a, v, side)
+
+
+def digitize(x, bins, right: bool = False, *, method: str | None = None):
+    """The number of the bin in which each element lies; bins may run up or down.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.digitize(jnp.array([0.5, 2.5]), jnp.array([0., 1., 2.]))
+        Array([1, 3], dtype=int32)
+    """
+    x, bins = promote("digitize", x, bins)
+    bins = on_device(bins)
+    n = shape_of(bins)[0]
+    side = "left" if right else "right"
+    up = searchsorted(bins, x, side)
+    if n < 2:
+        return up
+    down = searchsorted(ops.rev(bins, (0,)), x, "right" if right else "left")
+    first, last = bins[0], bins[n - 1]
+    return where_jit(el.ge(last, first), up, el.sub(scalar_like(down, n), down))
+
+
+# sets ----------------------------------------------------------------------------------------------------------------
+
+
+class UniqueAllResult(NamedTuple):
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+def unique(ar, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, *,
+           equal_nan: bool = True, size: int | None = None, fill_value=None, sorted: bool = True):
+    """The distinct elements (or slices along an axis), sorted. Under jit `size` says how many to return.
+
+    Raises:
+        ConcretizationTypeError: for a traced array without `size`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.unique(jnp.array([3, 1, 3]))
+        Array([1, 3], dtype=int32)
+    """
+    x = on_device(operand("unique", ar))
+    shape = shape_of(x)
+    if size is None and isinstance(x, Tracer):
+        raise ConcretizationTypeError(concretization_error(x, "unique needs the values, because the number of results depends on them; "
+                                                              "give it size=… to use it under jit"))
+    rows = linear.reshape(x, (math.prod(shape), 1)) if axis is None else _rows_first(x, canonical_axis(axis, len(shape)))
+    n, width = shape_of(rows)
+    out_shape = () if axis is None else tuple(m for d, m in enumerate(shape) if d != canonical_axis(axis, len(shape)))
+    columns = [linear.reshape(ops.slice_(rows, (0, j), (n, j + 1)), (n,)) for j in range(width)]
+    order = sort_p.bind(*columns, ops.iota(dtypes.int32, (n,), 0), dimension=0, is_stable=True, num_keys=width)[-1] if width else \
+        ops.iota(dtypes.int32, (n,), 0)
+    ordered = take_rows(rows, order, 0)
+    different = _differs(ordered, equal_nan) if n else linear.full((0,), True, dtypes.bool_)
+    flags = linear.convert(different, dtypes.int32)
+    rank_of = el.sub(cumsum_p.bind(flags, axis=0, reverse=False), scalar_like(flags, 1)) if n else linear.full((0,), 0, dtypes.int32)
+    count = linear.reduce_sum(flags, (0,))
+    total = flat_host(count)[0] if size is None else static_int("size", size)
+    starts = _first_positions(different, total, n)
+    picked = take_rows(ordered, starts, 0) if n else linear.full((total, width), 0, dtype_of(x))
+    present = el.lt(ops.iota(dtypes.int32, (total,), 0), count)
+    if size is not None:
+        fill = picked[:1] if fill_value is None and n else linear.full((1, width), 0 if fill_value is None else fill_value, dtype_of(x))
+        mask = linear.broadcast_in_dim(present, (total, width), (0,))
+        picked = el.select_n_p.bind(mask, linear.broadcast_in_dim(fill, (total, width), (0, 1)), picked)
+    values = linear.reshape(picked, (total,)) if axis is None else _rows_back(picked, out_shape, canonical_axis(axis, len(shape)))
+    out = [values]
+    if return_index:
+        out.append(take_rows(order, starts, 0))
+    if return_inverse:
+        inverse = sort_p.bind(order, rank_of, dimension=0, is_stable=True, num_keys=1)[1]
+        out.append(linear.reshape(inverse, shape) if axis is None else inverse)
+    if return_counts:
+        ends = concatenate([starts[1:], linear.full((1,), n, dtypes.int32)]) if total else starts
+        counts = el.sub(el.select_n_p.bind(el.lt(el.add(ops.iota(dtypes.int32, (total,), 0), linear.full((total,), 1, dtypes.int32)), count),
+                                           linear.full((total,), n, dtypes.int32), ends), starts) if total else starts
+        out.append(el.select_n_p.bind(present, linear.full((total,), 0, dtypes.int32), counts) if total else counts)
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def _rows_first(x, axis: int):
+    shape = shape_of(x)
+    x = linear.moveaxis(x, axis, 0)
+    return linear.reshape(x, (shape[axis], math.prod(n for d, n in enumerate(shape) if d != axis)))
+
+
+def _rows_back(x, rest: tuple, axis: int):
+    return linear.moveaxis(linear.reshape(x, (shape_of(x)[0], *rest)), 0, axis)
+
+
+def _differs(ordered, equal_nan: bool):
+    """For each row of a sorted matrix whether it differs from the row before; true for the first."""
+    n, width = shape_of(ordered)
+    a, b = ops.slice_(ordered, (0, 0), (n - 1, width)), ops.slice_(ordered, (1, 0), (n, width))
+    unlike = el.ne(a, b)
+    if equal_nan and dtypes.is_inexact(dtype_of(ordered)):
+        unlike = el.and_(unlike, el.not_(el.and_(el.ne(a, a), el.ne(b, b))))
+    return ops.concatenate([linear.full((1,), True, dtypes.bool_), reduce_or(unlike, (1,))], 0)
+
+
+def _first_positions(flags, size: int, n: int):
+    """The positions of the first `size` true flags; n - 1 behind the last."""
+    if n == 0:
+        return linear.full((size,), 0, dtypes.int32)
+    key = linear.convert(el.not_(flags), dtypes.int32)
+    order = sort_p.bind(key, ops.iota(dtypes.int32, (n,), 0), dimension=0, is_stable=True, num_keys=1)[1]
+    if size > n:
+        order = ops.concatenate([order, linear.full((size - n,), n - 1, dtypes.int32)], 0)
+    return ops.slice_(order, (0,), (size,))
+
+
+def unique_values(x, /, *, size: int | None = None, fill_value=None):
+    """The distinct elements, sorted."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def unique_counts(x, /, *, size: int | None = None, fill_value=None):
+    """The distinct elements and how often each appears."""
+    return unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def unique_inverse(x, /, *, size: int | None = None, fill_value=None):
+    """The distinct elements and, for each element, which of them it is."""
+    return unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def unique_all(x, /, *, size: int | None = None, fill_value=None) -> UniqueAllResult:
+    """The distinct elements, their first positions, inverse and counts."""
+    return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"):
+    """Whether each element is among `test_elements`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.isin(jnp.array([1, 2]), jnp.array([2, 3]))
+        Array([False,  True], dtype=bool)
+    """
+    x, tests = [on_device(v) for v in promote("isin", element, test_elements)]
+    tests = ravel(tests)
+    n = shape_of(tests)[0]
+    if n == 0:
+        found = linear.full(shape_of(x), False, dtypes.bool_)
+    else:
+        wide = (*shape_of(x), n)
+        rank = len(shape_of(x))
+        found = reduce_or(el.eq(linear.expand_dims(x, (rank,)), linear.broadcast_in_dim(tests, wide, (rank,))), (rank,))
+    return el.not_(found) if invert else found
+
+
+def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
+    """The distinct elements of either array, sorted."""
+    return unique(concatenate([ravel(ar1), ravel(ar2)]), size=size, fill_value=fill_value)
+
+
+def _concrete(name: str, *xs) -> None:
+    for x in xs:
+        if isinstance(x, Tracer):
+            raise ConcretizationTypeError(concretization_error(x, f"{name} needs the values, because the number of results depends on them"))
+
+
+def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False):
+    """The distinct elements of both arrays, sorted (concrete arrays only).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([3, 1]))
+        Array([1, 3], dtype=int32)
+    """
+    a, b = [ravel(v) for v in promote("intersect1d", ar1, ar2)]
+    _concrete("intersect1d", a, b)
+    ua, ia = unique(a, return_index=True)
+    ub, ib = unique(b, return_index=True)
+    in_b = isin(ua, ub)
+    common = ua[in_b]
+    return (common, ia[in_b], ib[isin(ub, ua)]) if return_indices else common
+
+
+def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
+    """The distinct elements of the first array that are not in the second, sorted.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([3]))
+        Array([1, 2], dtype=int32)
+    """
+    a, b = [ravel(v) for v in promote("setdiff1d", ar1, ar2)]
+    if size is None:
+        _concrete("setdiff1d", a, b)
+        values = a if assume_unique else unique(a)
+        return values[isin(values, b, invert=True)]
+    kept = isin(a, b, invert=True)
+    fill = 0 if fill_value is None else fill_value
+    ordered = sort_p.bind(linear.convert(el.not_(kept), dtypes.int32), a, dimension=0, is_stable=True, num_keys=2)
+    first = el.and_(el.eq(ordered[0], scalar_like(ordered[0], 0)), _differs(linear.expand_dims(ordered[1], (1,)), True))
+    picked = take_rows(ordered[1], _first_positions(first, size, shape_of(a)[0]), 0)
+    count = linear.reduce_sum(linear.convert(first, dtypes.int32), (0,))
+    return el.select_n_p.bind(el.lt(ops.iota(dtypes.int32, (size,), 0), count), linear.full((size,), fill, dtype_of(a)), picked)
+
+
+def setxor1d(ar1, ar2, assume_unique: bool = False):
+    """The distinct elements of exactly one of two concrete arrays, sorted."""
+    a, b = [ravel(v) for v in promote("setxor1d", ar1, ar2)]
+    _concrete("setxor1d", a, b)
+    a, b = (a, b) if assume_unique else (unique(a), unique(b))
+    return sort(concatenate([a[isin(a, b, invert=True)], b[isin(b, a, invert=True)]]))
+

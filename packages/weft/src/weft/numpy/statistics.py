@@ -1,0 +1,528 @@
+"""Order statistics, histograms, covariance, and numerical helpers: diff, interp, convolve, trapezoid, …"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..control.call import inner_jit
+from ..core.trace import Tracer, get_aval
+from ..errors import ConcretizationTypeError
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops import shape as ops
+from ..ops.index import ScatterDimensionNumbers, scatter_add
+from ..ops.reduce import cumsum_p, reduce_or
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.sort import sort_p
+from ..transforms.stage import concretization_error
+from .creation import asarray, linspace
+from .products import dot, matmul
+from .reductions import mean
+from .shapes import concatenate, moveaxis, ravel, take_rows
+from .sorting import searchsorted
+from .ufuncs import where_jit
+from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, no_out, on_device, operand, promote, promote_inexact, static_int
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@inner_jit(name="quantile", static_argnums=(2, 3, 4, 5))
+def _quantile(x, q, axes, method, keepdims, ignore_nan):
+    shape = shape_of(x)
+    kept = [d for d in range(len(shape)) if d not in axes]
+    n = math.prod(shape[d] for d in axes)
+    rows = linear.reshape(linear.transpose(x, (*kept, *axes)), (*[shape[d] for d in kept], n))
+    last = len(kept)
+    nan = el.ne(rows, rows)
+    if not ignore_nan:
+        bad = linear.broadcast_in_dim(reduce_or(nan, (last,)), shape_of(rows), tuple(range(last)))
+        rows = where_jit(bad, scalar_like(rows, math.nan), rows)
+    (rows,) = sort_p.bind(rows, dimension=last, is_stable=True, num_keys=1)
+    q_shape = shape_of(q)
+    if ignore_nan:
+        counts = linear.reduce_sum(linear.convert(el.not_(nan), dtype_of(q)), (last,))
+    else:
+        counts = linear.full(shape_of(rows)[:-1], n, dtype_of(q))
+    top = el.sub(counts, scalar_like(counts, 1))
+    lead = shape_of(counts)
+    both = (*q_shape, *lead)
+    spread = lambda v, front: linear.broadcast_in_dim(v, both, tuple(range(len(q_shape))) if front else tuple(range(len(q_shape), len(both))))
+    position = el.mul(spread(q, True), spread(top, False))
+    low, high = el.floor(position), el.ceil(position)
+    weight = el.sub(position, low)
+    limit = spread(el.max_(top, scalar_like(top, 0)), False)
+    clip = lambda v: linear.convert(el.clamp(scalar_like(v, 0), v, limit), dtypes.int32)
+
+    def pick(index):
+        """rows[..., index] for every quantile."""
+        cells = math.prod(lead)
+        flat = linear.reshape(rows, (cells * n,))
+        base = el.mul(ops.iota(dtypes.int32, (cells,), 0), linear.full((cells,), n, dtypes.int32))
+        offset = linear.broadcast_in_dim(linear.reshape(base, lead), both, tuple(range(len(q_shape), len(both))))
+        return take_rows(flat, linear.reshape(el.add(index, offset), (math.prod(both),)), 0)
+    a, b = [linear.reshape(pick(clip(v)), both) for v in (low, high)]
+    if method == "linear":
+        weight = linear.convert(weight, dtype_of(a))
+        out = el.add(el.mul(a, el.sub(scalar_like(weight, 1), weight)), el.mul(b, weight))
+        out = el.select_n_p.bind(el.eq(a, b), out, a)
+    elif method == "midpoint":
+        out = el.mul(el.add(a, b), scalar_like(a, 0.5))
+    elif method == "nearest":
+        out = el.select_n_p.bind(el.le(weight, scalar_like(weight, 0.5)), b, a)
+    else:
+        out = a if method == "lower" else b
+    if ignore_nan:
+        none = spread(el.lt(top, scalar_like(top, 0)), False)
+        out = el.select_n_p.bind(none, out, linear.full(both, math.nan, dtype_of(out)))
+    return linear.expand_dims(out, tuple(len(q_shape) + d for d in axes)) if keepdims and axes else out
+
+
+def _quantile_of(name: str, a, q, axis, method: str, keepdims: bool, ignore_nan: bool):
+    if method not in _METHODS:
+        raise ValueError(f"{name}: method must be one of {', '.join(_METHODS)}, got {method!r}.")
+    x, q = promote_inexact(name, a, q)
+    if dtypes.is_complex(dtype_of(x)):
+        raise ValueError(f"{name} does not take complex numbers.")
+    x = on_device(x)
+    if math.prod(shape_of(x)) == 0:
+        raise ValueError(f"{name} needs at least one element.")
+    return _quantile(x, on_device(q), canonical_axes(axis, len(shape_of(x))), method, bool(keepdims), ignore_nan)
+
+
+def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, interpolation=None):
+    """The q-quantiles (0 ≤ q ≤ 1) over `axis`; axes of q come first in the result. NaN if there is one.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.quantile(jnp.array([1., 2., 4.]), 0.5))
+        2.0
+    """
+    no_out("quantile", out)
+    return _quantile_of("quantile", a, q, axis, method, keepdims, False)
+
+
+def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, interpolation=None):
+    """`quantile` ignoring NaN."""
+    no_out("nanquantile", out)
+    return _quantile_of("nanquantile", a, q, axis, method, keepdims, True)
+
+
+def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, interpolation=None):
+    """`quantile` with q from 0 to 100.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.percentile(jnp.array([1., 2., 4.]), 50))
+        2.0
+    """
+    (q,) = promote_inexact("percentile", q)
+    return quantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims)
+
+
+def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, interpolation=None):
+    """`percentile` ignoring NaN."""
+    (q,) = promote_inexact("nanpercentile", q)
+    return nanquantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims)
+
+
+@inner_jit(name="median", static_argnums=(1, 2))
+def _median(x, axes, keepdims):
+    return _quantile(x, scalar_like(x, 0.5), axes, "midpoint", keepdims, False)
+
+
+def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
+    """The median over `axis`; NaN if there is one.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.median(jnp.array([1., 4., 2.])))
+        2.0
+    """
+    no_out("median", out)
+    (x,) = promote_inexact("median", a)
+    if math.prod(shape_of(x)) == 0:
+        raise ValueError("median needs at least one element.")
+    return _median(x, canonical_axes(axis, len(shape_of(x))), bool(keepdims))
+
+
+def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
+    """The median ignoring NaN."""
+    return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights=None, aweights=None):
+    """The covariance matrix of variables in rows (or columns).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.cov(jnp.array([[1., 2.], [2., 4.]])).tolist()
+        [[0.5, 1.0], [1.0, 2.0]]
+    """
+    xs = [on_device(v) for v in promote_inexact("cov", m, *([] if y is None else [y]))]
+    rows = []
+    for x in xs:
+        if len(shape_of(x)) > 2:
+            raise ValueError(f"cov takes arrays of rank 2 at most, got shape {shape_of(x)}.")
+        x = linear.reshape(x, (1, math.prod(shape_of(x)))) if len(shape_of(x)) < 2 else x if rowvar else linear.transpose(x, (1, 0))
+        rows.append(x)
+    x = concatenate(rows, 0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    weights = None
+    for w in (fweights, aweights):
+        if w is not None:
+            w = linear.convert(on_device(operand("cov", w)), dtype_of(x))
+            weights = w if weights is None else el.mul(weights, w)
+    if weights is None:
+        center, norm = mean(x, 1, keepdims=True), scalar_like(x, shape_of(x)[1] - ddof)
+        left = x
+    else:
+        total = linear.reduce_sum(weights, (0,))
+        left = el.mul(x, linear.expand_dims(weights, (0,)))
+        center = el.div(linear.expand_dims(linear.reduce_sum(left, (1,)), (1,)), total)
+        if aweights is None:
+            norm = el.sub(total, scalar_like(total, ddof))
+        else:
+            aw = linear.convert(on_device(operand("cov", aweights)), dtype_of(x))
+            norm = el.sub(total, el.mul(scalar_like(total, ddof), el.div(linear.reduce_sum(el.mul(weights, aw), (0,)), total)))
+    centered = el.sub(x, center)
+    other = centered if weights is None else el.mul(centered, linear.expand_dims(weights, (0,)))
+    other = el.conj(other) if dtypes.is_complex(dtype_of(other)) else other
+    out = el.div(matmul(centered, linear.transpose(other, (1, 0))), norm)
+    return linear.reshape(out, ()) if shape_of(out) == (1, 1) else out
+
+
+def corrcoef(x, y=None, rowvar: bool = True, dtype: Any = None):
+    """The matrix of correlation coefficients of variables in rows (or columns)."""
+    c = cov(x, y, rowvar)
+    if not shape_of(c):
+        return el.div(c, c)
+    n = shape_of(c)[0]
+    i = ops.iota(dtypes.int32, (n,), 0)
+    d = el.sqrt(el.real(c[i, i]) if dtypes.is_complex(dtype_of(c)) else c[i, i])
+    d = linear.convert(d, dtype_of(c))
+    out = el.div(el.div(c, linear.expand_dims(d, (1,))), linear.expand_dims(d, (0,)))
+    return out if dtypes.is_complex(dtype_of(out)) else el.clamp(scalar_like(out, -1), out, scalar_like(out, 1))
+
+
+def _count_into(positions, weights, length: int):
+    """Sums of `weights` by position; positions out of bounds are dropped."""
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
+    return scatter_add(linear.full((length,), 0, dtype_of(weights)), linear.expand_dims(positions, (1,)), weights, numbers)
+
+
+def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
+    """How often each of 0, 1, 2, … appears (or the sum of its weights). Under jit `length` fixes the size of the result.
+
+    Raises:
+        ConcretizationTypeError: for a traced array without `length`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.bincount(jnp.array([1, 1, 3]))
+        Array([0, 2, 0, 1], dtype=int32)
+    """
+    x = on_device(operand("bincount", x))
+    if not dtypes.is_int(get_aval(x).dtype):
+        raise TypeError(f"bincount takes integers, got {get_aval(x)}.")
+    if len(shape_of(x)) != 1:
+        raise ValueError(f"bincount takes a vector, got shape {shape_of(x)}.")
+    if length is None:
+        if isinstance(x, Tracer):
+            raise ConcretizationTypeError(concretization_error(x, "bincount needs the values, because the number of results depends on them; "
+                                                                  "give it length=… to use it under jit"))
+        length = max(max(flat_host(x), default=-1) + 1, static_int("minlength", minlength))
+    weights = linear.full(shape_of(x), 1, dtypes.int32) if weights is None else on_device(operand("bincount", weights))
+    zero = scalar_like(x, 0)
+    return _count_into(el.max_(x, zero), weights, static_int("length", length))
+
+
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """The edges of evenly spaced bins over the range of `a` (or a given one).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), 2).tolist()
+        [0.0, 2.0, 4.0]
+    """
+    if isinstance(bins, str):
+        raise NotImplementedError("histogram: named methods for the number of bins are not supported; give a number or edges.")
+    (x,) = promote_inexact("histogram_bin_edges", a)
+    if not isinstance(bins, int) and (isinstance(bins, (list, tuple)) or shape_of(operand("histogram", bins))):
+        return linear.convert(asarray(bins), dtype_of(x))
+    n = static_int("bins", bins)
+    x = ravel(x)
+    if range is None:
+        lo, hi = (x.min(), x.max()) if shape_of(x)[0] else (linear.full((), 0, dtype_of(x)), linear.full((), 1, dtype_of(x)))
+    else:
+        lo, hi = [linear.convert(operand("histogram", v), dtype_of(x)) for v in range]
+        lo, hi = on_device(lo), on_device(hi)
+    flat = el.eq(lo, hi)
+    half = scalar_like(lo, 0.5)
+    lo, hi = el.select_n_p.bind(flat, lo, el.sub(lo, half)), el.select_n_p.bind(flat, hi, el.add(hi, half))
+    return linspace(lo, hi, n + 1, dtype=dtype_of(x))
+
+
+def histogram(a, bins=10, range=None, weights=None, density: bool | None = None):
+    """(counts, edges) of values in bins; the last bin includes its upper edge.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.histogram(jnp.array([0., 1., 4.]), 2)[0].tolist()
+        [2.0, 1.0]
+    """
+    x = ravel(operand("histogram", a))
+    edges = histogram_bin_edges(x, bins, range, weights)
+    (x,) = promote_inexact("histogram", x)
+    n = shape_of(edges)[0] - 1
+    w = linear.full(shape_of(x), 1, dtype_of(x)) if weights is None else ravel(weights)
+    position = searchsorted(edges, x, "right")
+    last = edges[n]
+    position = el.select_n_p.bind(el.eq(x, broadcast_to(last, shape_of(x))), position, linear.full(shape_of(x), n, dtypes.int32))
+    inside = el.and_(el.ge(position, scalar_like(position, 1)), el.le(position, scalar_like(position, n)))
+    position = el.select_n_p.bind(inside, linear.full(shape_of(x), n, dtypes.int32), el.sub(position, scalar_like(position, 1)))
+    counts = _count_into(position, w, n)
+    if density:
+        widths = diff(edges)
+        counts = linear.convert(counts, dtype_of(widths))
+        counts = el.div(el.div(counts, widths), linear.reduce_sum(counts, (0,)))
+    return counts, edges
+
+
+# differences, interpolation, integration -----------------------------------------------------------------------------
+
+
+def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
+    """The differences of neighbours along an axis, `n` times.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.diff(jnp.array([1, 4, 9]))
+        Array([3, 5], dtype=int32)
+    """
+    x = on_device(operand("diff", a))
+    n = static_int("n", n)
+    if n == 0:
+        return x
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}.")
+    if not shape_of(x):
+        raise ValueError("diff requires input that is at least one dimensional.")
+    axis = canonical_axis(axis, len(shape_of(x)))
+    parts = [x]
+    lift = lambda v: broadcast_to(v, tuple(1 if d == axis else m for d, m in enumerate(shape_of(x)))) if not shape_of(v) else v
+    parts = ([lift(operand("diff", prepend))] if prepend is not None else []) + parts + ([lift(operand("diff", append))] if append is not None else [])
+    x = concatenate(parts, axis)
+    for _ in range(n):
+        shape = shape_of(x)
+        cut = lambda lo, hi: ops.slice_(x, tuple(lo if d == axis else 0 for d in range(len(shape))),
+                                        tuple(max(lo, m + hi) if d == axis else m for d, m in enumerate(shape)))
+        if shape[axis] == 0:
+            return x
+        x = (el.ne if dtypes.is_bool(dtype_of(x)) else el.sub)(cut(1, 0), cut(0, -1))
+    return x
+
+
+def ediff1d(ary, to_end=None, to_begin=None):
+    """The differences of neighbours of the flattened array."""
+    x = diff(ravel(ary))
+    parts = ([ravel(linear.convert(asarray(to_begin), dtype_of(x)))] if to_begin is not None else []) + [x] + \
+        ([ravel(linear.convert(asarray(to_end), dtype_of(x)))] if to_end is not None else [])
+    return concatenate(parts)
+
+
+def gradient(f, *varargs, axis=None, edge_order: int | None = None):
+    """Central differences along axes, one-sided at the ends; spacings are numbers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.gradient(jnp.array([1., 4., 9.]))
+        Array([3., 4., 5.], dtype=float32)
+    """
+    if edge_order is not None:
+        raise NotImplementedError("gradient: edge_order is not supported.")
+    (x,) = promote_inexact("gradient", f)
+    x = on_device(x)
+    axes = canonical_axes(axis, len(shape_of(x)))
+    spacings = list(varargs) or [1.0]
+    if len(spacings) == 1:
+        spacings = spacings * len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes.")
+    out = []
+    for d, h in zip(axes, spacings):
+        n = shape_of(x)[d]
+        if n < 2:
+            raise ValueError(f"gradient needs at least 2 elements along axis {d}, got {n}.")
+        at = lambda v, lo, hi: ops.slice_(v, tuple(lo if e == d else 0 for e in range(len(shape_of(v)))),
+                                          tuple(hi if e == d else m for e, m in enumerate(shape_of(v))))
+        h = operand("gradient", h)
+        if shape_of(h):
+            raise NotImplementedError("gradient: spacings must be numbers, not coordinate arrays.")
+        h = linear.convert(h, dtype_of(x))
+        middle = el.div(el.mul(el.sub(at(x, 2, n), at(x, 0, n - 2)), scalar_like(x, 0.5)), h)
+        first, last = el.div(el.sub(at(x, 1, 2), at(x, 0, 1)), h), el.div(el.sub(at(x, n - 1, n), at(x, n - 2, n - 1)), h)
+        out.append(ops.concatenate([first, middle, last] if n > 2 else [first, last], d))
+    return out[0] if len(out) == 1 else out
+
+
+@inner_jit(name="interp", static_argnames=("period",))
+def _interp(x, xp, fp, left, right, *, period):
+    if period is not None:
+        wrap = lambda v: el.sub(v, el.mul(el.floor(el.div(v, scalar_like(v, period))), scalar_like(v, period)))
+        x, xp = wrap(x), wrap(xp)
+        xp, fp = sort_p.bind(xp, fp, dimension=0, is_stable=True, num_keys=1)
+        n = shape_of(xp)[0]
+        xp = ops.concatenate([el.sub(xp[n - 1:], scalar_like(xp, period)), xp, el.add(xp[:1], scalar_like(xp, period))], 0)
+        fp = ops.concatenate([fp[n - 1:], fp, fp[:1]], 0)
+    n = shape_of(xp)[0]
+    i = el.clamp(scalar_like(ops.iota(dtypes.int32, (1,), 0), 1), searchsorted(xp, x, "right"), scalar_like(ops.iota(dtypes.int32, (1,), 0), max(n - 1, 1)))
+    i = el.min_(i, scalar_like(i, n - 1))
+    before = el.max_(el.sub(i, scalar_like(i, 1)), scalar_like(i, 0))
+    pick = lambda v, k: take_rows(v, k, 0)
+    df, dx, delta = el.sub(pick(fp, i), pick(fp, before)), el.sub(pick(xp, i), pick(xp, before)), el.sub(x, pick(xp, before))
+    none = el.eq(dx, scalar_like(dx, 0))
+    safe = el.select_n_p.bind(none, dx, linear.full(shape_of(dx), 1, dtype_of(dx)))
+    out = el.select_n_p.bind(none, el.add(pick(fp, before), el.mul(el.div(delta, safe), df)), pick(fp, before))
+    if period is None:
+        out = where_jit(el.lt(x, xp[0]), fp[0] if left is None else left, out)
+        out = where_jit(el.gt(x, xp[n - 1]), fp[n - 1] if right is None else right, out)
+    return out
+
+
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Linear interpolation through the points (xp, fp), xp increasing.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.interp(0.5, jnp.array([0., 1.]), jnp.array([2., 4.])))
+        3.0
+    """
+    x, xp = [on_device(v) for v in promote_inexact("interp", x, xp)]
+    (fp,) = promote_inexact("interp", fp)
+    if len(shape_of(xp)) != 1 or shape_of(xp) != shape_of(fp):
+        raise ValueError(f"interp: xp and fp must be vectors of one size, got {shape_of(xp)} and {shape_of(fp)}.")
+    if period == 0:
+        raise ValueError("interp: period must not be 0.")
+    return _interp(x, xp, on_device(fp), left, right, period=None if period is None else abs(float(period)))
+
+
+def trapezoid(y, x=None, dx=1.0, axis: int = -1):
+    """The integral along an axis by the trapezoidal rule.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.trapezoid(jnp.array([1., 2., 3.])))
+        4.0
+    """
+    if x is None:
+        y, dx = promote_inexact("trapezoid", y, dx)
+        y = moveaxis(y, axis, -1)
+        step = dx
+    else:
+        y, x = promote_inexact("trapezoid", y, x)
+        y = moveaxis(y, axis, -1)
+        step = diff(x) if len(shape_of(x)) == 1 else moveaxis(diff(x, axis=axis), axis, -1)
+    n = shape_of(y)[-1]
+    both = el.add(y[..., 1:], y[..., :n - 1])
+    step = broadcast_to(step, shape_of(both))
+    return linear.reduce_sum(el.mul(el.mul(both, step), scalar_like(both, 0.5)), (len(shape_of(both)) - 1,))
+
+
+def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type=None):
+    """The discrete convolution of two vectors; mode 'full', 'same' or 'valid'.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.convolve(jnp.array([1., 2.]), jnp.array([1., 1.]))
+        Array([1., 3., 2.], dtype=float32)
+    """
+    return _convolve("convolve", a, v, mode, True, precision)
+
+
+def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_type=None):
+    """The cross-correlation of two vectors; mode 'full', 'same' or 'valid'."""
+    _, v2 = promote("correlate", a, v)
+    return _convolve("correlate", a, el.conj(on_device(v2)) if dtypes.is_complex(dtype_of(v2)) else v, mode, False, precision)
+
+
+def _convolve(name: str, a, v, mode: str, reverse: bool, precision):
+    """As a product with the matrix of all shifted windows."""
+    x, w = [on_device(u) for u in promote_inexact(name, a, v)]
+    if len(shape_of(x)) != 1 or len(shape_of(w)) != 1:
+        raise ValueError(f"{name} takes vectors, got shapes {shape_of(x)} and {shape_of(w)}.")
+    n, m = shape_of(x)[0], shape_of(w)[0]
+    if not n or not m:
+        raise ValueError(f"{name}: inputs cannot be empty, got shapes ({n},) and ({m},).")
+    flip_result = False
+    if n < m:
+        x, w, n, m = w, x, m, n
+        flip_result = not reverse
+    w = ops.rev(w, (0,)) if reverse else w
+    total = {"full": n + m - 1, "same": n, "valid": n - m + 1}.get(mode)
+    if total is None:
+        raise ValueError(f"{name}: mode must be one of 'full', 'same', 'valid', got {mode!r}.")
+    lead = {"full": m - 1, "same": m // 2 if not reverse else (m - 1) - (m - 1) // 2, "valid": 0}[mode]
+    if mode == "same" and not reverse and flip_result:
+        lead = m - 1 - m // 2
+    padded = ops.pad(x, scalar_like(x, 0), ((lead, max(0, total + m - 1 - lead - n), 0),))
+    rows = el.add(ops.iota(dtypes.int32, (total, m), 0), ops.iota(dtypes.int32, (total, m), 1))
+    out = dot(take_rows(padded, rows, 0), w, precision=precision)
+    return ops.rev(out, (0,)) if flip_result else out
+
+
+def unwrap(p, discont=None, axis: int = -1, period: float = 2 * math.pi):
+    """Angles without jumps of more than half a period along an axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.unwrap(jnp.array([0., 4., 8.]), period=4.).tolist()
+        [0.0, 0.0, 0.0]
+    """
+    (x,) = promote_inexact("unwrap", p)
+    x = on_device(x)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    if shape_of(x)[axis] == 0:
+        return x
+    half = period / 2
+    d = diff(x, axis=axis)
+    shifted = el.add(d, scalar_like(d, half))
+    wrapped = el.sub(el.sub(shifted, el.mul(el.floor(el.div(shifted, scalar_like(d, period))), scalar_like(d, period))), scalar_like(d, half))
+    wrapped = el.select_n_p.bind(el.and_(el.eq(wrapped, scalar_like(d, -half)), el.gt(d, scalar_like(d, 0))), wrapped,
+                                 linear.full(shape_of(d), half, dtype_of(d)))
+    correction = el.sub(wrapped, d)
+    limit = max(half, half if discont is None else discont)
+    correction = el.select_n_p.bind(el.lt(el.abs_(d), scalar_like(d, limit)), correction, linear.full(shape_of(d), 0, dtype_of(d)))
+    total = cumsum_p.bind(correction, axis=axis, reverse=False)
+    first = ops.slice_(x, (0,) * len(shape_of(x)), tuple(1 if e == axis else m for e, m in enumerate(shape_of(x))))
+    rest = ops.slice_(x, tuple(1 if e == axis else 0 for e in range(len(shape_of(x)))), shape_of(x))
+    return ops.concatenate([first, el.add(rest, total)], axis)
+
+
+def polyval(p, x, *, unroll: int = 16):
+    """The value of a polynomial whose coefficients start with the highest power.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.polyval(jnp.array([1., 0., 2.]), 3.))
+        11.0
+    """
+    p, x = [on_device(v) for v in promote("polyval", p, x)]
+    out = linear.full(shape_of(x), 0, dtype_of(x))
+    for i in range(shape_of(p)[0]):
+        out = el.add(el.mul(out, x), p[i])
+    return out
+
+
+def vander(x, N: int | None = None, increasing: bool = False):
+    """The matrix of powers of a vector."""
+    x = on_device(operand("vander", x))
+    if len(shape_of(x)) != 1:
+        raise ValueError("x must be a one-dimensional array")
+    n = shape_of(x)[0] if N is None else static_int("N", N)
+    columns = [linear.full(shape_of(x), 1, dtype_of(x))]
+    for _ in range(n - 1):
+        columns.append(el.mul(columns[-1], x))
+    columns = columns[:n] if increasing else columns[:n][::-1]
+    return ops.concatenate([linear.expand_dims(c, (1,)) for c in columns], 1) if columns else linear.full((shape_of(x)[0], 0), 0, dtype_of(x))
+

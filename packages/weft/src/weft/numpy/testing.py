@@ -1,0 +1,192 @@
+"""Comparisons of whole arrays, and questions about dtypes."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..core.trace import get_aval
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.reduce import reduce_and
+from ..ops.rules import dtype_of, shape_of
+from .creation import asarray
+from .ufuncs import abs as _abs
+from .ufuncs import equal, isfinite, isnan
+from .util import broadcast_shapes, operand, promote, promote_shapes
+
+
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
+    """Whether |a - b| <= atol + rtol * |b|, for each element.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.isclose(jnp.array([1., 2.]), 1.)
+        Array([ True, False], dtype=bool)
+    """
+    x, y = promote_shapes("isclose", *promote("isclose", a, b))
+    dt = dtype_of(x)
+    if not dtypes.is_inexact(dt):
+        x, y = [linear.convert(v, dtypes.canonicalize(float)) for v in (x, y)]
+    size = _abs(y)
+    real = dtype_of(size)
+    bound = el.add(linear.convert(operand("isclose", atol), real), el.mul(linear.convert(operand("isclose", rtol), real), size))
+    close = el.le(_abs(el.sub(x, y)), bound)
+    shape = shape_of(close)
+    wide = lambda v: linear.broadcast_to_rank_shape(v, shape)
+    finite = el.and_(wide(isfinite(x)), wide(isfinite(y)))
+    out = el.select_n_p.bind(finite, equal(x, y), close)
+    if equal_nan:
+        out = el.or_(out, el.and_(wide(isnan(x)), wide(isnan(y))))
+    return out
+
+
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
+    """Whether all elements are close (see `isclose`).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> bool(jnp.allclose(jnp.ones(2), 1.))
+        True
+    """
+    out = isclose(a, b, rtol, atol, equal_nan)
+    return reduce_and(out, range(len(shape_of(out))))
+
+
+def array_equal(a1, a2, equal_nan: bool = False):
+    """Whether two arrays have one shape and equal elements.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> bool(jnp.array_equal(jnp.ones(2), jnp.ones(2)))
+        True
+    """
+    x, y = asarray(a1), asarray(a2)
+    if shape_of(x) != shape_of(y):
+        return asarray(False)
+    same = equal(x, y)
+    if equal_nan and dtypes.is_inexact(dtype_of(x)) and dtypes.is_inexact(dtype_of(y)):
+        same = el.or_(same, el.and_(isnan(x), isnan(y)))
+    return reduce_and(same, range(len(shape_of(same))))
+
+
+def array_equiv(a1, a2):
+    """Whether two arrays broadcast to equal elements.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> bool(jnp.array_equiv(jnp.ones(2), 1.))
+        True
+    """
+    x, y = asarray(a1), asarray(a2)
+    try:
+        broadcast_shapes([shape_of(x), shape_of(y)])
+    except ValueError:
+        return asarray(False)
+    same = equal(x, y)
+    return reduce_and(same, range(len(shape_of(same))))
+
+
+def result_type(*args):
+    """The dtype to which arrays, numbers and dtypes promote.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.result_type(jnp.ones(2), 1) == jnp.float32
+        True
+    """
+    if not args:
+        raise ValueError("result_type needs at least one array or dtype.")
+    return dtypes.promote(*[_kind_of(a) for a in args])[0]
+
+
+def _kind_of(x) -> tuple:
+    if x in (bool, int, float, complex):
+        return dtypes.canonicalize(x), x is not bool
+    if isinstance(x, (str, type)) or not (hasattr(x, "shape") or dtypes.is_python_scalar(x)):
+        return dtypes.canonicalize(x), False
+    aval = get_aval(x) if not hasattr(x, "dtype") or not hasattr(x, "shape") else x
+    return dtypes.canonicalize(aval.dtype), getattr(aval, "weak_type", False)
+
+
+def promote_types(a, b):
+    """The dtype to which two dtypes promote.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.promote_types('int32', 'bfloat16') == jnp.bfloat16
+        True
+    """
+    pairs = [(dtypes.dtype(t), t in (int, float, complex)) for t in (a, b)]
+    return dtypes.promote(*pairs)[0]
+
+
+def can_cast(from_, to, casting: str = "safe") -> bool:
+    """Whether one dtype converts to another under a casting rule.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.can_cast('int32', 'int16')
+        False
+    """
+    a, b = dtypes.dtype(from_), dtypes.dtype(to)
+    if casting == "unsafe" or a == b:
+        return True
+    if casting in ("no", "equiv"):
+        return False
+    order = "bifc"
+    if casting == "same_kind" and order.index(dtypes.kind(a).replace("u", "i")) <= order.index(dtypes.kind(b).replace("u", "i")):
+        return True
+    return _safe(a, b)
+
+
+def _safe(a, b) -> bool:
+    ka, kb, na, nb = dtypes.kind(a), dtypes.kind(b), dtypes.bits(a), dtypes.bits(b)
+    if ka == "b":
+        return True
+    if kb == "b" or "biufc".index(kb) < "biufc".index(ka) and not (ka == "u" and kb == "i"):
+        return False
+    if ka == "u" and kb == "i":
+        return nb > na
+    if ka == "i" and kb == "u":
+        return False
+    if ka in "iu" and kb in "fc":
+        width = nb // 2 if kb == "c" else nb
+        return width > na or width == 64
+    if ka == "f" and kb == "c":
+        return nb // 2 >= na
+    return nb >= na
+
+
+def issubdtype(arg1, arg2) -> bool:
+    """Whether a dtype is, or is a kind of, another.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+        True
+    """
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind: 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', 'complex floating', 'numeric'.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.isdtype(jnp.int32, 'integral')
+        True
+    """
+    dt = dtypes.dtype(dtype)
+    words = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f", "complex floating": "c",
+             "numeric": "iufc"}
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    for k in kinds:
+        if isinstance(k, str) and k in words:
+            if dtypes.kind(dt) in words[k]:
+                return True
+        elif isinstance(k, str) and k not in dtypes._TABLE:
+            raise ValueError(f"isdtype: unknown kind {k!r}; kinds are {', '.join(map(repr, words))} and dtypes.")
+        elif dtypes.dtype(k) == dt:
+            return True
+    return False
+
