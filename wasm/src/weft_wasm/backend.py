@@ -1,0 +1,186 @@
+"""The Wasm backend: compiles jaxprs to WebAssembly and runs them, under wasmtime or in the page that Python runs in."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Sequence
+
+from weft.avals import ShapedArray
+from weft.core.jaxpr import Jaxpr
+from weft.errors import BackendError
+from weft.host import to_bytes
+from weft.runtime.array import BufferArray
+from weft.runtime.backend import CompileOptions
+
+from weft_wasm import ir
+from weft_wasm.artifact import Artifact
+from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.lower.program import lower
+
+
+class WasmDevice:
+    """The one device of the backend: a WebAssembly memory."""
+
+    id, platform, process_index = 0, "wasm", 0
+
+    def __init__(self, backend: WasmBackend, kind: str):
+        self.backend, self.device_kind = backend, kind
+
+    def __repr__(self) -> str:
+        return "WasmDevice(id=0)"
+
+    def memory_stats(self) -> dict:
+        """Bytes in use, their peak, and bytes that can still be allocated."""
+        return self.backend.runtime.stats()
+
+
+class WasmBackend:
+    """Arrays are addresses in the device's memory; a handle is such an address (an int)."""
+
+    name, platforms = "wasm", ("wasm",)
+
+    def __init__(self, runtime: Any = None):
+        self.runtime = runtime if runtime is not None else default_runtime()
+        self.features = frozenset(self.runtime.features) & KNOWN_FEATURES
+        self._devices = [WasmDevice(self, self.runtime.kind)]
+        self.check = False  # verify programs between passes; tests turn it on
+        # the calls of arrays, without a method between
+        self.read, self.release = self.runtime.read, self.runtime.free
+
+    def devices(self, platform: str | None = None) -> list[WasmDevice]:
+        if platform not in (None, "wasm"):
+            raise BackendError(f"the wasm backend has no devices of platform {platform!r}; its platform is 'wasm'.")
+        return self._devices
+
+    def put(self, value: Any, aval: ShapedArray, device: WasmDevice, committed: bool) -> BufferArray:
+        data = to_bytes(value)
+        handle = self.runtime.alloc(data.nbytes)
+        self.runtime.write(handle, data)
+        return BufferArray(aval, handle, device, committed)
+
+    def is_ready(self, handle: int) -> bool:
+        return True
+
+    def wait(self, handle: int) -> None:
+        """Programs run to their end before they return."""
+
+    def compile(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions) -> WasmExecutable:
+        program, module = lower(jaxpr, options.name, options.donated, self.features)
+        artifact = compile_program(program, self.features, check=self.check)
+        return WasmExecutable(self, jaxpr, program, module, artifact, options)
+
+    def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, name: str, dialect: str | None = None) -> str:
+        """The program in loop IR (dialect None or "ir"), or its groups ("groups")."""
+        program, module = lower(jaxpr, name, (), self.features)
+        return text_of(dialect, jaxpr, program, module)
+
+
+class WasmExecutable:
+    """A compiled program, loaded into the device."""
+
+    def __init__(self, backend: WasmBackend, jaxpr: Jaxpr, program: ir.Program, module, artifact: Artifact, options: CompileOptions):
+        self.backend, self.jaxpr, self.program, self.module, self.artifact = backend, jaxpr, program, module, artifact
+        self.device = backend._devices[0]
+        self.donated = tuple(k for k, d in enumerate(options.donated) if d)
+        self.out_avals = [v.aval for v in jaxpr.outvars]
+        self.call = backend.runtime.load(artifact, self.donated)
+
+    def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
+        """Runs on arrays of this device. Donated ones are deleted."""
+        handles = [x.handle for x in args]
+        if None in handles:
+            for x in args:
+                x._live()
+        if self.donated:
+            self.check_donations(handles)
+        outs = self.call(handles)
+        for k in self.donated:
+            args[k].handle = args[k]._cache = None
+        device = self.device
+        return [BufferArray(a, h, device) for a, h in zip(self.out_avals, outs)]
+
+    def check_donations(self, handles: list[int]) -> None:
+        for k in self.donated:
+            if handles.count(handles[k]) != 1:
+                raise ValueError(f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a copy, or do not donate it.")
+
+    def as_text(self, stage: str | None = None) -> str:
+        """None or "ir": the loop IR; "groups": what is fused with what; "jaxpr"; "wat": the module's functions and sizes."""
+        if stage == "wat":
+            return module_text(self.artifact)
+        return text_of(stage, self.jaxpr, self.program, self.module)
+
+    def as_bytes(self) -> bytes:
+        """The artifact as a `.weft` container."""
+        return self.artifact.to_bytes()
+
+    def cost_analysis(self) -> dict:
+        """Sizes in bytes, and how many kernels there are."""
+        kernels = sum(1 for s in ir.walk(self.program.body) if type(s) is ir.Kernel)
+        return {"kernels": kernels, "code bytes": len(self.artifact.code), "constant bytes": len(self.artifact.constants)}
+
+    def memory_analysis(self) -> dict:
+        """Bytes of arguments, results and scratch."""
+        meta = self.artifact.metadata
+        return {
+            "argument_size_in_bytes": sum(s["bytes"] for s in meta["inputs"]),
+            "output_size_in_bytes": sum(s["bytes"] for s in meta["outputs"]),
+            "alias_size_in_bytes": sum(s["bytes"] for s in meta["outputs"] if s["alias"] is not None),
+            "temp_size_in_bytes": meta["scratch"],
+        }
+
+
+def text_of(stage: str | None, jaxpr: Jaxpr, program: ir.Program, module) -> str:
+    """A program in one of the forms that it has on the way."""
+    if stage in (None, "ir"):
+        return repr(program)
+    if stage == "groups":
+        return "\n".join("\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans)
+    if stage == "jaxpr":
+        return str(jaxpr)
+    raise ValueError(f"the wasm backend shows programs as 'ir', 'groups', 'jaxpr' or 'wat', not {stage!r}.")
+
+
+def module_text(artifact: Artifact) -> str:
+    """An outline of a module: its sections and the sizes of its functions."""
+    names = {0: "custom", 1: "types", 2: "imports", 3: "functions", 5: "memory", 6: "globals", 7: "exports", 9: "elements", 10: "code", 11: "data"}
+    code, at, lines = artifact.code, 8, [f"(module ;; {artifact.name}, {len(artifact.code)} bytes"]
+
+    def leb(at: int) -> tuple[int, int]:
+        value = shift = 0
+        while True:
+            byte = code[at]
+            value, at, shift = value | (byte & 127) << shift, at + 1, shift + 7
+            if byte < 128:
+                return value, at
+
+    while at < len(code):
+        section = code[at]
+        size, at = leb(at + 1)
+        lines.append(f"  ;; {names.get(section, section)}: {size} bytes")
+        if section == 10:
+            count, inner = leb(at)
+            for k in range(count):
+                length, inner = leb(inner)
+                lines.append(f"  (func ${k} ;; {length} bytes of code")
+                inner += length
+        at += size
+    return "\n".join(lines) + ")"
+
+
+def default_runtime() -> Any:
+    """In Pyodide the page's, elsewhere wasmtime's; BackendError with the reason if there is none."""
+    if sys.platform == "emscripten":
+        try:
+            from weft_wasm.pyodide_runtime import PyodideRuntime
+        except ImportError as e:
+            raise BackendError(f"this page doesn't offer a WebAssembly device ({e}); register @weft/runtime's page object as _weft_page, see web/CONTRACT.md.") from e
+        return PyodideRuntime()
+    try:
+        from weft_wasm.desktop_runtime import DesktopRuntime
+    except ImportError as e:
+        raise BackendError(f"the wasm backend needs wasmtime outside a browser ({e}): pip install 'weft-wasm[wasmtime]'.") from e
+    return DesktopRuntime()
+
+
+__all__ = ["WasmBackend", "WasmDevice", "WasmExecutable"]

@@ -1,0 +1,26 @@
+"""wasmtime as the runtime of the backend."""
+
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+from weft_wasm.artifact import Artifact
+from weft_wasm.wasmtime_runtime import WasmtimeDevice
+
+
+class DesktopRuntime:
+    """What `WasmBackend` asks of a runtime, on wasmtime: memory, and programs as calls."""
+
+    kind = "wasmtime"
+    features = ("simd128", "relaxed-simd")
+
+    def __init__(self) -> None:
+        self.device = WasmtimeDevice()
+        self.alloc, self.free, self.write, self.read, self.stats = (
+            self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
+        )  # fmt: skip
+
+    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Callable[[list[int]], list[int]]:
+        """A function from input addresses to output addresses."""
+        device, loaded, given = self.device, self.device.load(artifact), frozenset(donated)
+        return lambda handles: device.run(loaded, handles, given)

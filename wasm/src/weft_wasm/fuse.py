@@ -1,0 +1,351 @@
+"""What becomes a kernel: which values are stored, and which are computed together.
+
+A value is an *expression* unless it is stored: its consumers compute it where they need it. `plan` decides by data: cost of computing it
+again, how many kernels want it, whether somebody needs memory. Stored values and reductions are gathered into groups: a group is one
+loop nest over one index space, so what its members share is computed once and stays in registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from weft_wasm.lower import elementwise, reductions, views
+from weft_wasm.lower.blocks import NONE, Splits, broadcast_view, trailing
+from weft_wasm.lower.graph import Graph, Node, Value
+
+DUPLICATE = 4  # an expression that costs more is stored rather than computed in two kernels
+REPEAT = 3  # likewise for one whose elements are read several times
+INLINE = 260  # an expression that costs more is cut
+DEPTH = 40  # and one that is deeper
+MEMBERS = 24  # a group has at most so many stores
+GROUP_COST = 500
+EPILOGUE = 16  # cost of what follows a matrix product in its own kernel
+
+EXPRESSION, REDUCE, DOT, OPAQUE = "expression", "reduce", "dot", "opaque"
+# Opaque operations whose first operand's storage may become the result's.
+IN_PLACE = frozenset(("dynamic_update_slice", "scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"))
+# Opaque operations that read operands from memory; the others read expressions.
+FROM_MEMORY = frozenset(("scan", "while", "cond"))
+
+
+def kind_of(node: Node) -> str:
+    """The class of a node: how its result comes about."""
+    op = node.op
+    if op in elementwise.RULES or op in views.VIEWS or op in views.ELEMENTS:
+        return EXPRESSION
+    return REDUCE if op in reductions.REDUCERS else DOT if op == "dot_general" else OPAQUE
+
+
+@dataclass(slots=True)
+class Group:
+    """Values computed in one loop nest over `size` elements; or one opaque node."""
+
+    kind: str  # "loop", "reduce", "dot", "opaque"
+    size: int
+    members: list[Value]
+    node: Node | None = None
+    cost: int = 0
+    splits: Splits = NONE
+    reads: dict[Value, bool] = field(default_factory=dict)  # stored value → whether only at the element that is computed
+
+
+@dataclass(slots=True)
+class Plan:
+    """stored: each stored value and why; groups in order; where: the group of each stored value."""
+
+    stored: dict[Value, str]
+    groups: list[Group]
+    where: dict[Value, int]
+    readers: dict[Value, list[tuple[int, bool]]]
+
+    def __str__(self) -> str:
+        names: dict[Value, str] = {}
+        for k, g in enumerate(self.groups):
+            for v in g.members:
+                names.setdefault(v, v.name or f"v{len(names)}")
+        lines = []
+        for k, g in enumerate(self.groups):
+            what = g.node.op if g.kind in ("opaque", "dot") and g.node is not None else f"{g.size} elements"
+            lines.append(f"group {k}: {g.kind} {what}, cost {g.cost}, splits {sorted(g.splits)}")
+            for v in g.members:
+                why = self.stored.get(v, "in registers")
+                lines.append(f"  {names[v]}: {v.dtype}{list(v.shape)} = {v.node.op}  ({why})")
+            reads = [f"{names.get(v, v.name or 'constant')}{'' if same else '*'}" for v, same in g.reads.items()]
+            if reads:
+                lines.append(f"  reads {', '.join(reads)}")
+        return "\n".join(lines)
+
+
+class Planner:
+    """Decides for one graph."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.stored: dict[Value, str] = {}
+        self.cost: dict[Value, int] = {}
+        self.depth: dict[Value, int] = {}
+        self.leaf_memo: dict[Value, dict[Value, bool]] = {}
+        self.split_memo: dict[Value, Splits] = {}
+        self.groups: list[Group] = []
+        self.where: dict[Value, int] = {}
+        self.outputs = {v for v in graph.outputs if v.node is not None}
+
+    def plan(self) -> Plan:
+        sinks = self.sinks()
+        for node in self.graph.nodes:
+            if kind_of(node) == EXPRESSION:
+                for v in node.outputs:
+                    if v.users or v in self.outputs:
+                        self.decide(node, v, sinks.get(v, ()))
+            else:
+                for v in node.outputs:
+                    self.cost[v] = self.depth[v] = 0
+        for node in self.graph.nodes:
+            self.place(node)
+        readers: dict[Value, list[tuple[int, bool]]] = {}
+        for k, g in enumerate(self.groups):
+            for v, same in g.reads.items():
+                readers.setdefault(v, []).append((k, same))
+        for v, reads in readers.items():
+            if v.node is not None and v not in self.stored:
+                if any(k != self.where[v] for k, _ in reads):
+                    self.stored[v] = "read by another kernel"
+        return Plan(self.stored, self.groups, self.where, readers)
+
+    # ---- what is stored
+
+    def sinks(self) -> dict[Value, tuple]:
+        """For each expression, up to two distinct places where it must end up: outputs of a size, and nodes that aren't expressions."""
+        found: dict[Value, tuple] = {}
+
+        def merge(v: Value, more: tuple) -> None:
+            have = found.get(v, ())
+            if len(have) < 2:
+                for s in more:
+                    if s not in have:
+                        have = (*have, s)
+                found[v] = have
+
+        for v in self.outputs:
+            merge(v, (("out", v.size),))
+        for node in reversed(self.graph.nodes):
+            kind = kind_of(node)
+            if kind == EXPRESSION:
+                ends = tuple({s: None for o in node.outputs for s in found.get(o, ())})
+            elif kind == REDUCE:
+                ends = (("reduce", node.inputs[0].shape, node.params["axes"]),)
+            else:
+                ends = (node,)
+            for x in node.inputs:
+                if x.constant is None:
+                    merge(x, ends)
+        return found
+
+    def decide(self, node: Node, v: Value, sinks: tuple) -> None:
+        own = elementwise.COSTS.get(node.op)
+        if own is None:
+            own = views.COSTS.get(node.op, 0)
+        cost, depth = own, 0
+        for x in node.inputs:
+            if x.constant is None and x not in self.stored:
+                cost += self.cost.get(x, 0)
+                depth = max(depth, self.depth.get(x, 0))
+        self.cost[v], self.depth[v] = cost, depth + (own > 0)
+        why = self.reason(v, cost, sinks)
+        if why is not None:
+            self.stored[v] = why
+
+    def reason(self, v: Value, cost: int, sinks: tuple) -> str | None:
+        if v in self.outputs:
+            return "output"
+        if len(sinks) > 1 and cost > DUPLICATE:
+            return "wanted by two kernels"
+        if cost > INLINE or self.depth[v] > DEPTH:
+            return "too long for one kernel"
+        for user, j in v.users:
+            op = user.op
+            if op in FROM_MEMORY and not self.may_fill(user, j):
+                return f"operand of {op}"
+            if cost > REPEAT and self.repeats(user, j, v):
+                return f"read repeatedly by {op}"
+            if op in IN_PLACE and j and user.inputs[0] in self.leaves(v):
+                return f"read before {op} overwrites its source"
+        return None
+
+    def may_fill(self, user: Node, j: int) -> bool:
+        """Whether the operand is the initial value of a carry, which is computed into the carry's storage."""
+        if user.op == "scan":
+            first = user.params["num_consts"]
+            return first <= j < first + user.params["num_carry"]
+        return user.op == "while" and j >= user.params["cond_nconsts"] + user.params["body_nconsts"]
+
+    def repeats(self, user: Node, j: int, v: Value) -> bool:
+        """Whether the node reads elements of its operand j more than once."""
+        op = user.op
+        if op == "dot_general" or op in ("argmax", "argmin", "gather") and (j or user.outputs[0].size > v.size or op != "gather"):
+            return True
+        if op in ("dynamic_slice", "pad"):
+            return j > 0
+        if op in IN_PLACE:
+            return j > 1 or (j == 1 and op != "dynamic_update_slice" and user.inputs[2].size > v.size)
+        return kind_of(user) == EXPRESSION and user.outputs[0].size > v.size
+
+    # ---- properties of expressions
+
+    def leaves(self, v: Value) -> dict[Value, bool]:
+        """The stored values that computing v reads, and whether only at v's own element."""
+        if v.constant is not None:
+            return {}
+        if v.node is None or v in self.stored or kind_of(v.node) != EXPRESSION:
+            return {v: True}
+        found = self.leaf_memo.get(v)
+        if found is None:
+            found = self.leaf_memo[v] = self._leaves(v)
+        return found
+
+    def _leaves(self, v: Value) -> dict[Value, bool]:
+        node, out = v.node, {}
+        for j, x in enumerate(node.inputs):
+            if x.constant is not None:
+                continue
+            if node.op in elementwise.RULES:
+                same = x.size == v.size
+            else:
+                same = node.op in views.VIEWS and views.view_of(node).identity or node.op == "threefry2x32" and x.size == v.size
+            for leaf, flag in self.leaves(x).items():
+                out[leaf] = out.get(leaf, True) and flag and same
+        return out
+
+    def splits(self, v: Value) -> Splits:
+        """Where loops over v should be split so that its expression needs no division."""
+        if v.constant is not None or v.node is None or v in self.stored or kind_of(v.node) != EXPRESSION:
+            return NONE
+        found = self.split_memo.get(v)
+        if found is None:
+            found = self.split_memo[v] = self.own_splits(v)
+        return found
+
+    def own_splits(self, v: Value) -> Splits:
+        """Likewise, for computing v itself even if it is stored."""
+        node = v.node
+        if node.op in elementwise.RULES or node.op == "threefry2x32":
+            out = NONE
+            for j, x in enumerate(node.inputs):
+                inner = self.splits(x)
+                if x.size != v.size and x.size != 1:
+                    inner = views.operand_view(node, j).splits(inner)
+                if inner and x.size != 1:
+                    out = out | inner
+            return out
+        if node.op in views.VIEWS:
+            return views.view_of(node).splits(self.splits(node.inputs[0]))
+        own = views.SPLITS[node.op](node)
+        return own if own else self.splits(node.inputs[0]) if node.inputs and node.inputs[0].size == v.size else own
+
+    def reduce_splits(self, v: Value) -> Splits:
+        """The splits of a reduction's result: between runs of kept axes, and where its operand wants them."""
+        x, axes = v.node.inputs[0], v.node.params["axes"]
+        kept = [d for d in range(len(x.shape)) if d not in axes]
+        view = broadcast_view(x.shape, v.shape, kept)
+        wanted = self.splits(x)
+        out: set[int] = set()
+        inside = trailing(x.shape)
+        strides = trailing(v.shape)
+        for k, d in enumerate(kept):
+            after = kept[k + 1] if k + 1 < len(kept) else None
+            if after is not None and any(x.shape[e] != 1 for e in range(d + 1, after)):
+                out.add(strides[k])
+            for p in wanted:
+                if inside[d] <= p < inside[d] * x.shape[d] and p % inside[d] == 0:
+                    out.add(p // inside[d] * strides[k])
+        del view
+        out.discard(1)
+        return frozenset(out)
+
+    # ---- groups
+
+    def place(self, node: Node) -> None:
+        kind = kind_of(node)
+        if kind == EXPRESSION:
+            for v in node.outputs:
+                if v in self.stored:
+                    self.place_expression(v)
+        elif kind == REDUCE:
+            self.place_reduction(node)
+        else:
+            group = Group("dot" if kind == DOT else "opaque", node.outputs[0].size if node.outputs else 0, list(node.outputs), node)
+            for j, x in enumerate(node.inputs):
+                for leaf in self.leaves(x):
+                    group.reads[leaf] = False
+            self.append(group)
+
+    def append(self, group: Group) -> None:
+        for v in group.members:
+            self.where[v] = len(self.groups)
+        self.groups.append(group)
+
+    def join(self, index: int, v: Value, reads: dict[Value, bool], cost: int, splits: Splits) -> None:
+        group = self.groups[index]
+        group.members.append(v)
+        group.cost += cost
+        group.splits |= splits
+        for leaf, same in reads.items():
+            group.reads[leaf] = group.reads.get(leaf, True) and same
+        self.where[v] = index
+
+    def place_expression(self, v: Value) -> None:
+        node = v.node
+        reads: dict[Value, bool] = {}
+        # v itself is stored, so its own operands are what it reads
+        reads.update(self._leaves(v))
+        cost, splits = self.cost[v], self.own_splits(v)
+        first, allowed = self.earliest(reads)
+        own = self.groups[first] if first >= 0 else None
+        if own is not None and allowed and self.fits(own, v, cost, reads):
+            self.join(first, v, reads, cost, splits)
+            return
+        for index in range(len(self.groups) - 1, first, -1):
+            group = self.groups[index]
+            if group.kind == "loop" and self.fits(group, v, cost, reads) and (v.size == 1 or any(leaf in group.reads and leaf.size > 1 for leaf in reads)):
+                self.join(index, v, reads, cost, splits)
+                return
+        del node
+        self.append(Group("loop", v.size, [v], None, cost, splits, reads))
+
+    def earliest(self, reads: dict[Value, bool]) -> tuple[int, bool]:
+        """(the last group that computes something of reads, whether those are read at their own element only)."""
+        first, allowed = -1, True
+        for leaf, same in reads.items():
+            index = self.where.get(leaf, -1)
+            if index > first:
+                first, allowed = index, same
+            elif index == first:
+                allowed = allowed and same
+        return first, allowed
+
+    def fits(self, group: Group, v: Value, cost: int, reads: dict[Value, bool]) -> bool:
+        if group.size != v.size or group.kind == "opaque" or len(group.members) >= MEMBERS or group.cost + cost > GROUP_COST:
+            return False
+        if group.kind == "dot":
+            return group.cost + cost <= EPILOGUE and len(group.members) < 3
+        return True
+
+    def place_reduction(self, node: Node) -> None:
+        (v,) = node.outputs
+        reads = dict.fromkeys(self.leaves(node.inputs[0]), False)
+        cost, splits = self.cost.get(node.inputs[0], 0) + 1, self.reduce_splits(v)
+        first, _ = self.earliest(reads)
+        for index in range(len(self.groups) - 1, first, -1):
+            group = self.groups[index]
+            if group.kind == "reduce" and self.fits(group, v, cost, reads) and any(
+                m.node.op in reductions.REDUCERS and m.node.inputs[0].shape == node.inputs[0].shape and m.node.params["axes"] == node.params["axes"]
+                and any(leaf in group.reads and leaf.size > 1 for leaf in reads) for m in group.members
+            ):  # fmt: skip
+                self.join(index, v, reads, cost, splits)
+                return
+        self.append(Group("reduce", v.size, [v], None, cost, splits, reads))
+
+
+def plan(graph: Graph) -> Plan:
+    """The fusion of a graph."""
+    return Planner(graph).plan()

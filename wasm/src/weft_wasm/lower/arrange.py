@@ -1,0 +1,75 @@
+"""concatenate and sort."""
+
+from __future__ import annotations
+
+import math
+
+from weft_wasm import ir
+from weft_wasm.ir import Expr
+from weft_wasm.lower import graph
+from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
+from weft_wasm.lower.emit import Body, Reader, opaque, wrap
+from weft_wasm.lower.graph import Node, Value
+from weft_wasm.lower.types import narrow
+from weft_wasm.routines.sort import sort
+
+graph.known.update(("concatenate", "sort"))
+
+
+@opaque("concatenate")
+def emit_concatenate(body: Body, node: Node) -> list:
+    """Each operand stored into its part of the result."""
+    out = node.outputs[0]
+    d = node.params["dimension"]
+    place = body.places[out]
+    inside = math.prod(out.shape[d + 1 :])
+    kernels, start = [], 0
+    nests: list = []
+    for x in node.inputs:
+        if x.size:
+            # the result in blocks (outer, along · inside)
+            row, whole = x.shape[d] * inside, out.shape[d] * inside
+            splits = body.planner.splits(x) | (frozenset((row,)) if row != x.size else frozenset())
+            loops, blocks = body.nest(choose(x.size, splits))
+            flat = body_index(blocks, x.size // row, row, whole, start * inside)
+            index = flat if place.offset is None else ir.add(place.offset, flat)
+            nests += wrap(loops, [ir.Store(place.buffer, index, narrow(Reader(body).element(x, blocks), out.dtype))])
+        start += x.shape[d]
+    if nests:
+        kernels.append(body.kernel("concatenate", nests))
+    return kernels
+
+
+def body_index(blocks: Blocks, outer: int, row: int, whole: int, start: int) -> Expr:
+    """The flat position in rows of `whole` elements of the element that blocks name in rows of `row`, from `start` on."""
+    o, i = regroup(blocks, [outer, row])
+    return ir.add(ir.add(ir.mul(linear(o), whole), linear(i)), start)
+
+
+@opaque("sort")
+def emit_sort(body: Body, node: Node) -> list:
+    xs = node.inputs
+    n = xs[0].shape[-1]
+    if not xs[0].size:
+        return []
+    batch = xs[0].size // n
+
+    def operand(x: Value):
+        return lambda flat: raw(body, x, flat)
+
+    outs = [body.places[o] for o in node.outputs]
+    # the routine writes whole buffers: go through a temp where the place is a part of one, or is read meanwhile
+    direct = [p.offset is None and p.buffer.role == "temp" or p.offset is None and p.buffer.role == "output" for p in outs]
+    buffers = [p.buffer if ok else body.module.temp(o.dtype, o.shape) for p, ok, o in zip(outs, direct, node.outputs)]
+    routine = sort(body.module.name("sort_"), batch, n, [operand(x) for x in xs], buffers, node.params["num_keys"])
+    body.module.temps += routine.temps
+    copies = [ir.Copy(p.buffer, b, o.size, 0 if p.offset is None else p.offset) for p, b, o in zip(outs, buffers, node.outputs) if p.buffer is not b]
+    return [*routine.kernels, *copies]
+
+
+def raw(body: Body, x: Value, flat: Expr) -> Expr:
+    """An element as it is stored."""
+    e = Reader(body).element(x, ((x.size, flat),) if x.size > 1 else ())
+    if e.dtype != x.dtype:
+        return e.x if type(e) is ir.Convert and e.x.dtype == x.dtype else ir.Convert(e, x.dtype)
+    return e

@@ -1,0 +1,92 @@
+"""dot_general as matrix products: free, batch and contracting axes become one index each, whatever their order in the operands."""
+
+from __future__ import annotations
+
+import math
+
+from weft_wasm import fuse, ir
+from weft_wasm.ir import Expr, Let, Var, convert
+from weft_wasm.lower import graph
+from weft_wasm.lower.blocks import Blocks, View, transpose_view
+from weft_wasm.lower.emit import OPAQUE, Body, Reader
+from weft_wasm.lower.graph import Node, Value
+from weft_wasm.lower.types import scalar_dtype
+from weft_wasm.routines.gemm import gemm
+
+graph.known.add("dot_general")
+
+
+def sizes(node: Node) -> tuple[int, int, int, int]:
+    """(batch, rows, columns, terms)."""
+    x, y = node.inputs
+    (xc, yc), (xb, yb) = node.params["dimension_numbers"]
+    batch = math.prod(x.shape[d] for d in xb)
+    terms = math.prod(x.shape[d] for d in xc)
+    rows = math.prod(n for d, n in enumerate(x.shape) if d not in (*xb, *xc))
+    columns = math.prod(n for d, n in enumerate(y.shape) if d not in (*yb, *yc))
+    return batch, rows, columns, terms
+
+
+def operand_view(x: Value, batch, contract, free_first: bool) -> View:
+    """How [batch, free, contract] (or [batch, contract, free]) maps to the operand."""
+    free = [d for d in range(len(x.shape)) if d not in (*batch, *contract)]
+    order = [*batch, *free, *contract] if free_first else [*batch, *contract, *free]
+    return transpose_view(tuple(x.shape[d] for d in order), order)
+
+
+def accumulator(dtype: str) -> str:
+    """The dtype in which products of a result dtype are summed."""
+    kind = scalar_dtype(dtype)
+    if kind in ("i8", "i16"):
+        return "i32"
+    return "u32" if kind in ("u8", "u16") else kind
+
+
+def emit_dot(body: Body, group: fuse.Group) -> list:
+    """The product and, in its innermost store, the elementwise members of the group."""
+    node = group.node
+    x, y = node.inputs
+    out = node.outputs[0]
+    (xc, yc), (xb, yb) = node.params["dimension_numbers"]
+    batch, m, n, k = sizes(node)
+    kind = accumulator(out.dtype)
+    view_x, view_y = operand_view(x, xb, xc, True), operand_view(y, yb, yc, False)
+
+    def blocks(*parts: tuple[int, Expr]) -> Blocks:
+        return tuple(p for p in parts if p[0] > 1)
+
+    def read(v: Value, view: View, at: Blocks) -> Expr:
+        return convert(Reader(body).element(v, view.apply(at)), kind)
+
+    def a(b: Expr, i: Expr, t: Expr) -> Expr:
+        return read(x, view_x, blocks((batch, b), (m, i), (k, t)))
+
+    def b(b: Expr, t: Expr, j: Expr) -> Expr:
+        return read(y, view_y, blocks((batch, b), (k, t), (n, j)))
+
+    def sink(b: Expr, i: Expr, j: Expr, value: Expr) -> list:
+        where = blocks((batch, b), (m, i), (n, j))
+        statements: list = []
+        several = len(group.members) > 1
+        reader = Reader(body, statements if several else None, where)
+        reader.remember(out, where, convert(value, scalar_dtype(out.dtype)))
+        stores = []
+        for v in group.members:
+            e = reader.memo[out, where] if v is out else reader.compute(v, where)
+            if v is not out and several and v.users and type(e) is not ir.Const:
+                var = Var(f"y{len(reader.memo)}", e.dtype)
+                statements.append(Let(var, e))
+                e = var
+                reader.remember(v, where, e)
+            if v in body.places and (v is not out or v in body.plan.stored or not several):
+                stores.append(body.places[v].store(where, e))
+        return statements + stores
+
+    name = body.module.name("dot_")
+    routine = gemm(name, m, n, k, a, b, sink, batch=batch, dtype=kind, features=body.module.features,
+                   plain=body.module.plain or kind not in ("f32", "f64", "i32", "u32"))  # fmt: skip
+    body.module.temps += routine.temps
+    return routine.kernels
+
+
+OPAQUE["dot_general"] = emit_dot

@@ -1,0 +1,245 @@
+"""Elementwise primitives as scalar expressions.
+
+A rule takes the node and its operands' elements (f16 and bf16 already as f32) and gives the result's element. `COSTS` are rough
+numbers of instructions; 1 where nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Callable, Sequence
+
+from weft_wasm import ir
+from weft_wasm.ir import Binary, Bitcast, Call, Const, Convert, Expr, Select, Unary, convert
+from weft_wasm.lower import graph
+from weft_wasm.lower.graph import Node
+from weft_wasm.lower.types import LoweringError, scalar_dtype
+
+Rule = Callable[[Node, Sequence[Expr]], Expr]
+RULES: dict[str, Rule] = {}
+COSTS: dict[str, int] = {}
+MATH_COST = 24  # a function that is a polynomial
+
+
+def rule(name: str, cost: int = 1):
+    """Registers the rule of an elementwise primitive."""
+
+    def register(f: Rule) -> Rule:
+        RULES[name] = f
+        COSTS[name] = cost
+        graph.known.add(name)
+        return f
+
+    return register
+
+
+def dtypes_of(node: Node) -> tuple[str, str]:
+    """(storage dtype of the last operand, of the result)."""
+    return node.inputs[-1].dtype, node.outputs[0].dtype
+
+
+def as_number(e: Expr) -> Expr:
+    """A bool as an i32 0 or 1; everything else as it is."""
+    return Convert(e, "i32") if e.dtype == "bool" else e
+
+
+def signed_twin(dtype: str) -> str:
+    return "i" + dtype[1:]
+
+
+def unsigned_twin(dtype: str) -> str:
+    return "u" + dtype[1:]
+
+
+# ---- arithmetic
+
+rule("add")(lambda n, a: ir.add(a[0], a[1]))
+rule("add_any")(lambda n, a: ir.add(a[0], a[1]) if a[0].dtype != "bool" else Binary("or", a[0], a[1]))
+rule("sub")(lambda n, a: ir.sub(a[0], a[1]))
+rule("mul")(lambda n, a: ir.mul(a[0], a[1]))
+rule("neg")(lambda n, a: Unary("neg", a[0]))
+rule("div", 4)(lambda n, a: Binary("div", a[0], a[1]))
+rule("rem", 6)(lambda n, a: Binary("rem", a[0], a[1]))
+rule("square")(lambda n, a: ir.mul(a[0], a[0]))
+rule("not")(lambda n, a: Unary("not", a[0]))
+rule("and")(lambda n, a: Binary("and", a[0], a[1]))
+rule("or")(lambda n, a: Binary("or", a[0], a[1]))
+rule("xor")(lambda n, a: Binary("xor", a[0], a[1]))
+
+
+@rule("max")
+def _max(n, a):
+    return Binary("or" if a[0].dtype == "bool" else "max", a[0], a[1])
+
+
+@rule("min")
+def _min(n, a):
+    return Binary("and" if a[0].dtype == "bool" else "min", a[0], a[1])
+
+
+@rule("clamp", 2)
+def _clamp(n, a):
+    lo, x, hi = a
+    if x.dtype == "bool":
+        return Binary("and", Binary("or", x, lo), hi)
+    return Binary("min", Binary("max", x, lo), hi)
+
+
+@rule("abs")
+def _abs(n, a):
+    return a[0] if a[0].dtype in ir.UNSIGNED else Unary("abs", a[0])
+
+
+@rule("sign", 2)
+def _sign(n, a):
+    (x,) = a
+    if x.dtype in ir.FLOATS:
+        return Call("sign", x)
+    one, zero = Const(1, x.dtype), Const(0, x.dtype)
+    positive = Select(ir.gt(x, zero), one, zero)
+    return positive if x.dtype in ir.UNSIGNED else Select(ir.lt(x, zero), Const(-1, x.dtype), positive)
+
+
+@rule("integer_pow", 2)
+def _integer_pow(node, a):
+    (x,) = a
+    n = node.params["y"]
+    one = Const(1.0 if x.dtype in ir.FLOATS else 1, x.dtype)
+    if n == 0:
+        return one
+    result, power, k = None, x, abs(n)
+    while k:
+        if k & 1:
+            result = power if result is None else ir.mul(result, power)
+        k >>= 1
+        if k:
+            power = ir.mul(power, power)
+    return Binary("div", one, result) if n < 0 else result
+
+
+for _name, _op in (("floor", "floor"), ("ceil", "ceil"), ("sqrt", "sqrt"), ("population_count", "popcount"), ("clz", "clz")):
+    rule(_name, 4 if _name == "sqrt" else 1)(lambda n, a, op=_op: Unary(op, a[0]))
+
+
+@rule("round")
+def _round(n, a):
+    return Unary("round_even" if n.params["rounding_method"] == 1 else "round_away", a[0])
+
+
+@rule("is_finite")
+def _is_finite(n, a):
+    return ir.lt(Unary("abs", a[0]), Const(math.inf, a[0].dtype))
+
+
+# ---- comparisons, selection
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    rule(_name)(lambda n, a, op=_name: ir.Compare(op, as_number(a[0]), as_number(a[1])))
+
+
+@rule("select_n")
+def _select_n(n, a):
+    which, *cases = a
+    if which.dtype == "bool":
+        return cases[0] if len(cases) == 1 else Select(which, cases[1], cases[0])
+    out = cases[-1]
+    for k in range(len(cases) - 2, -1, -1):
+        out = Select(ir.le(which, Const(k, which.dtype)), cases[k], out)
+    return out
+
+
+# ---- shifts
+
+
+@rule("shift_left")
+def _shift_left(n, a):
+    return Binary("shl", a[0], a[1])
+
+
+def _shift_as(twin, x: Expr, y: Expr) -> Expr:
+    other = twin(x.dtype)
+    return ir.bitcast(Binary("shr", ir.bitcast(x, other), ir.bitcast(y, other)), x.dtype)
+
+
+rule("shift_right_logical")(lambda n, a: _shift_as(unsigned_twin, *a))
+rule("shift_right_arithmetic")(lambda n, a: _shift_as(signed_twin, *a))
+
+# ---- functions
+
+for _name in (
+    "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh",
+    "atanh", "rsqrt", "cbrt", "erf", "erfc", "erf_inv", "lgamma", "digamma", "logistic",
+):  # fmt: skip
+    rule(_name, MATH_COST if _name != "rsqrt" else 5)(lambda n, a, fn=_name: Call(fn, a[0]))
+rule("atan2", 2 * MATH_COST)(lambda n, a: Call("atan2", a[0], a[1]))
+rule("pow", 3 * MATH_COST)(lambda n, a: Call("pow", a[0], convert(a[1], a[0].dtype)))
+
+
+@rule("nextafter", 8)
+def _nextafter(n, a):
+    storage, _ = dtypes_of(n)
+    x, y = a
+    if storage not in ir.STORAGE_FLOATS:
+        return Call("nextafter", x, y)
+    # one step in the bits of the 16-bit format, away from or towards zero
+    bits = Convert(Bitcast(Convert(x, storage), "u16"), "i32")
+    up = Select(ir.gt(x, Const(0.0, "f32")), ir.gt(y, x), ir.lt(y, x))
+    step = Convert(Binary("add", bits, Select(up, ir.i32(1), ir.i32(-1))), "u16")
+    tiny = Select(ir.gt(y, x), Const(1, "u16"), Const(0x8001, "u16"))
+    moved = Convert(Bitcast(Select(ir.eq(x, 0.0), tiny, step), storage), "f32")
+    return Select(Binary("or", ir.ne(x, x), ir.ne(y, y)), ir.add(x, y), Select(ir.eq(x, y), y, moved))
+
+
+# ---- conversions
+
+
+@rule("convert_element_type")
+def _convert(n, a):
+    (x,) = a
+    _, new = dtypes_of(n)
+    if new in ir.STORAGE_FLOATS:
+        return Convert(Convert(x, new), "f32")
+    return convert(x, new)
+
+
+@rule("reduce_precision", 6)
+def _reduce_precision(n, a):
+    (x,) = a
+    exponent_bits, mantissa_bits = n.params["exponent_bits"], n.params["mantissa_bits"]
+    wide_mantissa, wide_exponent = (52, 11) if x.dtype == "f64" else (23, 8)
+    word = "u64" if x.dtype == "f64" else "u32"
+    bits: Expr = Bitcast(x, word)
+    sign_bit = 1 << (wide_mantissa + wide_exponent)
+    drop = wide_mantissa - mantissa_bits
+    if drop > 0:
+        last = Binary("and", Binary("shr", bits, Const(drop, word)), Const(1, word))
+        bits = Binary("add", bits, Binary("add", last, Const((1 << (drop - 1)) - 1, word)))
+        bits = Binary("and", bits, Const(((1 << (wide_mantissa + wide_exponent + 1)) - 1) & ~((1 << drop) - 1), word))
+    if exponent_bits < wide_exponent:
+        bias, wide_bias = (1 << (exponent_bits - 1)) - 1, (1 << (wide_exponent - 1)) - 1
+        sign = Binary("and", bits, Const(sign_bit, word))
+        body = Binary("and", bits, Const(sign_bit - 1, word))
+        largest = ((wide_bias + bias) << wide_mantissa) | (((1 << wide_mantissa) - 1) & ~((1 << max(drop, 0)) - 1))
+        least = (wide_bias - bias + 1) << wide_mantissa
+        infinity = Const(((1 << wide_exponent) - 1) << wide_mantissa, word)
+        body = Select(ir.gt(body, Const(largest, word)), infinity, Select(ir.lt(body, Const(least, word)), Const(0, word), body))
+        bits = Binary("or", sign, body)
+    return Select(ir.eq(x, x), Bitcast(bits, x.dtype), x)
+
+
+def bitcast_same_size(x: Expr, old: str, new: str) -> Expr:
+    """The bits of a value of storage dtype `old` as storage dtype `new` of the same size."""
+    if old in ir.STORAGE_FLOATS:
+        x = Convert(x, old)
+    out = ir.bitcast(x, new)
+    return Convert(out, "f32") if new in ir.STORAGE_FLOATS else out
+
+
+def check_bitcast(node: Node) -> None:
+    if "bool" in dtypes_of(node):
+        raise LoweringError(f"bitcast_convert_type from or to bool can't be compiled; compare with 0 instead. At {node.info}")
+
+
+def result_dtype(node: Node) -> str:
+    """The dtype in which the node's (first) result is computed."""
+    return scalar_dtype(node.outputs[0].dtype)

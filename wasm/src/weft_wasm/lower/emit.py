@@ -1,0 +1,408 @@
+"""Graphs as loop IR: storage for stored values, a kernel for each group.
+
+`Body` emits one graph (a program, or the body of a loop or branch). Opaque nodes are emitted by the functions that families put
+into `OPAQUE`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Callable, NamedTuple, Sequence
+
+from weft.errors import BackendError
+
+from weft_wasm import fuse, ir
+from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Store, Var
+from weft_wasm.lower import elementwise, reductions, views
+from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
+from weft_wasm.lower.graph import Graph, Node, Value
+from weft_wasm.lower.types import constant, narrow, widen
+
+OPAQUE: dict[str, Callable] = {}
+
+
+class Place(NamedTuple):
+    """Storage of a value: `size` elements of a buffer from `offset` (an i32 expression of program-level loop variables)."""
+
+    buffer: Buffer
+    offset: Expr | None = None
+
+    def at(self, blocks: Blocks) -> Expr:
+        index = linear(blocks)
+        return index if self.offset is None else ir.add(self.offset, index)
+
+    def load(self, blocks: Blocks) -> Expr:
+        return widen(Load(self.buffer, self.at(blocks)))
+
+    def store(self, blocks: Blocks, value: Expr) -> Store:
+        return Store(self.buffer, self.at(blocks), narrow(value, self.buffer.dtype))
+
+
+class Module:
+    """What all bodies of a program share: temps, constants, names, features of the target."""
+
+    def __init__(self, features: frozenset[str] = frozenset(), plain: bool = False):
+        self.features, self.plain = features, plain
+        self.temps: list[Buffer] = []
+        self.constants: dict[bytes, Buffer] = {}
+        self.plans: list = []  # (depth, fuse.Plan), for reading
+        self.depth = 0
+        self.count = 0
+
+    def name(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def temp(self, dtype: str, shape: Sequence[int], prefix: str = "t") -> Buffer:
+        buffer = Buffer(self.name(prefix), dtype, shape)
+        self.temps.append(buffer)
+        return buffer
+
+    def constant(self, v: Value) -> Buffer:
+        """The buffer of a constant array; equal bytes share one."""
+        key = v.dtype.encode() + b":" + v.data
+        found = self.constants.get(key)
+        if found is None:
+            found = self.constants[key] = Buffer(self.name("c"), v.dtype, v.shape, "constant", v.data)
+        return found
+
+
+class Reader:
+    """Elements of values as expressions. `lets`, where given, receives bindings of what several statements share."""
+
+    def __init__(self, body: Body, lets: list | None = None, home: Blocks | None = None):
+        self.body, self.places, self.memo = body, body.places, {}
+        self.home, self.outer, self.lets = home, lets, lets
+        self.scoped: list | None = None  # keys whose bindings end with the current inner loop
+
+    def remember(self, v: Value, blocks: Blocks, e: Expr) -> None:
+        self.memo[v, blocks] = e
+
+    def element(self, v: Value, blocks: Blocks) -> Expr:
+        if v.constant is not None:
+            return constant(v.constant, v.dtype)
+        key = (v, blocks)
+        e = self.memo.get(key)
+        if e is not None:
+            return e
+        place = self.body.place_of(v)
+        if place is not None:
+            e = place.load(blocks)
+            shared = False
+        else:
+            e = self.compute(v, blocks)
+            shared = self.lets is not None and len(v.users) > 1 and v.node.op not in views.VIEWS
+        if shared and type(e) not in (ir.Const, Var, Local):
+            var = Var(f"x{len(self.memo)}", e.dtype)
+            if blocks == self.home:
+                self.outer.append(Let(var, e))
+            else:
+                self.lets.append(Let(var, e))
+                if self.scoped is not None:
+                    self.scoped.append(key)
+            e = var
+        self.memo[key] = e
+        return e
+
+    def compute(self, v: Value, blocks: Blocks) -> Expr:
+        """The element of an expression from its operands', whether or not it is stored."""
+        node = v.node
+        op = node.op
+        rule = elementwise.RULES.get(op)
+        if rule is not None:
+            size = v.size
+            args = [self.element(x, blocks if x.size == size else () if x.size == 1 else views.operand_view(node, j).apply(blocks))
+                    for j, x in enumerate(node.inputs)]  # fmt: skip
+            return rule(node, args)
+        if op in views.VIEWS:
+            return self.element(node.inputs[0], views.view_of(node).apply(blocks))
+        found = views.ELEMENTS.get(op)
+        if found is None:
+            raise BackendError(f"{op} is read before it is computed. This is a bug of the compiler; please report the program.")
+        return found(self, node, v.slot, blocks)
+
+    def inner(self, statements: list) -> tuple:
+        """Begins an inner loop whose body is `statements`; give the result to `leave`."""
+        state = self.lets, self.scoped
+        self.lets, self.scoped = statements if self.outer is not None else None, []
+        return state
+
+    def leave(self, state: tuple) -> None:
+        for key in self.scoped:
+            self.memo.pop(key, None)
+        self.lets, self.scoped = state
+
+
+class Body:
+    """Emits one graph.
+
+    places: storage of the graph's inputs. targets: storage that each output should go to (None: wherever; see `place_of` afterwards).
+    old: inputs whose storage is also a target, so that they must be read before it is written.
+    """
+
+    def __init__(self, module: Module, graph: Graph, places: dict[Value, Place], targets: Sequence[Place | None], prefix: str = "k"):
+        self.module, self.graph, self.places, self.targets, self.prefix = module, graph, dict(places), list(targets), prefix
+        self.planner = fuse.Planner(graph)
+        self.plan = self.planner.plan()
+        module.plans.append((module.depth, self.plan))
+        self.current = -1
+
+    # ---- places
+
+    def place_of(self, v: Value) -> Place | None:
+        place = self.places.get(v)
+        if place is None and v.data is not None:
+            place = self.places[v] = Place(self.module.constant(v))
+        return place
+
+    def new_place(self, v: Value) -> Place:
+        return Place(self.module.temp(v.dtype, v.shape))
+
+    def assign_places(self) -> None:
+        """Targets for outputs where nothing is overwritten too early, the result's storage for operands updated in place, temps."""
+        graph, plan = self.graph, self.plan
+        self.olds = {}
+        for x in graph.inputs:
+            place = self.places.get(x)
+            if place is not None:
+                self.olds[place] = x
+        taken: set[Value] = set()
+        for v, target in zip(graph.outputs, self.targets):
+            if target is not None and v.node is not None and v not in taken and v in plan.where and self.may_write(v, target):
+                self.places[v] = target
+                taken.add(v)
+        for group in reversed(plan.groups):
+            if group.kind != "opaque":
+                continue
+            for v in group.members:
+                if v not in self.places:
+                    self.places[v] = self.new_place(v)
+            for slot, j in self.in_place(group.node):
+                x = group.node.inputs[j]
+                if x not in self.places and self.dies_at(x, group.node, j):
+                    self.places[x] = self.places[group.members[slot]]
+        for v in plan.stored:
+            if v not in self.places:
+                self.places[v] = self.new_place(v)
+        for group in plan.groups:
+            if group.kind == "dot" and group.members[0] not in self.places and len(group.members) == 1:
+                self.places[group.members[0]] = self.new_place(group.members[0])
+
+    @staticmethod
+    def in_place(node: Node) -> list[tuple[int, int]]:
+        """(result, operand) pairs that may share storage."""
+        p = node.params
+        if node.op in fuse.IN_PLACE:
+            return [(0, 0)]
+        if node.op == "scan":
+            return [(i, p["num_consts"] + i) for i in range(p["num_carry"])]
+        if node.op == "while":
+            first = p["cond_nconsts"] + p["body_nconsts"]
+            return [(i, first + i) for i in range(len(node.inputs) - first)]
+        return []
+
+    def dies_at(self, x: Value, node: Node, j: int) -> bool:
+        """Whether a computed value is used for the last time as operand j of an opaque node, and so may give its storage away."""
+        if x.node is None or x not in self.plan.where or x in self.planner.outputs or node.inputs.count(x) != 1:
+            return False
+        here = self.plan.where[node.outputs[0]]
+        if self.plan.where[x] >= here or (fuse.kind_of(x.node) == fuse.EXPRESSION and x not in self.plan.stored):
+            return False
+        # the operands that are expressions must not read it either
+        if any(x in self.planner.leaves(y) for k, y in enumerate(node.inputs) if k != j):
+            return False
+        return all(k <= here for k, _ in self.plan.readers.get(x, ()))
+
+    def may_write(self, v: Value, target: Place) -> bool:
+        """Whether v may be computed right into target although that holds an input which is read as well."""
+        old = self.olds.get(target)
+        if old is None:
+            return True
+        if old in self.graph.outputs and old is not v:
+            return False
+        writer, exempt = self.first_writer(v, old)
+        for k, same in self.plan.readers.get(old, ()):
+            if k > writer or (k == writer and not same and not exempt):
+                return False
+        return True
+
+    def first_writer(self, v: Value, old: Value) -> tuple[int, bool]:
+        """(the first group that writes to the storage of v, whether what it reads there is `old` as the operand it updates in place)."""
+        index = self.plan.where[v]
+        for slot, j in self.in_place(v.node) if self.plan.groups[index].kind == "opaque" else ():
+            if slot == v.slot:
+                x = v.node.inputs[j]
+                if x is old:
+                    others = any(x in self.planner.leaves(y) for k, y in enumerate(v.node.inputs) if k != j)
+                    return index, not others
+                if self.dies_at(x, v.node, j):
+                    return self.first_writer(x, old)
+        return index, False
+
+    # ---- emission
+
+    def emit(self) -> list:
+        """The statements of the whole graph; afterwards every output is in its target, if it has one."""
+        self.assign_places()
+        out: list = []
+        for k, group in enumerate(self.plan.groups):
+            self.current = k
+            if group.kind == "opaque":
+                emitter = OPAQUE.get(group.node.op)
+                if emitter is None:
+                    raise BackendError(f"{group.node.op} has no kernel. At {group.node.info}")
+                out += emitter(self, group.node)
+            elif group.size:
+                out += self.dot(group) if group.kind == "dot" else self.loops(group)
+        return out + self.deliver()
+
+    def dot(self, group: fuse.Group) -> list:
+        return OPAQUE["dot_general"](self, group)
+
+    def deliver(self) -> list:
+        """Puts outputs that are not in their targets there: all are read before any is written over."""
+        moves = [(v, t) for v, t in zip(self.graph.outputs, self.targets) if t is not None and self.places.get(v) != t and v.size]
+        overwritten = {t.buffer for _, t in moves}
+        out: list = []
+        first: list = []
+        for v, target in moves:
+            place = self.place_of(v)
+            if place is not None and place.buffer in overwritten and len(moves) > 1 and place in self.olds:
+                spare = self.new_place(v)
+                first += self.fill(v, spare)
+                out.append(Copy(target.buffer, spare.buffer, v.size, target.offset if target.offset is not None else 0, 0))
+            else:
+                out += self.fill(v, target)
+        return first + out
+
+    def fill(self, v: Value, place: Place) -> list:
+        """Statements that put v into a place."""
+        have = self.place_of(v)
+        if have == place or v.size == 0:
+            return []
+        if have is not None:
+            zero = 0
+            return [Copy(place.buffer, have.buffer, v.size, zero if place.offset is None else place.offset, zero if have.offset is None else have.offset)]
+        statements: list = []
+        loops, blocks = self.nest(choose(v.size, self.planner.splits(v)))
+        reader = Reader(self)
+        statements.append(place.store(blocks, reader.element(v, blocks)))
+        return [self.kernel("fill", wrap(loops, statements))]
+
+    def kernel(self, what: str, body: list) -> Kernel:
+        return Kernel(self.module.name(f"{what}_"), body)
+
+    @staticmethod
+    def nest(extents: Sequence[int]) -> tuple[list[tuple[Var, int]], Blocks]:
+        """Fresh loop variables, and the blocks they make."""
+        loops = [(Var("ijklmnopq"[min(d, 8)]), n) for d, n in enumerate(extents)]
+        return loops, tuple((n, v) for v, n in loops)
+
+    def loops(self, group: fuse.Group) -> list:
+        """The kernel of elementwise members and reductions."""
+        loops, blocks = self.nest(choose(group.size, group.splits))
+        body: list = []
+        several = len(group.members) > 1
+        reader = Reader(self, body if several else None, blocks)
+        members, stored = group.members, self.plan.stored
+        written = {self.places[v].buffer for v in members if v in self.places}
+        late = several and any(self.places[x].buffer in written for x in group.reads if x in self.places and x not in members)
+        stores: list = []
+        done: set[Value] = set()
+        for v in members:
+            if v in done:
+                continue
+            if v.node.op in reductions.REDUCERS:
+                alike = [u for u in members if u not in done and u.node.op in reductions.REDUCERS
+                         and u.node.inputs[0].shape == v.node.inputs[0].shape and u.node.params["axes"] == v.node.params["axes"]]  # fmt: skip
+                done.update(alike)
+                self.reduce(alike, blocks, reader, body)
+                for u in alike:
+                    if u in stored:
+                        stores.append(self.places[u].store(blocks, reader.memo[u, blocks]))
+            else:
+                e = reader.compute(v, blocks)
+                if several and (v.users or late) and type(e) not in (ir.Const, Var):
+                    var = Var(f"y{len(reader.memo)}", e.dtype)
+                    body.append(Let(var, e))
+                    e = var
+                reader.remember(v, blocks, e)
+                if v in stored:
+                    stores.append(self.places[v].store(blocks, e))
+            if not late:
+                body += stores
+                stores = []
+        body += stores
+        return [self.kernel("reduce" if group.kind == "reduce" else "loop", wrap(loops, body))]
+
+    def reduce(self, members: list[Value], blocks: Blocks, reader: Reader, body: list) -> None:
+        """Loops that accumulate reductions over the same axes; their results are the accumulators."""
+        x, axes = members[0].node.inputs[0], members[0].node.params["axes"]
+        runs: list[list] = []  # [size, whether reduced, elements inside]
+        inside = x.size
+        for d, n in enumerate(x.shape):
+            inside = inside // n if n else 0
+            reduced = d in axes
+            if runs and runs[-1][1] == reduced:
+                runs[-1][0] *= n
+                runs[-1][2] = inside
+            else:
+                runs.append([n, reduced, inside])
+        kept = regroup(blocks, [n for n, reduced, _ in runs if not reduced])
+        wanted = frozenset().union(*[self.planner.splits(v.node.inputs[0]) for v in members])
+        loops: list[tuple[Var, int]] = []
+        at: list = []
+        for n, reduced, inside in runs:
+            if not reduced:
+                at += kept.pop(0)
+            else:
+                splits = frozenset([p // inside for p in wanted if inside and inside <= p < inside * n and p % inside == 0])
+                here = [(Var("rstuvw"[min(len(loops), 5)]), e) for e in choose(n, splits)]
+                loops += here
+                at += [(e, v) for v, e in here]
+        accumulators = []
+        for v in members:
+            initial, _ = reductions.REDUCERS[v.node.op]
+            value = initial(v.dtype)
+            acc = Local(f"acc{len(body)}", value.dtype)
+            body.append(Declare(acc, value))
+            accumulators.append(acc)
+            reader.remember(v, blocks, acc)
+        if x.size == 0:
+            return
+        steps: list = []
+        state = reader.inner(steps)
+        where = tuple(at)
+        for v, acc in zip(members, accumulators):
+            e = reader.element(v.node.inputs[0], where)
+            if v.node.op == "reduce_sum" and type(e) is Binary and e.op == "mul" and acc.dtype in ir.FLOATS:
+                steps.append(Assign(acc, MulAdd(e.a, e.b, acc)))
+            else:
+                steps.append(Assign(acc, reductions.REDUCERS[v.node.op][1](acc, e)))
+        reader.leave(state)
+        body += wrap(loops, steps, "reduce")
+
+
+def wrap(loops: Sequence[tuple[Var, int]], body: list, kind: str = "parallel") -> list:
+    """body inside loops, the first outermost."""
+    for var, n in reversed(loops):
+        body = [For(var, n, body, kind)]
+    return body
+
+
+def row_of(place: Place, index: Expr, shape: tuple) -> Place:
+    """The place of row `index` of an array."""
+    step = ir.mul(index, math.prod(shape))
+    return Place(place.buffer, step if place.offset is None else ir.add(place.offset, step))
+
+
+def opaque(*names: str):
+    """Registers the emitter of operations: (body, node) → statements."""
+    from_names = names
+
+    def register(f):
+        for name in from_names:
+            OPAQUE[name] = f
+        return f
+
+    return register

@@ -1,0 +1,310 @@
+"""A jaxpr as a flat graph: calls inlined, equal nodes shared, scalars folded, dead nodes dropped.
+
+A `Value` is an array: an argument, a constant, or a result of a `Node`. Nodes stand in an order in which operands come first.
+Control flow keeps its jaxprs; their bodies become graphs of their own when they are emitted.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import struct
+from typing import Callable, Sequence
+
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from weft.core.primitive import Unsupported
+from weft.host import to_bytes
+from weft.transforms.stage import stage_closed
+
+from weft_wasm import ir
+from weft_wasm.lower.types import LoweringError, storage_dtype
+
+
+class Value:
+    """An array of a graph. `constant` is a host scalar that all its elements equal, if known; `data` the bytes of a constant array."""
+
+    __slots__ = ("shape", "dtype", "size", "node", "slot", "constant", "data", "users", "name")
+
+    def __init__(self, shape: tuple, dtype: str, node: Node | None = None, slot: int = 0, constant=None, name: str = ""):
+        self.shape, self.dtype, self.node, self.slot, self.constant, self.name = shape, dtype, node, slot, constant, name
+        self.size = math.prod(shape)
+        self.data: bytes | None = None
+        self.users: list[tuple[Node, int]] = []
+
+    def __repr__(self) -> str:
+        return f"{self.name or 'v'}:{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+class Node:
+    """One operation. `info` is the user's line; `cache` holds what lowering derives from the node (its view, its costs)."""
+
+    __slots__ = ("op", "params", "inputs", "outputs", "info", "index", "cache")
+
+    def __init__(self, op: str, params: dict, inputs: list[Value], info=None):
+        self.op, self.params, self.inputs, self.info = op, params, inputs, info
+        self.outputs: list[Value] = []
+        self.index = -1
+        self.cache: dict = {}
+
+    def __repr__(self) -> str:
+        return f"{' '.join(map(repr, self.outputs))} = {self.op} {' '.join(map(repr, self.inputs))}"
+
+
+class Graph:
+    """nodes in order; inputs and outputs (an output may be an input, a constant, or appear twice)."""
+
+    def __init__(self, inputs: list[Value], outputs: list[Value], nodes: list[Node]):
+        self.inputs, self.outputs, self.nodes = inputs, outputs, nodes
+
+
+# Primitives that a graph holds; everything else is inlined or decomposed. The families fill it.
+known: set[str] = set()
+# Primitives whose equation is a call of a jaxpr: parameter name.
+CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat2": "jaxpr"}
+IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient"))
+_FOLD: dict[str, Callable] = {
+    "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
+    "max": max, "min": min, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
+    "ge": operator.ge,
+}  # fmt: skip
+_decomposed: dict = {}  # (primitive, avals, parameters) -> closed jaxpr
+_F32 = struct.Struct("<f")
+
+
+class Builder:
+    """Builds one graph."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.interned: dict = {}
+        self.constants: dict = {}
+        self.kept_alive: list = []
+
+    # ---- leaves
+
+    def literal(self, value, shape: tuple, dtype: str) -> Value:
+        """A value of which all elements are one host scalar."""
+        key = (shape, dtype, repr(value))
+        found = self.constants.get(key)
+        if found is None:
+            found = self.constants[key] = Value(shape, dtype, constant=value)
+        return found
+
+    def array(self, x) -> Value:
+        """A concrete array (a constant of an inner jaxpr)."""
+        found = self.constants.get(id(x))
+        if found is None:
+            host = x._host() if hasattr(x, "_host") else x
+            if not hasattr(host, "dtype"):
+                raise LoweringError(f"a constant of type {type(x).__name__} can't be part of a compiled program.")
+            found = Value(tuple(host.shape), storage_dtype(host.dtype, "a constant"))
+            found.data = bytes(to_bytes(host))
+            self.constants[id(x)] = found
+            self.kept_alive.append(x)
+        return found
+
+    # ---- nodes
+
+    def add(self, op: str, inputs: Sequence[Value], shapes: Sequence[tuple[tuple, str]], params: dict | None = None, info=None) -> list[Value]:
+        """The results of a node, shared with an equal one."""
+        params = params or {}
+        try:
+            key = (op, *inputs, *params.items()) if params else (op, *inputs)
+            found = self.interned.get(key)
+        except TypeError:  # a parameter that doesn't hash
+            key = found = None
+        if found is not None:
+            return found
+        node = Node(op, params, list(inputs), info)
+        node.outputs = [Value(shape, dtype, node, k) for k, (shape, dtype) in enumerate(shapes)]
+        self.nodes.append(node)
+        if key is not None:
+            self.interned[key] = node.outputs
+        return node.outputs
+
+    def reshape(self, x: Value, shape: tuple) -> Value:
+        if x.shape == shape:
+            return x
+        if x.constant is not None:
+            return self.literal(x.constant, shape, x.dtype)
+        return self.add("reshape", [x], [(shape, x.dtype)])[0]
+
+    def transpose(self, x: Value, permutation: tuple) -> Value:
+        if permutation == tuple(range(len(permutation))):
+            return x
+        shape = tuple(x.shape[d] for d in permutation)
+        if x.constant is not None:
+            return self.literal(x.constant, shape, x.dtype)
+        return self.add("transpose", [x], [(shape, x.dtype)], {"permutation": permutation})[0]
+
+    def jaxpr(self, jaxpr: Jaxpr, args: Sequence[Value], consts: Sequence = ()) -> list[Value]:
+        """The results of a jaxpr, its equations written into this graph."""
+        env: dict = dict(zip(jaxpr.invars, args))
+        for v, c in zip(jaxpr.constvars, consts):
+            env[v] = self.array(c)
+        for eqn in jaxpr.eqns:
+            ins = [env[a] if type(a) is not Literal else self.literal(a.val, a.aval.shape, storage_dtype(a.aval.dtype, eqn.primitive.name, eqn.source_info)) for a in eqn.invars]
+            outs = self.equation(eqn, ins)
+            for v, o in zip(eqn.outvars, outs):
+                env[v] = o
+        return [env[a] if type(a) is not Literal else self.literal(a.val, a.aval.shape, storage_dtype(a.aval.dtype)) for a in jaxpr.outvars]
+
+    def closed(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
+        return self.jaxpr(closed.jaxpr, args, closed.consts)
+
+    def equation(self, eqn, ins: list[Value]) -> list[Value]:
+        primitive, params = eqn.primitive, eqn.params
+        name = primitive.name
+        if name in CALLS:
+            inner = params[CALLS[name]]
+            return self.closed(inner, ins) if isinstance(inner, ClosedJaxpr) else self.jaxpr(inner, ins)
+        if name in IDENTITIES:
+            return ins
+        if eqn.effects and name not in ("scan", "while", "cond"):
+            raise LoweringError(f"{name} has effects ({', '.join(map(str, eqn.effects))}), which compiled wasm and webgpu programs can't perform; "
+                                f"call it outside of jit, or use the cpu backend. At {eqn.source_info}")
+        special = _REWRITES.get(name)
+        if special is not None:
+            outs = special(self, eqn, ins)
+            if outs is not None:
+                return outs
+        if name not in known:
+            return self.decompose(eqn, ins)
+        shapes = []
+        for v in eqn.outvars:
+            shapes.append((v.aval.shape, storage_dtype(v.aval.dtype, name, eqn.source_info)))
+        if name in _FOLD and all(x.constant is not None for x in ins):
+            folded = self.fold(name, ins, *shapes[0])
+            if folded is not None:
+                return [folded]
+        return self.add(name, ins, shapes, params, eqn.source_info)
+
+    def decompose(self, eqn, ins: list[Value]) -> list[Value]:
+        primitive, params = eqn.primitive, eqn.params
+        rule = primitive.decompose
+        if rule is None or isinstance(rule, Unsupported):
+            kinds = ", ".join(a.aval.str_short() for a in eqn.invars)
+            raise LoweringError(f"the wasm and webgpu backends can't compile the primitive {primitive.name} of ({kinds}): it has no kernel and no "
+                                f"decomposition. Use the cpu backend for it. At {eqn.source_info}")
+        avals = tuple([a.aval for a in eqn.invars])
+        try:
+            key = (primitive, avals, *params.items())
+            closed = _decomposed.get(key)
+        except TypeError:
+            key = closed = None
+        if closed is None:
+            many = primitive.multiple_results
+            closed = stage_closed((lambda *xs: list(rule(*xs, **params))) if many else (lambda *xs: [rule(*xs, **params)]), avals)
+            if key is not None:
+                _decomposed[key] = closed
+        return self.closed(closed, ins)
+
+    def fold(self, name: str, ins: list[Value], shape: tuple, dtype: str) -> Value | None:
+        """Arithmetic on known scalars; None where the host's arithmetic may differ from the device's."""
+        values = [x.constant for x in ins]
+        kind = ins[0].dtype
+        if kind in ("f16", "bf16") or any(isinstance(v, float) and not math.isfinite(v) for v in values):
+            return None
+        result = _FOLD[name](*values)
+        if dtype == "f32":
+            result = round_f32(result)
+        elif dtype in ir.INTEGERS:
+            result = ir.wrap(int(result), dtype)
+        if isinstance(result, float) and not math.isfinite(result):
+            return None
+        return self.literal(result, shape, dtype)
+
+
+def round_f32(x: float) -> float:
+    """The f32 nearest to x."""
+    try:
+        return _F32.unpack(_F32.pack(x))[0]
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def _broadcast(b: Builder, eqn, ins):
+    (x,) = ins
+    shape = eqn.params["shape"]
+    if x.constant is not None:
+        return [b.literal(x.constant, shape, x.dtype)]
+    if x.size == math.prod(shape):
+        return [b.reshape(x, shape)]
+    return None
+
+
+def _transpose(b: Builder, eqn, ins):
+    return [b.transpose(ins[0], eqn.params["permutation"])]
+
+
+def _same_order(b: Builder, eqn, ins):
+    return [b.reshape(ins[0], eqn.outvars[0].aval.shape)]
+
+
+def _convert(b: Builder, eqn, ins):
+    (x,) = ins
+    new = storage_dtype(eqn.params["new_dtype"], "convert_element_type", eqn.source_info)
+    if new == x.dtype:
+        return [x]
+    if x.constant is None or new in ("f16", "bf16"):
+        return None
+    v = x.constant
+    if new == "bool":
+        return [b.literal(bool(v), x.shape, new)]
+    if new in ir.INTEGERS:
+        return [b.literal(ir.wrap(int(v), new), x.shape, new)] if not isinstance(v, float) else None
+    return [b.literal(round_f32(float(v)) if new == "f32" else float(v), x.shape, new)]
+
+
+def _sort(b: Builder, eqn, ins):
+    """A sort along the last axis of [batch, n], between transposes where it is another axis."""
+    d, rank = eqn.params["dimension"], len(ins[0].shape)
+    order = (*[k for k in range(rank) if k != d], d)
+    back = tuple(sorted(range(rank), key=order.__getitem__))
+    ins = [b.transpose(x, order) for x in ins]
+    shape = ins[0].shape
+    outs = b.add("sort", ins, [(shape, x.dtype) for x in ins], {"num_keys": eqn.params["num_keys"]}, eqn.source_info)
+    return [b.transpose(o, back) for o in outs]
+
+
+def _one_times(b: Builder, eqn, ins):
+    x, y = ins
+    for one, other in ((x, y), (y, x)):
+        if one.constant is not None and one.constant == 1 and other.shape == eqn.outvars[0].aval.shape:
+            return [other]
+    return None
+
+
+_REWRITES = {
+    "broadcast_in_dim": _broadcast, "transpose": _transpose, "reshape": _same_order, "squeeze": _same_order,
+    "expand_dims": _same_order, "convert_element_type": _convert, "sort": _sort, "mul": _one_times,
+}  # fmt: skip
+
+
+def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | None = None) -> Graph:
+    """The graph of a jaxpr. substitutes: argument positions whose value is known (constants of an outer graph)."""
+    b = Builder()
+    substitutes = substitutes or {}
+    inputs = [Value(v.aval.shape, storage_dtype(v.aval.dtype, f"argument {k}"), name=f"arg{k}") for k, v in enumerate(jaxpr.invars)]
+    args = []
+    for k, x in enumerate(inputs):
+        known_value = substitutes.get(k)
+        args.append(x if known_value is None else b.literal(known_value.constant, x.shape, x.dtype))
+    outputs = b.jaxpr(jaxpr, args, consts)
+    return Graph(inputs, outputs, live(b.nodes, outputs))
+
+
+def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
+    """The nodes that outputs depend on, numbered, with the users of every value."""
+    needed = {v.node for v in outputs if v.node is not None}
+    kept = []
+    for node in reversed(nodes):
+        if node in needed:
+            kept.append(node)
+            needed.update([x.node for x in node.inputs if x.node is not None])
+    kept.reverse()
+    for k, node in enumerate(kept):
+        node.index = k
+        for j, x in enumerate(node.inputs):
+            x.users.append((node, j))
+    return kept

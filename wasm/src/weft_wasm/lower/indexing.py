@@ -1,0 +1,126 @@
+"""Updates of part of an array: dynamic_update_slice and the scatters."""
+
+from __future__ import annotations
+
+from weft.ops.index import GatherScatterMode
+
+from weft_wasm import ir
+from weft_wasm.ir import Binary, Const, Expr, For, If, Let, Var, add
+from weft_wasm.lower import graph
+from weft_wasm.lower.blocks import Blocks, Source, choose, linear, merge, regroup
+from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
+from weft_wasm.lower.graph import Builder, Graph, Node, Value, live
+from weft_wasm.lower.reductions import REDUCERS
+from weft_wasm.lower.views import clamped_start, inside_bounds, window_dims
+
+graph.known.update(("dynamic_update_slice", "scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"))
+
+
+def begin(body: Body, node: Node) -> tuple[Place, list]:
+    """(the result's place, statements after which it holds the operand)."""
+    place = body.places[node.outputs[0]]
+    return place, body.fill(node.inputs[0], place)
+
+
+@opaque("dynamic_update_slice")
+def emit_update(body: Body, node: Node) -> list:
+    x, update, *starts = node.inputs
+    place, out = begin(body, node)
+    if update.size == 0:
+        return out
+    special = [n != m for n, m in zip(x.shape, update.shape)]
+    view = merge(list(update.shape), [Source(n, d, 1, int(s)) for d, (n, s) in enumerate(zip(x.shape, special))])
+    loops, blocks = body.nest(choose(update.size, view.splits(frozenset()) | body.planner.splits(update)))
+    statements: list = []
+    head: list = []
+    reader = Reader(body)
+    at: list[tuple[int, Expr]] = []
+    for d, (n, m, part) in enumerate(zip(x.shape, update.shape, regroup(blocks, update.shape))):
+        if n == m:
+            at += part
+        else:
+            start = Var(f"start{d}")
+            head.append(Let(start, clamped_start(reader.element(starts[d], ()), n - m)))
+            at.append((n, add(linear(part), start)))
+    statements.append(place.store(tuple(at), reader.element(update, blocks)))
+    return [*out, body.kernel("update", head + wrap(loops, statements))]
+
+
+@opaque("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
+def emit_scatter(body: Body, node: Node) -> list:
+    """Updates one after another, so that indices may repeat."""
+    x, indices, updates = node.inputs
+    p = node.params
+    dn, mode = p["dimension_numbers"], p["mode"]
+    place, out = begin(body, node)
+    if updates.size == 0 or x.size == 0:
+        return out
+    window_axes = window_dims(len(x.shape), dn.inserted_window_dims, dn.operand_batching_dims)
+    batch_axes = [d for d in range(len(updates.shape)) if d not in dn.update_window_dims]
+    sizes = [1] * len(x.shape)
+    for d, u in zip(window_axes, dn.update_window_dims):
+        sizes[d] = updates.shape[u]
+    # loops over the places first, then over each window
+    variables = {d: Var(f"u{d}") for d in range(len(updates.shape)) if updates.shape[d] > 1}
+    part = {d: ((updates.shape[d], variables[d]),) if d in variables else () for d in range(len(updates.shape))}
+    here = tuple(b for d in batch_axes for b in part[d])
+    reader = Reader(body)
+    head: list = []
+    depth = indices.shape[-1]
+    starts: dict[int, Expr] = {}
+    inside: Expr | None = None
+    for k, d in enumerate(dn.scatter_dims_to_operand_dims):
+        raw = reader.element(indices, (*here, (depth, ir.i32(k))) if depth > 1 else here)
+        limit = x.shape[d] - sizes[d]
+        var = Var(f"start{d}")
+        head.append(Let(var, clamped_start(raw, max(limit, 0))))
+        starts[d] = var
+        if mode != GatherScatterMode.CLIP:
+            test = inside_bounds(raw, limit) if limit >= 0 else Const(False, "bool")
+            if test is not None:
+                inside = test if inside is None else Binary("and", inside, test)
+    window = dict(zip(window_axes, dn.update_window_dims))
+    batching = dict(zip(dn.operand_batching_dims, dn.scatter_indices_batching_dims))
+    at: list[tuple[int, Expr]] = []
+    for d, n in enumerate(x.shape):
+        if d in batching:
+            e: Expr = linear(part[batch_axes[batching[d]]])
+        else:
+            e = linear(part[window[d]]) if d in window else ir.i32(0)
+            if d in starts:
+                e = add(starts[d], e)
+        if n != 1:
+            at.append((n, e))
+    where: Blocks = tuple(at)
+    blocks = tuple(b for d in range(len(updates.shape)) for b in part[d])
+    value = combined(body, node, place, where, reader.element(updates, blocks))
+    store: list = [place.store(where, value)]
+    inner = [(variables[d], updates.shape[d]) for d in dn.update_window_dims if d in variables]
+    outer = [(variables[d], updates.shape[d]) for d in batch_axes if d in variables]
+    core = wrap(inner, store, "parallel" if inner else "sequential")
+    if inside is not None:
+        core = [If(inside, core)]
+    statements = [*head, *core]
+    for var, n in reversed(outer):
+        statements = [For(var, n, statements, "sequential")]
+    return [*out, body.kernel("scatter", statements)]
+
+
+_COMBINE = {"scatter-add": "reduce_sum", "scatter-mul": "reduce_prod", "scatter-min": "reduce_min", "scatter-max": "reduce_max"}
+
+
+def combined(body: Body, node: Node, place: Place, where: Blocks, update: Expr) -> Expr:
+    """What a place holds after one update."""
+    if node.op in _COMBINE:
+        return REDUCERS[_COMBINE[node.op]][1](place.load(where), update)
+    closed = node.params.get("update_jaxpr")
+    if closed is None:
+        return update
+    b = Builder()
+    old, new = (Value((), place.buffer.dtype, name=s) for s in ("old", "update"))
+    outs = b.closed(closed, [old, new])
+    inner = Graph([old, new], outs, live(b.nodes, outs))
+    reader = Reader(Body(body.module, inner, {}, [None]))
+    reader.remember(old, (), place.load(where))
+    reader.remember(new, (), update)
+    return reader.element(outs[0], ())

@@ -1,0 +1,64 @@
+"""A jaxpr as a loop-IR program."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from weft.core.jaxpr import Jaxpr
+
+from weft_wasm.ir import Buffer, Program
+from weft_wasm.lower import arrange, control, dots, graph, indexing, sequences  # noqa: F401 (the families register themselves)
+from weft_wasm.lower.emit import Body, Module, Place
+
+
+def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), features: frozenset[str] = frozenset(), plain: bool = False) -> tuple[Program, Module]:
+    """The program of a jaxpr without constvars, and what there is to read about how it was fused.
+
+    donated: for each argument, whether its storage may become a result's. features: of the target, see `compile.KNOWN_FEATURES`.
+    plain: no packed matrix products (targets that schedule by themselves). Raises LoweringError for what can't be compiled.
+    """
+    g = graph.build(jaxpr)
+    module = Module(features, plain)
+    inputs = [Buffer(f"in{k}", v.dtype, v.shape, "input") for k, v in enumerate(g.inputs)]
+    outputs = [Buffer(f"out{k}", v.dtype, v.shape, "output") for k, v in enumerate(g.outputs)]
+    places = {v: Place(b) for v, b in zip(g.inputs, inputs)}
+    body = Body(module, g, places, [Place(b) for b in outputs])
+    statements = body.emit()
+    aliases = donations(body, donated, inputs, outputs)
+    program = Program(name, inputs, outputs, module.temps, statements, list(module.constants.values()), aliases)
+    return program, module
+
+
+def donations(body: Body, donated: Sequence[bool], inputs: list[Buffer], outputs: list[Buffer]) -> dict[int, int]:
+    """{output: input} whose storage can be one: written only where, or after, the input has been read for the last time."""
+    out: dict[int, int] = {}
+    free = [k for k, d in enumerate(donated) if d]
+    delivered_late = {v for v, t in zip(body.graph.outputs, body.targets) if body.places.get(v) != t}
+    for k, v in enumerate(body.graph.outputs):
+        if v in delivered_late or v.node is None:
+            continue
+        for i in free:
+            x = body.graph.inputs[i]
+            if x.shape == v.shape and x.dtype == v.dtype and inputs[i].nbytes and x not in body.graph.outputs and unread_when_written(body, v, x):
+                out[k] = i
+                free.remove(i)
+                break
+    return out
+
+
+def unread_when_written(body: Body, v, x) -> bool:
+    """Whether input x is read for the last time before output v's storage is written."""
+    place = body.places[v]
+    first = min(k for k, g in enumerate(body.plan.groups) for m in g.members if body.places.get(m) == place)
+    group = body.plan.groups[first]
+    for k, same in body.plan.readers.get(x, ()):
+        if k < first or (k == first and same and group.kind in ("loop", "reduce")):
+            continue
+        if k == first and group.kind == "opaque" and body.in_place(group.node):
+            writers = [(s, j) for s, j in body.in_place(group.node) if body.places.get(group.members[s]) == place and group.node.inputs[j] is x]
+            if writers and group.node.inputs.count(x) == 1 and not any(
+                x in body.planner.leaves(y) for j, y in enumerate(group.node.inputs) if j != writers[0][1]
+            ):  # fmt: skip
+                continue
+        return False
+    return True

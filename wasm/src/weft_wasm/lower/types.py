@@ -1,0 +1,76 @@
+"""Dtypes of the language as storage and as scalars of the loop IR, and the error of what can't be lowered."""
+
+from __future__ import annotations
+
+import math
+
+from weft import dtypes
+from weft.errors import BackendError
+
+from weft_wasm import ir
+from weft_wasm.ir import Const, Expr
+
+_NAMES = {
+    "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
+    "uint64": "u64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+}  # fmt: skip
+
+
+class LoweringError(BackendError):
+    """A program holds something that the kernel compiler can't compile. The message names the primitive, the dtype and your
+    line; convert the operands there, or run that part on another backend (`weft.jit(f, backend='cpu')`)."""
+
+
+def storage_dtype(dtype, who: str = "an argument", where: object = "") -> str:
+    """The loop IR's name of an element type; LoweringError for those it has no storage for."""
+    try:
+        return _NAMES[dtype.name]
+    except (KeyError, AttributeError):
+        at = f" at {where}" if where else ""
+        name = dtypes.name(dtype)
+        hint = "take real and imaginary parts apart" if name.startswith("complex") else "convert to a wider dtype first"
+        raise LoweringError(f"{who} has dtype {name}, which the wasm and webgpu backends do not have: {hint}, or use the cpu backend.{at}") from None
+
+
+def scalar_dtype(storage: str) -> str:
+    """The dtype in which values of a storage dtype are computed: f16 and bf16 in f32."""
+    return "f32" if storage in ir.STORAGE_FLOATS else storage
+
+
+def narrow(e: Expr, storage: str) -> Expr:
+    """A computed value as what a buffer of that dtype holds."""
+    return ir.Convert(e, storage) if storage in ir.STORAGE_FLOATS else e
+
+
+def widen(e: Expr) -> Expr:
+    """A loaded value as what is computed with."""
+    return ir.Convert(e, "f32") if e.dtype in ir.STORAGE_FLOATS else e
+
+
+def constant(value, storage: str) -> Const:
+    """A host scalar as a constant of the dtype it is computed in."""
+    kind = scalar_dtype(storage)
+    if kind in ir.FLOATS:
+        return Const(float(value), kind)
+    return Const(bool(value), "bool") if kind == "bool" else Const(ir.wrap(int(value), kind), kind)
+
+
+def lowest(storage: str) -> Const:
+    """The identity of max."""
+    kind = scalar_dtype(storage)
+    if kind in ir.FLOATS:
+        return Const(-math.inf, kind)
+    if kind == "bool":
+        return Const(False, "bool")
+    return Const(-(1 << (8 * ir.ITEMSIZE[kind] - 1)) if kind in ir.SIGNED else 0, kind)
+
+
+def highest(storage: str) -> Const:
+    """The identity of min."""
+    kind = scalar_dtype(storage)
+    if kind in ir.FLOATS:
+        return Const(math.inf, kind)
+    if kind == "bool":
+        return Const(True, "bool")
+    bits = 8 * ir.ITEMSIZE[kind]
+    return Const((1 << (bits - 1)) - 1 if kind in ir.SIGNED else (1 << bits) - 1, kind)

@@ -1,0 +1,73 @@
+"""The page's WebAssembly device as the runtime of the backend: see web/CONTRACT.md."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Callable, Sequence
+
+import _weft_page as page
+from pyodide.ffi import JsException, to_js
+
+from weft.errors import JaxRuntimeError
+
+from weft_wasm.artifact import Artifact
+
+
+class PyodideRuntime:
+    """What `WasmBackend` asks of a runtime, on `_weft_page.device`: memory, and programs as calls."""
+
+    kind = "browser"
+
+    def __init__(self) -> None:
+        self.device = page.device
+        self.features = tuple(page.features.to_py())
+        # bound once: looking a method up on a proxy costs more than calling it
+        self.alloc, self.free, self._view = self.device.alloc, self.device.free, self.device.view
+
+    def write(self, pointer: int, data) -> None:
+        """Copies a bytes-like object to the device."""
+        view = memoryview(data)
+        if view.nbytes:
+            self._view(pointer, view.nbytes).assign(view)
+
+    def read(self, pointer: int, nbytes: int) -> bytes:
+        """A copy of device bytes."""
+        return self._view(pointer, nbytes).to_bytes() if nbytes else b""
+
+    def stats(self) -> dict:
+        return self.device.stats().to_py()
+
+    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Callable[[list[int]], list[int]]:
+        """A function from input addresses to output addresses."""
+        number = self.device.load(to_js(artifact.to_bytes()))
+        entry = self.device.entry(number, *donated)
+        count = len(artifact.metadata["outputs"])
+        name = artifact.name
+        if count <= 1:
+
+            def call(handles: list[int]) -> list[int]:
+                try:
+                    return [entry(*handles)]
+                except JsException as e:
+                    raise failure(name, e) from None
+
+            return call if count else lambda handles: call(handles)[:0]
+        results = self.device.results(number)
+        pointers = array("I", bytes(4 * count))
+
+        def call_many(handles: list[int]) -> list[int]:
+            try:
+                entry(*handles)
+            except JsException as e:
+                raise failure(name, e) from None
+            results.assign_to(pointers)
+            return pointers.tolist()
+
+        return call_many
+
+
+def failure(name: str, e) -> Exception:
+    """The Python exception for what a program's call threw."""
+    if getattr(e, "name", "") == "WeftProgramError":
+        return JaxRuntimeError(f"{name}: {e.message}")
+    return RuntimeError(f"{name}: {e.message}")
