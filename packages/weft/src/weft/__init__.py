@@ -48,8 +48,9 @@ from .config import (
     numpy_rank_promotion as numpy_rank_promotion,
     threefry_partitionable as threefry_partitionable,
 )
+from .control import policies as checkpoint_policies
 from .control.custom import checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp
-from .core import pretty as _pretty
+from . import core as core
 from .runtime import reference as _reference
 from .runtime.array import Array as Array
 from .runtime.device import default_platform as default_backend, devices as devices

@@ -186,8 +186,6 @@ def scalar_type(name: str):
 
 @lru_cache(maxsize=None)
 def _dtype(spec):
-    if isinstance(spec, _ScalarType):
-        return spec.dtype
     if isinstance(spec, type) and spec in _python:
         return _by_name[_python[spec]]
     if isinstance(spec, str):
@@ -208,6 +206,8 @@ def dtype(spec):
     """The dtype that `spec` (a dtype, a scalar type, a name, a Python type) stands for, not yet canonical."""
     if isinstance(spec, (ExtendedDType, DType)):
         return spec
+    if isinstance(spec, _ScalarType):      # its equality asks this function: it must not become a key of the cache
+        return spec.dtype
     try:
         return _dtype(spec)
     except TypeError:

@@ -1,1 +1,16 @@
 """Primitives, traces and jaxprs: what every other part of weft is written against."""
+from ..avals import AbstractToken as AbstractToken, AbstractValue as AbstractValue, ShapedArray as ShapedArray
+from . import pretty as _pretty
+from .jaxpr import (
+    Atom as Atom,
+    ClosedJaxpr as ClosedJaxpr,
+    DropVar as DropVar,
+    Jaxpr as Jaxpr,
+    JaxprEqn as JaxprEqn,
+    Literal as Literal,
+    Var as Var,
+    eval_jaxpr as eval_jaxpr,
+    jaxpr_as_fun as jaxpr_as_fun,
+)
+from .primitive import Primitive as Primitive
+from .trace import Trace as Trace, Tracer as Tracer, get_aval as get_aval
