@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from weft_wasm.lower import elementwise, reductions, views
-from weft_wasm.lower.blocks import NONE, Splits, broadcast_view, trailing
+from weft_wasm.lower.blocks import NONE, Splits, trailing
 from weft_wasm.lower.graph import Graph, Node, Value
 
 DUPLICATE = 4  # an expression that costs more is stored rather than computed in two kernels
@@ -100,6 +100,8 @@ class Planner:
             else:
                 for v in node.outputs:
                     self.cost[v] = self.depth[v] = 0
+                    if v in self.outputs:
+                        self.stored[v] = "output"
         for node in self.graph.nodes:
             self.place(node)
         readers: dict[Value, list[tuple[int, bool]]] = {}
@@ -107,9 +109,8 @@ class Planner:
             for v, same in g.reads.items():
                 readers.setdefault(v, []).append((k, same))
         for v, reads in readers.items():
-            if v.node is not None and v not in self.stored:
-                if any(k != self.where[v] for k, _ in reads):
-                    self.stored[v] = "read by another kernel"
+            if v.node is not None and v not in self.stored and any(k != self.where[v] for k, _ in reads):
+                self.stored[v] = "read by another kernel"
         return Plan(self.stored, self.groups, self.where, readers)
 
     # ---- what is stored
@@ -246,7 +247,6 @@ class Planner:
         """The splits of a reduction's result: between runs of kept axes, and where its operand wants them."""
         x, axes = v.node.inputs[0], v.node.params["axes"]
         kept = [d for d in range(len(x.shape)) if d not in axes]
-        view = broadcast_view(x.shape, v.shape, kept)
         wanted = self.splits(x)
         out: set[int] = set()
         inside = trailing(x.shape)
@@ -258,7 +258,6 @@ class Planner:
             for p in wanted:
                 if inside[d] <= p < inside[d] * x.shape[d] and p % inside[d] == 0:
                     out.add(p // inside[d] * strides[k])
-        del view
         out.discard(1)
         return frozenset(out)
 
@@ -294,10 +293,7 @@ class Planner:
         self.where[v] = index
 
     def place_expression(self, v: Value) -> None:
-        node = v.node
-        reads: dict[Value, bool] = {}
-        # v itself is stored, so its own operands are what it reads
-        reads.update(self._leaves(v))
+        reads = self._leaves(v)  # v itself is stored, so its operands are what it reads
         cost, splits = self.cost[v], self.own_splits(v)
         first, allowed = self.earliest(reads)
         own = self.groups[first] if first >= 0 else None
@@ -309,7 +305,6 @@ class Planner:
             if group.kind == "loop" and self.fits(group, v, cost, reads) and (v.size == 1 or any(leaf in group.reads and leaf.size > 1 for leaf in reads)):
                 self.join(index, v, reads, cost, splits)
                 return
-        del node
         self.append(Group("loop", v.size, [v], None, cost, splits, reads))
 
     def earliest(self, reads: dict[Value, bool]) -> tuple[int, bool]:
