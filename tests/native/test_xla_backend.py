@@ -163,6 +163,7 @@ def test_texts_before_compilation(backend, cpu):
     jaxpr = compiled(backend, lambda x: [e.sin(x)], [shaped((16,), F32)])[2]
     assert "stablehlo.sine" in backend.lowered_text(jaxpr, cpu, "f") and "@jit_f" in backend.lowered_text(jaxpr, cpu, "f", "stablehlo")
     assert "sine" in backend.lowered_text(jaxpr, cpu, "f", "hlo") and "HloModule" in backend.lowered_text(jaxpr, cpu, "f", "hlo")
+    assert "test_xla_backend.py" in backend.lowered_text(jaxpr, cpu, "f", debug_info=True)
     with pytest.raises(ValueError, match="'hlo'"):
         backend.lowered_text(jaxpr, cpu, "f", "mhlo")
 

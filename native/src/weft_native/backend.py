@@ -141,10 +141,10 @@ class XlaBackend:
         from .lower import module      # MLIR's bindings take 40 ms to load: not before the first program
         return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform)
 
-    def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None) -> str:
-        """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo")."""
+    def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None, debug_info: bool = False) -> str:
+        """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds the user's lines and scopes."""
         lowered = self.lower(jaxpr, device, CompileOptions(name))
-        return executable.module_text(lowered.module, dialect)
+        return executable.module_text(lowered.module, dialect, debug_info)
 
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars, compiled for one device."""

@@ -9,8 +9,6 @@ import os
 import sys
 import types
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")      # read once, when the library loads
-
 import numpy as np
 from jaxlib import cpu_feature_guard
 

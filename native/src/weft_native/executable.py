@@ -74,10 +74,10 @@ def _bytecode(module) -> bytes:
     return buffer.getvalue()
 
 
-def module_text(module, dialect: str | None = None) -> str:
+def module_text(module, dialect: str | None = None, debug_info: bool = False) -> str:
     """A StableHLO module as text, in its own form or as the HLO that XLA reads from it."""
     if dialect in (None, "stablehlo"):
-        return str(module)
+        return module.operation.get_asm(enable_debug_info=debug_info)
     if dialect == "hlo":
         return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=False, return_tuple=False).as_hlo_text()
     raise ValueError(f"XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}.")
