@@ -1,0 +1,525 @@
+"""A client's session on the host: its arrays, its programs, its thread, its limits."""
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import queue
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable
+
+import numpy as np
+from weft import dtypes
+from weft.core.binary import DeserializationError
+from weft.core.serialize import Program, content_hash
+from weft.runtime.device import backend_of
+from weft_remote import protocol as p
+from weft_remote.errors import LimitError, ProtocolError, class_name
+
+from .limits import QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, WINDOW, Limits
+from .programs import Executable, Programs, nbytes
+
+log = logging.getLogger("weft.host")
+
+
+class Stored:
+    """An array, for as long as a handle or an unread reply needs it."""
+    __slots__ = ("array", "aval", "device")
+
+    def __init__(self, array, aval, device):
+        self.array, self.aval, self.device = array, aval, device
+
+
+class Failed:
+    """What stands in the place of a result: the failure of operation `origin`."""
+    __slots__ = ("origin", "error")
+
+    def __init__(self, origin: int, error: Exception):
+        self.origin, self.error = origin, error
+
+
+class Incoming:
+    """An array or program of which not all bytes are here yet."""
+    __slots__ = ("message", "data", "have")
+
+    def __init__(self, message, size: int):
+        self.message, self.data, self.have = message, bytearray(size), 0
+
+    def take(self, part: bytes) -> bool:
+        """Adds a part; whether all bytes are here now."""
+        if self.have + len(part) > len(self.data):
+            raise ProtocolError(f"{self.have + len(part)} bytes came where {len(self.data)} were announced.")
+        self.data[self.have:self.have + len(part)] = part
+        self.have += len(part)
+        return self.have == len(self.data)
+
+
+class Transfer:
+    """A reply of many bytes on its way to the client."""
+    __slots__ = ("data", "sent", "credited")
+
+    def __init__(self, data: memoryview):
+        self.data, self.sent, self.credited = data, 0, 0
+
+
+class Session:
+    """Performs one client's operations in order, in a thread of its own; a second thread waits for the results that it reads.
+
+    Methods are called in the host's event loop, those named `_do_…` in the session's thread.
+    """
+
+    def __init__(self, programs: Programs, devices: list, limits: Limits, name: str, ended: Callable[["Session"], None]):
+        self.programs, self.devices, self.limits, self.name, self.ended = programs, devices, limits, name, ended
+        self.loop = asyncio.get_running_loop()
+        self.secret = secrets.token_bytes(32)
+        self.received = 0                     # the last operation that came
+        self.acknowledged = 0                 # the last of which the client was told
+        self.unacknowledged = 0               # bytes since then
+        self.end: p.End | None = None
+        self.left_at: float | None = None     # when the connection was lost
+        self.connection: Any = None
+        self.changed = asyncio.Event()        # there is something to send
+        self.room = asyncio.Event()           # the queue has room
+        self.room.set()
+        self.outbox: deque[p.Message] = deque()
+        self.replies: OrderedDict[int, p.Message | Transfer] = OrderedDict()      # unsettled
+        self.transfers: deque[int] = deque()
+        self.reply_bytes = 0
+        # the session's thread
+        self.queue: queue.SimpleQueue = queue.SimpleQueue()
+        self.queued_bytes = self.queued = 0
+        self.values: dict[int, Stored | Failed | Executable] = {}
+        self.bytes = 0                        # of arrays in `values`, and of uploads under way
+        self.incoming: dict[Any, Incoming] = {}
+        self.known: dict[bytes, Program] = {}
+        self.running: deque[tuple[Any, int]] = deque()
+        self.head_since = self.busy_since = None
+        self.thread: threading.Thread | None = None
+        self.waiter: ThreadPoolExecutor | None = None
+
+    # the event loop ---------------------------------------------------------------------------------------------------
+
+    async def accept(self, message: p.Message, size: int) -> None:
+        """Takes a message; ProtocolError for one that has no place here. Returns when there is room for more."""
+        if isinstance(message, p.OPERATIONS):
+            if message.op <= self.received:      # sent again, on a new connection
+                return
+            if message.op != self.received + 1:
+                raise ProtocolError(f"operation {message.op} came after {self.received}.")
+            self.received = message.op
+            self.queued_bytes += size
+            self.queued += 1
+            if self.thread is None:
+                self.thread = threading.Thread(target=self._perform_all, name=f"session {self.name}", daemon=True)
+                self.thread.start()
+            self.queue.put((message, size))
+            if self.queued_bytes > QUEUE_BYTES or self.queued > QUEUE_MESSAGES:
+                self.room.clear()
+                await self.room.wait()
+        elif isinstance(message, p.Settled):
+            for op in message.ops:
+                self._settled(op)
+        elif isinstance(message, p.Credit):
+            transfer = self.replies.get(message.fetch)
+            if isinstance(transfer, Transfer) and transfer.credited < message.received <= transfer.sent:
+                transfer.credited = message.received
+                self.changed.set()
+        elif isinstance(message, p.Bye):
+            self.close(p.End("ConnectionLost", "the client has ended the session."))
+        else:
+            raise ProtocolError(f"a client does not send {type(message).__name__}.")
+
+    def acknowledge(self, size: int) -> None:
+        """After each frame: tells the client what has come, every now and then."""
+        self.unacknowledged += size
+        if self.unacknowledged >= p.CHUNK or self.received - self.acknowledged >= 64:
+            self.acknowledged, self.unacknowledged = self.received, 0
+            self.outbox.append(p.Received(self.received))
+            self.changed.set()
+
+    def _settled(self, op: int) -> None:
+        reply = self.replies.pop(op, None)
+        if isinstance(reply, Transfer):
+            self.reply_bytes -= len(reply.data)
+
+    def reply(self, op: int, reply: "p.Message | Transfer") -> None:
+        """Sends a reply, and keeps it until the client has settled it."""
+        if self.end is not None:
+            return
+        if len(self.replies) >= self.limits.replies:
+            self.fail(LimitError(f"{self.limits.replies} replies wait for the client to take them."))
+            return
+        self.replies[op] = reply
+        self._queue_reply(op, reply)
+
+    def _queue_reply(self, op: int, reply) -> None:
+        if isinstance(reply, Transfer):
+            self.transfers.append(op)
+        else:
+            self.outbox.append(reply)
+        self.changed.set()
+
+    def attach(self, connection) -> None:
+        """A connection, the first or a new one: what is unsettled is sent on it from the beginning."""
+        self.connection, self.left_at = connection, None
+        self.outbox.clear()
+        self.transfers.clear()
+        for op, reply in self.replies.items():
+            if isinstance(reply, Transfer):
+                reply.sent = reply.credited = 0
+            self._queue_reply(op, reply)
+
+    def outgoing(self) -> bytes | None:
+        """The next frame for the client; None if there is nothing to send now."""
+        parts, size = [], 0
+        while self.outbox and size < 256 << 10:
+            parts.append(p.encode(self.outbox.popleft()))
+            size += len(parts[-1])
+        if parts:
+            return b"".join(parts)
+        for _ in range(len(self.transfers)):
+            op = self.transfers.popleft()
+            transfer = self.replies.get(op)
+            if not isinstance(transfer, Transfer):      # settled meanwhile
+                continue
+            total = len(transfer.data)
+            if transfer.sent - transfer.credited >= WINDOW:
+                self.transfers.append(op)
+                continue
+            part = transfer.data[transfer.sent:transfer.sent + p.CHUNK]
+            frame = p.encode(p.Data(op, total, transfer.sent, part))
+            transfer.sent += len(part)
+            if transfer.sent < total:
+                self.transfers.append(op)
+            return frame
+        return None
+
+    def fail(self, error: Exception) -> None:
+        """Ends the session because of something that no session may do."""
+        if self.end is None:
+            log.warning("session %s ends: %s: %s", self.name, class_name(error), error)
+            self.close(p.End(class_name(error), str(error)))
+
+    def close(self, end: p.End) -> None:
+        if self.end is None:
+            self.end = end
+            self.queue.put(None)
+            self.changed.set()
+            self.room.set()
+            if self.waiter is not None:
+                self.waiter.shutdown(wait=False, cancel_futures=True)
+            self.replies.clear()
+            self.ended(self)
+
+    def overdue(self, now: float) -> None:
+        """Ends the session if it computes for longer than it may."""
+        since = self.busy_since
+        if since is None and self.running:
+            self._drop_finished()
+            since = self.head_since if self.running else None
+        if since is not None and now - since > self.limits.seconds:
+            self.fail(LimitError(f"a compilation or computation took longer than {self.limits.seconds:g} s."))
+
+    def _drop_finished(self) -> None:
+        while self.running and _finished(self.running[0][0]):
+            self.running.popleft()
+            self.head_since = time.monotonic()
+
+    # the session's thread ---------------------------------------------------------------------------------------------
+
+    def _tell(self, call: Callable, *args) -> None:
+        try:
+            self.loop.call_soon_threadsafe(call, *args)
+        except RuntimeError:      # the host has stopped
+            pass
+
+    def _perform_all(self) -> None:
+        while True:
+            item = self.queue.get()
+            if item is None or self.end is not None:
+                break
+            message, size = item
+            self.busy_since = time.monotonic()
+            try:
+                _PERFORM[type(message)](self, message)
+            except Exception as e:      # what may concern one operation only has been caught in it
+                if not isinstance(e, (ProtocolError, LimitError, DeserializationError)):
+                    log.exception("session %s, %s", self.name, type(message).__name__)
+                self._tell(self.fail, e)
+                break
+            finally:
+                self.busy_since = None
+            self._tell(self._performed, size)
+        self.values.clear()
+        self.incoming.clear()
+        self.running.clear()
+
+    def _performed(self, size: int) -> None:
+        self.queued_bytes -= size
+        self.queued -= 1
+        if not self.room.is_set() and self.queued_bytes <= QUEUE_BYTES // 2 and self.queued <= QUEUE_MESSAGES // 2:
+            self.room.set()
+
+    def _define(self, handle: int, value) -> None:
+        if handle in self.values:
+            raise ProtocolError(f"handle {handle} is in use.")
+        if len(self.values) >= self.limits.handles:
+            raise LimitError(f"the session has {self.limits.handles} handles, and no more are allowed. Free some: let go of arrays.")
+        self.values[handle] = value
+        if isinstance(value, Stored):
+            self.bytes += nbytes(value.aval)
+
+    def _charge(self, size: int, what: str) -> None:
+        """LimitError unless so many bytes more may be used."""
+        if self.bytes + size > self.limits.session_bytes:
+            raise LimitError(f"{what} takes {size} bytes; the session has {self.bytes} of the {self.limits.session_bytes} that it may. "
+                             "Let go of arrays that are no longer needed.")
+
+    def _device(self, index: int):
+        if index >= len(self.devices):
+            raise ProtocolError(f"there is no device {index}; there are {len(self.devices)}.")
+        return self.devices[index]
+
+    def _do_put(self, m: p.Put) -> None:
+        self._device(m.device)
+        size = nbytes(m.aval)
+        if m.handle in self.incoming:
+            raise ProtocolError(f"handle {m.handle} is in use.")
+        try:
+            self._charge(size, f"an array of type {m.aval.str_short()}")
+        except LimitError as e:
+            self._define(m.handle, Failed(m.op, e))      # its parts will come all the same
+            return
+        self.bytes += size
+        self._part(m.handle, Incoming(m, size), m.data)
+
+    def _do_part(self, m: p.Part) -> None:
+        incoming = self.incoming.get(m.handle)
+        if incoming is not None:
+            self._part(m.handle, incoming, m.data)
+        elif not isinstance(self.values.get(m.handle), Failed):
+            raise ProtocolError(f"bytes came for handle {m.handle}, which takes none.")
+
+    def _part(self, handle: int, incoming: Incoming, data: bytes) -> None:
+        if not incoming.take(data):
+            if len(self.incoming) >= 1024:
+                raise LimitError("1024 arrays and programs are under way and incomplete.")
+            self.incoming[handle] = incoming
+            return
+        self.incoming.pop(handle, None)
+        aval, device = incoming.message.aval, self._device(incoming.message.device)
+        self.bytes -= nbytes(aval)      # counted again with the handle
+        try:
+            value: Stored | Failed = Stored(backend_of(device).put(_host_array(incoming.data, aval), aval, device, True), aval, device)
+        except Exception as e:
+            value = Failed(incoming.message.op, e)
+        self._define(handle, value)
+
+    def _do_program(self, m: p.Program) -> None:
+        if len(m.hash) != 32 or m.hash in self.known or m.hash in self.incoming:
+            raise ProtocolError("a program's hash has 32 bytes, and a program comes once.")
+        if m.size > self.limits.program_bytes:
+            raise LimitError(f"a program of {m.size} bytes exceeds the limit of {self.limits.program_bytes}.")
+        if len(self.known) >= self.limits.programs:
+            raise LimitError(f"the session has sent {self.limits.programs} programs, and may send no more.")
+        self._program_part(m.hash, Incoming(m, m.size), m.data)
+
+    def _do_program_part(self, m: p.ProgramPart) -> None:
+        incoming = self.incoming.get(m.hash)
+        if incoming is None:
+            raise ProtocolError("bytes came for a program that takes none.")
+        self._program_part(m.hash, incoming, m.data)
+
+    def _program_part(self, digest: bytes, incoming: Incoming, data: bytes) -> None:
+        if not incoming.take(data):
+            if len(self.incoming) >= 1024:
+                raise LimitError("1024 arrays and programs are under way and incomplete.")
+            self.incoming[digest] = incoming
+            return
+        self.incoming.pop(digest, None)
+        if content_hash(incoming.data) != digest:
+            raise DeserializationError("a program does not have the hash that it came with")
+        self.known[digest] = self.programs.check(digest, incoming.data)
+
+    def _do_compile(self, m: p.Compile) -> None:
+        device, program = self._device(m.device), self.known.get(m.program)
+        if program is None:
+            raise ProtocolError("a program must come before it is compiled.")
+        if len(m.donated) != len(program.jaxpr.invars):
+            raise ProtocolError(f"the program has {len(program.jaxpr.invars)} arguments; {len(m.donated)} were described.")
+        try:
+            self._define(m.handle, self.programs.compile(m.program, program, device, m.name[:200], m.donated))
+        except (ProtocolError, LimitError):
+            raise
+        except Exception as e:
+            self._define(m.handle, Failed(m.op, e))
+            self._fail_op(m.op, m.op, e)
+
+    def _do_execute(self, m: p.Execute) -> None:
+        try:
+            outs: list = self._execute(m)
+        except ProtocolError:
+            raise
+        except _Inherited as e:
+            outs = [e.failed] * len(m.results)
+        except Exception as e:
+            outs = [Failed(m.op, e)] * len(m.results)
+        for handle, value in zip(m.results, outs):
+            self._define(handle, value)
+
+    def _execute(self, m: p.Execute) -> list:
+        executable = self._value(m.program)
+        if not isinstance(executable, Executable):
+            raise ProtocolError(f"handle {m.program} is an array, not a compiled program.")
+        if len(m.arguments) != len(executable.in_types) or len(m.results) != len(executable.out_avals):
+            raise ProtocolError(f"the program takes {len(executable.in_types)} arguments and gives {len(executable.out_avals)} results; "
+                                f"{len(m.arguments)} and {len(m.results)} were named.")
+        stored = [self._value(h) for h in m.arguments]
+        for i, (x, (shape, dtype)) in enumerate(zip(stored, executable.in_types)):
+            if not isinstance(x, Stored):
+                raise ProtocolError(f"handle {m.arguments[i]} is a compiled program, not an array.")
+            if x.aval.shape != shape or x.aval.dtype != dtype:
+                raise ProtocolError(f"argument {i} is {x.aval.str_short()} where the program takes {dtypes.name(dtype)}{list(shape)}.")
+            if x.device is not executable.device:
+                raise ProtocolError(f"argument {i} is on {x.device}, the program on {executable.device}.")
+        self._charge(executable.out_bytes + executable.temp_bytes, "a computation")
+        while len(self.running) >= RUNNING:
+            head = self.running[0][0]
+            if not _finished(head):
+                head.block_until_ready()
+            self._drop_finished()
+        outs = executable.compiled.execute([x.array for x in stored])
+        if outs:
+            if not self.running:
+                self.head_since = time.monotonic()
+            self.running.append((outs[0], m.op))
+        return [Stored(x, a, executable.device) for x, a in zip(outs, executable.out_avals)]
+
+    def _value(self, handle: int):
+        """What a handle stands for; a failure that stands there is raised."""
+        value = self.values.get(handle)
+        if value is None:
+            raise ProtocolError(f"there is no handle {handle}.")
+        if isinstance(value, Failed):
+            raise _Inherited(value)
+        return value
+
+    def _do_free(self, m: p.Free) -> None:
+        for handle in m.handles:
+            value = self.values.pop(handle, None)
+            if value is None:
+                raise ProtocolError(f"there is no handle {handle} to free.")
+            if isinstance(value, Stored):
+                self.bytes -= nbytes(value.aval)
+
+    # replies ----------------------------------------------------------------------------------------------------------
+
+    def _fail_op(self, op: int, origin: int, error: Exception) -> None:
+        self._tell(self.reply, op, p.Error(op, origin, class_name(error), str(error)))
+
+    def _later(self, op: int, handle: int, work: Callable) -> None:
+        """Replies to `op` with what `work` makes of an array, in the thread that may wait for it."""
+        try:
+            value = self._value(handle)
+        except _Inherited as e:
+            self._fail_op(op, e.failed.origin, e.failed.error)
+            return
+        if not isinstance(value, Stored):
+            raise ProtocolError(f"handle {handle} is a compiled program, not an array.")
+
+        def run():
+            try:
+                reply = work(value)
+            except Exception as e:
+                self._fail_op(op, op, e)
+            else:
+                self._tell(self.reply, op, reply)
+        if self.waiter is None:
+            self.waiter = ThreadPoolExecutor(1, thread_name_prefix=f"waiter {self.name}")
+        try:
+            self.waiter.submit(run)
+        except RuntimeError:      # the session has just ended
+            pass
+
+    def _do_fetch(self, m: p.Fetch) -> None:
+        def read(value: Stored) -> Transfer:
+            size = nbytes(value.aval)
+            if self.reply_bytes + size > self.limits.session_bytes:
+                raise LimitError(f"{self.reply_bytes} bytes wait for the client to take them; {size} more exceed the limit of {self.limits.session_bytes}.")
+            data = _host_bytes(value.array)
+            self.reply_bytes += size
+            return Transfer(data)
+        self._later(m.op, m.handle, read)
+
+    def _do_wait(self, m: p.Wait) -> None:
+        def wait(value: Stored) -> p.Ready:
+            if hasattr(value.array, "block_until_ready"):
+                value.array.block_until_ready()
+            return p.Ready(m.op)
+        self._later(m.op, m.handle, wait)
+
+    def _do_inspect(self, m: p.Inspect) -> None:
+        try:
+            executable = self._value(m.program)
+            if not isinstance(executable, Executable):
+                raise ProtocolError(f"handle {m.program} is an array, not a compiled program.")
+            compiled = executable.compiled
+            if m.what == "text":
+                text = compiled.as_text(m.stage or None)
+            elif m.what in ("cost", "memory"):
+                found = compiled.cost_analysis() if m.what == "cost" else compiled.memory_analysis()
+                text = json.dumps({str(k): float(v) for k, v in found.items()})
+            else:
+                raise ProtocolError(f"nothing is known as {m.what[:40]!r} about a program.")
+        except _Inherited as e:
+            self._fail_op(m.op, e.failed.origin, e.failed.error)
+        except ProtocolError:
+            raise
+        except Exception as e:
+            self._fail_op(m.op, m.op, e)
+        else:
+            self._tell(self.reply, m.op, p.Text(m.op, text))
+
+    def _do_ping(self, m: p.Ping) -> None:
+        self._tell(self.reply, m.op, p.Ready(m.op))
+
+
+_PERFORM = {p.Put: Session._do_put, p.Part: Session._do_part, p.Program: Session._do_program, p.ProgramPart: Session._do_program_part,
+            p.Compile: Session._do_compile, p.Execute: Session._do_execute, p.Free: Session._do_free, p.Fetch: Session._do_fetch,
+            p.Wait: Session._do_wait, p.Inspect: Session._do_inspect, p.Ping: Session._do_ping}
+
+
+class _Inherited(Exception):
+    """An operand failed, and so does what would have used it."""
+
+    def __init__(self, failed: Failed):
+        self.failed = failed
+
+
+def _finished(array) -> bool:
+    """Whether an array is computed, or given away since."""
+    try:
+        return not hasattr(array, "is_ready") or array.is_deleted() or array.is_ready()
+    except Exception:      # it failed; whoever reads it will be told
+        return True
+
+
+def _host_array(data: bytearray, aval) -> np.ndarray:
+    """A client's bytes as an array; whatever they are, its elements are values of its dtype."""
+    if dtypes.is_bool(aval.dtype):
+        return (np.frombuffer(data, np.uint8) != 0).reshape(aval.shape)
+    if dtypes.bits(aval.dtype) < 8:
+        low = np.frombuffer(data, np.uint8) & 0xF
+        return (low.astype(np.int8) - (low > 7) * np.int8(16) if dtypes.is_signed(aval.dtype) else low).astype(aval.dtype).reshape(aval.shape)
+    return np.frombuffer(data, aval.dtype).reshape(aval.shape)
+
+
+def _host_bytes(array) -> memoryview:
+    host = np.ascontiguousarray(array._host() if hasattr(array, "_host") else array)
+    return memoryview(host.reshape(-1).view(np.uint8)) if host.size and host.itemsize else memoryview(b"")
+
+

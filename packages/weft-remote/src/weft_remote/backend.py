@@ -1,0 +1,261 @@
+"""The backend of platform "remote": devices of hosts, arrays that are handles, programs that are sent once."""
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import sys
+import weakref
+from functools import partial
+from typing import Any, Sequence
+
+from weft import dtypes
+from weft.avals import ShapedArray
+from weft.config import config
+from weft.core.jaxpr import Jaxpr
+from weft.core.portable import portable
+from weft.core.serialize import content_hash, serialize
+from weft.core.trace import get_aval
+from weft.errors import BackendError
+from weft.host import from_bytes, np, to_bytes
+from weft.runtime.array import BufferArray
+from weft.runtime.backend import CompileOptions
+from weft.runtime.device import backend_named, forget_default
+from weft.runtime.dispatch import to_backend
+
+from . import protocol as p
+from .errors import ConnectionLost
+from .session import Session
+
+if sys.platform == "emscripten":
+    from .page import PageTransport
+else:
+    from .desktop import ThreadTransport
+
+
+class RemoteDevice:
+    """One device of a host."""
+    platform, process_index = "remote", 0
+
+    def __init__(self, backend: "RemoteBackend", session: Session, index: int, id: int, platform: str, kind: str):
+        self.backend, self.session, self.index, self.id = backend, session, index, id
+        self.host_platform, self.device_kind = platform, kind
+
+    def __repr__(self):
+        return f"RemoteDevice(id={self.id}, {self.session.url}, {self.host_platform}: {self.device_kind})"
+
+
+class Handle:
+    """What stands for an array of a host."""
+    __slots__ = ("session", "number", "ready")
+
+    def __init__(self, session: Session, number: int):
+        self.session, self.number, self.ready = session, number, None
+
+
+class RemoteBackend:
+    """All hosts that this process is connected to; the devices of the newest session come first."""
+    name, platforms = "remote", ("remote",)
+
+    def __init__(self):
+        self.sessions: list[Session] = []
+        self.ids = itertools.count()
+
+    # devices and arrays -----------------------------------------------------------------------------------------------
+
+    def devices(self, platform: str | None = None) -> list:
+        """The devices of all sessions; BackendError when there is none."""
+        self.sessions = [s for s in self.sessions if s.failure is None]
+        if not self.sessions:
+            raise BackendError("no accelerator host is connected. Start one (`weft-host`) and connect to it: "
+                               "weft.remote.connect('ws://127.0.0.1:8765', token='…').")
+        return [d for s in reversed(self.sessions) for d in s.devices()]
+
+    def put(self, value: Any, aval: ShapedArray, device: RemoteDevice, committed: bool) -> BufferArray:
+        number = device.session.put(to_bytes(value), aval, device.index)
+        return BufferArray(aval, Handle(device.session, number), device, committed)
+
+    def read(self, handle: Handle, nbytes: int):
+        return self.taken(handle.session.request(p.Fetch, handle.number), handle, nbytes)
+
+    def taken(self, reply, handle: Handle, nbytes: int):
+        """The bytes of a fetch, read-only."""
+        data = handle.session.wait(reply)
+        if len(data) != nbytes:
+            raise BackendError(f"the host sent {len(data)} bytes for an array of {nbytes}.")
+        return memoryview(data).toreadonly()
+
+    def release(self, handle: Handle) -> None:
+        handle.session.release(handle.number)
+
+    def wait(self, handle: Handle) -> None:
+        self.ask(handle)
+        handle.session.wait(handle.ready)
+
+    def is_ready(self, handle: Handle) -> bool:
+        self.ask(handle)
+        return handle.ready.done
+
+    def ask(self, handle: Handle) -> None:
+        """Asks the host, once, to tell when an array is computed."""
+        if handle.ready is None:
+            handle.ready = handle.session.request(p.Wait, handle.number)
+
+    # programs -----------------------------------------------------------------------------------------------------------
+
+    def compile(self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()) -> "RemoteExecutable":
+        """Sends the program, unless the host has it, and has it compiled; waits for nothing."""
+        program, consts = portable(jaxpr)
+        key = ("serialized", config.enable_x64)
+        if key not in program.cache:
+            data = serialize(program)
+            program.cache[key] = content_hash(data), data
+        digest, data = program.cache[key]
+        device.session.send_program(digest, data)
+        values = [to_backend(c, get_aval(c), device) for c in consts]
+        donated = (*[False] * len(values), *(options.donated or (False,) * len(jaxpr.invars)))
+        return RemoteExecutable(device, jaxpr, digest, values, options.name, donated)
+
+
+class RemoteExecutable:
+    """A program on a host."""
+
+    def __init__(self, device: RemoteDevice, jaxpr: Jaxpr, digest: bytes, consts: list, name: str, donated: tuple):
+        self.device, self.jaxpr, self.consts, self.name = device, jaxpr, consts, name
+        self.session, self.failure = device.session, None
+        self.out_avals = tuple(jaxpr.out_avals)
+        self.lead = tuple([c._live().number for c in consts])
+        this = weakref.ref(self)
+
+        def failed(error):
+            executable = this()
+            if executable is not None:
+                executable.failure = error
+        self.handle = self.session.compile(digest, device.index, name, donated, failed)
+
+    def execute(self, args: Sequence[BufferArray]) -> list:
+        """Runs on arrays of this host; the results are handles, and errors come with the first of them that is read."""
+        if self.failure is not None:
+            raise self.failure
+        session, device = self.session, self.device
+        numbers = [session.new_handle() for _ in self.out_avals]
+        session.execute(self.handle, self.lead + tuple([a._live().number for a in args]), tuple(numbers))
+        committed = any([a.committed for a in args])
+        return [BufferArray(a, Handle(session, n), device, committed) if a.dtype != dtypes.float0 else _nothing(a, session, n)
+                for a, n in zip(self.out_avals, numbers)]
+
+    def inspect(self, what: str, stage: str = "") -> str:
+        return self.session.wait(self.session.request(p.Inspect, self.handle, what, stage))
+
+    def as_text(self, stage: str | None = None) -> str:
+        """The program as the host's backend shows it; `stage` is one of that backend's."""
+        return self.inspect("text", stage or "")
+
+    def cost_analysis(self) -> dict:
+        return json.loads(self.inspect("cost"))
+
+    def memory_analysis(self) -> dict:
+        return json.loads(self.inspect("memory"))
+
+    def __del__(self):
+        try:
+            self.session.release(self.handle)
+        except Exception:      # the interpreter is shutting down, or compilation never began
+            pass
+
+
+def _nothing(aval: ShapedArray, session: Session, number: int):
+    """A float0 result has no bytes and lives here."""
+    session.release(number)
+    return np.zeros(aval.shape, dtypes.float0)
+
+
+def _register(session: Session, default: bool) -> Session:
+    backend = backend_named("remote")
+    devices = iter(session.welcome.devices)
+    session._devices = [RemoteDevice(backend, session, i, next(backend.ids), platform, kind) for i, (platform, kind) in enumerate(zip(devices, devices))]
+    backend.sessions.append(session)
+    forget_default()
+    if default:
+        config.update("jax_platforms", "remote")
+    return session
+
+
+def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = "") -> Session:
+    """Connects to an accelerator host; its devices are those of platform "remote" from now on.
+
+    Args:
+        url: the address that `weft-host` prints, such as "ws://127.0.0.1:8765".
+        token: the token that it was started with, or printed.
+        default: whether programs run there from now on, as after `weft.config.update("jax_platforms", "remote")`.
+        timeout: seconds for connecting.
+        name: shown in the host's log.
+
+    Returns: the `Session`: `devices()`, `stats`, `ping()`, `close()`; a context manager.
+
+    Raises: ConnectionLost if nothing answers there, AuthenticationError for a wrong token, ProtocolError for another version.
+
+    Example:
+        with weft.remote.connect("ws://127.0.0.1:8765", token="…") as session:
+            x = weft.device_put(weft.numpy.arange(3.0), session.devices()[0])
+    """
+    session = Session(url, token, name)
+    if sys.platform == "emscripten":
+        session.transport = PageTransport(session)
+        from pyodide.ffi import can_run_sync, run_sync
+        if not can_run_sync():
+            raise RuntimeError("connect() can't wait here: this browser does not suspend WebAssembly (JSPI). Write "
+                               "`session = await weft.remote.connect_async(url, token=…)`.")
+        run_sync(_page_open(session))
+    else:
+        session.transport = ThreadTransport(session, timeout)
+        session.transport.open()
+    return _register(session, default)
+
+
+async def connect_async(url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = "") -> Session:
+    """`connect` for programs that await: in a page without JSPI there is no other way to wait."""
+    if sys.platform != "emscripten":
+        return await asyncio.to_thread(partial(connect, url, token=token, default=default, timeout=timeout, name=name))
+    session = Session(url, token, name)
+    session.transport = PageTransport(session)
+    await _page_open(session)
+    return _register(session, default)
+
+
+async def _page_open(session: Session) -> None:
+    try:
+        await session.transport.open()
+    except EOFError as e:
+        raise ConnectionLost(f"{session.url} closed the connection: {e}.") from None
+
+
+def _fetches(arrays: Sequence) -> list:
+    found = []
+    for x in arrays:
+        if isinstance(x, BufferArray) and isinstance(x.handle, Handle) and x._cache is None:
+            found.append((x, x.handle.session.request(p.Fetch, x.handle.number)))
+    return found
+
+
+def prefetch(*arrays) -> None:
+    """Fetches the values of remote arrays together, in one round trip; reading them afterwards takes none."""
+    for x, reply in _fetches(arrays):
+        _keep(x, reply)
+
+
+async def prefetch_async(*arrays) -> None:
+    """`prefetch` for programs that await; in a page without JSPI, values must be fetched so before they are read."""
+    for x, reply in _fetches(arrays):
+        session = x.handle.session
+        if sys.platform == "emscripten":
+            if not reply.done:
+                session.stats.waits += 1
+                await session.transport.until(lambda reply=reply: reply.done)
+        else:
+                await asyncio.to_thread(session.wait, reply)
+        _keep(x, reply)
+
+
+def _keep(x: BufferArray, reply) -> None:
+    x._cache = from_bytes(x.device_.backend.taken(reply, x.handle, x.nbytes), x.aval.shape, x.aval.dtype)

@@ -1,0 +1,58 @@
+"""Errors of the wire, and the fixed table by which an exception keeps its class on the way from the host to the client."""
+from __future__ import annotations
+
+import builtins
+import inspect
+
+from weft import errors
+from weft.core.binary import DeserializationError
+from weft.core.portable import NotPortable
+from weft.errors import BackendError
+
+
+class ConnectionLost(BackendError):
+    """The host can't be reached, or it has forgotten the session; its arrays are gone. Check that the host runs, and connect
+    again with `weft.remote.connect(url, token=…)`."""
+
+
+class AuthenticationError(BackendError):
+    """The host does not know the token. Take the one that `weft-host` printed when it started."""
+
+
+class ProtocolError(BackendError):
+    """A message that the protocol does not have at this place, or another version of it. Use the same release of weft on
+    both sides."""
+
+
+class LimitError(BackendError):
+    """A limit of the host: bytes, handles, the size of a program or of a message, the time of a computation. Free arrays or do
+    less at once; whoever runs the host can raise it (`weft-host --help`)."""
+
+
+_BUILTINS = ("ArithmeticError", "AssertionError", "AttributeError", "FloatingPointError", "IndexError", "KeyError", "LookupError",
+             "MemoryError", "NotImplementedError", "OverflowError", "RecursionError", "RuntimeError", "TimeoutError", "TypeError",
+             "ValueError", "ZeroDivisionError")
+_OURS = (ConnectionLost, AuthenticationError, ProtocolError, LimitError, DeserializationError, NotPortable)
+_NAMES = frozenset([*_BUILTINS, *[c.__name__ for c in _OURS],
+                    *[n for n, c in vars(errors).items() if inspect.isclass(c) and issubclass(c, Exception)]])
+
+
+def class_name(error: BaseException) -> str:
+    """The name in the table of the nearest class of an exception."""
+    for cls in type(error).__mro__:
+        if cls.__name__ in _NAMES:
+            return cls.__name__
+    return "RuntimeError"
+
+
+def rebuild(name: str, message: str) -> Exception:
+    """The exception of a name in the table; a name outside of it gives a RuntimeError."""
+    for cls in _OURS:
+        if cls.__name__ == name:
+            error = cls.__new__(cls)      # some make their message of parts; this is the whole of it
+            Exception.__init__(error, message)
+            return error
+    if name in _BUILTINS:
+        return getattr(builtins, name)(message)
+    # looked up now: a backend may have put its own class in its place
+    return getattr(errors, name)(message) if name in _NAMES else RuntimeError(message)

@@ -1,0 +1,113 @@
+"""The transport of a page: the websocket that the page gives to Python (`_weft_page`, see web/CONTRACT.md), and no thread."""
+from __future__ import annotations
+
+import asyncio
+
+import _weft_page as page      # type: ignore[import-not-found]
+from js import Uint8Array      # type: ignore[import-not-found]
+from pyodide.ffi import JsException, can_run_sync, run_sync      # type: ignore[import-not-found]
+
+from .errors import ConnectionLost
+from .session import LOG, Session
+
+TIDY = 64                      # freed arrays that wait for the next operation
+_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
+
+
+class Unreachable(ConnectionLost):
+    """Nothing answers: another attempt may succeed."""
+
+
+class PageTransport:
+    """Sends at once; receives while the program waits."""
+
+    def __init__(self, session: Session):
+        self.session, self.socket, self.sending = session, None, False
+
+    async def open(self) -> None:
+        """Connects, and exchanges the greetings."""
+        try:
+            self.socket = await page.open(self.session.url)
+        except JsException as e:
+            raise Unreachable(f"no connection to {self.session.url}: {e.message} Is the host running (`weft-host`), and does it allow "
+                                 "this page (`--allow-origin`)?") from None
+        self._send(self.session.hello())
+        self.session.start(await self._next())
+        self.wake()
+
+    async def _next(self) -> bytes:
+        message = await self.socket.recv()
+        if not message:
+            raise EOFError(self.socket.closeReason)
+        return message.to_bytes()
+
+    def _send(self, frame: bytes) -> None:
+        data = Uint8Array.new(len(frame))
+        data.assign(frame)
+        self.socket.send(data)
+
+    # the interface of a transport -----------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        if self.sending:      # garbage collection, or a reply that is being handled
+            return
+        self.sending = True
+        try:
+            while self.socket is not None and not self.socket.closeReason and (frame := self.session.outgoing()) is not None:
+                self._send(frame)
+        except JsException:      # the connection is lost; whoever waits next finds out and takes it up again
+            pass
+        finally:
+            self.sending = False
+
+    def wake_later(self) -> None:
+        if len(self.session._garbage) >= TIDY:
+            self.wake()
+
+    def wait(self, done) -> None:
+        if not done():
+            if not can_run_sync():
+                raise RuntimeError("this program can't stand still for the host here: the browser does not suspend WebAssembly (JSPI), or the call does not "
+                                   "come from the page's event loop. Write `await weft.remote.prefetch_async(x)` before x is read, or use a browser with JSPI.")
+            run_sync(self.until(done))
+
+    async def until(self, done) -> None:
+        """Receives until `done()`."""
+        while not done():
+            try:
+                frame = await self._next()
+            except (EOFError, JsException) as e:
+                await self._again(str(e))
+                continue
+            try:
+                self.session.receive(frame)
+            except Exception as e:      # the host has ended the session, or does not speak as a host does
+                self.session.fail(e)
+
+    async def _again(self, why: str) -> None:
+        """Takes a lost connection up again, within the time that the host grants."""
+        left = self.session.welcome.grace_ms / 1000
+        code = why.partition(" ")[0]
+        if code in ("1002", "1003", "1007", "1008", "1009"):
+            self.session.fail(ConnectionLost(f"the host closed the connection: {why}."))
+            return
+        for pause in (*_PAUSES, *[_PAUSES[-1]] * int(left / _PAUSES[-1])):
+            try:
+                await self.open()
+                return
+            except (Unreachable, EOFError, JsException):
+                await asyncio.sleep(pause)
+            except Exception as e:      # the host's own word, such as that it does not know the session
+                self.session.fail(e)
+                return
+        self.session.fail(ConnectionLost(f"the connection to {self.session.url} is lost ({why}) and the session with its arrays gone; connect again "
+                                         "with weft.remote.connect."))
+
+    def relieve(self) -> None:
+        if can_run_sync():
+            self.wait(lambda: self.session.log_bytes() <= LOG // 2 or self.session.failure is not None)
+
+    def close(self) -> None:
+        self.wake()
+        if self.socket is not None:
+            self.socket.close()

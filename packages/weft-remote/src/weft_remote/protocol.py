@@ -1,0 +1,309 @@
+"""The wire protocol: frozen messages and one explicit binary codec.
+
+A frame is one binary websocket message and holds one or more messages, each a code byte and its fields in order. The first
+frame of a connection holds one `Hello`, answered by a `Welcome` or an `End`.
+
+Every message with a field `op` that a client sends is an operation; operations are numbered 1, 2, 3, … over the life of a
+session, whatever happens to its connections. The host answers what it received with `Received` now and then, so that the client
+knows what to send again on a new connection; the client answers complete replies with `Settled`, so that the host knows what not to.
+
+Clients choose the handles of arrays and programs, and so never wait for one. An operation that fails gives its results the
+failure; whoever reads one of them, directly or through others, gets it. Uploads flow as fast as the host reads its socket; downloads
+stop when `window` bytes are under way without a `Credit`.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Iterable
+
+from weft import dtypes
+from weft.avals import ShapedArray, shaped
+from weft.core.binary import DeserializationError, Reader, Writer
+
+LOWEST, VERSION = 1, 1      # the versions of the protocol that this release speaks
+CHUNK = 1 << 20             # bytes of bulk data in one message
+HEADER = 4096               # room in a frame beside bulk data
+
+Ints = tuple[int, ...]
+Bools = tuple[bool, ...]
+Strings = tuple[str, ...]
+MAX_RANK = 64
+
+
+def _write_sequence(write):
+    def run(w: Writer, values):
+        w.unsigned(len(values))
+        for v in values:
+            write(w, v)
+    return run
+
+
+def _read_sequence(read):
+    return lambda r: tuple([read(r) for _ in range(r.count())])
+
+
+def _read_bool(r: Reader) -> bool:
+    start, value = r.at, r.byte()
+    if value > 1:
+        r.fail("a truth value is 0 or 1", start)
+    return value == 1
+
+
+def _write_aval(w: Writer, aval: ShapedArray) -> None:
+    w.string(dtypes.name(aval.dtype))
+    w.byte(aval.weak_type)
+    _FIELDS["Ints"][0](w, aval.shape)
+
+
+def _read_aval(r: Reader) -> ShapedArray:
+    start, name = r.at, r.string()
+    try:
+        dt = dtypes.dtype(name)
+    except TypeError:
+        r.fail(f"there is no dtype {name!r}", start)
+    if dt.name != name:
+        r.fail(f"there is no dtype {name!r}", start)
+    weak = _read_bool(r)
+    start, rank = r.at, r.count()
+    if rank > MAX_RANK:
+        r.fail(f"an array of rank {rank}", start)
+    return shaped(tuple([r.unsigned(1 << 48) for _ in range(rank)]), dt, weak)
+
+
+# annotation -> (write, read)
+_FIELDS = {
+    "int": (Writer.unsigned, Reader.unsigned),
+    "bool": (lambda w, v: w.byte(1 if v else 0), _read_bool),
+    "str": (Writer.string, Reader.string),
+    "bytes": (Writer.bytes, Reader.bytes),
+    "Ints": (_write_sequence(Writer.unsigned), _read_sequence(Reader.unsigned)),
+    "Bools": (_write_sequence(lambda w, v: w.byte(1 if v else 0)), _read_sequence(_read_bool)),
+    "Strings": (_write_sequence(Writer.string), _read_sequence(Reader.string)),
+    "ShapedArray": (_write_aval, _read_aval),
+}
+_classes: dict[int, type] = {}
+
+
+class Message:
+    """Base of messages."""
+    __slots__ = ()
+
+
+def _message(code: int):
+    def define(cls):
+        made = dataclass(frozen=True, slots=True)(cls)
+        made.code, made.codec = code, tuple((f.name, *_FIELDS[f.type]) for f in fields(made))
+        if _classes.setdefault(code, made) is not made:
+            raise ValueError(f"message code {code} is taken")
+        return made
+    return define
+
+
+# a session ----------------------------------------------------------------------------------------------------------
+
+
+@_message(1)
+class Hello(Message):
+    """Opens a session, or resumes the one whose secret `session` is (empty: a new one)."""
+    lowest: int
+    highest: int
+    token: str
+    session: bytes
+    name: str
+
+
+@_message(2)
+class Welcome(Message):
+    """The session stands. `received` operations of it are known; `devices` holds platform and kind of each in turn."""
+    version: int
+    session: bytes
+    received: int
+    grace_ms: int
+    frame: int
+    window: int
+    devices: Strings
+
+
+@_message(3)
+class End(Message):
+    """The host ends the session, for this reason; nothing of it is left."""
+    error: str
+    message: str
+
+
+@_message(4)
+class Bye(Message):
+    """The client ends the session."""
+
+
+@_message(5)
+class Received(Message):
+    """The host has all operations up to this one."""
+    op: int
+
+
+@_message(6)
+class Settled(Message):
+    """The client has the complete replies of these operations."""
+    ops: Ints
+
+
+@_message(7)
+class Credit(Message):
+    """The client has this many bytes of the reply of an operation."""
+    fetch: int
+    received: int
+
+
+# operations -----------------------------------------------------------------------------------------------------------
+
+
+@_message(16)
+class Put(Message):
+    """An array from the client, in row-major order; what does not fit into `data` follows in `Part`s."""
+    op: int
+    handle: int
+    aval: ShapedArray
+    device: int
+    data: bytes
+
+
+@_message(17)
+class Part(Message):
+    """More bytes of a `Put`."""
+    op: int
+    handle: int
+    data: bytes
+
+
+@_message(18)
+class Program(Message):
+    """A serialized jaxpr of `size` bytes, known by its hash from now on; what does not fit follows in `ProgramPart`s."""
+    op: int
+    hash: bytes
+    size: int
+    data: bytes
+
+
+@_message(19)
+class ProgramPart(Message):
+    """More bytes of a `Program`."""
+    op: int
+    hash: bytes
+    data: bytes
+
+
+@_message(20)
+class Compile(Message):
+    """Compiles a program for a device; `handle` names the result. A failure is told at once, by an `Error` of this operation."""
+    op: int
+    handle: int
+    program: bytes
+    device: int
+    name: str
+    donated: Bools
+
+
+@_message(21)
+class Execute(Message):
+    """Runs a compiled program on arrays; `results` name what it gives."""
+    op: int
+    program: int
+    arguments: Ints
+    results: Ints
+
+
+@_message(22)
+class Fetch(Message):
+    """Asks for the bytes of an array: `Data`."""
+    op: int
+    handle: int
+
+
+@_message(23)
+class Wait(Message):
+    """Asks for a `Ready` as soon as an array is computed."""
+    op: int
+    handle: int
+
+
+@_message(24)
+class Free(Message):
+    """Forgets arrays and compiled programs."""
+    op: int
+    handles: Ints
+
+
+@_message(25)
+class Inspect(Message):
+    """Asks for a `Text` about a compiled program: what = "text" (of a stage, or ""), "cost" or "memory" (as JSON)."""
+    op: int
+    program: int
+    what: str
+    stage: str
+
+
+@_message(26)
+class Ping(Message):
+    """Asks for a `Ready`."""
+    op: int
+
+
+# replies --------------------------------------------------------------------------------------------------------------
+
+
+@_message(32)
+class Data(Message):
+    """`data` at `offset` of an array of `size` bytes."""
+    op: int
+    size: int
+    offset: int
+    data: bytes
+
+
+@_message(33)
+class Ready(Message):
+    """The operation is done."""
+    op: int
+
+
+@_message(34)
+class Text(Message):
+    """A text."""
+    op: int
+    text: str
+
+
+@_message(35)
+class Error(Message):
+    """The operation has no result, because operation `origin` failed."""
+    op: int
+    origin: int
+    error: str
+    message: str
+
+
+OPERATIONS = (Put, Part, Program, ProgramPart, Compile, Execute, Fetch, Wait, Free, Inspect, Ping)
+
+
+def encode(*messages: Message) -> bytes:
+    """A frame of messages. Frames can be joined: their bytes, one after another, are the frame of all messages."""
+    w = Writer()
+    for message in messages:
+        w.byte(message.code)
+        for name, write, _ in message.codec:
+            write(w, getattr(message, name))
+    return bytes(w.data)
+
+
+def decode(frame) -> Iterable[Message]:
+    """The messages of a frame, one by one; raises DeserializationError at the first that is none."""
+    r = Reader(frame)
+    if not r.left():
+        r.fail("a frame is empty")
+    while r.left():
+        start = r.at
+        cls = _classes.get(code := r.byte())
+        if cls is None:
+            raise DeserializationError(f"there is no message {code}", start)
+        yield cls(*[read(r) for _, _, read in cls.codec])

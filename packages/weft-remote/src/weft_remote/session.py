@@ -1,0 +1,344 @@
+"""A client's session: what it has sent, what it waits for, and how it goes on after a lost connection.
+
+Nothing here touches a socket: a transport takes frames from `outgoing`, gives what arrives to `receive`, and knows how to wait.
+"""
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import Any, Callable, Protocol
+
+from weft import source_info
+from weft.avals import ShapedArray
+
+from . import protocol as p
+from .errors import ConnectionLost, ProtocolError, rebuild
+
+FRAME = 256 << 10        # small messages travel together in frames of about this size
+LOG = 64 << 20           # bytes sent and not confirmed, above which an upload waits
+LINES = 10_000           # operations whose line in the user's program is remembered
+
+
+class Transport(Protocol):
+    """What a session needs of whatever carries its frames."""
+
+    def wake(self) -> None:
+        """There is something in `outgoing`. Never blocks; any thread may call it, also while garbage is collected."""
+
+    def wake_later(self) -> None:
+        """The same, but it has time."""
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Returns once `done()`, which changes only in `receive` or `fail`."""
+
+    def relieve(self) -> None:
+        """Lets the log of unconfirmed operations shrink below LOG, where waiting is possible."""
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class Stats:
+    """What has gone over the wire."""
+    operations: int = 0          # numbered messages
+    frames_sent: int = 0
+    frames_received: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    waits: int = 0               # times that the program stood still for a reply: its round trips
+    connections: int = 0
+
+
+class Reply:
+    """The answer to an operation."""
+    __slots__ = ("data", "value", "error", "done", "credited")
+
+    def __init__(self):
+        self.data, self.credited, self.value, self.error, self.done = bytearray(), 0, None, None, False
+
+
+class Session:
+    """A session on a host: made by `weft.remote.connect`, closed by `close()` or at the end of a `with` block.
+
+    Its arrays live on the host until they are freed or the session ends. A lost connection is taken up again within the time that
+    the host grants; what was under way is sent again.
+    """
+
+    def __init__(self, url: str, token: str, name: str = ""):
+        self.url, self.token, self.name = url, token, name
+        self.stats = Stats()
+        self.transport: Transport | None = None
+        self.welcome: p.Welcome | None = None
+        self.failure: Exception | None = None
+        self.closed = False
+        self._devices: list = []
+        self._lock = threading.Lock()
+        self._ops = 0
+        self._log: deque[tuple[int, bytes]] = deque()      # operations that the host has not confirmed
+        self._log_bytes = 0
+        self._sent = 0                                      # the last operation that this connection has carried
+        self._control: deque[bytes] = deque()
+        self._garbage: deque[int] = deque()
+        self._handles = itertools.count(1)
+        self._replies: dict[int, Reply] = {}
+        self._lines: OrderedDict[int, Any] = OrderedDict()
+        self._on_failure: dict[int, Callable] = {}          # compilations: told of a failure that nobody asked about
+        self._programs: set[bytes] = set()
+
+    # what users see -------------------------------------------------------------------------------------------------
+
+    def devices(self) -> list:
+        """The host's devices."""
+        return list(self._devices)
+
+    def close(self) -> None:
+        """Ends the session; its arrays are freed on the host and can't be used any more."""
+        if not self.closed:
+            self.closed = True
+            self._control.append(p.encode(p.Bye()))
+            self.fail(ConnectionLost(f"the session on {self.url} is closed."))
+            if self.transport is not None:
+                self.transport.close()
+
+    def ping(self) -> None:
+        """Returns when the host has done everything up to now, and raises if the session is lost."""
+        self.wait(self.request(p.Ping))
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __repr__(self):
+        state = "closed" if self.closed else f"lost: {self.failure}" if self.failure else f"{len(self._devices)} devices"
+        return f"Session({self.url!r}, {state})"
+
+    # operations -----------------------------------------------------------------------------------------------------
+
+    def operate(self, kind: type, *fields, line: bool = False, reply: Reply | None = None, failed: Callable | None = None) -> int:
+        """Sends an operation and returns its number, without waiting for anything."""
+        with self._lock:
+            if self.failure is not None:
+                raise self.failure
+            self._flush_garbage()
+            op = self._append(kind, fields)
+            if reply is not None:
+                self._replies[op] = reply
+            if failed is not None:
+                self._on_failure[op] = failed
+            if line:
+                self._lines[op] = source_info.current(3)
+                if len(self._lines) > LINES:
+                    self._lines.popitem(last=False)
+        self.transport.wake()
+        return op
+
+    def _append(self, kind: type, fields) -> int:
+        self._ops += 1
+        data = p.encode(kind(self._ops, *fields))
+        self._log.append((self._ops, data))
+        self._log_bytes += len(data)
+        self.stats.operations += 1
+        return self._ops
+
+    def _flush_garbage(self) -> None:
+        if self._garbage:
+            handles = []
+            while self._garbage:
+                handles.append(self._garbage.popleft())
+            self._append(p.Free, (tuple(handles),))
+
+    def request(self, kind: type, *fields) -> Reply:
+        """Sends an operation that has a reply, for `wait`."""
+        reply = Reply()
+        self.operate(kind, *fields, reply=reply)
+        return reply
+
+    def wait(self, reply: Reply):
+        """The value of a reply, once it is there."""
+        if not reply.done:
+            self.stats.waits += 1
+            self.transport.wait(lambda: reply.done)
+        if reply.error is not None:
+            raise reply.error
+        return reply.value
+
+    def new_handle(self) -> int:
+        return next(self._handles)
+
+    def put(self, data: memoryview, aval: ShapedArray, device: int) -> int:
+        """Uploads an array; returns its handle."""
+        handle, chunk = self.new_handle(), self._chunk()
+        self.operate(p.Put, handle, aval, device, bytes(data[:chunk]), line=True)
+        for at in range(chunk, len(data), chunk):
+            if self._log_bytes > LOG:
+                self.transport.relieve()
+            self.operate(p.Part, handle, bytes(data[at:at + chunk]))
+        return handle
+
+    def send_program(self, digest: bytes, data: bytes) -> None:
+        """Sends a program, unless the host has it."""
+        if digest not in self._programs:
+            self._programs.add(digest)
+            chunk = self._chunk()
+            self.operate(p.Program, digest, len(data), data[:chunk])
+            for at in range(chunk, len(data), chunk):
+                self.operate(p.ProgramPart, digest, data[at:at + chunk])
+
+    def compile(self, digest: bytes, device: int, name: str, donated: tuple, failed: Callable) -> int:
+        """Compiles a program that was sent; returns the handle of the result. `failed(error)` is called if it fails."""
+        handle = self.new_handle()
+        self.operate(p.Compile, handle, digest, device, name, tuple(map(bool, donated)), line=True, failed=failed)
+        return handle
+
+    def execute(self, program: int, arguments: tuple, results: tuple) -> None:
+        self.operate(p.Execute, program, arguments, results, line=True)
+
+    def release(self, handle: int) -> None:
+        """Frees an array or program some time soon. Takes no lock: garbage collection calls it anywhere."""
+        if self.failure is None:
+            self._garbage.append(handle)
+            self.transport.wake_later()
+
+    def _chunk(self) -> int:
+        return min(p.CHUNK, self.welcome.frame - p.HEADER)
+
+    # for transports ---------------------------------------------------------------------------------------------------
+
+    def hello(self) -> bytes:
+        """The first frame of a connection."""
+        secret = self.welcome.session if self.welcome is not None else b""
+        return p.encode(p.Hello(p.LOWEST, p.VERSION, self.token, secret, self.name))
+
+    def start(self, frame) -> None:
+        """Takes the host's answer to `hello`; raises what it ends the session with."""
+        messages = list(p.decode(frame))
+        first = messages[0]
+        if isinstance(first, p.End):
+            raise rebuild(first.error, first.message)
+        if not isinstance(first, p.Welcome) or not p.LOWEST <= first.version <= p.VERSION:
+            raise ProtocolError(f"{self.url} answers as no weft host does: {type(first).__name__}.")
+        with self._lock:
+            self.welcome = first
+            self._confirm(first.received)
+            self._sent = first.received
+            self._control.clear()
+            if self.closed:
+                self._control.append(p.encode(p.Bye()))
+            for reply in self._replies.values():      # the host sends replies again from their beginning
+                reply.data, reply.credited = bytearray(), 0
+            self.stats.connections += 1
+        for message in messages[1:]:
+            self._handle(message)
+
+    def outgoing(self) -> bytes | None:
+        """The next frame to send; None if there is nothing to send."""
+        with self._lock:
+            if self._garbage:
+                self._flush_garbage()
+            parts: list[bytes] = []
+            size = 0
+            while self._control:
+                parts.append(self._control.popleft())
+                size += len(parts[-1])
+            for op, data in itertools.islice(self._log, self._unsent(), None):
+                if parts and size + len(data) > FRAME:
+                    break
+                parts.append(data)
+                size += len(data)
+                self._sent = op
+            if not parts:
+                return None
+            self.stats.frames_sent += 1
+            self.stats.bytes_sent += size
+            return b"".join(parts) if len(parts) > 1 else parts[0]
+
+    def _unsent(self) -> int:
+        """Where in the log the operations begin that this connection has not carried; the log's numbers have no gaps."""
+        return max(0, self._sent + 1 - self._log[0][0]) if self._log else 0
+
+    def receive(self, frame) -> None:
+        """Takes a frame from the host."""
+        self.stats.frames_received += 1
+        self.stats.bytes_received += len(frame)
+        for message in p.decode(frame):
+            self._handle(message)
+
+    def log_bytes(self) -> int:
+        return self._log_bytes
+
+    def fail(self, error: Exception) -> None:
+        """The session is lost: everything that waits, and whatever comes, gets `error`."""
+        with self._lock:
+            if self.failure is not None:
+                return
+            self.failure = error
+            replies = list(self._replies.values())
+            self._replies.clear()
+            self._log.clear()
+            self._log_bytes = 0
+        for reply in replies:
+            reply.error, reply.done = error, True
+
+    # replies ----------------------------------------------------------------------------------------------------------
+
+    def _confirm(self, op: int) -> None:
+        while self._log and self._log[0][0] <= op:
+            self._log_bytes -= len(self._log.popleft()[1])
+
+    def _handle(self, message: p.Message) -> None:
+        if isinstance(message, p.Received):
+            with self._lock:
+                self._confirm(message.op)
+        elif isinstance(message, p.Data):
+            self._data(message)
+        elif isinstance(message, p.Ready):
+            self._settle(message.op, None)
+        elif isinstance(message, p.Text):
+            self._settle(message.op, message.text)
+        elif isinstance(message, p.Error):
+            self._error(message)
+        elif isinstance(message, p.End):
+            raise rebuild(message.error, message.message)
+        else:
+            raise ProtocolError(f"the host sent a {type(message).__name__}, which only clients send.")
+
+    def _settle(self, op: int, value, error: Exception | None = None) -> None:
+        with self._lock:
+            reply = self._replies.pop(op, None)
+            self._control.append(p.encode(p.Settled((op,))))
+        if reply is not None:
+            reply.value, reply.error = value, error
+            reply.done = True
+        self.transport.wake()
+
+    def _data(self, message: p.Data) -> None:
+        reply = self._replies.get(message.op)
+        if reply is None:      # settled, and sent again before the host knew
+            if message.offset + len(message.data) >= message.size:
+                self._settle(message.op, None)
+            return
+        if message.offset != len(reply.data) or message.offset + len(message.data) > message.size:
+            raise ProtocolError(f"the host sent bytes {message.offset}… of a reply of which {len(reply.data)} are here.")
+        reply.data += message.data
+        have = len(reply.data)
+        if have == message.size:
+            self._settle(message.op, reply.data)
+        elif have - reply.credited >= self.welcome.window // 4:
+            reply.credited = have
+            self._control.append(p.encode(p.Credit(message.op, have)))
+            self.transport.wake()
+
+    def _error(self, message: p.Error) -> None:
+        line = self._lines.get(message.origin)
+        text = message.message
+        if line is not None and line.code is not None and f"{line.file}:{line.line}" not in text:
+            text = f"{text}\n  at {line}, on {self.url}"
+        error = rebuild(message.error, text)
+        failed = self._on_failure.pop(message.op, None)
+        if failed is not None:
+            failed(error)
+        self._settle(message.op, None, error)
