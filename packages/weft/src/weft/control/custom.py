@@ -7,14 +7,15 @@ from typing import Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval
 from ..host import np
-from ..ops.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, zeros
+from ..ops.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, settled, zeros
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.jvp import instantiate, jvp_jaxpr
+from ..transforms.linearize import split_jaxpr
 from ..transforms.stage import consts_as_args, hoist_tracers, stage
 from ..transforms.transpose import transpose_jaxpr
 from ..tree import tree_flatten, tree_map, tree_unflatten
@@ -26,7 +27,7 @@ custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True)
 
 def _call(call, args) -> list:
     """Runs the function form (a callable) or the staged form (a closed jaxpr) of a custom call."""
-    return eval_jaxpr(call.jaxpr, call.consts, *args) if isinstance(call, ClosedJaxpr) else call(*args)
+    return eval_jaxpr(call.jaxpr, call.consts, *args) if isinstance(call, ClosedJaxpr) else call(*map(settled, args))
 
 
 def _batched_call(call, axis, dims):
@@ -59,8 +60,8 @@ def _custom_jvp_stage(trace, args, params):
 
 
 def _custom_jvp_jvp(primals, tangents, *, call_jaxpr, jvp, **_):
-    ts = [_float0_zeros(t.aval) if type(t) is Zero and t.aval.dtype == dtypes.float0 else instantiate(t) for t in tangents]
-    outs = jvp(*primals, *ts)
+    ts = [_float0_zeros(t.aval) if type(t) is Zero and t.aval.dtype == dtypes.float0 else settled(instantiate(t)) for t in tangents]
+    outs = jvp(*map(settled, primals), *ts)
     n = len(outs) // 2
     return list(outs[:n]), list(outs[n:])
 
@@ -230,7 +231,7 @@ def _custom_vjp_stage(trace, args, params):
 
 
 def _custom_vjp_jvp(primals, tangents, *, call_jaxpr, fwd, bwd, name, **_):
-    res, outs = fwd(*primals)
+    res, outs = fwd(*map(settled, primals))
     out_avals = [tangent_aval(get_aval(o)) for o in outs]
     live = [not (type(t) is Zero and t.aval.dtype == dtypes.float0) for t in tangents]
     ts = [instantiate(t) for t, keep in zip(tangents, live) if keep]
@@ -240,7 +241,7 @@ def _custom_vjp_jvp(primals, tangents, *, call_jaxpr, fwd, bwd, name, **_):
 
 def _custom_lin_transpose(cts, *args, num_res, bwd, out_avals, live, name):
     res = args[:num_res]
-    back = bwd(*res, *[_float0_zeros(ct.aval) if type(ct) is Zero and ct.aval.dtype == dtypes.float0 else instantiate(ct) for ct in cts])
+    back = bwd(*map(settled, res), *[_float0_zeros(ct.aval) if type(ct) is Zero and ct.aval.dtype == dtypes.float0 else settled(instantiate(ct)) for ct in cts])
     back = [ct for ct, keep in zip(back, live) if keep]
     return [*[None] * num_res, *[ct if ct is None else _as_cotangent(ct, x.aval, name) for ct, x in zip(back, args[num_res:])]]
 
@@ -421,33 +422,35 @@ def _remat_jvp(primals, tangents, *, jaxpr, **params):
 
 def _remat_partial_eval(trace, args, params):
     """Known results are computed now; what the rest needs of the known part is computed again later, but for what the policy saves."""
-    jaxpr, policy = params["jaxpr"], params["policy"]
-    unknown = {v for v, x in zip(jaxpr.invars, args) if trace.is_unknown(x)}
-    saveable = {v for v in jaxpr.invars if v not in unknown}
-    known_eqns: list[JaxprEqn] = []
-    for eqn in jaxpr.eqns:
-        if any(type(a) is not Literal and a in unknown for a in eqn.invars):
-            unknown.update(eqn.outvars)
-            continue
-        known_eqns.append(eqn)
+    policy = params["policy"]
+    unknown = [trace.is_unknown(x) for x in args]
+    split = split_jaxpr(_remat_closed(params["jaxpr"]), unknown)
+    known, staged = split.known.jaxpr, split.staged.jaxpr
+    n_known = len(known.outvars) - split.num_handed_over
+    residuals = split.residuals(known.invars, known.outvars[:n_known], known.outvars[n_known:])
+    saveable = {*known.constvars, *known.invars}
+    for eqn in known.eqns:
         if policy is not None and policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params):
             saveable.update(eqn.outvars)
-    out_unknown = [type(v) is not Literal and v in unknown for v in jaxpr.outvars]
-    recomputed = [e for e in jaxpr.eqns if not all(v in saveable for v in e.outvars)]
-    saved_vars = [v for e in known_eqns for v in e.outvars if v in saveable]
-    staged = Jaxpr([], [*saved_vars, *jaxpr.invars], [v for v, u in zip(jaxpr.outvars, out_unknown) if u], recomputed, jaxpr.effects, jaxpr.debug_info)
-    staged, used = dce_jaxpr(staged, [True] * sum(out_unknown))
-    saved = [v for v, u in zip(saved_vars, used) if u]
-    known_in = [v for v in jaxpr.invars if v not in unknown]
-    known = Jaxpr([], known_in, [*[v for v, u in zip(jaxpr.outvars, out_unknown) if not u], *saved], known_eqns)
-    known, _ = dce_jaxpr(known, [True] * len(known.outvars), True)
-    known_args = [x for x in args if not trace.is_unknown(x)]
-    outs = eval_jaxpr(known, [], *known_args)
-    n = len(out_unknown) - sum(out_unknown)
-    inputs = [*outs[n:], *[x for x, u in zip(args, used[len(saved_vars):]) if u]]
-    staged_outs = iter(trace.staged.process(remat_p, tuple(inputs), dict(params, jaxpr=staged, differentiated=True)) if any(out_unknown) else [])
-    known_outs = iter(outs[:n])
-    return [next(staged_outs) if u else next(known_outs) for u in out_unknown]
+    saved = [v for e in known.eqns for v in e.outvars if v in saveable and type(v) is not DropVar]
+    # the known part that must be computed again, then the staged part, as one program
+    again = [e for e in known.eqns if not all(v in saveable for v in e.outvars)]
+    swap = dict(zip(staged.invars, residuals))
+    at = lambda atom: atom if type(atom) is Literal else swap.get(atom, atom)
+    later = [e.replace(invars=[at(a) for a in e.invars]) for e in staged.eqns]
+    rest = staged.invars[len(residuals):]
+    whole = Jaxpr([], [*saved, *known.constvars, *known.invars, *staged.constvars, *rest], [at(v) for v in staged.outvars], [*again, *later],
+                  staged.effects, params["jaxpr"].debug_info)
+    whole, used = dce_jaxpr(whole, [True] * len(whole.outvars))
+    kept = [v for v, u in zip(saved, used) if u]
+    first, _ = dce_jaxpr(known.replace(outvars=[*known.outvars[:n_known], *kept]), [True] * (n_known + len(kept)), True)
+    known_args = [x for x, u in zip(args, unknown) if not u]
+    outs = eval_jaxpr(first, split.known.consts, *known_args)
+    others = [*split.known.consts, *known_args, *split.staged.consts, *[x for x, u in zip(args, unknown) if u]]
+    inputs = [*outs[n_known:], *[x for x, u in zip(others, used[len(saved):]) if u]]
+    staged_outs = iter(trace.staged.process(remat_p, tuple(inputs), dict(params, jaxpr=whole, differentiated=True)) if any(split.out_unknown) else [])
+    known_outs = iter(outs[:n_known])
+    return [next(staged_outs) if u else next(known_outs) for u in split.out_unknown]
 
 
 def _remat_transpose(cts, *args, jaxpr, **params):

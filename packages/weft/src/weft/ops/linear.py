@@ -165,6 +165,11 @@ def full(shape, value, dtype, weak_type: bool = False):
     return broadcast_in_dim(TypedScalar(round_scalar(value, dtype), shaped((), dtype, weak_type)), shape)
 
 
+def settled(x):
+    """`x` for the eyes of users: a typed host scalar, which has no operators, becomes an array."""
+    return full((), x.val, x.aval.dtype, x.aval.weak_type) if type(x) is TypedScalar else x
+
+
 def expand_dims(x, dims):
     """`x` with axes of size 1 inserted at the positions `dims` of the result."""
     shape = shape_of(x)

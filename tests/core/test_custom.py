@@ -1,0 +1,119 @@
+"""custom_jvp, custom_vjp and checkpoint, alone and under every transformation."""
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as jnp
+
+from .helpers import check_grads, close
+
+ONES = np.ones(3, np.float32)
+
+
+@weft.custom_jvp
+def f(x, y):
+    return jnp.sin(x) * y
+
+
+@f.defjvp
+def f_jvp(primals, tangents):
+    (x, y), (x_dot, y_dot) = primals, tangents
+    return f(x, y), jnp.cos(x) * x_dot * y + 7.0 * jnp.sin(x) * y_dot
+
+
+@weft.custom_vjp
+def g(x, y):
+    return jnp.sin(x) * y
+
+
+g.defvjp(lambda x, y: (g(x, y), (jnp.cos(x), jnp.sin(x), y)), lambda res, ct: (5.0 * res[0] * ct * res[2], res[1] * ct))
+
+
+def test_custom_jvp_under_every_transformation():
+    want = 7 * np.sin(0.5)
+    for d in (weft.grad(f, 1), weft.jit(weft.grad(f, 1)), weft.grad(weft.jit(f), 1), weft.jacfwd(f, 1)):
+        close(d(0.5, 2.0), want)
+    close(weft.vmap(weft.grad(f))(ONES, ONES), np.full(3, np.cos(1)))
+    close(weft.grad(lambda x: weft.vmap(f)(x, x).sum())(ONES), np.full(3, np.cos(1) + 7 * np.sin(1)))
+    close(weft.grad(lambda x: weft.lax.scan(lambda c, _: (f(c, x), None), 1.0, None, length=1)[0])(2.0), 7 * np.sin(1))
+    close(weft.grad(weft.grad(f, 1))(0.5, 2.0), 7 * np.cos(0.5))
+    close(f(x=0.5, y=2.0), 2 * np.sin(0.5))
+
+
+def test_custom_jvp_options():
+    h = weft.custom_jvp(lambda n, x: x * n, nondiff_argnums=(0,))
+    h.defjvp(lambda n, primals, tangents: (h(n, *primals), tangents[0] * n * 100))
+    close(weft.grad(lambda x: h(3, x))(1.0), 300.0)
+    k = weft.custom_jvp(lambda x, n: x * n)
+    k.defjvps(lambda t, out, x, n: t * n, None)
+    close(weft.grad(k)(2.0, 3), 3.0)
+
+    @weft.custom_jvp
+    def branch(x):       # a concrete value may decide while no transformation asks
+        return x if x > 0 else -x
+    branch.defjvps(lambda t, out, x: t)
+    close(branch(-2.0), 2.0)
+
+
+def test_custom_vjp_under_every_transformation():
+    want = 10 * np.cos(0.5)
+    for d in (weft.grad(g), weft.jit(weft.grad(g)), weft.grad(weft.jit(g))):
+        close(d(0.5, 2.0), want)
+    close(weft.vmap(weft.grad(g))(ONES, ONES), np.full(3, 5 * np.cos(1)))
+    close(weft.grad(lambda x, y: weft.vmap(g, (0, None))(x, y).sum(), 1)(ONES, 2.0), 3 * np.sin(1))
+    close(weft.grad(lambda x: weft.lax.scan(lambda c, _: (g(c, 1.0), None), x, None, length=2)[0])(0.5),
+          5 * np.cos(np.sin(0.5)) * 5 * np.cos(0.5))
+
+
+def test_custom_vjp_options():
+    h = weft.custom_vjp(lambda n, x: x * n, nondiff_argnums=(0,))
+    h.defvjp(lambda n, x: (x * n, None), lambda n, res, ct: (ct * n * 100,))
+    close(weft.grad(lambda x: h(3, x))(1.0), 300.0)
+    none = weft.custom_vjp(lambda x, y: x + y)
+    none.defvjp(lambda x, y: (x + y, None), lambda res, ct: (ct, None))
+    close(weft.grad(none, (0, 1))(1.0, 2.0), (1.0, 0.0))
+    tree = weft.custom_vjp(lambda p: p["a"] * p["b"])
+    tree.defvjp(lambda p: (p["a"] * p["b"], p), lambda p, ct: ({"a": ct * p["b"], "b": ct * 0.0},))
+    close(weft.grad(tree)({"a": 2.0, "b": 3.0}), {"a": 3.0, "b": 0.0})
+
+
+def test_rules_that_are_wrong():
+    with pytest.raises(TypeError, match="forward-mode"):
+        weft.jvp(g, (0.5, 2.0), (1.0, 1.0))
+    with pytest.raises(AttributeError, match="No JVP"):
+        weft.custom_jvp(lambda x: x)(1.0)
+    with pytest.raises(AttributeError, match="No VJP"):
+        weft.custom_vjp(lambda x: x)(1.0)
+    bad = weft.custom_jvp(lambda x: x)
+    bad.defjvp(lambda p, t: p[0])
+    with pytest.raises(TypeError, match="pair"):
+        weft.grad(bad)(1.0)
+    bad.defjvp(lambda p, t: (p[0], ONES))
+    with pytest.raises(TypeError, match=r"f32\[3\]"):
+        weft.grad(bad)(1.0)
+    bad_vjp = weft.custom_vjp(lambda x: x)
+    bad_vjp.defvjp(lambda x: (x, None), lambda res, ct: (ct, ct))
+    with pytest.raises(TypeError, match="length"):
+        weft.grad(bad_vjp)(1.0)
+    bad_vjp.defvjp(lambda x: (x, None), lambda res, ct: (ONES,))
+    with pytest.raises(ValueError, match="same shape"):
+        weft.grad(bad_vjp)(1.0)
+
+
+def test_checkpoint():
+    plain = lambda x: jnp.sin(jnp.cos(jnp.sin(x)) * x)
+    for policy in (None, weft.checkpoint_policies.everything_saveable, weft.checkpoint_policies.dots_saveable):
+        c = weft.checkpoint(plain, policy=policy)
+        check_grads(c, 0.7)
+        close(weft.grad(weft.grad(c))(0.7), weft.grad(weft.grad(plain))(0.7))
+        close(weft.jit(weft.vmap(weft.grad(weft.jit(c))))(ONES), weft.vmap(weft.grad(plain))(ONES))
+    nested = weft.checkpoint(lambda x: jnp.exp(weft.checkpoint(lambda y: jnp.sin(jnp.sin(y)))(x)))
+    check_grads(nested, 0.7)
+    check_grads(lambda x: weft.lax.scan(weft.checkpoint(lambda c, _: (jnp.sin(c) * x, None)), x, None, length=3)[0], 0.7)
+
+
+def test_checkpoint_saves_what_the_policy_says():
+    def count(policy):
+        loss = lambda w: jnp.sin(weft.checkpoint(lambda w: jnp.sin(w @ w), policy=policy)(w)).sum()
+        return str(weft.make_jaxpr(weft.grad(loss))(np.eye(3, dtype=np.float32))).count("dot_general")
+    assert count(None) == count(weft.checkpoint_policies.dots_saveable) + 1
