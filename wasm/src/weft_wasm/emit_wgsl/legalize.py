@@ -1,0 +1,231 @@
+"""Loop IR → loop IR that WebGPU can run: word-sized buffers, loop variables of the program in buffers, copies and loops that only the device can
+count as kernels, and no more buffers in a kernel than a shader stage binds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from weft_wasm.emit_wgsl.dispatches import free, split
+from weft_wasm.emit_wgsl.shader import TYPES, WgslError
+from weft_wasm.ir import (
+    Assign, Buffer, Convert, Copy, Declare, Expr, Fail, For, If, Kernel, Let, Load, Program, Select, Store, Switch, Var, While,
+    constants_of, i32, lt, operands, rebuild, touched, walk, walk_expr,
+)  # fmt: skip
+
+WORD = 4
+
+
+@dataclass(slots=True)
+class Legal:
+    """The program, and what stands beside the arena: the counter of each loop that is encoded (None: not read), the flag of each While and Switch."""
+
+    program: Program
+    counters: dict[Var, Buffer | None] = field(default_factory=dict)
+    flags: dict[int, Buffer] = field(default_factory=dict)  # by id of the statement
+
+
+def legalize(program: Program, max_bindings: int) -> Legal:
+    """A program whose buffers hold one word for each element and whose statements all have a step of the plan."""
+    return _Legalizer(program, max_bindings).run()
+
+
+class _Legalizer:
+    def __init__(self, program: Program, max_bindings: int):
+        self.program, self.max_bindings = program, max_bindings
+        self.buffers: dict[Buffer, Buffer] = {}
+        self.temps: list[Buffer] = []
+        self.cells: dict[Var, Buffer] = {}  # variables of the program's loops, in buffers
+        self.counters: dict[Var, Buffer | None] = {}
+        self.flags: dict[int, Buffer] = {}
+
+    def run(self) -> Legal:
+        p = self.program
+        for b in (*p.inputs, *p.outputs, *p.temps, *constants_of(p)):
+            self.buffers[b] = self.word_sized(b)
+        for s in walk(p.body):
+            if type(s) is Kernel:
+                for b in s.workgroup:
+                    self.buffers[b] = self.word_sized(b, "temp")
+                    self.temps.append(self.buffers[b])
+        self.temps += [self.buffers[b] for b in p.temps]
+        body = self.body(p.body)
+        new = Program(p.name, [self.buffers[b] for b in p.inputs], [self.buffers[b] for b in p.outputs], self.temps, body,
+                      [self.buffers[b] for b in constants_of(p)], p.donated, p.errors)  # fmt: skip
+        return Legal(new, self.counters, self.flags)
+
+    def word_sized(self, b: Buffer, role: str | None = None) -> Buffer:
+        if b.dtype not in TYPES:
+            raise WgslError(f"{self.program.name}: {b!r} has dtype {b.dtype}, which WebGPU devices do not have; "
+                            "use 32-bit dtypes, or the wasm or cpu backend")  # fmt: skip
+        new = Buffer(b.name, b.dtype, b.shape, role or b.role, b.data, b.label)
+        new.nbytes = WORD * b.size
+        return new
+
+    def temp(self, name: str, dtype: str, shape: tuple = (), role: str = "temp") -> Buffer:
+        b = self.word_sized(Buffer(name, dtype, shape, role))
+        if role == "temp":
+            self.temps.append(b)
+        return b
+
+    # ---- statements of the program
+
+    def body(self, body: list) -> list:
+        return [new for s in body for new in _RULES[type(s)](self, s)]
+
+    def kernel(self, s: Kernel) -> list:
+        body = Rewriter(self.buffers).block(s.body)
+        cells = [Let(v, self.read_cell(v)) for v in free(body) if v in self.cells]
+        return self.bound(Kernel(s.name, [*cells, *body], [self.buffers[b] for b in s.workgroup]))
+
+    def read_cell(self, v: Var) -> Load:
+        if v in self.counters:
+            self.counters[v] = self.cells[v]
+        return Load(self.cells[v], i32(0))
+
+    def in_cells(self, e: Expr, cells: list) -> Expr:
+        """A program-level expression inside a kernel; bindings of loop variables go to `cells`."""
+        for v in walk_expr(e):
+            if type(v) is Var and v in self.cells and all(let.var is not v for let in cells):
+                cells.append(Let(v, self.read_cell(v)))
+        return Rewriter(self.buffers).expr(e)
+
+    def bound(self, kernel: Kernel) -> list:
+        """The kernel with arguments that exceed the bindings of a stage copied to and from temps, which share one binding."""
+        before: list = []
+        after: list = []
+        moved: dict[Buffer, Buffer] = {}
+        for d in split(kernel):
+            reads, writes = touched(d.statements())
+            mine = [moved.get(b, b) for b in dict.fromkeys((*reads, *writes))]
+            own = [b for b in mine if b.role not in ("temp", "constant")]
+            shared = any(b.role == "constant" for b in mine) + 1
+            excess = len(own) + shared - self.max_bindings
+            for b in sorted((b for b in own if b.role in ("input", "output")), key=lambda b: b.nbytes)[: max(excess, 0)]:
+                moved[b] = self.temp(b.name, b.dtype, b.shape)
+        for b, temp in moved.items():
+            before.append(Copy(temp, b, b.size))
+            if b.role == "output":
+                after.append(Copy(b, temp, b.size))
+        if moved:
+            kernel = Kernel(kernel.name, Rewriter(moved).block(kernel.body), kernel.workgroup)
+        return [*before, kernel, *after]
+
+    def copy(self, s: Copy) -> list:
+        dst, src = self.buffers[s.dst], self.buffers[s.src]
+        fixed = isinstance(s.dst_index, int) and isinstance(s.src_index, int)
+        if s.count == 0:
+            return []
+        if fixed and dst is not src and not dst.role == src.role == "temp":
+            return [Copy(dst, src, s.count, s.dst_index, s.src_index)]
+        cells: list = []
+        to, at = (i32(x) if isinstance(x, int) else self.in_cells(x, cells) for x in (s.dst_index, s.src_index))
+        if dst is not src:
+            return [self.copying(dst, to, src, at, s.count, cells)]
+        between = self.temp(f"{src.name}.copy", src.dtype, (s.count,))  # the two ranges may overlap
+        return [self.copying(between, i32(0), src, at, s.count, cells), self.copying(dst, to, between, i32(0), s.count, cells)]
+
+    def copying(self, dst: Buffer, to: Expr, src: Buffer, at: Expr, count: int, cells: list) -> Kernel:
+        k = Var("k")
+        return Kernel("copy", [*cells, For(k, count, [Store(dst, to + k, Load(src, at + k))], "parallel")])
+
+    def loop(self, s: For) -> list:
+        if isinstance(s.extent, Expr):
+            return self.counted_on_device(s)
+        if s.extent <= 0:
+            return []
+        self.cells[s.var] = self.temp(f"{s.var.name}.counter", "i32", role="counter")
+        self.counters[s.var] = None
+        return [For(s.var, s.extent, self.body(s.body), s.kind)]
+
+    def counted_on_device(self, s: For) -> list:
+        """For with an extent that is computed: a While that counts in a temp."""
+        at, end = self.temp(s.var.name, "i32"), self.temp(f"{s.var.name}.end", "i32")
+        cells: list = []
+        extent = self.in_cells(s.extent, cells)
+        start = Kernel("start", [*cells, Store(at, i32(0), i32(0)), Store(end, i32(0), extent)])
+        self.cells[s.var] = at
+        count = Kernel("count", [Store(at, i32(0), Load(at, i32(0)) + 1)])
+        test = lt(Load(at, i32(0)), Load(end, i32(0)))
+        loop = While([], test, [*self.body(s.body), count])
+        loop.cond.append(self.flag(loop, Convert(test, "u32"), []))
+        return [start, loop]
+
+    def loop_while(self, s: While) -> list:
+        cond, body, cells = self.body(s.cond), self.body(s.body), []
+        test = self.in_cells(s.test, cells)
+        new = While(cond, test, body)
+        cond.append(self.flag(new, Convert(test, "u32"), cells))
+        return [new]
+
+    def branch(self, s: If) -> list:
+        return self.choice(Select(s.test, i32(0), i32(1)), [s.then, s.orelse])
+
+    def switch(self, s: Switch) -> list:
+        return self.choice(s.index, s.branches)
+
+    def choice(self, index: Expr, branches: list[list]) -> list:
+        cells: list = []
+        chosen = self.in_cells(index, cells)
+        new = Switch(chosen, [self.body(b) for b in branches])
+        return [self.flag(new, chosen, cells), new]
+
+    def flag(self, s, value: Expr, cells: list) -> Kernel:
+        """A kernel that puts what the host must read back into a buffer of its own."""
+        flag = self.flags[id(s)] = self.temp("flag", value.dtype, role="flag")
+        return Kernel("flag", [*cells, Store(flag, i32(0), value)])
+
+    def fail(self, s: Fail) -> list:
+        text = self.program.errors.get(s.code, "")
+        raise WgslError(f"{self.program.name}: a WebGPU program can't end with an error ({text!r}); run it on the wasm or cpu backend")
+
+
+_RULES = {
+    Kernel: _Legalizer.kernel, Copy: _Legalizer.copy, For: _Legalizer.loop, While: _Legalizer.loop_while, If: _Legalizer.branch,
+    Switch: _Legalizer.switch, Fail: _Legalizer.fail,
+}  # fmt: skip
+
+
+class Rewriter:
+    """Statements and expressions on other buffers."""
+
+    def __init__(self, buffers: dict[Buffer, Buffer]):
+        self.buffers = buffers
+        self.memo: dict[Expr, Expr] = {}
+
+    def expr(self, root):
+        if not isinstance(root, Expr):
+            return root
+        memo = self.memo
+        for e in walk_expr(root, set(memo)) if memo else walk_expr(root):
+            old = operands(e)
+            if type(e) is Load:
+                buffer, index = self.buffers.get(e.buffer, e.buffer), memo[e.index]
+                memo[e] = e if buffer is e.buffer and index is e.index else Load(buffer, index)
+            elif not old or all(memo[x] is x for x in old):
+                memo[e] = e
+            else:
+                memo[e] = rebuild(e, [memo[x] for x in old])
+        return memo[root]
+
+    def block(self, body: list) -> list:
+        return [self.statement(s) for s in body]
+
+    def statement(self, s):
+        match s:
+            case For():
+                return For(s.var, self.expr(s.extent), self.block(s.body), s.kind)
+            case While():
+                return While(self.block(s.cond), self.expr(s.test), self.block(s.body))
+            case If():
+                return If(self.expr(s.test), self.block(s.then), self.block(s.orelse))
+            case Switch():
+                return Switch(self.expr(s.index), [self.block(b) for b in s.branches])
+            case Let():
+                return Let(s.var, self.expr(s.value))
+            case Declare():
+                return Declare(s.local, self.expr(s.init))
+            case Assign():
+                return Assign(s.local, self.expr(s.value))
+            case Store():
+                return Store(self.buffers.get(s.buffer, s.buffer), self.expr(s.index), self.expr(s.value))
+        return s

@@ -1,0 +1,218 @@
+"""A program → the plan of a WebGPU artifact: WGSL kernels, buffers, and steps (docs/artifact.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from weft_wasm.artifact import ABI_VERSION, Artifact
+from weft_wasm.emit_wgsl.dispatches import Dispatch, split
+from weft_wasm.emit_wgsl.legalize import WORD, Legal, legalize
+from weft_wasm.emit_wgsl.shader import Shader, WgslError, storage
+from weft_wasm.ir import Buffer, Copy, For, Kernel, Program, Switch, While, touched
+from weft_wasm.plan import Plan, plan
+from weft_wasm.verify import verify
+
+# What every WebGPU device has. A device may offer more; an artifact compiled for these runs everywhere.
+DEFAULT_LIMITS = {"maxStorageBuffersPerShaderStage": 8, "maxStorageBufferBindingSize": 1 << 27, "maxComputeWorkgroupsPerDimension": 65535}
+GROUP = 64  # invocations of a workgroup
+STRIDE = 1 << 14  # invocations that share a loop whose extent only the device knows
+ALIGN = 64
+
+
+def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS, *, check: bool = True) -> Artifact:
+    """One artifact of kind "webgpu" for a program.
+
+    limits: of the device, by WebGPU's names; what is missing is taken as the least that every device has. check: verify the program first. Raises
+    VerifyError for malformed programs, WgslError for what the device can't hold.
+    """
+    if check:
+        verify(program)
+    limits = {**DEFAULT_LIMITS, **limits}
+    legal = legalize(program, limits["maxStorageBuffersPerShaderStage"])
+    code, constants, scratch = _Module(legal, limits).build()
+    metadata = {
+        "abi": ABI_VERSION,
+        "kind": "webgpu",
+        "name": program.name,
+        "inputs": [_spec(b) for b in legal.program.inputs],
+        "outputs": [_spec(b) | {"alias": None} for b in legal.program.outputs],
+        "scratch": scratch,
+        "features": [],
+        "errors": {},
+    }
+    return Artifact(metadata, json.dumps(code, separators=(",", ":")).encode(), constants)
+
+
+def _spec(buffer: Buffer) -> dict:
+    return {"dtype": buffer.label, "shape": list(buffer.shape), "bytes": buffer.nbytes}
+
+
+class _Module:
+    """Builds one plan. Temps share one buffer, the arena; those that are too large for it have one each."""
+
+    def __init__(self, legal: Legal, limits: Mapping[str, int]):
+        self.legal, self.program, self.limits = legal, legal.program, limits
+        self.kernels: dict[str, int] = {}  # WGSL → number
+        self.buffers: list[dict] = []
+        self.ids: dict[Buffer, int] = {}
+        self.offsets: dict[Buffer, int] = {}  # in words, of temps and constants
+        self.fields: list[str] = []
+
+    def build(self) -> tuple[dict, bytes, int]:
+        p = self.program
+        for role, group in (("input", p.inputs), ("output", p.outputs)):
+            for k, b in enumerate(group):
+                self.check_size(b)
+                self.ids[b] = self.add(b.nbytes, role, k)
+        placed, alone = self.place_temps()
+        if placed.size:
+            arena = self.add(placed.size, "temp")
+            for b, offset in placed.offsets.items():
+                self.ids[b], self.offsets[b] = arena, offset // WORD
+        for b in (*alone, *(c for c in self.legal.counters.values() if c), *self.legal.flags.values()):
+            self.ids[b] = self.add(b.nbytes, "temp")
+        constants = self.place_constants()
+        steps = self.steps(p.body)
+        scratch = sum(b["bytes"] for b in self.buffers if b["role"] == "temp")
+        kernels = [{"wgsl": text, "entry": "main"} for text in self.kernels]
+        return {"kernels": kernels, "buffers": self.buffers, "steps": steps}, constants, scratch
+
+    def add(self, nbytes: int, role: str, index: int = 0, **more: int) -> int:
+        self.buffers.append({"bytes": nbytes, "role": role, "index": index, **more})
+        return len(self.buffers) - 1
+
+    def check_size(self, b: Buffer) -> None:
+        limit = self.limits["maxStorageBufferBindingSize"]
+        if b.nbytes > limit:
+            raise WgslError(f"{self.program.name}: {b!r} takes {b.nbytes} bytes on a WebGPU device, which binds at most {limit}; "
+                            "split the array, or use the wasm or cpu backend")  # fmt: skip
+
+    def place_temps(self) -> tuple[Plan, list[Buffer]]:
+        """(arena, temps outside): the largest temps leave the arena until it can be bound."""
+        alone: list[Buffer] = []
+        while True:
+            placed = plan(self.program)
+            if placed.size <= self.limits["maxStorageBufferBindingSize"]:
+                return placed, alone
+            largest = max(placed.offsets, key=lambda b: b.nbytes)
+            self.check_size(largest)
+            largest.role = "own"  # no longer a temp to the planner
+            alone.append(largest)
+
+    def place_constants(self) -> bytes:
+        if not self.program.constants:
+            return b""
+        data = bytearray()
+        for b in self.program.constants:
+            self.offsets[b] = len(data) // WORD
+            data += as_words(b.data, b.nbytes)
+            data += bytes(-len(data) % ALIGN)
+        whole = self.add(len(data), "constant", 0, offset=0)
+        self.ids.update((b, whole) for b in self.program.constants)
+        return bytes(data)
+
+    # ---- steps
+
+    def steps(self, body: list) -> list[dict]:
+        return [step for s in body for step in _STEPS[type(s)](self, s)]
+
+    def kernel(self, s: Kernel) -> list[dict]:
+        return [self.dispatch(d) for d in split(s)]
+
+    def copy(self, s: Copy) -> list[dict]:
+        src, dst = (WORD * (self.offsets.get(b, 0) + index) for b, index in ((s.src, s.src_index), (s.dst, s.dst_index)))
+        return [{"op": "copy", "src": self.ids[s.src], "dst": self.ids[s.dst], "bytes": WORD * s.count, "srcOffset": src, "dstOffset": dst}]
+
+    def loop(self, s: For) -> list[dict]:
+        counter = self.legal.counters[s.var]
+        return [{"op": "loop", "count": s.extent, "body": self.steps(s.body), "counter": self.ids[counter] if counter else None}]
+
+    def loop_while(self, s: While) -> list[dict]:
+        flag = self.ids[self.legal.flags[id(s)]]
+        return [{"op": "while", "cond": self.steps(s.cond), "flag": flag, "body": self.steps(s.body)}]
+
+    def switch(self, s: Switch) -> list[dict]:
+        return [{"op": "switch", "index": self.ids[self.legal.flags[id(s)]], "branches": [self.steps(b) for b in s.branches]}]
+
+    # ---- kernels
+
+    def dispatch(self, d: Dispatch) -> dict:
+        reads, writes = touched(d.statements())
+        written = {self.ids[b] for b in writes}
+        bind = list(dict.fromkeys(self.ids[b] for b in (*reads, *writes)))
+        if len(bind) > self.limits["maxStorageBuffersPerShaderStage"]:
+            raise WgslError(f"{self.program.name}: kernel {d.name} uses {len(bind)} buffers that are too large to share one; use smaller arrays")
+        variables: dict[Buffer, tuple[str, str, int]] = {}
+        kinds: dict[int, str] = {}
+        for b in (*reads, *writes):
+            number = self.ids[b]
+            shared = b in self.offsets
+            kinds[number] = kind = "u32" if shared else storage(b.dtype)
+            variables[b] = f"b{bind.index(number)}", kind, self.offsets.get(b, 0)
+        shader = Shader(d.name, variables.__getitem__)
+        groups = self.entry(shader, d)
+        access = ["read_write" if number in written else "read" for number in bind]
+        head = [f"@group(0) @binding({k}) var<storage, {access[k]}> b{k}: array<{kinds[number]}>;" for k, number in enumerate(bind)]
+        size = GROUP if d.loops or d.stride else 1
+        signature = "@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: vec3u"
+        text = "\n".join([
+            *head, "var<private> zero: u32;", *filter(None, [shader.functions_text()]),
+            f"@compute @workgroup_size({size})", f"fn main({signature}) {{", "  zero = group.z;", *shader.lines, "}", "",
+        ])  # fmt: skip
+        return {"op": "dispatch", "kernel": self.kernels.setdefault(text, len(self.kernels)), "bind": bind, "groups": groups}
+
+    def entry(self, shader: Shader, d: Dispatch) -> list[int]:
+        """Writes the body of main; the numbers of workgroups. The third is always 1, so that `group.z` is a zero that compilers do not know."""
+        if d.stride:
+            shader.block(d.prologue)
+            shader.loop(d.stride, "i32(id.x)", f"{STRIDE}i")
+            return [STRIDE // GROUP, 1, 1]
+        if not d.loops:
+            shader.block([*d.prologue, *d.body])
+            return [1, 1, 1]
+        groups = -(-d.size // GROUP)
+        width = self.limits["maxComputeWorkgroupsPerDimension"]
+        rows = -(-groups // width)
+        columns = -(-groups // rows)
+        shader.line(f"let point = id.y * {columns * GROUP}u + id.x;" if rows > 1 else "let point = id.x;")
+        shader.line(f"if (point >= {d.size}u) {{ return; }}")
+        inner = 1
+        for k, (var, extent) in reversed(list(enumerate(d.loops))):
+            part = f"point / {inner}u" if inner > 1 else "point"
+            part = f"({part}) % {extent}u" if k else part
+            name = shader.env[var] = shader.fresh(var.name)
+            shader.line(f"let {name} = i32({part});")
+            inner *= extent
+        shader.block([*d.prologue, *d.body])
+        return [columns, rows, 1]
+
+
+def as_words(data: bytes, nbytes: int) -> bytes:
+    """Elements of 1, 2 or 4 bytes as words: the bits in the low end, zeros above. `nbytes` is 4 for each element.
+
+    >>> as_words(b"\\1\\0", 8)
+    b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00'
+    """
+    if len(data) == nbytes:
+        return bytes(data)
+    size = WORD * len(data) // nbytes
+    words = bytearray(nbytes)
+    for k in range(size):
+        words[k::WORD] = data[k::size]
+    return bytes(words)
+
+
+def from_words(words: bytes, itemsize: int) -> bytes:
+    """The inverse of `as_words`."""
+    if itemsize == WORD:
+        return words
+    data = bytearray(len(words) // WORD * itemsize)
+    for k in range(itemsize):
+        data[k::itemsize] = words[k::WORD]
+    return bytes(data)
+
+
+_STEPS = {
+    Kernel: _Module.kernel, Copy: _Module.copy, For: _Module.loop, While: _Module.loop_while, Switch: _Module.switch,
+}  # fmt: skip
