@@ -3,40 +3,57 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict, defaultdict
-from dataclasses import dataclass, fields
-from typing import Any, Callable, Hashable, Iterable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple
 
 
-@dataclass(frozen=True)
-class SequenceKey:
+class _Key:
+    """A step of a key path: a value of one field, compared and hashed by it."""
+    __slots__ = ("value",)
+    field = "value"
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.value == other.value
+
+    def __hash__(self):
+        return hash((type(self), self.value))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.field}={self.value!r})"
+
+
+class SequenceKey(_Key):
     """The step of a key path into a list or tuple."""
-    idx: int
+    __slots__, field = (), "idx"
+    idx = property(lambda self: self.value)
 
-    def __str__(self): return f"[{self.idx!r}]"
+    def __str__(self): return f"[{self.value!r}]"
 
 
-@dataclass(frozen=True)
-class DictKey:
+class DictKey(_Key):
     """The step of a key path into a dict."""
-    key: Hashable
+    __slots__, field = (), "key"
+    key = property(lambda self: self.value)
 
-    def __str__(self): return f"[{self.key!r}]"
+    def __str__(self): return f"[{self.value!r}]"
 
 
-@dataclass(frozen=True)
-class GetAttrKey:
+class GetAttrKey(_Key):
     """The step of a key path to an attribute."""
-    name: str
+    __slots__, field = (), "name"
+    name = property(lambda self: self.value)
 
-    def __str__(self): return f".{self.name}"
+    def __str__(self): return f".{self.value}"
 
 
-@dataclass(frozen=True)
-class FlattenedIndexKey:
+class FlattenedIndexKey(_Key):
     """The step of a key path into a registered class that names no keys."""
-    key: int
+    __slots__, field = (), "key"
+    key = property(lambda self: self.value)
 
-    def __str__(self): return f"[<flat index {self.key}>]"
+    def __str__(self): return f"[<flat index {self.value}>]"
 
 
 class NodeType(NamedTuple):
@@ -322,7 +339,7 @@ def keystr(keys, *, simple: bool = False, separator: str = "") -> str:
     """A key path as text, such as `['w'][0].bias`."""
     if not simple:
         return separator.join(map(str, keys))
-    return separator.join(str(getattr(k, "idx", getattr(k, "key", getattr(k, "name", k)))) for k in keys)
+    return separator.join(str(getattr(k, "value", k)) for k in keys)
 
 
 def tree_all(tree, *, is_leaf=None) -> bool:
@@ -443,7 +460,7 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:
             raise TypeError("register_dataclass takes both data_fields and meta_fields, or neither.")
-        mine = [f for f in fields(nodetype) if f.init]
+        mine = [f for f in nodetype.__dataclass_fields__.values() if f.init]
         meta_fields = [f.name for f in mine if f.metadata.get("static", False)]
         data_fields = [f.name for f in mine if not f.metadata.get("static", False)]
     data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)

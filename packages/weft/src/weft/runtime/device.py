@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from importlib import metadata
+from importlib import import_module
 from typing import Any
 
 from ..config import config
@@ -30,6 +30,7 @@ def register_backend(name: str, factory, platforms: tuple | None = None) -> None
 
 
 def _entry_points() -> dict:
+    metadata = import_module("importlib.metadata")      # 15 ms that a program may never need
     return {e.name: e for e in metadata.entry_points(group=GROUP)}
 
 
