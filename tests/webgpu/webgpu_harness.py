@@ -1,0 +1,38 @@
+"""Runs loop-IR programs on NumPy arrays through wgpu-py."""
+
+import functools
+import os
+
+import numpy as np
+from kernel_harness import NUMPY
+from weft_wasm.emit_wgsl import DEFAULT_LIMITS, as_words, compile_webgpu, from_words
+from weft_wasm.ir import ITEMSIZE, Program
+
+SUPPORTED = ["bool", "i8", "u8", "i16", "u16", "i32", "u32", "f32", "f16", "bf16"]
+
+
+@functools.cache
+def device():
+    os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")
+    from weft_wasm.wgpu_runtime import WgpuDevice
+
+    return WgpuDevice()
+
+
+def run_webgpu(program: Program, *inputs: np.ndarray, features=(), schedule=True, limits=DEFAULT_LIMITS) -> list[np.ndarray]:
+    """Outputs of the compiled program; all its memory is given back. features and schedule are of the Wasm harness, and ignored."""
+    d = device()
+    before = d.stats()["allocated"]
+    loaded = d.load(compile_webgpu(program, limits))
+    handles = []
+    for b, x in zip(program.inputs, inputs, strict=True):
+        data = as_words(np.ascontiguousarray(x, NUMPY[b.dtype]).tobytes(), 4 * b.size)
+        handles.append(d.alloc(len(data)))
+        d.write(handles[-1], data)
+    outputs = d.run(loaded, handles)
+    parts = [from_words(d.read(h, 4 * b.size), ITEMSIZE[b.dtype]) for h, b in zip(outputs, program.outputs, strict=True)]
+    for h in handles + outputs:
+        d.free(h)
+    d.unload(loaded)
+    assert d.stats()["allocated"] == before
+    return [np.frombuffer(data, NUMPY[b.dtype]).reshape(b.shape) for data, b in zip(parts, program.outputs)]
