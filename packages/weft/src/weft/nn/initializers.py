@@ -1,108 +1,131 @@
-"""Initial values of parameters: functions of (key, shape, dtype)."""
+"""Initial values of parameters: functions (key, shape, dtype) -> array."""
 from __future__ import annotations
 
 import math
 from typing import Any, Callable, Sequence
 
-from .. import dtypes
-from .. import numpy as jnp
-from .. import random
+from .. import dtypes, random
+from ..lax.common import canonical_shape
+from ..ops import elementwise as el
+from ..ops import linear
 
 Initializer = Callable[..., Any]
 
 
-def zeros(key, shape, dtype=float, out_sharding=None):
-    """Zeros; `key` is not used."""
-    return jnp.zeros(shape, dtypes.canonicalize(dtype))
+def _dtype(dtype):
+    return dtypes.canonicalize(float if dtype is None else dtype)
 
 
-def ones(key, shape, dtype=float, out_sharding=None):
-    """Ones; `key` is not used."""
-    return jnp.ones(shape, dtypes.canonicalize(dtype))
+def zeros(key, shape, dtype=None, out_sharding=None):
+    """Zeros.
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.zeros(weft.random.key(0), (2,))
+        Array([0., 0.], dtype=float32)
+    """
+    return linear.full(canonical_shape(shape), 0, _dtype(dtype))
 
 
-def constant(value, dtype=float) -> Initializer:
-    """An initializer that fills with `value`."""
+def ones(key, shape, dtype=None, out_sharding=None):
+    """Ones."""
+    return linear.full(canonical_shape(shape), 1, _dtype(dtype))
+
+
+def constant(value, dtype=None) -> Initializer:
+    """One value everywhere."""
     def init(key, shape, dtype=dtype, out_sharding=None):
-        return jnp.full(shape, value, dtypes.canonicalize(dtype))
+        from_dtype = _dtype(dtype)
+        return linear.broadcast_in_dim(linear.convert(value, from_dtype), canonical_shape(shape))
     return init
 
 
-def uniform(scale=1e-2, dtype=float) -> Initializer:
-    """An initializer of uniform samples from [0, scale)."""
+def uniform(scale=1e-2, dtype=None) -> Initializer:
+    """Uniform numbers in [0, scale)."""
     def init(key, shape, dtype=dtype, out_sharding=None):
-        dt = dtypes.canonicalize(dtype)
-        return random.uniform(key, shape, dt) * jnp.array(scale, dt)
+        out = random.uniform(key, shape, _dtype(dtype))
+        return el.mul(out, linear.convert(scale, _dtype(dtype)))
     return init
 
 
-def normal(stddev=1e-2, dtype=float) -> Initializer:
-    """An initializer of normal samples of the given standard deviation."""
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        dt = dtypes.canonicalize(dtype)
-        return random.normal(key, shape, dt) * jnp.array(stddev, dt)
-    return init
+def normal(stddev=1e-2, dtype=None) -> Initializer:
+    """Normal numbers with a standard deviation.
 
-
-def truncated_normal(stddev=1e-2, dtype=float, lower=-2.0, upper=2.0) -> Initializer:
-    """An initializer of normal samples between `lower` and `upper`, times `stddev`."""
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        dt = dtypes.canonicalize(dtype)
-        return random.truncated_normal(key, lower, upper, shape, dt) * jnp.array(stddev, dt)
-    return init
-
-
-def _axes(axis) -> tuple:
-    return (axis,) if isinstance(axis, int) else tuple(axis)
-
-
-def _fans(shape: Sequence[int], in_axis, out_axis, batch_axis) -> tuple[float, float]:
-    """How many inputs and outputs a weight of `shape` connects, receptive field included."""
-    if len(shape) <= 1:
-        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D.")
-    size = lambda axis: math.prod(shape[a] for a in _axes(axis))
-    fan_in, fan_out = size(in_axis), size(out_axis)
-    field = math.prod(shape) / fan_in / fan_out / size(batch_axis)
-    return fan_in * field, fan_out * field
-
-
-def variance_scaling(scale, mode: str, distribution: str, in_axis=-2, out_axis=-1, batch_axis=(), dtype=float) -> Initializer:
-    """An initializer whose variance is scale / fan.
-
-    Args:
-        mode: the fan: 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'.
-        distribution: 'normal', 'truncated_normal' or 'uniform'.
-        in_axis, out_axis, batch_axis: which axes of the shape are inputs, outputs and batches.
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.normal(0.1)(weft.random.key(0), (2, 3)).shape
+        (2, 3)
     """
     def init(key, shape, dtype=dtype, out_sharding=None):
-        dt = dtypes.canonicalize(dtype)
-        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
-        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2, "fan_geo_avg": math.sqrt(fan_in * fan_out)}
-        if mode not in fans:
-            raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
-        variance = jnp.array(scale / fans[mode], dt)
-        if distribution == "normal":
-            return random.normal(key, shape, dt) * jnp.sqrt(variance)
-        if distribution == "uniform":
-            return random.uniform(key, shape, dt, -1) * jnp.sqrt(3 * variance)
-        if distribution == "truncated_normal":      # the constant is the standard deviation of what lies within ±2
-            stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, dt)
-            return random.truncated_normal(key, -2, 2, shape, dt) * stddev
-        raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+        return el.mul(random.normal(key, shape, _dtype(dtype)), linear.convert(stddev, _dtype(dtype)))
     return init
 
 
-def _scaled(name: str, scale: float, mode: str, distribution: str):
-    def make(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float) -> Initializer:
+def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0) -> Initializer:
+    """Normal numbers with a standard deviation, cut at `lower` and `upper` standard deviations."""
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        return el.mul(random.truncated_normal(key, lower, upper, shape, _dtype(dtype)), linear.convert(stddev, _dtype(dtype)))
+    return init
+
+
+def _fans(shape, in_axis, out_axis, batch_axis) -> tuple[float, float]:
+    if len(shape) <= 1:
+        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D.")
+    size = lambda axes: math.prod(shape[a] for a in (axes if isinstance(axes, (tuple, list)) else (axes,)))
+    receptive = math.prod(shape) / size(in_axis) / size(out_axis) / size(batch_axis)
+    return size(in_axis) * receptive, size(out_axis) * receptive
+
+
+def variance_scaling(scale, mode: str, distribution: str, in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+                     batch_axis: int | Sequence[int] = (), dtype=None) -> Initializer:
+    """Numbers whose variance is scale / n, where n is the number of inputs, of outputs, or their mean.
+
+    Raises:
+        ValueError: for an unknown mode or distribution, and weights of rank below 2.
+
+    Example:
+        >>> import weft
+        >>> init = weft.nn.initializers.variance_scaling(1.0, 'fan_in', 'normal')
+        >>> init(weft.random.key(0), (4, 2)).shape
+        (4, 2)
+    """
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        shape, dt = canonical_shape(shape), _dtype(dtype)
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}.get(mode)
+        if mode == "fan_geo_avg":
+            n = math.sqrt(fan_in * fan_out)
+        if n is None:
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode!r}; use 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'.")
+        real = dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
+        variance = linear.convert(scale / n, real)
+        if distribution == "normal":
+            return el.mul(random.normal(key, shape, dt), _root(variance, dt))
+        if distribution == "uniform":
+            return el.mul(random.uniform(key, shape, dt, -1), _root(linear.convert(3 * scale / n, real), dt))
+        if distribution == "truncated_normal":
+            # the standard deviation of a standard normal cut at two standard deviations
+            stddev = el.div(el.sqrt(variance), linear.convert(0.87962566103423978, real))
+            return el.mul(random.truncated_normal(key, -2, 2, shape, dt), linear.convert(stddev, dt))
+        raise ValueError(f"invalid distribution for variance scaling initializer: {distribution!r}; use 'normal', 'uniform' or 'truncated_normal'.")
+    return init
+
+
+def _root(variance, dt):
+    return linear.convert(el.sqrt(variance), dt)
+
+
+def _named(scale: float, mode: str, distribution: str, text: str):
+    def initializer(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"The initializer variance_scaling({scale}, {mode!r}, {distribution!r})."
-    return make
+    initializer.__doc__ = text
+    return initializer
 
 
-glorot_uniform = xavier_uniform = _scaled("glorot_uniform", 1.0, "fan_avg", "uniform")
-glorot_normal = xavier_normal = _scaled("glorot_normal", 1.0, "fan_avg", "truncated_normal")
-lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform")
-lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal")
-he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform")
-he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal")
+glorot_uniform = _named(1.0, "fan_avg", "uniform", "Glorot and Bengio's uniform initialization (2010).")
+glorot_normal = _named(1.0, "fan_avg", "truncated_normal", "Glorot and Bengio's normal initialization (2010).")
+lecun_uniform = _named(1.0, "fan_in", "uniform", "LeCun's uniform initialization (1998).")
+lecun_normal = _named(1.0, "fan_in", "truncated_normal", "LeCun's normal initialization (1998).")
+he_uniform = _named(2.0, "fan_in", "uniform", "He's uniform initialization (2015).")
+he_normal = _named(2.0, "fan_in", "truncated_normal", "He's normal initialization (2015).")
+xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = glorot_uniform, glorot_normal, he_uniform, he_normal

@@ -6,6 +6,7 @@ from typing import Callable
 
 from .. import dtypes
 from ..control.call import inner_jit
+from ..control.custom import custom_jvp
 from ..control.loops import while_loop
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -156,33 +157,34 @@ hypot = _float_binary("hypot", "sqrt(x² + y²) without overflow.", inner_jit(_h
 nextafter = _float_binary("nextafter", "The number after x in the direction of y.", el.nextafter)
 
 
+@custom_jvp
 def _logaddexp(x, y):
     gap = el.sub(x, y)
-    same_infinity = el.ne(gap, gap)
     value = el.add(el.max_(x, y), el.log1p(el.exp(el.neg(el.abs_(gap)))))
-    return el.select_n_p.bind(same_infinity, value, el.add(x, y))
+    return el.select_n_p.bind(el.ne(gap, gap), value, el.add(x, y))     # equal infinities have no gap
 
 
-logaddexp = _float_binary("logaddexp", "log(exp(x) + exp(y)) without overflow.",
-                          inner_jit(lambda x, y: _smooth_logaddexp(x, y), name="logaddexp"))
+@_logaddexp.defjvp
+def _logaddexp_jvp(primals, tangents):
+    """Each tangent weighted by exp(operand - result), which is 1 where an infinity stands on both sides."""
+    x, y = primals
+    out = _logaddexp(x, y)
+
+    def term(v, t):
+        gap = el.sub(v, out)
+        undefined = el.ne(gap, gap)
+        weight = el.exp(el.select_n_p.bind(undefined, gap, linear.full(shape_of(gap), 0, dtype_of(gap))))
+        return el.mul(linear.broadcast_to_rank_shape(t, shape_of(out)), weight)
+    return out, el.add(term(x, tangents[0]), term(y, tangents[1]))
 
 
-def _smooth_logaddexp(x, y):
-    """As `_logaddexp`, by way of stop_gradient so that ties and infinities have the right derivative."""
-    shape = shape_of(el.add(x, y))
-    x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (x, y)]
-    out = linear.stop_gradient_p.bind(_logaddexp(x, y))
-    finite = el.is_finite(out)
-    safe = el.select_n_p.bind(finite, linear.full(shape, 0, dtype_of(out)), out)
-    weight = lambda v: el.exp(el.sub(linear.stop_gradient_p.bind(v), safe))
-    zero_of = lambda v: el.sub(v, linear.stop_gradient_p.bind(v))
-    slope = el.add(el.mul(weight(x), zero_of(x)), el.mul(weight(y), zero_of(y)))
-    return el.select_n_p.bind(finite, out, el.add(out, slope))
+_logaddexp.__name__ = "logaddexp"
+logaddexp = _float_binary("logaddexp", "log(exp(x) + exp(y)) without overflow.", _logaddexp)
 
 
 def _logaddexp2(x, y):
     ln2 = scalar_like(x, math.log(2))
-    return el.div(_smooth_logaddexp(el.mul(x, ln2), el.mul(y, ln2)), ln2)
+    return el.div(_logaddexp(el.mul(x, ln2), el.mul(y, ln2)), ln2)
 
 
 logaddexp2 = _float_binary("logaddexp2", "log2(2**x + 2**y) without overflow.", inner_jit(_logaddexp2, name="logaddexp2"))

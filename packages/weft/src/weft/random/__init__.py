@@ -1,33 +1,8 @@
-"""Random numbers from explicit keys, with JAX's bits.
+"""weft.random: random numbers as pure functions of keys. The numbers are JAX's, bit for bit where the dtype allows it."""
+from .keys import PRNGKey, bits, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data
+from .sampling import (bernoulli, categorical, cauchy, choice, exponential, geometric, gumbel, laplace, logistic, lognormal, maxwell,
+                       normal, pareto, permutation, rademacher, randint, rayleigh, triangular, truncated_normal, uniform, weibull_min)
 
-Example:
-    >>> import weft
-    >>> key, sub = weft.random.split(weft.random.key(0))
-    >>> weft.random.normal(sub, (2,)).shape
-    (2,)
-"""
-from .choices import choice as choice, permutation as permutation
-from .keys import (
-    PRNGKey as PRNGKey,
-    clone as clone,
-    fold_in as fold_in,
-    key as key,
-    key_data as key_data,
-    key_impl as key_impl,
-    split as split,
-    wrap_key_data as wrap_key_data,
-)
-from .samplers import (
-    bernoulli as bernoulli,
-    bits as bits,
-    categorical as categorical,
-    cauchy as cauchy,
-    exponential as exponential,
-    gumbel as gumbel,
-    laplace as laplace,
-    logistic as logistic,
-    normal as normal,
-    randint as randint,
-    truncated_normal as truncated_normal,
-    uniform as uniform,
-)
+__all__ = ["PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential", "fold_in", "geometric", "gumbel", "key", "key_data",
+           "key_dtype", "key_impl", "laplace", "logistic", "lognormal", "maxwell", "normal", "pareto", "permutation", "rademacher", "randint",
+           "rayleigh", "split", "triangular", "truncated_normal", "uniform", "weibull_min", "wrap_key_data"]

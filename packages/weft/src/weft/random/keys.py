@@ -1,140 +1,170 @@
-"""Random keys: new-style ones (arrays with a dtype of their own) and raw ones (uint32 arrays)."""
+"""Random keys: making, splitting, wrapping. Raw keys (uint32 words) are accepted everywhere, and stay raw."""
 from __future__ import annotations
 
-import math
-import operator
+from typing import Any
 
 from .. import dtypes
+from ..avals import shaped
 from ..config import config
 from ..core.jaxpr import TypedScalar
-from ..core.trace import get_aval, is_array_like
-from ..avals import shaped
-from ..ops.linear import convert
-from ..ops.random_bits import generators, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p, random_wrap_p
+from ..core.trace import get_aval
+from ..host import from_flat
+from ..lax.common import canonical_shape, operand
+from ..ops import linear
+from ..ops.random_bits import (generators, random_bits_p, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p,
+                               random_wrap_p)
+from ..ops.shape import slice_p
+from ..runtime import dispatch
 
 
-def _generator(spec):
-    """The generator that `impl` names: a name, a key dtype, or None for the configured one."""
-    if isinstance(spec, dtypes.KeyDType):
-        return generators[spec.impl]
-    name = config.default_prng_impl if spec is None else str(spec)
-    if name not in generators:
-        raise ValueError(f'unrecognized PRNG implementation "{name}". Did you mean one of: {", ".join(sorted(generators))}?')
-    return generators[name]
+def _generator(impl: Any):
+    """The generator that a name, a key's dtype or None (the configured one) stands for."""
+    if impl is None:
+        impl = config.default_prng_impl
+    if isinstance(impl, dtypes.KeyDType):
+        impl = impl.impl
+    name = getattr(impl, "name", impl)
+    for generator in generators.values():
+        if name in (generator.name, generator.dtype.name, generator.dtype.name.removeprefix("key<").removesuffix(">")):
+            return generator
+    raise ValueError(f"unknown random generator {impl!r}; generators are {', '.join(generators)}.")
 
 
-def is_key(x) -> bool:
-    return is_array_like(x) and dtypes.is_key(get_aval(x).dtype)
-
-
-def _seed(seed, impl):
-    if is_key(seed):
-        raise TypeError("key accepts a scalar seed, but was given a key array. Use split or fold_in to make keys from a key.")
-    if isinstance(seed, int) and not isinstance(seed, bool):
-        wide = 64 if config.enable_x64 else 32
-        if not -(1 << 63) <= seed < (1 << 64):
-            raise OverflowError(f"the seed {seed} does not fit into 64 bits.")
-        low = seed & ((1 << wide) - 1)
-        seed = TypedScalar(low - (1 << wide) if low >> (wide - 1) else low, shaped((), dtypes.canonicalize(int)))
-    aval = get_aval(seed)
+def _seeded(name: str, seed, impl):
+    seed = operand(name, seed)
+    aval = get_aval(seed) if not isinstance(seed, int) or isinstance(seed, bool) or -2**31 <= seed < 2**31 else None
+    if aval is None:           # a Python int wider than int32: its two words
+        return _wide_seed(seed, impl)
     if not dtypes.is_int(aval.dtype):
-        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}.")
+        raise TypeError(f"{name}: a seed is an integer, got {aval}.")
     if aval.shape:
-        raise TypeError(f"PRNGKey accepts a scalar seed, but was given an array of shape {aval.shape} != (). Use weft.vmap for batching.")
+        raise TypeError(f"{name} takes one seed, got an array of shape {aval.shape}. Use weft.vmap(weft.random.key) for many.")
     return random_seed_p.bind(seed, impl=_generator(impl).dtype)
 
 
-def key(seed, *, impl=None, dtype=None):
-    """A random key from an integer seed.
-
-    Args:
-        seed: an integer scalar.
-        impl: the generator; `jax_default_prng_impl` if None.
-
-    Returns: an array of shape () whose dtype is that of the generator's keys.
-
-    Example:
-        >>> import weft
-        >>> weft.random.uniform(weft.random.key(0), (2,))
-        Array([0.947667 , 0.9785799], dtype=float32)
-    """
-    return _seed(seed, dtype if dtype is not None else impl)
+def _wide_seed(seed: int, impl):
+    """A seed that needs 64 bits: with 64-bit types off only its low word counts, as in JAX."""
+    from_words = [(seed >> 32) & 0xFFFFFFFF if config.enable_x64 else 0, seed & 0xFFFFFFFF]
+    words = dispatch.put(from_flat(from_words, (2,), dtypes.uint32))
+    return random_wrap_p.bind(words, impl=_generator(impl).dtype)
 
 
-def PRNGKey(seed, *, impl=None):
-    """A raw random key (a uint32 array) from an integer seed: the old form of `key`.
+def key(seed, *, impl: Any = None, dtype: Any = None):
+    """A new-style random key from an integer seed.
+
+    Raises:
+        TypeError: if the seed is not one integer.
 
     Example:
         >>> import weft
-        >>> weft.random.PRNGKey(42)
-        Array([ 0, 42], dtype=uint32)
+        >>> weft.random.key(0).dtype
+        key<fry>
     """
-    made = _seed(seed, impl)
+    return _seeded("key", seed, dtype if impl is None else impl)
+
+
+def PRNGKey(seed, *, impl: Any = None):
+    """A raw random key (two uint32 words) from an integer seed.
+
+    Raises:
+        TypeError: if the seed is not one integer.
+
+    Example:
+        >>> import weft
+        >>> weft.random.PRNGKey(3)
+        Array([0, 3], dtype=uint32)
+    """
+    made = _seeded("PRNGKey", seed, impl)
     return made if config.enable_custom_prng else random_unwrap_p.bind(made)
 
 
+def wrap_key_data(key_bits_array, *, impl: Any = None, dtype: Any = None):
+    """Raw words (uint32, the last axis of the generator's size) as a new-style key array.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.random.wrap_key_data(jnp.array([0, 3], 'uint32')).shape
+        ()
+    """
+    raw = operand("wrap_key_data", key_bits_array)
+    generator = _generator(dtype if impl is None else impl)
+    aval = get_aval(raw)
+    if aval.dtype != dtypes.uint32 or not aval.shape or aval.shape[-1:] != generator.dtype.key_shape:
+        raise TypeError(f"key data for {generator.name} is uint32 with a last axis of size {generator.dtype.key_shape[0]}, got {aval}.")
+    return random_wrap_p.bind(raw, impl=generator.dtype)
+
+
 def key_data(keys):
-    """The words of a key array: uint32 with one axis more."""
-    return random_unwrap_p.bind(keys) if is_key(keys) else keys
-
-
-def wrap_key_data(key_bits_array, *, impl=None):
-    """The key array of raw words."""
-    return random_wrap_p.bind(key_bits_array, impl=_generator(impl).dtype)
-
-
-def key_impl(keys) -> str:
-    """The name of the generator of a key array."""
-    return get_aval(keys).dtype.impl
-
-
-def clone(key):
-    """The same key, marked as not consumed for the key-reuse checker."""
-    return key
-
-
-def typed(key, who: str, allow_batch: bool = False):
-    """(new-style key, whether a raw one was given), checked."""
-    if is_key(key):
-        raw = False
-    else:
-        if not is_array_like(key):
-            raise TypeError(f"unexpected PRNG key type {type(key)} for {who}; make one with weft.random.key(seed).")
-        aval = get_aval(key)
-        generator = _generator(None)
-        if aval.dtype != dtypes.uint32 or not aval.shape or aval.shape[-1] != generator.dtype.key_shape[0]:
-            raise TypeError(f"{who} got a raw key of type {aval.str_short()}; raw keys are uint32 arrays whose last axis has size {generator.dtype.key_shape[0]}.")
-        key, raw = random_wrap_p.bind(key, impl=generator.dtype), True
-    if not allow_batch and get_aval(key).shape:
-        raise ValueError(f"{who} accepts a single key, but was given a key array of shape {get_aval(key).shape} != (). Use weft.vmap for batching.")
-    return key, raw
-
-
-def canonical_shape(shape) -> tuple:
-    """A shape as a tuple of Python integers."""
-    if isinstance(shape, int):
-        return (shape,)
-    try:
-        return tuple(operator.index(n) for n in shape)
-    except TypeError as e:
-        raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. If using `jit`, try using `static_argnums`.") from e
-
-
-def split(key, num=2):
-    """New keys from a key.
-
-    Args:
-        key: a single key, new-style or raw.
-        num: how many, or the shape of the array of keys.
+    """The raw words of keys.
 
     Example:
         >>> import weft
-        >>> weft.random.split(weft.random.key(0), 3).shape
-        (3,)
+        >>> weft.random.key_data(weft.random.key(3))
+        Array([0, 3], dtype=uint32)
     """
-    typed_key, raw = typed(key, "split")
-    keys = random_split_p.bind(typed_key, shape=canonical_shape(num))
-    return random_unwrap_p.bind(keys) if raw else keys
+    keys, _ = as_key("key_data", keys, single=False)
+    return random_unwrap_p.bind(keys)
+
+
+def key_impl(keys) -> str:
+    """The name of the generator of keys.
+
+    Example:
+        >>> import weft
+        >>> weft.random.key_impl(weft.random.key(3))
+        'fry'
+    """
+    keys, _ = as_key("key_impl", keys, single=False)
+    return get_aval(keys).dtype.name.removeprefix("key<").removesuffix(">")
+
+
+def key_dtype(impl: Any = None):
+    """The dtype of keys of a generator."""
+    return _generator(impl).dtype
+
+
+def as_key(name: str, keys, single: bool = True):
+    """(new-style keys, whether they came raw); TypeError for everything that is no key."""
+    keys = operand(name, keys)
+    aval = get_aval(keys)
+    raw = not dtypes.is_key(aval.dtype)
+    if raw:
+        generator = _generator(None)
+        if aval.dtype != dtypes.uint32 or aval.shape[-1:] != generator.dtype.key_shape:
+            raise TypeError(f"{name} takes a random key (weft.random.key(seed)) or raw uint32 key data, got {aval}.")
+        keys = random_wrap_p.bind(keys, impl=generator.dtype)
+        aval = get_aval(keys)
+    if single and aval.shape:
+        raise ValueError(f"{name} accepts a single key, but was given a key array of shape {aval.shape}. Use weft.vmap for batching.")
+    return keys, raw
+
+
+def clone(key):
+    """The same key, for use where a key may be used once."""
+    return as_key("clone", key, single=False)[0] if dtypes.is_key(get_aval(operand("clone", key)).dtype) else key
+
+
+def split(key, num: int | tuple = 2):
+    """`num` new independent keys (a number, or a shape).
+
+    Raises:
+        ValueError: for an array of keys.
+
+    Example:
+        >>> import weft
+        >>> weft.random.split(weft.random.PRNGKey(0)).shape
+        (2, 2)
+    """
+    keys, raw = as_key("split", key)
+    out = random_split_p.bind(keys, shape=canonical_shape(num))
+    return random_unwrap_p.bind(out) if raw else out
+
+
+def halves(key):
+    """Two new keys of a new-style key."""
+    both = random_split_p.bind(key, shape=(2,))
+    pick = lambda i: linear.squeeze(slice_p.bind(both, start_indices=(i,), limit_indices=(i + 1,), strides=(1,)), (0,))
+    return pick(0), pick(1)
 
 
 def fold_in(key, data):
@@ -142,18 +172,42 @@ def fold_in(key, data):
 
     Example:
         >>> import weft
-        >>> weft.random.fold_in(weft.random.PRNGKey(0), 7).shape
+        >>> weft.random.fold_in(weft.random.PRNGKey(0), 1).shape
         (2,)
     """
-    typed_key, raw = typed(key, "fold_in")
-    aval = get_aval(data)
-    if aval.shape:
-        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {aval.shape} != (). Use weft.vmap for batching.")
-    if not (dtypes.is_int(aval.dtype) or dtypes.is_bool(aval.dtype)):
-        raise TypeError(f"fold_in takes an integer, got {dtypes.name(aval.dtype)}.")
-    keys = random_fold_in_p.bind(typed_key, convert(data if not isinstance(data, int) else data & 0xFFFFFFFF, dtypes.uint32))
-    return random_unwrap_p.bind(keys) if raw else keys
+    keys, raw = as_key("fold_in", key)
+    data = operand("fold_in", data)
+    if isinstance(data, int) and not isinstance(data, bool):
+        if not 0 <= data < 2**32:
+            raise OverflowError(f"fold_in: Python integer {data} is out of bounds for uint32.")
+        data = TypedScalar(data, shaped((), dtypes.uint32))
+    elif get_aval(data).shape:
+        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {get_aval(data).shape}. Use weft.vmap for batching.")
+    elif not dtypes.is_int(get_aval(data).dtype):
+        raise TypeError(f"fold_in takes an integer, got {get_aval(data)}.")
+    out = random_fold_in_p.bind(keys, linear.convert(data, dtypes.uint32))
+    return random_unwrap_p.bind(out) if raw else out
 
 
-def size_of(shape) -> int:
-    return math.prod(shape)
+def raw_bits(key, bit_width: int, shape: tuple):
+    """Random unsigned integers of a width from a new-style key."""
+    return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
+
+
+def bits(key, shape=(), dtype: Any = None, *, out_sharding=None):
+    """Uniform random unsigned integers (uint32 by default).
+
+    Raises:
+        TypeError: for other dtypes.
+
+    Example:
+        >>> import weft
+        >>> weft.random.bits(weft.random.key(0), (2,)).dtype
+        dtype('uint32')
+    """
+    keys, _ = as_key("bits", key)
+    dt = dtypes.canonicalize("uint64" if dtype is None and config.enable_x64 else dtypes.uint32 if dtype is None else dtype)
+    if not dtypes.is_unsigned(dt):
+        raise TypeError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtypes.name(dt)}.")
+    return raw_bits(keys, dtypes.bits(dt), canonical_shape(shape))
+

@@ -1,0 +1,411 @@
+"""Activation functions and their normalising relatives."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..control.call import inner_jit
+from ..control.custom import custom_jvp
+from ..core.trace import axis_size_of, get_aval
+from ..lax.collectives import axis_index
+from ..numpy import reductions, ufuncs
+from ..numpy.einsum import einsum
+from ..numpy.selecting import where
+from ..numpy.util import canonical_axis, on_device, operand, promote_inexact
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.reduce import reduce_max
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import iota, slice_
+from ..scipy.special import logsumexp as logsumexp
+
+
+def _float(name: str, x):
+    (x,) = promote_inexact(name, x)
+    return x
+
+
+def identity(x):
+    """x itself.
+
+    Example:
+        >>> import weft
+        >>> weft.nn.identity(1.5)
+        Array(1.5, dtype=float32, weak_type=True)
+    """
+    return on_device(operand("identity", x))
+
+
+@custom_jvp
+@inner_jit(name="relu")
+def relu(x):
+    """max(x, 0), whose derivative at 0 is 0.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.nn.relu(jnp.array([-1., 2.]))
+        Array([0., 2.], dtype=float32)
+    """
+    return ufuncs.maximum(x, 0)
+
+
+@relu.defjvp
+def _relu_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    out = relu(x)
+    if get_aval(t).dtype == dtypes.float0:
+        return out, t
+    return out, el.select(el.gt(x, scalar_like(x, 0)), t, linear.full(shape_of(x), 0, dtype_of(t)))
+
+
+@inner_jit(name="relu6")
+def relu6(x):
+    """min(max(x, 0), 6).
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.relu6(7.0))
+        6.0
+    """
+    return ufuncs.minimum(ufuncs.maximum(x, 0), 6.0)
+
+
+def sigmoid(x):
+    """1 / (1 + exp(-x)).
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.sigmoid(0.0))
+        0.5
+    """
+    return el.logistic(_float("sigmoid", x))
+
+
+def tanh(x):
+    """The hyperbolic tangent.
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.tanh(0.0))
+        0.0
+    """
+    return ufuncs.tanh(x)
+
+
+def softplus(x):
+    """log(1 + exp(x)).
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.softplus(-1000.0))
+        0.0
+    """
+    return ufuncs.logaddexp(x, 0.0)
+
+
+@inner_jit(name="soft_sign")
+def soft_sign(x):
+    """x / (1 + |x|)."""
+    return ufuncs.divide(x, ufuncs.add(ufuncs.abs(x), 1))
+
+
+@inner_jit(name="silu")
+def silu(x):
+    """x * sigmoid(x), also called swish.
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.silu(0.0))
+        0.0
+    """
+    return ufuncs.multiply(x, sigmoid(x))
+
+
+swish = silu
+
+
+@inner_jit(name="mish")
+def mish(x):
+    """x * tanh(softplus(x))."""
+    return ufuncs.multiply(x, ufuncs.tanh(softplus(x)))
+
+
+@inner_jit(name="log_sigmoid")
+def log_sigmoid(x):
+    """log(sigmoid(x))."""
+    return ufuncs.negative(softplus(ufuncs.negative(x)))
+
+
+@inner_jit(name="elu")
+def elu(x, alpha=1.0):
+    """x above 0, alpha * (exp(x) - 1) below.
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.elu(2.0))
+        2.0
+    """
+    positive = ufuncs.greater(x, 0)
+    return where(positive, x, ufuncs.multiply(alpha, ufuncs.expm1(where(positive, 0.0, x))))
+
+
+@inner_jit(name="leaky_relu")
+def leaky_relu(x, negative_slope=0.01):
+    """x above 0, negative_slope * x below.
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.leaky_relu(2.0))
+        2.0
+    """
+    return where(ufuncs.greater_equal(x, 0), x, ufuncs.multiply(negative_slope, x))
+
+
+@inner_jit(name="hard_tanh")
+def hard_tanh(x):
+    """x limited to [-1, 1]."""
+    return where(ufuncs.greater(x, 1), 1.0, where(ufuncs.less(x, -1), -1.0, x))
+
+
+@inner_jit(name="celu")
+def celu(x, alpha=1.0):
+    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
+    return ufuncs.add(ufuncs.maximum(x, 0.0), ufuncs.multiply(alpha, ufuncs.expm1(ufuncs.divide(ufuncs.minimum(x, 0.0), alpha))))
+
+
+@inner_jit(name="selu")
+def selu(x):
+    """The scaled exponential linear unit.
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.selu(0.0))
+        0.0
+    """
+    return ufuncs.multiply(1.0507009873554804934193349852946, elu(x, 1.6732632423543772848170429916717))
+
+
+@inner_jit(name="gelu", static_argnums=(1,))
+def _gelu_exact(x, _):
+    half_root = scalar_like(x, math.sqrt(0.5))
+    return el.mul(el.mul(scalar_like(x, 0.5), x), el.erfc(el.mul(el.neg(x), half_root)))
+
+
+def gelu(x, approximate: bool = True):
+    """x times the probability that a normal number lies below x (by default through tanh, approximately).
+
+    Example:
+        >>> import weft
+        >>> float(weft.nn.gelu(0.0))
+        0.0
+    """
+    x = _float("gelu", x)
+    if not approximate:
+        return _gelu_exact(x, 0)
+    cubic = el.mul(scalar_like(x, 0.044715), el.integer_pow(x, 3))
+    inner = el.mul(linear.convert(math.sqrt(2 / math.pi), dtype_of(x)), el.add(x, cubic))
+    return el.mul(x, el.mul(scalar_like(x, 0.5), el.add(scalar_like(x, 1), el.tanh(inner))))
+
+
+@inner_jit(name="glu", static_argnums=(1,))
+def _glu(x, axis):
+    shape = shape_of(x)
+    n = shape[axis]
+    part = lambda lo, hi: slice_(x, tuple(lo if d == axis else 0 for d in range(len(shape))), tuple(hi if d == axis else m for d, m in enumerate(shape)))
+    return el.mul(part(0, n // 2), el.logistic(part(n // 2, n)))
+
+
+def glu(x, axis: int = -1):
+    """The first half of an axis times the sigmoid of the second."""
+    x = _float("glu", x)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    if shape_of(x)[axis] % 2:
+        raise ValueError(f"glu: the size {shape_of(x)[axis]} of axis {axis} must be even.")
+    return _glu(x, axis)
+
+
+def squareplus(x, b=4.0):
+    """(x + sqrt(x² + b)) / 2."""
+    (x, b) = promote_inexact("squareplus", x, b)
+    return el.div(el.add(x, el.sqrt(el.add(el.square(x), b))), scalar_like(x, 2))
+
+
+def hard_sigmoid(x):
+    """relu6(x + 3) / 6."""
+    return ufuncs.divide(relu6(ufuncs.add(x, 3.0)), 6.0)
+
+
+def hard_silu(x):
+    """x * hard_sigmoid(x)."""
+    return ufuncs.multiply(x, hard_sigmoid(x))
+
+
+hard_swish = hard_silu
+
+
+def sparse_plus(x):
+    """0 below -1, x above 1, a parabola between."""
+    return where(ufuncs.less_equal(x, -1.0), 0.0, where(ufuncs.greater_equal(x, 1.0), x, ufuncs.divide(ufuncs.square(ufuncs.add(x, 1.0)), 4)))
+
+
+def sparse_sigmoid(x):
+    """0 below -1, 1 above 1, a line between."""
+    return ufuncs.multiply(0.5, ufuncs.clip(ufuncs.add(x, 1.0), 0.0, 2.0))
+
+
+def log1mexp(x):
+    """log(1 - exp(-x)) for x > 0, exact at both ends."""
+    (x,) = promote_inexact("log1mexp", x)
+    c = math.log(2.0)
+    return where(ufuncs.less(x, c), ufuncs.log(ufuncs.negative(ufuncs.expm1(ufuncs.negative(x)))), ufuncs.log1p(ufuncs.negative(ufuncs.exp(ufuncs.negative(x)))))
+
+
+def _shifted(x, axes, where_):
+    """(x minus its maximum without derivative)."""
+    top = reductions.max(x, axes, keepdims=False, initial=-math.inf, where=where_) if where_ is not None else _max_with_floor(x, axes)
+    return el.sub(x, linear.stop_gradient_p.bind(linear.expand_dims(top, axes)))
+
+
+def _max_with_floor(x, axes):
+    return el.max_(scalar_like(x, -math.inf), reduce_max(x, axes))
+
+
+def _axes(axis, rank: int) -> tuple:
+    if axis is None:
+        return tuple(range(rank))
+    return tuple(sorted(canonical_axis(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
+
+
+@inner_jit(name="log_softmax", static_argnums=(1,))
+def _log_softmax(x, axes, where_=None):
+    shifted = _shifted(x, axes, where_)
+    total = reductions.sum(el.exp(shifted), axes, keepdims=True, where=where_)
+    out = el.sub(shifted, el.log(total))
+    return out if where_ is None else where(where_, out, -math.inf)
+
+
+def log_softmax(x, axis=-1, where=None):
+    """log(softmax(x)).
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> float(weft.nn.log_softmax(jnp.zeros(1))[0])
+        0.0
+    """
+    x = on_device(_float("log_softmax", x))
+    return _log_softmax(x, _axes(axis, len(shape_of(x))), *(() if where is None else (where,)))
+
+
+def softmax(x, axis=-1, where=None):
+    """exp(x) divided by its sum over an axis.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.nn.softmax(jnp.zeros(2))
+        Array([0.5, 0.5], dtype=float32)
+    """
+    x = on_device(_float("softmax", x))
+    axes = _axes(axis, len(shape_of(x)))
+    exps = el.exp(_shifted(x, axes, where))
+    total = reductions.sum(exps, axes, keepdims=True, where=where)
+    out = el.div(exps, total)
+    return out if where is None else _where(where, out, 0.0)
+
+
+_where = where
+
+
+def logmeanexp(x, axis=None, where=None, keepdims: bool = False):
+    """log of the mean of exp(x)."""
+    out = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
+    count = reductions.count_nonzero(linear.full(shape_of(x), True, dtypes.bool_) if where is None else where, axis, keepdims)
+    return ufuncs.subtract(out, ufuncs.log(linear.convert(count, dtype_of(out))))
+
+
+@inner_jit(name="standardize", static_argnums=(1, 2))
+def _standardize(x, axes, epsilon, mean=None, variance=None, where_=None):
+    mean = reductions.mean(x, axes, keepdims=True, where=where_) if mean is None else mean
+    if variance is None:
+        variance = ufuncs.subtract(reductions.mean(ufuncs.square(x), axes, keepdims=True, where=where_), ufuncs.square(mean))
+    return ufuncs.multiply(ufuncs.subtract(x, mean), el.rsqrt(ufuncs.add(variance, epsilon)))
+
+
+def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
+    """x with mean 0 and variance 1 along an axis.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.nn.standardize(jnp.array([1., 3.])).shape
+        (2,)
+    """
+    x = on_device(_float("standardize", x))
+    return _standardize(x, _axes(axis, len(shape_of(x))), float(epsilon), mean, variance, where)
+
+
+@inner_jit(name="_one_hot", static_argnums=(1, 2, 3))
+def _one_hot(x, num_classes, dtype, axis):
+    rank = len(shape_of(x)) + 1
+    lhs = linear.expand_dims(x, (axis,))
+    shape = tuple(num_classes if d == axis else 1 for d in range(rank))
+    classes = iota(dtype_of(x), shape, axis)
+    return linear.convert(el.eq(lhs, classes), dtype)
+
+
+def one_hot(x, num_classes: int, *, dtype: Any = None, axis: Any = -1):
+    """For each integer a vector with a one at its place (all zeros where it is out of range).
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.nn.one_hot(jnp.array([0, 2]), 3).tolist()
+        [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    x = on_device(operand("one_hot", x))
+    x = linear.convert(x, dtype_of(x))
+    dt = dtypes.canonicalize(float if dtype is None else dtype)
+    if isinstance(axis, str):       # a mapped axis: each member gets its own class
+        if axis_size_of(axis) != num_classes:
+            raise ValueError(f"one_hot: axis {axis!r} has size {axis_size_of(axis)}, not num_classes={num_classes}.")
+        here = linear.convert(axis_index(axis), dtype_of(x))
+        return linear.convert(el.eq(x, here), dt)
+    return _one_hot(x, int(num_classes), dt, canonical_axis(axis, len(shape_of(x)) + 1))
+
+
+def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: float | None = None, is_causal: bool = False):
+    """Scaled dot-product attention: arrays (batch, length, heads, size), or without the batch axis; key and value heads may be fewer.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> q = jnp.ones((1, 2, 1, 4))
+        >>> weft.nn.dot_product_attention(q, q, q).shape
+        (1, 2, 1, 4)
+    """
+    q, k, v = [on_device(operand("dot_product_attention", x)) for x in (query, key, value)]
+    single = len(shape_of(q)) == 3
+    if single:
+        q, k, v = [linear.expand_dims(x, (0,)) for x in (q, k, v)]
+    if len(shape_of(q)) != 4 or shape_of(k) != shape_of(v) or shape_of(q)[3] != shape_of(k)[3]:
+        raise ValueError(f"dot_product_attention: query, key and value have shapes {shape_of(q)}, {shape_of(k)}, {shape_of(v)}; "
+                         "expected (batch, length, heads, size).")
+    heads, kv_heads = shape_of(q)[2], shape_of(k)[2]
+    if heads % kv_heads:
+        raise ValueError(f"dot_product_attention: {heads} query heads are no multiple of {kv_heads} key heads.")
+    if heads != kv_heads:
+        b, s, _, d = shape_of(k)
+        spread = lambda x: linear.reshape(linear.broadcast_in_dim(x, (b, s, kv_heads, heads // kv_heads, d), (0, 1, 2, 4)), (b, s, heads, d))
+        k, v = spread(k), spread(v)
+    scale = 1 / math.sqrt(shape_of(q)[3]) if scale is None else scale
+    logits = einsum("btnh,bsnh->bnts", q, k, preferred_element_type="float32")
+    logits = ufuncs.multiply(logits, scale)
+    if bias is not None:
+        logits = ufuncs.add(logits, bias)
+    keep = None if mask is None else mask
+    if is_causal:
+        t, s = shape_of(logits)[2:]
+        causal = el.ge(iota(dtypes.int32, (t, s), 0), iota(dtypes.int32, (t, s), 1))
+        keep = causal if keep is None else ufuncs.logical_and(keep, causal)
+    if keep is not None:
+        logits = where(keep, logits, -0.7 * 3.4028235e38)
+    probabilities = linear.convert(softmax(logits), dtype_of(v))
+    out = einsum("bnts,bsnh->btnh", probabilities, v)
+    return linear.squeeze(out, (0,)) if single else out

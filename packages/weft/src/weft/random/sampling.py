@@ -1,0 +1,497 @@
+"""Random numbers from keys. The same key, shape and dtype give JAX's numbers."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..avals import shaped
+from ..control.call import inner_jit
+from ..core.jaxpr import TypedScalar
+from ..core.trace import get_aval
+from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int
+from ..numpy import reductions, selecting, shapes, sorting, ufuncs
+from ..numpy.linalg import norm
+from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import iota
+from ..ops.sort import sort_p, top_k_p
+from .keys import as_key, halves, raw_bits
+
+
+def _float(name: str, dtype, allow_complex: bool = False):
+    dt = dtypes.canonicalize(float if dtype is None else dtype)
+    if not (dtypes.is_float(dt) or allow_complex and dtypes.is_complex(dt)):
+        raise ValueError(f"dtype argument to `{name}` must be a float dtype, got {dtypes.name(dt)}.")
+    return dt
+
+
+def _shape(shape, *params, name: str) -> tuple:
+    """The shape of the result: the one asked for, which parameters broadcast to, or theirs."""
+    mine = broadcast_shapes([shape_of(p) for p in params]) if params else ()
+    if shape is None:
+        return mine
+    shape = canonical_shape(shape)
+    if broadcast_shapes([shape, mine]) != shape:
+        raise ValueError(f"{name}: parameters of shape {mine} do not broadcast to the shape {shape}.")
+    return shape
+
+
+@inner_jit(name="_uniform", static_argnames=("shape", "dtype"))
+def _uniform(key, minval, maxval, *, shape, dtype):
+    """Random mantissa bits make a number in [1, 2), which is moved to [minval, maxval)."""
+    minval, maxval = [linear.convert(v, dtype) for v in (minval, maxval)]
+    minval, maxval = [linear.broadcast_in_dim(v, (1,) * (len(shape) - len(shape_of(v))) + shape_of(v),
+                                              tuple(range(len(shape) - len(shape_of(v)), len(shape)))) if shape else v for v in (minval, maxval)]
+    info, width = dtypes.finfo(dtype), dtypes.bits(dtype)
+    mantissa = int(info.nmant)
+    drawn = 8 if mantissa < 8 else width
+    words = raw_bits(key, drawn, shape)
+    unsigned = dtypes.dtype(f"uint{width}")
+    words = linear.convert(words, unsigned)
+    words = el.shift_right_logical(words, scalar_like(words, drawn - mantissa))
+    bias = (1 << (width - mantissa - 2)) - 1
+    words = el.or_(words, scalar_like(words, bias << mantissa))
+    floats = el.bitcast(words, dtype)
+    floats = el.sub(floats, scalar_like(floats, 1))
+    out = el.add(el.mul(floats, el.sub(maxval, minval)), minval)
+    return el.max_(minval, out)
+
+
+def uniform(key, shape=(), dtype: Any = None, minval=0.0, maxval=1.0, *, out_sharding=None):
+    """Uniform numbers in [minval, maxval).
+
+    Raises:
+        ValueError: for a dtype that is no float, or bounds that do not broadcast to the shape.
+
+    Example:
+        >>> import weft
+        >>> x = weft.random.uniform(weft.random.key(0), (3,))
+        >>> bool((x >= 0).all() and (x < 1).all())
+        True
+    """
+    only("uniform", out_sharding=out_sharding)
+    key, _ = as_key("uniform", key)
+    minval, maxval = operand("uniform", minval), operand("uniform", maxval)
+    return _uniform(key, minval, maxval, shape=_shape(shape, minval, maxval, name="uniform"), dtype=_float("uniform", dtype))
+
+
+def _typed(value: float, dt) -> TypedScalar:
+    """A number of a dtype, rounded."""
+    return linear.convert(value, dt)
+
+
+@inner_jit(name="_normal_real", static_argnums=(1, 2))
+def _normal_real(key, shape, dtype):
+    lo = _after(-1.0, dtype)
+    u = _uniform(key, _typed(lo, dtype), _typed(1.0, dtype), shape=shape, dtype=dtype)
+    return el.mul(_typed(math.sqrt(2), dtype), el.erf_inv(u))
+
+
+def _after(value: float, dt) -> float:
+    """The number of dtype `dt` next to -1 in the direction of 0."""
+    return value + 2.0 ** -(int(dtypes.finfo(dt).nmant) + 1)
+
+
+@inner_jit(name="_normal", static_argnums=(1, 2))
+def _normal(key, shape, dtype):
+    if not dtypes.is_complex(dtype):
+        return _normal_real(key, shape, dtype)
+    a, b = halves(key)
+    re, im = [linear.convert(_normal_real(k, shape, dtypes.real_of(dtype)), dtype) for k in (a, b)]
+    out = el.add(re, el.mul(_typed(1j, dtype), im))
+    return el.div(out, _typed(complex(math.sqrt(2)), dtype))
+
+
+def normal(key, shape=(), dtype: Any = None, *, out_sharding=None):
+    """Numbers of the standard normal distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.normal(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    only("normal", out_sharding=out_sharding)
+    key, _ = as_key("normal", key)
+    return _normal(key, canonical_shape(shape), _float("normal", dtype, True))
+
+
+@inner_jit(name="_truncated_normal", static_argnums=(3, 4))
+def _truncated_normal(key, lower, upper, shape, dtype):
+    lower, upper = [linear.convert(v, dtype) for v in (lower, upper)]
+    root = _typed(math.sqrt(2), dtype)
+    a, b = el.erf(el.div(lower, root)), el.erf(el.div(upper, root))
+    out = el.mul(root, el.erf_inv(_uniform(key, a, b, shape=shape, dtype=dtype)))
+    # rounding may reach the bounds themselves, which are excluded
+    lo = el.nextafter(linear.stop_gradient_p.bind(lower), _typed(math.inf, dtype))
+    hi = el.nextafter(linear.stop_gradient_p.bind(upper), _typed(-math.inf, dtype))
+    return ufuncs._clip(out, *[shapes.expand_dims(v, tuple(range(len(shape) - len(shape_of(v))))) if shape_of(v) else v for v in (lo, hi)])
+
+
+def truncated_normal(key, lower, upper, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Normal numbers between two bounds.
+
+    Example:
+        >>> import weft
+        >>> weft.random.truncated_normal(weft.random.key(0), -2., 2., (3,)).shape
+        (3,)
+    """
+    only("truncated_normal", out_sharding=out_sharding)
+    key, _ = as_key("truncated_normal", key)
+    lower, upper = operand("truncated_normal", lower), operand("truncated_normal", upper)
+    return _truncated_normal(key, lower, upper, _shape(shape, lower, upper, name="truncated_normal"), _float("truncated_normal", dtype))
+
+
+@inner_jit(name="_randint", static_argnums=(3, 4))
+def _randint(key, minval, maxval, shape, dtype):
+    info, width = dtypes.iinfo(dtype), dtypes.bits(dtype)
+    lo, hi = int(info.min), int(info.max)
+    given = dtypes.iinfo(dtype_of(maxval))
+    bound = lambda v: TypedScalar(v, shaped((), dtype_of(maxval)))
+    top = bound(min(max(hi, int(given.min)), int(given.max)))
+    beyond = el.gt(maxval, top)
+    limits = [TypedScalar(min(max(v, int(i.min)), int(i.max)), shaped((), dtype_of(x))) for x in (minval, maxval)
+              for i in (dtypes.iinfo(dtype_of(x)),) for v in (lo, hi)]
+    minval = linear.convert(ufuncs._clip(minval, *limits[:2]), dtype)
+    maxval = linear.convert(ufuncs._clip(maxval, *limits[2:]), dtype)
+    grow = lambda v: linear.broadcast_in_dim(v, (1,) * (len(shape) - len(shape_of(v))) + shape_of(v),
+                                             tuple(range(len(shape) - len(shape_of(v)), len(shape)))) if shape else v
+    minval, maxval, beyond = grow(minval), grow(maxval), grow(beyond) if shape_of(beyond) else beyond
+    k1, k2 = halves(key)
+    unsigned = dtypes.dtype(f"uint{width}")
+    high, low = raw_bits(k1, width, shape), raw_bits(k2, width, shape)
+    span = linear.convert(el.sub(maxval, minval), unsigned)
+    span = el.select_n_p.bind(el.le(maxval, minval), span, linear.full(shape_of(span), 1, unsigned))
+    span = el.select_n_p.bind(linear.broadcast_to_rank_shape(el.and_(beyond, el.gt(maxval, minval)), shape_of(span)), span,
+                              el.add(span, scalar_like(span, 1)))
+    # 2**width mod span, from its square root so that it fits
+    factor = el.rem(scalar_like(span, 1 << (width // 2)), span)
+    factor = el.rem(el.mul(factor, factor), span)
+    offset = el.add(el.mul(el.rem(high, span), factor), el.rem(low, span))
+    return el.add(minval, linear.convert(el.rem(offset, span), dtype))
+
+
+def randint(key, shape, minval, maxval, dtype: Any = None, *, out_sharding=None):
+    """Uniform integers in [minval, maxval).
+
+    Raises:
+        TypeError: for a dtype that is no integer.
+
+    Example:
+        >>> import weft
+        >>> x = weft.random.randint(weft.random.key(0), (5,), 0, 3)
+        >>> bool((x < 3).all())
+        True
+    """
+    only("randint", out_sharding=out_sharding)
+    key, _ = as_key("randint", key)
+    dt = dtypes.canonicalize(int if dtype is None else dtype)
+    if not dtypes.is_int(dt):
+        raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name(dt)}.")
+    minval, maxval = operand("randint", minval), operand("randint", maxval)
+    shape = _shape(shape, minval, maxval, name="randint")
+    if dtypes.bits(dt) < 32:      # drawn as int32 within the limits of the dtype
+        info = dtypes.iinfo(dt)
+        lo = ufuncs._clip(on_device(linear.convert(minval, dtypes.int32)), int(info.min), int(info.max))
+        hi = ufuncs._clip(on_device(linear.convert(maxval, dtypes.int32)), int(info.min), int(info.max) + 1)
+        return linear.convert(_randint(key, lo, hi, shape, dtypes.int32), dt)
+    return _randint(key, minval, maxval, shape, dt)
+
+
+@inner_jit(name="_shuffle", static_argnums=(2,))
+def _shuffle(key, x, axis):
+    """Sorts by random words, often enough that ties do not matter."""
+    rounds = math.ceil(3 * math.log(max(1, math.prod(shape_of(x)))) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, sub = halves(key)
+        _, x = sort_p.bind(raw_bits(sub, 32, shape_of(x)), x, dimension=axis, is_stable=True, num_keys=1)
+    return x
+
+
+def permutation(key, x, axis: int = 0, independent: bool = False, *, out_sharding=None):
+    """The numbers 0 … x-1, or the slices of an array along an axis, in random order.
+
+    Example:
+        >>> import weft
+        >>> sorted(weft.random.permutation(weft.random.key(0), 4).tolist())
+        [0, 1, 2, 3]
+    """
+    only("permutation", out_sharding=out_sharding)
+    key, _ = as_key("permutation", key)
+    x = operand("permutation", x)
+    shape = shape_of(x)
+    if not shape:
+        if not dtypes.is_int(get_aval(x).dtype):
+            raise TypeError("permutation of a scalar takes an integer.")
+        return _shuffle(key, iota(dtypes.int32, (static_int("x", x),), 0), 0)
+    axis = canonical_axis(axis, len(shape))
+    if independent or len(shape) == 1:
+        return _shuffle(key, on_device(x), axis)
+    order = _shuffle(key, iota(dtypes.int32, (shape[axis],), 0), 0)
+    return selecting.take(x, order, axis, unique_indices=True)
+
+
+def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: str | None = None):
+    """Random elements of `a` (an array, or a number n for 0 … n-1), with probabilities `p`.
+
+    Raises:
+        ValueError: if there is nothing to choose from, or more is asked for than there is without replacement.
+
+    Example:
+        >>> import weft
+        >>> weft.random.choice(weft.random.key(0), 5, (3,)).shape
+        (3,)
+    """
+    if not isinstance(shape, (list, tuple)):
+        raise TypeError(f"shape argument of weft.random.choice must be a sequence of integers, got {shape}.")
+    shape = canonical_shape(shape)
+    key, _ = as_key("choice", key)
+    a = operand("choice", a)
+    whole = not shape_of(a)
+    axis = 0 if whole else canonical_axis(axis, len(shape_of(a)))
+    n = static_int("a", a) if whole else shape_of(a)[axis]
+    draws = math.prod(shape)
+    if draws == 0:
+        rest = () if whole else tuple(m for d, m in enumerate(shape_of(a)) if d != axis)
+        return linear.full((*shape, *rest), 0, dtypes.int32 if whole else dtype_of(a))
+    if n <= 0:
+        raise ValueError("a must be greater than 0 unless no samples are taken.")
+    if not replace and draws > n:
+        raise ValueError(f"Cannot take a larger sample ({draws}) than population ({n}) when 'replace=False'.")
+    pick = (lambda i: i) if whole else (lambda i: selecting.take(a, i, axis))
+    if p is None:
+        if replace:
+            return pick(randint(key, shape, 0, n))
+        order = permutation(key, n if whole else a, axis)
+        order = order[:draws] if whole else selecting.take(order, iota(dtypes.int32, (draws,), 0), axis, mode="clip")
+        rest = () if whole else shape_of(a)
+        return linear.reshape(order, shape) if whole else linear.reshape(order, (*rest[:axis], *shape, *rest[axis + 1:]))
+    (p,) = promote_inexact("choice", p)
+    p = on_device(p)
+    if shape_of(p) != (n,):
+        raise ValueError(f"p must be None or a 1D vector with the same size as a.shape[axis]: p has shape {shape_of(p)}, the size is {n}.")
+    if replace:
+        total = reductions.cumsum(p)
+        r = ufuncs.multiply(total[-1], ufuncs.subtract(1, uniform(key, shape, dtype=dtype_of(p))))
+        return pick(sorting.searchsorted(total, r))
+    scores = el.add(gumbel(key, (n,), dtype_of(p)), el.log(p))
+    return pick(linear.reshape(top_k_p.bind(scores, k=draws, axis=0)[1], shape))
+
+
+@inner_jit(name="_bernoulli", static_argnums=(2,))
+def _bernoulli(key, p, shape):
+    dt = dtype_of(p)
+    p = linear.convert(p, dt)
+    return el.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dt), p if not shape_of(p) else broadcast_to(p, shape))
+
+
+def bernoulli(key, p=0.5, shape=None, mode: str = "low", *, out_sharding=None):
+    """True with probability `p`.
+
+    Example:
+        >>> import weft
+        >>> weft.random.bernoulli(weft.random.key(0), 0.3, (3,)).dtype
+        dtype('bool')
+    """
+    only("bernoulli", out_sharding=out_sharding)
+    if mode != "low":
+        raise NotImplementedError("bernoulli: mode takes 'low' only.")
+    key, _ = as_key("bernoulli", key)
+    p = operand("bernoulli", p)
+    if not dtypes.is_float(get_aval(p).dtype):
+        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {get_aval(p)}.")
+    return _bernoulli(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="bernoulli"))
+
+
+def _from_uniform(name: str, text: str, transform, low=None):
+    """A distribution that is a function of a uniform number in [low, 1)."""
+    @inner_jit(name=f"_{name}", static_argnums=(1, 2))
+    def run(key, shape, dtype):
+        lo = 0.0 if low is None else _typed(low(dtype), dtype)
+        hi = 1.0
+        return transform(_uniform(key, lo, hi, shape=shape, dtype=dtype))
+
+    def function(key, shape=(), dtype: Any = None, *, out_sharding=None):
+        only(name, out_sharding=out_sharding)
+        key, _ = as_key(name, key)
+        return run(key, canonical_shape(shape), _float(name, dtype))
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Numbers of the {text} distribution.\n\n    Example:\n        >>> import weft\n" \
+        f"        >>> weft.random.{name}(weft.random.key(0), (2,)).shape\n        (2,)\n    "
+    return function
+
+
+_tiny = lambda dt: float(dtypes.finfo(dt).tiny)
+exponential = _from_uniform("exponential", "exponential", lambda u: el.neg(el.log1p(el.neg(u))))
+laplace = _from_uniform("laplace", "Laplace", lambda u: el.mul(el.sign(u), el.log1p(el.neg(el.abs_(u)))),
+                        lambda dt: -1.0 + float(dtypes.finfo(dt).epsneg))
+cauchy = _from_uniform("cauchy", "Cauchy", lambda u: el.tan(el.mul(scalar_like(u, math.pi), el.sub(u, scalar_like(u, 0.5)))),
+                       lambda dt: float(dtypes.finfo(dt).eps))
+logistic = _from_uniform("logistic", "logistic", lambda u: el.sub(el.log(u), el.log1p(el.neg(u))), _tiny)
+_gumbel = _from_uniform("gumbel", "standard Gumbel", lambda u: el.neg(el.log(el.neg(el.log(u)))), _tiny)
+
+
+def gumbel(key, shape=(), dtype: Any = None, mode: str | None = None, *, out_sharding=None):
+    """Numbers of the standard Gumbel distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.gumbel(weft.random.key(0), (2,)).shape
+        (2,)
+    """
+    if mode not in (None, "low"):
+        raise NotImplementedError("gumbel: mode takes 'low' only.")
+    return _gumbel(key, shape, dtype, out_sharding=out_sharding)
+
+
+def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, mode: str | None = None, *, out_sharding=None):
+    """Indices along an axis with probabilities proportional to exp(logits).
+
+    Raises:
+        ValueError: if the shape does not fit, or more is asked for than there is without replacement.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.random.categorical(weft.random.key(0), jnp.zeros((4, 3))).shape
+        (4,)
+    """
+    only("categorical", out_sharding=out_sharding)
+    key, _ = as_key("categorical", key)
+    (logits,) = promote_inexact("categorical", logits)
+    logits = on_device(logits)
+    rank = len(shape_of(logits))
+    axis = canonical_axis(axis, rank)
+    batch = tuple(n for d, n in enumerate(shape_of(logits)) if d != axis)
+    shape = batch if shape is None else canonical_shape(shape)
+    lead = shape[:len(shape) - len(batch)]
+    if broadcast_shapes([shape, batch]) != shape:
+        raise ValueError(f"categorical: the batch shape {batch} of the logits does not broadcast to the shape {shape}.")
+    if replace:
+        wide = list(shape[len(lead):])
+        at = axis - rank
+        wide.insert(len(wide) + 1 + at, shape_of(logits)[axis])
+        noise = gumbel(key, (*lead, *wide), dtype_of(logits), mode)
+        scores = el.add(noise, linear.expand_dims(logits, tuple(range(len(lead)))) if lead else logits)
+        return reductions.argmax(scores, axis=at)
+    scores = el.add(logits, gumbel(key, shape_of(logits), dtype_of(logits), mode))
+    k = math.prod(lead)
+    if k > shape_of(logits)[axis]:
+        raise ValueError(f"categorical without replacement: {k} samples of {shape_of(logits)[axis]}.")
+    order = top_k_p.bind(linear.moveaxis(scores, axis, rank - 1), k=k, axis=rank - 1)[1]
+    return linear.reshape(linear.moveaxis(order, rank - 1, 0), shape)
+
+
+@inner_jit(name="_rademacher", static_argnums=(1, 2))
+def _rademacher(key, shape, dtype):
+    out = linear.convert(_bernoulli(key, _typed(0.5, dtypes.canonicalize(float)), shape), dtype)
+    return el.sub(el.mul(scalar_like(out, 2), out), scalar_like(out, 1))
+
+
+def rademacher(key, shape=(), dtype: Any = None, *, out_sharding=None):
+    """-1 or 1 with equal probability.
+
+    Example:
+        >>> import weft
+        >>> set(weft.random.rademacher(weft.random.key(0), (9,)).tolist()) <= {-1, 1}
+        True
+    """
+    only("rademacher", out_sharding=out_sharding)
+    key, _ = as_key("rademacher", key)
+    return _rademacher(key, canonical_shape(shape), dtypes.canonicalize(int if dtype is None else dtype))
+
+
+@inner_jit(name="_pareto", static_argnums=(2, 3))
+def _pareto(key, b, shape, dtype):
+    return el.exp(el.div(exponential(key, shape, dtype), _fit(linear.convert(b, dtype), shape)))
+
+
+def _fit(x, shape: tuple):
+    return x if not shape_of(x) else broadcast_to(x, shape)
+
+
+def pareto(key, b, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of the Pareto distribution with exponent `b`."""
+    only("pareto", out_sharding=out_sharding)
+    key, _ = as_key("pareto", key)
+    return _pareto(key, operand("pareto", b), _shape(shape, b, name="pareto"), _float("pareto", dtype))
+
+
+@inner_jit(name="_weibull_min", static_argnums=(3, 4))
+def _weibull_min(key, scale, concentration, shape, dtype):
+    u = _uniform(key, 0, 1, shape=shape, dtype=dtype)
+    power = el.div(scalar_like(u, 1), linear.convert(concentration, dtype))
+    out = el.pow_(el.neg(el.log1p(el.neg(u))), _fit(power, shape))
+    return el.mul(out, _fit(linear.convert(scale, dtype), shape))
+
+
+def weibull_min(key, scale, concentration, shape=(), dtype: Any = None, *, out_sharding=None):
+    """Numbers of the Weibull distribution."""
+    only("weibull_min", out_sharding=out_sharding)
+    key, _ = as_key("weibull_min", key)
+    return _weibull_min(key, operand("weibull_min", scale), operand("weibull_min", concentration), canonical_shape(shape), _float("weibull_min", dtype))
+
+
+@inner_jit(name="_rayleigh", static_argnums=(2, 3))
+def _rayleigh(key, scale, shape, dtype):
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    scale = broadcast_to(linear.convert(scale, dtype), shape)
+    return el.mul(scale, el.sqrt(el.mul(el.log(u), scalar_like(u, -2))))
+
+
+def rayleigh(key, scale, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of the Rayleigh distribution."""
+    only("rayleigh", out_sharding=out_sharding)
+    key, _ = as_key("rayleigh", key)
+    return _rayleigh(key, operand("rayleigh", scale), _shape(shape, scale, name="rayleigh"), _float("rayleigh", dtype))
+
+
+@inner_jit(name="_geometric", static_argnums=(2, 3))
+def _geometric(key, p, shape, dtype):
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype_of(p))
+    u = ufuncs.where_jit(el.eq(u, scalar_like(u, 0)), 1, u)
+    out = el.floor(el.div(el.log(u), broadcast_to(el.log1p(el.neg(p)), shape)))
+    return linear.convert(el.add(out, scalar_like(out, 1)), dtype)
+
+
+def geometric(key, p, shape=None, dtype: Any = None, *, out_sharding=None):
+    """The number of trials up to the first success of probability `p`."""
+    only("geometric", out_sharding=out_sharding)
+    key, _ = as_key("geometric", key)
+    (p,) = promote_inexact("geometric", p)
+    return _geometric(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="geometric"), dtypes.canonicalize(int if dtype is None else dtype))
+
+
+def triangular(key, left, mode, right, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of the triangular distribution on [left, right] with its peak at `mode`."""
+    only("triangular", out_sharding=out_sharding)
+    key, _ = as_key("triangular", key)
+    dt = _float("triangular", dtype)
+    shape = _shape(shape, *[operand("triangular", v) for v in (left, mode, right)], name="triangular")
+    left, mode, right = [broadcast_to(linear.convert(v, dt), shape) for v in (left, mode, right)]
+    fc = el.div(el.sub(mode, left), el.sub(right, left))
+    u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dt)
+    low = el.add(left, el.sqrt(el.mul(el.mul(u, el.sub(right, left)), el.sub(mode, left))))
+    high = el.sub(right, el.sqrt(el.mul(el.mul(el.sub(scalar_like(u, 1), u), el.sub(right, left)), el.sub(right, mode))))
+    return el.select_n_p.bind(el.lt(u, fc), high, low)
+
+
+def lognormal(key, sigma=1.0, shape=None, dtype: Any = None, *, out_sharding=None):
+    """exp of normal numbers with standard deviation `sigma`."""
+    dt = _float("lognormal", dtype)
+    sigma = linear.convert(operand("lognormal", sigma), dt)
+    return el.exp(el.mul(normal(key, _shape(shape, sigma, name="lognormal"), dt, out_sharding=out_sharding), sigma))
+
+
+@inner_jit(name="_maxwell", static_argnums=(1, 2))
+def _maxwell(key, shape, dtype):
+    return norm(_normal(key, (*shape, 3), dtype), axis=-1)
+
+
+def maxwell(key, shape=(), dtype: Any = None, *, out_sharding=None):
+    """Numbers of the one-sided Maxwell distribution."""
+    only("maxwell", out_sharding=out_sharding)
+    key, _ = as_key("maxwell", key)
+    return _maxwell(key, canonical_shape(shape), _float("maxwell", dtype))
+

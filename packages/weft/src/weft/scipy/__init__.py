@@ -1,0 +1,4 @@
+"""weft.scipy: functions of SciPy."""
+from . import special
+
+__all__ = ["special"]

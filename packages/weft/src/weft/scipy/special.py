@@ -1,0 +1,217 @@
+"""weft.scipy.special: special functions."""
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..control.custom import custom_jvp
+from ..numpy import reductions, ufuncs
+from ..numpy.selecting import where as _where
+from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.reduce import reduce_max
+from ..ops.rules import dtype_of, scalar_like, shape_of
+
+
+def _unary(name: str, text: str, op):
+    def function(x):
+        (x,) = promote_inexact(name, x)
+        return op(x)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{text}\n\n    Example:\n        >>> from weft.scipy import special\n        >>> y = special.{name}(0.5)\n    "
+    return function
+
+
+erf = _unary("erf", "The error function.", el.erf)
+erfc = _unary("erfc", "1 - erf(x), exact in the tail.", el.erfc)
+erfinv = _unary("erfinv", "The inverse of erf.", el.erf_inv)
+gammaln = _unary("gammaln", "log |gamma(x)|.", el.lgamma)
+digamma = _unary("digamma", "The derivative of gammaln.", el.digamma)
+psi = digamma
+expit = _unary("expit", "1 / (1 + exp(-x)).", el.logistic)
+logit = _unary("logit", "log(x / (1 - x)).", lambda x: el.sub(el.log(x), el.log1p(el.neg(x))))
+ndtri = _unary("ndtri", "The inverse of the normal distribution function.",
+               lambda x: el.mul(scalar_like(x, math.sqrt(2)), el.erf_inv(el.sub(el.mul(scalar_like(x, 2), x), scalar_like(x, 1)))))
+
+
+def ndtr(x):
+    """The normal distribution function.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> float(special.ndtr(0.0))
+        0.5
+    """
+    (x,) = promote_inexact("ndtr", x)
+    w = el.mul(x, scalar_like(x, math.sqrt(0.5)))
+    half = scalar_like(x, 0.5)
+    tail = el.mul(half, el.erfc(el.abs_(w)))
+    middle = el.add(half, el.mul(half, el.erf(w)))
+    return _where(el.lt(el.abs_(w), scalar_like(x, math.sqrt(0.5))), middle, _where(el.gt(w, scalar_like(x, 0)), el.sub(scalar_like(x, 1), tail), tail))
+
+
+def gamma(x):
+    """The gamma function.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> round(float(special.gamma(4.0)), 3)
+        6.0
+    """
+    (x,) = promote_inexact("gamma", x)
+    size = el.exp(el.lgamma(x))
+    whole = el.floor(x)
+    odd = el.ne(el.sub(whole, el.mul(scalar_like(x, 2), el.floor(el.div(whole, scalar_like(x, 2))))), scalar_like(x, 0))
+    out = _where(ufuncs.logical_and(el.lt(x, scalar_like(x, 0)), odd), el.neg(size), size)
+    pole = ufuncs.logical_and(el.lt(x, scalar_like(x, 0)), el.eq(x, whole))
+    return _where(pole, math.nan, out)
+
+
+def betaln(a, b):
+    """log of the beta function."""
+    a, b = promote_shapes("betaln", *promote_inexact("betaln", a, b))
+    return el.sub(el.add(el.lgamma(a), el.lgamma(b)), el.lgamma(el.add(a, b)))
+
+
+def beta(a, b):
+    """The beta function of positive numbers."""
+    return el.exp(betaln(a, b))
+
+
+def factorial(n, exact: bool = False):
+    """n! as a float; 0 for negative n."""
+    if exact:
+        raise NotImplementedError("factorial: exact=True is not supported; the result is a float.")
+    (n,) = promote_inexact("factorial", n)
+    return _where(el.lt(n, scalar_like(n, 0)), 0.0, el.exp(el.lgamma(el.add(n, scalar_like(n, 1)))))
+
+
+def _product_with_log(name: str, log, slope_y):
+    @custom_jvp
+    def function(x, y):
+        x, y = promote_shapes(name, *promote_inexact(name, x, y))
+        return _where(el.eq(x, scalar_like(x, 0)), 0.0, el.mul(x, log(y)))
+
+    @function.defjvp
+    def jvp(primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        out = function(x, y)
+        dx, dy = log(promote_inexact(name, y)[0]), slope_y(x, y)
+        tangent = ufuncs.add(ufuncs.multiply(tx, dx), ufuncs.multiply(ty, dy))
+        return out, linear.convert(linear.broadcast_to_rank_shape(tangent, shape_of(out)), dtype_of(out))
+    function.__name__ = name
+    return function
+
+
+_xlogy = _product_with_log("xlogy", el.log, lambda x, y: ufuncs.divide(x, y))
+_xlog1py = _product_with_log("xlog1py", el.log1p, lambda x, y: ufuncs.divide(x, ufuncs.add(1, y)))
+
+
+def xlogy(x, y):
+    """x * log(y), 0 where x is 0.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> float(special.xlogy(0.0, 0.0))
+        0.0
+    """
+    return _xlogy(*promote_inexact("xlogy", x, y))
+
+
+def xlog1py(x, y):
+    """x * log(1 + y), 0 where x is 0.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> float(special.xlog1py(0.0, -1.0))
+        0.0
+    """
+    return _xlog1py(*promote_inexact("xlog1py", x, y))
+
+
+def entr(x):
+    """-x * log(x), 0 at 0 and -inf below.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> float(special.entr(1.0))
+        -0.0
+    """
+    (x,) = promote_inexact("entr", x)
+    return _where(el.lt(x, scalar_like(x, 0)), -math.inf, el.neg(_xlogy(x, x)))
+
+
+def rel_entr(p, q):
+    """p * log(p / q), 0 where p is 0 and inf where it has no value.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> float(special.rel_entr(0.0, 1.0))
+        0.0
+    """
+    p, q = promote_shapes("rel_entr", *promote_inexact("rel_entr", p, q))
+    zero = scalar_like(p, 0)
+    both = ufuncs.logical_and(el.gt(p, zero), el.gt(q, zero))
+    none = ufuncs.logical_and(el.eq(p, zero), el.ge(q, zero))
+    safe_p, safe_q = _where(both, p, 1.0), _where(both, q, 1.0)
+    return _where(both, el.sub(_xlogy(safe_p, safe_p), _xlogy(safe_p, safe_q)), _where(none, 0.0, math.inf))
+
+
+def kl_div(p, q):
+    """rel_entr(p, q) - p + q."""
+    return ufuncs.add(ufuncs.subtract(rel_entr(p, q), p), q)
+
+
+def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
+    """log(sum(b * exp(a))) without overflow.
+
+    With `return_sign` also the sign of the sum, which without it must not be negative (NaN).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import special
+        >>> float(special.logsumexp(jnp.array([1000., -1000.])))
+        1000.0
+    """
+    if b is not None:
+        a, b = promote_inexact("logsumexp", a, b)
+        a = _where(ufuncs.not_equal(b, 0), a, -math.inf)
+    else:
+        (a,) = promote_inexact("logsumexp", a)
+    a = on_device(a)
+    axes = canonical_axes(axis, len(shape_of(a)))
+    if any(shape_of(a)[d] == 0 for d in axes):
+        top = reductions.max(a, axes, initial=-math.inf)
+    elif where is None:
+        real = el.real(a) if dtypes.is_complex(dtype_of(a)) else a
+        top = el.max_(scalar_like(real, -math.inf), reduce_max(real, axes))
+    else:
+        top = reductions.max(a, axes, initial=-math.inf, where=where)
+    top = linear.stop_gradient_p.bind(el.select_n_p.bind(el.is_finite(top), linear.full(shape_of(top), 0, dtype_of(top)), top))
+    top = linear.convert(top, dtype_of(a))
+    exps = el.exp(el.sub(a, linear.expand_dims(top, axes) if axes else top))
+    if b is not None:
+        exps = ufuncs.multiply(exps, b)
+    total = reductions.sum(exps, axes, where=where)
+    if dtypes.is_complex(dtype_of(total)):
+        sign = el.sign(total)
+        out = el.add(linear.convert(el.log(el.abs_(total)), dtype_of(a)), top) if return_sign else el.add(el.log(total), top)
+    else:
+        sign = el.sign(total)
+        out = el.add(el.log(el.abs_(total)), top)
+        if not return_sign and b is not None:
+            out = _where(el.lt(sign, scalar_like(sign, 0)), math.nan, out)
+    if keepdims:
+        out, sign = linear.expand_dims(out, axes), linear.expand_dims(sign, axes)
+    return (out, sign) if return_sign else out
+
+
+def softmax(x, axis=None):
+    """exp(x) divided by its sum."""
+    return el.exp(ufuncs.subtract(x, logsumexp(x, axis, keepdims=True)))
+
+
+def log_softmax(x, axis=None):
+    """log(softmax(x))."""
+    return ufuncs.subtract(x, logsumexp(x, axis, keepdims=True))
