@@ -1,15 +1,17 @@
 """Programs by content hash: checked once, compiled once for each device, shared by all sessions that send the same bytes."""
 from __future__ import annotations
 
+import importlib
 import logging
 import math
+import pkgutil
 import threading
 from collections import OrderedDict
 from typing import Any
 
-from weft import dtypes
+from weft import control, dtypes, ops
 from weft.avals import ShapedArray
-from weft.config import enable_x64
+from weft.config import config, enable_x64
 from weft.core import serialize
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.runtime.backend import CompileOptions
@@ -19,6 +21,11 @@ from weft_remote.errors import LimitError
 from .limits import Limits
 
 log = logging.getLogger("weft.host")
+# A program may use any primitive of the language, and parameters of weft.lax, whichever modules this process has loaded by itself.
+for _package in (ops, control):
+    for _module in pkgutil.iter_modules(_package.__path__, _package.__name__ + "."):
+        importlib.import_module(_module.name)
+importlib.import_module("weft.lax")
 PROGRAMS, EXECUTABLES = 1024, 512      # kept for the next session
 
 
@@ -30,12 +37,19 @@ def nbytes(aval) -> int:
 class Executable:
     """A compiled program, and what a host must know to run it safely."""
 
-    def __init__(self, compiled: Any, jaxpr: Jaxpr, device):
-        self.compiled, self.device = compiled, device
+    def __init__(self, compiled: Any, jaxpr: Jaxpr, device, x64: bool):
+        self.compiled, self.device, self.x64 = compiled, device, x64
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
         self.out_avals = list(jaxpr.out_avals)
         self.out_bytes = sum(map(nbytes, self.out_avals))
         self.temp_bytes = compiled.memory_analysis().get("temp_size_in_bytes", 0)
+
+    def execute(self, args: list) -> list:
+        """Runs with the configuration that the program was traced with: a backend may interpret it only now."""
+        if self.x64 == config.enable_x64:
+            return self.compiled.execute(args)
+        with enable_x64(self.x64):
+            return self.compiled.execute(args)
 
 
 class Programs:
@@ -87,7 +101,7 @@ class Programs:
             log.info("compiling %s (%d equations)", name, len(program.jaxpr.eqns))
             with enable_x64(program.x64):
                 compiled = backend_of(device).compile(program.jaxpr, device, CompileOptions(name, donated))
-            made = Executable(compiled, program.jaxpr, device)
+            made = Executable(compiled, program.jaxpr, device, program.x64)
             with self.lock:
                 self.compiled[key] = made
                 while len(self.compiled) > EXECUTABLES:

@@ -392,7 +392,7 @@ class Session:
             if not _finished(head):
                 head.block_until_ready()
             self._drop_finished()
-        outs = executable.compiled.execute([x.array for x in stored])
+        outs = executable.execute([x.array for x in stored])
         if outs:
             if not self.running:
                 self.head_since = time.monotonic()

@@ -1,6 +1,13 @@
 """weft on a remote host: `connect` gives the platform "remote", whose arrays live on the host."""
+import os as _os
+
+from weft import source_info as _source_info
+
 from .backend import connect as connect, connect_async as connect_async, prefetch as prefetch, prefetch_async as prefetch_async
 from .session import Session as Session
 
 __version__ = "0.1.0"
 __all__ = ["connect", "connect_async", "prefetch", "prefetch_async", "Session"]
+
+# Frames of this package are nobody's lines: errors name the user's.
+_source_info.register_exclusion(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
