@@ -21,6 +21,8 @@ FUNCTIONS: dict[str, str] = {
     "keep_bool": "fn keep_bool(x: bool) -> bool { return x != (zero != 0u); }",
     # floats
     "is_nan": "fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }",
+    # Mesa 22 miscompiles the built-in one below a select
+    "abs_f32": "fn abs_f32(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); }",
     "total_order": "fn total_order(x: f32) -> i32 { let b = bitcast<i32>(x); return b ^ ((b >> 31u) & 0x7fffffff); }",
     "order": "fn order(x: f32) -> i32 { let b = bitcast<i32>(x); return select(b, -(b & 0x7fffffff), b < 0); }",
     "min_f32": """fn min_f32(a: f32, b: f32) -> f32 {

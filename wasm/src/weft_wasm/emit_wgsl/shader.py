@@ -137,10 +137,13 @@ class Shader:
         return self.call(f"keep_{self.type(e.dtype)}", text) if type(e) is Const else text
 
     def keep(self, e: Expr, text: str) -> str:
-        """An addend that the compiler must not reassociate."""
+        """An addend that the compiler must not reassociate. (Twice would be not at all: x ^ zero ^ zero is x.)"""
         additive = type(e) is MulAdd or (type(e) is Binary and e.op in ("add", "sub", "mul") and e.dtype == "f32")
-        zero = type(e) is Const and e.value == 0
-        return self.call("keep_f32", text) if additive or zero else text
+        return self.call("keep_f32", text) if additive else self.factor(e, text)
+
+    def factor(self, e: Expr, text: str) -> str:
+        """A factor: a zero that the compiler knew would make the product zero, which is wrong for NaN and infinity."""
+        return self.call("as_f32", f"0x{f32_bits(e.value):08x}u") if type(e) is Const and e.value == 0 else text
 
     def wrapped(self, text: str, dtype: str) -> str:
         """An integer result brought into the range of a narrow dtype."""
@@ -274,6 +277,8 @@ def _unary(s: Shader, e: Unary, parts: list[str]) -> str:
         case "neg":
             return s.wrapped(f"(-{x})" if kind != "u32" else f"(0u - {x})", e.dtype)
         case "abs":
+            if kind == "f32":
+                return s.call("abs_f32", x)
             return s.wrapped(f"abs({x})", e.dtype)
         case "not":
             return f"(!{x})" if kind == "bool" else s.wrapped(f"(~{x})", e.dtype)
@@ -326,22 +331,20 @@ def _float_binary(s: Shader, e: Binary, a: str, b: str) -> str:
         return s.call(f"{e.op}_f32", a, b)
     if e.op in ("add", "sub"):
         a, b = s.keep(e.a, a), s.keep(e.b, b)
-    if e.a is e.b and e.op in ("sub", "div"):  # not 0 or 1 for NaN and infinity
-        b = s.call("keep_f32", b)
-    if type(e.a) is Const and (type(e.b) is Const or e.a.value == 0):
+    else:
+        a, b = s.factor(e.a, a), s.factor(e.b, b)
+    if type(e.a) is Const and type(e.b) is Const and e.a.value:
         a = s.call("keep_f32", a)
-    if type(e.b) is Const and e.b.value == 0:
+    if e.a is e.b and e.op in ("sub", "div"):  # not 0 or 1 for NaN and infinity
         b = s.call("keep_f32", b)
     return f"({a} {_SYMBOL[e.op]} {b})"
 
 
 def _mul_add(s: Shader, e: MulAdd, parts: list[str]) -> str:
     s.type(e.dtype)
-    a, b, c = parts
-    if type(e.a) is Const and (type(e.b) is Const or e.a.value == 0):
+    a, b, c = s.factor(e.a, parts[0]), s.factor(e.b, parts[1]), parts[2]
+    if type(e.a) is Const and type(e.b) is Const and e.a.value:
         a = s.call("keep_f32", a)
-    if type(e.b) is Const and e.b.value == 0:
-        b = s.call("keep_f32", b)
     return f"({a} * {b} + {s.keep(e.c, c)})"
 
 
