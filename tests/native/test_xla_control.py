@@ -9,7 +9,7 @@ from conftest_native import compiled, values
 from weft import dtypes
 from weft.avals import shaped
 from weft.control.cond import cond, switch
-from weft.control.call import inner_jit
+from weft.runtime.jit import inner_jit
 from weft.control.loops import fori_loop, scan, while_loop
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import Primitive, registry

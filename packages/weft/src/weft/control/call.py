@@ -1,21 +1,16 @@
 """jit as a primitive: a call of a jaxpr that is compiled as one program."""
 from __future__ import annotations
 
-from functools import wraps
-from typing import Callable, Sequence
+from typing import Sequence
 
 from ..avals import tangent_aval
-from ..config import config
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
-from ..core.trace import get_aval
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.jvp import jvp_jaxpr
 from ..transforms.linearize import split_jaxpr
-from ..transforms.stage import hoist_tracers, stage
 from ..transforms.transpose import transpose_jaxpr
-from ..tree import tree_flatten
 
 jit_p = Primitive("jit", multiple_results=True)
 
@@ -99,45 +94,3 @@ jit_p.effects = lambda params: params["jaxpr"].effects
 jit_p.axis_names = lambda params: collective_names(params["jaxpr"])
 jit_p.stage, jit_p.jvp, jit_p.partial_eval, jit_p.transpose, jit_p.batch, jit_p.dce = _stage, _jvp, _partial_eval, _transpose, _batch, _dce
 jit_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-
-
-def inner_jit(fun: Callable | None = None, *, name: str | None = None, static_argnums: Sequence[int] = (),
-              static_argnames: Sequence[str] = (), inline: bool = False):
-    """Decorator for functions of the library itself: one `jit` equation in jaxprs, one compiled program when called eagerly.
-
-    Positional arguments and keyword arguments are pytrees of arrays, but for the static ones, which must hash.
-    """
-    if fun is None:
-        return lambda f: inner_jit(f, name=name, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline)
-    label = name or fun.__name__
-    cache: dict = {}
-
-    @wraps(fun)
-    def call(*args, **kwargs):
-        if config.disable_jit:
-            return fun(*args, **kwargs)
-        fixed = {i: args[i] for i in static_argnums if i < len(args)}
-        static = {k: kwargs.pop(k) for k in static_argnames if k in kwargs}
-        dynamic = [x for i, x in enumerate(args) if i not in fixed]
-        leaves, tree = tree_flatten((dynamic, kwargs))
-        key = (tuple(fixed.items()), tuple(static.items()), tree, tuple([get_aval(x) for x in leaves]), config.trace_context())
-        entry = cache.get(key)
-        outer: list = []
-        if entry is None:
-            box = []
-
-            def flat(*xs):
-                inner, kw = tree.unflatten(xs)
-                rest = iter(inner)
-                out = fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **kw, **static)
-                out_leaves, out_tree = tree_flatten(out)
-                box.append(out_tree)
-                return out_leaves
-            closed, outer = hoist_tracers(*stage(flat, key[3], label))
-            entry = closed, box[0]
-            if not outer:
-                cache[key] = entry
-        closed, out_tree = entry
-        return out_tree.unflatten(bind_jit(closed, [*outer, *leaves], label, inline))
-    call.__wrapped__ = fun
-    return call

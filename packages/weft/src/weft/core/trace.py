@@ -6,7 +6,7 @@ rules it applies under the parent.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any, NamedTuple
 
 from .. import dtypes
@@ -92,16 +92,26 @@ def watch(callback) -> None:
 def set_trace(trace: Trace):
     """Makes `trace` the current one; returns what `reset_trace` takes."""
     token = _current.set(trace)
-    for callback in _watchers:
-        callback(trace is root)
+    if (trace is root) is not _was_root(token):
+        _notify(trace is root)
     return token
 
 
 def reset_trace(token) -> None:
     """Makes the trace current again that `set_trace` replaced."""
+    left_root = _current.get() is root
     _current.reset(token)
+    if left_root is not _was_root(token):
+        _notify(not left_root)
+
+
+def _was_root(token) -> bool:
+    return token.old_value is root or token.old_value is Token.MISSING
+
+
+def _notify(is_root: bool) -> None:
     for callback in _watchers:
-        callback(_current.get() is root)
+        callback(is_root)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..control.call import inner_jit
+from ..runtime.jit import inner_jit
 from ..control.custom import custom_jvp
 from ..core.trace import axis_size_of, get_aval
 from ..lax.collectives import axis_index

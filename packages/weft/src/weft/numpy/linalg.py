@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from ..control.call import inner_jit
+from ..runtime.jit import inner_jit
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.reduce import reduce_max, reduce_min

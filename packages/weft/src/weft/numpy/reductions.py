@@ -5,7 +5,7 @@ import math
 from typing import Any, Callable
 
 from .. import dtypes
-from ..control.call import inner_jit
+from ..runtime.jit import inner_jit
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..ops import elementwise as el

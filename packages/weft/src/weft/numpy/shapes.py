@@ -5,7 +5,7 @@ import math
 from typing import Any, Sequence
 
 from .. import dtypes
-from ..control.call import inner_jit
+from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
 from ..ops import elementwise as el
 from ..ops import linear

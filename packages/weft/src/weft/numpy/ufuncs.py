@@ -5,7 +5,7 @@ import math
 from typing import Callable
 
 from .. import dtypes
-from ..control.call import inner_jit
+from ..runtime.jit import inner_jit
 from ..control.custom import custom_jvp
 from ..control.loops import while_loop
 from ..core.trace import get_aval

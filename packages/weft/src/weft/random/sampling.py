@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..avals import shaped
-from ..control.call import inner_jit
+from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
 from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int

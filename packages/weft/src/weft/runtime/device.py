@@ -15,6 +15,8 @@ ALIASES = {"gpu": "cuda", "xla": "cpu"}
 # entry-point name -> platforms, so that finding a platform loads one backend and not all of them
 KNOWN = {"xla": ("tpu", "cuda", "cpu"), "wasm": ("wasm",), "webgpu": ("webgpu",), "remote": ("remote",), "reference": ("reference",)}
 
+# array class -> its backend's way to run one primitive, for the backends that have one
+eager: dict[type, Any] = {}
 _factories: dict[str, Any] = {}     # registered by hand: reference, tests, the page
 _backends: dict[str, Any] = {}      # instances by name
 _failures: dict[str, str] = {}
@@ -47,7 +49,9 @@ def backend_named(name: str):
                 factory = entry.load()
             except ImportError as e:
                 raise BackendError(f"backend {name!r} can't be loaded: {e}. Install what it needs, or choose another platform with weft.config.update('jax_platforms', …).") from e
-        _backends[name] = factory()
+        backend = _backends[name] = factory()
+        if hasattr(backend, "apply"):
+            eager[backend.array_type] = backend.apply
     return _backends[name]
 
 

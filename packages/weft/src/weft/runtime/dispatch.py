@@ -16,7 +16,7 @@ from ..transforms.keys import has_keys, lower_keys
 from ..transforms.stage import consts_as_args
 from .array import BufferArray, KeyArray
 from .backend import CompileOptions
-from .device import backend_of, default_device
+from .device import backend_of, default_device, eager
 
 log = logging.getLogger("weft.compile")
 
@@ -90,22 +90,22 @@ def program_for(closed: ClosedJaxpr) -> tuple[Jaxpr, list]:
 def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), keep_unused: bool = False):
     """The compiled program of a closed jaxpr on a device, compiled at most once."""
     cache = closed.jaxpr.cache
-    key = ("executable", device, tuple(map(id, closed.consts)), donated)
+    key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused)
     found = cache.get(key)
     if found is None:
         jaxpr, consts = program_for(closed)
         if config.log_compiles:
             log.warning("compiling %s for %s with arguments %s", name, device, [a.str_short() for a in closed.in_avals])
-        options = CompileOptions(name, (False,) * len(consts) + tuple(donated))
+        options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (("keep_unused", True),) if keep_unused else ())
         executable = backend_of(device).compile(jaxpr, device, options)
         found = cache[key] = executable, [to_backend(c, get_aval(c), device) for c in consts]
     return found
 
 
-def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None) -> list:
+def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None, keep_unused: bool = False) -> list:
     """Compiles (once) and runs a closed jaxpr on concrete arguments."""
     device = device_of(args) if device is None else device
-    executable, consts = executable_for(closed, device, name, donated if any(donated) else ())
+    executable, consts = executable_for(closed, device, name, donated if any(donated) else (), keep_unused)
     values = [to_backend(x, a, device) for x, a in zip(args, closed.in_avals)]
     outs = executable.execute([*consts, *values])
     if any(donated):
@@ -125,12 +125,14 @@ def run_primitive(primitive: Primitive, args: tuple, params: dict):
     if primitive.impl is not None:
         return primitive.impl(*args, **params)
     if primitive.name == "jit":
-        return run_jaxpr(params["jaxpr"], args, params["name"], params["donated_invars"])
+        return run_jaxpr(params["jaxpr"], args, params["name"], params["donated_invars"], keep_unused=params["keep_unused"])
+    for x in args:
+        fast = eager.get(type(x))
+        if fast is not None:
+            return fast(primitive, args, params)
     device = device_of(args)
     fast = getattr(backend_of(device), "apply", None)
-    if fast is not None and not any(isinstance(x, KeyArray) for x in args):
-        return fast(primitive, args, params)
-    return apply_by_compiling(primitive, args, params, device)
+    return fast(primitive, args, params) if fast is not None else apply_by_compiling(primitive, args, params, device)
 
 
 def apply_by_compiling(primitive: Primitive, args: Sequence, params: dict, device=None):

@@ -14,7 +14,6 @@ from ..core.trace import Tracer, axis_env, current_trace, get_aval, root
 from ..errors import at_user_line
 from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from .array import KeyArray
 from .device import backend_of, devices, get_backend
 from .dispatch import device_of, executable_for, program_for, run_jaxpr
 
@@ -117,11 +116,11 @@ class JitFunction:
             outs = bind_jit(closed, [*outer, *leaves], self.name, self.inline, self.keep_unused, (False,) * len(outer) + donated if donated else None)
             return tree_unflatten(out_tree, outs), None
         device = self.chosen_device(leaves)
-        outs = run_jaxpr(closed, leaves, self.name, donated, device)
+        outs = run_jaxpr(closed, leaves, self.name, donated, device, self.keep_unused)
         result = tree_unflatten(out_tree, outs)
-        if any([isinstance(x, KeyArray) for x in leaves]) or any([isinstance(x, KeyArray) for x in outs]) or closed.effects:
+        if closed.effects:
             return result, None
-        executable, consts = executable_for(closed, device, self.name, donated if any(donated) else ())
+        executable, consts = executable_for(closed, device, self.name, donated if any(donated) else (), self.keep_unused)
         return result, Prepared(executable, consts, closed, out_tree, device)
 
     def chosen_device(self, leaves):
@@ -323,7 +322,7 @@ class Lowered:
         """The program as text: on XLA StableHLO ('stablehlo') or HLO ('hlo')."""
         jaxpr, _ = program_for(self.traced_call.jaxpr)
         show = getattr(backend_of(self.device), "lowered_text", None)
-        return show(jaxpr, self.device, self.traced_call.jitted.name, dialect) if show else str(jaxpr)
+        return show(jaxpr, self.device, self.traced_call.jitted.name, dialect, debug_info=debug_info) if show else str(jaxpr)
 
     def cost_analysis(self) -> dict:
         return self.compile().cost_analysis()
@@ -404,3 +403,13 @@ def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None
     if in_shardings is not None or out_shardings is not None:
         raise ValueError("in_shardings and out_shardings need a backend with several devices in one computation; leave them out to run on one device.")
     return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline, device, backend)
+
+
+def inner_jit(fun: Callable | None = None, *, name: str | None = None, static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
+              inline: bool = False):
+    """`jit` for functions of the library itself, with the name that jaxprs show."""
+    if fun is None:
+        return lambda f: inner_jit(f, name=name, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline)
+    jitted = JitFunction(fun, static_argnums, static_argnames, inline=inline)
+    jitted.name = name or jitted.name
+    return jitted
