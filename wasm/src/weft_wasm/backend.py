@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from weft.avals import ShapedArray
 from weft.core.jaxpr import Jaxpr
 from weft.errors import BackendError
 from weft.host import to_bytes
-from weft.runtime.array import BufferArray
 from weft.runtime.backend import CompileOptions
 
 from weft_wasm import ir
 from weft_wasm.artifact import Artifact
+from weft_wasm.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
 from weft_wasm.lower.program import lower
 
@@ -37,13 +37,15 @@ class WasmDevice:
 class WasmBackend:
     """Arrays are addresses in the device's memory; a handle is such an address (an int)."""
 
-    name, platforms = "wasm", ("wasm",)
+    name, platforms, array_type = "wasm", ("wasm",), WasmArray
 
     def __init__(self, runtime: Any = None):
         self.runtime = runtime if runtime is not None else default_runtime()
         self.features = frozenset(self.runtime.features) & KNOWN_FEATURES
         self._devices = [WasmDevice(self, self.runtime.kind)]
         self.check = False  # verify programs between passes; tests turn it on
+        self.calls = Calls(self, self._devices[0])
+        self.apply = self.calls.apply
         # the calls of arrays, without a method between
         self.read, self.release = self.runtime.read, self.runtime.free
 
@@ -52,11 +54,17 @@ class WasmBackend:
             raise BackendError(f"the wasm backend has no devices of platform {platform!r}; its platform is 'wasm'.")
         return self._devices
 
-    def put(self, value: Any, aval: ShapedArray, device: WasmDevice, committed: bool) -> BufferArray:
+    def put(self, value: Any, aval: ShapedArray, device: WasmDevice, committed: bool) -> WasmArray:
         data = to_bytes(value)
         handle = self.runtime.alloc(data.nbytes)
         self.runtime.write(handle, data)
-        return BufferArray(aval, handle, device, committed)
+        return WasmArray(aval, handle, device, committed)
+
+    def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str) -> Callable:
+        """A callable that runs known calls with little Python; see `weft.runtime.backend.FastPath`."""
+        if static_argnums or static_argnames:
+            return lambda *args, **kwargs: miss(*args, **kwargs)[0]
+        return self.calls.jit(miss)
 
     def is_ready(self, handle: int) -> bool:
         return True
@@ -85,7 +93,7 @@ class WasmExecutable:
         self.out_avals = [v.aval for v in jaxpr.outvars]
         self.call = backend.runtime.load(artifact, self.donated)
 
-    def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
+    def execute(self, args: Sequence[WasmArray]) -> list[WasmArray]:
         """Runs on arrays of this device. Donated ones are deleted."""
         handles = [x.handle for x in args]
         if None in handles:
@@ -97,7 +105,7 @@ class WasmExecutable:
         for k in self.donated:
             args[k].handle = args[k]._cache = None
         device = self.device
-        return [BufferArray(a, h, device) for a, h in zip(self.out_avals, outs)]
+        return [WasmArray(a, h, device) for a, h in zip(self.out_avals, outs)]
 
     def check_donations(self, handles: list[int]) -> None:
         for k in self.donated:

@@ -11,25 +11,68 @@ from typing import Sequence
 from weft.core.jaxpr import ClosedJaxpr
 
 from weft_wasm import ir
-from weft_wasm.ir import For, Load, Switch, Var, While
+from weft_wasm.ir import Expr, For, Load, Switch, Var, While
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import ZERO
 from weft_wasm.lower.emit import Body, Place, opaque, row_of
 from weft_wasm.lower.graph import Node, Value
+from weft_wasm.lower.types import constant
 
 graph.known.update(("scan", "while", "cond"))
 
 
-def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], places: Sequence[Place | None], targets: Sequence[Place | None]) -> list:
-    """The statements of a jaxpr whose arguments are in places (or are constants of the outer graph)."""
+def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], places: Sequence[Place | None], targets: Sequence[Place | None],
+            inductions: dict[int, tuple[Value, Expr]] | None = None) -> list:  # fmt: skip
+    """The statements of a jaxpr whose arguments are in places, or known: constants and loop variables of the outer graph.
+
+    inductions: {argument: (initial value, loop variable)} of carries that may be counters; those that are not are removed from it.
+    """
     constants = {k: x for k, x in enumerate(operands) if x is not None and x.constant is not None}
-    inner = graph.build(closed.jaxpr, closed.consts, constants)
+    candidates = inductions or {}
+    scalars: dict[Value, Expr] = {}
+    targets = list(targets)
+
+    def adjust(inputs: list[Value], outputs: list[Value]) -> list[Value]:
+        for k in list(candidates):
+            initial, t = candidates[k]
+            slot = k - first_carry
+            step = step_of(outputs[slot], inputs[k])
+            if step is None:
+                del candidates[k]
+                continue
+            dtype = inputs[k].dtype
+            scalars[inputs[k]] = ir.add(ir.mul(ir.convert(t, dtype), step), constant(initial.constant, dtype))
+            outputs = [*outputs[:slot], inputs[k], *outputs[slot + 1 :]]
+            targets[slot] = None
+            candidates[k] = (initial, constant(step, dtype))
+        return outputs
+
+    first_carry = next((k for k, x in enumerate(operands) if x is None), 0)
+    inner = graph.build(closed.jaxpr, closed.consts, constants, adjust)
+    where = {}
+    for k, (v, p) in enumerate(zip(inner.inputs, places)):
+        if v in scalars:
+            continue
+        x = operands[k]
+        if x is not None and x in body.scalars:
+            scalars[v] = body.scalars[x]
+        elif p is not None:
+            where[v] = p
     module = body.module
     module.depth += 1
-    where = {v: p for v, p in zip(inner.inputs, places) if p is not None}
-    statements = Body(module, inner, where, targets).emit()
+    statements = Body(module, inner, where, targets, scalars).emit()
     module.depth -= 1
     return statements
+
+
+def step_of(out: Value, carry: Value) -> int | None:
+    """The constant that a loop adds to an integer scalar in each step, if that is all it does."""
+    if out is carry or out.node is None or out.node.op not in ("add", "sub") or carry.shape or carry.dtype not in ir.INTEGERS:
+        return None
+    a, b = out.node.inputs
+    if a is carry and b.constant is not None:
+        return int(b.constant) if out.node.op == "add" else -int(b.constant)
+    return int(a.constant) if b is carry and a.constant is not None and out.node.op == "add" else None
 
 
 def place_of_operand(body: Body, x: Value) -> Place | None:
@@ -42,17 +85,28 @@ def emit_scan(body: Body, node: Node) -> list:
     n_consts, n_carry, length = p["num_consts"], p["num_carry"], p["length"]
     consts, carry, xs = node.inputs[:n_consts], node.inputs[n_consts : n_consts + n_carry], node.inputs[n_consts + n_carry :]
     carry_places = [body.places[v] for v in node.outputs[:n_carry]]
-    out = initialise(body, carry, carry_places)
     if length == 0:
-        return out
-    t = Var("t")
+        return initialise(body, carry, carry_places)
+    t = Var(f"t{body.module.depth or ''}")
     row = ir.sub(ir.i32(length - 1), t) if p["reverse"] else t
     places = [place_of_operand(body, x) for x in consts] + carry_places
     places += [None if x.constant is not None else row_of(body.place_of(x), row, x.shape[1:]) for x in xs]
     targets = [*carry_places, *[row_of(body.places[y], row, y.shape[1:]) for y in node.outputs[n_carry:]]]
     operands = [*consts, *[None] * n_carry, *xs]
-    steps = body_of(body, p["jaxpr"], operands, places, targets)
-    return [*out, For(t, length, steps)] if steps else out
+    counters = {n_consts + i: (x, t) for i, x in enumerate(carry) if x.constant is not None and not x.shape and x.dtype in ir.INTEGERS}
+    steps = body_of(body, p["jaxpr"], operands, places, targets, counters)
+    counted = {k - n_consts for k in counters}
+    kept = [i for i in range(n_carry) if i not in counted]
+    out = initialise(body, [carry[i] for i in kept], [carry_places[i] for i in kept])
+    if steps:
+        out.append(For(t, length, steps))
+    for i in counted:
+        v = node.outputs[i]
+        if v.users or v in body.planner.outputs:
+            initial, step = counters[n_consts + i]
+            last = constant(ir.wrap(int(initial.constant) + length * step.value, v.dtype), v.dtype)
+            out.append(body.kernel("count", [carry_places[i].store((), last)]))
+    return out
 
 
 def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> list:
@@ -62,8 +116,8 @@ def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> l
     first: list = []
     out: list = []
     for v, p in moves:
-        sources = {body.place_of(x).buffer for x in body.planner.leaves(v)} if v.constant is None else set()
-        if sources & written and len(moves) > 1:
+        leaves = [body.place_of(x) for x in body.planner.leaves(v)]
+        if len(moves) > 1 and any(place is not None and place.buffer in written for place in leaves):
             spare = body.new_place(v)
             first += body.fill(v, spare)
             out += [ir.Copy(p.buffer, spare.buffer, v.size, 0 if p.offset is None else p.offset)] if v.size else []
@@ -95,5 +149,8 @@ def emit_cond(body: Body, node: Node) -> list:
     if index.constant is not None:
         return body_of(body, branches[min(max(int(index.constant), 0), len(branches) - 1)], operands, places, targets)
     bodies = [body_of(body, branch, operands, places, targets) for branch in branches]
-    where = body.place_of(index)
-    return [Switch(Load(where.buffer, where.at(())), bodies)]
+    known = body.scalar(index)
+    if known is None:
+        where = body.place_of(index)
+        known = Load(where.buffer, where.at(()))
+    return [Switch(known, bodies)]

@@ -89,6 +89,8 @@ class Reader:
         if place is not None:
             e = place.load(blocks)
             shared = False
+        elif v in self.body.scalars:
+            e, shared = self.body.scalars[v], False
         else:
             e = self.compute(v, blocks)
             shared = self.lets is not None and len(v.users) > 1 and v.node.op not in views.VIEWS
@@ -136,16 +138,16 @@ class Reader:
 class Body:
     """Emits one graph.
 
-    places: storage of the graph's inputs. targets: storage that each output should go to (None: wherever; see `place_of` afterwards).
-    old: inputs whose storage is also a target, so that they must be read before it is written.
+    places: storage of the graph's inputs. targets: storage that each output should go to (None: nobody wants it). scalars: inputs that are
+    expressions of program-level loop variables. An input whose storage is also a target is read before that is written.
     """
 
-    def __init__(self, module: Module, graph: Graph, places: dict[Value, Place], targets: Sequence[Place | None], prefix: str = "k"):
-        self.module, self.graph, self.places, self.targets, self.prefix = module, graph, dict(places), list(targets), prefix
+    def __init__(self, module: Module, graph: Graph, places: dict[Value, Place], targets: Sequence[Place | None],
+                 scalars: dict[Value, Expr] | None = None):  # fmt: skip
+        self.module, self.graph, self.places, self.targets, self.scalars = module, graph, dict(places), list(targets), scalars or {}
         self.planner = fuse.Planner(graph)
         self.plan = self.planner.plan()
         module.plans.append((module.depth, self.plan))
-        self.current = -1
 
     # ---- places
 
@@ -154,6 +156,10 @@ class Body:
         if place is None and v.data is not None:
             place = self.places[v] = Place(self.module.constant(v))
         return place
+
+    def scalar(self, v: Value) -> Expr | None:
+        """The value of an operand that is a host scalar or an expression of loop variables."""
+        return constant(v.constant, v.dtype) if v.constant is not None and not v.shape else self.scalars.get(v)
 
     def new_place(self, v: Value) -> Place:
         return Place(self.module.temp(v.dtype, v.shape))
@@ -199,7 +205,7 @@ class Body:
         if node.op == "while":
             first = p["cond_nconsts"] + p["body_nconsts"]
             return [(i, first + i) for i in range(len(node.inputs) - first)]
-        return []
+        return branch_pairs(node) if node.op == "cond" else []
 
     def dies_at(self, x: Value, node: Node, j: int) -> bool:
         """Whether a computed value is used for the last time as operand j of an opaque node, and so may give its storage away."""
@@ -245,8 +251,7 @@ class Body:
         """The statements of the whole graph; afterwards every output is in its target, if it has one."""
         self.assign_places()
         out: list = []
-        for k, group in enumerate(self.plan.groups):
-            self.current = k
+        for group in self.plan.groups:
             if group.kind == "opaque":
                 emitter = OPAQUE.get(group.node.op)
                 if emitter is None:
@@ -381,6 +386,23 @@ class Body:
                 steps.append(Assign(acc, reductions.REDUCERS[v.node.op][1](acc, e)))
         reader.leave(state)
         body += wrap(loops, steps, "reduce")
+
+
+def branch_pairs(node: Node) -> list[tuple[int, int]]:
+    """Results of a cond that some branch hands through from an operand: storing them there saves that branch a copy."""
+    pairs = node.cache.get("pairs")
+    if pairs is None:
+        pairs, taken = [], set()
+        for k, v in enumerate(node.outputs):
+            for closed in node.params["branches"]:
+                jaxpr = closed.jaxpr
+                j = next((j for j, x in enumerate(jaxpr.invars) if jaxpr.outvars[k] is x), None)
+                if j is not None and j not in taken and node.inputs[j + 1].constant is None:
+                    pairs.append((v.slot, j + 1))
+                    taken.add(j)
+                    break
+        node.cache["pairs"] = pairs
+    return pairs
 
 
 def wrap(loops: Sequence[tuple[Var, int]], body: list, kind: str = "parallel") -> list:

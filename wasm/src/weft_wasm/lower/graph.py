@@ -183,6 +183,8 @@ class Builder:
         primitive, params = eqn.primitive, eqn.params
         rule = primitive.decompose
         if rule is None or isinstance(rule, Unsupported):
+            for v in eqn.outvars:  # a dtype that can't be stored is the better explanation
+                storage_dtype(v.aval.dtype, primitive.name, eqn.source_info)
             kinds = ", ".join(a.aval.str_short() for a in eqn.invars)
             raise LoweringError(f"the wasm and webgpu backends can't compile the primitive {primitive.name} of ({kinds}): it has no kernel and no "
                                 f"decomposition. Use the cpu backend for it. At {eqn.source_info}")
@@ -275,14 +277,27 @@ def _one_times(b: Builder, eqn, ins):
     return None
 
 
+def _of_single(b: Builder, eqn, ins):
+    """A reduction over axes of size 1 moves nothing."""
+    (x,) = ins
+    shape = eqn.outvars[0].aval.shape
+    return [b.reshape(x, shape)] if x.size == math.prod(shape) and x.size else None
+
+
 _REWRITES = {
+    **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor"), _of_single),
     "broadcast_in_dim": _broadcast, "transpose": _transpose, "reshape": _same_order, "squeeze": _same_order,
     "expand_dims": _same_order, "convert_element_type": _convert, "sort": _sort, "mul": _one_times,
 }  # fmt: skip
 
 
-def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | None = None) -> Graph:
-    """The graph of a jaxpr. substitutes: argument positions whose value is known (constants of an outer graph)."""
+def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | None = None,
+          adjust: Callable[[list[Value], list[Value]], list[Value]] | None = None) -> Graph:  # fmt: skip
+    """The graph of a jaxpr.
+
+    substitutes: argument positions whose value is known (constants of an outer graph). adjust(inputs, outputs): other outputs, before
+    what they don't need is dropped.
+    """
     b = Builder()
     substitutes = substitutes or {}
     inputs = [Value(v.aval.shape, storage_dtype(v.aval.dtype, f"argument {k}"), name=f"arg{k}") for k, v in enumerate(jaxpr.invars)]
@@ -291,6 +306,8 @@ def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | N
         known_value = substitutes.get(k)
         args.append(x if known_value is None else b.literal(known_value.constant, x.shape, x.dtype))
     outputs = b.jaxpr(jaxpr, args, consts)
+    if adjust is not None:
+        outputs = adjust(inputs, outputs)
     return Graph(inputs, outputs, live(b.nodes, outputs))
 
 

@@ -1,0 +1,120 @@
+"""Calls that were made before, with as little Python as possible: jit functions and eager primitives.
+
+A call is known by the structure and the avals of its arguments and by the configuration that tracing depends on. Everything else
+goes the long way round, through `weft.runtime`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from weft import dtypes
+from weft.config import config
+from weft.core.jaxpr import TypedScalar
+from weft.core.trace import current_trace, get_aval, root
+from weft.runtime.array import BufferArray, register_array_class
+from weft.runtime.device import default_device
+from weft.runtime.dispatch import apply_by_compiling, device_of, executable_for, host_array, single_equation
+from weft.tree import tree_flatten, tree_unflatten
+
+CAPACITY = 4096
+SCALARS = 1024
+# on what a cached call depends besides its arguments
+_OPTIONS = (*config._traced, *[config._options[name] for name in ("platforms", "default_device", "disable_jit")])
+
+
+def context() -> tuple:
+    """The configuration in force."""
+    return tuple([option.get() for option in _OPTIONS])
+
+
+class WasmArray(BufferArray):
+    """An array of the Wasm backend: its handle is an address. A class of its own, so that eager operations find their backend by it."""
+
+    __slots__ = ()
+
+
+register_array_class(WasmArray)
+
+
+class Calls:
+    """The cached calls of one device."""
+
+    def __init__(self, backend: Any, device: Any):
+        self.backend, self.device = backend, device
+        self.eager: dict = {}
+        self.scalars: dict = {}
+
+    def scalar(self, x: Any) -> WasmArray | None:
+        """A host scalar as an array of the device, made once; None for what is none."""
+        if type(x) is TypedScalar:
+            value, aval = x.val, x.aval
+        elif dtypes.is_python_scalar(x):
+            value, aval = x, get_aval(x)
+        else:
+            return None
+        key = (repr(value), aval)
+        found = self.scalars.get(key)
+        if found is None:
+            if len(self.scalars) >= SCALARS:
+                self.scalars.clear()
+            found = self.scalars[key] = self.backend.put(host_array(value, aval), aval, self.device, False)
+        return found
+
+    def jit(self, miss: Callable) -> Callable:
+        """A callable that runs known calls at once and asks `miss` about all others: (result, Prepared | None)."""
+        known: dict = {}
+        device, scalar = self.device, self.scalar
+
+        def call(*args, **kwargs):
+            if current_trace() is not root:
+                return miss(*args, **kwargs)[0]
+            leaves, tree = tree_flatten((args, kwargs) if kwargs else args)
+            constants = False
+            for k, x in enumerate(leaves):
+                if type(x) is not WasmArray:
+                    x = leaves[k] = scalar(x)
+                    constants = True
+                if x is None or x.device_ is not device:
+                    return miss(*args, **kwargs)[0]
+            key = (tree, *[x.aval for x in leaves], *context())
+            entry = known.get(key)
+            if entry is not None:
+                execute, consts, out_tree = entry
+                return tree_unflatten(out_tree, execute(consts + leaves if consts else leaves))
+            out, prepared = miss(*args, **kwargs)
+            # a donated scalar of the cache must not be given away, and uncommitted arrays follow the default device
+            if prepared is not None and prepared.device is device and device is default_device() and not (constants and prepared.executable.donated):
+                known[key] = prepared.executable.execute, list(prepared.consts), prepared.out_tree
+            if len(known) > CAPACITY:
+                known.clear()
+            return out
+
+        return call
+
+    def apply(self, primitive: Any, args: Sequence, params: dict) -> Any:
+        """Runs one primitive on arrays of the device and host scalars."""
+        values = []
+        for x in args:
+            if type(x) is not WasmArray:
+                x = self.scalar(x)
+            if x is None or x.device_ is not self.device:
+                return apply_by_compiling(primitive, args, params)
+            values.append(x)
+        try:
+            key = (primitive, *params.values(), *[x.aval for x in values], *context())
+            execute = self.eager.get(key)
+        except TypeError:  # a parameter that doesn't hash
+            return apply_by_compiling(primitive, args, params)
+        if execute is None:
+            if self.device is not device_of(values):
+                return apply_by_compiling(primitive, args, params)
+            closed = single_equation(primitive, tuple([x.aval for x in values]), params)
+            executable, consts = executable_for(closed, self.device, primitive.name)
+            if consts or self.device is not default_device() or any(dtypes.is_key(a.dtype) for a in closed.out_avals):
+                return apply_by_compiling(primitive, args, params)
+            if len(self.eager) >= CAPACITY:
+                self.eager.clear()
+            execute = self.eager[key] = executable.execute
+        outs = execute(values)
+        return outs if primitive.multiple_results else outs[0]
