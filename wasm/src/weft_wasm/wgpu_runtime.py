@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -304,3 +305,18 @@ def largest_counter(steps: list[dict]) -> int:
 
 def _dashed(name: str) -> str:
     return re.sub("[A-Z]", lambda m: "-" + m.group().lower(), name)
+
+
+class WgpuRuntime:
+    """What `WebGpuBackend` asks of a runtime, on wgpu-py: buffers, and programs as calls."""
+
+    def __init__(self) -> None:
+        self.device = device = WgpuDevice()
+        self.kind, self.limits = device.name, device.limits
+        self.alloc, self.free, self.write, self.read = device.alloc, device.free, device.write, device.read
+        self.wait, self.stats = device.wait, device.stats
+
+    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Callable[[list[int]], list[int]]:
+        """A function from input handles to output handles."""
+        device, loaded, given = self.device, self.device.load(artifact), frozenset(donated)
+        return lambda handles: device.run(loaded, handles, given)

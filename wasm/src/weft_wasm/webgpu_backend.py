@@ -1,0 +1,216 @@
+"""The WebGPU backend: compiles jaxprs to WGSL kernels and runs them, through wgpu-py or on the device of the page that Python runs in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any, Sequence
+
+from weft import dtypes
+from weft.avals import ShapedArray
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr
+from weft.errors import BackendError
+from weft.host import to_bytes
+from weft.runtime.array import BufferArray
+from weft.runtime.backend import CompileOptions
+
+from weft_wasm import ir
+from weft_wasm.artifact import Artifact
+from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
+from weft_wasm.lower.program import lower
+from weft_wasm.lower.types import LoweringError
+
+WORD = 4
+
+
+class WebGpuDevice:
+    """The one device of the backend."""
+
+    id, platform, process_index = 0, "webgpu", 0
+
+    def __init__(self, backend: WebGpuBackend, kind: str):
+        self.backend, self.device_kind = backend, kind
+
+    def __repr__(self) -> str:
+        return "WebGpuDevice(id=0)"
+
+    def memory_stats(self) -> dict:
+        """Bytes in use, their peak, and bytes of free buffers that are kept for reuse."""
+        return self.backend.runtime.stats()
+
+
+class WebGpuBackend:
+    """Arrays are buffers of the device; a handle is the runtime's number for one. Elements narrower than 32 bits take a word each."""
+
+    name, platforms = "webgpu", ("webgpu",)
+
+    def __init__(self, runtime: Any = None):
+        self.runtime = runtime if runtime is not None else default_runtime()
+        self._devices = [WebGpuDevice(self, self.runtime.kind)]
+        self.narrow: dict[int, int] = {}  # handle → bytes of an element on the host, where that isn't a word
+        self.check = False  # verify programs between passes; tests turn it on
+
+    def devices(self, platform: str | None = None) -> list[WebGpuDevice]:
+        if platform not in (None, "webgpu"):
+            raise BackendError(f"the webgpu backend has no devices of platform {platform!r}; its platform is 'webgpu'.")
+        return self._devices
+
+    def put(self, value: Any, aval: ShapedArray, device: WebGpuDevice, committed: bool) -> BufferArray:
+        refuse_wide(aval, "an array", "")
+        data, nbytes = to_bytes(value), WORD * aval.size
+        handle = self.runtime.alloc(nbytes)
+        self.runtime.write(handle, as_words(data, nbytes) if nbytes else b"")
+        return self.array(aval, handle, committed)
+
+    def array(self, aval: ShapedArray, handle: int, committed: bool = False) -> BufferArray:
+        itemsize = dtypes.itemsize(aval.dtype)
+        if itemsize != WORD:
+            self.narrow[handle] = itemsize
+        return BufferArray(aval, handle, self._devices[0], committed)
+
+    def read(self, handle: int, nbytes: int) -> bytes:
+        itemsize = self.narrow.get(handle)
+        if itemsize is None:
+            return self.runtime.read(handle, nbytes)
+        return from_words(self.runtime.read(handle, nbytes // itemsize * WORD), itemsize)
+
+    def release(self, handle: int) -> None:
+        self.narrow.pop(handle, None)
+        self.runtime.free(handle)
+
+    def is_ready(self, handle: int) -> bool:
+        return True
+
+    def wait(self, handle: int) -> None:
+        self.runtime.wait()
+
+    def compile(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions) -> WebGpuExecutable:
+        check_dtypes(jaxpr)
+        program, module = lower(jaxpr, options.name, plain=True)
+        try:
+            artifact = compile_webgpu(program, self.runtime.limits, check=self.check)
+        except WgslError as e:
+            raise LoweringError(str(e)) from None
+        return WebGpuExecutable(self, jaxpr, program, module, artifact, options)
+
+    def lowered_text(self, jaxpr: Jaxpr, device: WebGpuDevice, name: str, dialect: str | None = None) -> str:
+        """The program in loop IR (dialect None or "ir"), or its groups ("groups")."""
+        program, module = lower(jaxpr, name, plain=True)
+        return text_of(dialect, jaxpr, program, module, None)
+
+
+class WebGpuExecutable:
+    """A compiled program, loaded into the device."""
+
+    def __init__(self, backend: WebGpuBackend, jaxpr: Jaxpr, program: ir.Program, module, artifact: Artifact, options: CompileOptions):
+        self.backend, self.jaxpr, self.program, self.module, self.artifact = backend, jaxpr, program, module, artifact
+        self.donated = tuple(k for k, d in enumerate(options.donated) if d)
+        self.out_avals = [v.aval for v in jaxpr.outvars]
+        self.call = backend.runtime.load(artifact, self.donated)
+
+    def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
+        """Queues the program on arrays of this device. Donated ones are deleted."""
+        handles = [x._live() for x in args]
+        for k in self.donated:
+            if handles.count(handles[k]) != 1:
+                raise ValueError(f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a copy, or do not donate it.")
+        outs = self.call(handles)
+        for k in self.donated:
+            self.backend.narrow.pop(handles[k], None)
+            args[k].handle = args[k]._cache = None
+        return [self.backend.array(a, h) for a, h in zip(self.out_avals, outs)]
+
+    def as_text(self, stage: str | None = None) -> str:
+        """None or "ir": the loop IR; "wgsl": the kernels; "plan": buffers and steps; "groups": what is fused with what; "jaxpr"."""
+        return text_of(stage, self.jaxpr, self.program, self.module, self.artifact)
+
+    def as_bytes(self) -> bytes:
+        """The artifact as a `.weft` container."""
+        return self.artifact.to_bytes()
+
+    def cost_analysis(self) -> dict:
+        """Sizes in bytes, and how many kernels there are."""
+        return {"kernels": len(json.loads(self.artifact.code)["kernels"]), "code bytes": len(self.artifact.code),
+                "constant bytes": len(self.artifact.constants)}  # fmt: skip
+
+    def memory_analysis(self) -> dict:
+        """Bytes of arguments, results and scratch."""
+        meta = self.artifact.metadata
+        return {
+            "argument_size_in_bytes": sum(s["bytes"] for s in meta["inputs"]),
+            "output_size_in_bytes": sum(s["bytes"] for s in meta["outputs"]),
+            "alias_size_in_bytes": 0,
+            "temp_size_in_bytes": meta["scratch"],
+        }
+
+
+def text_of(stage: str | None, jaxpr: Jaxpr, program: ir.Program, module, artifact: Artifact | None) -> str:
+    """A program in one of the forms that it has on the way."""
+    if stage in (None, "ir"):
+        return repr(program)
+    if stage == "groups":
+        return "\n".join("\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans)
+    if stage == "jaxpr":
+        return str(jaxpr)
+    if artifact is not None and stage in ("wgsl", "plan"):
+        plan = json.loads(artifact.code)
+        if stage == "wgsl":
+            return "\n".join(f"// kernel {k}\n{kernel['wgsl']}" for k, kernel in enumerate(plan["kernels"]))
+        return "\n".join(json.dumps(part) for part in (*plan["buffers"], *plan["steps"]))
+    raise ValueError(f"the webgpu backend shows programs as 'ir', 'wgsl', 'plan', 'groups' or 'jaxpr', not {stage!r}.")
+
+
+def check_dtypes(jaxpr: Jaxpr) -> None:
+    """LoweringError for the first operation on a dtype that WebGPU devices do not have, naming it and the user's line."""
+    for k, v in enumerate(jaxpr.invars):
+        refuse_wide(v.aval, f"argument {k}", "")
+    for eqn in jaxpr.eqns:
+        for v in (*eqn.invars, *eqn.outvars):
+            refuse_wide(v.aval, eqn.primitive.name, f" At {eqn.source_info}")
+        for inner in jaxprs_in(eqn.params.values()):
+            check_dtypes(inner)
+
+
+def jaxprs_in(values) -> Iterator[Jaxpr]:
+    """The jaxprs among parameters."""
+    for x in values:
+        if isinstance(x, ClosedJaxpr):
+            yield x.jaxpr
+        elif isinstance(x, Jaxpr):
+            yield x
+        elif isinstance(x, (tuple, list)):
+            yield from jaxprs_in(x)
+
+
+def refuse_wide(aval, who: str, where: str) -> None:
+    dtype = getattr(aval, "dtype", None)
+    if dtype is not None and not dtypes.is_key(dtype) and dtypes.itemsize(dtype) > WORD:
+        name = dtypes.name(dtype)
+        raise LoweringError(f"{who} has dtype {name} ({aval.str_short()}), which WebGPU devices do not have: convert to a 32-bit dtype "
+                            f"(x.astype('{_narrower(name)}')), or use the wasm or cpu backend.{where}")  # fmt: skip
+
+
+def _narrower(name: str) -> str:
+    return "float32" if name.startswith(("float", "complex")) else name.replace("64", "32")
+
+
+def default_runtime() -> Any:
+    """In Pyodide the page's, elsewhere wgpu-py's; BackendError with the reason if there is none."""
+    if sys.platform == "emscripten":
+        try:
+            from weft_wasm.pyodide_gpu import PyodideGpu
+        except ImportError as e:
+            raise BackendError(f"this page doesn't offer a WebGPU device ({e}); register @weft/runtime's page object as _weft_page, see web/CONTRACT.md.") from e
+        return PyodideGpu()
+    try:
+        from weft_wasm.wgpu_runtime import NoAdapterError, WgpuRuntime
+    except ImportError as e:
+        raise BackendError(f"the webgpu backend needs wgpu outside a browser ({e}): pip install 'weft-wasm[webgpu]'.") from e
+    try:
+        return WgpuRuntime()
+    except NoAdapterError as e:
+        raise BackendError(str(e)) from None
+
+
+__all__ = ["WebGpuBackend", "WebGpuDevice", "WebGpuExecutable"]
