@@ -7,7 +7,7 @@ NPM ?= npm
 VENV ?= .venv
 PORT ?= 8000
 HOST_PORT ?= 8765
-HOST_COMMAND ?= $(VENV)/bin/weft-host --port {port} --token {token}
+HOST_COMMAND ?= $(VENV)/bin/weft-host --port {port} --token={token}
 
 NPM_STAMP := node_modules/.package-lock.json
 WHEELS_STAMP := build/wheels/.stamp

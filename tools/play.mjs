@@ -16,7 +16,7 @@ const { values: options } = parseArgs({
     site: { type: "string", default: "build/site" },
     port: { type: "string", default: "8000" },
     "host-port": { type: "string", default: "8765" },
-    "host-command": { type: "string", default: ".venv/bin/weft-host --port {port} --token {token}" },
+    "host-command": { type: "string", default: ".venv/bin/weft-host --port {port} --token={token}" },
     "no-host": { type: "boolean", default: false },
   },
 });

@@ -49,7 +49,7 @@ def run_row(platform: str, steps: int, connect: str | None) -> dict:
 def host():
     """An accelerator host on loopback: "url token"."""
     token = secrets.token_urlsafe(16)
-    command = [shutil.which("weft-host", path=os.path.dirname(sys.executable)) or "weft-host", "--port", "0", "--token", token]
+    command = [shutil.which("weft-host", path=os.path.dirname(sys.executable)) or "weft-host", "--port", "0", f"--token={token}"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:
