@@ -172,6 +172,10 @@ class Body:
             place = self.places.get(x)
             if place is not None:
                 self.olds[place] = x
+        # arguments that are results go to their targets first of all, where that overwrites nothing
+        kept = {p.buffer for p in self.olds}
+        self.early = {k for k, (v, t) in enumerate(zip(graph.outputs, self.targets))
+                      if t is not None and v.node is None and v in self.places and t != self.places[v] and t.buffer not in kept}  # fmt: skip
         taken: set[Value] = set()
         for v, target in zip(graph.outputs, self.targets):
             if target is not None and v.node is not None and v not in taken and v in plan.where and self.may_write(v, target):
@@ -224,7 +228,7 @@ class Body:
         old = self.olds.get(target)
         if old is None:
             return True
-        if old in self.graph.outputs and old is not v:
+        if any(x is old and k not in self.early for k, x in enumerate(self.graph.outputs)) and old is not v:
             return False
         writer, exempt = self.first_writer(v, old)
         for k, same in self.plan.readers.get(old, ()):
@@ -251,6 +255,8 @@ class Body:
         """The statements of the whole graph; afterwards every output is in its target, if it has one."""
         self.assign_places()
         out: list = []
+        for k in sorted(self.early):
+            out += self.fill(self.graph.outputs[k], self.targets[k])
         for group in self.plan.groups:
             if group.kind == "opaque":
                 emitter = OPAQUE.get(group.node.op)
@@ -266,7 +272,8 @@ class Body:
 
     def deliver(self) -> list:
         """Puts outputs that are not in their targets there: all are read before any is written over."""
-        moves = [(v, t) for v, t in zip(self.graph.outputs, self.targets) if t is not None and self.places.get(v) != t and v.size]
+        moves = [(v, t) for k, (v, t) in enumerate(zip(self.graph.outputs, self.targets))
+                 if t is not None and k not in self.early and self.places.get(v) != t and v.size]  # fmt: skip
         overwritten = {t.buffer for _, t in moves}
         out: list = []
         first: list = []
