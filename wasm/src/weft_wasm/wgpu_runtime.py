@@ -65,6 +65,7 @@ class WgpuDevice:
         self._pipelines: dict[str, Any] = {}  # by WGSL
         self._layouts: dict[tuple, Any] = {}
         self._next = 1
+        self._sentinel = self._create(ALIGN)
 
     @property
     def name(self) -> str:
@@ -217,8 +218,8 @@ class WgpuDevice:
         return outputs
 
     def wait(self) -> None:
-        """Returns when everything queued has run."""
-        self.queue.on_submitted_work_done_sync()
+        """Returns when everything queued has run (reading is in order with it; wgpu-py 0.32 can't call on_submitted_work_done)."""
+        self._read(self._sentinel, 4)
 
     def stats(self) -> dict[str, int]:
         """Bytes in use by arrays and constants, their peak, and bytes of free buffers that are kept."""
