@@ -33,6 +33,10 @@ else:
     from .desktop import ThreadTransport
 
 
+# Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions outlive a session.
+KEEP = 64 << 10
+
+
 class RemoteDevice:
     """One device of a host."""
     platform, process_index = "remote", 0
@@ -72,8 +76,14 @@ class RemoteBackend:
         return [d for s in reversed(self.sessions) for d in s.devices()]
 
     def put(self, value: Any, aval: ShapedArray, device: RemoteDevice, committed: bool) -> BufferArray:
-        number = device.session.put(to_bytes(value), aval, device.index)
-        return BufferArray(aval, Handle(device.session, number), device, committed)
+        data = to_bytes(value)
+        small = len(data) <= KEEP and aval.dtype != dtypes.float0
+        if small:
+            data = bytes(data)
+        array = BufferArray(aval, Handle(device.session, device.session.put(data, aval, device.index)), device, committed)
+        if small:
+            array._cache = from_bytes(data, aval.shape, aval.dtype)
+        return array
 
     def read(self, handle: Handle, nbytes: int):
         return self.taken(handle.session.request(p.Fetch, handle.number), handle, nbytes)
@@ -113,7 +123,8 @@ class RemoteBackend:
         digest, data = program.cache[key]
         device.session.send_program(digest, data)
         values = [to_backend(c, get_aval(c), device) for c in consts]
-        donated = (*[False] * len(values), *(options.donated or (False,) * len(jaxpr.invars)))
+        donated = (*[False] * len(values), *options.donated)
+        donated += (False,) * (len(program.invars) - len(donated))
         return RemoteExecutable(device, jaxpr, digest, values, options.name, donated)
 
 

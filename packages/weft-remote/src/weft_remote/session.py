@@ -169,7 +169,7 @@ class Session:
     def new_handle(self) -> int:
         return next(self._handles)
 
-    def put(self, data: memoryview, aval: ShapedArray, device: int) -> int:
+    def put(self, data, aval: ShapedArray, device: int) -> int:
         """Uploads an array; returns its handle."""
         handle, chunk = self.new_handle(), self._chunk()
         self.operate(p.Put, handle, aval, device, bytes(data[:chunk]), line=True)
@@ -240,12 +240,12 @@ class Session:
             if self._garbage:
                 self._flush_garbage()
             parts: list[bytes] = []
-            size = 0
-            while self._control:
+            size, limit = 0, min(FRAME, self.welcome.frame)
+            while self._control and size < limit // 2:
                 parts.append(self._control.popleft())
                 size += len(parts[-1])
             for op, data in itertools.islice(self._log, self._unsent(), None):
-                if parts and size + len(data) > FRAME:
+                if parts and size + len(data) > limit:
                     break
                 parts.append(data)
                 size += len(data)

@@ -1,0 +1,218 @@
+"""The codec of messages, and what a host answers to messages that are none."""
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+import weft
+from hosts import TOKEN, run_host
+from raw import F32, ONES, Raw, program
+from weft.avals import shaped
+from weft.core.binary import DeserializationError
+from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
+from weft.core.primitive import registry
+from weft.core.serialize import content_hash, serialize
+from weft_remote import errors
+from weft_remote import protocol as p
+from websockets.exceptions import InvalidStatus
+
+EXAMPLES = [
+    p.Hello(1, 1, TOKEN, b"", "a client"), p.Welcome(1, b"x" * 32, 300, 60000, 1 << 22, 1 << 23, ("cpu", "cpu")), p.End("ValueError", "no — really"),
+    p.Bye(), p.Received(1 << 40), p.Settled((1, 2, 3)), p.Credit(4, 1 << 33), p.Put(1, 2, F32, 0, ONES), p.Part(2, 2, b""),
+    p.Program(3, b"h" * 32, 5, b"12345"), p.ProgramPart(4, b"h" * 32, b"6"), p.Compile(5, 6, b"h" * 32, 0, "f", (True, False)),
+    p.Execute(6, 6, (2,), (7, 8)), p.Fetch(7, 8), p.Wait(8, 8), p.Free(9, (7, 8)), p.Inspect(10, 6, "text", ""), p.Ping(11),
+    p.Data(7, 12, 4, b"abcd"), p.Ready(8), p.Text(10, "HloModule"), p.Error(12, 6, "TypeError", "what\n  at file.py:3"),
+    p.Put(13, 9, shaped((), "bfloat16", True), 1, b"\x00\x01"), p.Put(14, 10, shaped((2, 0), "bool"), 0, b""),
+]
+
+
+def test_every_message_has_an_example():
+    assert {type(m) for m in EXAMPLES} == set(p._classes.values())
+
+
+def test_messages_come_back():
+    for message in EXAMPLES:
+        assert list(p.decode(p.encode(message))) == [message]
+    assert list(p.decode(b"".join(map(p.encode, EXAMPLES)))) == EXAMPLES == list(p.decode(p.encode(*EXAMPLES)))
+
+
+def test_messages_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        EXAMPLES[0].token = "other"
+
+
+def test_truncated_and_mutated_frames():
+    for message in EXAMPLES:
+        data = p.encode(message)
+        for n in range(len(data)):
+            with pytest.raises(DeserializationError):
+                list(p.decode(data[:n]))
+    rng = random.Random(0)
+    for _ in range(5000):
+        data = bytearray(p.encode(*rng.choices(EXAMPLES, k=2)))
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            list(p.decode(data))
+        except DeserializationError as e:
+            assert e.offset <= len(data)
+
+
+def test_a_count_allocates_nothing():
+    with pytest.raises(DeserializationError, match="items are announced"):
+        list(p.decode(bytes([p.Free.code, 1]) + b"\xff\xff\xff\xff\xff\x7f"))
+
+
+def test_exceptions_keep_their_class():
+    class Own(KeyError):
+        pass
+    for error, want in [(ValueError("x"), ValueError), (Own("x"), KeyError), (weft.errors.WeftTypeError("x"), weft.errors.WeftTypeError),
+                        (weft.errors.BackendError("x"), weft.errors.BackendError), (errors.LimitError("x"), errors.LimitError),
+                        (DeserializationError("x", 3), DeserializationError), (OSError("x"), RuntimeError), (SystemExit(3), RuntimeError)]:
+        assert type(errors.rebuild(errors.class_name(error), str(error))) is want
+    assert type(errors.rebuild("os.system", "x")) is RuntimeError and type(errors.rebuild("eval", "x")) is RuntimeError
+
+
+# the host ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def witness(host):
+    """A session that is there all the time and must not notice the others."""
+    with host.connect() as session:
+        x = weft.device_put(np.arange(3, dtype=np.float32), session.devices()[0])
+        yield lambda: float(weft.jit(lambda v: (v * v).sum())(x))
+
+
+@pytest.fixture(autouse=True)
+def others_go_on(witness):
+    yield
+    assert witness() == 5.0
+
+
+def test_a_wrong_token(host):
+    with pytest.raises(errors.AuthenticationError, match="does not know this token"):
+        host.connect(token=TOKEN + "x")
+    for token in ("", "\x00", "é" * 50, TOKEN[:-1]):
+        with Raw(host.url, greet=False) as raw:
+            raw.frame(p.encode(p.Hello(1, 1, token, b"", "")))
+            assert raw.end().error == "AuthenticationError"
+
+
+def test_another_version(host):
+    with Raw(host.url, greet=False) as raw:
+        raw.frame(p.encode(p.Hello(7, 9, TOKEN, b"", "")))
+        end = raw.end()
+    assert end.error == "ProtocolError" and "versions 7 to 9 of the protocol, the host 1 to 1" in end.message
+
+
+def test_a_range_of_versions(host):
+    with Raw(host.url, greet=False) as raw:
+        raw.frame(p.encode(p.Hello(0, 9, TOKEN, b"", "")))
+        assert raw.receive().version == 1
+
+
+@pytest.mark.parametrize("frame,message", [
+    (b"", "a frame is empty"), (b"\xff\x00", "there is no message 255"), (p.encode(p.Ping(1)), "begins with a greeting, not with Ping"),
+    (p.encode(EXAMPLES[0])[:5], "items are announced|bytes are announced"), ("text", "messages are binary"),
+    (p.encode(p.Hello(1, 1, TOKEN, b"unknown session", "")), "does not know the session any more"),
+])
+def test_bad_greetings(host, frame, message):
+    with Raw(host.url, greet=False) as raw:
+        raw.frame(frame)
+        end = raw.end()
+    assert pytest.importorskip("re").search(message, end.message), end
+
+
+DATA, HASH, N_ARGS, N_OUTS = program()
+
+
+def compiled(raw):
+    raw.send(p.Program, HASH, len(DATA), DATA)
+    raw.send(p.Compile, 1, HASH, 0, "f", (False,) * N_ARGS)
+
+
+def ill_typed():
+    x, y = Var(shaped((3,), "float32")), Var(shaped((4,), "float32"))
+    return serialize(Jaxpr([], [x], [y], [JaxprEqn([x], [y], registry["neg"], {})]))
+
+
+BAD = ill_typed()
+CASES = {
+    "an unknown message": (lambda r: r.frame(b"\x63"), "DeserializationError", "there is no message 99"),
+    "a text": (lambda r: r.frame("hello"), "ProtocolError", "messages are binary"),
+    "a message of hosts": (lambda r: r.frame(p.encode(p.Ready(1))), "ProtocolError", "a client does not send Ready"),
+    "a second greeting": (lambda r: r.frame(p.encode(EXAMPLES[0])), "ProtocolError", "does not send Hello"),
+    "a gap": (lambda r: r.frame(p.encode(p.Ping(5))), "ProtocolError", "operation 5 came after 0"),
+    "a truncated message": (lambda r: r.frame(p.encode(p.Fetch(1, 2))[:-1]), "DeserializationError", "data ends"),
+    "a truncated program": (lambda r: r.send(p.Program, content_hash(DATA[:-9]), len(DATA) - 9, DATA[:-9]), "DeserializationError", "."),
+    "a damaged program": (lambda r: r.send(p.Program, HASH, len(DATA), DATA[:-1] + b"\x07"), "DeserializationError", "does not have the hash"),
+    "an ill-typed program": (lambda r: r.send(p.Program, content_hash(BAD), len(BAD), BAD), "DeserializationError", r"declares .*\[4\] where its primitive gives .*\[3\]"),
+    "a program twice": (lambda r: [r.send(p.Program, HASH, len(DATA), DATA) for _ in range(2)], "ProtocolError", "comes once"),
+    "a program too many bytes": (lambda r: r.send(p.Program, HASH, 3, DATA), "ProtocolError", "where 3 were announced"),
+    "a program without an end": (lambda r: r.send(p.Program, HASH, 1 << 50, b"x"), "LimitError", "exceeds the limit"),
+    "a part of nothing": (lambda r: r.send(p.Part, 4, b"x"), "ProtocolError", "takes none"),
+    "a program part of nothing": (lambda r: r.send(p.ProgramPart, HASH, b"x"), "ProtocolError", "takes none"),
+    "an array too many bytes": (lambda r: r.send(p.Put, 4, F32, 0, ONES + b"x"), "ProtocolError", "13 bytes came where 12 were announced"),
+    "an unknown device": (lambda r: r.send(p.Put, 4, F32, 1 << 60, ONES), "ProtocolError", "there is no device"),
+    "a handle twice": (lambda r: [r.send(p.Put, 4, F32, 0, ONES) for _ in range(2)], "ProtocolError", "handle 4 is in use"),
+    "an unknown handle": (lambda r: r.send(p.Fetch, 77), "ProtocolError", "there is no handle 77"),
+    "freeing twice": (lambda r: [r.send(p.Put, 4, F32, 0, ONES), r.send(p.Free, (4, 4))], "ProtocolError", "no handle 4 to free"),
+    "an unknown program": (lambda r: r.send(p.Compile, 1, b"h" * 32, 0, "f", ()), "ProtocolError", "a program must come before"),
+    "wrong donations": (lambda r: [r.send(p.Program, HASH, len(DATA), DATA), r.send(p.Compile, 1, HASH, 0, "f", (False,) * 9)], "ProtocolError", "9 were described"),
+    "running an array": (lambda r: [r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 4, (), ())], "ProtocolError", "is an array, not a compiled program"),
+    "wrong arguments": (lambda r: [compiled(r), r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 1, (4,), (5,)), r.send(p.Fetch, 5)],
+                        "ProtocolError", "argument 0 is"),
+    "wrong results": (lambda r: [compiled(r), r.send(p.Put, 4, F32, 0, ONES), r.send(p.Execute, 1, (4,), (5, 6, 7))], "ProtocolError", "were named"),
+    "fetching a program": (lambda r: [compiled(r), r.send(p.Fetch, 1)], "ProtocolError", "is a compiled program"),
+    "a strange question": (lambda r: [compiled(r), r.send(p.Inspect, 1, "passwords", "")], "ProtocolError", "nothing is known as 'passwords'"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_ends_a_session(host, case):
+    action, error, message = CASES[case]
+    with Raw(host.url) as raw:
+        action(raw)
+        end = raw.end()
+    assert end.error == error
+    assert pytest.importorskip("re").search(message, end.message), end.message
+
+
+def test_an_ended_session_can_not_be_resumed(host):
+    with Raw(host.url) as raw:
+        secret = raw.welcome.session
+        raw.frame(b"\x63")
+        raw.end()
+    with Raw(host.url, session=secret) as raw:
+        assert raw.welcome.error == "ConnectionLost"
+
+
+def test_a_failing_operation_does_not_end_a_session(host):
+    huge = shaped((1 << 40,), "float32")
+    with Raw(host.url) as raw:
+        first = raw.send(p.Put, 1, huge, 0, ONES)
+        raw.send(p.Part, 1, ONES)
+        raw.send(p.Put, 2, F32, 0, ONES)
+        fetch = raw.send(p.Fetch, 1)
+        error = raw.until(p.Error)
+        assert (error.op, error.origin, error.error) == (fetch, first, "LimitError")
+        raw.send(p.Fetch, 2)
+        assert raw.until(p.Data).data == ONES
+
+
+def test_pages(host):
+    for origin, allowed in [("http://localhost:8000", True), ("http://127.0.0.1", True), ("http://[::1]:3", True), ("https://example.org", False),
+                            ("null", False), ("http://localhost.example.org", False), ("http://[", False)]:
+        if allowed:
+            with Raw(host.url, origin=origin) as raw:
+                assert isinstance(raw.welcome, p.Welcome)
+        else:
+            with pytest.raises(InvalidStatus, match="403"):
+                Raw(host.url, origin=origin)
+
+
+def test_pages_that_are_allowed(tmp_path):
+    with run_host(tmp_path, "--allow-origin", "https://example.org/") as other:
+        with Raw(other.url, origin="https://example.org") as raw:
+            assert isinstance(raw.welcome, p.Welcome)
