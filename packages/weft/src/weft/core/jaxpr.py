@@ -137,9 +137,9 @@ class ClosedJaxpr:
         return show_jaxpr(self.jaxpr, **kw)
 
 
-# The pretty printer is large and needs nothing of ours but these classes; it puts its two functions here.
-show_jaxpr: Callable[..., str]
-show_eqn: Callable[..., str]
+# The pretty printer needs nothing of ours but these classes; it puts its two functions here.
+show_jaxpr: Any = None
+show_eqn: Any = None
 
 
 def subjaxprs(params: dict) -> Iterable[Jaxpr]:
