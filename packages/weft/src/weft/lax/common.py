@@ -60,7 +60,7 @@ def canonical_shape(shape) -> tuple:
     except TypeError:
         raise TypeError(f"a shape is a sequence of integers, got {shape!r}. Shapes must be concrete: under jit, use static_argnums.") from None
     if any(n < 0 for n in sizes):
-        raise ValueError(f"sizes of a shape must not be negative, got {sizes}.")
+        raise TypeError(f"sizes of a shape must not be negative, got {sizes}.")
     return sizes
 
 

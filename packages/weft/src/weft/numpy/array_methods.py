@@ -118,6 +118,8 @@ def __reversed__(self):
 
 
 def __contains__(self, item) -> bool:
+    if getattr(item, "shape", ()):
+        raise ValueError(f"`in` asks for one element, got an array of shape {item.shape}.")
     return bool(reductions.any(ufuncs.equal(self, item)))
 
 

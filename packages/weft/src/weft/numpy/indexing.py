@@ -80,7 +80,6 @@ def _entries(idx, shape: tuple) -> list:
             raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use x[array(seq)] instead of x[seq].")
         idx = (idx,)
     idx = [asarray(i) if isinstance(i, (list, tuple)) else i.__jax_array__() if hasattr(i, "__jax_array__") else i for i in idx]
-    idx = [i if not (_is_array(i) and get_aval(i).shape == () and dtypes.is_bool(get_aval(i).dtype)) else bool_index(i) for i in idx]
     used = sum(_consumes(i) for i in idx)
     if sum(i is Ellipsis for i in idx) > 1:
         raise IndexError("an index can only have a single ellipsis ('...').")
@@ -94,9 +93,6 @@ def _entries(idx, shape: tuple) -> list:
     for position, i in enumerate(idx):
         if i is None:
             out.append(None)
-            continue
-        if isinstance(i, bool):
-            out += [None, Picked(array([0] if i else [], dtypes.int32))]
             continue
         if isinstance(i, slice):
             out.append(_slice(i, shape[axis], position))
@@ -297,9 +293,29 @@ def _dynamic(x, entries: list):
     return linear.expand_dims(out, tuple(new)) if new else out
 
 
+def _without_bools(x, idx):
+    """`x` with an axis of size 1 for every boolean scalar in the index, and the index with arrays of one position, or none, for them."""
+    items = idx if isinstance(idx, tuple) else (idx,)
+    items = tuple(bool_index(i) if _is_array(i) and get_aval(i).shape == () and dtypes.is_bool(get_aval(i).dtype) else i for i in items)
+    if not any(isinstance(i, bool) for i in items):
+        return x, items if isinstance(idx, tuple) else idx, ()
+    rank, before, axes, out = len(shape_of(x)), 0, [], []
+    for k, i in enumerate(items):
+        if i is Ellipsis:
+            before = rank - sum(_consumes(j) for j in items[k + 1:])
+        elif isinstance(i, bool):
+            axes.append(before + len(axes))
+            out.append(array([0] if i else [], dtypes.int32))
+            continue
+        else:
+            before += _consumes(i)
+        out.append(i)
+    return linear.expand_dims(x, tuple(axes)), tuple(out), tuple(axes)
+
+
 def take_index(x, idx, mode=None, fill_value=None, indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True):
     """`x[idx]`."""
-    x = operand("indexing", x)
+    x, idx, _ = _without_bools(operand("indexing", x), idx)
     shape = shape_of(x)
     entries = _entries(idx, shape)
     real = [e for e in entries if e is not None]
@@ -364,7 +380,9 @@ def update_index(x, idx, y, how: str, mode=None, indices_are_sorted: bool = Fals
         y, computed = el.real(linear.convert(y, computed)), aval.dtype
     work = linear.convert(x, computed) if computed != aval.dtype else x
     y = linear.convert(y, computed)
+    work, idx, added = _without_bools(work, idx)
     out = _scatter(work, idx, y, how, mode, indices_are_sorted, unique_indices, wrap)
+    out = linear.squeeze(out, added) if added else out
     return linear.convert(out, aval.dtype, aval.weak_type and get_aval(out).weak_type)
 
 
@@ -411,7 +429,7 @@ class IndexUpdateHelper:
         return IndexUpdateRef(self.array, index)
 
     def __repr__(self):
-        return f"IndexUpdateHelper({self.array!r})"
+        return f"_IndexUpdateHelper({self.array!r})"
 
 
 class IndexUpdateRef:
@@ -422,7 +440,7 @@ class IndexUpdateRef:
         self.array, self.index = array, index
 
     def __repr__(self):
-        return f"IndexUpdateRef({self.array!r}, {self.index!r})"
+        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, fill_value=None, out_sharding=None,
             wrap_negative_indices: bool = True):

@@ -9,6 +9,7 @@ from .. import dtypes
 from ..host import round_bfloat16
 
 LINE_WIDTH, THRESHOLD, EDGE_ITEMS, PRECISION = 75, 1000, 3, 8
+_LARGE = {"float32": 1e6, "complex64": 1e6, "float16": 1e3}     # from here on floats of a dtype print in scientific notation
 _DIGITS = {"float64": ("d", 17), "float32": ("f", 9), "float16": ("e", 5), "complex64": ("f", 9), "complex128": ("d", 17)}
 
 
@@ -58,7 +59,7 @@ class _FloatFormat:
         self.name, self.sign = name, sign
         finite = [v for v in values if math.isfinite(v)]
         sizes = [abs(v) for v in finite if v != 0]
-        self.scientific = bool(sizes) and (max(sizes) >= 1e8 or min(sizes) < 1e-4 or max(sizes) / min(sizes) > 1e3)
+        self.scientific = bool(sizes) and (max(sizes) >= _LARGE.get(name, 1e8) or min(sizes) < 1e-4 or max(sizes) / min(sizes) > 1e3)
         texts = {v: self._digits(v) for v in set(finite)}
         if self.scientific:
             parts = [t.split("e") for t in texts.values()]
@@ -96,8 +97,10 @@ class _FloatFormat:
             return self._special(v).rjust(self.left + 1 + self.right)
         text = self._digits(v)
         if self.scientific:
+            if len(text.split("e")[0].split(".")[1]) < self.decimals:      # further digits are those of the exact value
+                text = self._sign(f"{v:.{self.decimals}e}")
             mantissa, exponent = text.split("e")
-            whole, fraction = mantissa.split(".")
+            whole, _, fraction = mantissa.partition(".")
             exponent = exponent[0] + exponent[1:].rjust(self.exponent, "0")
             return f"{whole.rjust(self.left)}.{fraction.ljust(self.decimals, '0')}e{exponent}"
         whole, fraction = text.split(".")
@@ -112,6 +115,8 @@ def _formatter(values: list, dt) -> Callable:
     if kind in "iu":
         width = max([len(str(v)) for v in values], default=0)
         return lambda v: str(v).rjust(width)
+    if kind == "f" and name not in _DIGITS:      # bfloat16 and the float8 types
+        return lambda v: f"{v:g}"
     if kind == "f":
         return _FloatFormat([float(v) for v in values], name)
     real, imag = _FloatFormat([v.real for v in values], name), _FloatFormat([v.imag for v in values], name, True)
@@ -179,12 +184,11 @@ def array_repr(data, shape: tuple, dt, weak_type: bool) -> str:
     prefix = "Array("
     tail = f"dtype={dtypes.name(dt)}{', weak_type=True' if weak_type else ''})"
     if not _size(shape):
-        shown = "" if shape == (0,) else f" shape={shape},"
-        return f"{prefix}[],{shown} {tail}"
+        return f"{prefix}[], shape={shape}, {tail}"
     text = array_text(data, shape, dt, prefix, ", ", 1)
     last = len(text) - (text.rfind("\n") + 1)
     first = len(prefix) if "\n" not in text else 0
-    sep = " " if first + last + len(tail) + 2 <= LINE_WIDTH else "\n" + " " * len(prefix)
+    sep = " " if first + last + len(tail) + 2 <= LINE_WIDTH else " " * len(prefix)      # as JAX does it, on one line
     return f"{prefix}{text},{sep}{tail}"
 
 
@@ -195,7 +199,9 @@ def scalar_text(value, dt) -> str:
         if not math.isfinite(value):
             return str(value)
         text = shortest(value, name)
-        if value != 0 and not 1e-4 <= abs(value) < 1e16:
+        if name not in _DIGITS:
+            return f"{value:g}"
+        if value != 0 and not 1e-4 <= abs(value) < _LARGE.get(name, 1e16):
             mantissa, exponent = text.split("e")
             return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
         mantissa, exponent = text.split("e")

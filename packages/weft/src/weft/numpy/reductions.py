@@ -52,16 +52,15 @@ def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable)
         aval = get_aval(x)
         axes = canonical_axes(axis, len(aval.shape))
         dt = asked_dtype(name, dtype)
-        weak = aval.weak_type and dt is None
         if dt is None:
             dt = _accumulator(aval.dtype) if promote_integers or dtypes.is_bool(aval.dtype) else aval.dtype
         x = linear.convert(_masked(x, where, identity) if not dtypes.is_bool(aval.dtype) or where is None else
-                           _masked(linear.convert(x, dt), where, identity), dt, weak)
+                           _masked(linear.convert(x, dt), where, identity), dt)
         narrow = dtypes.is_float(dt) and dtypes.bits(dt) < 32
         out_ = op(linear.convert(x, dtypes.float32) if narrow else x, axes) if axes else x
-        out_ = linear.convert(out_, dt, weak) if narrow else out_
+        out_ = linear.convert(out_, dt) if narrow else out_
         if initial is not None:
-            out_ = join(out_, linear.convert(operand(name, initial), dt, weak))
+            out_ = join(out_, linear.convert(operand(name, initial), dt))
         return on_device(_keep(out_, axes, keepdims))
     return _document(function, name, text, "Booleans and small integers are added up as 32-bit integers.")
 
@@ -83,9 +82,9 @@ def _extremum(name: str, text: str, op: Callable, sign: int, join: Callable):
         if initial is None and size_along(aval.shape, axes) == 0:
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity.")
         x = _masked(x, where, ops._limit(aval.dtype, sign))
-        out_ = op(x, axes) if axes else x
+        out_ = linear.convert(op(x, axes) if axes else x, aval.dtype)
         if initial is not None:
-            out_ = join(out_, linear.convert(operand(name, initial), aval.dtype, aval.weak_type))
+            out_ = join(out_, linear.convert(operand(name, initial), aval.dtype))
         return on_device(_keep(out_, axes, keepdims))
     return _document(function, name, text, "An empty array needs `initial`.")
 
@@ -133,17 +132,16 @@ def mean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, *, w
     x = operand("mean", a)
     aval = get_aval(x)
     dt = asked_dtype("mean", dtype)
-    weak = aval.weak_type and dt is None
     if dt is None:
         dt = aval.dtype if dtypes.is_inexact(aval.dtype) else float_dtype()
     computed = dtypes.float32 if dtypes.is_float(dt) and dtypes.bits(dt) < 32 else dt
     axes = canonical_axes(axis, len(aval.shape))
-    x = linear.convert(x, computed, weak and computed == aval.dtype)
+    x = linear.convert(x, computed)
     count = _count(aval.shape, axes, where, computed)
     total = linear.reduce_sum(_masked(x, where, 0), axes)
     n = size_along(aval.shape, axes)
     out_ = el.div(total, scalar_like(total, n) if count is None else count)
-    return on_device(_keep(linear.convert(out_, dt, weak and get_aval(out_).weak_type), axes, keepdims))
+    return on_device(_keep(linear.convert(out_, dt), axes, keepdims))
 
 
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
@@ -270,7 +268,7 @@ def _cumulative(name: str, text: str, primitive, identity: int, nan: bool = Fals
         x = operand(name, a)
         dt = asked_dtype(name, dtype)
         if dt is None:
-            dt = _accumulator(get_aval(x).dtype)
+            dt = get_aval(x).dtype if not dtypes.is_bool(get_aval(x).dtype) else dtypes.canonicalize(int)
         if axis is None or not shape_of(x):
             x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
         return run(x, canonical_axis(axis, len(shape_of(x))), dt)

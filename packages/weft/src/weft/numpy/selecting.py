@@ -290,7 +290,7 @@ def _diag(v, k):
     rows, columns = ops.iota(dtypes.int32, (n, n), 0), ops.iota(dtypes.int32, (n, n), 1)
     on_diagonal = el.eq(el.add(rows, scalar_like(rows, k)), columns)
     # column j holds element j for k >= 0, row i element i for k < 0
-    return where_jit(on_diagonal, linear.expand_dims(v, (0 if k > 0 else 1,)), 0)
+    return where_jit(on_diagonal, linear.expand_dims(v, (0 if k else 1,)), 0)
 
 
 def diag(v, k: int = 0):
@@ -500,6 +500,7 @@ def unravel_index(indices, shape) -> tuple:
         [1, 2]
     """
     flat = on_device(operand("unravel_index", indices))
+    weak = get_aval(flat).weak_type
     total = math.prod(shape)
     lo, hi = scalar_like(flat, -total), scalar_like(flat, total - 1)
     flat = el.clamp(lo, flat, hi)
@@ -507,7 +508,8 @@ def unravel_index(indices, shape) -> tuple:
     out, stride = [], total
     for n in shape:
         stride //= max(n, 1)
-        out.append(el.rem(el.div(flat, scalar_like(flat, max(1, stride))), scalar_like(flat, max(1, n))))
+        index = el.rem(el.div(flat, scalar_like(flat, max(1, stride))), scalar_like(flat, max(1, n)))
+        out.append(linear.convert(index, dtype_of(index), weak))
     return tuple(out)
 
 

@@ -173,7 +173,7 @@ def _logaddexp_jvp(primals, tangents):
     def term(v, t):
         gap = el.sub(v, out)
         undefined = el.ne(gap, gap)
-        weight = el.exp(el.select_n_p.bind(undefined, gap, linear.full(shape_of(gap), 0, dtype_of(gap))))
+        weight = el.exp(el.select_n_p.bind(undefined, gap, linear.full(shape_of(gap), 0, dtype_of(gap), get_aval(gap).weak_type)))
         return el.mul(linear.broadcast_to_rank_shape(t, shape_of(out)), weight)
     return out, el.add(term(x, tangents[0]), term(y, tangents[1]))
 
@@ -499,7 +499,7 @@ def _remainder(x, y):
     x, y = promote("remainder", x, y)
     zero = scalar_like(x, 0)
     if dtypes.is_int(dtype_of(x)):
-        y = where_jit(el.eq(y, zero), scalar_like(x, 1), y)
+        y = where_jit(el.eq(y, zero), linear.convert(1, dtype_of(y), get_aval(y).weak_type), y)
     mod = el.rem(x, y)
     shape = shape_of(mod)
     adjust = el.and_(el.ne(el.lt(mod, zero), el.lt(y, zero)), el.ne(mod, zero))
@@ -588,9 +588,8 @@ def power(x1, x2, /):
     if type(x2) is int and not dtypes.is_bool(base.dtype):
         if dtypes.is_int(base.dtype) and x2 < 0:
             raise type_error(f"Integers cannot be raised to negative powers, got {base} to the power {x2}. Convert to a float first.")
-        if not dtypes.is_python_scalar(x1):
-            return el.integer_pow_p.bind(x1, y=x2)
-    if dtypes.is_inexact(base.dtype) and dtypes.is_int(get_aval(x2).dtype) and not get_aval(x2).weak_type and not base.weak_type:
+        return el.integer_pow_p.bind(x1, y=x2)
+    if dtypes.is_inexact(base.dtype) and dtypes.is_int(get_aval(x2).dtype) and not get_aval(x2).weak_type:
         return el.pow_(*promote_shapes("power", x1, x2))
     x, y = promote_shapes("power", *promote("power", x1, x2))
     dt = dtype_of(x)

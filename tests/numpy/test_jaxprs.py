@@ -1,0 +1,32 @@
+"""The jaxprs of everyday functions read like those of real JAX, which prints them in a process of its own."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import weft
+import weft.numpy as jnp
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from jaxprs import FUNCTIONS, texts  # noqa: E402
+
+ORACLE = os.environ.get("WEFT_ORACLE_PYTHON")
+pytestmark = [pytest.mark.oracle, pytest.mark.skipif(not ORACLE, reason="WEFT_ORACLE_PYTHON names no Python with jax")]
+SOURCES = [line.rpartition("|")[0].strip() for line in FUNCTIONS.strip().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def both():
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    out = subprocess.run([ORACLE, str(HERE / "jaxprs.py"), "jax"], capture_output=True, text=True, check=True, env=env).stdout
+    return json.loads(out), texts(weft, jnp)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_reads_like_jax(source, both):
+    theirs, ours = both
+    assert ours[source] == theirs[source]
