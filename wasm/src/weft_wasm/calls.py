@@ -15,10 +15,11 @@ from weft.core.trace import current_trace, get_aval, root
 from weft.runtime.array import BufferArray, register_array_class
 from weft.runtime.device import default_device
 from weft.runtime.dispatch import apply_by_compiling, device_of, executable_for, host_array, single_equation
-from weft.tree import tree_flatten, tree_unflatten
+from weft.tree import tree_flatten, tree_structure, tree_unflatten
 
 CAPACITY = 4096
 SCALARS = 1024
+LEAF = tree_structure(0)
 # on what a cached call depends besides its arguments
 _OPTIONS = (*config._traced, *[config._options[name] for name in ("platforms", "default_device", "disable_jit")])
 
@@ -69,7 +70,15 @@ class Calls:
         def call(*args, **kwargs):
             if current_trace() is not root:
                 return miss(*args, **kwargs)[0]
-            leaves, tree = tree_flatten((args, kwargs) if kwargs else args)
+            for x in args:
+                if type(x) is not WasmArray or x.device_ is not device:
+                    return general(args, kwargs)
+            if kwargs:
+                return general(args, kwargs)
+            return run(args, {}, list(args), len(args), False)
+
+        def general(args: tuple, kwargs: dict):
+            leaves, tree = tree_flatten((args, kwargs))
             constants = False
             for k, x in enumerate(leaves):
                 if type(x) is not WasmArray:
@@ -77,15 +86,20 @@ class Calls:
                     constants = True
                 if x is None or x.device_ is not device:
                     return miss(*args, **kwargs)[0]
-            key = (tree, *[x.aval for x in leaves], *context())
+            return run(args, kwargs, leaves, tree, constants)
+
+        def run(args: tuple, kwargs: dict, leaves: list, tree: Any, constants: bool):
+            key = (tree, constants, *[x.aval for x in leaves], *context())
             entry = known.get(key)
             if entry is not None:
                 execute, consts, out_tree = entry
-                return tree_unflatten(out_tree, execute(consts + leaves if consts else leaves))
+                outs = execute(consts + leaves if consts else leaves)
+                return outs[0] if out_tree is None else tree_unflatten(out_tree, outs)
             out, prepared = miss(*args, **kwargs)
             # a donated scalar of the cache must not be given away, and uncommitted arrays follow the default device
             if prepared is not None and prepared.device is device and device is default_device() and not (constants and prepared.executable.donated):
-                known[key] = prepared.executable.execute, list(prepared.consts), prepared.out_tree
+                out_tree = None if prepared.out_tree == LEAF else prepared.out_tree
+                known[key] = prepared.executable.execute, list(prepared.consts), out_tree
             if len(known) > CAPACITY:
                 known.clear()
             return out
