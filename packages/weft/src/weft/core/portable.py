@@ -42,18 +42,23 @@ class Carrier(NamedTuple):
     keys: tuple          # the parameters that hold them, in order
     operands: Callable   # (params, number of operands) -> for each jaxpr the operands that are its arguments
     prepend: Callable    # (params, how many constants each jaxpr gets) -> changed params
+    types: dict          # the other parameters, and what each is
 
 
 CARRIERS: dict[str, Carrier] = {
     "jit": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))],
-                   lambda p, k: {"donated_invars": (False,) * k[0] + tuple(p["donated_invars"])}),
-    "remat2": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))], lambda p, k: {}),
-    "scan": Carrier(("jaxpr",), _scan, lambda p, k: {"num_consts": p["num_consts"] + k[0]}),
+                   lambda p, k: {"donated_invars": (False,) * k[0] + tuple(p["donated_invars"])},
+                   {"name": str, "donated_invars": tuple, "keep_unused": bool, "inline": bool}),
+    "remat2": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))], lambda p, k: {},
+                      {"prevent_cse": bool, "differentiated": bool, "policy": type(None)}),
+    "scan": Carrier(("jaxpr",), _scan, lambda p, k: {"num_consts": p["num_consts"] + k[0]},
+                    {"length": int, "reverse": bool, "unroll": (int, bool), "num_consts": int, "num_carry": int}),
     "while": Carrier(("cond_jaxpr", "body_jaxpr"), _while,
-                     lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]}),
-    "cond": Carrier(("branches",), lambda p, n: [_whole(range(1, n))] * len(p["branches"]), lambda p, k: {}),
+                     lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]},
+                     {"cond_nconsts": int, "body_nconsts": int}),
+    "cond": Carrier(("branches",), lambda p, n: [_whole(range(1, n))] * len(p["branches"]), lambda p, k: {}, {}),
     # reduce combines elements: its jaxpr takes scalars, two for each operand pair
-    "reduce": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}),
+    "reduce": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}, {"dimensions": tuple}),
 }
 # Calls whose function form concerns only transformations: what they compute is this jaxpr.
 INLINED = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
@@ -200,6 +205,13 @@ def check_operands(eqn: JaxprEqn) -> None:
     carrier = CARRIERS.get(name)
     if carrier is None:
         raise VerificationError(f"{name} carries a program, which no portable program does")
+    if params.keys() != {*carrier.keys, *carrier.types}:
+        raise VerificationError(f"{name} has the parameters {', '.join(params)}")
+    for key, kind in carrier.types.items():
+        if not isinstance(params[key], kind) or kind is int and type(params[key]) is bool:
+            raise VerificationError(f"{name} has {params[key]!r} as {key}")
+    if name == "jit" and [type(d) for d in params["donated_invars"]] != [bool] * len(avals):
+        raise VerificationError("jit says of each operand whether it is donated")
     subs = []
     for sub in _carried(carrier, params):
         jaxpr = sub.jaxpr if isinstance(sub, ClosedJaxpr) else sub
@@ -209,7 +221,7 @@ def check_operands(eqn: JaxprEqn) -> None:
     if sum(1 for _ in subjaxprs(params)) != len(subs) or not subs:
         raise VerificationError(f"{name} carries programs in the wrong places")
     numbers = {k: v for k, v in params.items() if k in ("num_consts", "num_carry", "length", "cond_nconsts", "body_nconsts")}
-    if any(type(v) is not int or v < 0 for v in numbers.values()):
+    if any(v < 0 for v in numbers.values()):
         raise VerificationError(f"{name} has numbers that count nothing: {numbers}")
     if sum(v for k, v in numbers.items() if k != "length") > len(avals):
         raise VerificationError(f"{name} has {len(avals)} operands and counts more: {numbers}")
