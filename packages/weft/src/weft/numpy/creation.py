@@ -100,7 +100,7 @@ def _from_list(x, dt, device):
         elif not dtypes.is_complex(dt):
             values = [v.real if type(v) is complex else v for v in values]
         return dispatch.put(from_flat(values, shape, dt), shaped(shape, dt), device)
-    return _stack([asarray(item, dt, device=device) for item in x])
+    return _stack([linear.convert(v, dt) if dtypes.is_python_scalar(v) and not dtypes.is_key(dt) else asarray(v, dt, device=device) for v in x])
 
 
 def _stack(rows: list):

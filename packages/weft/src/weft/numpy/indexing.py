@@ -9,6 +9,7 @@ import warnings
 from typing import Any, Callable, NamedTuple
 
 from .. import dtypes
+from ..avals import shaped
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import NonConcreteBooleanIndexError
@@ -212,7 +213,7 @@ def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
             columns.append(linear.broadcast_in_dim(steps, batch_shape, (at,)))
         elif isinstance(start, int):
             start = start + shape[d] if start < 0 and wrap else start
-            columns.append(linear.full(batch_shape, start, dt))
+            columns.append(linear.full(batch_shape, start, dt) if batch_shape else TypedScalar(start, shaped((), dt)))
         else:
             positions = [p for p, s in enumerate(batch) if s[0] == "p"]
             index = linear.convert(wrap_index(start, shape[d]) if wrap else start, dt)
@@ -277,12 +278,12 @@ def _dynamic(x, entries: list):
     for d, e in enumerate(real):
         if isinstance(e, Picked):
             i = e.index
-            starts.append(TypedScalar(i + shape[d] if i < 0 else i, get_aval(0).update(dtype=dt, weak_type=False)) if isinstance(i, int)
+            starts.append(TypedScalar(i + shape[d] if i < 0 else i, shaped((), dt)) if isinstance(i, int)
                           else wrap_index(linear.convert(i, dt), shape[d]))
             sizes.append(1)
             drop.append(d)
         else:
-            starts.append(TypedScalar(e.start, get_aval(0).update(dtype=dt, weak_type=False)))
+            starts.append(TypedScalar(e.start, shaped((), dt)))
             sizes.append(e.size)
     out = linear.squeeze(ops.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), drop)
     new, kept = [], 0

@@ -138,10 +138,10 @@ def mean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, *, w
     axes = canonical_axes(axis, len(aval.shape))
     x = linear.convert(x, computed)
     count = _count(aval.shape, axes, where, computed)
-    total = linear.reduce_sum(_masked(x, where, 0), axes)
+    total = _keep(linear.reduce_sum(_masked(x, where, 0), axes), axes, keepdims)
     n = size_along(aval.shape, axes)
-    out_ = el.div(total, scalar_like(total, n) if count is None else count)
-    return on_device(_keep(linear.convert(out_, dt), axes, keepdims))
+    out_ = el.div(total, scalar_like(total, n) if count is None else _keep(count, axes, keepdims))
+    return on_device(linear.convert(out_, dt))
 
 
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):

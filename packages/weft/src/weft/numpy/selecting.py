@@ -290,7 +290,7 @@ def _diag(v, k):
     rows, columns = ops.iota(dtypes.int32, (n, n), 0), ops.iota(dtypes.int32, (n, n), 1)
     on_diagonal = el.eq(el.add(rows, scalar_like(rows, k)), columns)
     # column j holds element j for k >= 0, row i element i for k < 0
-    return where_jit(on_diagonal, linear.expand_dims(v, (0 if k else 1,)), 0)
+    return where_jit(on_diagonal, linear.expand_dims(v, (0 if k else 1,)), scalar_like(v, 0))
 
 
 def diag(v, k: int = 0):

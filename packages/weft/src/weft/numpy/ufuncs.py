@@ -159,9 +159,9 @@ nextafter = _float_binary("nextafter", "The number after x in the direction of y
 
 @custom_jvp
 def _logaddexp(x, y):
-    gap = el.sub(x, y)
-    value = el.add(el.max_(x, y), el.log1p(el.exp(el.neg(el.abs_(gap)))))
-    return el.select_n_p.bind(el.ne(gap, gap), value, el.add(x, y))     # equal infinities have no gap
+    high, gap = el.max_(x, y), el.sub(x, y)
+    same_infinity, total = el.ne(gap, gap), el.add(x, y)
+    return el.select_n_p.bind(same_infinity, el.add(high, el.log1p(el.exp(el.neg(el.abs_(gap))))), total)
 
 
 @_logaddexp.defjvp
@@ -484,7 +484,8 @@ def where_jit(condition, x, y):
     rank = max(map(len, shapes))
     shape = tuple(_widest([s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0], shapes) for d in range(rank))
     wide = lambda v: v if shape_of(v) == shape else linear.broadcast_in_dim(v, shape, tuple(range(rank - len(shape_of(v)), rank)))
-    return el.select_n_p.bind(condition if not shapes[0] else wide(condition), wide(y), wide(x))
+    condition, x, y = condition if not shapes[0] else wide(condition), wide(x), wide(y)
+    return el.select_n_p.bind(condition, y, x)
 
 
 def _widest(sizes, shapes) -> int:
@@ -502,7 +503,8 @@ def _remainder(x, y):
         y = where_jit(el.eq(y, zero), linear.convert(1, dtype_of(y), get_aval(y).weak_type), y)
     mod = el.rem(x, y)
     shape = shape_of(mod)
-    adjust = el.and_(el.ne(el.lt(mod, zero), el.lt(y, zero)), el.ne(mod, zero))
+    rest = el.ne(mod, zero)
+    adjust = el.and_(el.ne(el.lt(mod, zero), el.lt(y, zero)), rest)
     return el.select_n_p.bind(linear.broadcast_to_rank_shape(adjust, shape), mod, el.add(mod, y))
 
 

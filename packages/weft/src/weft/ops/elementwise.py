@@ -597,7 +597,6 @@ def _bitcast_abstract(x, *, new_dtype):
 
 
 def _bitcast_reference(x, *, new_dtype):
-    x = np.ascontiguousarray(x)
     shape = _bitcast_abstract(shaped(x.shape, x.dtype), new_dtype=new_dtype).shape
     return np.frombuffer(x.tobytes(), new_dtype).reshape(shape)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..config import config
 from ..errors import BackendError
+from ..source_info import register_exclusion
 
 GROUP = "weft.backends"
 # The order in which the default platform is looked for.
@@ -49,6 +50,9 @@ def backend_named(name: str):
                 factory = entry.load()
             except ImportError as e:
                 raise BackendError(f"backend {name!r} can't be loaded: {e}. Install what it needs, or choose another platform with weft.config.update('jax_platforms', …).") from e
+        home = getattr(import_module(factory.__module__), "__file__", None)
+        if home:      # its frames are not the user's
+            register_exclusion(os.path.dirname(os.path.abspath(home)) + os.sep)
         backend = _backends[name] = factory()
         if hasattr(backend, "apply"):
             eager[backend.array_type] = backend.apply

@@ -322,7 +322,8 @@ class Lowered:
         """The program as text: on XLA StableHLO ('stablehlo') or HLO ('hlo')."""
         jaxpr, _ = program_for(self.traced_call.jaxpr)
         show = getattr(backend_of(self.device), "lowered_text", None)
-        return show(jaxpr, self.device, self.traced_call.jitted.name, dialect, debug_info=debug_info) if show else str(jaxpr)
+        more = {"debug_info": True} if debug_info else {}
+        return show(jaxpr, self.device, self.traced_call.jitted.name, dialect, **more) if show else str(jaxpr)
 
     def cost_analysis(self) -> dict:
         return self.compile().cost_analysis()
