@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
+from weft import source_info
 from weft.avals import ShapedArray
-from weft.core.jaxpr import Jaxpr
+from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.errors import BackendError
 from weft.host import to_bytes
 from weft.runtime.backend import CompileOptions
@@ -16,6 +18,8 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
 from weft_wasm.lower.program import lower
+
+source_info.register_exclusion(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 
 
 class WasmDevice:
@@ -77,10 +81,20 @@ class WasmBackend:
         artifact = compile_program(program, self.features, check=self.check)
         return WasmExecutable(self, jaxpr, program, module, artifact, options)
 
-    def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, name: str, dialect: str | None = None) -> str:
-        """The program in loop IR (dialect None or "ir"), or its groups ("groups")."""
+    def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, name: str, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
         program, module = lower(jaxpr, name, (), self.features)
-        return text_of(dialect, jaxpr, program, module)
+        text = text_of(dialect, jaxpr, program, module)
+        return "\n".join([text, *source_lines(jaxpr)]) if debug_info else text
+
+
+def source_lines(jaxpr: Jaxpr) -> Iterator[str]:
+    """Where each equation comes from: its scopes and the user's line."""
+    for eqn in jaxpr.eqns:
+        scopes = "/".join(map(str, (*getattr(eqn.source_info, "names", ()), eqn.primitive.name)))
+        yield f"; {scopes} at {eqn.source_info}"
+        for inner in subjaxprs(eqn.params):
+            yield from source_lines(inner)
 
 
 class WasmExecutable:
