@@ -9,8 +9,9 @@ import test_scalar_math
 import test_schedule
 import test_sort
 from kernel_harness import assert_same, random_array, run_interpreted
-from weft_wasm.ir import UNARY_OPS, Binary, Buffer, Call, For, Kernel, Program, Select, Store, Unary, Var
-from webgpu_harness import SUPPORTED, run_webgpu
+from weft_wasm.ir import Assign, Binary, Buffer, Call, Const, Declare, For, Kernel, Local, Program, Store, Var, f32, i32
+from weft_wasm.routines.sort_parallel import sort_parallel
+from webgpu_harness import SUPPORTED, kernels, run_webgpu
 
 pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.xdist_group("webgpu")]
 
@@ -113,17 +114,73 @@ def test_gemm_packed(shape):
     test_gemm.check(*shape)
 
 
+def test_sequential_sort():
+    test_sort.test_keys_with_indices("f32", (3, 33))
+
+
 @pytest.mark.parametrize("dtype", ["f32", "i32", "u8", "bool", "bf16", "f16"])
-@pytest.mark.parametrize("shape", [(1, 0), (3, 7), (3, 33), (1, 1000)], ids=str)
-def test_sequential_sort(dtype, shape):
+@pytest.mark.parametrize("shape", [(1, 0), (1, 1), (3, 2), (3, 7), (2, 64), (3, 33), (1, 5000)], ids=str)
+def test_parallel_sort(dtype, shape, monkeypatch):
+    monkeypatch.setattr(test_sort, "sort", sort_parallel)
     test_sort.test_keys_with_indices(dtype, shape)
 
 
-def test_sequential_sort_by_several_keys():
-    test_sort.test_several_keys(3)
+@pytest.mark.parametrize("num_keys", [1, 2, 3])
+def test_parallel_sort_by_several_keys(num_keys, monkeypatch):
+    monkeypatch.setattr(test_sort, "sort", sort_parallel)
+    test_sort.test_several_keys(num_keys)
 
 
 @pytest.mark.parametrize("shape", [(5000, 3), (3, 9000), (1, 100_003), (300, 300)], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_sums(shape, axis):
     test_schedule.test_sums(shape, axis)
+
+
+def test_softmax_shared_by_a_workgroup():
+    """Reductions and parallel loops over one row, each of which reads what the one before wrote."""
+    rows, n = 5, 3000
+    x, out = Buffer("x", "f32", (rows, n), "input"), Buffer("out", "f32", (rows, n), "output")
+    r, j, k, m, q = (Var(name) for name in "rjkmq")
+    top, total = Local("top", "f32"), Local("total", "f32")
+    body = [For(r, rows, [
+        Declare(top, f32(float("-inf"))),
+        For(j, n, [Assign(top, Binary("max", top, x[r * n + j]))], "reduce"),
+        For(k, n, [Store(out, r * n + k, Call("exp", x[r * n + k] - top))], "parallel"),
+        Declare(total, f32(0.0)),
+        For(m, n, [Assign(total, total + out[r * n + m])], "reduce"),
+        For(q, n, [Store(out, r * n + q, out[r * n + q] / total)], "parallel"),
+    ], "parallel")]  # fmt: skip
+    program = Program("softmax", [x], [out], [], [Kernel("softmax", body)])
+    data = np.random.default_rng(0).normal(size=(rows, n)).astype(np.float32)
+    e = np.exp(data - data.max(1, keepdims=True))
+    np.testing.assert_allclose(run_webgpu(program, data)[0], e / e.sum(1, keepdims=True), rtol=1e-5)
+    (text,) = kernels(program)
+    assert text.count("storageBarrier") == 2 and "var<workgroup>" in text
+
+
+BITWISE, ARITHMETIC = ["and", "or", "xor"], ["add", "mul", "min", "max"]
+REDUCTIONS = [(dtype, op) for dtype in ("bool", "i8", "u16", "i32", "u32", "f32")
+              for op in (BITWISE if dtype == "bool" else ARITHMETIC if dtype == "f32" else BITWISE + ARITHMETIC)]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype,op", REDUCTIONS)
+def test_reductions_shared_by_a_workgroup(dtype, op):
+    n, rng = 1001, np.random.default_rng(0)
+    x, out, i, j, acc = Buffer("x", dtype, (3, n), "input"), Buffer("out", dtype, (3,), "output"), Var("i"), Var("j"), Local("acc", dtype)
+    start = Const(True if dtype == "bool" else 3, dtype)
+    body = [Declare(acc, start), For(j, n, [Assign(acc, Binary(op, acc, x[i * n + j]))], "reduce"), Store(out, i, acc)]
+    program = Program("reduce", [x], [out], [], [Kernel("reduce", [For(i, 3, body, "parallel")])])
+    assert "var<workgroup>" in kernels(program)[0]
+    data = random_array(rng, dtype, x.shape)
+    if dtype == "f32":
+        data = np.nan_to_num(data, posinf=1, neginf=-1).clip(-2, 2) if op in ("add", "mul") else data
+    for a, b in zip(run_webgpu(program, data), run_interpreted(program, data)):
+        np.testing.assert_allclose(a, b, rtol=1e-4) if dtype == "f32" and op in ("add", "mul") else assert_same(a, b, op)
+
+
+@pytest.mark.parametrize("n", [1 << 16, 300_000])
+def test_a_sum_of_many_ones_is_exact(n):
+    x, out, j, acc = Buffer("x", "f32", (n,), "input"), Buffer("out", "f32", (), "output"), Var("j"), Local("acc", "f32")
+    body = [Declare(acc, f32(0.0)), For(j, n, [Assign(acc, acc + x[j])], "reduce"), Store(out, i32(0), acc)]
+    assert run_webgpu(Program("sum", [x], [out], [], [Kernel("sum", body)]), np.ones(n))[0] == n

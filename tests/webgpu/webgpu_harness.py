@@ -1,6 +1,7 @@
 """Runs loop-IR programs on NumPy arrays through wgpu-py."""
 
 import functools
+import json
 import os
 
 import numpy as np
@@ -36,3 +37,12 @@ def run_webgpu(program: Program, *inputs: np.ndarray, features=(), schedule=True
     d.unload(loaded)
     assert d.stats()["allocated"] == before
     return [np.frombuffer(data, NUMPY[b.dtype]).reshape(b.shape) for data, b in zip(parts, program.outputs)]
+
+
+def kernels(program: Program, limits=DEFAULT_LIMITS) -> list[str]:
+    """The WGSL of the compiled program."""
+    return [k["wgsl"] for k in plan_of(program, limits)["kernels"]]
+
+
+def plan_of(program: Program, limits=DEFAULT_LIMITS) -> dict:
+    return json.loads(compile_webgpu(program, limits).code)

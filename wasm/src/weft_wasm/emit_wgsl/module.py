@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from weft_wasm.artifact import ABI_VERSION, Artifact
+from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, split
 from weft_wasm.emit_wgsl.legalize import WORD, Legal, legalize
 from weft_wasm.emit_wgsl.shader import Shader, WgslError, storage
@@ -151,41 +152,50 @@ class _Module:
             kinds[number] = kind = "u32" if shared else storage(b.dtype)
             variables[b] = f"b{bind.index(number)}", kind, self.offsets.get(b, 0)
         shader = Shader(d.name, variables.__getitem__)
-        groups = self.entry(shader, d)
+        width, declared, groups = self.entry(shader, d)
         access = ["read_write" if number in written else "read" for number in bind]
         head = [f"@group(0) @binding({k}) var<storage, {access[k]}> b{k}: array<{kinds[number]}>;" for k, number in enumerate(bind)]
-        size = GROUP if d.loops or d.stride else 1
-        signature = "@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: vec3u"
+        signature = "@builtin(global_invocation_id) id: vec3u, @builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lane: u32"
         text = "\n".join([
-            *head, "var<private> zero: u32;", *filter(None, [shader.functions_text()]),
-            f"@compute @workgroup_size({size})", f"fn main({signature}) {{", "  zero = group.z;", *shader.lines, "}", "",
+            *head, "var<private> zero: u32;", *declared, *filter(None, [shader.functions_text()]),
+            f"@compute @workgroup_size({width})", f"fn main({signature}) {{", "  zero = group.z;", *shader.lines, "}", "",
         ])  # fmt: skip
         return {"op": "dispatch", "kernel": self.kernels.setdefault(text, len(self.kernels)), "bind": bind, "groups": groups}
 
-    def entry(self, shader: Shader, d: Dispatch) -> list[int]:
-        """Writes the body of main; the numbers of workgroups. The third is always 1, so that `group.z` is a zero that compilers do not know."""
+    def entry(self, shader: Shader, d: Dispatch) -> tuple[int, list[str], list[int]]:
+        """Writes the body of main: (invocations of a workgroup, declarations it needs, numbers of workgroups). The last number is always 1, so that
+        `group.z` is a zero that compilers do not know."""
         if d.stride:
             shader.block(d.prologue)
             shader.loop(d.stride, "i32(id.x)", f"{STRIDE}i")
-            return [STRIDE // GROUP, 1, 1]
+            return GROUP, [], [STRIDE // GROUP, 1, 1]
+        width = rows.threads(d)
+        if width:
+            groups = self.grid(shader, d, d.size, "group", 1)
+            shader.block(d.prologue)
+            return width, rows.emit(shader, d, width), groups
+        groups = self.grid(shader, d, -(-d.size // GROUP), "id", GROUP)
+        shader.block([*d.prologue, *d.body])
+        return GROUP if d.loops else 1, [], groups
+
+    def grid(self, shader: Shader, d: Dispatch, groups: int, counted: str, size: int) -> list[int]:
+        """The point of the grid and its loop variables; points are numbered by `counted`, of which a workgroup has `size`."""
         if not d.loops:
-            shader.block([*d.prologue, *d.body])
             return [1, 1, 1]
-        groups = -(-d.size // GROUP)
         width = self.limits["maxComputeWorkgroupsPerDimension"]
-        rows = -(-groups // width)
-        columns = -(-groups // rows)
-        shader.line(f"let point = id.y * {columns * GROUP}u + id.x;" if rows > 1 else "let point = id.x;")
-        shader.line(f"if (point >= {d.size}u) {{ return; }}")
+        lines = -(-groups // width)
+        columns = -(-groups // lines)
+        shader.line(f"let point = {counted}.y * {columns * size}u + {counted}.x;" if lines > 1 else f"let point = {counted}.x;")
+        if groups * size > d.size or lines * columns > groups:
+            shader.line(f"if (point >= {d.size}u) {{ return; }}")
         inner = 1
         for k, (var, extent) in reversed(list(enumerate(d.loops))):
-            part = f"point / {inner}u" if inner > 1 else "point"
-            part = f"({part}) % {extent}u" if k else part
+            part = "point" if inner == 1 else f"(point / {inner}u)"
+            part = f"{part} % {extent}u" if k else part
             name = shader.env[var] = shader.fresh(var.name)
             shader.line(f"let {name} = i32({part});")
             inner *= extent
-        shader.block([*d.prologue, *d.body])
-        return [columns, rows, 1]
+        return [columns, lines, 1]
 
 
 def as_words(data: bytes, nbytes: int) -> bytes:
