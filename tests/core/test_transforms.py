@@ -117,6 +117,8 @@ def test_collectives_over_a_named_axis():
     close(value(weft.grad(lambda v: lax.reduce_sum(weft.vmap(lambda a: lax.mul(a, psum(a, "i")), axis_name="i")(v), (0,)))(x)), np.full(4, 12.0))
     with pytest.raises(NameError, match="unbound axis name: 'k'"):
         weft.vmap(lambda v: psum(v, "k"), axis_name="i")(x)
+    with pytest.raises(NameError, match="unbound axis name: 'i'"):      # though it was bound before
+        psum(np.float32(1), "i")
     assert Axis("i", 2).size == 2
 
 

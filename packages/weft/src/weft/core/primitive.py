@@ -63,7 +63,7 @@ class Primitive:
         self.effects: Callable | None = None      # params -> frozenset of effects, for primitives that have some
         self.axis_names: Callable | None = None   # params -> names of mapped axes it communicates over
         self.on_raw: Callable | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys
-        self.cache: dict = {}                     # (avals, params) -> abstract result
+        self.cache: dict | None = {}              # (avals, params) -> abstract result; None where it depends on more than these
         if name in registry:
             raise ValueError(f"there is a primitive {name!r} already")
         registry[name] = self
@@ -74,16 +74,19 @@ class Primitive:
 
     def abstract_eval(self, avals: tuple, params: dict) -> Any:
         """The aval (or list of avals) of the result; remembered, since programs repeat themselves."""
+        cache = self.cache
+        if cache is None:
+            return self.abstract(*avals, **params)
         try:
             key = (avals, *params, *params.values())      # names too: not every caller has them in one order
-            return self.cache[key]
-        except KeyError:
-            result = self.cache[key] = self.abstract(*avals, **params)
-            if len(self.cache) > 10_000:
-                self.cache.clear()
-            return result
+            found = cache.get(key)
         except TypeError:      # an unhashable parameter
             return self.abstract(*avals, **params)
+        if found is None:
+            found = cache[key] = self.abstract(*avals, **params)
+            if len(cache) > 10_000:
+                cache.clear()
+        return found
 
     def __repr__(self):
         return self.name

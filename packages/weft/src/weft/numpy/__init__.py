@@ -19,15 +19,17 @@ _FAMILIES = {
         logspace meshgrid ones ones_like tri zeros zeros_like""",
     "ufuncs": """abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh around asin asinh atan atan2 atanh
         bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor cbrt ceil clip conj conjugate
-        copysign cos cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs fix float_power floor floor_divide fmax fmin fmod frexp gcd
-        greater greater_equal heaviside hypot imag invert iscomplex iscomplexobj isfinite isinf isnan isneginf isposinf isreal isrealobj lcm ldexp
+         cos cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs fix float_power floor floor_divide fmax fmin fmod  
+        greater greater_equal hypot imag invert isfinite isinf isnan      
         left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum mod
-        modf multiply nan_to_num negative nextafter not_equal positive pow power rad2deg radians real reciprocal remainder right_shift rint
+        modf multiply negative nextafter not_equal positive pow power rad2deg radians real reciprocal remainder right_shift rint
         round sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide trunc""",
+    "numeric": "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num",
+    "padding": "pad",
     "reductions": """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean min nanargmax nanargmin
         nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var""",
     "shapes": """append array_split astype atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes broadcast_to column_stack concat
-        concatenate dsplit dstack expand_dims flip fliplr flipud hsplit hstack isscalar matrix_transpose moveaxis ndim pad permute_dims ravel
+        concatenate dsplit dstack expand_dims flip fliplr flipud hsplit hstack isscalar matrix_transpose moveaxis ndim permute_dims ravel
         repeat reshape resize roll rollaxis rot90 shape size split squeeze stack swapaxes tile transpose trim_zeros unstack vsplit vstack""",
     "selecting": """apply_along_axis argwhere choose compress delete diag diag_indices diag_indices_from diagflat diagonal extract fill_diagonal
         flatnonzero insert nonzero put put_along_axis ravel_multi_index select take take_along_axis trace tril tril_indices tril_indices_from
@@ -61,7 +63,7 @@ def __dir__():
 
 
 # the function einsum and the module that holds it have one name; the function is what users mean
-from .einsum import einsum, einsum_path  # noqa: E402
+from .einsum import einsum, einsum_path # noqa: E402
 
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, 0.5772156649015329, math.inf, math.nan, None
 (bool_, int4, int8, int16, int32, int64, uint4, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2,
@@ -87,7 +89,7 @@ def dtype(spec, *args, **kwargs):
 
 
 if _np is not None:
-    dtype = _np.dtype  # type: ignore[misc]
+    dtype = _np.dtype # type: ignore[misc]
 
 _dtypes.make_array = lambda value, dt: _creation.array(value, dt)
 _array_methods._namespace.append(sys.modules[__name__])

@@ -180,6 +180,11 @@ def _all_gather_transpose(ct, x, *, axis_name, all_gather_dimension, axis_size, 
 all_gather_p.transpose = _all_gather_transpose
 
 
+# which axes are in scope decides whether there is a result at all
+for _p in (psum_p, pmax_p, pmin_p, axis_index_p, all_gather_p, ppermute_p):
+    _p.cache = None
+
+
 def axis_size(names) -> int:
     """The product of the sizes of named axes."""
     return math.prod(axis_size_of(n) for n in (names if isinstance(names, tuple) else (names,)))

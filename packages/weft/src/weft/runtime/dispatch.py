@@ -156,6 +156,8 @@ def single_equation(primitive: Primitive, avals: tuple, params: dict) -> ClosedJ
         effects = primitive.effects(params) if primitive.effects else frozenset()
         closed = ClosedJaxpr(Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params, effects)], effects), [])
         if key is not None:
+            if len(_eager) >= 10_000:      # shapes that never come again must not pile up
+                _eager.clear()
             _eager[key] = closed
     return closed
 
