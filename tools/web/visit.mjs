@@ -1,0 +1,67 @@
+// Uses the playground as a person does, for demonstrations and benchmarks: opens it in Chromium, presses Run, waits.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { chromium } from "@playwright/test";
+import { FLAGS, WEBGPU } from "../../e2e/launch.mjs";
+import { findBrowser } from "../find-browser.mjs";
+import { close, serve } from "./serve.mjs";
+
+/** Serves `folder` to a browser with a new profile while `use({server, url, context})` runs. */
+export async function withSite(folder, use, { webgpu = false } = {}) {
+  if (!fs.existsSync(path.join(folder, "index.html"))) throw new Error(`${folder} holds no site; build it with \`make web\``);
+  const executablePath = await findBrowser();
+  const { server, url } = await serve(path.resolve(folder));
+  const profile = fs.mkdtempSync(path.join(os.tmpdir(), "weft-visit-"));
+  let context = null;
+  try {
+    const args = webgpu ? [...FLAGS, WEBGPU] : FLAGS;
+    context = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args });
+    return await use({ server, url, context });
+  } finally {
+    await context?.close();
+    fs.rmSync(profile, { recursive: true, force: true });
+    await close(server);
+  }
+}
+
+/** From now on, pages of `context` open with `program` and run it as soon as Run can be pressed. */
+export async function runAtOnce(context, program) {
+  await context.addInitScript((source) => {
+    try {
+      localStorage.setItem("weft:source", source);
+    } catch {
+      return; // a blank page has no storage
+    }
+    document.addEventListener("DOMContentLoaded", () => {
+      const run = document.getElementById("run");
+      new MutationObserver((_, observer) => {
+        if (run.disabled) return;
+        observer.disconnect();
+        run.click();
+      }).observe(run, { attributes: true });
+    });
+    document.addEventListener("weft:done", ({ detail }) => (document.documentElement.dataset.outcome = detail));
+  }, program);
+}
+
+/** Opens the page and waits for its program; returns {page, text}, or throws what the program reported. */
+export async function visitToEnd(context, url, timeout = 300_000) {
+  const page = await context.newPage();
+  await page.goto(url);
+  const failed = "#state[data-state=error]";
+  await page.waitForSelector(`html[data-outcome], ${failed}`, { state: "attached", timeout });
+  const text = (await page.locator("#console").textContent()) ?? "";
+  if (await page.locator(failed).count()) throw new Error(text || (await page.locator("#state").textContent()));
+  return { page, text };
+}
+
+/** A program that runs examples/digits/digits.py unchanged, as the module `digits`, and then `rest`. */
+export function digitsProgram(rest) {
+  const source = fs.readFileSync(new URL("../../examples/digits/digits.py", import.meta.url), "utf8");
+  const literal = JSON.stringify(source); // also a literal of Python
+  return `import sys, types
+digits = types.ModuleType("digits")
+exec(compile(${literal}, "digits.py", "exec"), digits.__dict__)
+${rest}`;
+}
