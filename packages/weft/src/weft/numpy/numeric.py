@@ -1,0 +1,232 @@
+"""Rarer elementwise functions: pieces of floats, special values, integer number theory."""
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..control.loops import while_loop
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.reduce import reduce_or
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from .ufuncs import imag, signbit, where_jit
+from .util import on_device, operand, promote, promote_inexact, promote_shapes
+
+
+def heaviside(x1, x2, /):
+    """0 below zero, 1 above, x2 at zero.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.heaviside(jnp.array([-1., 0.]), 0.5)
+        Array([0. , 0.5], dtype=float32)
+    """
+    x, y = promote_shapes("heaviside", *promote_inexact("heaviside", x1, x2))
+    zero, one = scalar_like(x, 0), scalar_like(x, 1)
+    step = where_jit(el.gt(x, zero), one, where_jit(el.lt(x, zero), zero, y))
+    return where_jit(el.ne(x, x), x, step)
+
+
+def copysign(x1, x2, /):
+    """|x1| with the sign of x2.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.copysign(1., jnp.array([-2., 3.]))
+        Array([-1.,  1.], dtype=float32)
+    """
+    x, y = promote_shapes("copysign", *promote_inexact("copysign", x1, x2))
+    size = el.abs_(x)
+    return where_jit(signbit(y), el.neg(size), size)
+
+
+def ldexp(x1, x2, /):
+    """x1 * 2**x2.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.ldexp(jnp.array([1.5]), 2)
+        Array([6.], dtype=float32)
+    """
+    (x,) = promote_inexact("ldexp", x1)
+    y = operand("ldexp", x2)
+    if not dtypes.is_int(get_aval(y).dtype):
+        raise type_error(f"ldexp takes an integer exponent, got {get_aval(y)}.")
+    x, y = promote_shapes("ldexp", x, linear.convert(y, dtypes.int32))
+    # two factors, so that exponents of subnormal results do not underflow on the way
+    half = el.shift_right_arithmetic(y, scalar_like(y, 1))
+    two = lambda e: el.exp2(linear.convert(e, dtype_of(x)))
+    return el.mul(el.mul(x, two(half)), two(el.sub(y, half)))
+
+
+def isposinf(x, /, out=None):
+    """Whether x is positive infinity.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.isposinf(jnp.array([jnp.inf, 1.]))
+        Array([ True, False], dtype=bool)
+    """
+    return _is_infinity("isposinf", x, math.inf)
+
+
+def isneginf(x, /, out=None):
+    """Whether x is negative infinity.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.isneginf(jnp.array([-jnp.inf, 1.]))
+        Array([ True, False], dtype=bool)
+    """
+    return _is_infinity("isneginf", x, -math.inf)
+
+
+def _is_infinity(name, x, which):
+    x = operand(name, x)
+    dt = get_aval(x).dtype
+    if dtypes.is_complex(dt):
+        raise ValueError(f"{name} does not take complex numbers.")
+    return el.eq(x, scalar_like(x, which)) if dtypes.is_float(dt) else linear.full(shape_of(x), False, dtypes.bool_)
+
+
+def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
+    """NaN replaced by `nan`, infinities by the largest finite numbers (or `posinf`, `neginf`).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.nan_to_num(jnp.array([jnp.nan, 1.]))
+        Array([0., 1.], dtype=float32)
+    """
+    x = operand("nan_to_num", x)
+    dt = get_aval(x).dtype
+    if dtypes.is_complex(dt):
+        return el.complex_(nan_to_num(el.real(x), copy, nan, posinf, neginf), nan_to_num(el.imag(x), copy, nan, posinf, neginf))
+    if not dtypes.is_float(dt):
+        return on_device(x)
+    info = dtypes.finfo(dt)
+    shape = shape_of(x)
+    fill = lambda v: linear.broadcast_to_rank_shape(linear.convert(v, dt), shape) if not shape_of(v) else linear.convert(v, dt)
+    pick = lambda test, value, out: el.select_n_p.bind(test, out, fill(value))
+    out = pick(el.ne(x, x), nan, x)
+    out = pick(isposinf(x), float(info.max) if posinf is None else posinf, out)
+    return pick(isneginf(x), float(info.min) if neginf is None else neginf, out)
+
+
+def iscomplexobj(x) -> bool:
+    """Whether x has a complex dtype.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.iscomplexobj(jnp.ones(2))
+        False
+    """
+    return dtypes.is_complex(get_aval(operand("iscomplexobj", x)).dtype)
+
+
+def isrealobj(x) -> bool:
+    """Whether x has no complex dtype.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.isrealobj(jnp.ones(2))
+        True
+    """
+    return not iscomplexobj(x)
+
+
+def isreal(x):
+    """Whether the imaginary part is zero.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.isreal(jnp.array([1j, 1.]))
+        Array([False,  True], dtype=bool)
+    """
+    part = imag(x)
+    return el.eq(part, scalar_like(part, 0))
+
+
+def iscomplex(x):
+    """Whether the imaginary part is not zero.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.iscomplex(jnp.array([1j, 1.]))
+        Array([ True, False], dtype=bool)
+    """
+    part = imag(x)
+    return el.ne(part, scalar_like(part, 0))
+
+
+def frexp(x, /):
+    """(mantissa in [0.5, 1), exponent) with x = mantissa * 2**exponent.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> m, e = jnp.frexp(jnp.array([6.]))
+    """
+    (x,) = promote_inexact("frexp", x)
+    dt = dtype_of(x)
+    info = dtypes.finfo(dt)
+    # scale subnormals up first, read the exponent from the bits
+    tiny = el.lt(el.abs_(x), scalar_like(x, float(info.tiny)))
+    shift = int(info.nmant) + 1
+    scaled = el.select_n_p.bind(tiny, x, el.mul(x, scalar_like(x, 2.0 ** shift)))
+    bits = el.bitcast(scaled, f"int{dtypes.bits(dt)}")
+    mask = (1 << int(info.nexp)) - 1
+    field = el.and_(el.shift_right_logical(bits, scalar_like(bits, int(info.nmant))), scalar_like(bits, mask))
+    bias = (mask >> 1) - 1
+    field = linear.convert(field, dtypes.int32)
+    exponent = el.sub(field, scalar_like(field, bias))
+    exponent = el.select_n_p.bind(tiny, exponent, el.sub(exponent, scalar_like(exponent, shift)))
+    cleared = el.or_(el.and_(bits, scalar_like(bits, ~(mask << int(info.nmant)))), scalar_like(bits, bias << int(info.nmant)))
+    special = el.or_(el.not_(el.is_finite(x)), el.eq(x, scalar_like(x, 0)))
+    fill = linear.full(shape_of(x), 0, dtypes.int32)
+    return el.select_n_p.bind(special, el.bitcast(cleared, dt), x), el.select_n_p.bind(special, exponent, fill)
+
+
+def gcd(x1, x2, /):
+    """The greatest common divisor of integers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.gcd(jnp.array([12, 7]), 18)
+        Array([6, 1], dtype=int32)
+    """
+    x, y = _integers("gcd", x1, x2)
+    shape = shape_of(el.add(x, y))
+    x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x,
+                                                               el.abs_(y) if dtypes.is_signed(dtype_of(y)) else y)]
+
+    def step(pair):
+        a, b = pair
+        done = el.eq(b, scalar_like(b, 0))
+        safe = el.select_n_p.bind(done, b, linear.full(shape, 1, dtype_of(b)))
+        return el.select_n_p.bind(done, b, a), el.select_n_p.bind(done, el.rem(a, safe), b)
+    return while_loop(lambda pair: reduce_or(el.ne(pair[1], scalar_like(pair[1], 0)), range(len(shape))), step, (x, y))[0]
+
+
+def lcm(x1, x2, /):
+    """The least common multiple of integers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.lcm(jnp.array([4, 6]), 10)
+        Array([20, 30], dtype=int32)
+    """
+    x, y = _integers("lcm", x1, x2)
+    d = gcd(x, y)
+    one = scalar_like(d, 1)
+    safe = where_jit(el.eq(d, scalar_like(d, 0)), one, d)
+    out = el.mul(x, el.div(y, safe))
+    return el.abs_(out) if dtypes.is_signed(dtype_of(out)) else out
+
+
+def _integers(name, x1, x2):
+    x, y = promote_shapes(name, *promote(name, x1, x2))
+    if not dtypes.is_int(dtype_of(x)):
+        raise ValueError(f"{name} takes integers, got {get_aval(x)} and {get_aval(y)}.")
+    return x, y
+

@@ -1,0 +1,137 @@
+"""weft.numpy.pad and its modes."""
+from __future__ import annotations
+
+from .. import dtypes
+from ..runtime.jit import inner_jit
+from ..core.trace import Tracer
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops import shape as ops
+from ..ops.reduce import reduce_max, reduce_min
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from .creation import array as _asarray
+from .shapes import _part, take_rows
+from .util import broadcast_to as _broadcast_to
+from .util import canonical_axis, on_device, operand, static_int
+
+
+@inner_jit(name="_pad", static_argnums=(1,))
+def _pad_constant(x, widths, *values):
+    values = [linear.convert(v, dtype_of(x)) for v in values]
+    if len(values) == 1:
+        return ops.pad(x, values[0], tuple((lo, hi, 0) for lo, hi in widths))
+    pairs = zip(values[::2], values[1::2])
+    for d, ((lo, hi), (first, last)) in enumerate(zip(widths, pairs)):
+        config = lambda lo, hi: tuple((lo, hi, 0) if e == d else (0, 0, 0) for e in range(len(widths)))
+        x = ops.pad(ops.pad(x, first, config(lo, 0)), last, config(0, hi))
+    return x
+
+
+def _pairs(name: str, value, rank: int, convert) -> tuple:
+    """One pair for each axis from a number, a pair, or a sequence of pairs."""
+    if not isinstance(value, (list, tuple)):
+        if getattr(value, "ndim", 0):
+            value = value.tolist() if not isinstance(value, Tracer) else list(value)
+            return _pairs(name, value, rank, convert)
+        return ((convert(value),) * 2,) * rank
+    value = list(value)
+    if all(not isinstance(v, (list, tuple)) and not getattr(v, "ndim", 0) for v in value):
+        if len(value) == 1:
+            return ((convert(value[0]),) * 2,) * rank
+        if len(value) == 2:
+            return ((convert(value[0]), convert(value[1])),) * rank
+        raise ValueError(f"pad: {name} takes a number, a pair, or one pair for each of {rank} axes, got {value}.")
+    rows = [tuple(convert(v) for v in (row if isinstance(row, (list, tuple)) else list(row))) for row in value]
+    rows = [r * 2 if len(r) == 1 else r for r in rows]
+    if len(rows) == 1:
+        rows = rows * rank
+    if len(rows) != rank or any(len(r) != 2 for r in rows):
+        raise ValueError(f"pad: {name} takes a number, a pair, or one pair for each of {rank} axes, got {value}.")
+    return tuple(rows)
+
+
+def pad(array, pad_width, mode: str = "constant", **kwargs):
+    """The array with elements added at both ends of each axis.
+
+    Modes: constant (`constant_values`), edge, reflect, symmetric, wrap, linear_ramp (`end_values`), maximum, minimum, mean, empty.
+
+    Raises:
+        ValueError: for negative widths or unknown modes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.pad(jnp.arange(2), 1)
+        Array([0, 0, 1, 0], dtype=int32)
+    """
+    x = operand("pad", array)
+    shape = shape_of(x)
+    if isinstance(pad_width, dict):
+        given = {canonical_axis(d, len(shape)): w for d, w in pad_width.items()}
+        pad_width = [given.get(d, 0) if isinstance(given.get(d, 0), (list, tuple)) else (given.get(d, 0),) * 2 for d in range(len(shape))]
+    widths = _pairs("pad_width", pad_width, len(shape), lambda v: static_int("pad width", v))
+    if any(w < 0 for pair in widths for w in pair):
+        raise ValueError("pad: index can't contain negative values.")
+    allowed = {"constant": ("constant_values",), "empty": (), "edge": (), "wrap": (), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
+               "linear_ramp": ("end_values",), "maximum": ("stat_length",), "minimum": ("stat_length",), "mean": ("stat_length",)}
+    if mode not in allowed:
+        raise NotImplementedError(f"pad: unknown mode {mode!r}; modes are {', '.join(allowed)}.")
+    unknown = set(kwargs) - set(allowed[mode])
+    if unknown:
+        raise ValueError(f"pad: unsupported keyword arguments for mode {mode!r}: {', '.join(sorted(unknown))}.")
+    if not shape:
+        return on_device(x)
+    if mode in ("constant", "empty"):
+        value = kwargs.get("constant_values", 0)
+        if not isinstance(value, (list, tuple)) and not getattr(value, "ndim", 0):
+            return _pad_constant(x, widths, operand("pad", value))
+        values = _pairs("constant_values", value, len(shape), lambda v: operand("pad", v))
+        return _pad_constant(x, widths, *[v for pair in values for v in pair])
+    if kwargs.get("reflect_type", "even") != "even" or kwargs.get("stat_length") is not None:
+        raise NotImplementedError("pad: reflect_type='odd' and stat_length are not implemented.")
+    ends = _pairs("end_values", kwargs.get("end_values", 0), len(shape), lambda v: operand("pad", v))
+    for d, (lo, hi) in enumerate(widths):
+        x = _pad_axis(x, d, lo, hi, mode, ends[d])
+    return on_device(x)
+
+
+def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends):
+    n = shape_of(x)[d]
+    if not lo and not hi:
+        return x
+    if n == 0:
+        raise ValueError(f"pad: can't extend empty axis {d} using mode {mode!r}.")
+    if mode in ("edge", "wrap", "reflect", "symmetric"):
+        return take_rows(x, _asarray([_source(i, n, mode) for i in range(-lo, n + hi)], dtypes.int32), d)
+    if mode == "linear_ramp":
+        return ops.concatenate([_ramp(ends[0], _part(x, d, 0, 1), d, lo, False), x, _ramp(ends[1], _part(x, d, n - 1, n), d, hi, True)], d)
+    dt = dtype_of(x)
+    if mode == "mean":
+        wide = x if dtypes.is_inexact(dt) else linear.convert(x, dtypes.float32)
+        value = el.div(linear.reduce_sum(wide, (d,)), scalar_like(wide, n))
+        value = linear.convert(value if dtypes.is_inexact(dt) else el.round_(value, 1), dt)
+    else:
+        value = (reduce_max if mode == "maximum" else reduce_min)(x, (d,))
+    fill = lambda k: _broadcast_to(linear.expand_dims(value, (d,)), tuple(k if e == d else m for e, m in enumerate(shape_of(x))))
+    return ops.concatenate([fill(lo), x, fill(hi)], d)
+
+
+def _source(i: int, n: int, mode: str) -> int:
+    """Which element of an axis of size n stands at position i outside of it."""
+    if mode == "edge":
+        return min(max(i, 0), n - 1)
+    if mode == "wrap":
+        return i % n
+    period = 2 * n if mode == "symmetric" else max(2 * (n - 1), 1)
+    i %= period
+    return i if i < n else (period - 1 - i if mode == "symmetric" else period - i)
+
+
+def _ramp(end, edge, d: int, k: int, downwards: bool):
+    dt, shape = dtype_of(edge), list(shape_of(edge))
+    shape[d] = k
+    wide = dt if dtypes.is_inexact(dt) else dtypes.float32
+    step = ops.iota(wide, tuple(shape), d)
+    step = el.div(el.add(step, scalar_like(step, 1)) if downwards else el.sub(scalar_like(step, k), step), scalar_like(step, k)) if k else step
+    edge, end = linear.convert(edge, wide), linear.convert(end, wide)
+    out = el.add(_broadcast_to(edge, tuple(shape)), el.mul(step, _broadcast_to(el.sub(end, edge), tuple(shape))))
+    return linear.convert(out if dtypes.is_inexact(dt) else el.floor(out), dt)
