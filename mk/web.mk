@@ -28,7 +28,7 @@ $(WHEELS_STAMP): $(WHEEL_SOURCES) | $(VENV_STAMP)
 	done
 	@rm -f build/wheels/build.log && touch $@
 
-.PHONY: web play test-web test-runtime test-e2e browser bench-boot bench-calls
+.PHONY: web play test-web test-runtime test-e2e browser bench-boot bench-calls bench-digits
 
 ## web: build the playground into build/site (nothing happens when nothing has changed)
 web: $(NPM_STAMP) $(WHEELS_STAMP)
@@ -63,3 +63,7 @@ bench-boot: web browser
 ## bench-calls: what calls between Python and the runtime cost
 bench-calls: web browser
 	@$(NODE) bench/browser/calls.mjs --site build/site
+
+## bench-digits: trace and compile time of the digits step in Chromium, and its steps per second
+bench-digits: web browser
+	@$(NODE) bench/browser/digits.mjs --site build/site

@@ -1,0 +1,57 @@
+// The digits program in Chromium on Wasm: trace and compile time of its training step, and steps per second.
+//
+//   node bench/browser/digits.mjs [--site build/site] [--runs 3] [--steps 2000]
+//
+// Every run is a new visit to the page; medians are printed. The program itself is examples/digits/digits.py.
+import { parseArgs } from "node:util";
+import { digitsProgram, runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";
+
+const { values: options } = parseArgs({
+  options: {
+    site: { type: "string", default: "build/site" },
+    runs: { type: "string", default: "3" },
+    steps: { type: "string", default: "2000" },
+  },
+});
+
+const program = digitsProgram(`
+import json, time
+import weft, weft.numpy as jnp
+from weft import random
+
+clock = time.perf_counter
+images, labels = digits.load()
+train_set = images[:1500], labels[:1500]
+params = digits.init(random.key(0))
+zeros = weft.tree.map(jnp.zeros_like, params)
+state, key = (params, zeros, zeros, jnp.int32(0)), random.PRNGKey(1)
+times = [clock()]
+traced = digits.step.trace(state, key, *train_set)
+times.append(clock())
+traced.lower().compile()
+times.append(clock())
+state, value = digits.step(state, key, *train_set)
+value.block_until_ready()
+times.append(clock())
+for _ in range(${Number(options.steps)}):
+    state, value = digits.step(state, key, *train_set)
+value.block_until_ready()
+times.append(clock())
+trace, compiled, first, steps = (b - a for a, b in zip(times, times[1:]))
+print(json.dumps({"trace": trace, "compile": compiled, "first": first, "rate": ${Number(options.steps)} / steps}))
+`);
+
+const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+
+await withSite(options.site, async ({ context, url }) => {
+  await runAtOnce(context, program);
+  const results = [];
+  for (let i = 0; i < Number(options.runs); i++) {
+    const { page, text } = await visitToEnd(context, url);
+    results.push(JSON.parse(text.trim().split("\n").at(-1)));
+    await page.close();
+  }
+  const of = (name, scale = 1) => scale * median(results.map((result) => result[name]));
+  console.log(`trace ${of("trace", 1e3).toFixed(0)} ms   compile ${of("compile", 1e3).toFixed(0)} ms   first call ${of("first", 1e3).toFixed(1)} ms`);
+  console.log(`${of("rate").toFixed(0)} steps/s`);
+});
