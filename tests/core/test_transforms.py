@@ -150,6 +150,9 @@ def test_elementwise_derivatives(name):
 
 def test_structural_derivatives():
     m = np.arange(6.0).reshape(2, 3) + 1
+    check_grads(lax.max, m, m[::-1].copy()), check_grads(lax.min, m, m[::-1].copy()), check_grads(lax.atan2, m, m[::-1].copy())
+    check_grads(lax.pow, m, m[::-1].copy()), check_grads(lax.div, m, m[::-1].copy()), check_grads(lax.rem, m[::-1].copy() * 2.3, m)
+    check_grads(lambda x: lax.clamp(2.5, x, 4.5), m), check_grads(lambda x: lax.integer_pow(x, -3), m)
     check_grads(lambda x: lax.transpose(lax.reshape(x, (3, 2)), (1, 0)), m)
     check_grads(lambda x: lax.pad(x, np.float64(0), ((1, 2, 1), (-1, 0, 0))), m)
     check_grads(lambda x: lax.slice(x, (0, 1), (2, 3), (1, 2)), m)
@@ -162,3 +165,14 @@ def test_structural_derivatives():
     check_grads(lambda x, y: lax.dynamic_update_slice(x, y, (1, 1)), m, np.ones((1, 2)))
     check_grads(lambda x: lax.sort(x, dimension=1), m[:, ::-1].copy())
     check_grads(lambda x, y: lax.select(x > y if False else lax.gt(x, y), lax.sin(x), y), m, m[::-1].copy() + 0.5)
+
+
+def test_ties_share_the_derivative():
+    close(weft.grad(lambda x: lax.max(x, np.float32(1)))(np.float32(1)), 0.5)
+    close(weft.grad(lambda x: lax.reduce_max(x, (0,)))(np.array([1, 3, 3], np.float32)), [0, 0.5, 0.5])
+
+
+def test_weak_types_stay_weak():
+    import weft.numpy as jnp
+    for f in (jnp.tanh, jnp.sin, jnp.exp, jnp.log, jnp.sqrt, jnp.abs, lambda x: x ** 2, lambda x: 2 * x, lambda x: jnp.maximum(x, 0)):
+        assert weft.grad(f)(1.0).weak_type and not weft.grad(f)(np.float32(1)).weak_type

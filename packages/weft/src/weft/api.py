@@ -384,7 +384,7 @@ def _basis(aval):
     """The unit vectors of arrays of an aval, stacked."""
     n = aval.size
     rows, columns = iota(dtypes.int32, (n, n), 0), iota(dtypes.int32, (n, n), 1)
-    return _reshape(convert(eq(rows, columns), aval.dtype), (n, *aval.shape))
+    return _reshape(convert(eq(rows, columns), aval.dtype, aval.weak_type), (n, *aval.shape))
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False):
@@ -565,7 +565,10 @@ def make_jaxpr(fun: Callable, static_argnums: int | Sequence[int] = (), axis_env
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.make_jaxpr(lambda x: jnp.sin(jnp.cos(x)))(3.0)
-        { lambda ; a:f32[]. let b:f32[] = cos a; c:f32[] = sin b in (c,) }
+        { lambda ; a:f32[]. let
+            b:f32[] = cos a
+            c:f32[] = sin b
+          in (c,) }
     """
     _check_callable(fun)
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)

@@ -14,6 +14,7 @@ from .linear import add_any, broadcast_to_rank_shape, convert, expand_dims, full
 from .rules import broadcast_shapes, check_kind, dtype_of, is_linear_arg, same_dtype, scalar_like, shape_of
 
 BOOL, INT, FLOAT, NUM = "biu", "iu", "fc", "iufc"
+one, half = (lambda x: scalar_like(x, 1)), (lambda x: scalar_like(x, 0.5))
 
 
 def elementwise_batch(primitive: Primitive) -> Callable:
@@ -173,7 +174,7 @@ eq, ne, lt, le, gt, ge = map(_fn, (eq_p, ne_p, lt_p, le_p, gt_p, ge_p))
 
 def _half_where_equal(t, o, x, y):
     """The derivative of max and min: 1 for the larger operand, 1/2 where they are equal."""
-    mask = select(eq(x, o), select(eq(x, y), full((), 1, dtype_of(o)), full((), 0.5, dtype_of(o))), full((), 0, dtype_of(o)))
+    mask = select(eq(x, o), select(eq(x, y), half(o), one(o)), scalar_like(o, 0))
     return mul(t, mask)
 
 
@@ -247,7 +248,6 @@ def _of_scalars(f):
     return lambda x: np.vectorize(g, otypes=[np.float64])(x) if x.size else x
 
 
-one, half, two = (lambda x: scalar_like(x, 1)), (lambda x: scalar_like(x, 0.5)), (lambda x: scalar_like(x, 2))
 
 exp_p = _elementwise("exp", FLOAT, _wide(lambda x: np.exp(x)), jvp=[lambda t, o, x: mul(t, o)])
 exp2_p = _elementwise("exp2", FLOAT, _wide(lambda x: np.exp2(x)), jvp=[lambda t, o, x: mul(scalar_like(o, math.log(2)), mul(t, o))])

@@ -20,9 +20,9 @@ def dtype_of(x):
 
 
 def scalar_like(x, value) -> TypedScalar:
-    """`value` as a scalar of the dtype of `x`."""
-    dt = dtype_of(x)
-    return TypedScalar(round_scalar(value, dt), shaped((), dt))
+    """`value` as a scalar of the dtype of `x`, weak if that is."""
+    aval = get_aval(x)
+    return TypedScalar(round_scalar(value, aval.dtype), shaped((), aval.dtype, aval.weak_type))
 
 
 def is_linear_arg(x) -> bool:

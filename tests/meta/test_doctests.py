@@ -1,0 +1,25 @@
+"""The examples in docstrings run, and print what they say."""
+import doctest
+import importlib
+import pathlib
+import pkgutil
+
+import pytest
+
+import weft
+
+SKIP = {"weft.as_jax", "weft.remote"}      # they change the process, or need a host
+ROOT = pathlib.Path(weft.__file__).parent
+
+
+def modules():
+    for info in pkgutil.walk_packages([str(ROOT)], "weft."):
+        if info.name not in SKIP:
+            yield info.name
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_examples(name):
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert result.failed == 0, f"{result.failed} of {result.attempted} examples of {name} fail; run python -m doctest on it"
