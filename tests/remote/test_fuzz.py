@@ -111,6 +111,7 @@ class Fuzzer:
         await asyncio.gather(*[worker(seed) for seed in range(CONNECTIONS)])
 
 
+@pytest.mark.slow
 def test_ten_thousand_damaged_frames(tmp_path):
     with run_host(tmp_path, "--session-bytes", "4000000", "--seconds", "20", "--log-level", "error", "--grace", "1", "--sessions", "4000") as host:
         with host.connect() as witness:

@@ -1,4 +1,6 @@
 """Connections that break: the session goes on where it was, or says that it is lost."""
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -141,3 +143,28 @@ def test_a_session_without_a_client_ends(tmp_path):
                     break
             time.sleep(0.6)      # longer than the grace and the watch
         assert raw.welcome.error == "ConnectionLost"
+
+
+def test_a_program_may_end_without_closing(host):
+    """The session ends with the process, and nothing is printed about it."""
+    done = subprocess.run([sys.executable, "-c", f"""
+import numpy as np, weft, weft.numpy, weft.remote
+session = weft.remote.connect({host.url!r}, token={TOKEN!r}, default=True)
+x = weft.device_put(np.ones(70_000, np.float32)) + 1
+f = weft.jit(lambda v: v * 2)
+y = f(x)
+print(float(f(x)[0]))
+"""], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4.0\n", "")
+
+
+def test_a_host_that_stops_says_so(tmp_path):
+    with run_host(tmp_path) as host:
+        session = host.connect()
+        x = weft.device_put(np.float32(1), session.devices()[0]) + 1
+        session.ping()
+        host.process.terminate()
+        host.process.wait(20)
+        with pytest.raises(errors.ConnectionLost, match="shutting down"):
+            float(x)
+        host.process.poll = lambda: None      # it was meant to end

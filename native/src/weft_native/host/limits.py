@@ -17,7 +17,7 @@ class Limits:
     session_bytes: int = _limit(4 * GIB, "bytes of arrays that a session holds, and of the intermediate results of one program")
     handles: int = _limit(200_000, "arrays and compiled programs that a session holds")
     program_bytes: int = _limit(16 * MIB, "bytes of one serialized program")
-    equations: int = _limit(300_000, "equations of one program, those of a called function counted for each call")
+    equations: int = _limit(100_000, "equations of one program, those of a called function counted for each call")
     programs: int = _limit(2_000, "programs that a session sends")
     seconds: float = _limit(300.0, "seconds that one compilation or computation may take")
     replies: int = _limit(10_000, "replies that wait for a client to take them")

@@ -48,15 +48,16 @@ async def run(options, devices: list, token: str) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with host.serve(options.host, options.port) as server:
-        watcher = asyncio.ensure_future(host.watch())
-        address, port = server.sockets[0].getsockname()[:2]
-        print(f"weft-host ws://{f'[{address}]' if ':' in address else address}:{port} ({devices[0].platform}: {len(devices)} device"
-              f"{'s' if len(devices) > 1 else ''})", flush=True)
-        if options.token is None:
-            print(f"token {token}", flush=True)
-        await stop.wait()
-        watcher.cancel()
+    server = await host.serve(options.host, options.port)
+    watcher = asyncio.ensure_future(host.watch())
+    address, port = server.sockets[0].getsockname()[:2]
+    print(f"weft-host ws://{f'[{address}]' if ':' in address else address}:{port} ({devices[0].platform}: {len(devices)} device"
+          f"{'s' if len(devices) > 1 else ''})", flush=True)
+    if options.token is None:
+        print(f"token {token}", flush=True)
+    await stop.wait()
+    watcher.cancel()
+    await host.stop(server)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,7 +7,7 @@ import math
 import pkgutil
 import threading
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Callable
 
 from weft import control, dtypes, ops
 from weft.avals import ShapedArray
@@ -87,14 +87,15 @@ class Programs:
             for sub in subjaxprs(eqn.params):
                 self._check_sizes(sub, seen)
 
-    def compile(self, digest: bytes, program: serialize.Program, device, name: str, donated: tuple) -> Executable:
-        """A program compiled for a device."""
+    def compile(self, digest: bytes, program: serialize.Program, device, name: str, donated: tuple, begin: Callable = lambda: None) -> Executable:
+        """A program compiled for a device; `begin()` is called when its turn has come."""
         key = (digest, device, donated)
         with self.lock:
             if key in self.compiled:
                 self.compiled.move_to_end(key)
                 return self.compiled[key]
         with self.compiling:
+            begin()
             with self.lock:      # another session may have been first
                 if key in self.compiled:
                     return self.compiled[key]

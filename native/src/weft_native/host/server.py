@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import itertools
 import logging
@@ -21,7 +22,7 @@ from .session import Session
 
 log = logging.getLogger("weft.host")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-HELLO_SECONDS, WATCH_SECONDS = 10.0, 0.25
+HELLO_SECONDS, WATCH_SECONDS, STOP_SECONDS = 10.0, 0.25, 1.0
 POLICY_VIOLATION = 1008
 
 
@@ -41,10 +42,11 @@ class Host:
         self.devices, self.token, self.limits, self.origins = devices, token.encode(), limits, {o.rstrip("/") for o in origins}
         self.programs = Programs(limits)
         self.sessions: dict[bytes, Session] = {}
+        self.abandoned: list[Session] = []      # ended, but still computing: threads can't be stopped
         self.numbers = itertools.count(1)
 
     def serve(self, address: str, port: int):
-        """The websockets server, to be entered with `async with` beside `watch`."""
+        """The websockets server, to be awaited; `watch` must run beside it."""
         return serve(self.handle, address, port, compression=None, max_size=self.limits.frame_bytes, max_queue=4, ping_interval=20, ping_timeout=60,
                      process_request=self.check_origin, server_header=None)
 
@@ -57,6 +59,14 @@ class Host:
                 session.overdue(now)
                 if session.left_at is not None and now - session.left_at > self.limits.grace:
                     session.close(p.End("ConnectionLost", "the session was not taken up again in time."))
+
+    async def stop(self, server) -> None:
+        """Tells all clients that the host goes, and waits a moment for them to hear it."""
+        for session in list(self.sessions.values()):
+            session.close(p.End("ConnectionLost", "the host is shutting down; its arrays are gone."))
+        server.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(server.wait_closed(), STOP_SECONDS)
 
     # connections --------------------------------------------------------------------------------------------------------
 
@@ -116,13 +126,19 @@ class Host:
             if session is None:
                 raise ConnectionLost("the host does not know the session any more; its arrays are gone. Connect again.")
         else:
-            if len(self.sessions) >= self.limits.sessions:
+            self.abandoned = [s for s in self.abandoned if s.thread.is_alive()]
+            if len(self.sessions) + len(self.abandoned) >= self.limits.sessions:
                 raise LimitError(f"the host has {self.limits.sessions} sessions already. Try again later.")
             name = f"{next(self.numbers)}{' ' + repr(hello.name[:40]) if hello.name else ''}"
-            session = Session(self.programs, self.devices, self.limits, name, lambda s: self.sessions.pop(s.secret, None))
+            session = Session(self.programs, self.devices, self.limits, name, self.forget)
             self.sessions[session.secret] = session
             log.info("session %s begins", name)
         return session, list(messages)
+
+    def forget(self, session: Session) -> None:
+        self.sessions.pop(session.secret, None)
+        if session.thread is not None:
+            self.abandoned.append(session)
 
     def welcome(self, session: Session) -> bytes:
         kinds = [text for d in self.devices for text in (d.platform, str(d.device_kind))]

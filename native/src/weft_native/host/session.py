@@ -91,7 +91,8 @@ class Session:
         self.reply_bytes = 0
         # the session's thread
         self.queue: queue.SimpleQueue = queue.SimpleQueue()
-        self.queued_bytes = self.queued = 0
+        self.queued_bytes = self.queued = 0            # that the event loop put there
+        self.done_bytes = self.done = 0                # that the thread has performed
         self.values: dict[int, Stored | Failed | Executable] = {}
         self.bytes = 0                        # of arrays in `values`, and of uploads under way
         self.incoming: dict[Any, Incoming] = {}
@@ -117,9 +118,11 @@ class Session:
                 self.thread = threading.Thread(target=self._perform_all, name=f"session {self.name}", daemon=True)
                 self.thread.start()
             self.queue.put((message, size))
-            if self.queued_bytes > QUEUE_BYTES or self.queued > QUEUE_MESSAGES:
+            if self._is_full():
                 self.room.clear()
-                await self.room.wait()
+                if self._is_full():      # still, now that the thread knows to tell
+                    await self.room.wait()
+                self.room.set()
         elif isinstance(message, p.Settled):
             for op in message.ops:
                 self._settled(op)
@@ -132,6 +135,9 @@ class Session:
             self.close(p.End("ConnectionLost", "the client has ended the session."))
         else:
             raise ProtocolError(f"a client does not send {type(message).__name__}.")
+
+    def _is_full(self) -> bool:
+        return self.end is None and (self.queued_bytes - self.done_bytes > QUEUE_BYTES or self.queued - self.done > QUEUE_MESSAGES)
 
     def acknowledge(self, size: int) -> None:
         """After each frame: tells the client what has come, every now and then."""
@@ -154,6 +160,8 @@ class Session:
             self.fail(LimitError(f"{self.limits.replies} replies wait for the client to take them."))
             return
         self.replies[op] = reply
+        if isinstance(reply, Transfer):
+            self.reply_bytes += len(reply.data)
         self._queue_reply(op, reply)
 
     def _queue_reply(self, op: int, reply) -> None:
@@ -243,7 +251,7 @@ class Session:
             if item is None or self.end is not None:
                 break
             message, size = item
-            self.busy_since = time.monotonic()
+            self._do_begin()
             try:
                 _PERFORM[type(message)](self, message)
             except Exception as e:      # what may concern one operation only has been caught in it
@@ -253,16 +261,13 @@ class Session:
                 break
             finally:
                 self.busy_since = None
-            self._tell(self._performed, size)
+            self.done_bytes += size
+            self.done += 1
+            if not self.room.is_set() and not self._is_full():
+                self._tell(self.room.set)
         self.values.clear()
         self.incoming.clear()
         self.running.clear()
-
-    def _performed(self, size: int) -> None:
-        self.queued_bytes -= size
-        self.queued -= 1
-        if not self.room.is_set() and self.queued_bytes <= QUEUE_BYTES // 2 and self.queued <= QUEUE_MESSAGES // 2:
-            self.room.set()
 
     def _define(self, handle: int, value) -> None:
         if handle in self.values:
@@ -351,13 +356,17 @@ class Session:
             raise ProtocolError("a program must come before it is compiled.")
         if len(m.donated) != len(program.jaxpr.invars):
             raise ProtocolError(f"the program has {len(program.jaxpr.invars)} arguments; {len(m.donated)} were described.")
+        self.busy_since = None      # other sessions' compilations come first
         try:
-            self._define(m.handle, self.programs.compile(m.program, program, device, m.name[:200], m.donated))
+            self._define(m.handle, self.programs.compile(m.program, program, device, m.name[:200], m.donated, self._do_begin))
         except (ProtocolError, LimitError):
             raise
         except Exception as e:
             self._define(m.handle, Failed(m.op, e))
             self._fail_op(m.op, m.op, e)
+
+    def _do_begin(self) -> None:
+        self.busy_since = time.monotonic()
 
     def _do_execute(self, m: p.Execute) -> None:
         try:
@@ -450,9 +459,7 @@ class Session:
             size = nbytes(value.aval)
             if self.reply_bytes + size > self.limits.session_bytes:
                 raise LimitError(f"{self.reply_bytes} bytes wait for the client to take them; {size} more exceed the limit of {self.limits.session_bytes}.")
-            data = _host_bytes(value.array)
-            self.reply_bytes += size
-            return Transfer(data)
+            return Transfer(_host_bytes(value.array))
         self._later(m.op, m.handle, read)
 
     def _do_wait(self, m: p.Wait) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import itertools
 import json
 import sys
@@ -186,10 +187,18 @@ def _register(session: Session, default: bool) -> Session:
     devices = iter(session.welcome.devices)
     session._devices = [RemoteDevice(backend, session, i, next(backend.ids), platform, kind) for i, (platform, kind) in enumerate(zip(devices, devices))]
     backend.sessions.append(session)
+    atexit.register(_close, weakref.ref(session))
     forget_default()
     if default:
         config.update("jax_platforms", "remote")
     return session
+
+
+def _close(session) -> None:
+    """At exit: the host need not wait for a client that is gone."""
+    found = session()
+    if found is not None:
+        found.close()
 
 
 def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = "") -> Session:

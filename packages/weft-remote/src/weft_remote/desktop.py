@@ -78,7 +78,11 @@ class ThreadTransport:
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_until_complete(self._connections())
+        except BaseException as e:      # whoever waits must hear of it
+            self._fail(BackendError(f"the connection to {self.session.url} failed: {type(e).__name__}: {e}"))
+            raise
         finally:
+            self._tell()
             self.loop.close()
 
     def _tell(self, opened=None) -> None:

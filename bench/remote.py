@@ -1,0 +1,98 @@
+"""Offload over loopback: round trip, calls a second, bytes a second.
+
+    python bench/remote.py [--platform cpu] [--url ws://… --token …] [--delay MS]
+
+Prints one line for each figure. Without --url a host of its own is started; --delay puts that many milliseconds between both sides.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import weft
+import weft.numpy as jnp
+import weft.remote
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "remote"))
+from proxy import Proxy  # noqa: E402
+
+
+def best(run, repeat: int = 5) -> float:
+    """The shortest of a few durations, in seconds."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@contextlib.contextmanager
+def own_host(platform: str):
+    host = subprocess.Popen([sys.executable, "-m", "weft_native.host", "--port", "0", "--token", "bench", "--platform", platform], stdout=subprocess.PIPE, text=True)
+    try:
+        yield re.search(r"ws://\S+", host.stdout.readline())[0], "bench"
+    finally:
+        host.terminate()
+        host.wait()
+
+
+def measure(session) -> None:
+    device = session.devices()[0]
+    print(f"{device}")
+    session.ping()
+    n = 200
+    print(f"round trip                       {best(lambda: [session.ping() for _ in range(n)]) / n * 1e6:10.0f} us")
+    step = weft.jit(lambda x: x * 0.5 + 1)
+    x = step(weft.device_put(np.float32(0), device))
+
+    def submit():
+        y = x
+        for _ in range(n):
+            y = step(y)
+        return y
+    last: list = []
+    print(f"jit call, submitted              {best(lambda: last.append(submit())) / n * 1e6:10.1f} us")
+    session.ping()
+    print(f"jit call, {n} in a row and read  {best(lambda: float(submit())) / n * 1e6:10.1f} us")
+    print(f"jit call and read, each          {best(lambda: [float(step(x)) for _ in range(n)]) / n * 1e6:10.0f} us")
+    fresh = iter(range(1, 1000))
+    print(f"new program: trace, send, compile, run, read {best(lambda: float(weft.jit(lambda v, k=next(fresh): jnp.sin(v) * k)(x)), 3) * 1e3:6.1f} ms")
+    for mib in (1, 16, 64):
+        host = np.zeros(mib << 18, np.float32)
+        negate = weft.jit(lambda v: -v)
+
+        def up():
+            weft.device_put(host, device).block_until_ready()
+        y = weft.device_put(host, device)
+
+        def down():
+            np.asarray(negate(y))
+        down()
+        print(f"{mib:3} MiB  up {mib / best(up, 3):6.0f} MiB/s   down {mib / best(down, 3):6.0f} MiB/s")
+    print(session.stats)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--platform", default="cpu")
+    parser.add_argument("--url")
+    parser.add_argument("--token")
+    parser.add_argument("--delay", type=float, default=0.0)
+    options = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        url, token = (options.url, options.token) if options.url else stack.enter_context(own_host(options.platform))
+        if options.delay:
+            url = stack.enter_context(Proxy(int(url.rsplit(":", 1)[1]), options.delay / 1000)).url
+        session = stack.enter_context(weft.remote.connect(url, token=token))
+        measure(session)
+
+
+if __name__ == "__main__":
+    main()

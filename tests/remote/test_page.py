@@ -1,0 +1,173 @@
+"""The transport of a page, over stand-ins for what the page and Pyodide give to Python (web/CONTRACT.md)."""
+import asyncio
+import importlib
+import sys
+import types
+
+import numpy as np
+import pytest
+import weft
+from hosts import TOKEN
+from proxy import Proxy
+from weft_remote import backend as remote
+from weft_remote import errors
+from weft_remote.session import Session
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+
+class JsException(Exception):
+    message = property(lambda self: str(self))
+
+
+class Message(bytes):
+    def to_bytes(self):
+        return bytes(self)
+
+
+class Uint8Array(bytearray):
+    new = classmethod(lambda cls, n: cls(n))
+
+    def assign(self, data):
+        self[:] = data
+
+
+class Socket:
+    """Messages wait in a queue until they are asked for; an empty answer once the peer has closed."""
+
+    def __init__(self, socket):
+        self.socket, self.closeReason, self.queue = socket, "", asyncio.Queue()
+        self.sending = asyncio.Queue()
+        self.tasks = [asyncio.ensure_future(self._receive()), asyncio.ensure_future(self._send())]
+
+    async def _receive(self):
+        try:
+            while True:
+                self.queue.put_nowait(Message(await self.socket.recv()))
+        except ConnectionClosed as e:
+            self.closeReason = f"{e.rcvd.code} {e.rcvd.reason}" if e.rcvd else "1006"
+            self.queue.put_nowait(None)
+
+    async def _send(self):
+        while True:
+            await self.socket.send(await self.sending.get())
+
+    def send(self, data):
+        if self.closeReason:
+            raise JsException("the connection is closed")
+        self.sending.put_nowait(bytes(data))
+
+    async def recv(self):
+        return await self.queue.get()
+
+    def close(self):
+        self.tasks.append(asyncio.ensure_future(self.socket.close()))
+
+
+async def open_socket(url):
+    try:
+        return Socket(await connect(url, compression=None, max_size=None))
+    except (OSError, ConnectionClosed) as e:
+        raise JsException(f"no connection to {url}") from e
+    except Exception as e:
+        raise JsException(str(e)) from e
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The module `weft_remote.page` in a process that looks like a page's worker; `page.suspends` tells whether it has JSPI."""
+    loop = asyncio.new_event_loop()
+    stand_in = types.SimpleNamespace(suspends=True, waits=0)
+
+    def run_sync(awaitable):
+        stand_in.waits += 1
+        return loop.run_until_complete(awaitable)
+    ffi = types.ModuleType("pyodide.ffi")
+    ffi.JsException, ffi.run_sync, ffi.can_run_sync = JsException, run_sync, lambda: stand_in.suspends
+    js, given = types.ModuleType("js"), types.ModuleType("_weft_page")
+    js.Uint8Array, given.open = Uint8Array, open_socket
+    for name, module in {"pyodide": types.ModuleType("pyodide"), "pyodide.ffi": ffi, "js": js, "_weft_page": given}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(sys.modules, "weft_remote.page", raising=False)
+    stand_in.module, stand_in.loop = importlib.import_module("weft_remote.page"), loop
+    monkeypatch.setattr(remote, "PageTransport", stand_in.module.PageTransport, raising=False)
+    yield stand_in
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.close()
+    sys.modules.pop("weft_remote.page", None)
+
+
+def opened(page, url, token=TOKEN):
+    session = Session(url, token)
+    session.transport = page.module.PageTransport(session)
+    page.loop.run_until_complete(session.transport.open())
+    return remote._register(session, False)
+
+
+def test_a_program_waits_only_where_it_reads(page, host):
+    session = opened(page, host.url)
+    step = weft.jit(lambda x: x * 0.5 + 1)
+    x = weft.device_put(np.float32(0), session.devices()[0])
+    before = page.waits
+    for _ in range(50):
+        x = step(x)
+    assert page.waits == before
+    assert float(x) == pytest.approx(2.0)
+    assert page.waits == before + 1 and session.stats.waits == 1
+    session.close()
+
+
+def test_large_arrays_both_ways(page, host):
+    session = opened(page, host.url)
+    x = np.arange(3 << 20, dtype=np.float32)
+    y = weft.device_put(x, session.devices()[0]) * 2
+    np.testing.assert_array_equal(np.asarray(y), x * 2)
+    session.close()
+
+
+def test_without_jspi_reading_says_what_to_write(page, host):
+    session = opened(page, host.url)
+    y = weft.device_put(np.ones(3, np.float32), session.devices()[0]) + 1
+    page.suspends = False
+    with pytest.raises(RuntimeError, match="prefetch_async"):
+        np.asarray(y)
+
+    async def read():      # what the page awaits in turn
+        for x, reply in remote._fetches([y]):
+            await session.transport.until(lambda: reply.done)
+            remote._keep(x, reply)
+    page.loop.run_until_complete(read())
+    assert np.asarray(y).tolist() == [2, 2, 2]
+    session.close()
+
+
+def test_a_broken_connection_is_taken_up_again(page, host):
+    with Proxy(host.port) as proxy:
+        session = opened(page, proxy.url)
+        x = weft.device_put(np.float32(1), session.devices()[0])
+        for _ in range(3):
+            x = x + 1
+            proxy.cut()
+            page.loop.run_until_complete(asyncio.sleep(0.05))
+        assert float(x) == 4.0
+        assert session.stats.connections > 1
+        session.close()
+
+
+def test_errors(page, host):
+    with pytest.raises(errors.AuthenticationError):
+        opened(page, host.url, "wrong")
+    with pytest.raises(errors.ConnectionLost, match="Is the host running"):
+        opened(page, "ws://127.0.0.1:1")
+
+
+def test_an_ended_session_fails_whoever_waits(page, host):
+    session = opened(page, host.url)
+    x = weft.device_put(np.float32(1), session.devices()[0]) + 1
+    session._control.append(b"\x63")      # no message
+    with pytest.raises(weft.errors.WeftError, match="there is no message 99"):
+        float(x)
+    with pytest.raises(weft.errors.WeftError, match="there is no message 99"):
+        session.ping()
