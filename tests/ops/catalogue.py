@@ -1,0 +1,169 @@
+"""One row for each operation: sample arguments, and what holds of it. Tests of values, derivatives, batching and backends run over the rows.
+
+A row's arguments are specs: 'f32[3,4]' (random normal), with a range ('f32[3]:0.1..0.9'), 'i32[3]:0..5', 'bool[3]'; anything that is no string
+stands for itself (a static argument, closed over).
+"""
+from __future__ import annotations
+
+import random
+import re
+import zlib
+from typing import Any, Callable, NamedTuple
+
+from weft import lax
+from weft.host import from_flat
+from weft import dtypes
+
+DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "i32": "int32", "u32": "uint32", "u8": "uint8", "i8": "int8", "bool": "bool",
+          "c64": "complex64"}
+
+
+class Row(NamedTuple):
+    """One operation on one choice of arguments."""
+    name: str
+    fun: Callable
+    args: tuple                 # specs
+    grad: bool = True           # differentiable in its float arguments
+    rtol: float = 2e-5
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}({', '.join(self.args)})"
+
+    def sample(self) -> list:
+        """Host arrays for the arguments, the same at every call."""
+        rng = random.Random(zlib.crc32(self.id.encode()))
+        return [sample(spec, rng) for spec in self.args]
+
+
+def sample(spec: str, rng: random.Random):
+    kind, sizes, low, high = re.fullmatch(r"(\w+)\[([\d,]*)\](?::(-?[\d.]+?)\.\.(-?[\d.]+))?", spec).groups()
+    shape = tuple(int(n) for n in sizes.split(",") if n)
+    count = 1
+    for n in shape:
+        count *= n
+    if kind == "bool":
+        values: list[Any] = [rng.random() < 0.5 for _ in range(count)]
+    elif kind[0] in "iu":
+        values = [rng.randint(int(low or (-9 if kind[0] == "i" else 0)), int(high or 9)) for _ in range(count)]
+    elif kind == "c64":
+        values = [complex(rng.gauss(0, 1), rng.gauss(0, 1)) for _ in range(count)]
+    else:
+        values = [rng.uniform(float(low), float(high)) if low else rng.gauss(0, 1) for _ in range(count)]
+    return from_flat(values, shape, dtypes.dtype(DTYPES[kind]))
+
+
+def _rows():
+    unary = {"neg": "", "sign": "", "floor": "", "ceil": "", "exp": "", "exp2": "", "log": ":0.2..3", "expm1": "", "log1p": ":-0.5..3", "tanh": "", "logistic": "", "sin": "",
+             "cos": "", "tan": ":-1..1", "asin": ":-0.9..0.9", "acos": ":-0.9..0.9", "atan": "", "sinh": "", "cosh": "", "asinh": "", "acosh": ":1.2..3",
+             "atanh": ":-0.9..0.9", "sqrt": ":0.2..3", "rsqrt": ":0.2..3", "cbrt": ":0.2..3", "erf": "", "erfc": "", "erf_inv": ":-0.9..0.9", "lgamma": ":0.5..4",
+             "square": "", "abs": "", "is_finite": ""}
+    for name, domain in unary.items():
+        for shape in ("[]", "[3]", "[2,3]"):
+            yield Row(name, getattr(lax, name), (f"f32{shape}{domain}",), grad=name not in ("is_finite",), rtol=5e-5)
+    yield Row("digamma", lax.digamma, ("f32[4]:0.5..4",), grad=False, rtol=1e-4)
+    for name in ("exp", "log", "sin", "tanh", "sqrt"):
+        yield Row(name, getattr(lax, name), ("bf16[5]:0.3..2",), grad=False, rtol=2e-2)
+        yield Row(name, getattr(lax, name), ("f16[5]:0.3..2",), grad=False, rtol=3e-3)
+    for name in ("neg", "sign", "abs", "square", "bitwise_not", "population_count", "clz"):
+        yield Row(name, getattr(lax, name), ("i32[2,3]",), grad=False)
+    yield Row("bitwise_not", lax.bitwise_not, ("bool[3]",), grad=False)
+    for mode in (0, 1):
+        yield Row(f"round{mode}", lambda x, mode=mode: lax.round(x, mode), ("f32[6]",))
+    for name in ("add", "sub", "mul", "max", "min", "atan2"):
+        for a, b in (("f32[3]", "f32[3]"), ("f32[2,3]", "f32[]"), ("f32[2,1]", "f32[1,3]"), ("f32[]", "f32[4]")):
+            yield Row(name, getattr(lax, name), (a, b))
+    for a, b in (("f32[3]", "f32[3]:0.5..2"), ("f32[2,3]", "f32[]:0.5..2"), ("f32[]", "f32[2,3]:0.5..2")):
+        yield Row("div", lax.div, (a, b))
+        yield Row("rem", lax.rem, (a, b))
+    yield Row("pow", lax.pow, ("f32[3]:0.2..2", "f32[3]"), rtol=5e-5)
+    yield Row("nextafter", lax.nextafter, ("f32[3]", "f32[3]"), grad=False)
+    for name in ("add", "sub", "mul", "div", "rem", "max", "min", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "ne", "lt", "le", "gt", "ge"):
+        yield Row(name, getattr(lax, name), ("i32[2,3]", "i32[2,3]:1..7"), grad=False)
+        yield Row(name, getattr(lax, name), ("u8[4]", "u8[4]:1..7"), grad=False)
+    for name in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
+        yield Row(name, getattr(lax, name), ("i32[5]", "i32[5]:0..40"), grad=False)
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        yield Row(name, getattr(lax, name), ("f32[2,3]", "f32[]"), grad=False)
+    for n in (-2, -1, 0, 2, 3, 5):
+        yield Row(f"integer_pow{n}", lambda x, n=n: lax.integer_pow(x, n), ("f32[3]:0.5..2",), rtol=5e-5)
+    yield Row("select_n", lambda p, x, y: lax.select_n(p, x, y), ("bool[2,3]", "f32[2,3]", "f32[2,3]"))
+    yield Row("select_n", lambda p, x, y: lax.select_n(p, x, y), ("bool[]", "f32[2,3]", "f32[2,3]"))
+    yield Row("select_n3", lambda p, *xs: lax.select_n(p, *xs), ("i32[4]:0..2", "f32[4]", "f32[4]", "f32[4]"))
+    yield Row("clamp", lax.clamp, ("f32[]:-1..-0.5", "f32[5]", "f32[]:0.5..1"))
+    yield Row("clamp", lax.clamp, ("f32[5]:-1..-0.5", "f32[5]", "f32[5]:0.5..1"))
+    for old in ("f32", "i32", "u8", "bool", "f16", "bf16"):
+        for new in ("float32", "int32", "uint8", "bool", "float16", "bfloat16"):
+            yield Row(f"convert_{new}", lambda x, new=new: lax.convert_element_type(x, new), (f"{old}[4]" + (":0..9" if old in ("f32", "f16", "bf16") else ""),), grad=False)
+    yield Row("bitcast", lambda x: lax.bitcast_convert_type(x, "int32"), ("f32[3]",), grad=False)
+    yield Row("bitcast8", lambda x: lax.bitcast_convert_type(x, "uint8"), ("f32[3]",), grad=False)
+    yield Row("reduce_precision", lambda x: lax.reduce_precision(x, 5, 7), ("f32[5]",), grad=False)
+    yield Row("complex", lax.complex, ("f32[3]", "f32[3]"), grad=False)
+    for name in ("real", "imag", "conj", "abs", "neg", "exp"):
+        yield Row(name, getattr(lax, name), ("c64[3]",), grad=False, rtol=5e-5)
+    yield Row("mul", lax.mul, ("c64[3]", "c64[3]"), grad=False)
+    # structure
+    yield Row("broadcast_in_dim", lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (1,)), ("f32[3]",))
+    yield Row("broadcast_in_dim1", lambda x: lax.broadcast_in_dim(x, (3, 4), (0, 1)), ("f32[3,1]",))
+    yield Row("reshape", lambda x: lax.reshape(x, (3, 4)), ("f32[2,6]",))
+    yield Row("transpose", lambda x: lax.transpose(x, (2, 0, 1)), ("f32[2,3,4]",))
+    yield Row("squeeze", lambda x: lax.squeeze(x, (0, 2)), ("f32[1,3,1]",))
+    yield Row("rev", lambda x: lax.rev(x, (0, 1)), ("f32[2,3]",))
+    yield Row("slice", lambda x: lax.slice(x, (1, 0), (4, 5), (2, 3)), ("f32[5,6]",))
+    for config in (((1, 2, 0), (0, 0, 1)), ((-1, 1, 0), (2, -1, 1))):
+        yield Row(f"pad{config}", lambda x, v, config=config: lax.pad(x, v, config), ("f32[3,4]", "f32[]"))
+    yield Row("concatenate", lambda *xs: lax.concatenate(xs, 1), ("f32[2,3]", "f32[2,1]", "f32[2,4]"))
+    yield Row("dynamic_slice", lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 3)), ("f32[5,4]", "i32[]:-9..9"))
+    yield Row("dynamic_update_slice", lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 1)), ("f32[5,4]", "f32[2,3]", "i32[]:-9..9"))
+    for mode in ("clip", "fill"):
+        numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
+        yield Row(f"gather_{mode}", lambda x, i, mode=mode, numbers=numbers: lax.gather(x, i, numbers, (1, 3), mode=mode, fill_value=0),
+                  ("f32[4,3]", "i32[5,1]:-2..5"))
+        window = lax.GatherDimensionNumbers((1, 2), (), (0, 1))
+        yield Row(f"gather_window_{mode}", lambda x, i, mode=mode, window=window: lax.gather(x, i, window, (2, 2), mode=mode, fill_value=0),
+                  ("f32[4,3]", "i32[5,2]:-1..4"))
+    for name in ("scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter"):
+        numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+        yield Row(name, lambda x, u, f=getattr(lax, name), numbers=numbers: f(x, _constant([[3], [0], [9]]), u, numbers, unique_indices=True),
+                  ("f32[4,3]", "f32[3,3]"))
+    yield Row("scatter_add_twice", lambda x, u: lax.scatter_add(x, _constant([[1], [1], [2]]), u, lax.ScatterDimensionNumbers((), (0,), (0,))),
+              ("f32[4]", "f32[3]"))
+    # reductions
+    for name in ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"):
+        for axes in ((0,), (1,), (0, 2), ()):
+            yield Row(f"{name}{axes}", lambda x, f=getattr(lax, name), axes=axes: f(x, axes), ("f32[2,3,4]",), rtol=5e-5)
+        yield Row(name, lambda x, f=getattr(lax, name): f(x, (1,)), ("i32[2,3]",), grad=False)
+    for name in ("reduce_and", "reduce_or", "reduce_xor"):
+        yield Row(name, lambda x, f=getattr(lax, name): f(x, (1,)), ("bool[2,3]",), grad=False)
+        yield Row(name, lambda x, f=getattr(lax, name): f(x, (0,)), ("i32[4,3]",), grad=False)
+    for name in ("argmax", "argmin"):
+        yield Row(name, lambda x, f=getattr(lax, name): f(x, 1, "int32"), ("f32[3,5]",), grad=False)
+        yield Row(name, lambda x, f=getattr(lax, name): f(x, 0, "int32"), ("i32[6]:0..2",), grad=False)
+    for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
+        for reverse in (False, True):
+            yield Row(f"{name}{reverse}", lambda x, f=getattr(lax, name), reverse=reverse: f(x, 1, reverse), ("f32[2,5]",), rtol=5e-5)
+    yield Row("sort", lambda x: lax.sort(x, 1), ("f32[2,5]",))
+    yield Row("sort_key_val", lambda k, v: lax.sort_key_val(k, v, 0)[1], ("i32[6]:0..3", "f32[6]"))
+    yield Row("top_k", lambda x: lax.top_k(x, 3)[0], ("f32[2,5]",))
+    yield Row("top_k_index", lambda x: lax.top_k(x, 3)[1], ("i32[2,5]:0..2",), grad=False)
+    # products
+    for x, y, numbers in (("f32[3]", "f32[3]", (((0,), (0,)), ((), ()))), ("f32[2,3]", "f32[3,4]", (((1,), (0,)), ((), ()))),
+                          ("f32[2,3,4]", "f32[2,4,5]", (((2,), (1,)), ((0,), (0,)))), ("f32[3,2]", "f32[4,3]", (((0,), (1,)), ((), ()))),
+                          ("f32[2,3,4]", "f32[4,3,2]", (((1, 2), (1, 0)), ((0,), (2,)))), ("f32[2]", "f32[3]", (((), ()), ((), ())))):
+        yield Row(f"dot_general{numbers}", lambda x, y, numbers=numbers: lax.dot_general(x, y, numbers), (x, y), rtol=5e-5)
+    yield Row("dot_int", lax.dot, ("i32[2,3]", "i32[3,2]"), grad=False)
+    yield Row("dot_bf16", lax.dot, ("bf16[2,3]", "bf16[3,2]"), grad=False, rtol=3e-2)
+    # control flow
+    yield Row("cond", lambda p, x: lax.cond(p, lambda v: lax.sin(v), lambda v: v * v, x), ("bool[]", "f32[3]"))
+    yield Row("switch", lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.exp], x), ("i32[]:0..2", "f32[3]"))
+    yield Row("scan", lambda c, x: lax.scan(lambda c, v: (c * 0.5 + v, lax.sin(c)), c, x)[1], ("f32[]", "f32[5]"), rtol=5e-5)
+    yield Row("fori_loop", lambda x: lax.fori_loop(0, 4, lambda i, v: v * 0.5 + lax.cos(v), x), ("f32[3]",), rtol=5e-5)
+    yield Row("while_loop", lambda x: lax.while_loop(lambda v: lax.lt(v, 100.0), lambda v: v * 2.0 + 1.0, x), ("f32[]:0.5..2",), grad=False)
+
+
+def _constant(nested):
+    flat = [v for row in nested for v in row]
+    return from_flat(flat, (len(nested), len(nested[0])), dtypes.int32)
+
+
+ROWS = list(_rows())

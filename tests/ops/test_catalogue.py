@@ -1,0 +1,115 @@
+"""Every row of the catalogue on every backend there is: its value is the reference's, its jvp is numerically right and agrees with its vjp,
+vmap is the loop, and jit changes nothing."""
+import os
+import sys
+import pathlib
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as jnp
+from weft import dtypes
+from weft.core.jaxpr import ClosedJaxpr
+from weft.avals import shaped
+from weft.errors import BackendError
+from weft.runtime.device import devices
+from weft.runtime.dispatch import program_for
+from weft.runtime.reference import ReferenceBackend
+from weft.transforms.stage import stage
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from catalogue import ROWS  # noqa: E402
+
+
+def _platforms() -> list[str]:
+    found = []
+    for name in os.environ.get("WEFT_TEST_PLATFORMS", "cpu,reference").split(","):
+        try:
+            devices(name)
+        except BackendError:
+            continue
+        found.append(name)
+    return found
+
+
+@pytest.fixture(params=_platforms(), scope="module")
+def platform(request):
+    with weft.default_device(devices(request.param)[0]):
+        yield request.param
+
+
+@pytest.fixture(params=ROWS, ids=lambda row: row.id)
+def row(request):
+    return request.param
+
+
+def reference(row, args) -> np.ndarray:
+    """The row's value by the primitives' reference rules alone."""
+    jaxpr, consts = stage(lambda *xs: [row.fun(*xs)], [shaped(tuple(a.shape), a.dtype) for a in args])
+    backend = ReferenceBackend()
+    device = backend.devices()[0]
+    program, consts = program_for(ClosedJaxpr(jaxpr, consts))
+    put = lambda v: backend.put(np.asarray(v), shaped(np.shape(v), np.asarray(v).dtype), device, False)
+    return np.asarray(backend.compile(program, device, None).execute([*map(put, consts), *map(put, args)])[0]._host())
+
+
+def same(a, b, rtol) -> None:
+    a, b = np.asarray(a), np.asarray(b)
+    assert a.dtype == b.dtype and a.shape == b.shape
+    wide = lambda x: x.astype("complex128" if x.dtype.kind == "c" else "float64")
+    np.testing.assert_allclose(wide(a), wide(b), rtol=rtol, atol=rtol)
+
+
+def test_value_is_the_reference_s_eager_and_compiled(row, platform):
+    args = row.sample()
+    want = reference(row, args)
+    same(row.fun(*map(jnp.asarray, args)), want, row.rtol)
+    same(weft.jit(row.fun)(*map(jnp.asarray, args)), want, row.rtol)
+
+
+def _float_positions(args) -> list[int]:
+    return [i for i, a in enumerate(args) if dtypes.is_float(dtypes.dtype(a.dtype))]
+
+
+def _in_floats(row, args):
+    at = _float_positions(args)
+
+    def f(*floats):
+        full = list(map(jnp.asarray, args))
+        for i, v in zip(at, floats):
+            full[i] = v
+        return row.fun(*full)
+    return f, [jnp.asarray(args[i]) for i in at]
+
+
+DIFFERENTIABLE = [r for r in ROWS if r.grad]
+
+
+@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=lambda row: row.id)
+def test_derivatives(row, platform):
+    """jvp against central differences; <ct, jvp t> = <vjp ct, t>."""
+    f, primals = _in_floats(row, row.sample())
+    rng = np.random.RandomState(0)
+    tangents = [jnp.asarray(rng.normal(size=p.shape).astype("float32")) for p in primals]
+    out, tangent = weft.jvp(f, primals, tangents)
+    step = 1e-3
+    ahead, behind = [np.asarray(f(*[p + s * step * t for p, t in zip(primals, tangents)]), "float64") for s in (1, -1)]
+    np.testing.assert_allclose(np.asarray(tangent, "float64"), (ahead - behind) / (2 * step), rtol=3e-2, atol=3e-2)
+    _, pull = weft.vjp(f, *primals)
+    ct = jnp.asarray(rng.normal(size=out.shape).astype("float32"))
+    left = float(jnp.vdot(ct, tangent))
+    right = sum(float(jnp.vdot(c, t)) for c, t in zip(pull(ct), tangents))
+    assert left == pytest.approx(right, rel=2e-4, abs=2e-4)
+
+
+def test_vmap_is_the_loop(row, platform):
+    args = row.sample()
+    batch = [jnp.stack([jnp.asarray(a), jnp.asarray(a)[::-1] if a.shape else jnp.asarray(a)]) for a in args]
+    want = jnp.stack([row.fun(*[b[i] for b in batch]) for i in range(2)])
+    same(weft.vmap(row.fun)(*batch), want, row.rtol)
+    last = [jnp.moveaxis(b, 0, -1) for b in batch]
+    same(weft.vmap(row.fun, in_axes=-1)(*last), want, row.rtol)
+    if len(args) > 1:
+        mixed = weft.vmap(row.fun, in_axes=(0, *[None] * (len(args) - 1)))(batch[0], *map(jnp.asarray, args[1:]))
+        same(mixed, jnp.stack([row.fun(batch[0][i], *map(jnp.asarray, args[1:])) for i in range(2)]), row.rtol)
