@@ -16,7 +16,7 @@ from weft_wasm.lower.graph import Graph, Node, Value
 DUPLICATE = 4  # an expression that costs more is stored rather than computed in two kernels
 REPEAT = 3  # likewise for one whose elements are read several times
 INLINE = 260  # an expression that costs more is cut
-DEPTH = 40  # and one that is deeper
+DEPTH = 60  # and one that is deeper
 MEMBERS = 24  # a group has at most so many stores
 GROUP_COST = 500
 EPILOGUE = 16  # cost of what follows a matrix product in its own kernel
@@ -151,7 +151,7 @@ class Planner:
             if x.constant is None and x not in self.stored:
                 cost += self.cost.get(x, 0)
                 depth = max(depth, self.depth.get(x, 0))
-        self.cost[v], self.depth[v] = cost, depth + (own > 0)
+        self.cost[v], self.depth[v] = cost, depth + 1
         why = self.reason(v, cost, sinks)
         if why is not None:
             self.stored[v] = why

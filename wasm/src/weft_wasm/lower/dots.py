@@ -14,6 +14,7 @@ from weft_wasm.lower.types import scalar_dtype
 from weft_wasm.routines.gemm import gemm
 
 graph.known.add("dot_general")
+SMALL = 40_960  # products of fewer terms gain nothing from packing
 
 
 def sizes(node: Node) -> tuple[int, int, int, int]:
@@ -84,7 +85,7 @@ def emit_dot(body: Body, group: fuse.Group) -> list:
 
     name = body.module.name("dot_")
     routine = gemm(name, m, n, k, a, b, sink, batch=batch, dtype=kind, features=body.module.features,
-                   plain=body.module.plain or kind not in ("f32", "f64", "i32", "u32"))  # fmt: skip
+                   plain=body.module.plain or kind not in ("f32", "f64", "i32", "u32") or m * n * k <= SMALL)  # fmt: skip
     body.module.temps += routine.temps
     return routine.kernels
 

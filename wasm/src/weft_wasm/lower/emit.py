@@ -12,6 +12,7 @@ from typing import Callable, NamedTuple, Sequence
 from weft.errors import BackendError
 
 from weft_wasm import fuse, ir
+from weft_wasm.affine import linear as affine
 from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Store, Var
 from weft_wasm.lower import elementwise, reductions, views
 from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
@@ -19,6 +20,8 @@ from weft_wasm.lower.graph import Graph, Node, Value
 from weft_wasm.lower.types import constant, narrow, widen
 
 OPAQUE: dict[str, Callable] = {}
+BIG_ARRAY = 1 << 14  # from this size on, transposing loops are tiled
+TILES = (16, 8, 10, 12, 6, 4)
 
 
 class Place(NamedTuple):
@@ -313,6 +316,18 @@ class Body:
     def loops(self, group: fuse.Group) -> list:
         """The kernel of elementwise members and reductions."""
         loops, blocks = self.nest(choose(group.size, group.splits))
+        body = self.members(group, blocks)
+        if group.kind == "loop" and group.size >= BIG_ARRAY and len(loops) > 1:
+            tiled = tile(loops, blocks, body)
+            if tiled is not None:
+                outer, inner, blocks = tiled
+                body = wrap(outer, wrap(inner[:1], wrap(inner[1:], self.members(group, blocks))))
+                body[0] = unrolled(body[0])
+                return [self.kernel("loop", body)]
+        return [self.kernel("reduce" if group.kind == "reduce" else "loop", wrap(loops, body))]
+
+    def members(self, group: fuse.Group, blocks: Blocks) -> list:
+        """The statements that compute the members of a group at one element."""
         body: list = []
         several = len(group.members) > 1
         reader = Reader(self, body if several else None, blocks)
@@ -345,7 +360,7 @@ class Body:
                 body += stores
                 stores = []
         body += stores
-        return [self.kernel("reduce" if group.kind == "reduce" else "loop", wrap(loops, body))]
+        return body
 
     def reduce(self, members: list[Value], blocks: Blocks, reader: Reader, body: list) -> None:
         """Loops that accumulate reductions over the same axes; their results are the accumulators."""
@@ -393,6 +408,51 @@ class Body:
                 steps.append(Assign(acc, reductions.REDUCERS[v.node.op][1](acc, e)))
         reader.leave(state)
         body += wrap(loops, steps, "reduce")
+
+
+def tile(loops: Sequence[tuple[Var, int]], blocks: Blocks, body: list) -> tuple | None:
+    """(outer loops, two inner loops, blocks) for a nest that walks one array along its rows and another along its columns; else None."""
+    fast, last = loops[-1]
+    forms: dict = {}
+    other: Var | None = None
+    rows = False
+    seen: set = set()
+    for s in ir.walk(body):
+        indices = [node.index for e in ir.expressions(s) for node in ir.walk_expr(e, seen) if type(node) is Load]
+        for index in [*indices, *([s.index] if type(s) is Store else [])]:
+            terms, _ = affine(index, forms)
+            if any(type(t) is not Var for t in terms):
+                return None
+            rows = rows or terms.get(fast) == 1
+            if terms.get(fast, 0) > 8:
+                other = next((v for v, _ in loops[:-1] if terms.get(v) == 1), other)
+    if other is None or not rows:
+        return None
+    sizes = {v: next((t for t in TILES if n % t == 0), None) for v, n in ((other, dict(loops)[other]), (fast, last))}
+    if None in sizes.values():
+        return None
+    outer, inner, where = [], [], []
+    for (v, n), (extent, _) in zip(loops, blocks):
+        size = sizes.get(v)
+        if size is None:
+            outer.append((v, n))
+            where.append((extent, v))
+        else:
+            o, i = Var(f"{v.name}.o"), Var(v.name)
+            outer.append((o, n // size))
+            inner.append((i, size))
+            where.append((extent, ir.add(ir.mul(o, size), i)))
+    return outer, inner, tuple(where)
+
+
+def unrolled(loop: For) -> For:
+    """The nest with its innermost loop written out."""
+    inner = loop.body[0]
+    if type(inner) is For and loop.body == [inner]:
+        loop.body = [unrolled(inner)]
+    else:
+        loop.unroll = loop.extent
+    return loop
 
 
 def branch_pairs(node: Node) -> list[tuple[int, int]]:

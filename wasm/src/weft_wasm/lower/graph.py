@@ -123,6 +123,8 @@ class Builder:
         return node.outputs
 
     def reshape(self, x: Value, shape: tuple) -> Value:
+        while x.node is not None and x.node.op == "reshape":
+            x = x.node.inputs[0]
         if x.shape == shape:
             return x
         if x.constant is not None:
@@ -130,6 +132,9 @@ class Builder:
         return self.add("reshape", [x], [(shape, x.dtype)])[0]
 
     def transpose(self, x: Value, permutation: tuple) -> Value:
+        if x.node is not None and x.node.op == "transpose":
+            inner = x.node.params["permutation"]
+            x, permutation = x.node.inputs[0], tuple(inner[d] for d in permutation)
         if permutation == tuple(range(len(permutation))):
             return x
         shape = tuple(x.shape[d] for d in permutation)
@@ -308,7 +313,8 @@ def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | N
     outputs = b.jaxpr(jaxpr, args, consts)
     if adjust is not None:
         outputs = adjust(inputs, outputs)
-    return Graph(inputs, outputs, live(b.nodes, outputs))
+    nodes = live(b.nodes, outputs)
+    return Graph(inputs, outputs, swap_products(nodes, outputs))
 
 
 def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
@@ -324,4 +330,33 @@ def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
         node.index = k
         for j, x in enumerate(node.inputs):
             x.users.append((node, j))
+    return kept
+
+
+def swap_products(nodes: list[Node], outputs: list[Value]) -> list[Node]:
+    """Matrix products whose only use is their transpose are computed transposed: (x y)ᵀ = yᵀ xᵀ, and operands may be in any order."""
+    dropped: set[Node] = set()
+    for node in nodes:
+        x = node.inputs[0] if node.op == "transpose" else None
+        product = x.node if x is not None else None
+        if product is None or product.op != "dot_general" or len(x.users) != 1 or x in outputs:
+            continue
+        a, b = product.inputs
+        (ac, bc), (ab, bb) = product.params["dimension_numbers"]
+        rows = len(a.shape) - len(ac) - len(ab)
+        rank, batch = len(x.shape), len(ab)
+        if node.params["permutation"] != (*range(batch), *range(batch + rows, rank), *range(batch, batch + rows)):
+            continue
+        dropped.add(product)
+        for v in {a, b}:
+            v.users = [(u, j) for u, j in v.users if u is not product]
+        node.op, node.inputs, node.info, node.cache = "dot_general", [b, a], product.info, {}
+        node.params = dict(product.params, dimension_numbers=((bc, ac), (bb, ab)))
+        b.users.append((node, 0))
+        a.users.append((node, 1))
+    if not dropped:
+        return nodes
+    kept = [n for n in nodes if n not in dropped]
+    for k, n in enumerate(kept):
+        n.index = k
     return kept
