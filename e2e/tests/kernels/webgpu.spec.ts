@@ -1,4 +1,4 @@
-/** Compiled programs in Chromium's WebGPU: the same artifacts that pytest runs through wgpu-py, against the interpreter's values. */
+/** Compiled programs in Chromium's WebGPU, against the values of the loop IR's interpreter. */
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,7 +17,8 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../.
 
 function artifacts(): Case[] {
   const python = process.env["PYTHON"] ?? path.join(root, ".venv/bin/python");
-  const env = { ...process.env, PYTHONPATH: ["packages/weft/src", "wasm/src"].map((p) => path.join(root, p)).join(":") };
+  const sources = ["packages/weft/src", "wasm/src"].map((folder) => path.join(root, folder));
+  const env = { ...process.env, PYTHONPATH: sources.join(":") };
   const script = path.join(root, "tests/webgpu/make_artifacts.py");
   return JSON.parse(execFileSync(python, [script], { encoding: "utf8", env })) as Case[];
 }
