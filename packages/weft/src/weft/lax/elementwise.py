@@ -129,7 +129,7 @@ def conj(x):
 
     Example:
         >>> from weft import lax
-        >>> complex(lax.conj(1 + 2j))
+        >>> lax.conj(1 + 2j).item()
         (1-2j)
     """
     return ops.conj(operand("conj", x))
