@@ -1,0 +1,235 @@
+"""What the WGSL emitter decides: grids, bindings, buffers, steps, refusals."""
+
+import json
+
+import numpy as np
+import pytest
+from kernel_harness import run_interpreted
+from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
+from weft_wasm.ir import (
+    Assign, Barrier, Binary, Buffer, Call, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, Program, Store, Switch, Var, f32,
+    gt, i32,
+)  # fmt: skip
+from webgpu_harness import device as make_device, kernels, plan_of, run_webgpu
+
+gpu = pytest.mark.usefixtures("device")
+pytestmark = pytest.mark.xdist_group("webgpu")
+
+
+def over(n, body) -> For:
+    i = Var("i")
+    return For(i, n, body(i), "parallel")
+
+
+def vector(name, role="temp", n=10, dtype="f32") -> Buffer:
+    return Buffer(name, dtype, (n,), role)
+
+
+def steps_of(program, **limits) -> list[dict]:
+    return plan_of(program, limits)["steps"]
+
+
+def agree(program, *inputs, **limits):
+    for a, b in zip(run_webgpu(program, *inputs, limits=limits), run_interpreted(program, *inputs)):
+        np.testing.assert_array_equal(a, b)
+
+
+# ---- dispatches
+
+
+def test_a_nest_is_one_grid():
+    x, out, i, j = vector("x", "input", 35), vector("out", "output", 35), Var("i"), Var("j")
+    nest = For(i, 5, [For(j, 7, [Store(out, i * 7 + j, x[i * 7 + j])], "parallel")], "parallel")
+    program = Program("p", [x], [out], [], [Kernel("k", [nest])])
+    assert steps_of(program) == [{"op": "dispatch", "kernel": 0, "bind": [0, 1], "groups": [1, 1, 1]}]
+    (text,) = kernels(program)
+    assert "for (" not in text and "if (point >= 35u) { return; }" in text and "b1: array<f32>" in text
+
+
+@gpu
+def test_a_grid_of_many_groups_has_two_dimensions():
+    n = 64 * 23
+    x, out = vector("x", "input", n), vector("out", "output", n)
+    program = Program("p", [x], [out], [], [Kernel("k", [over(n, lambda i: [Store(out, i, x[i] + 1.0)])])])
+    assert steps_of(program, maxComputeWorkgroupsPerDimension=5)[0]["groups"] == [5, 5, 1]
+    agree(program, np.arange(n), maxComputeWorkgroupsPerDimension=5)
+
+
+@gpu
+def test_statements_before_and_after_a_loop_get_dispatches():
+    """A binding that a later loop needs is evaluated there again; equal kernels are kept once."""
+    x, a, out = vector("x", "input"), vector("a"), vector("out", "output")
+    scale = Var("scale", "f32")
+    kernel = Kernel("k", [
+        Let(scale, x[0] * 2.0),
+        over(10, lambda i: [Store(a, i, x[i] + scale)]),
+        over(10, lambda i: [Store(out, i, a[Binary("sub", i32(9), i)] * scale)]),
+        Store(out, i32(3), a[1]),
+    ])  # fmt: skip
+    program = Program("p", [x], [out], [a], [kernel])
+    assert [s["groups"] for s in steps_of(program)] == [[1, 1, 1]] * 3 and len(kernels(program)) == 3
+    agree(program, np.arange(10))
+
+
+@gpu
+def test_a_binding_that_would_change_keeps_the_kernel_whole():
+    x, out = vector("x", "input"), vector("out", "output")
+    old = Var("old", "f32")
+    kernel = Kernel("k", [
+        over(10, lambda i: [Store(out, i, x[i])]), Let(old, out[2]), over(10, lambda i: [Store(out, i, out[i] + old)]),
+    ])  # fmt: skip
+    program = Program("p", [x], [out], [], [kernel])
+    assert len(steps_of(program)) == 1
+    agree(program, np.arange(10))
+
+
+@gpu
+def test_workgroup_memory_and_barriers_run_in_one_invocation():
+    x, out, shared = vector("x", "input"), vector("out", "output"), Buffer("shared", "f32", (10,), "workgroup")
+    kernel = Kernel("k", [over(10, lambda i: [Store(shared, i, x[i])]), Barrier(), over(10, lambda i: [Store(out, i, shared[Binary("sub", i32(9), i)])])], [shared])
+    agree(Program("p", [x], [out], [], [kernel]), np.arange(10))
+
+
+# ---- buffers
+
+
+@gpu
+@pytest.mark.parametrize("limit", [4, 8, 10])
+def test_more_arrays_than_bindings(limit):
+    """Arguments beyond the limit are copied into the arena, results out of it."""
+    inputs = [vector(f"x{k}", "input") for k in range(13)]
+    outs = [vector(f"o{k}", "output") for k in range(5)]
+    total = lambda i, k: sum((x[i] for x in inputs[1:]), inputs[0][i] * float(k))  # noqa: E731
+    program = Program("many", inputs, outs, [], [Kernel("k", [over(10, lambda i: [Store(o, i, total(i, k)) for k, o in enumerate(outs)])])])
+    plan = plan_of(program, {"maxStorageBuffersPerShaderStage": limit})
+    assert max(len(s["bind"]) for s in plan["steps"] if s["op"] == "dispatch") <= limit
+    agree(program, *[np.arange(10) * k for k in range(13)], maxStorageBuffersPerShaderStage=limit)
+
+
+@gpu
+def test_large_temps_leave_the_arena():
+    x, a, b, out = vector("x", "input", 1000), vector("a", n=1000), vector("b", n=1000), vector("out", "output", 1000)
+    program = Program("p", [x], [out], [a, b], [
+        Kernel("k1", [over(1000, lambda i: [Store(a, i, x[i] + 1.0)])]),
+        Kernel("k2", [over(1000, lambda i: [Store(b, i, a[Binary("sub", i32(999), i)])])]),
+        Kernel("k3", [over(1000, lambda i: [Store(out, i, a[i] + b[i])])]),
+    ])  # fmt: skip
+    assert sum(s["role"] == "temp" for s in plan_of(program)["buffers"]) == 1
+    assert sum(s["role"] == "temp" for s in plan_of(program, {"maxStorageBufferBindingSize": 5000})["buffers"]) == 2
+    agree(program, np.arange(1000), maxStorageBufferBindingSize=5000)
+    with pytest.raises(WgslError, match="binds at most 3000"):
+        compile_webgpu(program, {"maxStorageBufferBindingSize": 3000})
+
+
+@gpu
+@pytest.mark.parametrize("dtype", ["bool", "i8", "u8", "i16", "u16", "bf16", "f16"])
+def test_narrow_elements_take_a_word(dtype):
+    data = np.array([0, 1, 1, 0, 1], np.uint8)
+    item = 1 if dtype in ("bool", "i8", "u8") else 2
+    constant = Buffer("c", dtype, (5,), "constant", bytes(data) if item == 1 else data.astype("<u2").tobytes())
+    out = Buffer("out", dtype, (5,), "output")
+    program = Program("p", [], [out], [], [Kernel("k", [over(5, lambda i: [Store(out, i, constant[i])])])])
+    artifact = compile_webgpu(program)
+    assert artifact.metadata["outputs"][0]["bytes"] == 20
+    assert artifact.constants[:20] == data.astype("<u4").tobytes()
+    (got,) = run_webgpu(program)
+    assert got.tobytes() == constant.data
+
+
+def test_words():
+    assert as_words(b"\1\2\3\4", 8) == b"\1\2\0\0\3\4\0\0" and from_words(b"\1\2\0\0\3\4\0\0", 2) == b"\1\2\3\4"
+
+
+@gpu
+def test_copies():
+    """Between buffers a command; with computed places, or within the arena, a kernel; overlapping ranges through a temp."""
+    x, n, a, b, out = vector("x", "input"), vector("n", "input", 1, "i32"), vector("a"), vector("b"), vector("out", "output")
+    t = Var("t")
+    program = Program("p", [x, n], [out], [a, b], [
+        Copy(a, x, 10), Copy(b, a, 10), Copy(b, b, 6, 3, 1), For(t, 2, [Copy(b, x, 2, t * 4, i32(8))]), Copy(out, b, 10), Copy(out, x, 1, n[0], i32(7)),
+    ])  # fmt: skip
+    assert [s["op"] for s in steps_of(program)] == ["copy", "dispatch", "dispatch", "dispatch", "loop", "copy", "dispatch"]
+    agree(program, np.arange(10), np.int32([5]))
+
+
+# ---- control flow
+
+
+@gpu
+def test_a_loop_of_a_computed_count_is_counted_on_the_device():
+    n, out = vector("n", "input", 1, "i32"), vector("out", "output", 8, "i32")
+    t, u = Var("t"), Var("u")
+    program = Program("p", [n], [out], [], [
+        Kernel("zero", [over(8, lambda i: [Store(out, i, i32(0))])]),
+        For(t, n[0], [For(u, 2, [Kernel("k", [over(8, lambda i: [Store(out, i, out[i] + t * 10 + u)])])])]),
+    ])  # fmt: skip
+    assert [s["op"] for s in steps_of(program)] == ["dispatch", "dispatch", "while"]
+    for count in (-1, 0, 3):
+        agree(program, np.int32([count]))
+
+
+@gpu
+def test_loops_of_known_counts_are_one_submit():
+    x, out, i = vector("x", "input"), vector("out", "output"), Var("i")
+    t, u = Var("t"), Var("u")
+    body = Kernel("k", [over(10, lambda i: [Store(out, i, out[i] * 0.5 + Convert(t * 3 + u, "f32"))])])
+    program = Program("p", [x], [out], [], [Copy(out, x, 10), For(t, 4, [For(u, 3, [body])])])
+    d = make_device()
+    before = d.submits
+    agree(program, np.arange(10))
+    assert d.submits == before + 1
+    assert steps_of(program)[1]["counter"] is not None and steps_of(Program("p", [x], [out], [], [For(i, 4, [Copy(out, x, 10)])]))[0]["counter"] is None
+
+
+# ---- expressions
+
+
+@gpu
+def test_constant_expressions_are_not_folded():
+    """What overflows or divides by zero in a constant expression is an error of WGSL, and a value of the loop IR."""
+    out = vector("out", "output", 6, "i32")
+    top, one, zero, low = Const((1 << 31) - 1, "i32"), i32(1), i32(0), Const(-(1 << 31), "i32")
+    values = [Binary("add", top, one), Binary("div", one, zero), Binary("rem", low, Const(-1, "i32")), Binary("shl", one, Const(40, "i32")),
+              Binary("mul", low, low), Convert(Const(3e9, "f32"), "i32")]  # fmt: skip
+    agree(Program("p", [], [out], [], [Kernel("k", [Store(out, i32(k), v) for k, v in enumerate(values)])]))
+
+
+def test_what_is_shared_is_computed_once():
+    x, out = vector("x", "input"), vector("out", "output")
+    text = kernels(Program("p", [x], [out], [], [Kernel("k", [over(10, lambda i: [Store(out, i, (e := Call("exp", x[i])) * e)])])]))[0]
+    assert text.count("weft_exp(") == 2, "one definition, one call"
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize("dtype", ["f64", "i64", "u64"])
+def test_wide_dtypes_are_refused(dtype):
+    out = vector("out", "output", dtype=dtype)
+    with pytest.raises(WgslError, match=f"out: {dtype}.*WebGPU devices do not have"):
+        compile_webgpu(Program("p", [], [out], [], [Kernel("k", [Store(out, i32(0), Const(0, dtype))])]))
+    small = vector("small", "output")
+    wide = Binary("add", Const(1, dtype), Const(2, dtype))
+    with pytest.raises(WgslError, match=f"kernel summing computes in {dtype}"):
+        compile_webgpu(Program("p", [], [small], [], [Kernel("summing", [Store(small, i32(0), Convert(wide, "f32"))])]))
+
+
+def test_errors_of_programs_are_refused():
+    x, out = vector("x", "input"), vector("out", "output")
+    program = Program("p", [x], [out], [], [If(gt(x[0], 1.0), [Fail(2)]), Copy(out, x, 10)], errors={2: "too large"})
+    with pytest.raises(WgslError, match="too large"):
+        compile_webgpu(program)
+
+
+def test_the_program_is_left_as_it_was():
+    x, out, a = vector("x", "input"), vector("out", "output"), vector("a", dtype="bool")
+    acc, j = Local("acc", "f32"), Var("j")
+    program = Program("p", [x], [out], [a], [
+        Kernel("k", [over(10, lambda i: [Store(a, i, gt(x[i], 0.0))])]),
+        Switch(i32(0), [[Kernel("s", [Declare(acc, f32(0.0)), For(j, 10, [Assign(acc, acc + x[j])], "reduce"), Store(out, i32(0), acc)])]]),
+    ])  # fmt: skip
+    before = str(program), a.nbytes, a.role
+    first = compile_webgpu(program, {"maxStorageBufferBindingSize": 64})
+    assert (str(program), a.nbytes, a.role) == before
+    assert first.to_bytes() == compile_webgpu(program, {"maxStorageBufferBindingSize": 64}).to_bytes()
+    assert json.loads(first.code)["steps"][-1]["op"] == "switch"
