@@ -1,14 +1,9 @@
-import fs from "node:fs";
 import { defineConfig } from "@playwright/test";
 import { findBrowser } from "../tools/find-browser.mjs";
 import { FLAGS, WEBGPU } from "./launch.mjs";
 
 const executablePath = await findBrowser();
 const launch = (...args: string[]) => ({ launchOptions: { executablePath, args: [...FLAGS, ...args] } });
-
-// The site with the real language is built by `make web`; the others are tests of the page's mechanics.
-const realSite = fs.existsSync(new URL("../build/site/index.html", import.meta.url));
-if (!realSite) console.warn("build/site is missing: the tests of the real language are left out (make web builds it)");
 
 export default defineConfig({
   testDir: "tests",
@@ -23,11 +18,7 @@ export default defineConfig({
   projects: [
     { name: "page", testMatch: /(playground|runtime)\.spec/, use: launch() },
     { name: "page-webgpu", testMatch: /\/webgpu\.spec/, use: launch(WEBGPU) },
-    ...(realSite
-      ? [
-          { name: "weft", testMatch: /\/weft\.spec/, use: launch() },
-          { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },
-        ]
-      : []),
+    { name: "weft", testMatch: /\/weft\.spec/, use: launch() },
+    { name: "weft-webgpu", testMatch: /weft-webgpu\.spec/, use: launch(WEBGPU) },
   ],
 });

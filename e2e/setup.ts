@@ -1,4 +1,7 @@
-/** Builds what the tests open: the site with a stand-in for the language, and the runtime alone. */
+/**
+ * Builds what the tests open: the site with a stand-in for the language, for tests of the page's mechanics, and the
+ * runtime alone. The site with the real language is there already: `make web` builds it.
+ */
 import { execFileSync } from "node:child_process";
 import { build } from "esbuild";
 import fs from "node:fs";
@@ -10,6 +13,9 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 export default async function setup(): Promise<void> {
   const python = process.env["PYTHON"] ?? path.join(root, ".venv/bin/python");
   const target = path.join(root, "build/e2e");
+  if (!fs.existsSync(path.join(root, "build/site/index.html"))) {
+    throw new Error("build/site is missing: build the playground with `make web` first");
+  }
   execFileSync(python, [path.join(root, "e2e/fixtures/make_standin.py"), path.join(target, "wheels")], {
     stdio: "inherit",
   });

@@ -1,14 +1,8 @@
-/** The real language on WebGPU in Chromium. */
-import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { close, serve } from "../../tools/web/serve.mjs";
-import { expect, Playground, test } from "../fixtures/site.js";
+/** The real language on WebGPU in Chromium, on its software adapter. */
+import { digits, difference, test } from "../fixtures/weft.js";
+import { expect } from "../fixtures/site.js";
 
-const folder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../build/site");
-
-test("a program gives the same numbers on WebGPU as on Wasm", async ({ page }) => {
-  const { server, url } = await serve(folder);
-  const playground = new Playground(page, url);
+test("a program gives the same numbers on WebGPU as on Wasm", async ({ playground, page }) => {
   await playground.open();
   const source = [
     "import weft, weft.numpy as jnp",
@@ -19,5 +13,25 @@ test("a program gives the same numbers on WebGPU as on Wasm", async ({ page }) =
   const onWasm = await playground.runToEnd(source);
   await page.getByRole("radio", { name: "WebGPU" }).check();
   expect(await playground.runToEnd(source, "Done on WebGPU")).toBe(onWasm);
-  await close(server);
+  const where = "import weft.numpy as jnp\nprint((jnp.ones(3) + 1).devices())";
+  expect(await playground.runToEnd(where, "Done on WebGPU")).toBe("{WebGpuDevice(id=0)}\n");
+});
+
+test("the digits learn the same on WebGPU as on Wasm", async ({ playground, page }) => {
+  test.setTimeout(120_000);
+  await playground.open();
+  const onWasm = await playground.runToEnd(digits(20));
+  await page.getByRole("radio", { name: "WebGPU" }).check();
+  await playground.run(digits(20));
+  await expect(page.locator("#state")).toHaveText("Done on WebGPU", { timeout: 90_000 });
+  expect(difference((await playground.output.textContent())!, onWasm)).toBeLessThan(1e-4);
+});
+
+test("what WebGPU lacks is refused with the dtype's name", async ({ playground, page }) => {
+  await playground.open();
+  await page.getByRole("radio", { name: "WebGPU" }).check();
+  const source = "import weft, weft.numpy as jnp\nwith weft.enable_x64(True):\n    x = jnp.arange(3.0)\n    print(x)";
+  await playground.runToEnd(source, "Failed");
+  await expect(page.locator(".failure")).toContainText("float64");
+  expect(await playground.runToEnd("1 + 1", "Done on WebGPU")).toBe("2\n");
 });

@@ -1,36 +1,65 @@
-/** The real site, with the real language: `make web` builds it. */
-import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { close, serve } from "../../tools/web/serve.mjs";
-import { expect, Playground, test as base } from "../fixtures/site.js";
+/** The real language in the real site, on Wasm and on a host; `make web` builds the site. */
+import { digits, difference, test } from "../fixtures/weft.js";
+import { expect, type Playground } from "../fixtures/site.js";
+import type { Page } from "@playwright/test";
 
-const folder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../build/site");
-
-const test = base.extend<object, { realSite: string }>({
-  realSite: [
-    async ({}, use) => {
-      const { server, url } = await serve(folder);
-      await use(url);
-      await close(server);
-    },
-    { scope: "worker" },
-  ],
-  playground: async ({ page, realSite }, use) => use(new Playground(page, realSite)),
-});
-
-test("the first result, from this server alone", async ({ playground, requests, realSite }) => {
+test("the first result, from this server alone, without NumPy", async ({ playground, requests, weftSite }) => {
   await playground.open();
   expect(await playground.runToEnd("import weft\nweft.numpy.arange(3) + 1")).toBe("Array([1, 2, 3], dtype=int32)\n");
-  expect(requests.filter((url) => !url.startsWith(realSite))).toEqual([]);
+  expect(await playground.runToEnd("import importlib.util\nprint(importlib.util.find_spec('numpy'))")).toBe("None\n");
+  expect(requests.filter((url) => !url.startsWith(weftSite))).toEqual([]);
 });
 
 test("float, print and tolist simply work", async ({ playground }) => {
   await playground.open();
   const text = await playground.runToEnd(
-    "import weft.numpy as jnp\nx = jnp.arange(4.0)\nprint(float(x.sum()), x.tolist())\nprint(x * 2)\nprint(x.devices())",
+    [
+      "import weft.numpy as jnp",
+      "x = jnp.arange(4.0)",
+      "print(float(x.sum()), x.tolist(), int(x[2]), bool(x[0]))",
+      "print(x * 2)",
+      "print(jnp.linspace(0, 1, 6).reshape(2, 3))",
+      "print(x.devices(), x.at[1].set(9))",
+      "print(f'{x.mean():.3f}', [float(v) for v in x], 2 in x)",
+    ].join("\n"),
   );
-  expect(text).toContain("6.0 [0.0, 1.0, 2.0, 3.0]\n[0. 2. 4. 6.]\n");
-  expect(text.toLowerCase()).toContain("wasm");
+  expect(text).toBe(
+    [
+      "6.0 [0.0, 1.0, 2.0, 3.0] 2 False",
+      "[0. 2. 4. 6.]",
+      "[[0.  0.2 0.4]\n [0.6 0.8 1. ]]",
+      "{WasmDevice(id=0)} [0. 9. 2. 3.]",
+      "1.500 [0.0, 1.0, 2.0, 3.0] True\n",
+    ].join("\n"),
+  );
+});
+
+test("transformations and control flow run as Wasm", async ({ playground }) => {
+  await playground.open();
+  const text = await playground.runToEnd(
+    [
+      "import weft, weft.numpy as jnp",
+      "f = weft.jit(lambda x: weft.lax.scan(lambda c, a: (c * 0.5 + a, c), 0.0, x))",
+      "last, carries = f(jnp.arange(5.0))",
+      "print(last, carries)",
+      "print(weft.jit(weft.grad(lambda x: jnp.sum(x**3)))(jnp.arange(3.0)))",
+      "print(weft.vmap(lambda a, b: a @ b)(jnp.ones((2, 3)), jnp.arange(6.0).reshape(2, 3)))",
+      "print(weft.lax.while_loop(lambda n: n < 100, lambda n: n * 3, 1))",
+      "print(weft.random.normal(weft.random.key(0), (2,)))",
+      "print(weft.make_jaxpr(lambda x: x * 2 + 1)(1.0))",
+    ].join("\n"),
+  );
+  // All of it as JAX prints it, the random numbers included.
+  expect(text).toBe(
+    [
+      "6.125 [0.   0.   1.   2.5  4.25]",
+      "[ 0.  3. 12.]",
+      "[ 3. 12.]",
+      "243",
+      "[1.6226422 2.0252647]",
+      "{ lambda ; a:f32[]. let\n    b:f32[] = mul a 2.0:f32[]\n    c:f32[] = add b 1.0:f32[]\n  in (c,) }\n",
+    ].join("\n"),
+  );
 });
 
 test("a shape error names both shapes and marks the user's line", async ({ playground, page }) => {
@@ -41,16 +70,105 @@ test("a shape error names both shapes and marks the user's line", async ({ playg
   await expect(page.locator(".cm-error-line")).toHaveText("y = x + jnp.ones(4)");
 });
 
-test("every example runs to its end", async ({ playground, page }) => {
-  test.setTimeout(240_000);
+test("an error inside a traced function marks the line where it is", async ({ playground, page }) => {
+  await playground.open();
+  const source = "import weft\n@weft.jit\ndef f(x):\n    if x > 0:\n        return x\n    return -x\n\nf(1.0)\n";
+  await playground.runToEnd(source, "Failed");
+  await expect(page.locator(".failure")).toContainText("TracerBoolConversionError");
+  await expect(page.locator(".cm-error-line")).toHaveText("    if x > 0:");
+});
+
+test("every example runs to its end, the digits with 97 % or better and a curve", async ({ playground, page }) => {
+  test.setTimeout(180_000);
   await playground.open();
   const names = await page.locator("#examples option:not([hidden])").allTextContents();
   expect(names).toHaveLength(5);
   for (const name of names) {
     await page.locator("#examples").selectOption(name);
     await page.locator("#run").click();
-    await expect(page.locator("#state")).toHaveText(/^(Done on Wasm|Failed)$/, { timeout: 120_000 });
+    await expect(page.locator("#state")).toHaveText(/^(Done on Wasm|Failed)$/, { timeout: 60_000 });
     expect(await page.locator(".failure").allTextContents(), name).toEqual([]);
     await expect(page.locator("figure").first()).toBeVisible();
+    if (!name.includes("digits")) continue;
+    await expect(page.locator("figure figcaption b")).toHaveText(["loss"]);
+    const accuracy = /test accuracy ([\d.]+)%/.exec((await playground.output.textContent())!);
+    expect(Number(accuracy?.[1])).toBeGreaterThanOrEqual(97);
   }
+});
+
+test("Stop ends a loop around a compiled step, and the page goes on", async ({ playground, page }) => {
+  await playground.open();
+  const loop = [
+    "import weft, weft.numpy as jnp",
+    "step = weft.jit(lambda x: x * 0.5 + 1)",
+    "x = jnp.zeros(100)",
+    "print('started')",
+    "while True:",
+    "    x = step(x)",
+  ].join("\n");
+  await playground.run(loop);
+  await expect(playground.output).toContainText("started");
+  await page.locator("#stop").click();
+  await expect(page.locator("#state")).toHaveText("Stopped");
+  await expect(playground.output).not.toContainText("Python was started again");
+  expect(await playground.runToEnd("import weft.numpy as jnp\nprint(jnp.ones(2) + 1)")).toBe("[2. 2.]\n");
+});
+
+// ---- A host on loopback ----
+
+async function chooseHost(page: Page, url: string, token: string): Promise<void> {
+  await page.getByRole("radio", { name: "Host" }).check();
+  await page.locator("#host-url").fill(url);
+  await page.locator("#host-token").fill(token);
+}
+
+async function onHost(playground: Playground, lines: string[], state = "Done on host"): Promise<string> {
+  return playground.runToEnd(lines.join("\n"), state);
+}
+
+test("arrays and compiled programs live on a host", async ({ playground, page, host }) => {
+  await playground.open();
+  const program = [
+    "import weft, weft.numpy as jnp",
+    "x = jnp.linspace(-1.0, 1.0, 64).reshape(8, 8)",
+    "f = weft.jit(weft.grad(lambda w: jnp.mean(jnp.tanh(x @ w) ** 2)))",
+    "y = f(x.T)",
+    "print([round(v, 5) for v in y.sum(axis=0).tolist()])",
+  ];
+  const here = await playground.runToEnd(program.join("\n"));
+  await chooseHost(page, host.url, host.token);
+  expect(await onHost(playground, program)).toBe(here);
+  const where = await onHost(playground, ["import weft.numpy as jnp", "print((jnp.ones(3) + 1).devices())"]);
+  expect(where).toContain(host.url);
+});
+
+test("the digits learn the same on a host as on Wasm", async ({ playground, page, host }) => {
+  await playground.open();
+  const here = await playground.runToEnd(digits(50));
+  await chooseHost(page, host.url, host.token);
+  expect(difference(await playground.runToEnd(digits(50), "Done on host"), here)).toBeLessThan(1e-4);
+});
+
+test("a host's error comes back with the user's line, and the next program runs", async ({ playground, page, host }) => {
+  await playground.open();
+  await chooseHost(page, host.url, host.token);
+  const broken = ["import weft.numpy as jnp", "x = jnp.ones((2, 3))", "y = x @ x", "print(y)"];
+  await onHost(playground, broken, "Failed");
+  await expect(page.locator(".failure")).toContainText("(2, 3)");
+  await expect(page.locator(".cm-error-line")).toHaveText("y = x @ x");
+  // This one only the host can notice: there is no room for the result.
+  const large = ["import weft, weft.numpy as jnp", "x = jnp.ones((1 << 17, 1 << 17))", "print(x[0, 0])"];
+  await onHost(playground, large, "Failed");
+  await expect(page.locator(".cm-error-line")).toHaveText("x = jnp.ones((1 << 17, 1 << 17))");
+  expect(await onHost(playground, ["import weft.numpy as jnp", "print(jnp.arange(3) + 1)"])).toBe("[1 2 3]\n");
+});
+
+test("a wrong token and an absent host are said clearly", async ({ playground, page, host }) => {
+  await playground.open();
+  await chooseHost(page, host.url, "guess");
+  await onHost(playground, ["1 + 1"], "Failed");
+  await expect(page.locator(".failure")).toContainText("AuthenticationError");
+  await chooseHost(page, "ws://127.0.0.1:1", host.token);
+  await onHost(playground, ["1 + 1"], "Failed");
+  await expect(page.locator(".failure")).toContainText("no connection to ws://127.0.0.1:1");
 });
