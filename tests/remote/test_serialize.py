@@ -70,6 +70,20 @@ def test_bytes_are_the_same_in_another_process(tmp_path):
     assert len(seen) == 1
 
 
+def test_without_numpy():
+    """A page that has not downloaded NumPy writes and reads the same bytes."""
+    program = ("import weft, weft.numpy as jnp; from weft import lax; from weft.core import serialize as s; from weft.core.portable import portable\n"
+               "aval = weft.ShapeDtypeStruct((3, 4), 'float32')\n"
+               "def f(x):\n    y = lax.scan(lambda c, r: (c + r.sum() * 0.5, jnp.tanh(r)), 0.0, x)[0]\n    return lax.cond(y > 0, lambda v: v, lambda v: -v, y) + x[1, 2:].sum()\n"
+               "jaxpr = portable(weft.make_jaxpr(f)(aval).jaxpr)[0]\n"
+               "data = s.serialize(jaxpr); back = s.deserialize(data).jaxpr\n"
+               "assert str(back) == str(jaxpr) and s.serialize(back) == data\n"
+               "import sys; print('numpy' in sys.modules, s.content_hash(data).hex())")
+    seen = [subprocess.run([sys.executable, "-c", program], env={"PATH": "", "WEFT_NUMPY": flag}, check=True, capture_output=True, text=True).stdout.split()
+            for flag in ("0", "1")]
+    assert [s[0] for s in seen] == ["False", "True"] and seen[0][1] == seen[1][1]
+
+
 def test_shared_jaxprs_stay_shared():
     @weft.jit
     def inner(x):

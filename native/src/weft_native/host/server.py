@@ -47,7 +47,7 @@ class Host:
 
     def serve(self, address: str, port: int):
         """The websockets server, to be awaited; `watch` must run beside it."""
-        return serve(self.handle, address, port, compression=None, max_size=self.limits.frame_bytes, max_queue=4, ping_interval=20, ping_timeout=60,
+        return serve(self.handle, address, port, compression=None, max_size=self.limits.frame_bytes, max_queue=4, ping_interval=20, ping_timeout=60, close_timeout=STOP_SECONDS,
                      process_request=self.check_origin, server_header=None)
 
     async def watch(self) -> None:

@@ -75,6 +75,10 @@ class Reader:
     def unsigned(self, limit: int = (1 << 64) - 1) -> int:
         """An integer of at most `limit`."""
         start, value, shift = self.at, 0, 0
+        if start < self.end and (value := self.data[start]) < 0x80 and value <= limit:      # most are one byte
+            self.at = start + 1
+            return value
+        value = 0
         while True:
             byte = self.byte()
             value |= (byte & 0x7F) << shift
