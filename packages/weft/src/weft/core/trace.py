@@ -23,6 +23,14 @@ class Trace:
     def process(self, primitive, args: tuple, params: dict):
         raise NotImplementedError
 
+    def pass_on(self, primitive, args: tuple, params: dict):
+        """The result of a primitive that does not concern this trace: its parent's."""
+        token = set_trace(self.parent)
+        try:
+            return self.parent.process(primitive, args, params)
+        finally:
+            reset_trace(token)
+
 
 class Tracer:
     """A value that stands for an array while a function is traced; operators and methods are installed by the array library."""

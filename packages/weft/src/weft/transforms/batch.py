@@ -50,11 +50,7 @@ class BatchTrace(Trace):
                 if type(x) is BatchTracer and x._trace is self:
                     break
             else:
-                token = set_trace(self.parent)
-                try:
-                    return self.parent.process(primitive, args, params)
-                finally:
-                    reset_trace(token)
+                return self.pass_on(primitive, args, params)
         pairs = [self.split(x) for x in args]
         token = set_trace(self.parent)
         try:

@@ -31,11 +31,7 @@ class PartialTrace(Trace):
             if type(x) is JaxprTracer and x._trace is staged:
                 break
         else:
-            token = set_trace(self.parent)
-            try:
-                return self.parent.process(primitive, args, params)
-            finally:
-                reset_trace(token)
+            return self.pass_on(primitive, args, params)
         if primitive.partial_eval is not None:
             return primitive.partial_eval(self, args, params)
         return staged.process(primitive, args, params)
