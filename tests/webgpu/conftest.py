@@ -23,12 +23,12 @@ def device():
 @pytest.fixture(scope="session")
 def backend(device):
     """A verifying backend, known to weft as "webgpu"."""
-    from weft.runtime.device import register_backend
+    from weft.runtime.device import backend_named, register_backend
     from weft_wasm.webgpu_backend import WebGpuBackend
 
-    made = WebGpuBackend()
+    register_backend("webgpu", WebGpuBackend)
+    made = backend_named("webgpu")
     made.check = True
-    register_backend("webgpu", lambda: made, ("webgpu",))
     return made
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any, Sequence
 
 from weft import dtypes
 from weft.avals import ShapedArray
-from weft.core.jaxpr import ClosedJaxpr, Jaxpr
+from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.errors import BackendError
 from weft.host import to_bytes
 from weft.runtime.array import BufferArray
@@ -17,6 +16,7 @@ from weft.runtime.backend import CompileOptions
 
 from weft_wasm import ir
 from weft_wasm.artifact import Artifact
+from weft_wasm.backend import source_lines
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import LoweringError
@@ -94,10 +94,11 @@ class WebGpuBackend:
             raise LoweringError(str(e)) from None
         return WebGpuExecutable(self, jaxpr, program, module, artifact, options)
 
-    def lowered_text(self, jaxpr: Jaxpr, device: WebGpuDevice, name: str, dialect: str | None = None) -> str:
-        """The program in loop IR (dialect None or "ir"), or its groups ("groups")."""
+    def lowered_text(self, jaxpr: Jaxpr, device: WebGpuDevice, name: str, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
         program, module = lower(jaxpr, name, plain=True)
-        return text_of(dialect, jaxpr, program, module, None)
+        text = text_of(dialect, jaxpr, program, module, None)
+        return "\n".join([text, *source_lines(jaxpr)]) if debug_info else text
 
 
 class WebGpuExecutable:
@@ -168,19 +169,8 @@ def check_dtypes(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for v in (*eqn.invars, *eqn.outvars):
             refuse_wide(v.aval, eqn.primitive.name, f" At {eqn.source_info}")
-        for inner in jaxprs_in(eqn.params.values()):
+        for inner in subjaxprs(eqn.params):
             check_dtypes(inner)
-
-
-def jaxprs_in(values) -> Iterator[Jaxpr]:
-    """The jaxprs among parameters."""
-    for x in values:
-        if isinstance(x, ClosedJaxpr):
-            yield x.jaxpr
-        elif isinstance(x, Jaxpr):
-            yield x
-        elif isinstance(x, (tuple, list)):
-            yield from jaxprs_in(x)
 
 
 def refuse_wide(aval, who: str, where: str) -> None:
