@@ -124,7 +124,8 @@ class WasmExecutable:
     def check_donations(self, handles: list[int]) -> None:
         for k in self.donated:
             if handles.count(handles[k]) != 1:
-                raise ValueError(f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a copy, or do not donate it.")
+                raise ValueError(f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a copy, or "
+                                 "do not donate it.")  # fmt: skip
 
     def as_text(self, stage: str | None = None) -> str:
         """None or "ir": the loop IR; "groups": what is fused with what; "jaxpr"; "wat": the module's functions and sizes."""
@@ -196,7 +197,8 @@ def default_runtime() -> Any:
         try:
             from weft_wasm.pyodide_runtime import PyodideRuntime
         except ImportError as e:
-            raise BackendError(f"this page doesn't offer a WebAssembly device ({e}); register @weft/runtime's page object as _weft_page, see web/CONTRACT.md.") from e
+            raise BackendError(f"this page doesn't offer a WebAssembly device ({e}); register @weft/runtime's page object as _weft_page, "
+                               "see web/CONTRACT.md.") from e  # fmt: skip
         return PyodideRuntime()
     try:
         from weft_wasm.desktop_runtime import DesktopRuntime

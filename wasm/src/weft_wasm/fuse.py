@@ -273,7 +273,7 @@ class Planner:
             self.place_reduction(node)
         else:
             group = Group("dot" if kind == DOT else "opaque", node.outputs[0].size if node.outputs else 0, list(node.outputs), node)
-            for j, x in enumerate(node.inputs):
+            for x in node.inputs:
                 for leaf in self.leaves(x):
                     group.reads[leaf] = False
             self.append(group)
@@ -302,7 +302,8 @@ class Planner:
             return
         for index in range(len(self.groups) - 1, first, -1):
             group = self.groups[index]
-            if group.kind == "loop" and self.fits(group, v, cost, reads) and (v.size == 1 or any(leaf in group.reads and leaf.size > 1 for leaf in reads)):
+            shares = v.size == 1 or any(leaf in group.reads and leaf.size > 1 for leaf in reads)
+            if group.kind == "loop" and shares and self.fits(group, v, cost, reads):
                 self.join(index, v, reads, cost, splits)
                 return
         self.append(Group("loop", v.size, [v], None, cost, splits, reads))

@@ -120,7 +120,7 @@ def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> l
         if len(moves) > 1 and any(place is not None and place.buffer in written for place in leaves):
             spare = body.new_place(v)
             first += body.fill(v, spare)
-            out += [ir.Copy(p.buffer, spare.buffer, v.size, 0 if p.offset is None else p.offset)] if v.size else []
+            out += [p.copy(spare, v.size)] if v.size else []
         else:
             out += body.fill(v, p)
     return first + out

@@ -40,6 +40,10 @@ class Place(NamedTuple):
     def store(self, blocks: Blocks, value: Expr) -> Store:
         return Store(self.buffer, self.at(blocks), narrow(value, self.buffer.dtype))
 
+    def copy(self, source: Place, count: int) -> Copy:
+        """`count` elements of another place put here."""
+        return Copy(self.buffer, source.buffer, count, self.offset or 0, source.offset or 0)
+
 
 class Module:
     """What all bodies of a program share: temps, constants, names, features of the target."""
@@ -285,7 +289,7 @@ class Body:
             if place is not None and place.buffer in overwritten and len(moves) > 1 and place in self.olds:
                 spare = self.new_place(v)
                 first += self.fill(v, spare)
-                out.append(Copy(target.buffer, spare.buffer, v.size, target.offset if target.offset is not None else 0, 0))
+                out.append(target.copy(spare, v.size))
             else:
                 out += self.fill(v, target)
         return first + out
@@ -296,8 +300,7 @@ class Body:
         if have == place or v.size == 0:
             return []
         if have is not None:
-            zero = 0
-            return [Copy(place.buffer, have.buffer, v.size, zero if place.offset is None else place.offset, zero if have.offset is None else have.offset)]
+            return [place.copy(have, v.size)]
         statements: list = []
         loops, blocks = self.nest(choose(v.size, self.planner.splits(v)))
         reader = Reader(self)

@@ -148,11 +148,14 @@ class Builder:
         for v, c in zip(jaxpr.constvars, consts):
             env[v] = self.array(c)
         for eqn in jaxpr.eqns:
-            ins = [env[a] if type(a) is not Literal else self.literal(a.val, a.aval.shape, storage_dtype(a.aval.dtype, eqn.primitive.name, eqn.source_info)) for a in eqn.invars]
-            outs = self.equation(eqn, ins)
-            for v, o in zip(eqn.outvars, outs):
+            ins = [env[a] if type(a) is not Literal else self.known(a, eqn) for a in eqn.invars]
+            for v, o in zip(eqn.outvars, self.equation(eqn, ins)):
                 env[v] = o
-        return [env[a] if type(a) is not Literal else self.literal(a.val, a.aval.shape, storage_dtype(a.aval.dtype)) for a in jaxpr.outvars]
+        return [env[a] if type(a) is not Literal else self.known(a) for a in jaxpr.outvars]
+
+    def known(self, a: Literal, eqn=None) -> Value:
+        who, where = ("a literal", "") if eqn is None else (eqn.primitive.name, eqn.source_info)
+        return self.literal(a.val, a.aval.shape, storage_dtype(a.aval.dtype, who, where))
 
     def closed(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
         return self.jaxpr(closed.jaxpr, args, closed.consts)

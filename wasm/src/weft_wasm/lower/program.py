@@ -11,7 +11,8 @@ from weft_wasm.lower import arrange, control, dots, graph, indexing, sequences  
 from weft_wasm.lower.emit import Body, Module, Place
 
 
-def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), features: frozenset[str] = frozenset(), plain: bool = False) -> tuple[Program, Module]:
+def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), features: frozenset[str] = frozenset(),
+          plain: bool = False) -> tuple[Program, Module]:  # fmt: skip
     """The program of a jaxpr without constvars, and what there is to read about how it was fused.
 
     donated: for each argument, whether its storage may become a result's. features: of the target, see `compile.KNOWN_FEATURES`.

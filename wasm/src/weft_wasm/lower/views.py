@@ -17,7 +17,7 @@ from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import (
     IDENTITY, NONE, Blocks, Source, Splits, View, broadcast_view, linear, merge, regroup, slice_view, trailing, transpose_view,
 )  # fmt: skip
-from weft_wasm.lower.elementwise import bitcast_same_size, check_bitcast, unsigned_twin
+from weft_wasm.lower.elementwise import bitcast_same_size, check_bitcast
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.random_bits import COST as THREEFRY_COST
 from weft_wasm.lower.random_bits import threefry2x32
@@ -75,7 +75,12 @@ def all_edges(shape: tuple) -> Splits:
 # ---- iota, threefry, bitcast
 
 
-@element_rule("iota", 1, lambda n: broadcast_view(n.outputs[0].shape, (n.outputs[0].shape[n.params["dimension"]],), (n.params["dimension"],)).splits(NONE))
+def _iota_splits(node: Node) -> Splits:
+    shape, d = node.outputs[0].shape, node.params["dimension"]
+    return broadcast_view(shape, (shape[d],), (d,)).splits(NONE)
+
+
+@element_rule("iota", 1, _iota_splits)
 def _iota(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
     shape, d = node.outputs[0].shape, node.params["dimension"]
     sizes = [math.prod(shape[:d]), shape[d], math.prod(shape[d + 1 :])]
