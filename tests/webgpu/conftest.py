@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import their harness and the tests of the kernels and the Wasm backend; skips those that need an adapter where there is none."""
+"""Lets the tests of this folder import their harness and those of the kernels and the Wasm backend; without an adapter, tests that need one are skipped."""
 
 import sys
 from pathlib import Path

@@ -86,7 +86,8 @@ def test_a_binding_that_would_change_keeps_the_kernel_whole():
 @gpu
 def test_workgroup_memory_and_barriers_run_in_one_invocation():
     x, out, shared = vector("x", "input"), vector("out", "output"), Buffer("shared", "f32", (10,), "workgroup")
-    kernel = Kernel("k", [over(10, lambda i: [Store(shared, i, x[i])]), Barrier(), over(10, lambda i: [Store(out, i, shared[Binary("sub", i32(9), i)])])], [shared])
+    fill, turn = over(10, lambda i: [Store(shared, i, x[i])]), over(10, lambda i: [Store(out, i, shared[Binary("sub", i32(9), i)])])
+    kernel = Kernel("k", [fill, Barrier(), turn], [shared])
     agree(Program("p", [x], [out], [], [kernel]), np.arange(10))
 
 

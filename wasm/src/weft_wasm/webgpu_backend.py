@@ -191,7 +191,8 @@ def default_runtime() -> Any:
         try:
             from weft_wasm.pyodide_gpu import PyodideGpu
         except ImportError as e:
-            raise BackendError(f"this page doesn't offer a WebGPU device ({e}); register @weft/runtime's page object as _weft_page, see web/CONTRACT.md.") from e
+            raise BackendError(f"this page doesn't offer a WebGPU device ({e}); register @weft/runtime's page object as _weft_page, "
+                               "see web/CONTRACT.md.") from e  # fmt: skip
         return PyodideGpu()
     try:
         from weft_wasm.wgpu_runtime import NoAdapterError, WgpuRuntime

@@ -26,6 +26,20 @@ class NoAdapterError(RuntimeError):
     another platform."""
 
 
+def find_adapter(power: str):
+    """The best adapter of Vulkan, Metal or Direct3D; NoAdapterError if there is none. (On OpenGL wgpu gives wrong numbers.)"""
+    reason = "no driver was found"
+    try:
+        adapter = wgpu.gpu.request_adapter_sync(power_preference=power)
+        if not adapter.info["backend_type"].startswith("OpenGL"):
+            return adapter
+        reason = "there is only OpenGL, which can't run compute kernels reliably"
+    except (RuntimeError, OSError) as e:
+        reason = str(e)
+    raise NoAdapterError(f"there is no WebGPU adapter here: {reason}. Install a Vulkan driver, for example Debian's libvulkan1 and "
+                         "mesa-vulkan-drivers, or use another platform.")  # fmt: skip
+
+
 @dataclass(slots=True)
 class Loaded:
     """An artifact in a device: its plan, pipelines by kernel, and buffers of constants by number in the plan."""
@@ -49,11 +63,7 @@ class WgpuDevice:
     """
 
     def __init__(self, power: str = "high-performance"):
-        try:
-            self.adapter = wgpu.gpu.request_adapter_sync(power_preference=power)
-        except (RuntimeError, OSError) as e:
-            raise NoAdapterError(f"there is no WebGPU adapter here ({e}). Install a Vulkan driver, for example Debian's "
-                                 "libvulkan1 and mesa-vulkan-drivers, or use another platform.") from None  # fmt: skip
+        self.adapter = find_adapter(power)
         wanted = {_dashed(name): self.adapter.limits[_dashed(name)] for name in LIMITS}
         self.device = self.adapter.request_device_sync(required_limits=wanted)
         self.queue = self.device.queue
