@@ -5,6 +5,7 @@ import gc
 import json
 import linecache
 import sys
+import time
 import traceback
 import types
 
@@ -13,7 +14,7 @@ from pyodide.ffi import JsException, can_run_sync
 
 FILENAME = "program.py"
 
-_connection = None  # (url, token) of the host in use
+_session = None  # of the host in use
 
 
 def warm_up() -> str:
@@ -21,23 +22,55 @@ def warm_up() -> str:
     import weft
     import weft.numpy  # noqa: F401
 
+    _report_timings()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)
     python = ".".join(map(str, sys.version_info[:3]))
     return json.dumps({"python": python, "weft": getattr(weft, "__version__", ""), "canWait": can_run_sync()})
 
 
+def _report_timings() -> None:
+    """Tells the page how long tracing and compiling take; what happens within a trace belongs to it."""
+    try:
+        from weft import monitoring
+    except ImportError:
+        return
+    import _weft_page
+
+    phases = {monitoring.TRACE: "trace", monitoring.COMPILE: "compile"}
+    inner: list[tuple[float, str, float]] = []  # what has ended and may lie within a trace that has not
+
+    def listen(event: str, seconds: float, **_) -> None:
+        phase = phases.get(event)
+        if phase is None:
+            return
+        start = time.perf_counter() - seconds
+        while inner and inner[-1][0] >= start:
+            _, earlier, spent = inner.pop()
+            _weft_page.timing(earlier, -1e3 * spent)
+        inner.append((start, phase, seconds))
+        _weft_page.timing(phase, 1e3 * seconds)
+
+    monitoring.register_event_duration_secs_listener(listen)
+
+
 def _choose_backend(name: str, url: str, token: str) -> None:
     """Makes `name` the platform of the next program, connecting to the host first if it is "remote"."""
-    global _connection
+    global _session
     import weft
 
-    if name == "remote" and _connection != (url, token):
+    if name == "remote" and not _connected(url, token):
         import weft.remote
 
-        weft.remote.connect(url, token=token)
-        _connection = (url, token)
+        if _session is not None:
+            _session.close()
+            _session = None
+        _session = weft.remote.connect(url, token=token)
     weft.config.update("jax_platforms", name)
+
+
+def _connected(url: str, token: str) -> bool:
+    return _session is not None and _session.failure is None and (_session.url, _session.token) == (url, token)
 
 
 def _only_user_frames(error: traceback.TracebackException) -> None:
@@ -64,6 +97,9 @@ def describe_error(error: BaseException) -> dict:
     """What the page shows of an exception: type, message, the user's line, and the traceback short and in full."""
     short = traceback.TracebackException.from_exception(error)
     line = next((frame.lineno for frame in reversed(short.stack) if frame.filename == FILENAME), None)
+    info = getattr(error, "source_info", None)  # of an operation that failed elsewhere, or later
+    if getattr(info, "file", None) == FILENAME:
+        line = info.line
     column = None
     if isinstance(error, SyntaxError) and error.filename == FILENAME:
         line, column = error.lineno, error.offset
@@ -87,7 +123,6 @@ async def run(source: str, backend: str, url: str, token: str) -> str:
 
     The value of a last expression is printed, as an interactive interpreter does.
     """
-    global _connection
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
@@ -104,7 +139,6 @@ async def run(source: str, backend: str, url: str, token: str) -> str:
         if error.code not in (None, 0):
             outcome = {"status": "error", "error": describe_error(error)}
     except BaseException as error:
-        _connection = None
         outcome = {"status": "error", "error": describe_error(error)}
     finally:
         sys.stdout.flush()

@@ -338,6 +338,7 @@ class Session:
         if line is not None and line.code is not None and f"{line.file}:{line.line}" not in text:
             text = f"{text}\n  at {line}, on {self.url}"
         error = rebuild(message.error, text)
+        error.source_info = line      # editors mark it: the traceback ends where the program stood still for the result
         failed = self._on_failure.pop(message.op, None)
         if failed is not None:
             failed(error)

@@ -11,6 +11,7 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var
 from ..core.primitive import Primitive
 from ..core.trace import EvalTrace, Tracer, get_aval
 from ..host import HostArray, from_flat, is_host_array, np
+from ..monitoring import COMPILE, timed
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
 from ..transforms.keys import has_keys, lower_keys
 from ..transforms.stage import consts_as_args
@@ -97,7 +98,8 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
         if config.log_compiles:
             log.warning("compiling %s for %s with arguments %s", name, device, [a.str_short() for a in closed.in_avals])
         options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (("keep_unused", True),) if keep_unused else ())
-        executable = backend_of(device).compile(jaxpr, device, options)
+        with timed(COMPILE):
+            executable = backend_of(device).compile(jaxpr, device, options)
         found = cache[key] = executable, [to_backend(c, get_aval(c), device) for c in consts]
     return found
 

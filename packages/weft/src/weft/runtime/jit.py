@@ -12,6 +12,7 @@ from ..control.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Tracer, axis_env, current_trace, get_aval, root
 from ..errors import at_user_line
+from ..monitoring import TRACE, timed
 from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .device import backend_of, devices, get_backend
@@ -187,8 +188,9 @@ class JitFunction:
             for x, (path, _) in zip(out_leaves, tree_flatten_with_path(out)[0]):
                 _check_result(x, self.name, path)
             return out_leaves
-        jaxpr, consts = stage(flat, avals, f"the function {self.name}", self.arg_names(args, kwargs, fixed))
-        closed, outer = hoist_tracers(jaxpr, consts)
+        with timed(TRACE):
+            jaxpr, consts = stage(flat, avals, f"the function {self.name}", self.arg_names(args, kwargs, fixed))
+            closed, outer = hoist_tracers(jaxpr, consts)
         result = Traced(closed, box[0], tuple(outer))
         if not outer:
             self.cache[key] = result
