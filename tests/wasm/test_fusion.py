@@ -1,0 +1,167 @@
+"""What is fused with what: the plans are data, so they are asserted as such."""
+import numpy as np
+import pytest
+import weft
+import weft.numpy as jnp
+from wasm_harness import check, compiled, flat, jaxpr_of, values
+from weft import lax
+from weft_wasm import ir
+from weft_wasm.fuse import plan
+from weft_wasm.lower import graph
+from weft_wasm.lower.blocks import choose, linear, regroup, slice_view, transpose_view
+from weft_wasm.lower.program import lower
+
+rng = np.random.default_rng(5)
+F = lambda *shape: values(rng, "float32", shape)
+
+
+def program(fun, *args) -> ir.Program:
+    return compiled(fun, *args)[0].program
+
+
+def kernels(fun, *args) -> list:
+    return [s for s in ir.walk(program(fun, *args).body) if type(s) is ir.Kernel]
+
+
+def groups(fun, *args) -> list:
+    return plan(graph.build(jaxpr_of(fun, args)[0])).groups
+
+
+def loops(kernel) -> list:
+    return [s for s in ir.walk(kernel.body) if type(s) is ir.For]
+
+
+def calls(kernels, name: str) -> int:
+    seen: set = set()
+    nodes = [e for k in kernels for s in ir.walk(k.body) for root in ir.expressions(s) for e in ir.walk_expr(root, seen)]
+    return sum(1 for e in nodes if type(e) is ir.Call and e.fn == name)
+
+
+def test_an_elementwise_chain_is_one_flat_loop():
+    (kernel,) = kernels(lambda x, y: lax.reshape(lax.tanh(lax.add(lax.mul(x, y), x)), (20, 6)), F(4, 5, 6), F(4, 5, 6))
+    assert [loop.extent for loop in loops(kernel)] == [120]
+
+
+def test_an_adam_update_is_one_kernel_with_three_stores():
+    def adam(p, m, v, g):
+        m = lax.add(lax.mul(m, np.float32(0.9)), lax.mul(g, np.float32(0.1)))
+        v = lax.add(lax.mul(v, np.float32(0.99)), lax.mul(lax.mul(g, g), np.float32(0.01)))
+        return [lax.sub(p, lax.div(m, lax.add(lax.sqrt(v), np.float32(1e-8)))), m, v]
+    (kernel,) = kernels(adam, *[F(16, 8)] * 4)
+    assert [loop.extent for loop in loops(kernel)] == [128] and sum(type(s) is ir.Store for s in ir.walk(kernel.body)) == 3
+
+
+def test_broadcasting_splits_loops_where_it_must_only():
+    (kernel,) = kernels(lambda x, b: lax.add(x, lax.broadcast_in_dim(b, (3, 4, 5, 6), (2, 3))), F(3, 4, 5, 6), F(5, 6))
+    assert [loop.extent for loop in loops(kernel)] == [12, 30]
+
+
+def test_softmax_computes_the_exponential_once():
+    made = kernels(lambda x: weft.nn.softmax(x, axis=-1), F(6, 40))
+    assert calls(made, "exp") == 1
+
+
+def test_a_product_keeps_bias_and_activation_in_its_store():
+    made = program(lambda x, w, b: lax.max(lax.add(lax.dot(x, w), lax.broadcast_in_dim(b, (60, 70), (1,))), np.float32(0)), F(60, 50), F(50, 70), F(70))
+    assert sum(type(s) is ir.Kernel for s in made.body) == 1 and not any(t.shape == (60, 70) for t in made.temps)
+
+
+@pytest.mark.parametrize("a,b,numbers", [((50, 60), (50, 70), (((0,), (0,)), ((), ()))), ((60, 50), (70, 50), (((1,), (1,)), ((), ()))),
+                                         ((4, 60, 50), (4, 50, 30), (((2,), (1,)), ((0,), (0,))))])
+def test_products_read_transposed_operands_in_place(a, b, numbers):
+    assert len(kernels(lambda x, y: lax.dot_general(x, y, numbers), F(*a), F(*b))) == 1
+
+
+def test_a_transposed_product_is_computed_transposed():
+    f = lambda x, y: lax.transpose(lax.dot(x, y), (1, 0))
+    assert len(kernels(f, F(20, 30), F(30, 40))) == 1
+    check(f, F(20, 30), F(30, 40), tolerance=1e-4)
+    g = lambda x, y: lax.transpose(lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), (0, 2, 1))
+    assert len(kernels(g, F(3, 20, 30), F(3, 30, 40))) == 1
+    check(g, F(3, 20, 30), F(3, 30, 40), tolerance=1e-4)
+    both = lambda x, y: (lambda p: [lax.transpose(p, (1, 0)), p])(lax.dot(x, y))
+    check(both, F(20, 30), F(30, 40), tolerance=1e-4)
+
+
+def test_reductions_share_a_loop_and_keep_their_followers():
+    (kernel,) = kernels(lambda x: [lax.div(lax.reduce_sum(x, (1,)), np.float32(9)), lax.reduce_sum(lax.mul(x, x), (1,)), lax.reduce_max(x, (1,))], F(7, 9))
+    assert sum(loop.kind == "reduce" for loop in loops(kernel)) == 1
+
+
+def test_reductions_read_through_views():
+    assert len(kernels(lambda x: lax.reduce_sum(lax.transpose(lax.exp(x), (2, 0, 1)), (0,)), F(3, 4, 5))) == 1
+    (kernel,) = kernels(lambda x: lax.reduce_sum(x, (0, 1)), F(30, 40))
+    assert [loop.extent for loop in loops(kernel)] == [1200]
+
+
+def test_dear_values_are_stored_and_cheap_ones_computed_again():
+    dear = groups(lambda x: (lambda e: [lax.reduce_sum(e, (0,)), lax.reduce_max(e, (1,))])(lax.exp(x)), F(8, 8))
+    cheap = groups(lambda x: (lambda e: [lax.reduce_sum(e, (0,)), lax.reduce_max(e, (1,))])(lax.neg(x)), F(8, 8))
+    assert [g.kind for g in dear] == ["loop", "reduce", "reduce"] and [g.kind for g in cheap] == ["reduce", "reduce"]
+    assert len(kernels(lambda x: lax.broadcast_in_dim(lax.exp(x), (100, 8), (1,)), F(8))) == 2, "not an exponential for each row"
+
+
+def test_dead_equal_and_constant_nodes_go():
+    g = graph.build(jaxpr_of(flat(lambda x: (lax.sin(x), lax.add(lax.cos(x), lax.cos(x)))[1]), [F(4)])[0])
+    assert [n.op for n in g.nodes] == ["cos", "add"]
+    g = graph.build(jaxpr_of(flat(lambda x: lax.mul(x, lax.add(lax.full((), np.float32(2)), np.float32(3)))), [F()])[0])
+    assert [n.op for n in g.nodes] == ["mul"] and g.nodes[0].inputs[1].constant == 5.0
+    g = graph.build(jaxpr_of(flat(lambda x: lax.transpose(lax.transpose(lax.reshape(x, (2, 3)), (1, 0)), (1, 0))), [F(6)])[0])
+    assert [n.op for n in g.nodes] == ["reshape"]
+
+
+def test_calls_are_written_in_place():
+    inner = weft.jit(lambda x: jnp.tanh(x) * 2)
+    assert len(kernels(lambda x: inner(inner(x)), F(9))) == 1
+
+
+def test_plans_can_be_read():
+    text = str(plan(graph.build(jaxpr_of(lambda x: lax.reduce_sum(lax.exp(x), (0,)), [F(4, 5)])[0])))
+    assert text.startswith("group 0: reduce 5 elements") and "(output)" in text and "reads arg0*" in text
+
+
+def test_large_transpositions_are_tiled():
+    (kernel,) = kernels(lambda x: lax.add(lax.transpose(x, (1, 0)), np.float32(1)), F(256, 192))
+    assert [loop.extent for loop in loops(kernel)] == [12, 16, 16, 16]
+    check(lambda x: lax.add(lax.transpose(x, (1, 0)), np.float32(1)), F(256, 192))
+    check(lambda x: lax.exp(lax.transpose(x, (0, 2, 1))), F(3, 128, 96))
+
+
+def test_a_program_is_lowered_alike_for_targets_that_schedule_themselves():
+    made, _ = lower(jaxpr_of(lambda x: lax.dot(x, x), [F(64, 64)])[0], plain=True)
+    assert not made.temps
+
+
+# blocks --------------------------------------------------------------------------------------------------------------
+
+
+def value_of(e, env) -> int:
+    """An index expression as a number."""
+    match e:
+        case ir.Const():
+            return e.value
+        case ir.Var():
+            return env[e]
+    a, b = value_of(e.a, env), value_of(e.b, env)
+    return {"add": a + b, "sub": a - b, "mul": a * b, "div": a // b if b else 0, "rem": a % b if b else 0}[e.op]
+
+
+@pytest.mark.parametrize("extents", [(24,), (4, 6), (2, 12), (2, 2, 6), (8, 3), (3, 8)])
+@pytest.mark.parametrize("sizes", [(24,), (4, 6), (2, 3, 4), (3, 8), (6, 4), (1, 24), (2, 1, 12)])
+def test_regrouping_names_the_same_element(extents, sizes):
+    variables = [ir.Var(f"i{k}") for k in range(len(extents))]
+    blocks = tuple(zip(extents, variables))
+    parts = regroup(blocks, sizes)
+    for position in range(24):
+        index = np.unravel_index(position, extents)
+        env = dict(zip(variables, map(int, index)))
+        assert tuple(value_of(linear(p), env) for p in parts) == tuple(map(int, np.unravel_index(position, sizes)))
+
+
+def test_views_and_their_loops():
+    view = transpose_view((4, 2, 3), (2, 0, 1))
+    assert view.sizes == [4, 6], "axes that stay neighbours stay one"
+    assert choose(24, view.splits(frozenset())) == [4, 6]
+    i, j = ir.Var("i"), ir.Var("j")
+    assert value_of(linear(view.apply(((4, i), (6, j)))), {i: 3, j: 5}) == 5 * 4 + 3
+    assert slice_view((2, 5), (4, 5), (1, 0), (1, 1)).sources[0].offset == 1
