@@ -182,6 +182,34 @@ def test_loops_of_known_counts_are_one_submit():
     assert steps_of(program)[1]["counter"] is not None and steps_of(Program("p", [x], [out], [], [For(i, 4, [Copy(out, x, 10)])]))[0]["counter"] is None
 
 
+@gpu
+@pytest.mark.parametrize("n", [100_000, 65_536])
+def test_long_loops_are_several_dispatches(n):
+    """A running sum over two rows, then its last value twice; an invocation of llvmpipe ends after 65,535 iterations."""
+    x, out, last = vector("x", "input", 2 * n, "i32"), vector("out", "output", 2 * n, "i32"), vector("last", "output", 2, "i32")
+    r, t, acc, twice = Var("r"), Var("t"), Local("acc", "i32"), Var("twice")
+    body = [Let(twice, r + 2), Declare(acc, r), For(t, n, [Assign(acc, acc + x[r * n + t]), Store(out, r * n + t, acc)]), Store(last, r, acc * twice)]
+    program = Program("p", [x], [out, last], [], [Kernel("k", [For(r, 2, body, "parallel")])])
+    assert [s["op"] for s in steps_of(program)] == ["dispatch", "loop", "dispatch"]
+    data = np.random.default_rng(0).integers(-9, 9, (2, n))
+    want = data.cumsum(1) + [[0], [1]]
+    got = run_webgpu(program, data)
+    np.testing.assert_array_equal(got[0].reshape(2, n), want)
+    np.testing.assert_array_equal(got[1], want[:, -1] * [2, 3])
+
+
+@gpu
+def test_long_updates_are_several_dispatches():
+    """Updates one after another, in one invocation, a window each."""
+    n, m = 9000, 7
+    index, out = vector("index", "input", n, "i32"), vector("out", "output", 50, "i32")
+    u, w, start = Var("u"), Var("w"), Var("start")
+    update = [Let(start, index[u]), If(gt(start, -1), [For(w, m, [Store(out, start + w, out[start + w] * 3 + u)])])]
+    program = Program("p", [index], [out], [], [Kernel("zero", [over(50, lambda i: [Store(out, i, i32(0))])]), Kernel("k", [For(u, n, update)])])
+    assert [s["op"] for s in steps_of(program)] == ["dispatch", "loop"]
+    agree(program, np.random.default_rng(0).integers(-1, 43, n))
+
+
 # ---- expressions
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from weft_wasm.emit_wgsl.chunks import chunked
 from weft_wasm.emit_wgsl.dispatches import free, split
 from weft_wasm.emit_wgsl.shader import TYPES, WgslError
 from weft_wasm.ir import (
@@ -67,12 +68,22 @@ class _Legalizer:
             self.temps.append(b)
         return b
 
+    def source_temp(self, name: str, dtype: str, shape: tuple) -> Buffer:
+        """A temp of the program as it was before it is made legal."""
+        b = Buffer(name, dtype, shape)
+        self.buffers[b] = self.word_sized(b)
+        self.temps.append(self.buffers[b])
+        return b
+
     # ---- statements of the program
 
     def body(self, body: list) -> list:
         return [new for s in body for new in _RULES[type(s)](self, s)]
 
     def kernel(self, s: Kernel) -> list:
+        parts = chunked(s, self.source_temp)
+        if parts is not None:
+            return self.body(parts)
         body = Rewriter(self.buffers).block(s.body)
         cells = [Let(v, self.read_cell(v)) for v in free(body) if v in self.cells]
         return self.bound(Kernel(s.name, [*cells, *body], [self.buffers[b] for b in s.workgroup]))

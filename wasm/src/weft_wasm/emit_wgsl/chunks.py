@@ -1,0 +1,86 @@
+"""Long sequential loops as several dispatches: systems end a dispatch that takes seconds, and Mesa's llvmpipe silently leaves a shader's loops after
+65,535 iterations altogether."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft_wasm.emit_wgsl import rows
+from weft_wasm.emit_wgsl.dispatches import Dispatch, free, split
+from weft_wasm.ir import (
+    Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, linear_index, lt, row_major, touched, walk_expr,
+)  # fmt: skip
+
+LIMIT = 1 << 15  # iterations of one invocation
+
+NewTemp = Callable[[str, str, tuple], Buffer]
+
+
+def iterations(body: list) -> int:
+    """The iterations of all loops in statements, as far as they are known."""
+    total = 0
+    for s in body:
+        if type(s) is For:
+            total += (1 if isinstance(s.extent, Expr) else s.extent) * (1 + iterations(s.body))
+        elif type(s) is If:
+            total += max(iterations(s.then), iterations(s.orelse))
+    return total
+
+
+def chunked(kernel: Kernel, temp: NewTemp) -> list | None:
+    """Statements of the program level that do what the kernel does with at most about LIMIT iterations in an invocation; None if it is fine as it
+    is, or if what the loop carries can't be told. `temp(name, dtype, shape)` makes a buffer."""
+    if kernel.workgroup or iterations(kernel.body) <= LIMIT:
+        return None
+    out: list = []
+    changed = False
+    for d in split(kernel):
+        parts = None if d.stride or rows.threads(d) else _parts(d, temp)
+        changed |= parts is not None
+        out += parts if parts is not None else [Kernel(d.name, [*d.prologue, *(_grid(d, d.body) if not d.stride else [d.stride])])]
+    return out if changed else None
+
+
+def _grid(d: Dispatch, body: list) -> list:
+    for var, extent in reversed(d.loops):
+        body = [For(var, extent, body, "parallel")]
+    return body
+
+
+def _parts(d: Dispatch, temp: NewTemp) -> list | None:
+    at = next((k for k, s in enumerate(d.body) if _long(s)), None)
+    if at is None:
+        return None
+    before, loop, after = d.body[:at], d.body[at], d.body[at + 1 :]
+    _, written = touched(d.body)
+    lets = [s for s in before if type(s) is Let]
+    carried = [s.local for s in before if type(s) is Declare]
+    if any(type(s) not in (Let, Declare, Store) for s in before) or not all(_stable(s, written) for s in [*d.prologue, *lets]):
+        return None
+    if any(type(e) is Local and e not in carried for e in free([loop, *after])):
+        return None
+    extents = [extent for _, extent in d.loops]
+    point = linear_index([var for var, _ in d.loops], row_major(extents))
+    kept = {local: temp(local.name, local.dtype, (*extents, 1)) for local in carried}
+    save = [Store(kept[local], point, local) for local in carried]
+    restore = [*lets, *(Declare(local, Load(kept[local], point)) for local in carried)]
+
+    def part(body: list) -> Kernel:
+        return Kernel(d.name, [*d.prologue, *_grid(d, body)])
+
+    count = max(1, LIMIT // (1 + iterations(loop.body)))
+    chunk, inside = Var(f"{loop.var.name}.chunk"), Var(loop.var.name)
+    step = [Let(loop.var, chunk * count + inside), If(lt(loop.var, loop.extent), loop.body)]
+    chunks = For(chunk, -(-loop.extent // count), [part([*restore, For(inside, count, step), *save])])
+    out = [part([*before, *save])] if carried or len(lets) < len(before) else []
+    return [*out, chunks, *([part([*restore, *after])] if after else [])]
+
+
+def _long(s) -> bool:
+    if type(s) is not For or isinstance(s.extent, Expr) or s.extent * (1 + iterations(s.body)) <= LIMIT:
+        return False
+    return s.extent > 1
+
+
+def _stable(s: Let, written: list[Buffer]) -> bool:
+    return not any(type(e) is Local or (type(e) is Load and e.buffer in written) for e in walk_expr(s.value))
