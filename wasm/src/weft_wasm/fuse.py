@@ -60,7 +60,7 @@ class Plan:
 
     def __str__(self) -> str:
         names: dict[Value, str] = {}
-        for k, g in enumerate(self.groups):
+        for g in self.groups:
             for v in g.members:
                 names.setdefault(v, v.name or f"v{len(names)}")
         lines = []
@@ -206,7 +206,7 @@ class Planner:
 
     def _leaves(self, v: Value) -> dict[Value, bool]:
         node, out = v.node, {}
-        for j, x in enumerate(node.inputs):
+        for x in node.inputs:
             if x.constant is not None:
                 continue
             if node.op in elementwise.RULES:
