@@ -18,7 +18,7 @@ def flat(jaxpr):
 
 
 def test_print():
-    assert flat(weft.make_jaxpr(lambda x: lax.sin(lax.cos(x)))(3.0)) == "{ lambda ; a:f32[]. let b:f32[] = cos a c:f32[] = sin b in (c,) }"
+    assert flat(weft.make_jaxpr(lambda x: lax.sin(lax.cos(x)))(3.0)) == "{ lambda ; a:f32[]. let b:f32[] = cos a; c:f32[] = sin b in (c,) }"
     assert str(weft.make_jaxpr(lambda x: lax.sin(x))(np.ones(3, np.int32).astype(np.float32))) == "{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }"
     text = flat(weft.make_jaxpr(lambda x: lax.reduce_max(x, (0,)))(np.ones(3, np.float32)))
     assert "b:f32[] = reduce_max[axes=(0,)" in text

@@ -19,12 +19,14 @@ pytestmark = [pytest.mark.oracle, pytest.mark.skipif(not ORACLE, reason="WEFT_OR
 SOURCES = [line.rpartition("|")[0].strip() for line in FUNCTIONS.strip().splitlines()]
 
 # what still reads otherwise, and why; a strict xfail, so that a repair shows
-PRINTER = "the printer: jaxprs of ten equations or more stand in front in JAX, and unused results, one-line blocks and hidden parameters differ"
-FEWER = "weft leaves out equations whose results nobody uses"
-DIFFERENT = {source: PRINTER for source in SOURCES if any(mark in source for mark in (
-    "jnp.var", "x.std", "::2", "softmax", "nn.relu", "logaddexp", "i % 2", "argsort", "abs(-x)", "random.uniform", "random.normal", "random.randint",
-    "random.permutation", "random.categorical", "random.bernoulli"))}
-DIFFERENT |= {source: FEWER for source in SOURCES if "linspace" in source or "x[i, 0]" in source}
+FEWER = "weft leaves out equations whose results nobody uses, and conversions that change nothing"
+UNUSED = "results that nobody uses print as _ inside calls too"
+WRAPPED = "JAX breaks lines between arguments"
+ORDER = "the same equations in another order"
+DIFFERENT = {source: FEWER for source in SOURCES if "linspace" in source or "x[i, 0]" in source}
+DIFFERENT |= {source: ORDER for source in SOURCES if any(mark in source for mark in ("random.categorical", "random.randint"))}
+DIFFERENT |= {source: UNUSED for source in SOURCES if "argsort" in source or "random.permutation" in source}
+DIFFERENT |= {source: WRAPPED for source in SOURCES if "random.normal" in source}
 
 
 @pytest.fixture(scope="module")

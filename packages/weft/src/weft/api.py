@@ -565,10 +565,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Sequence[int] = (), axis_env
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.make_jaxpr(lambda x: jnp.sin(jnp.cos(x)))(3.0)
-        { lambda ; a:f32[]. let
-            b:f32[] = cos a
-            c:f32[] = sin b
-          in (c,) }
+        { lambda ; a:f32[]. let b:f32[] = cos a; c:f32[] = sin b in (c,) }
     """
     _check_callable(fun)
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)

@@ -54,7 +54,7 @@ def _custom_jvp_stage(trace, args, params):
     jaxpr, consts = stage(call, [get_aval(x) for x in args], params["name"])
     n = len(consts)
     rule = params["jvp"]
-    shifted = _Rule("jvp", lambda *xs: rule(*xs[n:(len(xs)) // 2], *xs[len(xs) // 2 + n:])) if n else rule
+    shifted = _Rule(rule.__name__, lambda *xs: rule(*xs[n:(len(xs)) // 2], *xs[len(xs) // 2 + n:])) if n else rule
     closed = ClosedJaxpr(consts_as_args(jaxpr), [])
     return trace.record(custom_jvp_call_p, [*consts, *args], dict(params, call_jaxpr=closed, jvp=shifted))
 
@@ -70,13 +70,18 @@ def _float0_zeros(aval):
     return np.zeros(aval.shape, dtypes.float0) if np is not None else Zero(aval)
 
 
+def _zero_tangent(out):
+    aval = tangent_aval(get_aval(out))
+    return _float0_zeros(aval) if aval.dtype == dtypes.float0 else zeros(aval)
+
+
 def _custom_jvp_batch(axis, args, dims, *, call_jaxpr, jvp, **params):
     def batched_jvp(*xs):
         """Tangents of integers (float0) are not arrays that could carry a batch axis."""
         t_dims = [None if _is_float0(t) else d for t, d in zip(xs[len(dims):], dims)]
         outs, out_dims = batch_flat(jvp, axis, xs, [*dims, *t_dims])
         return [x if type(x) is Zero else to_front(axis, x, d) for x, d in zip(outs, out_dims)]
-    outs = custom_jvp_call_p.bind(*args, call_jaxpr=_batched_call(call_jaxpr, axis, dims), jvp=_Rule("jvp", batched_jvp), **params)
+    outs = custom_jvp_call_p.bind(*args, call_jaxpr=_batched_call(call_jaxpr, axis, dims), jvp=_Rule(jvp.__name__, batched_jvp), **params)
     return outs, [0] * len(outs)
 
 
@@ -148,9 +153,9 @@ class custom_jvp:
 
         def jvp(primals, tangents):
             out = self(*primals)
-            terms = [rule(t, out, *primals) for rule, t in zip(jvps, tangents) if rule is not None]
+            terms = [rule(t, out, *primals) for rule, t in zip(jvps, tangents) if rule is not None and not _is_float0(t)]
             if not terms:
-                return out, tree_map(lambda o: zeros(tangent_aval(get_aval(o))), out)
+                return out, tree_map(_zero_tangent, out)
             total = terms[0]
             for term in terms[1:]:
                 total = tree_map(lambda a, b: a + b, total, term)
@@ -190,7 +195,7 @@ class custom_jvp:
                                 f"container (pytree) structures, but got {out_tree} and {t_tree}.")
             box.append(out_tree)
             return [*outs, *[_as_tangent(o, t, _name(self.jvp), _name(self.fun)) for o, t in zip(outs, out_ts)]]
-        outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=flat, jvp=_Rule("jvp", flat_jvp), name=_name(self.fun), symbolic_zeros=self.symbolic_zeros)
+        outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=flat, jvp=_Rule(_name(self.jvp), flat_jvp), name=_name(self), symbolic_zeros=self.symbolic_zeros)
         return tree_unflatten(box[-1], outs)
 
 
@@ -378,7 +383,7 @@ class custom_vjp:
             n = trees["res"].num_leaves
             cts = self.bwd(*static.values(), trees["res"].unflatten(xs[:n]), trees["out"].unflatten(xs[n:]))
             return _flat_cotangents(cts, in_tree, _name(self.bwd), _name(self.fun))
-        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=flat, fwd=_Rule("fwd", flat_fwd), bwd=_Rule("bwd", flat_bwd), name=_name(self.fun))
+        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=flat, fwd=_Rule("fwd", flat_fwd), bwd=_Rule("bwd", flat_bwd), name=_name(self))
         return tree_unflatten(trees["out"], outs)
 
 

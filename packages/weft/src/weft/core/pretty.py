@@ -50,14 +50,14 @@ def _binder(names: _Names, var) -> str:
     return f"{names(var)}:{var.aval.str_short()}"
 
 
-def _value(names: _Names, value, indent: int) -> str:
+def _value(names: _Names, value, indent: int, column: int) -> str:
     if isinstance(value, ClosedJaxpr):
         value = value.jaxpr
     if isinstance(value, Jaxpr):
-        return names.shared[value] if value in names.shared else _block(value, names, indent)
+        return names.shared[value] if value in names.shared else _block(value, names, indent, column)
     if isinstance(value, tuple) and value and all(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
         pad = " " * (indent + 2)
-        return "(\n" + "".join(f"{pad}{_value(names, v, indent + 2)}\n" for v in value) + " " * indent + ")"
+        return "(\n" + "".join(f"{pad}{_value(names, v, indent + 2, indent + 2)}\n" for v in value) + " " * indent + ")"
     if isinstance(value, dtypes.ExtendedDType):
         return value.name.removeprefix("key<").removesuffix(">")
     if hasattr(value, "itemsize") and hasattr(value, "kind") and hasattr(value, "name"):
@@ -77,6 +77,8 @@ def _shown_params(eqn: JaxprEqn) -> list[tuple[str, object]]:
     if prim.name == "jit":
         return [(k, params[k]) for k in ("name", "jaxpr")] + \
             [(k, v) for k, v in sorted(params.items()) if k in ("donated_invars",) and any(v)]
+    if prim.name in ("custom_jvp_call", "custom_vjp_call"):
+        return [(k, params[k]) for k in ("name", "call_jaxpr", "jvp", "fwd", "bwd", "symbolic_zeros") if k in params]
     if prim.name == "broadcast_in_dim":
         return [("broadcast_dimensions", params["broadcast_dimensions"])] if params["broadcast_dimensions"] else []
     return [(k, v) for k, v in sorted(params.items()) if not (k in prim.hidden and v in (None, False, ()))]
@@ -92,18 +94,19 @@ def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
                     names.of[mine] = names.of[theirs]
     head = f"{outs} = {eqn.primitive.name}" if eqn.outvars else eqn.primitive.name
     shown = [(k, _dimension_numbers(v)) if k == "dimension_numbers" and eqn.primitive.name == "dot_general"
-             else (k, _value(names, v, indent + 2)) for k, v in _shown_params(eqn)]
+             else (k, _value(names, v, indent + 2, indent + 3 + len(k))) for k, v in _shown_params(eqn)]
     args = " ".join(names(a) for a in eqn.invars)
     if not shown:
         return f"{head} {args}"
-    flat = f"{head}[{' '.join(f'{k}={v}' for k, v in shown)}] {args}"
+    flat = f"{head}[{' '.join(f'{k}={v}' for k, v in shown)}]"
     if len(flat) + indent <= WIDTH and "\n" not in flat:
-        return flat
+        return f"{flat} {args}"
     pad = " " * (indent + 2)
     return f"{head}[\n" + "".join(f"{pad}{k}={v}\n" for k, v in shown) + " " * indent + f"] {args}"
 
 
-def _block(jaxpr: Jaxpr, names: _Names, indent: int) -> str:
+def _block(jaxpr: Jaxpr, names: _Names, indent: int, column: int) -> str:
+    """A jaxpr whose further lines are indented by `indent` and whose first begins at `column`."""
     binders = [" ".join(_binder(names, v) for v in vs) for vs in (jaxpr.constvars, jaxpr.invars)]
     head = f"{{ lambda {binders[0]}{' ' if binders[0] else ''};{' ' if binders[1] else ' '}{binders[1]}. let"
     inner = indent + 4
@@ -111,7 +114,7 @@ def _block(jaxpr: Jaxpr, names: _Names, indent: int) -> str:
     outs = ", ".join(names(v) for v in jaxpr.outvars)
     tail = f"in ({outs}{',' if len(jaxpr.outvars) == 1 else ''}) }}"
     flat = f"{head} {'; '.join(eqns)} {tail}"
-    if len(flat) + indent <= WIDTH and "\n" not in flat and len(eqns) <= 1:
+    if len(flat) + column <= WIDTH and "\n" not in flat:
         return flat
     pad = " " * inner
     return head + "\n" + "".join(f"{pad}{e}\n" for e in eqns) + " " * (indent + 2) + tail
@@ -128,22 +131,22 @@ def _count_calls(jaxpr: Jaxpr, counts: Counter, order: list) -> None:
 
 
 def show_jaxpr(jaxpr: Jaxpr, **_) -> str:
-    """The text of a jaxpr; functions called more than once are printed once, in front."""
+    """The text of a jaxpr; functions that are long or called more than once are printed once, in front."""
     names = _Names()
     counts: Counter = Counter()
     order: list = []
     _count_calls(jaxpr, counts, order)
     text, used = "", set()
     for sub, name in order:
-        if counts[sub] > 1:
+        if counts[sub] > 1 or len(sub.eqns) > 10:      # long ones are easier to read apart
             unique, i = name, 1
             while unique in used:
                 unique, i = f"{name}{i}", i + 1
             used.add(unique)
-            body = _block(sub, names, 0)
+            body = _block(sub, names, 0, 0)
             names.shared[sub] = unique
             text += f"let {unique} = {body} in\n"
-    return text + _block(jaxpr, names, 0)
+    return text + _block(jaxpr, names, 0, 0)
 
 
 def show_eqn(eqn: JaxprEqn) -> str:

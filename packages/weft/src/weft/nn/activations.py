@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..runtime.jit import inner_jit
 from ..control.custom import custom_jvp
-from ..core.trace import axis_size_of, get_aval
+from ..core.trace import axis_size_of
 from ..lax.collectives import axis_index
 from ..numpy import reductions, ufuncs
 from ..numpy.einsum import einsum
@@ -50,13 +50,7 @@ def relu(x):
     return ufuncs.maximum(x, 0)
 
 
-@relu.defjvp
-def _relu_jvp(primals, tangents):
-    (x,), (t,) = primals, tangents
-    out = relu(x)
-    if get_aval(t).dtype == dtypes.float0:
-        return out, t
-    return out, el.select(el.gt(x, scalar_like(x, 0)), t, linear.full(shape_of(x), 0, dtype_of(t)))
+relu.defjvps(lambda t, out, x: el.select(el.gt(x, scalar_like(x, 0)), t, scalar_like(t, 0)))
 
 
 @inner_jit(name="relu6")

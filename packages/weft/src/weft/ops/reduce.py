@@ -20,7 +20,7 @@ from .shape import concatenate, pad, slice_
 
 
 def _reduction(name: str, kinds: str, reference, jvp=None) -> Primitive:
-    primitive = Primitive(name)
+    primitive = Primitive(name, hidden=("out_sharding",))
 
     def abstract(x, *, axes, out_sharding=None):
         check_kind(name, x, kinds)
