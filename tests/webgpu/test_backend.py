@@ -210,3 +210,24 @@ def test_runs_without_numpy():
     env = {**os.environ, "WEFT_NUMPY": "0"}
     result = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=env, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0 and "fine" in result.stdout, result.stderr[-3000:]
+
+
+def test_many_updates_of_rows(backend):
+    """Repeated indices add up; rows are added by an invocation for each column, in chunks of updates."""
+    rng = np.random.default_rng(0)
+    table, index = jnp.zeros((10, 4)), rng.integers(0, 10, 40_000).astype(np.int32)
+    rows = rng.integers(0, 5, (40_000, 4)).astype(np.float32)
+    want = np.zeros((10, 4), np.float32)
+    np.add.at(want, index, rows)
+    add = weft.jit(lambda t, i, r: t.at[i].add(r))
+    assert np.array_equal(np.asarray(add(table, index, rows)), want)
+    got = weft.vmap(lambda t, i, r: t.at[i].add(r))(jnp.zeros((3, 10)), jnp.asarray(index[:60].reshape(3, 20)), jnp.asarray(rows[:60, 0].reshape(3, 20)))
+    for k in range(3):
+        each = np.zeros(10, np.float32)
+        np.add.at(each, index[20 * k : 20 * k + 20], rows[20 * k : 20 * k + 20, 0])
+        assert np.array_equal(np.asarray(got[k]), each)
+
+
+def test_running_sums_are_exact_where_they_are_long():
+    x = jnp.asarray(np.random.default_rng(0).integers(-5, 6, (2, 100_000)).astype(np.int32))
+    assert np.array_equal(np.asarray(jnp.cumsum(x, axis=1)), np.asarray(x).cumsum(1))

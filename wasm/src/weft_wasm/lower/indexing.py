@@ -95,15 +95,20 @@ def emit_scatter(body: Body, node: Node) -> list:
     blocks = tuple(b for d in range(len(updates.shape)) for b in part[d])
     value = combined(body, node, place, where, reader.element(updates, blocks))
     store: list = [place.store(where, value)]
-    inner = [(variables[d], updates.shape[d]) for d in dn.update_window_dims if d in variables]
-    outer = [(variables[d], updates.shape[d]) for d in batch_axes if d in variables]
+    apart: set[int] = set()  # axes of the updates along which no two meet: each has invocations of its own where there are many
+    if body.module.plain:
+        apart.update(u for d, u in window.items() if sizes[d] == x.shape[d])
+        apart.update(batch_axes[k] for k in batching.values())
+    own = [(variables[d], updates.shape[d]) for d in sorted(apart) if d in variables]
+    inner = [(variables[d], updates.shape[d]) for d in dn.update_window_dims if d in variables and d not in apart]
+    outer = [(variables[d], updates.shape[d]) for d in batch_axes if d in variables and d not in apart]
     core = wrap(inner, store, "parallel" if inner else "sequential")
     if inside is not None:
         core = [If(inside, core)]
     statements = [*head, *core]
     for var, n in reversed(outer):
         statements = [For(var, n, statements, "sequential")]
-    return [*out, body.kernel("scatter", statements)]
+    return [*out, body.kernel("scatter", wrap(own, statements))]
 
 
 _COMBINE = {"scatter-add": "reduce_sum", "scatter-mul": "reduce_prod", "scatter-min": "reduce_min", "scatter-max": "reduce_max"}
