@@ -5,13 +5,13 @@ import hashlib
 import itertools
 
 import numpy as np
+import websockets
 from hosts import TOKEN
 from programs import written
+from websockets.sync.client import connect
 from weft.avals import shaped
 from weft.core.serialize import serialize
 from weft_remote import protocol as p
-import websockets
-from websockets.sync.client import connect
 
 F32 = shaped((3,), "float32")
 ONES = np.ones(3, np.float32).tobytes()

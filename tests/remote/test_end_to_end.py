@@ -10,7 +10,6 @@ import weft.remote
 from hosts import TOKEN, run_host
 from programs import PROGRAMS
 from proxy import Proxy
-from weft import lax
 
 
 def values(tree):

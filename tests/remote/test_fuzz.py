@@ -9,10 +9,10 @@ import weft
 from hosts import TOKEN, run_host
 from programs import PROGRAMS
 from raw import F32, ONES, program
-from weft_remote import errors
-from weft_remote import protocol as p
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from weft_remote import errors
+from weft_remote import protocol as p
 
 FRAMES, CONNECTIONS = 10_000, 8
 # A loop that never ends would take the time of its limit; what is run here is straight-line code.

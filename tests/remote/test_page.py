@@ -9,11 +9,11 @@ import pytest
 import weft
 from hosts import TOKEN
 from proxy import Proxy
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 from weft_remote import backend as remote
 from weft_remote import errors
 from weft_remote.session import Session
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
 
 
 class JsException(Exception):

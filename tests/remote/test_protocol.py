@@ -7,6 +7,7 @@ import pytest
 import weft
 from hosts import TOKEN, run_host
 from raw import F32, ONES, Raw, program
+from websockets.exceptions import InvalidStatus
 from weft.avals import shaped
 from weft.core.binary import DeserializationError
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
@@ -14,7 +15,6 @@ from weft.core.primitive import registry
 from weft.core.serialize import content_hash, serialize
 from weft_remote import errors
 from weft_remote import protocol as p
-from websockets.exceptions import InvalidStatus
 
 EXAMPLES = [
     p.Hello(1, 1, TOKEN, b"", "a client"), p.Welcome(1, b"x" * 32, 300, 60000, 1 << 22, 1 << 23, ("cpu", "cpu")), p.End("ValueError", "no — really"),

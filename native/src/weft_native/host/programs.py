@@ -7,7 +7,8 @@ import math
 import pkgutil
 import threading
 from collections import OrderedDict
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from weft import control, dtypes, ops
 from weft.avals import ShapedArray

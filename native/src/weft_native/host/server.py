@@ -10,11 +10,11 @@ import time
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 from weft.core.binary import DeserializationError
 from weft_remote import protocol as p
 from weft_remote.errors import AuthenticationError, ConnectionLost, LimitError, ProtocolError, class_name
-from websockets.asyncio.server import ServerConnection, serve
-from websockets.exceptions import ConnectionClosed
 
 from .limits import WINDOW, Limits
 from .programs import Programs

@@ -9,8 +9,9 @@ import secrets
 import threading
 import time
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 from weft import dtypes
@@ -35,11 +36,12 @@ class Stored:
 
 
 class Failed:
-    """What stands in the place of a result: the failure of operation `origin`."""
-    __slots__ = ("origin", "error")
+    """What stands in the place of a result: the failure of operation `origin`, in words. (An exception would keep alive what
+    its frames hold.)"""
+    __slots__ = ("origin", "error", "message")
 
     def __init__(self, origin: int, error: Exception):
-        self.origin, self.error = origin, error
+        self.origin, self.error, self.message = origin, class_name(error), str(error)
 
 
 class Incoming:
@@ -362,8 +364,9 @@ class Session:
         except (ProtocolError, LimitError):
             raise
         except Exception as e:
-            self._define(m.handle, Failed(m.op, e))
-            self._fail_op(m.op, m.op, e)
+            failed = Failed(m.op, e)
+            self._define(m.handle, failed)
+            self._fail_op(m.op, failed)
 
     def _do_begin(self) -> None:
         self.busy_since = time.monotonic()
@@ -427,15 +430,15 @@ class Session:
 
     # replies ----------------------------------------------------------------------------------------------------------
 
-    def _fail_op(self, op: int, origin: int, error: Exception) -> None:
-        self._tell(self.reply, op, p.Error(op, origin, class_name(error), str(error)))
+    def _fail_op(self, op: int, failed: Failed) -> None:
+        self._tell(self.reply, op, p.Error(op, failed.origin, failed.error, failed.message))
 
     def _later(self, op: int, handle: int, work: Callable) -> None:
         """Replies to `op` with what `work` makes of an array, in the thread that may wait for it."""
         try:
             value = self._value(handle)
         except _Inherited as e:
-            self._fail_op(op, e.failed.origin, e.failed.error)
+            self._fail_op(op, e.failed)
             return
         if not isinstance(value, Stored):
             raise ProtocolError(f"handle {handle} is a compiled program, not an array.")
@@ -444,7 +447,7 @@ class Session:
             try:
                 reply = work(value)
             except Exception as e:
-                self._fail_op(op, op, e)
+                self._fail_op(op, Failed(op, e))
             else:
                 self._tell(self.reply, op, reply)
         if self.waiter is None:
@@ -483,11 +486,11 @@ class Session:
             else:
                 raise ProtocolError(f"nothing is known as {m.what[:40]!r} about a program.")
         except _Inherited as e:
-            self._fail_op(m.op, e.failed.origin, e.failed.error)
+            self._fail_op(m.op, e.failed)
         except ProtocolError:
             raise
         except Exception as e:
-            self._fail_op(m.op, m.op, e)
+            self._fail_op(m.op, Failed(m.op, e))
         else:
             self._tell(self.reply, m.op, p.Text(m.op, text))
 

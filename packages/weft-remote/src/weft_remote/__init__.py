@@ -3,7 +3,10 @@ import os as _os
 
 from weft import source_info as _source_info
 
-from .backend import connect as connect, connect_async as connect_async, prefetch as prefetch, prefetch_async as prefetch_async
+from .backend import connect as connect
+from .backend import connect_async as connect_async
+from .backend import prefetch as prefetch
+from .backend import prefetch_async as prefetch_async
 from .session import Session as Session
 
 __version__ = "0.1.0"

@@ -7,8 +7,9 @@ import itertools
 import json
 import sys
 import weakref
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Sequence
+from typing import Any
 
 from weft import dtypes
 from weft.avals import ShapedArray

@@ -6,7 +6,6 @@ import threading
 
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
-
 from weft.core.binary import DeserializationError
 from weft.errors import BackendError
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import asyncio
 
-import _weft_page as page      # type: ignore[import-not-found]
-from js import Uint8Array      # type: ignore[import-not-found]
-from pyodide.ffi import JsException, can_run_sync, run_sync      # type: ignore[import-not-found]
+import _weft_page as page  # type: ignore[import-not-found]
+from js import Uint8Array  # type: ignore[import-not-found]
+from pyodide.ffi import JsException, can_run_sync, run_sync  # type: ignore[import-not-found]
 
 from .errors import ConnectionLost
 from .session import LOG, Session

@@ -13,8 +13,8 @@ stop when `window` bytes are under way without a `Credit`.
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Iterable
 
 from weft import dtypes
 from weft.avals import ShapedArray, shaped
