@@ -56,10 +56,11 @@ export class Figures {
     const chart = this.chart(title, "live");
     let series = chart.series.get(name);
     // A curve that starts again (a second training run) begins anew.
-    if (series?.kind !== "live" || x <= (series.x.at(-1) ?? -Infinity)) {
+    if (series?.kind !== "live" || x < (series.x.at(-1) ?? -Infinity)) {
       series = { kind: "live", x: [], y: [] };
       chart.series.set(name, series);
     }
+    if (x === series.x.at(-1)) series.x.pop(), series.y.pop();
     series.x.push(x);
     series.y.push(y);
     this.redraw(chart);
@@ -155,7 +156,12 @@ function align(series: Series[]): uPlot.AlignedData {
 }
 
 /** The caption's right side: the names of several series in their colours, or the last point of a live curve. */
-function describe({ note }: Chart, series: [string, Series][]): void {
+function describe({ note, element }: Chart, series: [string, Series][]): void {
+  const spoken = series.map(([name, { x, y }]) =>
+    x.length ? `${name || "curve"}, ${x.length} points, the last ${format(y.at(-1)!)} at ${format(x.at(-1)!)}` : name,
+  );
+  element.querySelector(".uplot")?.setAttribute("role", "img");
+  element.querySelector(".uplot")?.setAttribute("aria-label", spoken.join("; "));
   const [first] = series;
   const only = series.length === 1 && first?.[1].kind === "live" ? first[1] : null;
   if (only) {

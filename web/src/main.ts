@@ -34,6 +34,8 @@ const state = element("state");
 const figures = new Figures(element("figures"));
 const output = new Console(element("console"));
 const timingsShown = new Map<string, string>();
+/** Whether the program draws its own curve "loss". */
+let drawsLosses = false;
 // A printed "step 40  loss 0.31" extends the curve, so that a program needs nothing of the page to be watched.
 const LOSS_LINE = /\bstep\b\D{0,8}(\d+)\b.*?\bloss\b[\s:=]{0,8}([-+]?\d[\d.]*(?:e[-+]?\d+)?)/i;
 let partialLine = "";
@@ -90,19 +92,21 @@ function readLosses(text: string): void {
   partialLine = lines.pop()!.slice(-500);
   for (const line of lines) {
     const match = LOSS_LINE.exec(line);
-    if (match) figures.live("loss", Number(match[1]), Number(match[2]));
+    if (match && !drawsLosses) figures.live("loss", Number(match[1]), Number(match[2]));
   }
 }
 
-function done(outcome: Outcome, runMs: number, timings: Record<string, number>, memory: number): void {
+function done(outcome: Outcome, runMs: number, timings: Record<string, number>, peakBytes: number): void {
   output.flush();
   for (const phase of ["trace", "compile"]) {
     if (phase in timings) timingsShown.set(phase, milliseconds(timings[phase]!));
     else timingsShown.delete(phase);
   }
   timingsShown.set("run", milliseconds(runMs));
-  if (memory) timingsShown.set("memory", `${(memory / 2 ** 20).toFixed(memory < 10 * 2 ** 20 ? 2 : 0)} MiB`);
-  else timingsShown.delete("memory");
+  const mebibytes = peakBytes / 2 ** 20;
+  if (mebibytes >= 0.1 && chosenBackend() === "wasm") {
+    timingsShown.set("peak memory", `${mebibytes.toFixed(mebibytes < 10 ? 1 : 0)} MiB`);
+  } else timingsShown.delete("peak memory");
   showTimings();
   if (outcome.status === "stopped") output.note("Stopped.");
   if (outcome.error) {
@@ -126,7 +130,10 @@ const python = new PythonWorker(firstWorker, {
     if (stream === "stdout") readLosses(text);
     if (!performance.getEntriesByName("weft:first-output").length) performance.mark("weft:first-output");
   },
-  live: (label, x, y) => figures.live(label, x, y),
+  live(label, x, y) {
+    drawsLosses ||= label === "loss";
+    figures.live(label, x, y);
+  },
   plot: ({ kind, label, x, y }) => figures.plot(kind, label, x, y),
   done,
   restarted() {
@@ -142,6 +149,7 @@ function run(): void {
   figures.clear();
   output.clear();
   partialLine = "";
+  drawsLosses = false;
   show("Running", "busy");
   const url = element<HTMLInputElement>("host-url").value.trim();
   const token = element<HTMLInputElement>("host-token").value.trim();

@@ -65,4 +65,4 @@ export type FromWorker =
   | { type: "output"; stream: "stdout" | "stderr"; text: string }
   | { type: "live"; label: string; x: number; y: number }
   | { type: "plot"; kind: PlotKind; label: string; x: Float64Array; y: Float64Array }
-  | { type: "done"; outcome: Outcome; runMs: number; timings: Record<string, number>; memory: number };
+  | { type: "done"; outcome: Outcome; runMs: number; timings: Record<string, number>; peakBytes: number };

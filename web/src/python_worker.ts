@@ -8,7 +8,7 @@ export interface PythonEvents {
   output(stream: "stdout" | "stderr", text: string): void;
   live(label: string, x: number, y: number): void;
   plot(message: Extract<FromWorker, { type: "plot" }>): void;
-  done(outcome: Outcome, runMs: number, timings: Record<string, number>, memory: number): void;
+  done(outcome: Outcome, runMs: number, timings: Record<string, number>, peakBytes: number): void;
   /** The worker did not react and was replaced; Python boots again. */
   restarted(): void;
 }
@@ -106,7 +106,7 @@ export class PythonWorker {
         clearTimeout(this.grace);
         this.grace = undefined;
         this.running = false;
-        this.events.done(message.outcome, message.runMs, message.timings, message.memory);
+        this.events.done(message.outcome, message.runMs, message.timings, message.peakBytes);
         break;
     }
   }

@@ -92,6 +92,7 @@ async function fetchAssets({ pyodide, site, base, fetched }: Session, source: st
 async function run(current: Session, { source, backend, url, token }: RunMessage): Promise<void> {
   const { pyodide, page, interrupt } = current;
   timings = {};
+  page.device.resetPeak();
   const started = performance.now();
   let outcome: Outcome;
   try {
@@ -115,7 +116,7 @@ async function run(current: Session, { source, backend, url, token }: RunMessage
       ? { status: "stopped" }
       : { status: "error", error: { type: name, message, line: null, column: null, short: message, full: null } };
   }
-  post({ type: "done", outcome, runMs: performance.now() - started, timings, memory: page.device.stats().allocated });
+  post({ type: "done", outcome, runMs: performance.now() - started, timings, peakBytes: page.device.stats().peak });
 }
 
 scope.addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {

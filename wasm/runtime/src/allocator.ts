@@ -16,7 +16,7 @@ const MAX_PAGES = 65536;
 export interface MemoryStats {
   /** Bytes in live buffers, rounded up as they are allocated. */
   allocated: number;
-  /** The largest `allocated` so far. */
+  /** The largest `allocated` so far, or since `resetPeak`. */
   peak: number;
   /** Bytes of the memory that are in no live buffer. */
   free: number;
@@ -86,6 +86,10 @@ export class Allocator {
 
   stats(): MemoryStats {
     return { allocated: this.allocated, peak: this.peak, free: this.memory.buffer.byteLength - this.allocated };
+  }
+
+  resetPeak(): void {
+    this.peak = this.allocated;
   }
 
   private takeSmall(size: number): number {

@@ -136,6 +136,11 @@ export class WasmDevice {
     return this.allocator.stats();
   }
 
+  /** From now on `stats().peak` is counted anew. */
+  resetPeak(): void {
+    this.allocator.resetPeak();
+  }
+
   private makeEntry(id: number, program: Program, donated: readonly number[]): Entry {
     const { metadata, main, table, results } = program;
     const inputs = metadata.inputs.map((spec) => spec.bytes);
