@@ -24,7 +24,7 @@ from catalogue import ROWS  # noqa: E402
 
 def _platforms() -> list[str]:
     found = []
-    for name in os.environ.get("WEFT_TEST_PLATFORMS", "cpu,reference").split(","):
+    for name in os.environ.get("WEFT_TEST_PLATFORMS", "cpu,reference,wasm").split(","):
         try:
             devices(name)
         except BackendError:
@@ -42,6 +42,14 @@ def platform(request):
 @pytest.fixture(params=ROWS, ids=lambda row: row.id)
 def row(request):
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def complex_waits(request, platform):
+    """WebAssembly has no complex numbers yet."""
+    row = request.getfixturevalue("row")
+    if platform == "wasm" and (row.name == "complex" or any(spec.startswith("c64") for spec in row.args)):
+        pytest.skip("no complex numbers on wasm yet")
 
 
 def reference(row, args) -> np.ndarray:

@@ -1,0 +1,31 @@
+"""Runs every row of the catalogue compiled to WebAssembly where NumPy is blocked, and prints the values: one JSON line for each row."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import weft  # noqa: E402
+import weft.numpy as jnp  # noqa: E402
+from catalogue import ROWS  # noqa: E402
+
+assert weft.host.np is None and "numpy" not in sys.modules
+weft.config.update("jax_platforms", "wasm")
+
+
+def plain(value):
+    """Nested lists with NaN and infinities as words."""
+    return [plain(v) for v in value] if isinstance(value, list) else value if isinstance(value, (bool, int)) else repr(float(value))
+
+
+for row in ROWS:
+    if any(spec.startswith("c64") for spec in row.args) or row.name == "complex":
+        continue      # WebAssembly has no complex numbers yet
+    args = [jnp.asarray(a) for a in row.sample()]
+    out = weft.jit(row.fun)(*args)
+    grads = None
+    floats = [i for i, spec in enumerate(row.args) if spec.startswith("f32")]
+    if row.grad:
+        grads = [g.tolist() for g in weft.grad(lambda *xs, row=row: jnp.sum(row.fun(*xs)), argnums=tuple(floats))(*args)]
+    print(json.dumps([row.id, str(out.dtype), list(out.shape), plain(out.tolist()), [plain(g) for g in grads] if grads else None]))
+assert "numpy" not in sys.modules
