@@ -6,7 +6,7 @@ def make_cases(jax, jnp) -> dict:
     r = jax.random
     cases = {
      'key':lambda: r.key_data(r.key(42)), 'big':lambda: r.PRNGKey(0x123456789), 'neg':lambda: r.PRNGKey(-1),
-     'split':lambda: r.split(r.PRNGKey(1),5), 'fold':lambda: r.fold_in(r.PRNGKey(1),7), 
+     'split':lambda: r.split(r.PRNGKey(1),5), 'fold':lambda: r.fold_in(r.PRNGKey(1),7),
     }
     for mode in (True, False):
         for raw in (True, False):

@@ -5,7 +5,7 @@ A dtype is a `numpy.dtype` where NumPy is there and an equal-looking `DType` whe
 """
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, cache
 
 from .config import config
 from .errors import TypePromotionError
@@ -184,7 +184,7 @@ def scalar_type(name: str):
     return _scalar_types[name]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _dtype(spec):
     if isinstance(spec, type) and spec in _python:
         return _by_name[_python[spec]]
@@ -282,7 +282,7 @@ def issubdtype(a, b) -> bool:
     return a == dtype(b)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _concrete_types() -> frozenset:
     return frozenset(dt.type for dt in _by_name.values()) if np is not None else frozenset()
 
@@ -322,7 +322,7 @@ def _upper_bounds(node: str) -> frozenset:
 _upper = {node: _upper_bounds(node) for node in _EDGES}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _join(nodes: frozenset) -> str:
     common = frozenset.intersection(*(_upper[n] for n in nodes))
     for candidate in common:
