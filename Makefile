@@ -54,7 +54,7 @@ test-oracle: setup
 	@WEFT_ORACLE_PYTHON=build/oracle/bin/python $(PYTEST) -m oracle tests
 
 ## demo: train the digits on every backend that this machine has, and print one table
-demo: setup vulkan $(DIGITS)
+demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)
 	@$(PY) examples/digits/demo.py
 
 ## lint: ruff over all Python

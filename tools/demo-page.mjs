@@ -30,13 +30,14 @@ print(json.dumps({"accuracy": accuracy, "first": times[0] / 1000, "rate": ${step
 `);
 
 try {
-  await withSite(options.site, async ({ context, url }) => {
+  const demonstrate = async ({ context, url }) => {
     await runAtOnce(context, program);
     const { page, text } = await visitToEnd(context, url);
     const result = JSON.parse(text.trim().split("\n").at(-1));
     result.first -= (await page.evaluate(() => performance.timeOrigin)) / 1000;
     console.log(JSON.stringify(result));
-  });
+  };
+  await withSite(options.site, demonstrate, { install: false });
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;

@@ -8,9 +8,9 @@ import { findBrowser } from "../find-browser.mjs";
 import { close, serve } from "./serve.mjs";
 
 /** Serves `folder` to a browser with a new profile while `use({server, url, context})` runs. */
-export async function withSite(folder, use, { webgpu = false } = {}) {
+export async function withSite(folder, use, { webgpu = false, install = true } = {}) {
   if (!fs.existsSync(path.join(folder, "index.html"))) throw new Error(`${folder} holds no site; build it with \`make web\``);
-  const executablePath = await findBrowser();
+  const executablePath = await findBrowser({ install });
   const { server, url } = await serve(path.resolve(folder));
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), "weft-visit-"));
   let context = null;

@@ -47,7 +47,7 @@ export class Console {
     box.append(name, error.message ? `: ${error.message}` : "");
     const frames = error.short
       .split("\n")
-      .filter((line) => /^\s/.test(line))
+      .filter((line) => /^(  File| {4})/.test(line)) // not the lines of the message, which stand above
       .join("\n");
     if (frames && error.type !== "SyntaxError") box.append(pre(frames));
     if (error.type === "SyntaxError") box.append(pre(error.short.split("\n").slice(1, -2).join("\n")));

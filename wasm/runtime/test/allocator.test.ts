@@ -95,3 +95,14 @@ test("nonsense is refused", () => {
   allocator.free(ptr);
   assert.throws(() => allocator.free(ptr), /freed already/);
 });
+
+test("the peak is the largest sum so far, and can be counted anew", () => {
+  const allocator = new Allocator(memory(2));
+  const kept = allocator.alloc(1024);
+  allocator.free(allocator.alloc(4096));
+  assert.equal(allocator.stats().peak, 5120);
+  allocator.resetPeak();
+  assert.equal(allocator.stats().peak, 1024);
+  allocator.free(kept);
+  assert.equal(allocator.stats().peak, 1024);
+});
