@@ -249,3 +249,13 @@ def test_without_a_session_the_platform_says_what_to_do():
     import weft_remote.backend
     with pytest.raises(weft.errors.BackendError, match="weft.remote.connect"):
         weft_remote.backend.RemoteBackend().devices()
+
+
+def test_device_get_asks_for_all_at_once(host):
+    with Proxy(host.port, delay=0.1) as proxy, weft.remote.connect(proxy.url, token=TOKEN, default=True) as session:
+        xs = [jnp.arange(4.0) * i for i in range(1, 6)]
+        before = session.stats.frames_sent
+        got = weft.device_get({"all": xs})
+        assert [v.tolist() for v in got["all"]] == [[0.0, 1.0 * i, 2.0 * i, 3.0 * i] for i in range(1, 6)]
+        # one wait after another would send the requests one by one, in frames of their own
+        assert session.stats.frames_sent - before <= 3

@@ -115,6 +115,10 @@ class RemoteBackend:
 
     # programs -----------------------------------------------------------------------------------------------------------
 
+    def prefetch(self, *arrays) -> None:
+        """Fetches arrays in one round trip; what `weft.device_get` calls."""
+        prefetch(*arrays)
+
     def compile(self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()) -> "RemoteExecutable":
         """Sends the program, unless the host has it, and has it compiled; waits for nothing."""
         program, consts = portable(jaxpr)

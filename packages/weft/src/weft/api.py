@@ -670,6 +670,13 @@ def device_get(x):
         >>> weft.device_get(jnp.arange(3)).tolist()
         [0, 1, 2]
     """
+    together: dict = {}      # where reading takes a round trip, one is enough
+    for v in tree_leaves(x):
+        backend = getattr(getattr(v, "device", None), "backend", None)
+        if hasattr(backend, "prefetch"):
+            together.setdefault(id(backend), (backend, []))[1].append(v)
+    for backend, arrays in together.values():
+        backend.prefetch(*arrays)
     return tree_map(lambda v: v._host() if hasattr(v, "_host") else v, x)
 
 

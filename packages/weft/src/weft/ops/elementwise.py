@@ -106,11 +106,11 @@ mul = _fn(mul_p)
 
 def _div_reference(x, y):
     if dtypes.is_int(x.dtype):      # XLA: x/0 is all ones, INT_MIN/-1 is INT_MIN
-        zero = y == 0
-        safe = np.where(zero, 1, y)
-        q = (np.abs(x.astype(object)) // np.abs(safe.astype(object))) * np.sign(x.astype(object)) * np.sign(safe.astype(object))
-        wrapped = np.vectorize(lambda v: int(v) & ((1 << 64) - 1), otypes=[np.uint64])(q).astype(x.dtype) if q.size else x
-        return np.where(zero, np.array(-1).astype(x.dtype), wrapped).astype(x.dtype)
+        def divide(a: int, b: int) -> int:
+            q = abs(a) // abs(b) if b else -1
+            return -q if b and (a < 0) != (b < 0) else q
+        flat = [divide(int(a), int(b)) & ((1 << 64) - 1) for a, b in np.broadcast(x, y)]
+        return np.array(flat, np.uint64).astype(x.dtype).reshape(np.broadcast_shapes(x.shape, y.shape))
     with np.errstate(all="ignore"):
         return x / y
 

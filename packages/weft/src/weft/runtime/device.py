@@ -50,10 +50,10 @@ def backend_named(name: str):
                 factory = entry.load()
             except ImportError as e:
                 raise BackendError(f"backend {name!r} can't be loaded: {e}. Install what it needs, or choose another platform with weft.config.update('jax_platforms', …).") from e
-        home = getattr(import_module(factory.__module__), "__file__", None)
+        backend = _backends[name] = factory()
+        home = getattr(import_module(type(backend).__module__), "__file__", None)
         if home:      # its frames are not the user's
             register_exclusion(os.path.dirname(os.path.abspath(home)) + os.sep)
-        backend = _backends[name] = factory()
         if hasattr(backend, "apply"):
             eager[backend.array_type] = backend.apply
     return _backends[name]
