@@ -10,7 +10,6 @@ const { values: options } = parseArgs({
   options: { site: { type: "string", default: "build/site" }, steps: { type: "string", default: "700" } },
 });
 const steps = Number(options.steps);
-if (!Number.isInteger(steps) || steps < 2) throw new Error(`--steps ${options.steps}: give a whole number of at least 2`);
 
 const program = digitsProgram(`
 import json
@@ -30,6 +29,7 @@ print(json.dumps({"accuracy": accuracy, "first": times[0] / 1000, "rate": ${step
 `);
 
 try {
+  if (!Number.isInteger(steps) || steps < 2) throw new Error(`--steps ${options.steps}: give a whole number of at least 2`);
   const demonstrate = async ({ context, url }) => {
     await runAtOnce(context, program);
     const { page, text } = await visitToEnd(context, url);

@@ -1,5 +1,7 @@
 /** The real language in the real site, on Wasm and on a host; `make web` builds the site. */
-import { digits, difference, test } from "../fixtures/weft.js";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { digits, difference, root, test } from "../fixtures/weft.js";
 import { expect, type Playground } from "../fixtures/site.js";
 import type { Page } from "@playwright/test";
 
@@ -139,6 +141,12 @@ test("arrays and compiled programs live on a host", async ({ playground, page, h
   const here = await playground.runToEnd(program.join("\n"));
   await chooseHost(page, host.url, host.token);
   expect(await onHost(playground, program)).toBe(here);
+});
+
+test("the address that make play prints holds the host, and lets go of the token", async ({ playground, page, host }) => {
+  await playground.open(`#${new URLSearchParams({ host: host.url, token: host.token })}`);
+  expect(page.url()).not.toContain(host.token);
+  await page.getByRole("radio", { name: "Host" }).check();
   const where = await onHost(playground, ["import weft.numpy as jnp", "print((jnp.ones(3) + 1).devices())"]);
   expect(where).toContain(host.url);
 });
@@ -173,4 +181,15 @@ test("a wrong token and an absent host are said clearly", async ({ playground, p
   await chooseHost(page, "ws://127.0.0.1:1", host.token);
   await onHost(playground, ["1 + 1"], "Failed");
   await expect(page.locator(".failure")).toContainText("no connection to ws://127.0.0.1:1");
+});
+
+test("tools/demo-page.mjs prints the row of make demo", async ({ playground }) => {
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, ["tools/demo-page.mjs", "--steps", "60"], { cwd: root });
+  const row = JSON.parse(stdout) as { accuracy: number; first: number; rate: number; losses: number[] };
+  expect(Object.keys(row)).toEqual(["accuracy", "first", "rate", "losses"]);
+  expect(row.losses).toHaveLength(50);
+  await playground.open();
+  expect(difference(await playground.runToEnd(digits(50)), JSON.stringify(row.losses))).toBe(0);
+  await expect(run(process.execPath, ["tools/demo-page.mjs", "--steps", "many"], { cwd: root })).rejects.toThrow("whole number");
 });
