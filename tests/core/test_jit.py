@@ -144,3 +144,22 @@ def test_ahead_of_time():
 def test_results_that_are_constants_or_arguments():
     out = weft.jit(lambda x, y: (x, 1.0, y, x))(F(2), np.ones(2, F))
     close(out, (2.0, 1.0, np.ones(2), 2.0))
+
+
+def test_tracebacks_show_the_users_frames():
+    import traceback
+
+    def inner(x):
+        return lax.add(x, np.ones(4, F))
+
+    def loss(x):
+        return weft.lax.scan(lambda c, _: (inner(c), None), x, None, length=2)[0].sum()
+    for f in (weft.jit(weft.vmap(weft.grad(loss))), lambda x: weft.make_jaxpr(loss)(x[0])):
+        with pytest.raises(TypeError, match="incompatible shapes") as e:
+            f(np.ones((2, 3), F))
+        names = [frame.name for frame in traceback.extract_tb(e.value.__traceback__)]
+        assert "inner" in names and "process" not in names and "stage" not in names
+    from weft.config import traceback_filtering
+    with traceback_filtering("off"), pytest.raises(TypeError) as e:
+        weft.jit(loss)(np.ones(3, F))
+    assert "process" in [frame.name for frame in traceback.extract_tb(e.value.__traceback__)]

@@ -17,7 +17,7 @@ from .ops.shape import iota
 from .runtime.device import backend_of
 from .runtime.dispatch import put, to_backend
 from .runtime.jit import abstractify
-from .source_info import named_scope
+from .source_info import api_boundary, named_scope
 from .transforms.batch import batch_flat, to_front
 from .transforms.jvp import instantiate, jvp_flat
 from .transforms.linearize import linearize_flat
@@ -121,6 +121,7 @@ def _vjp_call(pull: Callable, in_tree, out_tree, out_avals, consts, ct):
     return in_tree.unflatten(pull(consts, checked))
 
 
+@api_boundary
 def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()):
     """The value of `fun` and the function from cotangents of its result to cotangents of its arguments.
 
@@ -210,6 +211,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     _check_callable(fun)
 
     @wraps(fun)
+    @api_boundary
     def value_and_grad_f(*args, **kwargs):
         nums, chosen = _select_args(args, argnums)
         leaves, in_tree = tree_flatten(chosen)
@@ -256,6 +258,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @wraps(fun)
+    @api_boundary
     def grad_f(*args, **kwargs):
         if has_aux:
             (_, aux), g = both(*args, **kwargs)
@@ -267,6 +270,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
 # forward mode --------------------------------------------------------------------------------------------------------
 
 
+@api_boundary
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False):
     """The value of `fun` at `primals` and its derivative along `tangents`: (out, out_tangent), with `has_aux` also aux.
 
@@ -314,6 +318,7 @@ def _checked_tangent(primal, t):
     return convert(t, want.dtype, want.weak_type) if have.dtype != want.dtype else t
 
 
+@api_boundary
 def linearize(fun: Callable, *primals, has_aux: bool = False):
     """The value of `fun` at `primals` and the linear function from tangents there to tangents of the result.
 
@@ -349,6 +354,7 @@ def _apply_linear(jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros, const
     return tree_unflatten(out_tree, [_settled(next(outs)) if nz else _settled_tangent(Zero(tangent_aval(a))) for a, nz in zip(out_avals, nonzeros)])
 
 
+@api_boundary
 def linear_transpose(fun: Callable, *primals, reduce_axes=()):
     """The transpose of a linear function: from cotangents of its result to cotangents of its arguments.
 
@@ -423,7 +429,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         per_out = list(zip(*[tree_leaves(c) for c in columns]))
         result = out_tree.unflatten([_pick(in_tree.unflatten(list(row)), argnums) for row in per_out])
         return (result, aux) if has_aux else result
-    return wraps(fun)(jacobian)
+    return wraps(fun)(api_boundary(jacobian))
 
 
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False):
@@ -449,7 +455,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
             rows.append(tree_map(lambda y, a=a: _reshape(y, (*a.shape, *get_aval(y).shape[1:])), back))
         jac = out_tree.unflatten([_pick(row, argnums) for row in rows])
         return (jac, result[2]) if has_aux else jac
-    return wraps(fun)(jacobian)
+    return wraps(fun)(api_boundary(jacobian))
 
 
 def _pick(values: tuple, argnums):
@@ -497,6 +503,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axi
         raise TypeError(f"vmap in_axes must be an int, None, or a (potentially nested) container with those leaves, got {in_axes}.")
 
     @wraps(fun)
+    @api_boundary
     def vmap_f(*args, **kwargs):
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, "
@@ -571,6 +578,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Sequence[int] = (), axis_env
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
     @wraps(fun)
+    @api_boundary
     def make_jaxpr_f(*args, **kwargs):
         static = {n % len(args): args[n] for n in nums}
         leaves, tree = tree_flatten(([a for i, a in enumerate(args) if i not in static], kwargs))
@@ -591,6 +599,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Sequence[int] = (), axis_env
     return make_jaxpr_f
 
 
+@api_boundary
 def eval_shape(fun: Callable, *args, **kwargs):
     """The shapes and dtypes of the results of `fun`, without computing them. Arguments need only `.shape` and `.dtype`.
 

@@ -5,6 +5,10 @@ import os
 import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
+from types import TracebackType
+
+from .config import config
 
 _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _internal_paths = [_ROOT]
@@ -25,6 +29,33 @@ def is_internal(code) -> bool:
         name = code.co_filename
         result = _internal[code] = name.startswith(tuple(_internal_paths)) or name.startswith("<frozen")
         return result
+
+
+def hide_internal_frames(error: BaseException) -> None:
+    """Leaves our own frames out of an error's traceback, unless `jax_traceback_filtering` is 'off'."""
+    if config.traceback_filtering == "off":
+        return
+    kept, tb = [], error.__traceback__
+    while tb is not None:
+        if not is_internal(tb.tb_frame.f_code):
+            kept.append(tb)
+        tb = tb.tb_next
+    new = None
+    for tb in reversed(kept):
+        new = TracebackType(new, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    error.__traceback__ = new
+
+
+def api_boundary(fun):
+    """Decorator of functions that users call: errors that leave them show the user's frames."""
+    @wraps(fun)
+    def at_boundary(*args, **kwargs):
+        try:
+            return fun(*args, **kwargs)
+        except Exception as e:
+            hide_internal_frames(e)
+            raise
+    return at_boundary
 
 
 class SourceInfo:

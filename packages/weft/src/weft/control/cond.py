@@ -10,6 +10,7 @@ from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval, is_array_like
+from ..source_info import api_boundary
 from ..errors import type_error
 from ..ops.elementwise import clamp, ne, select_n_p
 from ..ops.linear import broadcast_in_dim, convert, zeros
@@ -143,6 +144,7 @@ cond_p.effects = lambda params: frozenset().union(*[b.effects for b in params["b
 cond_p.axis_names = lambda params: collective_names(*params["branches"])
 
 
+@api_boundary
 def switch(index, branches: Sequence[Callable], *operands, operand=None):
     """Calls `branches[index](*operands)`; the index is clamped to the branches there are.
 
@@ -171,6 +173,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand=None):
     return _bind(which, branches, operands, "switch")
 
 
+@api_boundary
 def cond(pred, *args, operand=None, linear=None):
     """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; under `vmap` with a batched predicate both run and a select picks.
 

@@ -11,6 +11,7 @@ from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import get_aval, is_array_like, reset_trace, set_trace
+from ..source_info import api_boundary
 from ..errors import ConcretizationTypeError, type_error
 from ..host import np
 from ..ops.elementwise import add, lt, select
@@ -210,6 +211,7 @@ scan_p.effects = lambda params: params["jaxpr"].effects
 scan_p.axis_names = lambda params: collective_names(params["jaxpr"])
 
 
+@api_boundary
 def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False):
     """Runs `carry, y = f(carry, x)` over the leading axis of `xs`: the last carry and the stacked ys.
 
@@ -424,6 +426,7 @@ while_p.transpose = unsupported(
     "the memory for the way back, is not known. Use lax.scan, or fori_loop with static start/stop.")
 
 
+@api_boundary
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
     """Runs `val = body_fun(val)` while `cond_fun(val)` is true; the last `val`.
 
@@ -472,6 +475,7 @@ def _concrete_int(x):
     return None
 
 
+@api_boundary
 def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None):
     """`val = body_fun(i, val)` for i from `lower` to `upper` - 1; the last `val`.
 
@@ -515,6 +519,7 @@ def _common_int(a, b):
     return convert(a, dt, get_aval(a).weak_type and get_aval(b).weak_type), convert(b, dt, get_aval(a).weak_type and get_aval(b).weak_type)
 
 
+@api_boundary
 def map_(f: Callable, xs):
     """Applies `f` to each element of the leading axis of `xs`, one after another, and stacks the results."""
     return scan(lambda _, x: ((), f(x)), (), xs)[1]

@@ -12,6 +12,7 @@ from ..control.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Tracer, axis_env, current_trace, get_aval, root
 from ..errors import at_user_line
+from ..source_info import hide_internal_frames
 from ..monitoring import TRACE, timed
 from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -83,9 +84,10 @@ class JitFunction:
     def __call__(self, *args, **kwargs):
         try:
             return self.dispatch(*args, **kwargs)
-        except ValueError as e:
-            if str(e).startswith("Non-hashable static"):
+        except Exception as e:
+            if isinstance(e, ValueError) and str(e).startswith("Non-hashable static"):
                 self.split(args, kwargs)     # says which argument it is
+            hide_internal_frames(e)
             raise
 
     def __get__(self, obj, objtype=None):
