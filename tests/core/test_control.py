@@ -4,7 +4,8 @@ import pytest
 
 import weft
 from weft.control.cond import cond, switch
-from weft.control.loops import fori_loop, map_, scan, while_loop
+from weft.control.loops import fori_loop, scan, while_loop
+from weft.control.prefix import associative_scan, map_
 from weft import lax
 
 from .helpers import check_grads, close, value
@@ -166,3 +167,36 @@ def test_loops_inside_loops_inside_jit():
         want.append(inner)
         c = inner if inner < 50 else 1.0
     close(weft.jit(f)(f32(1)), (c, np.array(want)))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 8, 13])
+def test_associative_scan(n):
+    x = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2) + 1
+    close(associative_scan(lax.add, x), np.cumsum(x, 0))
+    close(associative_scan(lax.mul, x[:6], reverse=True), np.cumprod(x[:6][::-1], 0)[::-1])
+    close(weft.vmap(lambda v: associative_scan(lax.max, v), in_axes=1, out_axes=1)(x), np.maximum.accumulate(x, 0) if n else x)
+    pair = lambda a, b: (lax.mul(a[0], b[0]), lax.add(lax.mul(a[1], b[0]), b[1]))      # affine maps, not commutative
+    if n:
+        k, b = x[:, 0] / 10, x[:, 1]
+        state, want = 0.0, []
+        for ki, bi in zip(k, b):
+            state = state * ki + bi
+            want.append(state)
+        close(associative_scan(pair, (k, b))[1], np.array(want))
+        check_grads(lambda k: associative_scan(pair, (k, b.astype(np.float64)))[1], k)
+
+
+def test_associative_scan_refuses():
+    with pytest.raises(ValueError, match="same first dimension"):
+        associative_scan(lambda a, b: a, (np.ones(3), np.ones(4)))
+    with pytest.raises(TypeError, match="structure"):
+        associative_scan(lambda a, b: (a, b), np.ones(4, np.float32))
+    with pytest.raises(ValueError, match="out of range"):
+        associative_scan(lax.add, np.ones(3, np.float32), axis=1)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 2, 3, 5, 7])
+def test_map_in_batches(batch_size):
+    xs = {"a": np.arange(5, dtype=np.float32), "b": np.ones((5, 2), np.float32)}
+    out = map_(lambda x: {"y": lax.add(lax.mul(x["b"], x["a"]), x["b"])}, xs, batch_size=batch_size)
+    close(out["y"], xs["b"] * xs["a"][:, None] + 1)

@@ -517,9 +517,3 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
 def _common_int(a, b):
     dt = dtypes.promote((get_aval(a).dtype, get_aval(a).weak_type), (get_aval(b).dtype, get_aval(b).weak_type))[0]
     return convert(a, dt, get_aval(a).weak_type and get_aval(b).weak_type), convert(b, dt, get_aval(a).weak_type and get_aval(b).weak_type)
-
-
-@api_boundary
-def map_(f: Callable, xs):
-    """Applies `f` to each element of the leading axis of `xs`, one after another, and stacks the results."""
-    return scan(lambda _, x: ((), f(x)), (), xs)[1]

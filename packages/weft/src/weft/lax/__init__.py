@@ -1,7 +1,8 @@
 """weft.lax: the functions that map one to one onto primitives. Strict about dtypes and shapes, where `weft.numpy` is lenient."""
 from ..control.cond import cond, switch
 from ..control.loops import fori_loop, scan, while_loop
-from ..control.loops import map_ as map
+from ..control.prefix import associative_scan, map_ as map
+from . import linalg
 from .collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, pshuffle, psum
 from .dots import Precision, batch_matmul, dot, dot_general
 from .elementwise import (RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitcast_convert_type, bitwise_and,
