@@ -10,7 +10,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # suite until it is taken off this list.
 NOT_YET = {
     "test_checkify_reports_a_failed_check": "checkify",
-    "test_minimize_unrolled_fori_and_while": "debug.print",
     "test_every_documented_name_exists[xla_computation]": "xla_computation",
     "test_every_documented_name_exists[device_put_replicated]": "several devices",
     "test_every_documented_name_exists[device_put_sharded]": "several devices",

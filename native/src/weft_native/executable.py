@@ -1,6 +1,7 @@
 """Compiled programs of the XLA backend."""
 from __future__ import annotations
 
+import functools
 import io
 import warnings
 from typing import Any, Sequence
@@ -11,9 +12,10 @@ from jaxlib import xla_client as xc
 from weft import dtypes
 from weft.core.jaxpr import Jaxpr
 from weft.errors import BackendError
+from weft.runtime.effects import started, wait_for_ordered
 
 from . import compat
-from .client import compile_options
+from .client import client_for, compile_options
 
 STAGES = ("stablehlo", "hlo")
 
@@ -41,7 +43,13 @@ class XlaExecutable:
             committed = any([a._committed for a in args])
         if not self.all_kept:
             args = [a for a, kept in zip(args, self.kept) if kept]
-        outs = self._run(args).consume_with_handlers(self._handlers[committed])
+        if self.effects:
+            wait_for_ordered(self.effects)
+            results = self._run(args, with_tokens=True)
+            started(results.consume_token())
+            outs = results.consume_with_handlers(self._handlers[committed])
+        else:
+            outs = self._run(args).consume_with_handlers(self._handlers[committed])
         for i in self.empty_outs:
             outs[i] = np.zeros(self.out_avals[i].shape, dtypes.float0)
         return outs
@@ -83,6 +91,14 @@ def module_text(module, dialect: str | None = None, debug_info: bool = False) ->
     raise ValueError(f"XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}.")
 
 
+def _bound(callbacks: Sequence, device) -> list:
+    """Host functions as XLA calls them; the arrays that they hand to users lie on the CPU."""
+    if not callbacks:
+        return []
+    cpu = device if device.platform == "cpu" else client_for("cpu").devices()[0]
+    return [functools.partial(function, cpu) for function in callbacks]
+
+
 def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = ()) -> XlaExecutable:
     """Compiles a lowered program; what XLA refuses becomes a BackendError."""
     if lowered.unusable:
@@ -90,7 +106,8 @@ def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: S
                       ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse.", stacklevel=2)
     try:
         with lowered.home.context:
-            loaded = compat.compile_module(client, lowered.module, [device], compile_options(device, options))
+            loaded = compat.compile_module(client, lowered.module, [device], compile_options(device, options),
+                                           _bound(lowered.callbacks, device))
     except _jax.JaxRuntimeError as e:
         raise BackendError(f"XLA could not compile {name!r}: {e}") from e
     return XlaExecutable(jaxpr, device, lowered, loaded, name)

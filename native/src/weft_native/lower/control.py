@@ -3,8 +3,11 @@ from __future__ import annotations
 
 from weft import dtypes
 from weft.avals import shaped
+from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr
+from weft.errors import BackendError
 
+from .callback import token_type
 from .registry import rule
 
 def closed(jaxpr) -> ClosedJaxpr:
@@ -34,8 +37,15 @@ def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, *
 # loops ---------------------------------------------------------------------------------------------------------------
 
 
-def while_loop(b, types, start, test, body) -> list:
-    """`body` applied to values, as long as `test` says."""
+def while_loop(b, types, start, test, body, ordered: bool = False) -> list:
+    """`body` applied to values, as long as `test` says. The token of `ordered` callbacks in the body goes round with the values."""
+    if ordered:
+        def body_with_token(args):
+            b.token = args[0]
+            values = list(body(args[1:]))
+            return [b.token, *values]
+        b.token, *made = while_loop(b, [token_type(), *types], [b.token, *start], lambda args: test(args[1:]), body_with_token)
+        return made
     return b.ops("stablehlo.while", start, types, regions=[(types, lambda *args: [test(args)]), (types, lambda *args: body(args))])
 
 
@@ -45,6 +55,9 @@ def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
     body_consts = args[cond_nconsts:cond_nconsts + body_nconsts]
     start = args[cond_nconsts + body_nconsts:]
     (which,) = cond_jaxpr.out_avals
+    if any_ordered(cond_jaxpr.effects):
+        raise BackendError("XLA can't order callbacks in the condition of a while_loop; move the ordered callback into the body, "
+                           f"or make it unordered.\n  at {b.loc}")
 
     def test(carry):
         (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
@@ -61,7 +74,7 @@ def _while(b, ins, outs, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_ncons
         (going,) = b.inline(cond_jaxpr, [*cond_consts, *carry])
         return [b.select(b.broadcast(going, range(len(which.shape)), a.shape, dtypes.bool_), n, old, a.shape, a.dtype)
                 for n, old, a in zip(new, carry, outs)]
-    return while_loop(b, [b.type(a) for a in outs], start, test, body)
+    return while_loop(b, [b.type(a) for a in outs], start, test, body, any_ordered(body_jaxpr.effects))
 
 
 @rule("scan")
@@ -113,7 +126,7 @@ def _scan(b, ins, outs, *args, jaxpr, length, reverse, num_consts, num_carry, un
                 carry, ys = step(i, carry, ys)
                 i = b.op("stablehlo.add", [i, b.splat(1, counter.dtype)], step_count)
             return [i, *carry, *ys]
-        _, *made = while_loop(b, types, [b.splat(0, counter.dtype), *carry, *ys], test, body)
+        _, *made = while_loop(b, types, [b.splat(0, counter.dtype), *carry, *ys], test, body, any_ordered(jaxpr.effects))
         carry, ys = made[:num_carry], made[num_carry:]
     for i in range(rounds * unroll, length):      # what is left, or all of it where it is unrolled in full
         carry, ys = step(i, carry, ys)
@@ -129,7 +142,18 @@ def _cond(b, ins, outs, index, *args, branches, **params):
     # An index out of bounds takes the last branch in XLA; the language clamps it, which differs below zero.
     top = b.splat(len(branches) - 1, dtypes.int32)
     index = b.op("stablehlo.clamp", [b.splat(0, dtypes.int32), index, top], b.tensor((), dtypes.int32))
-    return b.ops("stablehlo.case", [index], [b.type(a) for a in outs],
+    types = [b.type(a) for a in outs]
+    if any(any_ordered(branch.effects) for branch in branches):
+        before = b.token
+
+        def with_token(branch):
+            b.token = before
+            values = b.inline(branch, args)
+            return [b.token, *values]
+        b.token, *made = b.ops("stablehlo.case", [index], [token_type(), *types],
+                               regions=[([], lambda branch=branch: with_token(branch)) for branch in branches])
+        return made
+    return b.ops("stablehlo.case", [index], types,
                  regions=[([], lambda branch=branch: b.inline(branch, args)) for branch in branches])
 
 

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 from jaxlib.mlir import ir
 from weft import dtypes
+from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from weft.errors import BackendError
 from weft.transforms.stage import stage_closed
 
-from . import control, dot, elementwise, index, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
+from . import callback, control, dot, elementwise, index, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
 from .builder import Builder, Dialects, dialects
 from .registry import broadcasting, rules
 
@@ -22,6 +23,7 @@ class Lowered(NamedTuple):
     home: Dialects           # the MLIR context it lives in
     kept: tuple              # for each argument, whether the program takes it
     unusable: tuple          # avals of donated arguments that no result can reuse
+    callbacks: tuple = ()    # the host functions that it calls, by the index in the call: function(device, *values) -> tuple
 
 
 class Lowering(Builder):
@@ -37,6 +39,8 @@ class Lowering(Builder):
         self.functions: dict[int, tuple[str, Any]] = {}      # id(jaxpr) -> (symbol, the closed jaxpr, kept alive)
         self.symbols: set[str] = {"main"}
         self.decomposed: dict = {}
+        self.callbacks: list = []
+        self.token: Any = None      # what the next ordered callback takes
 
     # functions ------------------------------------------------------------------------------------------------------
 
@@ -56,6 +60,8 @@ class Lowering(Builder):
 
     def call(self, closed: ClosedJaxpr, args: Sequence, name: str) -> list:
         """Calls a jaxpr as a function, which all calls of the same jaxpr share."""
+        if any_ordered(closed.effects):      # its callbacks take and give the token that stands here
+            return self.inline(closed, args)
         types = [self.type(a) for a in closed.out_avals]
         known = self.functions.get(id(closed.jaxpr))
         if known is None or known[1].consts is not closed.consts and closed.consts:
@@ -197,6 +203,7 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
 
         def body(args):
             env_args = iter(args)
+            callback.first_token(state, jaxpr.effects)
             return state.equations(jaxpr, [], [next(env_args) if k else None for k in kept])
         state.function("main", jaxpr, [state.type(v.aval) for v in invars], [state.type(a) for a in jaxpr.out_avals], body,
                        public=True, arg_attrs=attrs)
@@ -205,4 +212,4 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
         except ir.MLIRError as e:
             raise BackendError(f"the StableHLO of {name!r} is malformed, because its jaxpr is or because of an error in weft-native's lowering: "
                                f"{e}\nCheck the jaxpr with weft.config.update('verify_jaxprs', True); if it passes, please report the program.") from e
-    return Lowered(state.module, home, kept, unusable)
+    return Lowered(state.module, home, kept, unusable, tuple(state.callbacks))

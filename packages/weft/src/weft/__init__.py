@@ -49,12 +49,14 @@ from .config import (
     threefry_partitionable as threefry_partitionable,
 )
 from .control import policies as checkpoint_policies
+from .control.callback import pure_callback as pure_callback
 from .control.custom import checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp
 from . import core as core
 from .numpy import array_methods as _array_methods
 from .runtime import reference as _reference
 from .runtime.array import Array as Array
 from .runtime.device import default_platform as default_backend, devices as devices
+from .runtime.effects import effects_barrier as effects_barrier
 from .runtime.jit import jit as jit
 from .source_info import named_scope as named_scope
 from . import tree as tree
@@ -63,7 +65,7 @@ from .tree import tree_map as tree_map
 remat = checkpoint
 __version__ = "0.1.0"
 
-_LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "monitoring", "image", "remote", "as_jax")
+_LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "monitoring", "image", "remote", "as_jax", "debug", "experimental")
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list:

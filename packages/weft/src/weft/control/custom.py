@@ -30,6 +30,11 @@ def _call(call, args) -> list:
     return eval_jaxpr(call.jaxpr, call.consts, *args) if isinstance(call, ClosedJaxpr) else call(*map(settled, args))
 
 
+def effects_of(call) -> frozenset:
+    """The effects of a custom call's staged form; its function form is never recorded."""
+    return call.effects if isinstance(call, ClosedJaxpr) else frozenset()
+
+
 def _batched_call(call, axis, dims):
     """`call` on batched arguments, with all results batched along axis 0."""
     def batched(*args):
@@ -90,6 +95,7 @@ def _is_float0(x) -> bool:
 
 
 custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
+custom_jvp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_jvp_call_p.impl = lambda *args, call_jaxpr, **_: _call(call_jaxpr, args)
 custom_jvp_call_p.stage, custom_jvp_call_p.jvp, custom_jvp_call_p.batch = _custom_jvp_stage, _custom_jvp_jvp, _custom_jvp_batch
 custom_jvp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args)
@@ -317,6 +323,7 @@ def _custom_vjp_batch(axis, args, dims, *, call_jaxpr, fwd, bwd, **params):
 
 
 custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
+custom_vjp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_vjp_call_p.impl = lambda *args, call_jaxpr, **_: _call(call_jaxpr, args)
 custom_vjp_call_p.stage, custom_vjp_call_p.jvp, custom_vjp_call_p.batch = _custom_vjp_stage, _custom_vjp_jvp, _custom_vjp_batch
 custom_vjp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args)
@@ -439,13 +446,13 @@ def _remat_partial_eval(trace, args, params):
             saveable.update(eqn.outvars)
     saved = [v for e in known.eqns for v in e.outvars if v in saveable and type(v) is not DropVar]
     # the known part that must be computed again, then the staged part, as one program
-    again = [e for e in known.eqns if not all(v in saveable for v in e.outvars)]
+    again = [e for e in known.eqns if not (e.outvars and all(v in saveable for v in e.outvars))]      # prints too
     swap = dict(zip(staged.invars, residuals))
     at = lambda atom: atom if type(atom) is Literal else swap.get(atom, atom)
     later = [e.replace(invars=[at(a) for a in e.invars]) for e in staged.eqns]
     rest = staged.invars[len(residuals):]
     whole = Jaxpr([], [*saved, *known.constvars, *known.invars, *staged.constvars, *rest], [at(v) for v in staged.outvars], [*again, *later],
-                  staged.effects, params["jaxpr"].debug_info)
+                  staged.effects | known.effects, params["jaxpr"].debug_info)
     whole, used = dce_jaxpr(whole, [True] * len(whole.outvars))
     kept = [v for v, u in zip(saved, used) if u]
     first, _ = dce_jaxpr(known.replace(outvars=[*known.outvars[:n_known], *kept]), [True] * (n_known + len(kept)), True)

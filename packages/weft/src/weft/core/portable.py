@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import VerificationError, WeftError
+from ..errors import BackendError, VerificationError, WeftError
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 
 
-class NotPortable(WeftError):
+class NotPortable(WeftError, BackendError):
     """A program holds something that exists in this process only, such as a Python function. Make it part of the traced
     program, or run it on a backend of this process (`weft.config.update('jax_platforms', 'cpu')`)."""
 
@@ -109,6 +109,8 @@ class _Opener:
             invars = [a if type(a) is Literal else env.get(a, a) for a in eqn.invars]
             if any(a is not b for a, b in zip(invars, eqn.invars)):
                 eqn = eqn.replace(invars=invars)
+            if callable(eqn.params.get("callback")):
+                raise NotPortable(f"{eqn.primitive.name} calls a Python function, which only a backend of this process can do.\n  at {eqn.source_info}")
             if eqn.primitive.name in INLINED:
                 made += self.inline(eqn, consts, env)
             elif any(True for _ in subjaxprs(eqn.params)):

@@ -1,0 +1,76 @@
+"""Primitives that call Python functions of the host, through XLA's FFI callback."""
+from __future__ import annotations
+
+from typing import Callable
+
+from jaxlib.mlir import ir
+from weft.core.effects import any_ordered
+from weft.errors import BackendError
+from weft.runtime.effects import call_host, host_results
+
+from .registry import rule
+
+_TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
+
+
+@rule("debug_callback")
+def _debug(b, ins, outs, *args, callback, effect, **_):
+    def call(device, *values):
+        call_host(callback, values, ins, device)
+        return ()
+    return _call(b, "debug_callback", ins, outs, args, call, effect.ordered, True)
+
+
+@rule("pure_callback")
+def _pure(b, ins, outs, *args, callback, result_avals, **_):
+    def call(device, *values):
+        return tuple(host_results("pure_callback", callback, result_avals, values, ins, device))
+    return _call(b, "pure_callback", ins, outs, args, call, False, False)
+
+
+@rule("io_callback")
+def _io(b, ins, outs, *args, callback, result_avals, ordered, **_):
+    def call(device, *values):
+        return tuple(host_results("io_callback", callback, result_avals, values, ins, device))
+    return _call(b, "io_callback", ins, outs, args, call, ordered, True)
+
+
+def _call(b, name: str, ins, outs, args, function: Callable, ordered: bool, effect: bool) -> list:
+    """A custom call of `function(device, *values) -> tuple`. Ordered ones take the token of the one before and give the next."""
+    target = _TARGETS.get(b.platform)
+    if target is None:
+        raise BackendError(f"XLA's platform {b.platform!r} can't call Python functions ({name}); run the program on a CPU or GPU, "
+                           f"or take the callback out of it.\n  at {b.loc}")
+    b.callbacks.append(_with_token(function) if ordered else function)
+    layouts = [_layout(a.shape) for a in ins], [_layout(a.shape) for a in outs]
+    operands, types = list(args), [b.type(a) for a in outs]
+    if ordered:
+        operands, types = [b.token, *operands], [token_type(), *types]
+        layouts = [_layout(()), *layouts[0]], [_layout(()), *layouts[1]]
+    index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(b.callbacks) - 1)
+    made = b.ops("stablehlo.custom_call", operands, types, {
+        "call_target_name": ir.StringAttr.get(target), "api_version": b.int_attr(4, 32), "has_side_effect": b.bool_attr(effect),
+        "backend_config": ir.DictAttr.get({"index": index}),
+        "operand_layouts": ir.ArrayAttr.get(layouts[0]), "result_layouts": ir.ArrayAttr.get(layouts[1])})
+    if ordered:
+        b.token, *made = made
+    return made
+
+
+def _with_token(function: Callable) -> Callable:
+    return lambda device, token, *values: (token, *function(device, *values))
+
+
+def _layout(shape):
+    """Row-major, as NumPy has it."""
+    return ir.Attribute.parse(f"dense<{list(reversed(range(len(shape)))) if shape else ''}> : tensor<{len(shape)}xindex>")
+
+
+def token_type():
+    return ir.Type.parse("!stablehlo.token")
+
+
+def first_token(b, effects) -> None:
+    """The token that the first ordered callback of a program takes, where it has one."""
+    if any_ordered(effects):
+        (b.token,) = b.ops("stablehlo.create_token", [], [token_type()])

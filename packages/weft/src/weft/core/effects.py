@@ -1,0 +1,40 @@
+"""Effects: what a program does besides computing its results. Jaxprs carry those of their equations."""
+from __future__ import annotations
+
+
+class Effect:
+    """A kind of effect. Equations with one are never dropped; `ordered` ones happen in the order of the program.
+
+    `io` effects change the world and must happen exactly as often as the program says; others (printing) may be repeated.
+    """
+    __slots__ = ("name", "ordered", "io")
+
+    def __init__(self, name: str, ordered: bool = False, io: bool = False):
+        self.name, self.ordered, self.io = name, ordered, io
+
+    def __repr__(self):
+        return self.name
+
+    __str__ = __repr__
+
+
+class DebugEffect(Effect):
+    """Printing and other looking on."""
+
+
+class OrderedDebugEffect(Effect):
+    """The same, in the order of the program."""
+
+
+debug = DebugEffect("Debug")
+ordered_debug = OrderedDebugEffect("OrderedDebug", ordered=True)
+io = Effect("IO", io=True)
+ordered_io = Effect("OrderedIO", ordered=True, io=True)
+
+
+def any_ordered(effects) -> bool:
+    return any(e.ordered for e in effects)
+
+
+def any_io(effects) -> bool:
+    return any(e.io for e in effects)

@@ -1,0 +1,2 @@
+"""What may still change: checkify, io_callback."""
+from ..control.callback import io_callback as io_callback

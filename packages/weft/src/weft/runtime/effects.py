@@ -1,0 +1,89 @@
+"""Running callbacks, and waiting for those that programs still have to make."""
+from __future__ import annotations
+
+import atexit
+from collections import deque
+from typing import Any, Sequence
+
+from ..avals import ShapedArray
+from ..control.callback import HostFunction, check_results, debug_callback_p, io_callback_p, pure_callback_p
+from ..core.effects import any_ordered
+from ..core.trace import get_aval, root, tracing
+from .dispatch import device_of, put, to_backend
+
+# Programs with effects that were started: what a backend gives to wait for each.
+_running: deque = deque()
+_MOST = 64
+
+
+def started(token: Any) -> None:
+    """Takes note of a program with effects; `token.block_until_ready()` waits for its end."""
+    _running.append(token)
+    while len(_running) > _MOST:
+        _running.popleft().block_until_ready()
+
+
+def effects_barrier() -> None:
+    """Waits until all programs that were started have made their callbacks and prints; raises what one of them raised.
+
+    Example:
+        >>> import weft
+        >>> weft.jit(lambda x: weft.debug.print("x is {}", x))(1); weft.effects_barrier()
+        x is 1
+    """
+    while _running:
+        _running.popleft().block_until_ready()
+
+
+atexit.register(effects_barrier)
+
+
+def call_host(callback: HostFunction, values: Sequence, avals: Sequence[ShapedArray], device) -> Any:
+    """The user's function on host values, which it gets as arrays on `device`. For backends, which call from threads of their own."""
+    with tracing(root):
+        return callback(*[put(x, a, device, False) for x, a in zip(values, avals)])
+
+
+def host_results(who: str, callback: HostFunction, result_avals, values: Sequence, avals: Sequence[ShapedArray], device) -> list:
+    """`call_host`, with its results checked and flat."""
+    return check_results(call_host(callback, values, avals, device), callback, result_avals, who)
+
+
+def _arrays(args: Sequence, device) -> list:
+    return [to_backend(x, get_aval(x), device) for x in args]
+
+
+def _debug_impl(*args, callback, effect, **_):
+    if effect.ordered:
+        effects_barrier()
+    callback(*_arrays(args, device_of(args)))
+    return []
+
+
+def _impl(who: str):
+    def impl(*args, callback, result_avals, ordered=False, **_):
+        if ordered:
+            effects_barrier()
+        device = device_of(args)
+        results = check_results(callback(*_arrays(args, device)), callback, result_avals, who)
+        return [put(x, a, device, False) for x, a in zip(results, result_avals)]
+    return impl
+
+
+def _reference(who: str):
+    def reference(*args, callback, result_avals=(), **_):
+        with tracing(root):
+            out = callback(*[put(x) for x in args])
+        return check_results(out, callback, result_avals, who) if who != "debug_callback" else []
+    return reference
+
+
+debug_callback_p.impl, debug_callback_p.reference = _debug_impl, _reference("debug_callback")
+for _p in (pure_callback_p, io_callback_p):
+    _p.impl, _p.reference = _impl(_p.name), _reference(_p.name)
+
+
+def wait_for_ordered(effects) -> None:
+    """Lets a program with ordered effects start only when all others have had theirs."""
+    if any_ordered(effects):
+        effects_barrier()

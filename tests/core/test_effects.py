@@ -1,0 +1,330 @@
+"""Callbacks and printing: eagerly, compiled, in loops and branches, under every transformation."""
+import numpy as np
+import pytest
+
+import weft
+import weft.debug
+import weft.numpy as jnp
+from weft import lax
+from weft.errors import BackendError
+from weft.experimental import io_callback
+
+
+def lines(capfd):
+    weft.effects_barrier()
+    return capfd.readouterr().out.splitlines()
+
+
+def scalar(x=np.float32):
+    return weft.ShapeDtypeStruct((), x)
+
+
+def sin_callback(vmap_method=None, seen=None):
+    def host(x):
+        if seen is not None:
+            seen.append(np.shape(x))
+        return np.sin(x)
+    return lambda x: weft.pure_callback(host, weft.ShapeDtypeStruct(np.shape(x), np.float32), x, vmap_method=vmap_method)
+
+
+# debug ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, weft.jit, weft.checkpoint], ids=["eager", "jit", "checkpoint"])
+def test_print_formats_values(capfd, wrap):
+    def f(x):
+        weft.debug.print("{} and {x:.2f} of {all}", x + 1, x=x, all=jnp.arange(3))
+        return x
+    wrap(f)(2.0)
+    assert lines(capfd) == ["3.0 and 2.00 of [0 1 2]"]
+
+
+def test_print_in_transformations_shows_primals(capfd):
+    def f(x):
+        weft.debug.print("x {}", x)
+        return x * x
+    assert float(weft.grad(f)(3.0)) == 6.0
+    assert float(weft.jit(weft.grad(f))(4.0)) == 8.0
+    assert float(weft.jvp(f, (5.0,), (1.0,))[1]) == 10.0
+    assert lines(capfd) == ["x 3.0", "x 4.0", "x 5.0"]
+    weft.vmap(f)(jnp.arange(3.0))
+    assert lines(capfd) == ["x 0.0", "x 1.0", "x 2.0"]
+    weft.jit(weft.vmap(weft.grad(f)))(jnp.arange(2.0))
+    assert sorted(lines(capfd)) == ["x 0.0", "x 1.0"]
+
+
+def test_checkpoint_prints_again_where_it_computes_again(capfd):
+    def f(x):
+        weft.debug.print("x {}", x)
+        return jnp.sin(x)
+    weft.grad(weft.checkpoint(f))(1.0)
+    assert lines(capfd) == ["x 1.0"] * 2
+
+
+def test_custom_derivatives_keep_prints(capfd):
+    @weft.custom_jvp
+    def f(x):
+        weft.debug.print("f {}", x)
+        return x
+
+    @f.defjvp
+    def _(primals, tangents):
+        weft.debug.print("tangent {}", tangents[0])
+        return f(*primals), tangents[0]
+    weft.jit(f)(1.0)
+    assert lines(capfd) == ["f 1.0"]
+    weft.jvp(f, (2.0,), (3.0,))
+    assert lines(capfd) == ["tangent 3.0", "f 2.0"]
+
+
+def test_ordered_prints_go_through_loops_branches_and_calls(capfd):
+    inner = weft.jit(lambda x: weft.debug.print("inner {}", x, ordered=True))
+
+    def step(carry, x):
+        weft.debug.print("step {}", x, ordered=True)
+        lax.cond(x > 1, lambda: weft.debug.print("big", ordered=True), lambda: weft.debug.print("small", ordered=True))
+        inner(x)
+        return carry, x
+
+    def round_(i):
+        weft.debug.print("round {}", i, ordered=True)
+        return i + 1
+
+    @weft.jit
+    def f(xs):
+        weft.debug.print("start", ordered=True)
+        lax.scan(step, 0, xs)
+        lax.while_loop(lambda i: i < 2, round_, 0)
+        lax.switch(xs[1], [lambda: None, lambda: weft.debug.print("one", ordered=True)])
+        weft.debug.print("end", ordered=True)
+        return xs
+    once = ["start", "step 0", "small", "inner 0", "step 1", "small", "inner 1", "step 2", "big", "inner 2", "round 0", "round 1", "one", "end"]
+    for _ in range(3):
+        f(jnp.arange(3))
+    assert lines(capfd) == once * 3
+
+
+def test_ordered_prints_of_several_programs_and_eager_ones(capfd):
+    f = weft.jit(lambda x: weft.debug.print("f {}", x, ordered=True))
+    for i in range(5):
+        f(i)
+        weft.debug.print("eager {}", i, ordered=True)
+    assert lines(capfd) == [line for i in range(5) for line in (f"f {i}", f"eager {i}")]
+
+
+def test_unordered_prints_in_loops(capfd):
+    @weft.jit
+    def f(n):
+        lax.fori_loop(0, n, lambda i, _: weft.debug.print("i={i}", i=i), None)
+        lax.scan(lambda c, x: (c, weft.debug.print("x={}", x)), 0, jnp.arange(2))
+    f(3)
+    assert sorted(lines(capfd)) == ["i=0", "i=1", "i=2", "x=0", "x=1"]
+
+
+def test_ordered_callback_in_a_condition_is_refused():
+    def going(i):
+        weft.debug.print("{}", i, ordered=True)
+        return i < 2
+    with pytest.raises(BackendError, match="condition of a while_loop"):
+        weft.jit(lambda: lax.while_loop(going, lambda i: i + 1, 0))()
+
+
+def test_callback_passes_structures_keys_and_statics():
+    seen = []
+
+    def host(tree, key, *, name):
+        seen.append((float(tree["a"]), np.asarray(weft.random.key_data(key)).tolist(), name, type(tree["a"]) is type(jnp.ones(()))))
+    f = lambda x, key: weft.debug.callback(host, {"a": x}, key, name="n")
+    for g in (f, weft.jit(f)):
+        g(1.5, weft.random.key(7))
+        weft.effects_barrier()
+    assert seen == [(1.5, [0, 7], "n", True)] * 2
+
+
+def test_equal_prints_are_one_program():
+    traces = []
+
+    def f(x):
+        traces.append(x)
+        weft.debug.print("{}", x, ordered=False)
+        return x
+    jaxprs = {str(weft.make_jaxpr(f)(1.0)) for _ in range(2)}
+    assert len(jaxprs) == 1 and "debug_callback[callback=<print> effect=Debug] a" in jaxprs.pop()
+    assert {str(e) for e in weft.make_jaxpr(f)(1.0).effects} == {"Debug"}
+
+
+def test_print_says_what_is_wrong_with_its_text():
+    for text, args, kwargs, error, message in [("{", (), {}, ValueError, "Single '{'"), ("{x}", (1,), {}, KeyError, "mentions 'x'"),
+                                               ("{}", (1,), {"y": 2}, ValueError, "Unused keyword arguments"), ("{} {}", (1,), {}, IndexError, "mentions")]:
+        with pytest.raises(error, match=message):
+            weft.debug.print(text, *args, **kwargs)
+    with pytest.raises(TypeError, match="format string"):
+        weft.debug.print(1.0)
+
+
+def test_errors_of_callbacks_come_out_at_the_barrier_or_before():
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        weft.jit(lambda x: weft.debug.callback(lambda _: 1 // 0, x))(1.0)
+        weft.effects_barrier()
+    weft.effects_barrier()
+    with pytest.raises(ZeroDivisionError):
+        weft.debug.callback(lambda: 1 // 0)
+
+
+def test_breakpoint_stops_and_goes_on(monkeypatch, capfd):
+    monkeypatch.setattr("sys.stdin", __import__("io").StringIO("p float(x) + 40\nc\n"))
+
+    def f(x):
+        name = "not an array"      # noqa: F841
+        weft.debug.breakpoint()
+        return x
+    assert float(f(2.0)) == 2.0
+    out = "\n".join(lines(capfd))
+    assert "test_effects.py" in out and "42.0" in out
+    with pytest.raises(ValueError, match="cli"):
+        weft.debug.breakpoint(backend="web")
+
+
+# pure_callback -------------------------------------------------------------------------------------------------------
+
+
+def test_pure_callback_eager_and_compiled():
+    f = sin_callback()
+    for g in (f, weft.jit(f)):
+        for x in (1.0, np.arange(4, dtype=np.float32)):
+            np.testing.assert_allclose(g(x), np.sin(x), rtol=1e-6)
+
+
+def test_pure_callback_returns_pytrees():
+    types = {"s": scalar(), "n": weft.ShapeDtypeStruct((2,), np.int32)}
+    f = lambda x: weft.pure_callback(lambda x: {"s": np.float32(x.sum()), "n": np.array(x.shape * 2, np.int32)}, types, x)
+    for g in (f, weft.jit(f)):
+        out = g(jnp.ones(3))
+        assert float(out["s"]) == 3.0 and out["n"].tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("method,shapes", [("sequential", [()] * 3), ("sequential_unrolled", [()] * 3), ("expand_dims", [(3,)]), ("broadcast_all", [(3,)]),
+                                           ("legacy_vectorized", [(3,)])])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_pure_callback_under_vmap(method, shapes, compiled):
+    seen = []
+    f = weft.vmap(sin_callback(method, seen))
+    np.testing.assert_allclose((weft.jit(f) if compiled else f)(jnp.arange(3.0)), np.sin(np.arange(3.0)), rtol=1e-6)
+    assert seen == shapes
+
+
+@pytest.mark.parametrize("method,shape", [("expand_dims", (1, 2)), ("broadcast_all", (3, 2)), ("legacy_vectorized", (2,))])
+def test_arguments_without_batch_axis(method, shape):
+    seen = []
+
+    def host(x, y):
+        seen.append(np.shape(y))
+        return np.zeros(3, np.float32)
+    f = lambda x: weft.pure_callback(host, scalar(), x, jnp.ones(2), vmap_method=method)
+    assert weft.vmap(f)(jnp.arange(3.0)).shape == (3,)
+    assert seen == [shape]
+
+
+def test_pure_callback_in_loops_and_branches():
+    f = sin_callback()
+
+    @weft.jit
+    def g(x):
+        x = lax.fori_loop(0, 3, lambda i, c: f(c), x)
+        return lax.cond(x > 0, f, lambda y: y, x)
+    np.testing.assert_allclose(g(1.0), np.sin(np.sin(np.sin(np.sin(1.0)))), rtol=1e-6)
+
+
+def test_pure_callback_refuses_what_it_cannot_do():
+    f = sin_callback()
+    with pytest.raises(ValueError, match=r"do not support JVP(.|\n)*test_effects.py"):
+        weft.grad(f)(1.0)
+    with pytest.raises(NotImplementedError, match=r"vmap_method(.|\n)*test_effects.py"):
+        weft.vmap(f)(jnp.ones(2))
+    with pytest.raises(ValueError, match="vmap_method must be"):
+        sin_callback("fast")(1.0)
+    with pytest.raises(TypeError, match=r"\[0\]\[1\] is a str"):
+        weft.pure_callback(lambda x, s: x, scalar(), 1.0, "s")
+    with pytest.raises(TypeError, match="takes a function"):
+        weft.pure_callback(1, scalar(), 1.0)
+    with pytest.raises(TypeError, match="ShapeDtypeStruct"):
+        weft.pure_callback(lambda x: x, "float32", 1.0)
+
+
+@pytest.mark.parametrize("result,message", [(np.ones(3, np.float32), r"shape \(3,\)"), ((np.float32(1), np.float32(1)), "structure"),
+                                            (np.complex64(1j), "dtype complex64")])
+def test_results_are_checked(result, message):
+    f = lambda x: weft.pure_callback(lambda _: result, scalar(), x)
+    with pytest.raises((ValueError, TypeError), match=message):
+        f(1.0)
+    with pytest.raises(RuntimeError, match=message):
+        weft.jit(f)(1.0).block_until_ready()
+
+
+# io_callback ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_ordered_io_reads_and_writes_in_order(compiled):
+    state = [0.0]
+
+    def write(x):
+        state.append(float(x))
+
+    def read():
+        return np.float32(state[-1])
+
+    def f(x):
+        io_callback(write, None, x, ordered=True)
+        y = io_callback(read, scalar(), ordered=True)
+        io_callback(write, None, y + 1, ordered=True)
+        return y
+    g = weft.jit(f) if compiled else f
+    assert [float(g(x)) for x in (5.0, 7.0)] == [5.0, 7.0]
+    weft.effects_barrier()
+    assert state == [0.0, 5.0, 6.0, 7.0, 8.0]
+
+
+def test_io_under_vmap_and_grad():
+    seen = []
+    f = lambda x: io_callback(lambda v: (seen.append(float(v)), np.float32(v))[1], scalar(), x)
+    assert weft.jit(weft.vmap(f))(jnp.arange(3.0)).tolist() == [0.0, 1.0, 2.0]
+    assert seen == [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="Cannot `vmap` ordered"):
+        weft.vmap(lambda x: io_callback(lambda v: None, None, x, ordered=True))(jnp.ones(2))
+    with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
+        weft.grad(f)(1.0)
+
+
+def test_unused_io_still_happens_and_unused_pure_callbacks_need_not():
+    seen = []
+    f = weft.jit(lambda x: (io_callback(lambda v: np.float32(seen.append(float(v)) or 0), scalar(), x), x)[1])
+    f(1.0)
+    f(2.0)
+    weft.effects_barrier()
+    assert sorted(seen) == [1.0, 2.0]
+
+
+# other backends ------------------------------------------------------------------------------------------------------
+
+
+def test_reference_backend_calls_the_functions(capfd):
+    f = weft.jit(lambda x: (weft.debug.print("x {}", x), sin_callback()(x))[1], backend="reference")
+    np.testing.assert_allclose(np.asarray(f(1.0)), np.sin(1.0), rtol=1e-6)
+    assert lines(capfd) == ["x 1.0"]
+
+
+@pytest.mark.parametrize("name,call", [("debug_callback", lambda x: (weft.debug.print("{}", x), x)[1]), ("pure_callback", sin_callback()),
+                                       ("io_callback", lambda x: io_callback(lambda v: np.float32(v), scalar(), x))])
+def test_wasm_names_the_primitive_and_the_line(name, call):
+    pytest.importorskip("weft_wasm")
+    pytest.importorskip("wasmtime")
+    with pytest.raises(BackendError, match=rf"{name}(.|\n)*test_effects.py"):
+        weft.jit(call, backend="wasm")(1.0)
+
+
+def test_programs_with_callbacks_do_not_leave_the_process():
+    from weft.core.portable import NotPortable, portable
+    closed = weft.make_jaxpr(sin_callback())(1.0)
+    with pytest.raises(NotPortable, match=r"pure_callback(.|\n)*test_effects.py"):
+        portable(closed.jaxpr)
