@@ -163,3 +163,15 @@ def test_tracebacks_show_the_users_frames():
     with traceback_filtering("off"), pytest.raises(TypeError) as e:
         weft.jit(loss)(np.ones(3, F))
     assert "process" in [frame.name for frame in traceback.extract_tb(e.value.__traceback__)]
+
+
+def test_the_dispatch_follows_the_platform():
+    f = weft.jit(lambda x: lax.mul(x, F(2)))
+    before = weft.config.platforms
+    try:
+        for name in ("reference", before, "reference"):
+            weft.config.update("jax_platforms", name)
+            (device,) = f(F(3)).devices()
+            assert device == weft.devices()[0]
+    finally:
+        weft.config.update("jax_platforms", before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 from functools import update_wrapper
 from typing import Any, Callable, NamedTuple, Sequence
+from weakref import WeakSet
 
 from .. import dtypes
 from ..avals import ShapeDtypeStruct, ShapedArray, shaped
@@ -62,6 +63,18 @@ def _positions(fun: Callable, nums, names) -> tuple[tuple, tuple]:
     return tuple(dict.fromkeys([*nums, *more_nums])), tuple(dict.fromkeys([*names, *more_names]))
 
 
+_instances: WeakSet = WeakSet()     # every jitted function, to choose their dispatch again when the platform changes
+
+
+def _choose_again(option: str) -> None:
+    if option == "platforms":
+        for jitted in list(_instances):
+            jitted.dispatch = jitted.first_call
+
+
+config.listen(_choose_again)
+
+
 class JitFunction:
     """A function that is traced once for each type of its arguments and runs compiled. Made by `weft.jit`."""
 
@@ -80,6 +93,7 @@ class JitFunction:
         self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
         self.cache: dict = {}
         self.dispatch: Callable = self.first_call
+        _instances.add(self)
 
     def __call__(self, *args, **kwargs):
         try:
