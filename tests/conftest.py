@@ -9,7 +9,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Acceptance programs that need what weft does not have yet. They are run all the same, and one that passes fails the
 # suite until it is taken off this list.
 NOT_YET = {
-    "test_checkify_reports_a_failed_check": "checkify",
     "test_every_documented_name_exists[xla_computation]": "xla_computation",
     "test_every_documented_name_exists[device_put_replicated]": "several devices",
     "test_every_documented_name_exists[device_put_sharded]": "several devices",
