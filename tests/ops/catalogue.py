@@ -153,12 +153,74 @@ def _rows():
         yield Row(f"dot_general{numbers}", lambda x, y, numbers=numbers: lax.dot_general(x, y, numbers), (x, y), rtol=5e-5)
     yield Row("dot_int", lax.dot, ("i32[2,3]", "i32[3,2]"), grad=False)
     yield Row("dot_bf16", lax.dot, ("bf16[2,3]", "bf16[3,2]"), grad=False, rtol=3e-2)
+    yield from _linalg_rows()
+    yield from _convolutions()
     # control flow
     yield Row("cond", lambda p, x: lax.cond(p, lambda v: lax.sin(v), lambda v: v * v, x), ("bool[]", "f32[3]"))
     yield Row("switch", lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.exp], x), ("i32[]:0..2", "f32[3]"))
     yield Row("scan", lambda c, x: lax.scan(lambda c, v: (c * 0.5 + v, lax.sin(c)), c, x)[1], ("f32[]", "f32[5]"), rtol=5e-5)
     yield Row("fori_loop", lambda x: lax.fori_loop(0, 4, lambda i, v: v * 0.5 + lax.cos(v), x), ("f32[3]",), rtol=5e-5)
     yield Row("while_loop", lambda x: lax.while_loop(lambda v: lax.lt(v, 100.0), lambda v: v * 2.0 + 1.0, x), ("f32[]:0.5..2",), grad=False)
+
+
+def _linalg_rows():
+    linalg = lax.linalg
+    spd = lambda x: lax.dot_general(x, x, (((x.ndim - 1,), (x.ndim - 1,)), (tuple(range(x.ndim - 2)),) * 2)) + 2.0 * _eye(x.shape[-1])
+    for shape in ("[1,1]", "[4,4]", "[2,3,3]"):
+        yield Row("cholesky", lambda x: linalg.cholesky(spd(x)), (f"f32{shape}",), rtol=2e-4)
+    for left in (False, True):
+        for lower in (False, True):
+            for transpose in (False, True):
+                yield Row(f"triangular_solve{left:d}{lower:d}{transpose:d}", lambda a, b, left=left, lower=lower, transpose=transpose:
+                          linalg.triangular_solve(a + 3.0 * _eye(3), b, left_side=left, lower=lower, transpose_a=transpose),
+                          ("f32[3,3]", "f32[3,2]" if left else "f32[2,3]"), rtol=2e-4)
+    yield Row("triangular_solve_unit", lambda a, b: linalg.triangular_solve(a, b, left_side=True, lower=True, unit_diagonal=True), ("f32[2,3,3]", "f32[2,3,2]"), rtol=2e-4)
+    yield Row("triangular_solve_c64", lambda a, b: linalg.triangular_solve(a + 3.0 * _eye(3), b, transpose_a=True, conjugate_a=True), ("c64[3,3]", "c64[2,3]"), grad=False, rtol=2e-4)
+    for shape in ("[3,3]", "[4,2]", "[2,4]", "[2,3,3]"):
+        yield Row("lu", lambda x: linalg.lu(x + 3.0 * _eye(*x.shape[-2:]))[0], (f"f32{shape}",), rtol=2e-4)
+        yield Row("lu_permutation", lambda x: linalg.lu(x)[2], (f"f32{shape}",), grad=False)
+    yield Row("lu_pivots_to_permutation", lambda p: linalg.lu_pivots_to_permutation(p, 5), ("i32[2,3]:2..4",), grad=False)
+    for shape in ("[3,3]", "[4,2]", "[2,3,2]"):
+        for part in (0, 1):
+            yield Row(f"qr{part}", lambda x, part=part: linalg.qr(x + 3.0 * _eye(*x.shape[-2:]), full_matrices=False)[part], (f"f32{shape}",), rtol=2e-4)
+    yield Row("qr_full", lambda x: linalg.qr(x)[0], ("f32[4,2]",), grad=False, rtol=2e-4)
+    yield Row("qr_c64", lambda x: linalg.qr(x)[1], ("c64[3,2]",), grad=False, rtol=2e-4)
+    yield Row("symmetric_product", lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=0.5), ("f32[3,2]", "f32[3,3]"))
+
+
+def _eye(m, n=None):
+    n = m if n is None else n
+    return from_flat([float(i == j) for i in range(m) for j in range(n)], (m, n), dtypes.float32)
+
+
+def _convolutions():
+    """Convolutions (operand, kernel, keywords) and windows (shape, keywords)."""
+    for x, k, keywords in (
+            ("f32[2,3,7]", "f32[4,3,3]", dict(window_strides=(2,), padding="SAME")),
+            ("f32[1,2,5,6]", "f32[3,2,2,3]", dict(window_strides=(1, 2), padding=[(1, 0), (-1, 2)])),
+            ("f32[2,5,4,3]", "f32[2,3,3,2]", dict(window_strides=(1, 1), padding="VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))),
+            ("f32[2,4,6]", "f32[6,2,3]", dict(window_strides=(1,), padding=[(2, 1)], feature_group_count=2, rhs_dilation=(2,))),
+            ("f32[4,3,6]", "f32[4,3,2]", dict(window_strides=(2,), padding=[(0, 1)], batch_group_count=2)),
+            ("f32[1,2,4]", "f32[3,2,3]", dict(window_strides=(2,), padding=[(1, 2)], lhs_dilation=(3,), rhs_dilation=(2,))),
+            ("f32[3,5]", "f32[2,5]", dict(window_strides=(), padding=[])),
+            ("f32[1,1,80]", "f32[1,1,40]", dict(window_strides=(1,), padding="VALID"))):
+        yield Row(f"conv_general_dilated{keywords}", lambda x, k, keywords=keywords: lax.conv_general_dilated(x, k, **keywords), (x, k), rtol=1e-4)
+    yield Row("conv_transpose", lambda x, k: lax.conv_transpose(x, k, (2, 1), "SAME"), ("f32[1,3,2,2]", "f32[3,2,2,3]"), rtol=1e-4)
+    yield Row("conv_patches", lambda x: lax.conv_general_dilated_patches(x, (2, 3), (2, 1), [(1, 0), (0, -1)]), ("f32[2,2,4,5]",))
+    yield Row("conv_local", lambda x, k: lax.conv_general_dilated_local(x, k, (2,), "VALID", (3,)), ("f32[2,2,7]", "f32[4,6,3]"), rtol=1e-4)
+    yield Row("conv_int", lambda x, k: lax.conv(x, k, (1,), "SAME"), ("i32[1,2,5]", "i32[2,2,3]"), grad=False)
+    yield Row("conv_bf16", lambda x, k: lax.conv(x, k, (1,), "SAME"), ("bf16[1,2,5]", "bf16[2,2,3]"), grad=False, rtol=3e-2)
+    yield Row("conv_wider", lambda x, k: lax.conv(x, k, (1,), "SAME", preferred_element_type="float32"), ("bf16[1,2,5]", "bf16[2,2,3]"), grad=False, rtol=1e-4)
+    lowest, highest = float("-inf"), float("inf")
+    for name, combine, init in (("sum", lax.add, 0.0), ("max", lax.max, lowest), ("min", lax.min, highest), ("mul", lax.mul, 1.0)):
+        for x, keywords in (("f32[2,6,5]", dict(window_dimensions=(1, 2, 3), window_strides=(1, 2, 1), padding="SAME")),
+                            ("f32[7,4]", dict(window_dimensions=(3, 2), window_strides=(2, 1), padding=[(2, 1), (-1, 1)])),
+                            ("f32[5,4]", dict(window_dimensions=(2, 2), base_dilation=(2, 1), window_dilation=(1, 3), padding=[(1, 1), (0, 2)])),
+                            ("f32[90]:0.9..1.1" if name == "mul" else "f32[90]", dict(window_dimensions=(40,), window_strides=(3,)))):
+            yield Row(f"reduce_window_{name}{keywords}", lambda x, combine=combine, init=init, keywords=keywords: lax.reduce_window(x, init, combine, **keywords),
+                      (x,), rtol=1e-4)
+    yield Row("reduce_window_init", lambda x, init: lax.reduce_window(x, init, lax.mul, (2,), (2,)), ("f32[5]", "f32[]"))
+    yield Row("reduce_window_int", lambda x: lax.reduce_window(x, -2 ** 31, lax.max, (2,), (1,), "SAME"), ("i32[7]",), grad=False)
 
 
 def _constant(nested):

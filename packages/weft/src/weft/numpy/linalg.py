@@ -1,23 +1,230 @@
-"""weft.numpy.linalg: norms and the products that need no factorisation."""
+"""weft.numpy.linalg: norms, products, factorisations and linear systems."""
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 from .. import dtypes
+from ..lax import linalg as lax
 from ..runtime.jit import inner_jit
 from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.reduce import reduce_max, reduce_min
+from ..ops import linear, matrix
+from ..ops import linalg as ops
+from ..ops.reduce import reduce_max, reduce_min, reduce_prod
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota
 from .products import cross, matmul, outer, tensordot, vecdot
 from .selecting import diagonal, trace
 from .shapes import matrix_transpose
 from .ufuncs import abs as _abs
-from .util import canonical_axes, on_device, operand, promote_inexact, static_int
+from .util import broadcast_shapes, broadcast_to, canonical_axes, on_device, operand, promote_inexact, static_int
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot", "norm", "outer", "tensordot", "trace", "vecdot",
-           "vector_norm"]
+__all__ = ["cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot", "norm", "outer",
+           "qr", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm"]
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant and the logarithm of its absolute value."""
+    sign: Any
+    logabsdet: Any
+
+
+class QRResult(NamedTuple):
+    """Q and R."""
+    Q: Any
+    R: Any
+
+
+def _inexact(name: str, *args) -> list:
+    return [on_device(x) for x in promote_inexact(name, *args)]
+
+
+def _square(name: str, a):
+    (x,) = _inexact(name, a)
+    shape = shape_of(x)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"Argument to {name} must have shape [..., n, n], got {shape}.")
+    return x
+
+
+def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
+    """The lower (or upper) triangular factor of Hermitian positive-definite matrices [..., n, n]; NaN where they are not positive-definite.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 2.]])).tolist()
+        [[2.0, 0.0], [1.0, 1.0]]
+    """
+    (x,) = _inexact("cholesky", a)
+    return _cholesky(x, bool(upper), bool(symmetrize_input))
+
+
+@inner_jit(name="cholesky", static_argnums=(1, 2))
+def _cholesky(x, upper, symmetrize):
+    if upper and not symmetrize:
+        x = matrix.mH(x)
+    factor = lax.cholesky(x, symmetrize_input=symmetrize)
+    return matrix.mH(factor) if upper else factor
+
+
+def qr(a, mode: str = "reduced"):
+    """(Q, R) with a = Q R; mode 'reduced' (Q is [..., m, k]), 'complete' ([..., m, m]), 'r' (R alone) or 'raw' (reflections and their factors).
+
+    Raises:
+        ValueError: for another mode.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.qr(jnp.ones((3, 2))).Q.shape
+        (3, 2)
+    """
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}; modes are 'reduced', 'complete', 'r' and 'raw'.")
+    (x,) = _inexact("qr", a)
+    if mode == "raw":
+        reflections, taus = ops.geqrf_p.bind(x)
+        return QRResult(matrix.mT(reflections), taus)
+    q, r = _qr(x, mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+@inner_jit(name="qr", static_argnums=(1,))
+def _qr(x, full):
+    return lax.qr(x, full_matrices=full)
+
+
+def solve(a, b):
+    """x with a x = b, for square a [..., n, n] and b [n] or [..., n, k]; leading axes broadcast.
+
+    A singular a gives infinities or NaN, not an error.
+
+    Raises:
+        ValueError: if a is not square, or sizes do not fit.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.solve(jnp.array([[2., 0.], [0., 4.]]), jnp.array([2., 4.])).tolist()
+        [1.0, 1.0]
+    """
+    a, b = _inexact("solve", a, b)
+    a_shape, b_shape = shape_of(a), shape_of(b)
+    if len(a_shape) < 2 or a_shape[-1] != a_shape[-2]:
+        raise ValueError(f"The first argument to solve must have shape [..., n, n], got {a_shape}.")
+    if not b_shape or b_shape[-1 if len(b_shape) == 1 else -2] != a_shape[-1]:
+        raise ValueError(f"The second argument to solve must have shape [n] or [..., n, k] with n = {a_shape[-1]}, got {b_shape} (the first has {a_shape}).")
+    return _solve(a, b)
+
+
+@inner_jit(name="solve")
+def _solve(a, b):
+    vector = len(shape_of(b)) == 1
+    b = linear.expand_dims(b, (1,)) if vector else b
+    batch = broadcast_shapes([shape_of(a)[:-2], shape_of(b)[:-2]])
+    out = lu_solve(lax.lu(a), batch, b)
+    return linear.squeeze(out, (len(batch) + 1,)) if vector else out
+
+
+def lu_solve(factors, batch: tuple, b, trans: int = 0):
+    """x with a x = b (aᵀ x = b for trans 1, aᴴ for 2) from a's (LU, pivots, permutation), over broadcast leading axes."""
+    lu, _, perm = factors
+    lu, b = broadcast_to(lu, (*batch, *shape_of(lu)[-2:])), broadcast_to(b, (*batch, *shape_of(b)[-2:]))
+    perm = broadcast_to(perm, (*batch, shape_of(perm)[-1]))
+    if not trans:
+        out = lax.triangular_solve(lu, ops.permute_rows(b, perm), left_side=True, lower=True, unit_diagonal=True)
+        return lax.triangular_solve(lu, out, left_side=True, lower=False)
+    how = dict(left_side=True, transpose_a=True, conjugate_a=trans == 2)
+    out = lax.triangular_solve(lu, b, lower=False, **how)
+    return ops.permute_rows(lax.triangular_solve(lu, out, lower=True, unit_diagonal=True, **how), _inverse(perm))
+
+
+def _inverse(perm):
+    """The permutation that undoes one: where each number stands."""
+    shape = shape_of(perm)
+    n, rank = shape[-1], len(shape)
+    wide = (*shape, n)
+    same = el.eq(matrix.columns(perm, n), iota(dtypes.int32, wide, rank))      # [..., i, j]: perm[i] = j
+    return linear.reduce_sum(el.select(same, iota(dtypes.int32, wide, rank - 1), linear.full(wide, 0, dtypes.int32)), (rank - 1,))
+
+
+def inv(a):
+    """The inverses of square matrices [..., n, n]; infinities or NaN where they are singular.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]])).tolist()
+        [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return _inv(_square("inv", a))
+
+
+@inner_jit(name="inv")
+def _inv(x):
+    return _solve(x, matrix.eye(shape_of(x), dtype_of(x)))
+
+
+def _parity(pivots):
+    """Whether each factorisation swapped an odd number of rows, as 0 or 1."""
+    shape = shape_of(pivots)
+    swaps = linear.convert(el.ne(pivots, iota(dtypes.int32, shape, len(shape) - 1)), dtypes.int32)
+    count = linear.reduce_sum(swaps, (len(shape) - 1,))
+    return el.rem(count, scalar_like(count, 2))
+
+
+def slogdet(a, *, method: str | None = None):
+    """(sign, logabsdet) of determinants of [..., n, n], without overflow; (0, -inf) for singular matrices.
+
+    Raises:
+        ValueError: if a is not square, or for a method other than None or 'lu'.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.linalg.slogdet(-jnp.eye(3)).sign)
+        -1.0
+    """
+    if method not in (None, "lu"):
+        raise ValueError(f"slogdet: method must be None or 'lu', got {method!r}.")
+    return SlogdetResult(*_slogdet(_square("slogdet", a)))
+
+
+@inner_jit(name="slogdet")
+def _slogdet(x):
+    lu, pivots, _ = lax.lu(x)
+    on = matrix.diagonal(lu)
+    last = len(shape_of(on)) - 1
+    flips = linear.convert(_parity(pivots), dtype_of(on))
+    sign = el.mul(reduce_prod(el.sign(on), (last,)), el.sub(scalar_like(on, 1), el.mul(flips, scalar_like(on, 2))))
+    return sign, linear.reduce_sum(el.log(el.abs_(on)), (last,))
+
+
+def det(a):
+    """The determinants of square matrices [..., n, n].
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]])))
+        -2.0
+    """
+    return _det(_square("det", a))
+
+
+@inner_jit(name="det")
+def _det(x):
+    n = shape_of(x)[-1]
+    at = lambda i, j: x[..., i, j]
+    # small ones by their polynomial, which has its derivatives at singular matrices too
+    if n == 0:
+        return linear.full(shape_of(x)[:-2], 1, dtype_of(x))
+    if n == 1:
+        return at(0, 0)
+    if n == 2:
+        return at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0)
+    if n == 3:
+        return (at(0, 0) * at(1, 1) * at(2, 2) + at(0, 1) * at(1, 2) * at(2, 0) + at(0, 2) * at(1, 0) * at(2, 1)
+                - at(0, 2) * at(1, 1) * at(2, 0) - at(0, 0) * at(1, 2) * at(2, 1) - at(0, 1) * at(1, 0) * at(2, 2))
+    lu, pivots, _ = lax.lu(x)
+    on = matrix.diagonal(lu)
+    flips = linear.convert(_parity(pivots), dtype_of(on))
+    return el.mul(reduce_prod(on, (len(shape_of(on)) - 1,)), el.sub(scalar_like(on, 1), el.mul(flips, scalar_like(on, 2))))
 
 
 @inner_jit(name="norm", static_argnums=(1, 2, 3))
@@ -95,7 +302,7 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
 
 
 def matrix_power(a, n: int):
-    """A square matrix to a static power that is not negative.
+    """A square matrix to a static integer power; negative powers invert it.
 
     Example:
         >>> import weft.numpy as jnp
@@ -107,7 +314,7 @@ def matrix_power(a, n: int):
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise TypeError(f"matrix_power takes square matrices, got shape {shape}.")
     if n < 0:
-        raise NotImplementedError("matrix_power: negative powers need an inverse, which weft does not compute yet.")
+        x, n = inv(x), -n
     if n == 0:
         same = el.eq(iota(dtypes.int32, shape, len(shape) - 2), iota(dtypes.int32, shape, len(shape) - 1))
         return linear.convert(same, dtype_of(x))

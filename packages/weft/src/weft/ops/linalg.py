@@ -1,0 +1,398 @@
+"""Factorisations of stacks of matrices and triangular systems, with their derivatives.
+
+All take arrays of shape [..., m, n] and work on each matrix; batching only adds a leading axis. Their loops, for backends without LAPACK,
+stand in `control.factorise`.
+"""
+from __future__ import annotations
+
+from typing import Callable
+
+from .. import dtypes
+from ..avals import shaped, tangent_aval
+from ..core.primitive import Primitive, Zero, unsupported
+from ..core.trace import get_aval
+from ..errors import type_error
+from ..host import np
+from .elementwise import add, eq, ge, mul, neg, select, sub
+from .linear import add_any, broadcast_to_axis, convert, full, moveaxis
+from .matrix import (columns, conjugate, diagonal, diagonal_matrix, eye, index, mH, matmul, mT, pad_to, real_part, tril, triu)
+from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
+from .shape import slice_
+from .sort import take_along
+
+LAPACK_DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def check_matrix(name: str, x, square: bool = False) -> None:
+    """Raises unless `x` is a stack of (square) matrices of a dtype that factorisations are computed in."""
+    if not dtypes.is_inexact(x.dtype):
+        raise type_error(f"{name} does not accept dtype {dtypes.name(x.dtype)} at position 0. It takes float32, float64, complex64 and complex128; "
+                         "convert the matrix with astype.")
+    if dtypes.name(x.dtype) not in LAPACK_DTYPES:
+        raise NotImplementedError(f"{name} is not computed in {dtypes.name(x.dtype)}. Convert the matrix with astype('float32').")
+    if len(x.shape) < 2:
+        raise type_error(f"{name} takes arrays of at least two dimensions, got shape {x.shape}.")
+    if square and x.shape[-1] != x.shape[-2]:
+        raise type_error(f"{name} takes square matrices, of shape (..., n, n), got shape {x.shape}.")
+
+
+def _batch(primitive: Primitive) -> Callable:
+    """The batching of a primitive of stacks of matrices: one more leading axis."""
+    def batch(axis, args, dims, **params):
+        args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+        out = primitive.bind(*args, **params)
+        return out, [0] * len(out) if primitive.multiple_results else 0
+    return batch
+
+
+def _zeros(outs) -> list:
+    return [Zero(tangent_aval(get_aval(o))) for o in outs]
+
+
+def _zero_like(x):
+    return Zero(tangent_aval(get_aval(x)))
+
+
+def _per_matrix(f, *xs, outs: int = 1):
+    """`f` of each matrix of a stack, stacked again."""
+    batch = xs[0].shape[:-2]
+    if not batch:
+        return f(*xs)
+    flat = [x.reshape(-1, *x.shape[-2:]) for x in xs]
+    results = [f(*one) for one in zip(*flat)]
+    if not results:
+        raise ValueError("an empty stack of matrices has no factorisation to compute")
+    if outs == 1:
+        return np.stack(results).reshape(*batch, *results[0].shape)
+    return [np.stack(r).reshape(*batch, *r[0].shape) for r in zip(*results)]
+
+
+# cholesky ------------------------------------------------------------------------------------------------------------
+
+cholesky_p = Primitive("cholesky")
+
+
+def _cholesky_abstract(x):
+    check_matrix("cholesky", x, square=True)
+    return x
+
+
+def _cholesky_reference(x):
+    def one(a):
+        try:
+            return np.linalg.cholesky(a)
+        except np.linalg.LinAlgError:
+            return np.full_like(a, np.nan)
+    return _per_matrix(one, x) if x.size else x
+
+
+def _cholesky_jvp(primals, tangents):
+    """I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 8: dL = L Φ(L⁻¹ dA L⁻ᴴ)."""
+    factor = tril(cholesky_p.bind(*primals))
+    (t,) = tangents
+    if type(t) is Zero:
+        return factor, _zero_like(factor)
+    inner = triangular_solve(factor, t, left_side=False, lower=True, transpose_a=True, conjugate_a=True)
+    inner = triangular_solve(factor, inner, left_side=True, lower=True)
+    on_diagonal = diagonal(inner)
+    half = sub(tril(inner), diagonal_matrix(mul(on_diagonal, scalar_like(on_diagonal, 0.5))))
+    return factor, matmul(factor, half)
+
+
+cholesky_p.abstract, cholesky_p.reference, cholesky_p.jvp, cholesky_p.batch = _cholesky_abstract, _cholesky_reference, _cholesky_jvp, _batch(cholesky_p)
+
+# triangular_solve ----------------------------------------------------------------------------------------------------
+
+triangular_solve_p = Primitive("triangular_solve")
+
+
+def _triangular_abstract(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    if a.dtype != b.dtype:
+        raise type_error(f"triangular_solve requires arguments to have the same dtypes, got {dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}.")
+    if not dtypes.is_inexact(a.dtype):
+        raise type_error(f"triangular_solve does not accept dtype {dtypes.name(a.dtype)}; convert the arrays with astype.")
+    if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
+        raise type_error(f"The first argument to triangular_solve must be square matrices, of shape (..., n, n), got shape {a.shape}.")
+    if len(b.shape) != len(a.shape) or a.shape[:-2] != b.shape[:-2]:
+        raise type_error(f"triangular_solve requires both arguments to have the same number of dimensions and equal batch dimensions, got shapes {a.shape} and {b.shape}.")
+    if b.shape[-2 if left_side else -1] != a.shape[-1]:
+        raise ValueError(f"Incompatible shapes for arguments to triangular_solve: {a.shape} and {b.shape} (left_side={left_side}).")
+    return shaped(b.shape, b.dtype, a.weak_type and b.weak_type)
+
+
+def _triangular_reference(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    wide = np.complex128 if np.iscomplexobj(a) else np.float64
+    t = (np.tril if lower else np.triu)(a.astype(wide))
+    n = a.shape[-1]
+    if unit_diagonal:
+        t[..., range(n), range(n)] = 1
+    t = t.conj() if conjugate_a else t
+    t, lower = (np.swapaxes(t, -1, -2), not lower) if transpose_a else (t, lower)
+    x = b.astype(wide)
+    if not left_side:
+        t, x, lower = np.swapaxes(t, -1, -2), np.swapaxes(x, -1, -2), not lower
+    x = x.copy()
+    with np.errstate(all="ignore"):
+        for i in (range(n) if lower else reversed(range(n))):
+            done = slice(0, i) if lower else slice(i + 1, n)
+            x[..., i, :] = (x[..., i, :] - np.einsum("...k,...kj->...j", t[..., i, done], x[..., done, :])) / t[..., i, i, None]
+    return (x if left_side else np.swapaxes(x, -1, -2)).astype(b.dtype)
+
+
+def _triangular_jvp(primals, tangents, **params):
+    """From op(A) X = B: dX = op(A)⁻¹ (dB - op(dA) X); see M. Giles, "An extended collection of matrix derivative results" (2008), 2.3.1."""
+    (a, b), (ta, tb) = primals, tangents
+    x = triangular_solve_p.bind(a, b, **params)
+    if type(ta) is Zero and type(tb) is Zero:
+        return x, _zero_like(x)
+    if type(ta) is not Zero:
+        k = -1 if params["unit_diagonal"] else 0
+        ta = tril(ta, k) if params["lower"] else triu(ta, -k)
+        ta = mT(ta) if params["transpose_a"] else ta
+        ta = conjugate(ta) if params["conjugate_a"] else ta
+        moved = neg(matmul(ta, x) if params["left_side"] else matmul(x, ta))
+        tb = moved if type(tb) is Zero else add_any(tb, moved)
+    return x, triangular_solve_p.bind(a, tb, **params)
+
+
+def _triangular_transpose(ct, a, b, *, transpose_a, **params):
+    if is_linear_arg(a):
+        raise NotImplementedError("triangular_solve is linear in its right-hand side, not in the triangular matrix.")
+    return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]
+
+
+triangular_solve_p.abstract, triangular_solve_p.reference, triangular_solve_p.jvp = _triangular_abstract, _triangular_reference, _triangular_jvp
+triangular_solve_p.transpose, triangular_solve_p.batch = _triangular_transpose, _batch(triangular_solve_p)
+
+
+def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False, conjugate_a: bool = False,
+                     unit_diagonal: bool = False):
+    """X with op(A) X = B (left_side) or X op(A) = B, where A is triangular."""
+    complex_a = dtypes.is_complex(dtype_of(a))
+    if conjugate_a and not transpose_a:
+        a, conjugate_a = conjugate(a), False
+    return triangular_solve_p.bind(a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
+                                   conjugate_a=bool(conjugate_a and complex_a), unit_diagonal=bool(unit_diagonal))
+
+
+# lu ------------------------------------------------------------------------------------------------------------------
+
+lu_p = Primitive("lu", multiple_results=True)
+
+
+def _lu_abstract(x):
+    check_matrix("lu", x)
+    *batch, m, n = x.shape
+    return [x, shaped((*batch, min(m, n)), dtypes.int32), shaped((*batch, m), dtypes.int32)]
+
+
+def _lu_reference(x):
+    def one(a):
+        wide = np.complex128 if np.iscomplexobj(a) else np.float64
+        a, (m, n) = a.astype(wide), a.shape
+        pivots, perm = np.zeros(min(m, n), np.int32), np.arange(m, dtype=np.int32)
+        for k in range(min(m, n)):
+            p = k + int(np.argmax(np.abs(a[k:, k].real) + np.abs(a[k:, k].imag)))
+            pivots[k], a[[k, p]], perm[[k, p]] = p, a[[p, k]], perm[[p, k]]
+            if a[k, k] != 0:
+                a[k + 1:, k] /= a[k, k]
+            a[k + 1:, k + 1:] -= np.outer(a[k + 1:, k], a[k, k + 1:])
+        return a, pivots, perm
+    if not x.size:
+        *batch, m, n = x.shape
+        return x, np.zeros((*batch, min(m, n)), np.int32), np.broadcast_to(np.arange(m, dtype=np.int32), (*batch, m))
+    return _per_matrix(one, x, outs=3)
+
+
+def permute_rows(x, order):
+    """Row i is row order[..., i] of the matrices."""
+    return take_along(x, columns(order, shape_of(x)[-1]), len(shape_of(x)) - 2)
+
+
+def _lu_jvp(primals, tangents):
+    """With X = L⁻¹ P dA U⁻¹: dL = L tril(X, -1), dU = triu(X) U, after L or U is made square with ones on its diagonal; F. de Hoog et al.,
+    "Sensitivity of the LU factorisation" (2011)."""
+    lu, pivots, perm = lu_p.bind(*primals)
+    (t,) = tangents
+    if type(t) is Zero:
+        return [lu, pivots, perm], _zeros([lu, pivots, perm])
+    *batch, m, n = shape_of(lu)
+    k = min(m, n)
+    lead = (0,) * len(batch)
+    part = lambda x, r, c: slice_(x, (*lead, 0, 0), (*batch, r, c))
+    below = add(tril(pad_to(part(lu, m, k), m, m), -1), eye((*batch, m, m), dtype_of(lu)))
+    above = triu(pad_to(part(lu, k, n), n, n))
+    if n > k:       # ones on the part of the diagonal that U does not have
+        i = index((*batch, n, n), -2)
+        missing = eq(index((*batch, n, n), -1), select(ge(i, scalar_like(i, k)), i, full(shape_of(i), -1, dtypes.int32)))
+        above = add(above, convert(missing, dtype_of(lu)))
+    x = triangular_solve(below, permute_rows(t, perm), left_side=True, lower=True, unit_diagonal=True)
+    x = triangular_solve(above, x, left_side=False, lower=False)
+    lower = matmul(below, pad_to(part(tril(x, -1), m, k), m, m))
+    upper = matmul(pad_to(part(triu(x), k, n), n, n), above)
+    both = add(pad_to(part(lower, m, k), m, n), pad_to(part(upper, k, n), m, n))
+    return [lu, pivots, perm], [both, _zero_like(pivots), _zero_like(perm)]
+
+
+lu_p.abstract, lu_p.reference, lu_p.jvp, lu_p.batch = _lu_abstract, _lu_reference, _lu_jvp, _batch(lu_p)
+
+lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation", basic=False)
+
+
+def _pivots_abstract(pivots, *, permutation_size):
+    if pivots.dtype != dtypes.int32:
+        raise type_error(f"lu_pivots_to_permutation does not accept dtype {dtypes.name(pivots.dtype)} at position 0; pivots are int32.")
+    if len(pivots.shape) < 1:
+        raise ValueError(f"Argument to lu_pivots_to_permutation must have rank at least 1, got shape {pivots.shape}.")
+    if permutation_size < pivots.shape[-1]:
+        raise ValueError(f"permutation_size {permutation_size} must be at least the number of pivots, {pivots.shape[-1]}.")
+    return shaped((*pivots.shape[:-1], permutation_size), dtypes.int32)
+
+
+def _pivots_reference(pivots, *, permutation_size):
+    out = np.broadcast_to(np.arange(permutation_size, dtype=np.int32), (*pivots.shape[:-1], permutation_size)).copy()
+    for where in np.ndindex(pivots.shape[:-1]):
+        for i, p in enumerate(pivots[where]):
+            out[where][[i, p]] = out[where][[p, i]]
+    return out
+
+
+def _pivots_jvp(primals, tangents, **params):
+    out = lu_pivots_to_permutation_p.bind(*primals, **params)
+    return out, _zero_like(out)
+
+
+lu_pivots_to_permutation_p.abstract, lu_pivots_to_permutation_p.reference = _pivots_abstract, _pivots_reference
+lu_pivots_to_permutation_p.jvp, lu_pivots_to_permutation_p.batch = _pivots_jvp, _batch(lu_pivots_to_permutation_p)
+
+# qr ------------------------------------------------------------------------------------------------------------------
+
+geqrf_p = Primitive("geqrf", multiple_results=True)
+householder_product_p = Primitive("householder_product")
+qr_p = Primitive("qr", multiple_results=True, basic=False)
+
+
+def _geqrf_abstract(x):
+    check_matrix("qr", x)
+    *batch, m, n = x.shape
+    return [x, shaped((*batch, min(m, n)), x.dtype, x.weak_type)]
+
+
+def _geqrf_reference(x):
+    def one(a):
+        h, tau = np.linalg.qr(a, mode="raw")
+        return h.T, tau
+    *batch, m, n = x.shape
+    return _per_matrix(one, x, outs=2) if x.size else [x, np.zeros((*batch, min(m, n)), x.dtype)]
+
+
+geqrf_p.abstract, geqrf_p.reference, geqrf_p.batch = _geqrf_abstract, _geqrf_reference, _batch(geqrf_p)
+geqrf_p.jvp = unsupported("the Householder form of a QR factorisation has no derivative rule; differentiate qr")
+
+
+def _householder_abstract(a, taus):
+    check_matrix("householder_product", a)
+    *batch, m, n = a.shape
+    if m < n:
+        raise ValueError(f"The first argument to householder_product must have at least as many rows as columns, got shape {a.shape}.")
+    if a.dtype != taus.dtype:
+        raise type_error(f"householder_product requires arguments of one dtype, got {dtypes.name(a.dtype)} and {dtypes.name(taus.dtype)}.")
+    if taus.shape[:-1] != tuple(batch) or taus.shape[-1] > n:
+        raise ValueError(f"The second argument to householder_product must have shape (..., k) with the batch of the first and k <= {n}, "
+                         f"got shapes {a.shape} and {taus.shape}.")
+    return shaped(a.shape, a.dtype, a.weak_type)
+
+
+def _householder_reference(a, taus):
+    *batch, m, n = a.shape
+    q = np.broadcast_to(np.eye(m, n, dtype=a.dtype), a.shape).copy()
+    for k in reversed(range(taus.shape[-1])):
+        v = a[..., :, k].copy()
+        v[..., :k], v[..., k] = 0, 1
+        q = q - taus[..., k, None, None] * v[..., :, None] * np.einsum("...i,...ij->...j", v.conj(), q)[..., None, :]
+    return q
+
+
+householder_product_p.abstract, householder_product_p.reference = _householder_abstract, _householder_reference
+householder_product_p.batch = _batch(householder_product_p)
+householder_product_p.jvp = unsupported("householder_product has no derivative rule; differentiate qr")
+
+
+def _qr_abstract(x, *, pivoting, full_matrices, use_magma):
+    check_matrix("qr", x)
+    *batch, m, n = x.shape
+    k = m if full_matrices else min(m, n)
+    return [x.update(shape=(*batch, m, k)), x.update(shape=(*batch, k, n))]
+
+
+def _qr_decompose(x, *, pivoting, full_matrices, use_magma):
+    *batch, m, n = shape_of(x)
+    lead = (0,) * len(batch)
+    if m == 0 or n == 0:
+        k = m if full_matrices else 0
+        return [eye((*batch, m, k), dtype_of(x)), full((*batch, k, n), 0, dtype_of(x))]
+    r, taus = geqrf_p.bind(x)
+    if m < n:
+        q = householder_product_p.bind(slice_(r, (*lead, 0, 0), (*batch, m, m)), taus)
+    elif full_matrices:
+        q = householder_product_p.bind(pad_to(r, m, m), taus)
+    else:
+        q, r = householder_product_p.bind(r, taus), slice_(r, (*lead, 0, 0), (*batch, n, n))
+    return [q, triu(r)]
+
+
+def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
+    """S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum experimental design"
+    (2010), section 3.2: with W = Qᴴ dA R⁻¹ and the skew part S of W below the diagonal, dQ = Q (S - W) + dA R⁻¹ and dR = (W - S) R."""
+    (x,), (t,) = primals, tangents
+    *batch, m, n = shape_of(x)
+    q, r = qr_p.bind(x, pivoting=pivoting, full_matrices=False, use_magma=use_magma) if m == n else \
+        qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
+    if type(t) is Zero:
+        return [q, r], _zeros([q, r])
+    if m < n or full_matrices and m != n:
+        raise NotImplementedError(f"qr of matrices of shape {(m, n)} with full_matrices={full_matrices} is not differentiable: "
+                                  "Q is then not unique. Use m >= n with full_matrices=False.")
+    t_rinv = triangular_solve(r, t, left_side=False, lower=False)
+    w = matmul(mH(q), t_rinv)
+    below = tril(w, -1)
+    skew = sub(below, mH(below))
+    if dtypes.is_complex(dtype_of(w)):      # the diagonal of R stays real
+        on = diagonal(w)
+        skew = add(skew, diagonal_matrix(sub(on, convert(real_part(on), dtype_of(on)))))
+    return [q, r], [add(matmul(q, sub(skew, w)), t_rinv), matmul(sub(w, skew), r)]
+
+
+qr_p.abstract, qr_p.decompose, qr_p.jvp, qr_p.batch = _qr_abstract, _qr_decompose, _qr_jvp, _batch(qr_p)
+
+# symmetric_product ---------------------------------------------------------------------------------------------------
+
+symmetric_product_p = Primitive("symmetric_product", basic=False)
+
+
+def _symmetric_abstract(a, c, *, alpha, beta):
+    check_matrix("symmetric_product", a)
+    if c.dtype != a.dtype or c.shape != (*a.shape[:-1], a.shape[-2]):
+        raise type_error(f"symmetric_product takes A of shape (..., m, k) and C of shape (..., m, m) and one dtype, got {a.str_short()} and {c.str_short()}.")
+    return shaped(c.shape, c.dtype)
+
+
+def _symmetric_decompose(a, c, *, alpha, beta):
+    product = matmul(a, mT(a))
+    return add(mul(product, scalar_like(product, alpha)), mul(c, scalar_like(c, beta)))
+
+
+def _symmetric_jvp(primals, tangents, *, alpha, beta):
+    (a, c), (ta, tc) = primals, tangents
+    out = symmetric_product_p.bind(a, c, alpha=alpha, beta=beta)
+    terms = []
+    if type(ta) is not Zero:
+        half = matmul(ta, mT(a))
+        terms.append(mul(add(half, mT(half)), scalar_like(half, alpha)))
+    if type(tc) is not Zero:
+        terms.append(mul(tc, scalar_like(tc, beta)))
+    return out, _zero_like(out) if not terms else terms[0] if len(terms) == 1 else add(*terms)
+
+
+symmetric_product_p.abstract, symmetric_product_p.decompose = _symmetric_abstract, _symmetric_decompose
+symmetric_product_p.jvp, symmetric_product_p.batch = _symmetric_jvp, _batch(symmetric_product_p)
