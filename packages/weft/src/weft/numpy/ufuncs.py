@@ -23,8 +23,13 @@ def _document(function, name: str, text: str, call: str):
     return function
 
 
+_INEXACT = frozenset(dtypes.dtype(n) for n in ("bfloat16", "float16", "float32", "float64", "complex64", "complex128"))
+
+
 def _float_unary(name: str, text: str, op: Callable, call: str | None = None):
     def function(x, /):
+        if getattr(x, "dtype", None) in _INEXACT:      # what most calls have needs no promotion
+            return op(x)
         (x,) = promote_inexact(name, x)
         return op(x)
     return _document(function, name, text, call or f"{name}(jnp.array([0.5, 0.25]))")
