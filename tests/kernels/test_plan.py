@@ -79,6 +79,22 @@ def test_loop_carries_live_through_the_loop():
     np.testing.assert_array_equal(run_wasm(program, data)[0], data + 6)
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_rows_written_in_a_loop_survive_to_its_end(depth):
+    """A temp that a loop fills row by row, read after the loop, shares no bytes with what the loop uses before it writes the row."""
+    x, out = Buffer("x", "i32", (8,), "input"), Buffer("out", "i32", (32,), "output")
+    rows, outer, early, late = Buffer("rows", "i32", (4, 8)), Buffer("outer", "i32", (4, 8)), Buffer("early", "i32", (8,)), Buffer("late", "i32", (8,))
+    t, u, j = Var("t"), Var("u"), Var("j")
+    loop = For(t, 4, [move(early, x), move(late, early),
+                      Kernel("row", [For(j, 8, [Store(rows, t * 8 + j, late[j] + t)], "parallel")])])  # fmt: skip
+    body = [loop, move(out, rows)] if depth == 1 else [For(u, 3, [loop, move(outer, rows)]), move(out, outer)]
+    program = Program("rows", [x], [out], [rows, outer, early, late], body)
+    p = plan(program)
+    assert not p.overlap(rows, early) and not (depth == 2 and (p.overlap(outer, rows) or p.overlap(outer, early)))
+    data = np.arange(8) * 10
+    np.testing.assert_array_equal(run_wasm(program, data)[0], (np.arange(4)[:, None] + data).ravel())
+
+
 @pytest.mark.parametrize("kind", ["if", "switch", "while"])
 def test_conditional_writes_survive(kind):
     """A temp written in one iteration under a condition and read in a later one keeps its content."""

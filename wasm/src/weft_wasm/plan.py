@@ -1,9 +1,8 @@
 """Buffer planning: temps of a program share one arena by liveness.
 
 Time is the order of the program-level statements; a kernel is one point. A buffer that is used in a loop and also needed in a later iteration
-lives through the whole loop: that is any buffer first used outside it, or whose first use inside isn't a full overwrite for
-certain; it is taken for every buffer used inside a While or For, unless all of its uses lie inside one iteration and it is written
-before it is read there.
+lives through the whole loop. That is taken for every buffer used inside a While or For, unless all of its uses lie inside one iteration
+and it is written before it is read there: a buffer read after the loop holds what earlier iterations wrote (rows, say).
 """
 
 from __future__ import annotations
@@ -94,6 +93,7 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
     """(first, last) point at which each temp and workgroup buffer must hold its content."""
     lives: dict[Buffer, tuple[int, int]] = {}
     written_first: dict[Buffer, bool] = {}
+    loops: list[tuple[int, int]] = []  # (start, end), inner ones first
     clock = 0
 
     def use(buffer: Buffer, write: bool) -> None:
@@ -141,6 +141,7 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
                 for b, (first, last) in list(lives.items()):
                     if last > start and (b in before or not written_first[b] or _conditional(s, b)):
                         lives[b] = (min(first, start), clock)
+                loops.append((start, clock))
             elif kind is If or kind is Switch:
                 use_expressions(s)
                 for block in (s.then, s.orelse) if kind is If else s.branches:
@@ -158,6 +159,10 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
         return True
 
     visit(program.body)
+    for start, end in loops:
+        for b, (first, last) in lives.items():
+            if start < first <= end < last:
+                lives[b] = (start, last)
     return lives
 
 
