@@ -296,6 +296,24 @@ def test_io_under_vmap_and_grad():
         weft.grad(f)(1.0)
 
 
+def test_io_is_refused_where_it_could_not_happen_as_often_as_the_program_says():
+    write = lambda x: (io_callback(lambda v: None, None, x), x)[1]
+    with pytest.raises(NotImplementedError, match="vmap-of-cond"):
+        weft.vmap(lambda x: lax.cond(x > 0, write, lambda x: x, x))(jnp.arange(2.0))
+    with pytest.raises(NotImplementedError, match="vmap of while_loop"):
+        weft.vmap(lambda x: lax.while_loop(lambda y: y < 3, lambda y: write(y) + 1, x))(jnp.arange(2.0))
+    with pytest.raises(NotImplementedError, match="`checkpoint`"):
+        weft.checkpoint(write)(1.0)
+
+
+def test_prints_under_vmap_of_cond_and_while(capfd):
+    shown = lambda x: (weft.debug.print("{}", x), x)[1]
+    weft.vmap(lambda x: lax.cond(x > 0, shown, lambda x: x, x))(jnp.arange(2.0))
+    assert sorted(lines(capfd)) == ["0.0", "1.0"]      # both branches run, as in JAX
+    weft.vmap(lambda x: lax.while_loop(lambda y: y < 2, lambda y: shown(y) + 1, x))(jnp.arange(1.0))
+    assert lines(capfd) == ["0.0", "1.0"]
+
+
 def test_unused_io_still_happens_and_unused_pure_callbacks_need_not():
     seen = []
     f = weft.jit(lambda x: (io_callback(lambda v: np.float32(seen.append(float(v)) or 0), scalar(), x), x)[1])

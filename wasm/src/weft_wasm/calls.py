@@ -21,7 +21,7 @@ CAPACITY = 4096
 SCALARS = 1024
 LEAF = tree_structure(0)
 # on what a cached call depends besides its arguments
-_OPTIONS = (*config._traced, *[config._options[name] for name in ("platforms", "default_device", "disable_jit")])
+_OPTIONS = (*config._traced, *[config._options[name] for name in ("platforms", "default_device", "disable_jit", "debug_nans", "debug_infs")])
 
 
 def context() -> tuple:

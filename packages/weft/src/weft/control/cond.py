@@ -6,12 +6,13 @@ from typing import Callable, Sequence
 from .. import dtypes
 from ..avals import tangent_aval
 from ..config import config
+from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval, is_array_like
 from ..source_info import api_boundary
-from ..errors import type_error
+from ..errors import at_user_line, type_error
 from ..ops.elementwise import clamp, ne, select_n_p
 from ..ops.linear import broadcast_in_dim, convert, zeros
 from ..ops.rules import scalar_like, shape_of
@@ -56,6 +57,9 @@ def _cond_batch(axis, args, dims, *, branches):
     batched = [d is not None for d in dims[1:]]
     ops = [x if d is None else to_front(axis, x, d) for x, d in zip(ops, dims[1:])]
     if dims[0] is not None:      # elements choose differently: compute all, select
+        if any(any_io(b.effects) for b in branches):
+            raise NotImplementedError(at_user_line("IO effect not supported in vmap-of-cond: where elements choose differently all branches run, and the "
+                                                   "callback would be called for elements that do not choose its branch. Use lax.map over the elements."))
         index = to_front(axis, index, dims[0])
         results = []
         for b in branches:

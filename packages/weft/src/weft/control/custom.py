@@ -7,9 +7,11 @@ from typing import Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
+from ..core.effects import any_io
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval
+from ..errors import at_user_line
 from ..host import np
 from ..ops.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, settled, zeros
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
@@ -514,6 +516,9 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool = True, policy:
             box.append(out_tree)
             return out
         closed, outer = hoist_tracers(*stage(flat, [get_aval(x) for x in leaves], _name(fun)))
+        if any_io(closed.effects):
+            raise NotImplementedError(at_user_line("Effects not supported in `checkpoint`: a function with io_callback would be called again on the way back. "
+                                                   "Call it outside of the checkpointed function."))
         outs = remat_p.bind(*closed.consts, *outer, *leaves, jaxpr=consts_as_args(closed.jaxpr), prevent_cse=prevent_cse, differentiated=False, policy=policy)
         return tree_unflatten(box[0], outs)
     update_wrapper(wrapped, fun)

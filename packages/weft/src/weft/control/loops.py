@@ -7,12 +7,13 @@ from typing import Callable, Sequence
 from .. import dtypes
 from ..avals import shaped, tangent_aval
 from ..config import config
+from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import get_aval, is_array_like, reset_trace, set_trace
 from ..source_info import api_boundary
-from ..errors import ConcretizationTypeError, type_error
+from ..errors import ConcretizationTypeError, at_user_line, type_error
 from ..host import np
 from ..ops.elementwise import add, lt, select
 from ..ops.index import dynamic_slice_p
@@ -369,6 +370,9 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
     body_consts = [x if d is None else moveaxis(x, d, 0) for x, d in zip(body_consts, dbc)]
     carry = [to_front(axis, x, d) if b else x for x, d, b in zip(carry, dk, carry_b)]
     if pred_b:      # go on while any element does; elements that are done keep their carry
+        if any_io(body_jaxpr.effects | cond_jaxpr.effects):
+            raise NotImplementedError(at_user_line("IO effect not supported in vmap of while_loop whose condition differs between elements: the callback would be "
+                                                   "called for elements that are done. Use lax.map over the elements."))
         n_cc, n_bc = len(cond_consts), len(body_consts)
 
         def any_goes_on(*xs):

@@ -19,6 +19,7 @@ from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .device import backend_of, devices, get_backend
 from .dispatch import device_of, executable_for, program_for, run_jaxpr
+from .nans import check_program, watching
 
 
 class Traced(NamedTuple):
@@ -133,6 +134,10 @@ class JitFunction:
             outs = bind_jit(closed, [*outer, *leaves], self.name, self.inline, self.keep_unused, (False,) * len(outer) + donated if donated else None)
             return tree_unflatten(out_tree, outs), None
         device = self.chosen_device(leaves)
+        if watching():      # in Python at each call; the arguments are needed again where a result is bad
+            outs = run_jaxpr(closed, leaves, self.name, (), device, self.keep_unused)
+            check_program(closed, leaves, outs, self.name)
+            return tree_unflatten(out_tree, outs), None
         outs = run_jaxpr(closed, leaves, self.name, donated, device, self.keep_unused)
         result = tree_unflatten(out_tree, outs)
         if closed.effects:

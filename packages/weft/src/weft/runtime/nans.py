@@ -1,0 +1,133 @@
+"""debug_nans and debug_infs: results are looked at, and what made a NaN or an infinity is named with the user's line."""
+from __future__ import annotations
+
+import math
+from typing import Sequence
+
+from .. import dtypes
+from ..config import config
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
+from ..core.trace import EvalTrace
+from ..errors import at_user_line
+from ..host import HostArray, np
+from .array import KeyArray
+from .dispatch import _flat, run_primitive
+
+_nans, _infs = config._options["debug_nans"], config._options["debug_infs"]
+
+
+def bad_value(values: Sequence) -> str | None:
+    """"nan" or "inf" where the options ask for it and a value has one; None otherwise."""
+    nans, infs = _nans.get(), _infs.get()
+    for x in values:
+        if isinstance(x, KeyArray) or not hasattr(x, "_host") or not dtypes.is_inexact(x.dtype):
+            continue
+        host = x._host()
+        if isinstance(host, HostArray):
+            parts = [p for v in _flat(host) for p in ((v.real, v.imag) if isinstance(v, complex) else (v,))]
+            if nans and any(map(math.isnan, parts)):
+                return "nan"
+            if infs and any(map(math.isinf, parts)):
+                return "inf"
+        else:
+            if nans and np.any(np.isnan(host)):
+                return "nan"
+            if infs and np.any(np.isinf(host)):
+                return "inf"
+    return None
+
+
+def watching() -> bool:
+    """Whether this thread looks at results."""
+    return _nans.get() or _infs.get()
+
+
+def run_checked(primitive, args: tuple, params: dict):
+    """`run_primitive`, whose results are looked at where an option says so."""
+    if not watching():
+        return run_primitive(primitive, args, params)
+    if "donated_invars" in params:      # the arguments are needed again where a result is bad
+        params = dict(params, donated_invars=(False,) * len(args))
+    out = run_primitive(primitive, args, params)
+    bad = bad_value(out if primitive.multiple_results else [out])
+    if bad is not None:
+        _Replay().step(primitive, params, list(args))
+        raise FloatingPointError(at_user_line(f"invalid value ({bad}) encountered in {primitive.name}"))
+    return out
+
+
+def check_program(closed: ClosedJaxpr, args: Sequence, outs: Sequence, name: str) -> None:
+    """Raises FloatingPointError if a program's results are bad, with the operation and the line where that began."""
+    bad = bad_value(outs)
+    if bad is not None:
+        _Replay().run(closed.jaxpr, closed.consts, args)
+        raise FloatingPointError(at_user_line(f"invalid value ({bad}) encountered in the compiled function {name}, but in none of its operations when they run "
+                                              "one by one: the compiler has computed them in another order or precision."))
+
+
+class _Replay:
+    """Runs programs operation by operation, into calls, loops and branches, and raises at the first bad result."""
+
+    def run(self, jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+        env: dict = dict(zip(jaxpr.constvars, consts))
+        env.update(zip(jaxpr.invars, args))
+        read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
+        for eqn in jaxpr.eqns:
+            env.update(zip(eqn.outvars, self.equation(eqn, [read(a) for a in eqn.invars])))
+        return [read(a) for a in jaxpr.outvars]
+
+    def equation(self, eqn: JaxprEqn, args: list) -> Sequence:
+        if eqn.effects and not eqn.outvars:      # it has printed already
+            return []
+        outs = self.step(eqn.primitive, eqn.params, args)
+        if outs is not None:
+            return outs
+        out = run_primitive(eqn.primitive, tuple(args), eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        bad = bad_value(outs)
+        if bad is not None:
+            raise FloatingPointError(f"invalid value ({bad}) encountered in {eqn.primitive.name}\n  at {eqn.source_info}")
+        return outs
+
+    def step(self, primitive, params: dict, args: list) -> list | None:
+        """The results of a primitive that carries programs; None for any other."""
+        name = primitive.name
+        if name in ("jit", "remat2", "custom_jvp_call", "custom_vjp_call"):
+            inner = params["call_jaxpr"] if "call_jaxpr" in params else params["jaxpr"]
+            return self.closed(inner, args) if isinstance(inner, (ClosedJaxpr, Jaxpr)) else None
+        if name == "cond":
+            branches = params["branches"]
+            return self.closed(branches[min(max(_int(args[0]), 0), len(branches) - 1)], args[1:])
+        if name == "while":
+            c, b = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+            carry = args[b:]
+            while _int(self.closed(params["cond_jaxpr"], [*args[:c], *carry])[0]):
+                carry = self.closed(params["body_jaxpr"], [*args[c:b], *carry])
+            return carry
+        if name == "scan":
+            return self.scan(args, **params)
+        return None
+
+    def closed(self, program: ClosedJaxpr | Jaxpr, args: Sequence) -> list:
+        return self.run(program, [], args) if isinstance(program, Jaxpr) else self.run(program.jaxpr, program.consts, args)
+
+    def scan(self, args, *, jaxpr, length, reverse, num_consts, num_carry, **_) -> list | None:
+        """Iteration by iteration. Its results are not needed if no iteration raises: they were good one by one."""
+        consts, carry, xs = args[:num_consts], args[num_consts:num_consts + num_carry], args[num_consts + num_carry:]
+        for i in (reversed(range(length)) if reverse else range(length)):
+            carry = self.closed(jaxpr, [*consts, *carry, *[x[i] for x in xs]])[:num_carry]
+        return None
+
+
+def _int(x) -> int:
+    return int(x.val if type(x) is TypedScalar else x)
+
+
+def _changed(name: str) -> None:
+    """Puts the looking trace in place when an option is turned on for the first time; it reads the options at each call."""
+    if name in (_nans.name, _infs.name) and watching():
+        EvalTrace.run = staticmethod(run_checked)
+
+
+config.listen(_changed)
+_changed(_nans.name)
