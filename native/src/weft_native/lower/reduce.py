@@ -120,6 +120,22 @@ def _reduce_window(b, ins, outs, *operands, jaxpr, window_dimensions, window_str
                  [(scalars, lambda *args: b.inline(jaxpr, args))])
 
 
+@rule("select_and_gather_add")
+def _select_and_gather_add(b, ins, outs, tangents, operand, *, select_prim, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    """Windows of pairs: each tangent goes with its element, and the first of equal elements wins."""
+    aval, carried = shaped((), ins[1].dtype), shaped((), ins[0].dtype)
+    scalars = [b.type(aval), b.type(carried)]
+    worst = (lowest if select_prim == "ge" else highest)(aval.dtype)
+
+    def pick(x, s, y, t):
+        wins = b.compare(select_prim.upper(), x, y, aval)
+        return [b.select(wins, x, y, (), aval.dtype), b.select(wins, s, t, (), carried.dtype)]
+    return b.ops("stablehlo.reduce_window", [operand, tangents, b.splat(worst, aval.dtype), b.splat(0, carried.dtype)],
+                 [b.tensor(outs[0].shape, aval.dtype), b.type(outs[0])],
+                 _window_attributes(b, len(ins[1].shape), window_dimensions, window_strides, padding, base_dilation, window_dilation),
+                 [(scalars * 2, pick)])[1]
+
+
 @rule("select_and_scatter_add")
 def _select_and_scatter_add(b, ins, outs, source, operand, *, select_prim, window_dimensions, window_strides, padding):
     aval = shaped((), ins[1].dtype)

@@ -109,7 +109,7 @@ class Builder:
         """The results of a node, shared with an equal one."""
         params = params or {}
         try:
-            key = (op, *inputs, *params.items()) if params else (op, *inputs)
+            key = (op, *inputs, *shapes, *params.items())      # shapes too: a reshape has no parameters
             found = self.interned.get(key)
         except TypeError:  # a parameter that doesn't hash
             key = found = None

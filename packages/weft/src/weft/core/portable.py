@@ -58,9 +58,12 @@ CARRIERS: dict[str, Carrier] = {
                      lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]},
                      {"cond_nconsts": int, "body_nconsts": int}),
     "cond": Carrier(("branches",), lambda p, n: [_whole(range(1, n))] * len(p["branches"]), lambda p, k: {}, {}),
-    # reduce combines elements: its jaxpr takes scalars, two for each operand pair
+    # these combine elements: their jaxprs take scalars, two for each operand pair
     "reduce": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}, {"dimensions": tuple}),
+    "reduce_window": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}, {"consts": tuple, "window_dimensions": tuple, "window_strides": tuple,
+                                                                            "padding": tuple, "base_dilation": tuple, "window_dilation": tuple}),
 }
+FOLDS = ("reduce", "reduce_window")
 # Calls whose function form concerns only transformations: what they compute is this jaxpr.
 INLINED = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 
@@ -149,8 +152,8 @@ class _Opener:
         opened = [self.open(s.jaxpr, s.consts) for s in subs]
         if not any(mine for _, mine in opened):
             return eqn if all(o is s.jaxpr for (o, _), s in zip(opened, subs)) else _with_jaxprs(eqn, carrier, [o for o, _ in opened])
-        if name == "reduce":
-            raise NotPortable(f"the function given to reduce holds a constant array; pass plain numbers.\n  at {eqn.source_info}")
+        if name in FOLDS:
+            raise NotPortable(f"the function given to {name} holds a constant array; pass plain numbers.\n  at {eqn.source_info}")
         if name == "cond":      # all branches take the same operands
             union = {k: entry for _, mine in opened for k, entry in mine.items()}
             entries = [{k: mine.get(k, (Var(v.aval), c)) for k, (v, c) in union.items()} for _, mine in opened]
@@ -228,12 +231,12 @@ def check_operands(eqn: JaxprEqn) -> None:
         raise VerificationError(f"{name} has numbers that count nothing: {numbers}")
     if sum(v for k, v in numbers.items() if k != "length") > len(avals):
         raise VerificationError(f"{name} has {len(avals)} operands and counts more: {numbers}")
-    if name == "reduce":
+    if name in FOLDS:
         types = [(v.aval.shape, v.aval.dtype) for v in eqn.outvars]
         want, (jaxpr,) = [((), a.dtype) for a in avals[:len(avals) // 2]], subs
         if len(avals) % 2 or [_type(a) for a in jaxpr.in_avals] != [*want, *want] or [_type(a) for a in jaxpr.out_avals] != want \
                 or [t[1] for t in types] != [w[1] for w in want] or any(a.shape for a in avals[len(avals) // 2:]):
-            raise VerificationError("reduce and its function disagree about types")
+            raise VerificationError(f"{name} and its function disagree about types")
         return
     length = params.get("length")
     for jaxpr, places in zip(subs, carrier.operands(params, len(avals))):
