@@ -94,6 +94,24 @@ def test_reductions_read_through_views():
     assert [loop.extent for loop in loops(kernel)] == [1200]
 
 
+def test_bindings_of_a_reduction_loop_end_with_it():
+    """One element that the loop reads and so do its followers, alone and in a scalar shared by both, is bound where both see it."""
+    def alone(x):
+        less = (shifted := abs(x) + 0.5) - 1.0
+        top = lax.reduce_max(shifted * less[0] - shifted[0], (0,))
+        return top * 2.0, top + less[0] * less[0]
+
+    def shared(x):
+        shifted = abs(x) + 0.5
+        first = shifted[0] - 1.0
+        top = lax.reduce_max(shifted * shifted[0] * first, (0,))
+        return top * first, top + first
+
+    for fun in (alone, shared):
+        assert len(kernels(fun, F(7))) == 1
+        check(fun, F(7))
+
+
 def test_dear_values_are_stored_and_cheap_ones_computed_again():
     dear = groups(lambda x: (lambda e: [lax.reduce_sum(e, (0,)), lax.reduce_max(e, (1,))])(lax.exp(x)), F(8, 8))
     cheap = groups(lambda x: (lambda e: [lax.reduce_sum(e, (0,)), lax.reduce_max(e, (1,))])(lax.neg(x)), F(8, 8))

@@ -75,12 +75,17 @@ class Module:
 
 
 class Reader:
-    """Elements of values as expressions. `lets`, where given, receives bindings of what several statements share."""
+    """Elements of values as expressions. `lets`, where given, receives bindings of what several statements share.
+
+    In an inner loop (`inner` … `leave`) bindings go into the loop and end with it; but what is read at `home`, where the kernel's own
+    loops are, is bound before the loop, from bindings outside it only.
+    """
 
     def __init__(self, body: Body, lets: list | None = None, home: Blocks | None = None):
         self.body, self.places, self.memo = body, body.places, {}
-        self.home, self.outer, self.lets = home, lets, lets
-        self.scoped: list | None = None  # keys whose bindings end with the current inner loop
+        self.home, self.lets = home, lets
+        self.outside: tuple | None = None  # in an inner loop: (lets, memo) of what is around it
+        self.bound = 0
 
     def remember(self, v: Value, blocks: Blocks, e: Expr) -> None:
         self.memo[v, blocks] = e
@@ -92,6 +97,13 @@ class Reader:
         e = self.memo.get(key)
         if e is not None:
             return e
+        if self.outside is not None and blocks == self.home and self.lets is not None:
+            inside = self.lets, self.memo, self.outside
+            (self.lets, self.memo), self.outside = self.outside, None
+            e = self.element(v, blocks)
+            self.lets, self.memo, self.outside = inside
+            self.memo[key] = e
+            return e
         place = self.body.place_of(v)
         if place is not None:
             e = place.load(blocks)
@@ -102,13 +114,9 @@ class Reader:
             e = self.compute(v, blocks)
             shared = self.lets is not None and len(v.users) > 1 and v.node.op not in views.VIEWS
         if shared and type(e) not in (ir.Const, Var, Local):
-            var = Var(f"x{len(self.memo)}", e.dtype)
-            if blocks == self.home:
-                self.outer.append(Let(var, e))
-            else:
-                self.lets.append(Let(var, e))
-                if self.scoped is not None:
-                    self.scoped.append(key)
+            self.bound += 1
+            var = Var(f"x{self.bound}", e.dtype)
+            self.lets.append(Let(var, e))
             e = var
         self.memo[key] = e
         return e
@@ -132,14 +140,13 @@ class Reader:
 
     def inner(self, statements: list) -> tuple:
         """Begins an inner loop whose body is `statements`; give the result to `leave`."""
-        state = self.lets, self.scoped
-        self.lets, self.scoped = statements if self.outer is not None else None, []
+        state = self.lets, self.memo, self.outside
+        self.outside = self.lets, self.memo
+        self.lets, self.memo = statements if self.lets is not None else None, dict(self.memo)
         return state
 
     def leave(self, state: tuple) -> None:
-        for key in self.scoped:
-            self.memo.pop(key, None)
-        self.lets, self.scoped = state
+        self.lets, self.memo, self.outside = state
 
 
 class Body:
