@@ -10,6 +10,8 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
+from weft.core.portable import portable
+from weft.core.serialize import deserialize, serialize
 from weft.runtime.device import devices
 
 HERE = pathlib.Path(__file__).parent
@@ -185,3 +187,14 @@ def test_shapes_without_arrays():
     numbers = lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NWHC"))
     assert numbers == lax.ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 2, 1)) == lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), numbers)
     assert lax.padtype_to_pads((5,), (4,), (1,), "SAME_LOWER") == [(2, 1)]
+
+
+def test_programs_of_them_can_leave_the_process():
+    def step(x, k):
+        h = lax.reduce_window(lax.conv(x, k, (1,), "SAME"), -np.inf, lax.max, (1, 1, 2), (1, 1, 2), "SAME")
+        return jnp.sum(h) + jnp.sum(lax.reduce_window(x, 1.0, lax.mul, (1, 1, 2)))
+    jaxpr = weft.make_jaxpr(weft.grad(step, 1))(X, K).jaxpr
+    assert {"conv_general_dilated", "select_and_scatter_add"} <= {e.primitive.name for e in jaxpr.eqns}
+    for program in (jaxpr, weft.make_jaxpr(step)(X, K).jaxpr):
+        opened, consts = portable(program)
+        assert not consts and str(deserialize(serialize(opened)).jaxpr) == str(opened)
