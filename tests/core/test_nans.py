@@ -20,6 +20,7 @@ PROGRAMS = {
     "cond": (weft.jit(lambda x: lax.cond(x < 0, jnp.log, jnp.exp, x)), -1.0, "log"),
     "grad": (weft.grad(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0)), 0.0, "mul"),
     "donated": (weft.jit(lambda x: jnp.log(x) + 1, donate_argnums=0), jnp.float32(-1.0), "log"),
+    "compiled ahead": (lambda x: weft.jit(jnp.log).lower(1.0).compile()(x), -1.0, "log"),
     "callback": (lambda x: weft.pure_callback(lambda _: np.float32("nan"), weft.ShapeDtypeStruct((), "float32"), x), 1.0, "pure_callback"),
 }
 

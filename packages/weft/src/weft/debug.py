@@ -64,7 +64,9 @@ def _shown(x):
     if not hasattr(x, "_host") or dtypes.is_key(x.dtype):
         return x
     value = x._host()
-    return value if value.shape else value.tolist() if isinstance(value, HostArray) else value[()]
+    if isinstance(value, HostArray):
+        return x if value.shape else value.tolist()
+    return value[()]
 
 
 def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, **kwargs: Any) -> None:

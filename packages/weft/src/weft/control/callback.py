@@ -12,7 +12,7 @@ from ..core import effects
 from ..core.primitive import Primitive, unsupported
 from ..core.trace import get_aval, is_array_like
 from ..errors import at_user_line
-from ..host import np
+from ..host import HostArray, from_flat, np, unpack
 from ..ops.linear import broadcast_to_axis, expand_dims, moveaxis
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
 from ..ops.shape import concatenate
@@ -240,7 +240,11 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence, who: str) -
         raise TypeError(f"{who}: {callback.name} returned the structure {tree} where result_shape_dtypes says {callback.result}.")
     results = []
     for i, (x, aval) in enumerate(zip(leaves, avals)):
-        x = np.asarray(x._host() if hasattr(x, "_host") else x)
+        x = x._host() if hasattr(x, "_host") else x
+        if np is None:
+            results.append(_without_numpy(x, aval, f"{who}: result {i} of {callback.name}"))
+            continue
+        x = np.asarray(x)
         if x.shape != aval.shape:
             raise ValueError(f"{who}: result {i} of {callback.name} has shape {x.shape} where result_shape_dtypes says {aval.str_short()}.")
         if dtypes.kind(aval.dtype) not in "fc" and x.dtype != aval.dtype and not np.can_cast(x.dtype, aval.dtype, "same_kind") \
@@ -248,3 +252,12 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence, who: str) -
             raise TypeError(f"{who}: result {i} of {callback.name} has dtype {x.dtype} where result_shape_dtypes says {aval.str_short()}.")
         results.append(np.ascontiguousarray(x, aval.dtype).reshape(aval.shape))
     return results
+
+
+def _without_numpy(x, aval, what: str) -> HostArray:
+    shape = x.shape if isinstance(x, HostArray) else ()
+    if shape != aval.shape:
+        raise ValueError(f"{what} has shape {shape} where result_shape_dtypes says {aval.str_short()}.")
+    if not isinstance(x, HostArray) and not dtypes.is_python_scalar(x):
+        raise TypeError(f"{what} is a {type(x).__name__}; without NumPy a callback returns numbers and weft's arrays.")
+    return from_flat(unpack(x.data, x.dtype.name) if isinstance(x, HostArray) else [x], shape, aval.dtype)

@@ -17,8 +17,8 @@ from ..control.custom import _Rule, _zero_tangent
 from ..core.effects import Effect
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from ..core.primitive import Primitive, unsupported
-from ..core.trace import get_aval, is_array_like
-from ..host import np
+from ..core.trace import Tracer, get_aval, is_array_like
+from ..host import HostArray, np
 from ..ops.linear import convert, zeros
 from ..source_info import current
 from ..transforms.batch import to_front
@@ -61,6 +61,7 @@ exp2 expm1 fft igamma igammac igamma_grad_a integer_pow lgamma log log1p logisti
 reduce_sum reduce_window reduce_window_sum regularized_incomplete_beta rem rsqrt scatter-add scatter_add scatter-mul scatter_mul sin sinh sqrt cbrt sub tan tanh zeta
 conv_general_dilated cholesky lu qr eigh svd triangular_solve bessel_i0e bessel_i1e""".split())
 _codes = itertools.count(1)
+_int32 = lambda value: TypedScalar(value, shaped((), dtypes.int32))
 _LATE = 0      # the code of what fails in the rule of a custom derivative
 
 
@@ -73,7 +74,7 @@ class Failure(NamedTuple):
 
     def message(self, payload: Sequence) -> str:
         if self.kind is OOBError:
-            index, axis, size = np.asarray(payload[0]).tolist()
+            index, axis, size = payload[0].tolist()
             return f"{self.text}: index {index} is out of bounds for axis {axis} with size {size}. "
         if self.tree is None:
             return self.text
@@ -89,18 +90,19 @@ class Error:
         self._slots, self._failures = slots, failures      # the avals of each slot; (code, its slot, Failure)
 
     def _messages(self) -> list[tuple[str, type, Any]]:
-        preds, codes = np.asarray(self._pred), np.asarray(self._code)
         known = {code: (slot, failure) for code, slot, failure in self._failures}
         found = []
-        for at in map(tuple, np.argwhere(preds)) if preds.ndim else ([()] if preds else []):
+        for at in itertools.product(*map(range, getattr(self._pred, "shape", ()))):
+            if not _element(self._pred, at):
+                continue
             prefix = f"at mapped index {', '.join(map(str, at))}: " if at else ""
-            entry = known.get(int(codes[at]))
+            entry = known.get(int(_element(self._code, at)))
             if entry is None:
                 found.append((prefix + "a check failed in the derivative rule of a custom_jvp or custom_vjp function", FailedCheckError, None))
                 continue
             slot, failure = entry
             arrays = self._payloads[slot] if slot is not None else []
-            found.append((prefix + failure.message([np.asarray(x)[at] for x in arrays]), failure.kind, failure.source))
+            found.append((prefix + failure.message([_element(x, at) for x in arrays]), failure.kind, failure.source))
         return found
 
     def get(self) -> str | None:
@@ -115,11 +117,17 @@ class Error:
             raise kind("\n".join(text for text, _, _ in messages) + (f"\n  at {source}" if source is not None and source.code is not None else ""))
 
     def __repr__(self):
-        return f"Error({self.get()})" if is_concrete(self._pred) else "Error(<traced>)"
+        return f"Error({self.get()})" if not isinstance(self._pred, Tracer) else "Error(<traced>)"
 
 
-def is_concrete(x) -> bool:
-    return hasattr(x, "_host") or isinstance(x, (bool, np.ndarray, np.generic))
+def _element(x, at: tuple):
+    """An element or a slice of a concrete array, as the host has it: a scalar is a number that every format takes."""
+    host = x._host() if hasattr(x, "_host") else x
+    if dtypes.is_python_scalar(host):
+        return host
+    if not isinstance(host, HostArray):
+        return np.asarray(host)[at]
+    return x[at] if len(host.shape) > len(at) else x[at].tolist() if at else host.tolist()
 
 
 register_pytree_node(Error, lambda e: ((e._pred, e._code, e._payloads), (e._slots, e._failures)), lambda aux, xs: Error(*xs, *aux))
@@ -145,7 +153,7 @@ def _split_slots(slots: tuple, payload: Sequence) -> list[list]:
 def _check_impl(failed, code, *payload, slots, failures, debug):
     if not debug:
         host = lambda x: x.val if type(x) is TypedScalar else x
-        Error(np.asarray(host(failed)), np.asarray(host(code)), _split_slots(slots, list(map(host, payload))), slots, failures).throw()
+        Error(host(failed), host(code), _split_slots(slots, list(map(host, payload))), slots, failures).throw()
     return []
 
 
@@ -202,7 +210,7 @@ def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
     avals = tuple([get_aval(x).strip_weak_type() for x in leaves])
     code = next(_codes)
     failures = ((code, 0, Failure(FailedCheckError, msg, tree, current(2))),)
-    check_p.bind(jnp.logical_not(pred), np.int32(code), *leaves, slots=(avals,), failures=failures, debug=bool(debug))
+    check_p.bind(jnp.logical_not(pred), _int32(code), *leaves, slots=(avals,), failures=failures, debug=bool(debug))
 
 
 def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
@@ -280,13 +288,13 @@ class _Checks:
     def fail(self, state: _State, eqn: JaxprEqn, kind: type, failed, text: str, payload: tuple | None = None) -> _State:
         """The state after a place of the program was checked; the first failure stays."""
         if self.late:
-            return self.merge(state, failed, np.int32(_LATE), {})
+            return self.merge(state, failed, _int32(_LATE), {})
         key = (id(eqn), kind)
         if key not in self.codes:
             self.codes[key] = next(_codes)
             self.alive.append(eqn)
             self.failures[self.codes[key]] = (None if payload is None else self.slot(_OOB_SLOT), Failure(kind, text, None, eqn.source_info))
-        return self.merge(state, failed, np.int32(self.codes[key]), {} if payload is None else {_OOB_SLOT: payload})
+        return self.merge(state, failed, _int32(self.codes[key]), {} if payload is None else {_OOB_SLOT: payload})
 
     def merge(self, state: _State, failed, code, payload: dict) -> _State:
         new = jnp.logical_and(failed, jnp.logical_not(state.failed))
@@ -304,7 +312,7 @@ class _Checks:
             values = [[jnp.reshape(x, (-1, *a.shape))[first] for x, a in zip(group, slot)] for group, slot in zip(values, slots)]
             code, failed = jnp.ravel(jnp.broadcast_to(code, failed.shape))[first], jnp.any(failed)
         if self.late:
-            return self.merge(state, failed, np.int32(_LATE), {})
+            return self.merge(state, failed, _int32(_LATE), {})
         for number, slot, failure in failures:
             self.failures[number] = (None if slot is None else self.slot(slots[slot]), failure)
         return self.merge(state, failed, code, dict(zip(slots, values)))
@@ -397,11 +405,11 @@ def _out_of_bounds(eqn: JaxprEqn, args: list):
         if not axes or 0 in get_aval(index).shape:
             return None
         index = jnp.reshape(convert(index, dtypes.int32), (-1, len(axes)))
-    bounds = np.array([shape[d] - sizes[d] for d in axes], np.int32)
+    bounds = jnp.array([shape[d] - sizes[d] for d in axes], "int32")
     bad = jnp.ravel(jnp.logical_or(jnp.less(index, 0), jnp.greater(index, bounds)))
     first = jnp.argmax(bad)
     which = first % len(axes)
-    values = [jnp.ravel(index)[first], jnp.asarray(np.array(axes, np.int32))[which], jnp.asarray(np.array([shape[d] for d in axes], np.int32))[which]]
+    values = [jnp.ravel(index)[first], jnp.array(axes, "int32")[which], jnp.array([shape[d] for d in axes], "int32")[which]]
     return jnp.any(bad), jnp.stack([convert(v, dtypes.int32) for v in values])
 
 

@@ -383,7 +383,10 @@ class Compiled:
                                 f"compiled as {a.str_short()} and called with {have.str_short()}.")
         if any(isinstance(x, Tracer) for x in leaves):
             raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a particular signature. Transform the function and compile the result.")
-        return tree_unflatten(self.out_tree, run_jaxpr(traced.jaxpr, leaves, traced.jitted.name, self.donated, self.lowered.device))
+        outs = run_jaxpr(traced.jaxpr, leaves, traced.jitted.name, () if watching() else self.donated, self.lowered.device)
+        if watching():
+            check_program(traced.jaxpr, leaves, outs, traced.jitted.name)
+        return tree_unflatten(self.out_tree, outs)
 
     def as_text(self, stage: str | None = None) -> str:
         """The compiled program as text."""
