@@ -185,7 +185,31 @@ def _linalg_rows():
             yield Row(f"qr{part}", lambda x, part=part: linalg.qr(x + 3.0 * _eye(*x.shape[-2:]), full_matrices=False)[part], (f"f32{shape}",), rtol=2e-4)
     yield Row("qr_full", lambda x: linalg.qr(x)[0], ("f32[4,2]",), grad=False, rtol=2e-4)
     yield Row("qr_c64", lambda x: linalg.qr(x)[1], ("c64[3,2]",), grad=False, rtol=2e-4)
+    yield Row("eigvals_abs", lambda x: lax.abs(linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]).sum(-1), ("f32[2,3,3]",), rtol=2e-4)
+    yield Row("fft_real", lambda x: lax.real(lax.fft(x, "fft", (4,))), ("f32[2,4]",), rtol=2e-4)
+    yield Row("fft", lambda x: lax.fft(x, "fft", (3, 4)), ("c64[2,3,4]",), grad=False, rtol=2e-4)
+    yield Row("ifft", lambda x: lax.fft(x, "ifft", (5,)), ("c64[5]",), grad=False, rtol=2e-4)
+    for n in (4, 5):
+        yield Row(f"fft_rfft{n}", lambda x, n=n: _squares(lax.fft(x, "rfft", (n,))), (f"f32[2,{n}]",), rtol=2e-4)
+        yield Row(f"fft_irfft{n}", lambda x, y, n=n: lax.fft(lax.complex(x, y), "irfft", (3, n)), ("f32[3,3]",) * 2, rtol=2e-4)
+    for shape in ("[3,3]", "[2,4,4]"):
+        yield Row("eigh_values", lambda x: linalg.eigh(x)[1], (f"f32{shape}",), rtol=2e-4)
+        yield Row("eigh_projection", lambda x: _product(linalg.eigh(x)[0][..., :2]), (f"f32{shape}",), rtol=2e-4)
+    yield Row("eigh_c64", lambda x: linalg.eigh(x)[1], ("c64[3,3]",), grad=False, rtol=2e-4)
+    for shape in ("[3,3]", "[4,2]", "[2,2,3]"):
+        yield Row("svd_values", lambda x: linalg.svd(x, compute_uv=False), (f"f32{shape}",), rtol=2e-4)
+        yield Row("svd_left", lambda x: _product(linalg.svd(x, full_matrices=False)[0][..., :1]), (f"f32{shape}",), rtol=2e-4)
+    yield Row("hessenberg", lambda x: linalg.hessenberg(x)[0], ("f32[2,4,4]",), grad=False, rtol=2e-4)
     yield Row("symmetric_product", lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=0.5), ("f32[3,2]", "f32[3,3]"))
+
+
+def _squares(z):
+    return lax.real(z) * 2.0 - lax.imag(z)
+
+
+def _product(v):
+    batch = tuple(range(v.ndim - 2))
+    return lax.dot_general(v, v, (((v.ndim - 1,), (v.ndim - 1,)), (batch, batch)))
 
 
 def _eye(m, n=None):

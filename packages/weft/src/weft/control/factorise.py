@@ -9,7 +9,7 @@ import math
 
 from .. import dtypes
 from ..ops.dot import dot_general
-from ..ops.elementwise import add, abs_, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, not_, select, sqrt, sub
+from ..ops.elementwise import add, abs_, and_, div, eq, ge, gt, imag, is_finite, lt, mul, ne, neg, not_, real, select, sqrt, sub
 from ..ops.index import dynamic_slice_p, dynamic_update_slice_p
 from ..ops.linalg import cholesky_p, geqrf_p, householder_product_p, lu_p, lu_pivots_to_permutation_p, triangular_solve_p
 from ..ops.linear import broadcast_in_dim, convert, full, reduce_sum, reshape
@@ -17,6 +17,11 @@ from ..ops.matrix import columns, conjugate, eye, index, mT, real_part, rows, wh
 from ..ops.reduce import argmax
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from .loops import fori_loop
+
+
+def _loop(count: int, step, carry):
+    """step(i, carry) for each int32 i below count (loops count in int64 where 64-bit types are on)."""
+    return fori_loop(0, count, lambda i, c: step(convert(i, dtypes.int32), c), carry)
 
 
 def _at(x, axis: int, i):
@@ -82,7 +87,7 @@ def _cholesky(x):
         a = sub(a, _outer(factor, conjugate(factor)))
         here = eq(_positions(column), broadcast_in_dim(j, shape_of(column), ()))
         return _put(a, -1, j, select(here, _over(column, root), factor)), ok
-    out, ok = fori_loop(0, n, step, (x, positive))
+    out, ok = _loop(n, step, (x, positive))
     return where_each(ok, out, math.nan)
 
 
@@ -102,7 +107,7 @@ def _triangular_solve(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_
         known = _keep(lt(at, here) if lower else gt(at, here), row)
         rest = sub(_at(x, -2, i), _times(x, known))
         return _put(x, -2, i, rest if unit_diagonal else div(rest, _over(rest, _at(row, -1, i))))
-    x = fori_loop(0, n, step, b) if n else b
+    x = _loop(n, step, b) if n else b
     return x if left_side else mT(x)
 
 
@@ -119,7 +124,8 @@ def _lu(x):
         a, pivots, perm = carry
         column = _at(a, -1, k)
         at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
-        length = abs_(column)
+        # the cheaper absolute value, as LAPACK takes
+        length = add(abs_(real(column)), abs_(imag(column))) if dtypes.is_complex(dtype_of(column)) else abs_(column)
         p = argmax(select(ge(at, here), length, full(shape_of(length), -1, dtype_of(length))), len(batch), dtypes.int32)
         there = _over(column, p)
         is_pivot, is_here = eq(at, there), eq(at, here)
@@ -138,7 +144,7 @@ def _lu(x):
         a = sub(a, _outer(factor, _keep(gt(right, broadcast_in_dim(k, shape_of(right), ())), row_p)))
         a = _put(a, -1, k, select(gt(at, here), divided, column))
         return a, _put(pivots, -1, k, p), perm
-    return list(fori_loop(0, size, step, (x, pivots, perm)))
+    return list(_loop(size, step, (x, pivots, perm)))
 
 
 def _pivots(pivots, *, permutation_size):
@@ -152,7 +158,7 @@ def _pivots(pivots, *, permutation_size):
         chosen = reduce_sum(_keep(eq(at, there), perm), (len(batch),))
         perm = select(eq(at, there), _over(perm, _at(perm, -1, i)), perm)
         return select(eq(at, here), _over(perm, chosen), perm)
-    return fori_loop(0, k, step, perm) if k else perm
+    return _loop(k, step, perm) if k else perm
 
 
 def _geqrf(x):
@@ -195,7 +201,7 @@ def _geqrf(x):
         new_head = select(still, alpha, beta_c)
         stored = select(eq(at, here), _over(column, new_head), select(gt(at, here), v, column))
         return _put(a, -1, k, stored), _put(taus, -1, k, tau)
-    return list(fori_loop(0, size, step, (x, taus)))
+    return list(_loop(size, step, (x, taus)))
 
 
 def _householder_product(a, taus):
@@ -210,9 +216,9 @@ def _householder_product(a, taus):
         v = select(eq(at, here), full(shape_of(column), 1, dtype_of(column)), _keep(gt(at, here), column))
         return sub(q, _outer(mul(v, _over(v, _at(taus, -1, k))), _times(q, conjugate(v))))
     q = eye((*batch, m, n), dtype_of(a))
-    return fori_loop(0, count, step, q) if count else q
+    return _loop(count, step, q) if count else q
 
 
-for _primitive, _loop in ((cholesky_p, _cholesky), (triangular_solve_p, _triangular_solve), (lu_p, _lu), (lu_pivots_to_permutation_p, _pivots),
+for _primitive, _meaning in ((cholesky_p, _cholesky), (triangular_solve_p, _triangular_solve), (lu_p, _lu), (lu_pivots_to_permutation_p, _pivots),
                           (geqrf_p, _geqrf), (householder_product_p, _householder_product)):
-    _primitive.decompose = _loop
+    _primitive.decompose = _meaning

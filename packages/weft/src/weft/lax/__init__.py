@@ -14,6 +14,7 @@ from .elementwise import (RoundingMethod, abs, acos, acosh, add, asin, asinh, at
                           logistic, lt, max, min, mul, ne, neg, nextafter, population_count, pow, real, reciprocal, reduce_precision, rem,
                           round, rsqrt, select, select_n, shift_left, shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt,
                           square, stop_gradient, sub, tan, tanh)
+from .fft import FftType, fft
 from .indexing import (GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, dynamic_index_in_dim, dynamic_slice,
                        dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim, gather,
                        scatter, scatter_add, scatter_apply, scatter_max, scatter_min, scatter_mul, scatter_sub)

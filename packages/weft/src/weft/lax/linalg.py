@@ -7,7 +7,7 @@ from .. import dtypes
 from ..control import factorise as factorise  # the primitives' loops
 from ..ops import linalg as ops
 from ..ops import linear
-from ..ops import matrix
+from ..ops import matrix, spectral
 from ..ops.rules import dtype_of, shape_of
 from .common import on_device, only, operand
 
@@ -151,3 +151,87 @@ def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0
         low = matrix.tril(out, -1)
         return matrix.tril(out) + matrix.mT(low)
     return out
+
+
+def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
+         implementation: Any = None):
+    """(eigenvectors, eigenvalues) of Hermitian matrices [..., n, n]: columns v[:, i] and real w[i], ascending.
+
+    `subset_by_index` (start, end) keeps the values start..end-1. Derivatives need distinct eigenvalues. A matrix with NaN gives NaN.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> lax.linalg.eigh(jnp.array([[2., 0.], [0., 1.]]))[1].tolist()
+        [1.0, 2.0]
+    """
+    only("eigh", implementation=implementation)
+    x = _symmetrized("eigh", x, symmetrize_input)
+    subset = None if subset_by_index is None or tuple(subset_by_index) == (0, shape_of(x)[-1]) else tuple(map(int, subset_by_index))
+    v, w = spectral.eigh_p.bind(x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=subset, algorithm=None)
+    return v, w
+
+
+def svd(x, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None, algorithm: Any = None):
+    """(U, s, Vᴴ) with x = U diag(s) Vᴴ and s descending; s alone without `compute_uv`.
+
+    U is [..., m, m] and Vᴴ [..., n, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). Derivatives of U and V need
+    full_matrices=False and distinct singular values.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> lax.linalg.svd(jnp.array([[0., 2.], [1., 0.]]), compute_uv=False).tolist()
+        [2.0, 1.0]
+    """
+    only("svd", algorithm=algorithm)
+    x = _matrix("svd", x)
+    size = min(shape_of(x)[-2:])
+    subset = None if subset_by_index is None or tuple(subset_by_index) == (0, size) else tuple(map(int, subset_by_index))
+    out = spectral.svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=subset, algorithm=None)
+    return (out[1], out[0], out[2]) if compute_uv else out[0]
+
+
+def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
+        implementation: Any = None, use_magma: Any = None):
+    """[eigenvalues, left eigenvectors, right eigenvectors] of square matrices, all complex; vectors as asked for, in columns of length 1.
+
+    The eigenvalues are differentiable where they are distinct, the vectors are not.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> w, = lax.linalg.eig(jnp.array([[0., 1.], [-1., 0.]]), compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+        >>> sorted(w.imag.tolist())
+        [-1.0, 1.0]
+    """
+    only("eig", implementation=implementation, use_magma=use_magma)
+    return spectral.eig_p.bind(_matrix("eig", x), compute_left_eigenvectors=bool(compute_left_eigenvectors),
+                               compute_right_eigenvectors=bool(compute_right_eigenvectors), enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=None)
+
+
+def hessenberg(a):
+    """(H, taus): a = Q H Qᴴ with H zero below its first subdiagonal, and Q's reflections stored there as for `householder_product`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> [v.shape for v in lax.linalg.hessenberg(jnp.ones((3, 3)))]
+        [(3, 3), (2,)]
+    """
+    h, taus = spectral.hessenberg_p.bind(_matrix("hessenberg", a))
+    return h, taus
+
+
+def schur(x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None):
+    """(T, Z): x = Z T Zᴴ with Z unitary and T upper triangular (block triangular for real x); T alone without `compute_schur_vectors`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> lax.linalg.schur(jnp.array([[1., 2.], [0., 3.]]))[0].tolist()
+        [[1.0, 2.0], [0.0, 3.0]]
+    """
+    if sort_eig_vals or select_callable is not None:
+        raise NotImplementedError("schur: sorting eigenvalues is not supported; leave sort_eig_vals and select_callable out.")
+    return tuple(spectral.schur_p.bind(_matrix("schur", x), compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=False, select_callable=None))

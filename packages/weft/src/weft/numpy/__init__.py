@@ -44,7 +44,7 @@ _FAMILIES = {
     "vectorizing": "vectorize",
 }
 _family_of = {name: family for family, names in _FAMILIES.items() for name in names.split()}
-_MODULES = ("linalg",)
+_MODULES = ("fft", "linalg")
 
 
 def __getattr__(name: str):

@@ -14,19 +14,40 @@ from ..ops.reduce import reduce_max, reduce_min, reduce_prod
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota
 from .products import cross, matmul, outer, tensordot, vecdot
-from .selecting import diagonal, trace
+from .selecting import diagonal, take_along_axis, trace
 from .shapes import matrix_transpose
+from .sorting import argsort as _argsort
 from .ufuncs import abs as _abs
 from .util import broadcast_shapes, broadcast_to, canonical_axes, on_device, operand, promote_inexact, static_int
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot", "norm", "outer",
-           "qr", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm"]
+__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
+           "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
+           "vecdot", "vector_norm"]
 
 
 class SlogdetResult(NamedTuple):
     """The sign of a determinant and the logarithm of its absolute value."""
     sign: Any
     logabsdet: Any
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues and eigenvectors of Hermitian matrices."""
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues and eigenvectors."""
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SVDResult(NamedTuple):
+    """U, the singular values and Vᴴ."""
+    U: Any
+    S: Any
+    Vh: Any
 
 
 class QRResult(NamedTuple):
@@ -253,10 +274,19 @@ def _norm(x, order, axes, keepdims):
     return restore((reduce_max if order > 0 else reduce_min)(inner, (last,)))
 
 
+@inner_jit(name="norm", static_argnums=(1, 2, 3))
+def _spectral_norm(x, order, axes, keepdims):
+    rest = [d for d in range(len(shape_of(x))) if d not in axes]
+    s = lax.svd(linear.transpose(x, (*rest, *axes)), compute_uv=False)
+    last = (len(rest),)
+    out = linear.reduce_sum(s, last) if order == "nuc" else (reduce_max if order > 0 else reduce_min)(s, last)
+    return linear.expand_dims(out, axes) if keepdims else out
+
+
 def norm(x, ord=None, axis=None, keepdims: bool = False):
     """The norm of a vector or matrix (2 or Frobenius by default) over one or two axes.
 
-    Matrix norms of order 2, -2 and 'nuc' need singular values and are not here.
+    Over two axes the orders 2, -2 and 'nuc' are the largest, the smallest and the sum of the singular values.
 
     Example:
         >>> import weft.numpy as jnp
@@ -271,10 +301,10 @@ def norm(x, ord=None, axis=None, keepdims: bool = False):
     axes = canonical_axes(axis, rank)
     if len(axes) not in (1, 2):
         raise ValueError(f"norm takes one or two axes, got {axes} for shape {shape_of(x)}.")
-    if isinstance(ord, str) and (ord != "fro" or len(axes) == 1):
-        raise ValueError(f"norm: order {ord!r} is not defined over {len(axes)} axes, or needs singular values.")
-    if len(axes) == 2 and ord not in (None, "fro", 1, -1, math.inf, -math.inf):
-        raise NotImplementedError(f"norm: the matrix norm of order {ord!r} needs singular values, which weft does not compute yet.")
+    if isinstance(ord, str) and len(axes) == 1 or len(axes) == 2 and ord not in (None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise ValueError(f"Invalid order {ord!r} for {'matrix' if len(axes) == 2 else 'vector'} norm.")
+    if len(axes) == 2 and ord in ("nuc", 2, -2):
+        return _spectral_norm(x, ord, axes, bool(keepdims))
     return _norm(x, ord, axes, bool(keepdims))
 
 
@@ -344,3 +374,199 @@ def multi_dot(arrays, *, precision=None):
         xs[i:i + 2] = [matmul(xs[i], xs[i + 1], precision=precision)]
     return matmul(*xs, precision=precision)
 
+
+def eigh(a, UPLO: str | None = None, symmetrize_input: bool = True):
+    """(eigenvalues, eigenvectors) of Hermitian matrices [..., n, n], eigenvalues ascending, vectors in columns.
+
+    Raises:
+        ValueError: for a UPLO other than None, 'L' and 'U'.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.eigh(jnp.array([[2., 0.], [0., 1.]])).eigenvalues.tolist()
+        [1.0, 2.0]
+    """
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    (x,) = _inexact("eigh", a)
+    v, w = _eigh(x, UPLO != "U", bool(symmetrize_input))
+    return EighResult(w, v)
+
+
+@inner_jit(name="eigh", static_argnums=(1, 2))
+def _eigh(x, lower, symmetrize):
+    return lax.eigh(x, lower=lower, symmetrize_input=symmetrize)
+
+
+def eigvalsh(a, UPLO: str | None = "L", *, symmetrize_input: bool = True):
+    """The eigenvalues of Hermitian matrices, ascending.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.eigvalsh(jnp.array([[2., 0.], [0., 1.]])).tolist()
+        [1.0, 2.0]
+    """
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
+
+
+def eig(a):
+    """(eigenvalues, eigenvectors) of square matrices, complex; vectors in columns of length 1. Computed on the CPU.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> sorted(jnp.linalg.eig(jnp.array([[0., 1.], [-1., 0.]])).eigenvalues.imag.tolist())
+        [-1.0, 1.0]
+    """
+    (x,) = _inexact("eig", a)
+    return EigResult(*lax.eig(x, compute_left_eigenvectors=False))
+
+
+def eigvals(a):
+    """The eigenvalues of square matrices, complex, in no order; differentiable where they are distinct.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> sorted(jnp.linalg.eigvals(jnp.array([[3., 1.], [0., 2.]])).real.tolist())
+        [2.0, 3.0]
+    """
+    (x,) = _inexact("eigvals", a)
+    return lax.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False, subset_by_index: tuple[int, int] | None = None):
+    """(U, S, Vᴴ) with a = U diag(S) Vᴴ; S alone without `compute_uv`. `hermitian` takes the values from `eigh`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.svd(jnp.ones((3, 2)), full_matrices=False).U.shape
+        (3, 2)
+    """
+    (x,) = _inexact("svd", a)
+    if hermitian:
+        if subset_by_index is not None:
+            raise ValueError("svd: subset_by_index and hermitian can't both be given.")
+        return _hermitian_svd(x, compute_uv)
+    if not compute_uv:
+        return _svd(x, False, False, subset_by_index)
+    return SVDResult(*_svd(x, bool(full_matrices), True, subset_by_index))
+
+
+@inner_jit(name="svd", static_argnums=(1, 2, 3))
+def _svd(x, full, uv, subset):
+    return lax.svd(x, full_matrices=full, compute_uv=uv, subset_by_index=subset)
+
+
+def _hermitian_svd(x, compute_uv):
+    w, v = eigh(x)
+    order = _argsort(-_abs(w))
+    s = take_along_axis(_abs(w), order, -1)
+    if not compute_uv:
+        return s
+    v = take_along_axis(v, order[..., None, :], -1)
+    sign = linear.convert(el.sign(take_along_axis(w, order, -1)), dtype_of(v))
+    return SVDResult(v, s, matrix.mH(el.mul(v, matrix.rows(sign, shape_of(v)[-2]))))
+
+
+def svdvals(x, /):
+    """The singular values, descending.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.svdvals(jnp.array([[0., 2.], [1., 0.]])).tolist()
+        [2.0, 1.0]
+    """
+    return svd(x, compute_uv=False)
+
+
+def _cutoff(s, shape, rtol):
+    """The size below which singular values count as zero, [...]."""
+    if rtol is None:
+        rtol = max(shape[-2:]) * float(dtypes.finfo(dtype_of(s)).eps)
+    largest = reduce_max(s, (len(shape_of(s)) - 1,))
+    return largest * linear.convert(rtol, dtype_of(s))
+
+
+def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
+    """How many singular values exceed `rtol` times the largest one (by default max(m, n) eps), or `tol` itself.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> int(jnp.linalg.matrix_rank(jnp.ones((3, 3))))
+        1
+    """
+    (x,) = _inexact("matrix_rank", M)
+    if len(shape_of(x)) < 2:
+        return linear.convert(el.ne(reduce_max(_abs(x), range(len(shape_of(x)))), 0), dtypes.int32)
+    s = svd(x, compute_uv=False, hermitian=hermitian)
+    bound = _cutoff(s, shape_of(x), rtol) if tol is None else on_device(operand("matrix_rank", tol))
+    return linear.reduce_sum(linear.convert(s > bound[..., None], dtypes.int32), (len(shape_of(s)) - 1,))
+
+
+def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
+    """The Moore-Penrose inverse [..., n, m] of a [..., m, n]; singular values up to `rtol` times the largest (10 max(m, n) eps) count as zero.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]])).tolist()
+        [[0.5, 0.0], [0.0, 0.0]]
+    """
+    (x,) = _inexact("pinv", a)
+    rtol = rcond if rtol is None else rtol
+    if rtol is None:
+        rtol = 10 * max(shape_of(x)[-2:]) * float(dtypes.finfo(dtype_of(x)).eps)
+    u, s, vh = svd(x, full_matrices=False, hermitian=hermitian)
+    live = s > _cutoff(s, shape_of(x), rtol)[..., None]
+    one, zero = linear.full(shape_of(s), 1, dtype_of(s)), linear.full(shape_of(s), 0, dtype_of(s))
+    inverse = el.select(live, el.div(one, el.select(live, s, one)), zero)
+    return matmul(matrix.scale_columns(matrix.mH(vh), inverse), matrix.mH(u))
+
+
+def cond(x, p=None):
+    """The condition number: the largest singular value over the smallest, or norm(x, p) norm(inv(x), p).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.linalg.cond(jnp.array([[4., 0.], [0., 2.]])))
+        2.0
+    """
+    (x,) = _inexact("cond", x)
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"cond takes arrays of at least two dimensions, got shape {shape_of(x)}.")
+    if p is None or p in (2, -2):
+        s = svd(x, compute_uv=False)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+
+
+def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
+    """(x, residuals, rank, singular values) of the least-squares problem a x = b, for a [m, n] and b [m] or [m, k].
+
+    With `numpy_resid` the residuals are empty where a has not full rank or m <= n, which can't be under jit.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> x, *_ = jnp.linalg.lstsq(jnp.array([[1., 0.], [0., 2.], [0., 0.]]), jnp.array([1., 4., 5.]))
+        >>> x.round(4).tolist()
+        [1.0, 2.0]
+    """
+    a, b = _inexact("lstsq", a, b)
+    if len(shape_of(a)) != 2 or len(shape_of(b)) not in (1, 2):
+        raise TypeError(f"lstsq takes a matrix and a vector or matrix, got shapes {shape_of(a)} and {shape_of(b)}.")
+    m, n = shape_of(a)
+    if shape_of(b)[0] != m:
+        raise ValueError(f"Leading dimensions of input arrays must match: {shape_of(a)} and {shape_of(b)}.")
+    single = len(shape_of(b)) == 1
+    b = b[:, None] if single else b
+    u, s, vh = svd(a, full_matrices=False)
+    rcond = max(m, n) * float(dtypes.finfo(dtype_of(s)).eps) if rcond is None or isinstance(rcond, (int, float)) and rcond < 0 else rcond
+    live = s > _cutoff(s, (m, n), rcond)
+    rank = linear.reduce_sum(linear.convert(live, dtypes.int32), (0,))
+    one, zero = linear.full(shape_of(s), 1, dtype_of(s)), linear.full(shape_of(s), 0, dtype_of(s))
+    inverse = el.select(live, el.div(one, el.select(live, s, one)), zero)
+    x = matmul(matrix.mH(vh), matrix.scale_rows(matmul(matrix.mH(u), b), inverse))
+    if numpy_resid and (int(rank) < n or m <= n):
+        residuals = linear.full((0,), 0, dtype_of(s))
+    else:
+        off = b - matmul(a, x)
+        residuals = linear.reduce_sum(matrix.real_part(el.mul(off, matrix.conjugate(off))), (0,))
+    return x[:, 0] if single else x, residuals, rank, s

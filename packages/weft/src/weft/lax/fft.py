@@ -1,0 +1,43 @@
+"""The Fourier transform of `weft.lax`."""
+from __future__ import annotations
+
+from .. import dtypes
+from ..ops import fft as ops
+from ..ops import linear
+from ..ops.fft import FftType
+from ..ops.rules import dtype_of
+from .common import ints, on_device, operand
+
+__all__ = ["FftType", "fft"]
+
+
+def fft(x, fft_type: FftType | str, fft_lengths):
+    """The discrete Fourier transform over the last one to three axes.
+
+    fft_type is an `FftType` or its name: 'fft' and 'ifft' (complex), 'rfft' (of real values; the last axis becomes n // 2 + 1) and 'irfft' (its inverse).
+    `fft_lengths` are the sizes of those axes on the real side.
+
+    Raises:
+        ValueError: for an unknown type, more than three lengths, or lengths that do not fit.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> lax.fft(jnp.array([1., 0., 0., 0.]), 'rfft', (4,)).real.tolist()
+        [1.0, 1.0, 1.0]
+    """
+    x = on_device(operand("fft", x))
+    if isinstance(fft_type, str):
+        if fft_type.upper() not in FftType.__members__:
+            raise ValueError(f"Unknown FFT type {fft_type!r}; types are 'fft', 'ifft', 'rfft' and 'irfft'.")
+        fft_type = FftType[fft_type.upper()]
+    kind = FftType(fft_type)
+    dt = dtype_of(x)
+    if kind == FftType.RFFT:
+        if dtypes.is_complex(dt):
+            raise ValueError("only real valued inputs supported for rfft")
+        if not dtypes.is_float(dt):
+            x = linear.convert(x, dtypes.canonicalize(dtypes.float64))
+    elif not dtypes.is_complex(dt):
+        x = linear.convert(x, dtypes.promote((dt, False), (dtypes.complex64, False))[0])
+    return ops.fft(x, kind, ints(fft_lengths))

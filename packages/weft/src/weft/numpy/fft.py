@@ -1,0 +1,271 @@
+"""weft.numpy.fft: discrete Fourier transforms."""
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Sequence
+
+from .. import dtypes
+from ..lax.fft import FftType
+from ..lax.fft import fft as _lax_fft
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.linear import full
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import iota, pad, slice_
+from ..runtime.jit import inner_jit
+from .shapes import roll
+from .util import asked_dtype, canonical_axes, float_dtype, on_device, operand
+
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft",
+           "rfft2", "rfftfreq", "rfftn"]
+
+_INVERSE = (FftType.IFFT, FftType.IRFFT)
+
+
+def _fit(x, sizes):
+    """`x` cut or padded with zeros at the end of its last axes to `sizes`."""
+    shape = shape_of(x)
+    lead = shape[:len(shape) - len(sizes)]
+    cut = tuple(min(n, s) for n, s in zip(shape[len(lead):], sizes))
+    x = slice_(x, (0,) * len(shape), (*lead, *cut))
+    return pad(x, scalar_like(x, 0), [(0, 0, 0)] * len(lead) + [(0, s - n, 0) for s, n in zip(sizes, cut)])
+
+
+@inner_jit(name="fft", static_argnums=(1, 2, 3, 4))
+def _transform(x, kind, sizes, axes, norm):
+    rank = len(shape_of(x))
+    if kind != FftType.RFFT and not dtypes.is_complex(dtype_of(x)):
+        x = linear.convert(x, dtypes.promote((dtype_of(x), False), (dtypes.complex64, False))[0])
+    order = [d for d in range(rank) if d not in axes] + list(axes)
+    x = linear.transpose(x, order)
+    have = shape_of(x)[rank - len(axes):]
+    if sizes is None:
+        sizes = (*have[:-1], 2 * (have[-1] - 1)) if kind == FftType.IRFFT else have
+    if any(n < 1 for n in sizes):
+        raise ValueError(f"FFT lengths must be positive, got {sizes}.")
+    x = _fit(x, (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes)
+    out = _in_parts(x, kind, sizes)
+    count = math.prod(sizes)
+    factor = {None: 1.0, "backward": 1.0, "ortho": math.sqrt(count) if kind in _INVERSE else 1 / math.sqrt(count),
+              "forward": float(count) if kind in _INVERSE else 1 / count}[norm]
+    if factor != 1.0:
+        out = el.mul(out, scalar_like(out, factor))
+    return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
+
+
+def _in_parts(x, kind, sizes):
+    """The transform over the last len(sizes) axes, three at a time: the real axis first forwards and last backwards."""
+    if len(sizes) <= 3:
+        return _lax_fft(x, kind, sizes)
+    if kind == FftType.IRFFT:
+        return _lax_fft(_over_others(x, FftType.IFFT, sizes[:-3], 3), kind, sizes[-3:])
+    inner = FftType.FFT if kind == FftType.RFFT else kind
+    return _over_others(_lax_fft(x, kind, sizes[-3:]), inner, sizes[:-3], 3)
+
+
+def _over_others(x, kind, sizes, last: int):
+    """The transform over the axes before the `last` ones."""
+    rank, n = len(shape_of(x)), len(sizes)
+    axes = range(rank - last - n, rank - last)
+    order = [d for d in range(rank) if d not in axes] + list(axes)
+    out = _in_parts(linear.transpose(x, order), kind, sizes)
+    return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
+
+
+def _run(name: str, kind, a, s, axes, norm):
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    x = on_device(operand(name, a))
+    rank = len(shape_of(x))
+    if kind == FftType.RFFT:
+        if dtypes.is_complex(dtype_of(x)):
+            raise ValueError(f"only real valued inputs supported for rfft, got {dtypes.name(dtype_of(x))}; use fft.")
+        if not dtypes.is_float(dtype_of(x)):
+            x = linear.convert(x, float_dtype())
+    if s is not None:
+        s = tuple(operator.index(n) for n in s)
+        if any(n < 1 for n in s):
+            raise ValueError(f"Shape should be positive, got {s}.")
+        if axes is not None and len(axes) != len(s):
+            raise ValueError(f"{name}: s and axes must have one length, got {s} and {tuple(axes)}.")
+    if axes is None:
+        axes = range(rank) if s is None else range(rank - len(s), rank)
+    axes = tuple(canonical_axes(tuple(axes), rank))
+    if not axes:
+        return x
+    return _transform(x, kind, s, axes, norm)
+
+
+def _run1(name: str, kind, a, n, axis, norm):
+    if isinstance(axis, (tuple, list)):
+        raise ValueError(f"weft.numpy.fft.{name} does not support multiple axes. Please use weft.numpy.fft.{name}n. Got axis = {axis!r}.")
+    return _run(name, kind, a, None if n is None else (n,), (axis,), norm)
+
+
+def fft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+    """The Fourier transform along an axis, cut or padded with zeros to `n`.
+
+    norm 'backward' (or None) divides the inverse by n, 'forward' the transform itself, 'ortho' both by sqrt(n).
+
+    Raises:
+        ValueError: for another norm, an axis out of range, or n < 1.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.fft(jnp.array([1., 0.])).real.tolist()
+        [1.0, 1.0]
+    """
+    return _run1("fft", FftType.FFT, a, n, axis, norm)
+
+
+def ifft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+    """The inverse of `fft`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.ifft(jnp.array([1., 1.])).real.tolist()
+        [1.0, 0.0]
+    """
+    return _run1("ifft", FftType.IFFT, a, n, axis, norm)
+
+
+def rfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+    """The Fourier transform of real values: its first n // 2 + 1 terms, the others being their conjugates.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.rfft(jnp.ones(4)).real.tolist()
+        [4.0, 0.0, 0.0]
+    """
+    return _run1("rfft", FftType.RFFT, a, n, axis, norm)
+
+
+def irfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+    """The inverse of `rfft`, `n` real values (2 (m - 1) by default).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.irfft(jnp.array([4., 0., 0.])).tolist()
+        [1.0, 1.0, 1.0, 1.0]
+    """
+    return _run1("irfft", FftType.IRFFT, a, n, axis, norm)
+
+
+_SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def hfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+    """The transform of values that are symmetric up to conjugation, given their first half: real.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.hfft(jnp.array([1., 0., 0.])).tolist()
+        [1.0, 1.0, 1.0, 1.0]
+    """
+    x = on_device(operand("hfft", a))
+    return _run1("hfft", FftType.IRFFT, el.conj(x) if dtypes.is_complex(dtype_of(x)) else x, n, axis, _SWAPPED.get(norm, norm))
+
+
+def ihfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+    """The inverse of `hfft`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.ihfft(jnp.ones(4)).real.tolist()
+        [1.0, 0.0, 0.0]
+    """
+    return el.conj(_run1("ihfft", FftType.RFFT, a, n, axis, _SWAPPED.get(norm, norm)))
+
+
+def _many(name: str, kind: FftType, what: str, two: bool):
+    default: Any = (-2, -1) if two else None
+
+    def run(a, s: Sequence[int] | None = None, axes: Sequence[int] | None = default, norm: str | None = None):
+        if two and axes is not None and len(axes) != 2:
+            raise ValueError(f"weft.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
+        return _run(name, kind, a, s, axes, norm)
+    run.__name__ = run.__qualname__ = name
+    run.__doc__ = f"""{what} over {'two axes' if two else 'several axes (all by default)'}, each cut or padded to its size in `s`.
+
+    Raises:
+        ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.{name}(jnp.ones((4, 4))).shape
+        {(4, 3) if kind == FftType.RFFT else (4, 6) if kind == FftType.IRFFT else (4, 4)}
+    """
+    return run
+
+
+fftn, fft2 = (_many(n, FftType.FFT, "The Fourier transform", n == "fft2") for n in ("fftn", "fft2"))
+ifftn, ifft2 = (_many(n, FftType.IFFT, "The inverse Fourier transform", n == "ifft2") for n in ("ifftn", "ifft2"))
+rfftn, rfft2 = (_many(n, FftType.RFFT, "The Fourier transform of real values, halved along the last axis,", n == "rfft2") for n in ("rfftn", "rfft2"))
+irfftn, irfft2 = (_many(n, FftType.IRFFT, "The inverse of the transform of real values", n == "irfft2") for n in ("irfftn", "irfft2"))
+
+
+def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
+    """The frequencies of the terms of `fft` of n samples at distance d: 0, 1, …, -1 over (d n).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.fftfreq(4).tolist()
+        [0.0, 0.25, -0.5, -0.25]
+    """
+    return _frequencies("fftfreq", n, d, dtype, False)
+
+
+def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
+    """The frequencies of the terms of `rfft` of n samples at distance d.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.rfftfreq(4).tolist()
+        [0.0, 0.25, 0.5]
+    """
+    return _frequencies("rfftfreq", n, d, dtype, True)
+
+
+def _frequencies(name: str, n, d, dtype, half: bool):
+    if isinstance(n, (list, tuple)):
+        raise ValueError(f"The n argument of weft.numpy.fft.{name} only takes an int. Got n = {n}.")
+    if isinstance(d, (list, tuple)):
+        raise ValueError(f"The d argument of weft.numpy.fft.{name} only takes a single value. Got d = {d}.")
+    n = int(n)
+    dt = asked_dtype(name, dtype) or float_dtype()
+    count = n // 2 + 1 if half else n
+    k = iota(dtypes.int32, (count,), 0)
+    if not half:
+        k = el.select(el.ge(k, scalar_like(k, (n + 1) // 2)), el.sub(k, full((count,), n, dtypes.int32)), k)
+    return el.div(linear.convert(k, dt), linear.convert(el.mul(linear.convert(d, dt), linear.convert(n, dt)), dt) if not isinstance(d, (int, float))
+                  else linear.convert(d * n, dt))
+
+
+def _shift(name: str, x, axes, sign: int):
+    x = on_device(operand(name, x))
+    shape = shape_of(x)
+    axes = canonical_axes(axes, len(shape))
+    return roll(x, tuple(shape[d] // 2 if sign > 0 else -(shape[d] // 2) for d in axes), axes) if axes else x
+
+
+def fftshift(x, axes=None):
+    """`x` rolled so that the term of frequency zero stands in the middle.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.fftshift(jnp.arange(4)).tolist()
+        [2, 3, 0, 1]
+    """
+    return _shift("fftshift", x, axes, 1)
+
+
+def ifftshift(x, axes=None):
+    """The inverse of `fftshift`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.ifftshift(jnp.arange(5)).tolist()
+        [2, 3, 4, 0, 1]
+    """
+    return _shift("ifftshift", x, axes, -1)

@@ -1,0 +1,250 @@
+"""Eigenvalues and singular values: eigh, svd, eig, schur, hessenberg, with their derivatives."""
+from __future__ import annotations
+
+from .. import dtypes
+from ..avals import shaped
+from ..core.primitive import Primitive, Zero, unsupported
+from ..host import np
+from .elementwise import add, div, eq, mul, select, sub
+from .linalg import _batch, _per_matrix, _zeros, check_matrix, lu_p, permute_rows, triangular_solve
+from .linear import convert, full
+from .matrix import columns, diagonal, index, mH, matmul, real_part, rows, scale_columns, scale_rows
+from .rules import dtype_of, shape_of
+
+
+def _gaps(w, gap):
+    """1 / gap(w_i, w_j) for i != j, and 0 where i = j."""
+    n = shape_of(w)[-1]
+    wide = gap(columns(w, n), rows(w, n))
+    shape = shape_of(wide)
+    same = eq(index(shape, -2), index(shape, -1))
+    one, zero = full(shape, 1, dtype_of(w)), full(shape, 0, dtype_of(w))
+    return select(same, zero, div(one, select(same, one, wide)))
+
+
+def _real(dt):
+    return dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
+
+
+def _complex(dt):
+    return dt if dtypes.is_complex(dt) else dtypes.complex_of(dt)
+
+
+def _subset(name: str, subset, n: int) -> int:
+    """How many values a subset_by_index names."""
+    if subset is None:
+        return n
+    start, end = subset
+    if not 0 <= start < end <= n:
+        raise ValueError(f"{name}: subset_by_index must name a range within 0..{n}, got {tuple(subset)}.")
+    return end - start
+
+
+# eigh ----------------------------------------------------------------------------------------------------------------
+
+eigh_p = Primitive("eigh", multiple_results=True)
+
+
+def _eigh_abstract(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    check_matrix("eigh", x, square=True)
+    k = _subset("eigh", subset_by_index, x.shape[-1])
+    return [x.update(shape=(*x.shape[:-1], k)), shaped((*x.shape[:-2], k), _real(x.dtype), x.weak_type)]
+
+
+def _eigh_reference(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    def one(a):
+        n = a.shape[-1]
+        if not np.all(np.isfinite(a)):
+            return np.full_like(a, np.nan), np.full(n, np.nan, a.real.dtype)
+        w, v = np.linalg.eigh(a, UPLO="L" if lower else "U")
+        return v, w
+    v, w = _per_matrix(one, x, outs=2) if x.size else (x, x[..., 0].real)
+    start, end = subset_by_index or (0, x.shape[-1])
+    return [v[..., start:end], w[..., start:end]]
+
+
+def _eigh_jvp(primals, tangents, **params):
+    """M. Giles (2008), 3.1: dw = diag(Vᴴ dA V), dV = V (F ∘ Vᴴ dA V) with F_ij = 1 / (w_j - w_i)."""
+    v, w = eigh_p.bind(*primals, **params)
+    (t,) = tangents
+    if type(t) is Zero:
+        return [v, w], _zeros([v, w])
+    if shape_of(v)[-1] != shape_of(v)[-2]:
+        raise NotImplementedError("eigh with subset_by_index has no derivative: it needs all eigenvectors. Slice the full result instead.")
+    turned = matmul(mH(v), matmul(t, v))
+    weights = convert(_gaps(w, lambda i, j: sub(j, i)), dtype_of(v))
+    return [v, w], [matmul(v, mul(weights, turned)), real_part(diagonal(turned))]
+
+
+eigh_p.abstract, eigh_p.reference, eigh_p.jvp, eigh_p.batch = _eigh_abstract, _eigh_reference, _eigh_jvp, _batch(eigh_p)
+
+# svd -----------------------------------------------------------------------------------------------------------------
+
+svd_p = Primitive("svd", multiple_results=True)
+
+
+def _svd_abstract(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    check_matrix("svd", x)
+    *batch, m, n = x.shape
+    k = _subset("svd", subset_by_index, min(m, n))
+    if subset_by_index is not None and full_matrices and k != min(m, n):
+        raise ValueError("svd: full_matrices and subset_by_index can't both be set.")
+    s = shaped((*batch, k), _real(x.dtype), x.weak_type)
+    if not compute_uv:
+        return [s]
+    return [s, x.update(shape=(*batch, m, m if full_matrices else k)), x.update(shape=(*batch, n if full_matrices else k, n))]
+
+
+def _svd_reference(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    *batch, m, n = x.shape
+    k = min(m, n)
+    if not x.size:
+        s = np.zeros((*batch, k), x.real.dtype)
+        side = lambda size, a, b: np.broadcast_to(np.eye(a, b, dtype=x.dtype), (*batch, a, b))
+        return [s] if not compute_uv else [s, side(m, m, m if full_matrices else k), side(n, n if full_matrices else k, n)]
+
+    def one(a):
+        if not np.all(np.isfinite(a)):
+            return np.full(k, np.nan, a.real.dtype), np.full((m, m if full_matrices else k), np.nan, a.dtype), np.full((n if full_matrices else k, n), np.nan, a.dtype)
+        u, s, vt = np.linalg.svd(a, full_matrices=full_matrices)
+        return s, u, vt
+    s, u, vt = _per_matrix(one, x, outs=3)
+    if subset_by_index is not None:
+        a, b = subset_by_index
+        s = s[..., a:b]
+        u, vt = (u, vt) if full_matrices else (u[..., a:b], vt[..., a:b, :])
+    return [s, u, vt] if compute_uv else [s]
+
+
+def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    """J. Townsend, "Differentiating the singular value decomposition" (2016)."""
+    (a,), (t,) = primals, tangents
+    if type(t) is Zero:
+        outs = svd_p.bind(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm)
+        return outs, _zeros(outs)
+    if full_matrices and compute_uv and shape_of(a)[-1] != shape_of(a)[-2]:
+        raise NotImplementedError("svd with full_matrices=True is not differentiable: the extra vectors are not unique. Use full_matrices=False.")
+    if subset_by_index is not None and compute_uv:
+        raise NotImplementedError("svd with subset_by_index has no derivative for its vectors. Slice the full result instead.")
+    s, u, vt = svd_p.bind(a, full_matrices=False, compute_uv=True, subset_by_index=subset_by_index, algorithm=algorithm)
+    v, uh = mH(vt), mH(u)
+    turned = matmul(uh, matmul(t, v))           # Uᴴ dA V
+    ds = real_part(diagonal(turned))
+    if not compute_uv:
+        return [s], [ds]
+    dt = dtype_of(u)
+    weights = convert(_gaps(s, lambda i, j: mul(sub(j, i), add(j, i))), dt)     # 1 / (s_j² - s_i²)
+    right, left = scale_columns(turned, s), scale_rows(turned, s)               # (dP) S and S (dP)
+    du = matmul(u, mul(weights, add(right, mH(right))))
+    dv = matmul(v, mul(weights, add(left, mH(left))))
+    inverse = div(full(shape_of(s), 1, dtype_of(s)), s)
+    if dtypes.is_complex(dt):       # the phases that U and V may turn by together
+        on = diagonal(turned)
+        twist = mul(sub(on, convert(real_part(on), dt)), convert(inverse, dt))
+        du = add(du, scale_columns(u, twist))
+    m, n = shape_of(a)[-2:]
+    if m > n:
+        outside = matmul(t, v)
+        du = add(du, scale_columns(sub(outside, matmul(u, matmul(uh, outside))), inverse))
+    if n > m:
+        outside = matmul(mH(t), u)
+        dv = add(dv, scale_columns(sub(outside, matmul(v, matmul(vt, outside))), inverse))
+    return [s, u, vt], [ds, du, mH(dv)]
+
+
+svd_p.abstract, svd_p.reference, svd_p.jvp, svd_p.batch = _svd_abstract, _svd_reference, _svd_jvp, _batch(svd_p)
+
+# eig -----------------------------------------------------------------------------------------------------------------
+
+eig_p = Primitive("eig", multiple_results=True)
+
+
+def _eig_abstract(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+    check_matrix("eig", x, square=True)
+    dt = _complex(x.dtype)
+    vectors = shaped(x.shape, dt, x.weak_type)
+    return [shaped(x.shape[:-1], dt, x.weak_type), *[vectors] * (compute_left_eigenvectors + compute_right_eigenvectors)]
+
+
+def _eig_reference(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+    dt = np.result_type(x.dtype, np.complex64)
+
+    def one(a):
+        n = a.shape[-1]
+        if not np.all(np.isfinite(a)):
+            nan = complex(np.nan, np.nan)
+            return np.full(n, nan, dt), np.full((n, n), nan, dt), np.full((n, n), nan, dt)
+        w, right = np.linalg.eig(a)
+        left = np.linalg.inv(right).conj().T
+        return w.astype(dt), (left / np.linalg.norm(left, axis=0)).astype(dt), right.astype(dt)
+    w, left, right = _per_matrix(one, x, outs=3) if x.size else (x[..., 0].astype(dt), x.astype(dt), x.astype(dt))
+    return [w, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
+
+
+def solve_with_lu(a, b):
+    """x with a x = b."""
+    lu, _, perm = lu_p.bind(a)
+    x = triangular_solve(lu, permute_rows(b, perm), left_side=True, lower=True, unit_diagonal=True)
+    return triangular_solve(lu, x, left_side=True, lower=False)
+
+
+def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+    """M. Giles (2008), 3.1: with X = V⁻¹ dA V, dw = diag(X) and, up to each vector's length and phase, dV = V (F ∘ X), F_ij = 1 / (w_j - w_i)."""
+    (a,), (t,) = primals, tangents
+    params = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
+    if type(t) is Zero:
+        outs = eig_p.bind(a, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors, **params)
+        return outs, _zeros(outs)
+    if compute_left_eigenvectors or compute_right_eigenvectors:
+        raise NotImplementedError("eigenvectors of matrices that are not symmetric have no derivative in weft; differentiate the eigenvalues "
+                                  "(weft.numpy.linalg.eigvals), or use eigh for symmetric matrices.")
+    w, v = eig_p.bind(a, compute_left_eigenvectors=False, compute_right_eigenvectors=True, **params)
+    turned = solve_with_lu(v, matmul(convert(t, dtype_of(v)), v))
+    return [w], [diagonal(turned)]
+
+
+eig_p.abstract, eig_p.reference, eig_p.jvp, eig_p.batch = _eig_abstract, _eig_reference, _eig_jvp, _batch(eig_p)
+
+# hessenberg, schur ---------------------------------------------------------------------------------------------------
+
+hessenberg_p = Primitive("hessenberg", multiple_results=True)
+schur_p = Primitive("schur", multiple_results=True)
+
+
+def _hessenberg_abstract(x):
+    check_matrix("hessenberg", x, square=True)
+    return [x, shaped((*x.shape[:-2], max(x.shape[-1] - 1, 0)), x.dtype, x.weak_type)]
+
+
+def _hessenberg_reference(x):
+    """Reflections from both sides, as LAPACK's gehrd stores them."""
+    def one(a):
+        wide = np.complex128 if np.iscomplexobj(a) else np.float64
+        a, n = a.astype(wide), a.shape[0]
+        taus = np.zeros(n - 1, wide)
+        for k in range(n - 2 if wide == np.float64 else n - 1):
+            h, tau = np.linalg.qr(a[k + 1:, k:k + 1], mode="raw")
+            v = h.T[:, 0].copy()
+            stored, v[0] = v.copy(), 1
+            taus[k] = tau[0]
+            rest = a[:, k + 1:]
+            rest -= tau[0] * np.outer(rest @ v, v.conj())
+            block = a[k + 1:, k + 1:]
+            block -= np.conj(tau[0]) * np.outer(v, v.conj() @ block)
+            a[k + 1:, k] = stored
+        return a, taus
+    return _per_matrix(one, x, outs=2) if x.size else [x, np.zeros((*x.shape[:-2], 0), x.dtype)]
+
+
+hessenberg_p.abstract, hessenberg_p.reference, hessenberg_p.batch = _hessenberg_abstract, _hessenberg_reference, _batch(hessenberg_p)
+hessenberg_p.jvp = unsupported("hessenberg has no derivative rule: its reflections are not unique")
+
+
+def _schur_abstract(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    check_matrix("schur", x, square=True)
+    return [x, x] if compute_schur_vectors else [x]
+
+
+schur_p.abstract, schur_p.batch = _schur_abstract, _batch(schur_p)
+schur_p.reference = unsupported("NumPy has no Schur factorisation; it is computed by LAPACK alone")
+schur_p.jvp = unsupported("schur has no derivative rule: the factors are not unique")

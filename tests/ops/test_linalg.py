@@ -1,0 +1,241 @@
+"""Factorisations and linear systems against NumPy's LAPACK, in every dtype, batched, singular, empty, and with wrong arguments."""
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as jnp
+from weft import lax
+from weft.control import factorise
+
+linalg = lax.linalg
+TYPES = ["float32", "float64", "complex64", "complex128"]
+
+
+def random(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if "complex" in dtype else x).astype(dtype)
+
+
+def mH(x):
+    return np.swapaxes(np.asarray(x), -1, -2).conj()
+
+
+@pytest.fixture(params=TYPES)
+def dtype(request):
+    with weft.enable_x64(request.param in ("float64", "complex128")):
+        yield request.param
+
+
+def tol(dtype):
+    return 1e-10 if dtype in ("float64", "complex128") else 2e-4
+
+
+def close(a, b, dtype):
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=tol(dtype), atol=tol(dtype))
+
+
+def test_cholesky(dtype):
+    a = random((2, 5, 5), dtype)
+    spd = a @ mH(a) + 5 * np.eye(5, dtype=dtype)
+    out = jnp.linalg.cholesky(jnp.asarray(spd))
+    assert out.dtype == dtype
+    close(out, np.linalg.cholesky(spd), dtype)
+    close(jnp.linalg.cholesky(jnp.asarray(spd), upper=True), mH(np.linalg.cholesky(spd)), dtype)
+
+
+def test_lu(dtype):
+    for m, n in ((4, 4), (5, 3), (3, 5)):
+        a = random((2, m, n), dtype)
+        lu, pivots, perm = map(np.asarray, linalg.lu(jnp.asarray(a)))
+        k = min(m, n)
+        low, up = np.tril(lu[..., :k], -1) + np.eye(m, k), np.triu(lu[:, :k])
+        close(np.take_along_axis(a, perm[..., None], 1), low @ up, dtype)
+        close(linalg.lu_pivots_to_permutation(jnp.asarray(pivots), m), perm, dtype)
+
+
+def test_qr(dtype):
+    for m, n in ((4, 4), (5, 3), (3, 5)):
+        a = random((2, m, n), dtype)
+        for mode in ("reduced", "complete"):
+            for got, want in zip(jnp.linalg.qr(jnp.asarray(a), mode), np.linalg.qr(a, mode)):
+                close(got, want, dtype)
+        close(jnp.linalg.qr(jnp.asarray(a), "r"), np.linalg.qr(a, "r"), dtype)
+
+
+def test_eigh(dtype):
+    a = random((2, 4, 4), dtype)
+    a = a + mH(a)
+    w, v = map(np.asarray, jnp.linalg.eigh(jnp.asarray(a)))
+    close(w, np.linalg.eigh(a)[0], dtype)
+    close(v * w[:, None] @ mH(v), a, dtype)
+    close(linalg.eigh(jnp.asarray(a), subset_by_index=(1, 3))[1], w[:, 1:3], dtype)
+    close(jnp.linalg.eigvalsh(jnp.asarray(np.tril(a)), "L", symmetrize_input=False), w, dtype)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+def test_svd(dtype, shape):
+    a = random((2, *shape), dtype)
+    k = min(shape)
+    for full in (False, True):
+        u, s, vh = map(np.asarray, jnp.linalg.svd(jnp.asarray(a), full_matrices=full))
+        assert (u.shape, vh.shape) == tuple(x.shape for x in np.linalg.svd(a, full_matrices=full)[::2])
+        close(s, np.linalg.svd(a, compute_uv=False), dtype)
+        close(u[..., :k] * s[:, None] @ vh[:, :k], a, dtype)
+    close(jnp.linalg.pinv(jnp.asarray(a)), np.linalg.pinv(a), dtype)
+    close(linalg.svd(jnp.asarray(a), subset_by_index=(0, 2), full_matrices=False)[1], s[:, :2], dtype)
+
+
+def test_hermitian_svd(dtype):
+    a = random((4, 4), dtype)
+    a = a + mH(a)
+    u, s, vh = map(np.asarray, jnp.linalg.svd(jnp.asarray(a), hermitian=True))
+    close(s, np.linalg.svd(a, compute_uv=False), dtype)
+    close(u * s @ vh, a, dtype)
+
+
+def test_eig(dtype):
+    a = random((2, 4, 4), dtype)
+    w, left, right = map(np.asarray, linalg.eig(jnp.asarray(a)))
+    close(a @ right, right * w[:, None], dtype)
+    close(mH(left) @ a, w[..., None] * mH(left), dtype)
+    close(np.linalg.norm(right, axis=-2), np.ones((2, 4)), dtype)
+
+
+def test_schur_and_hessenberg(dtype):
+    a = random((2, 4, 4), dtype)
+    t, z = map(np.asarray, linalg.schur(jnp.asarray(a)))
+    close(z @ t @ mH(z), a, dtype)
+    close(np.tril(t, -2), np.zeros_like(a), dtype)
+    h, taus = linalg.hessenberg(jnp.asarray(a))
+    q = np.zeros_like(a)
+    q[:, 0, 0], q[:, 1:, 1:] = 1, np.asarray(linalg.householder_product(h[:, 1:, :-1], taus))
+    close(q @ np.triu(np.asarray(h), -1) @ mH(q), a, dtype)
+
+
+def test_solve_inv_det(dtype):
+    a, b, v = random((2, 4, 4), dtype), random((2, 4, 3), dtype, 1), random((4,), dtype, 2)
+    close(jnp.linalg.solve(jnp.asarray(a), jnp.asarray(b)), np.linalg.solve(a, b), dtype)
+    close(jnp.linalg.solve(jnp.asarray(a), jnp.asarray(v)), np.linalg.solve(a, v[:, None])[..., 0], dtype)
+    close(jnp.linalg.solve(jnp.asarray(a[0]), jnp.asarray(b)), np.linalg.solve(a[0][None], b), dtype)
+    close(jnp.linalg.inv(jnp.asarray(a)), np.linalg.inv(a), dtype)
+    for n in range(5):
+        close(jnp.linalg.det(jnp.asarray(a[:, :n, :n])), np.linalg.det(a[:, :n, :n]), dtype)
+    for got, want in zip(jnp.linalg.slogdet(jnp.asarray(a)), np.linalg.slogdet(a)):
+        close(got, want, dtype)
+    close(jnp.linalg.matrix_power(jnp.asarray(a), -2), np.linalg.matrix_power(a, -2), dtype)
+
+
+def test_what_singular_values_give(dtype):
+    a, b = random((5, 3), dtype), random((5, 2), dtype, 1)
+    for got, want in zip(jnp.linalg.lstsq(jnp.asarray(a), jnp.asarray(b)), np.linalg.lstsq(a, b, rcond=None)):
+        close(got, want, dtype)
+    close(jnp.linalg.lstsq(jnp.asarray(a), jnp.asarray(b[:, 0]))[0], np.linalg.lstsq(a, b[:, 0], rcond=None)[0], dtype)
+    for p in (None, 2, -2):
+        close(jnp.linalg.cond(jnp.asarray(a), p), np.linalg.cond(a, p), dtype)
+    close(jnp.linalg.cond(jnp.asarray(a[:3]), 1), np.linalg.cond(a[:3], 1), dtype)
+    for p in (2, -2, "nuc"):
+        close(jnp.linalg.norm(jnp.asarray(a), p), np.linalg.norm(a, p), dtype)
+    low = a[:, :1] @ a[:1]
+    assert int(jnp.linalg.matrix_rank(jnp.asarray(low))) == 1 == np.linalg.matrix_rank(low, rtol=1e-5)
+
+
+def test_loops_are_lapack_s_factorisations(dtype):
+    """What backends without LAPACK run."""
+    a = random((2, 4, 3), dtype)
+    for primitive, args in ((linalg.ops.lu_p, (a,)), (linalg.ops.geqrf_p, (a,)), (linalg.ops.cholesky_p, (mH(a) @ a,))):
+        want = primitive.bind(*map(jnp.asarray, args))
+        got = primitive.decompose(*map(jnp.asarray, args))
+        for x, y in zip(*((got, want) if primitive.multiple_results else ([jnp.tril(got)], [jnp.tril(want)]))):
+            close(x, y, dtype)
+    h, taus = linalg.ops.geqrf_p.bind(jnp.asarray(a))
+    close(factorise._householder_product(h, taus), linalg.householder_product(h, taus), dtype)
+
+
+def gauge_free(dtype):
+    """Functions of factorisations that do not depend on the signs and phases of vectors."""
+    projection = lambda v: v @ jnp.conj(v).T
+    yield "svd U", (4, 3), lambda a: projection(jnp.linalg.svd(a, full_matrices=False).U[:, :1])
+    yield "svd V", (3, 4), lambda a: projection(jnp.conj(jnp.linalg.svd(a, full_matrices=False).Vh[:1]).T)
+    yield "svd low rank", (4, 4), lambda a: (lambda u, s, vh: u[:, :2] @ vh[:2])(*jnp.linalg.svd(a))
+    yield "eigh", (4, 4), lambda a: projection(jnp.linalg.eigh(a).eigenvectors[:, :2])
+    yield "eigvals", (3, 3), lambda a: jnp.sum(jnp.linalg.eigvals(a) ** 3)
+    yield "qr", (4, 3), lambda a: jnp.linalg.qr(a).Q
+    yield "qr r", (3, 3), lambda a: jnp.linalg.qr(a).R
+    yield "lu", (3, 4), lambda a: linalg.lu(a)[0]
+    yield "lu", (4, 3), lambda a: linalg.lu(a)[0]
+    yield "cholesky", (3, 3), lambda a: jnp.linalg.cholesky(a @ jnp.conj(a).T + 2 * jnp.eye(3))
+    yield "solve", (3, 3), lambda a: jnp.linalg.solve(a, jnp.conj(a))
+    yield "pinv", (4, 2), jnp.linalg.pinv
+    yield "slogdet", (4, 4), lambda a: jnp.linalg.slogdet(a).logabsdet
+    yield "det", (4, 4), jnp.linalg.det
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_derivatives(dtype):
+    with weft.enable_x64(True):
+        for name, shape, f in gauge_free(dtype):
+            x, t = random(shape, dtype, 3), random(shape, dtype, 4)
+            step = 1e-6
+            want = (np.asarray(f(jnp.asarray(x + step * t))) - np.asarray(f(jnp.asarray(x - step * t)))) / (2 * step)
+            out, got = weft.jvp(f, (jnp.asarray(x),), (jnp.asarray(t),))
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5, err_msg=name)
+            _, pull = weft.vjp(f, jnp.asarray(x))
+            ct = random(out.shape, str(out.dtype), 5)
+            (back,) = pull(jnp.asarray(ct))
+            np.testing.assert_allclose(np.sum(np.asarray(back) * t).real, np.sum(ct * want).real, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+def test_failures_are_nan():
+    nan = jnp.full((2, 2), jnp.nan)
+    assert np.isnan(np.tril(np.asarray(jnp.linalg.cholesky(-jnp.eye(2))))[[0, 1, 1], [0, 0, 1]]).all()
+    both = jnp.linalg.cholesky(jnp.stack([jnp.eye(2), -jnp.eye(2)]))
+    assert np.array_equal(both[0], np.eye(2)) and np.isnan(np.asarray(both[1])).any()
+    for out in (*linalg.eigh(nan), *linalg.svd(nan), *linalg.eig(nan), linalg.lu(nan)[0]):
+        assert np.isnan(np.asarray(out)).all()
+    assert not np.isfinite(np.asarray(jnp.linalg.inv(jnp.ones((2, 2))))).any()
+    assert float(jnp.linalg.det(jnp.ones((4, 4)))) == 0
+    assert jnp.linalg.slogdet(jnp.ones((4, 4))) == (0, -np.inf)
+
+
+def test_empty_matrices():
+    assert linalg.cholesky(jnp.ones((0, 0))).shape == (0, 0)
+    assert [x.shape for x in linalg.lu(jnp.ones((0, 3)))] == [(0, 3), (0,), (0,)]
+    assert [x.tolist() for x in linalg.svd(jnp.ones((0, 3)))] == [[], [], np.eye(3).tolist()]
+    assert [x.shape for x in linalg.qr(jnp.ones((0, 3)))] == [(0, 0), (0, 3)]
+    assert [x.shape for x in linalg.eigh(jnp.ones((0, 0)))] == [(0, 0), (0,)]
+    assert jnp.linalg.solve(jnp.ones((0, 0)), jnp.ones((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("name", ["cholesky", "lu", "qr", "eigh", "svd", "eig", "schur", "hessenberg"])
+def test_half_precision_is_refused(name):
+    for dtype in ("bfloat16", "float16"):
+        with pytest.raises(NotImplementedError, match=dtype):
+            getattr(linalg, name)(jnp.eye(2, dtype=dtype))
+    if name not in ("cholesky", "eigh"):
+        with pytest.raises(TypeError, match="does not accept dtype int32"):
+            getattr(linalg, name)(jnp.eye(2, dtype="int32"))
+
+
+@pytest.mark.parametrize("call,error,words", [
+    (lambda: linalg.cholesky(jnp.ones((2, 3))), TypeError, r"\(2, 3\)"),
+    (lambda: linalg.cholesky(jnp.ones(3)), TypeError, r"\(3,\)"),
+    (lambda: linalg.triangular_solve(jnp.eye(3), jnp.eye(3, dtype="complex64")), TypeError, "float32 and complex64"),
+    (lambda: linalg.triangular_solve(jnp.eye(3), jnp.ones((2, 2)), left_side=True), ValueError, r"\(3, 3\) and \(2, 2\)"),
+    (lambda: linalg.householder_product(jnp.ones((2, 3)), jnp.ones(2)), ValueError, "as many rows as columns"),
+    (lambda: linalg.lu_pivots_to_permutation(jnp.ones(2), 3), TypeError, "float32"),
+    (lambda: jnp.linalg.inv(jnp.ones((2, 3))), ValueError, r"\(2, 3\)"),
+    (lambda: jnp.linalg.det(jnp.ones((2, 3))), ValueError, r"\(2, 3\)"),
+    (lambda: jnp.linalg.solve(jnp.ones((2, 3)), jnp.ones(2)), ValueError, r"\(2, 3\)"),
+    (lambda: jnp.linalg.solve(jnp.eye(3), jnp.ones((2, 2))), ValueError, r"\(2, 2\)"),
+    (lambda: jnp.linalg.qr(jnp.eye(2), mode="x"), ValueError, "'x'"),
+    (lambda: jnp.linalg.eigh(jnp.eye(2), UPLO="Z"), ValueError, "Z"),
+    (lambda: jnp.linalg.norm(jnp.eye(2), "x"), ValueError, "'x'"),
+    (lambda: jnp.linalg.slogdet(jnp.eye(2), method="x"), ValueError, "'x'"),
+    (lambda: linalg.qr(jnp.eye(2), pivoting=True), NotImplementedError, "pivoting"),
+    (lambda: weft.jvp(lambda a: linalg.svd(a)[0], (jnp.ones((3, 2)),), (jnp.ones((3, 2)),)), NotImplementedError, "full_matrices=False"),
+    (lambda: weft.jvp(lambda a: linalg.eig(a)[2], (jnp.ones((2, 2)),), (jnp.ones((2, 2)),)), NotImplementedError, "eigvals"),
+])
+def test_wrong_arguments(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
