@@ -41,7 +41,7 @@ def mismatch(program: Program, platform: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("platform", os.environ.get("WEFT_TEST_PLATFORMS", "cpu").split(","))
+@pytest.mark.parametrize("platform", os.environ.get("WEFT_TEST_PLATFORMS", "cpu,wasm").split(","))
 @pytest.mark.parametrize("seed", range(START, START + COUNT))
 def test_agrees_with_the_reference(seed, platform):
     try:
