@@ -496,7 +496,8 @@ def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
     """
     (x,) = _inexact("matrix_rank", M)
     if len(shape_of(x)) < 2:
-        return linear.convert(el.ne(reduce_max(_abs(x), range(len(shape_of(x)))), 0), dtypes.int32)
+        largest = reduce_max(_abs(x), tuple(range(len(shape_of(x)))))
+        return linear.convert(el.ne(largest, scalar_like(largest, 0)), dtypes.int32)
     s = svd(x, compute_uv=False, hermitian=hermitian)
     bound = _cutoff(s, shape_of(x), rtol) if tol is None else on_device(operand("matrix_rank", tol))
     return linear.reduce_sum(linear.convert(s > bound[..., None], dtypes.int32), (len(shape_of(s)) - 1,))

@@ -1,4 +1,4 @@
 """weft.scipy: functions of SciPy."""
-from . import special
+from . import linalg, special
 
-__all__ = ["special"]
+__all__ = ["linalg", "special"]

@@ -1,0 +1,321 @@
+"""weft.scipy.linalg: SciPy's names for factorisations and systems, and the matrix exponential.
+
+`overwrite_…` and `check_finite` are taken and have no effect: arrays are immutable, and values are not known while a function is traced.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..control.loops import fori_loop
+from ..lax import linalg as lax
+from ..numpy import linalg as _np
+from ..numpy.products import matmul
+from ..numpy.selecting import tril, triu
+from ..numpy.util import on_device, operand, promote_inexact
+from ..ops import elementwise as el
+from ..ops import linear, matrix
+from ..ops import linalg as ops
+from ..ops.reduce import reduce_max
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import pad as ops_pad
+
+__all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "hessenberg", "inv", "lu", "lu_factor", "lu_solve", "qr", "schur",
+           "solve", "solve_triangular", "svd"]
+
+
+def _inexact(name: str, *args) -> list:
+    return [on_device(x) for x in promote_inexact(name, *args)]
+
+
+def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True):
+    """The upper (or lower) triangular factor of Hermitian positive-definite matrices.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.cholesky(jnp.array([[4., 2.], [2., 2.]])).tolist()
+        [[2.0, 1.0], [0.0, 1.0]]
+    """
+    return _np.cholesky(a, upper=not lower)
+
+
+def cho_factor(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True):
+    """(factor, lower), for `cho_solve`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.cho_solve(linalg.cho_factor(2 * jnp.eye(2)), jnp.ones(2)).round(4).tolist()
+        [0.5, 0.5]
+    """
+    return cholesky(a, lower), lower
+
+
+def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bool = True):
+    """x with a x = b, from a's `cho_factor`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.cho_solve((2 * jnp.eye(2), True), jnp.ones(2)).tolist()
+        [0.25, 0.25]
+    """
+    factor, lower = c_and_lower
+    c, b = _inexact("cho_solve", factor, b)
+    single = len(shape_of(b)) == 1
+    b = b[:, None] if single else b
+    how = dict(left_side=True, lower=bool(lower))
+    b = lax.triangular_solve(c, b, transpose_a=not lower, conjugate_a=not lower, **how)
+    b = lax.triangular_solve(c, b, transpose_a=bool(lower), conjugate_a=bool(lower), **how)
+    return b[:, 0] if single else b
+
+
+def det(a, overwrite_a: bool = False, check_finite: bool = True):
+    """The determinants of square matrices; as `weft.numpy.linalg.det`."""
+    return _np.det(a)
+
+
+def inv(a, overwrite_a: bool = False, check_finite: bool = True):
+    """The inverses of square matrices; as `weft.numpy.linalg.inv`."""
+    return _np.inv(a)
+
+
+def eigh(a, b=None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True,
+         eigvals: None = None, type: int = 1, check_finite: bool = True):
+    """(eigenvalues, eigenvectors) of Hermitian matrices; the eigenvalues alone with `eigvals_only`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.eigh(jnp.array([[2., 0.], [0., 1.]]), eigvals_only=True).tolist()
+        [1.0, 2.0]
+    """
+    if b is not None or eigvals is not None or type != 1:
+        raise NotImplementedError("eigh: only the standard problem, with b=None, eigvals=None and type=1, is computed.")
+    (x,) = _inexact("eigh", a)
+    v, w = lax.eigh(x, lower=lower, symmetrize_input=False)
+    return w if eigvals_only else (w, v)
+
+
+def svd(a, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"):
+    """(U, s, Vᴴ); s alone without `compute_uv`."""
+    if lapack_driver != "gesdd":
+        raise NotImplementedError(f"svd: the driver is LAPACK's gesdd, not {lapack_driver!r}.")
+    out = _np.svd(a, full_matrices, compute_uv)
+    return tuple(out) if compute_uv else out
+
+
+def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
+    """(LU, pivots), for `lu_solve`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.lu_solve(linalg.lu_factor(jnp.array([[2., 0.], [0., 4.]])), jnp.array([2., 4.])).tolist()
+        [1.0, 1.0]
+    """
+    (x,) = _inexact("lu_factor", a)
+    if shape_of(x)[-1:] != shape_of(x)[-2:-1]:
+        raise ValueError(f"lu_factor takes square matrices, of shape [..., n, n], got {shape_of(x)}.")
+    factors, pivots, _ = lax.lu(x)
+    return factors, pivots
+
+
+def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True):
+    """x with a x = b (`trans` 1: aᵀ x = b, 2: aᴴ x = b), from a's `lu_factor`."""
+    factors, pivots = lu_and_piv
+    factors, b = _inexact("lu_solve", factors, b)
+    if trans not in (0, 1, 2):
+        raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}.")
+    single = len(shape_of(b)) == 1
+    perm = lax.lu_pivots_to_permutation(pivots, shape_of(factors)[-1])
+    out = _np.lu_solve((factors, pivots, perm), shape_of(factors)[:-2], b[:, None] if single else b, trans)
+    return out[..., 0] if single else out
+
+
+def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True):
+    """(P, L, U) with a = P L U; (P L, U) with `permute_l`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> p, l, u = linalg.lu(jnp.array([[1., 2.], [4., 4.]]))
+        >>> (p @ l @ u).tolist()
+        [[1.0, 2.0], [4.0, 4.0]]
+    """
+    (x,) = _inexact("lu", a)
+    factors, _, perm = lax.lu(x)
+    *batch, m, n = shape_of(x)
+    k = min(m, n)
+    lower = tril(factors[..., :k], -1) + matrix.eye((m, k), dtype_of(x))
+    upper = triu(factors[..., :k, :])
+    if permute_l:
+        return ops.permute_rows(lower, _np._inverse(perm)), upper
+    wide = (*batch, m, m)
+    return linear.convert(el.eq(matrix.index(wide, -2), matrix.rows(perm, m)), dtype_of(x)), lower, upper
+
+
+def qr(a, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False, check_finite: bool = True):
+    """(Q, R); mode 'full', 'economic' or 'r' (a tuple of R alone).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.qr(jnp.ones((3, 2)), mode='economic')[0].shape
+        (3, 2)
+    """
+    if mode not in ("full", "r", "economic"):
+        raise ValueError(f"Unsupported QR decomposition mode {mode!r}; modes are 'full', 'r' and 'economic'.")
+    (x,) = _inexact("qr", a)
+    q, r = lax.qr(x, pivoting=pivoting, full_matrices=mode != "economic")
+    return (r,) if mode == "r" else (q, r)
+
+
+def schur(a, output: str = "real"):
+    """(T, Z) with a = Z T Zᴴ; `output` 'complex' makes T triangular for real a too."""
+    if output not in ("real", "complex"):
+        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output!r}.")
+    (x,) = _inexact("schur", a)
+    if output == "complex" and not dtypes.is_complex(dtype_of(x)):
+        x = linear.convert(x, dtypes.complex_of(dtype_of(x)))
+    return lax.schur(x)
+
+
+def hessenberg(a, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True):
+    """H, zero below its first subdiagonal; (H, Q) with a = Q H Qᴴ with `calc_q`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.hessenberg(jnp.ones((3, 3))).shape
+        (3, 3)
+    """
+    (x,) = _inexact("hessenberg", a)
+    factors, taus = lax.hessenberg(x)
+    upper = triu(factors, -1)
+    if not calc_q:
+        return upper
+    *batch, n, _ = shape_of(x)
+    if n < 2:
+        return upper, matrix.eye(shape_of(x), dtype_of(x))
+    inner = lax.householder_product(factors[..., 1:, :-1], taus)
+    config = [(0, 0, 0)] * len(batch) + [(1, 0, 0)] * 2
+    padded = ops_pad(inner, scalar_like(inner, 0), config)
+    place = el.add(matrix.index(shape_of(x), -2), matrix.index(shape_of(x), -1))
+    corner = linear.convert(el.eq(place, scalar_like(place, 0)), dtype_of(x))
+    return upper, padded + corner
+
+
+def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False, check_finite: bool = True,
+          assume_a: str = "gen"):
+    """x with a x = b; assume_a 'pos' takes Cholesky's factorisation of the upper (`lower`: lower) triangle, the others LU.
+
+    Raises:
+        ValueError: for another assume_a than 'gen', 'sym', 'her' and 'pos'.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.solve(4 * jnp.eye(2), jnp.ones(2), assume_a='pos').tolist()
+        [0.25, 0.25]
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ValueError(f"Expected assume_a to be one of ['gen', 'sym', 'her', 'pos']; got {assume_a!r}")
+    if assume_a != "pos":
+        return _np.solve(a, b)
+    a, b = _inexact("solve", a, b)
+    return cho_solve((_np.cholesky(a, upper=not lower, symmetrize_input=True), lower), b)
+
+
+def solve_triangular(a, b, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False, debug: Any = None,
+                     check_finite: bool = True):
+    """x with op(a) x = b for triangular a; trans 0 or 'N', 1 or 'T', 2 or 'C' says what op is.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.solve_triangular(jnp.array([[2., 0.], [1., 1.]]), jnp.array([4., 3.]), lower=True).tolist()
+        [2.0, 1.0]
+    """
+    if trans not in (0, 1, 2, "N", "T", "C"):
+        raise ValueError(f"Invalid 'trans' value {trans}; it is 0 ('N'), 1 ('T') or 2 ('C').")
+    a, b = _inexact("solve_triangular", a, b)
+    single = len(shape_of(b)) == 1
+    out = lax.triangular_solve(a, b[:, None] if single else b, left_side=True, lower=lower, transpose_a=trans not in (0, "N"),
+                               conjugate_a=trans in (2, "C"), unit_diagonal=unit_diagonal)
+    return out[:, 0] if single else out
+
+
+def block_diag(*arrs):
+    """One matrix with the given ones along its diagonal, zeros elsewhere.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.block_diag(jnp.ones((1, 2)), 2 * jnp.ones((1, 1))).tolist()
+        [[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]
+    """
+    xs = [on_device(operand("block_diag", a)) for a in arrs] or [linear.full((1, 0), 0.0, dtypes.float32)]
+    if any(len(shape_of(x)) > 2 for x in xs):
+        raise ValueError(f"block_diag takes matrices, got shapes {[shape_of(x) for x in xs]}.")
+    dt = dtypes.promote(*[(dtype_of(x), False) for x in xs])[0]
+    xs = [linear.reshape(linear.convert(x, dt), ((1, 1) + shape_of(x))[-2:]) for x in xs]
+    height, width, top, left, out = sum(shape_of(x)[0] for x in xs), sum(shape_of(x)[1] for x in xs), 0, 0, None
+    for x in xs:
+        m, n = shape_of(x)
+        block = ops_pad(x, scalar_like(x, 0), [(top, height - top - m, 0), (left, width - left - n, 0)])
+        out, top, left = block if out is None else el.add(out, block), top + m, left + n
+    return out
+
+
+# N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), table 2.3: the largest 1-norm each degree is exact for.
+_PADE = {3: (120., 60., 12., 1.), 5: (30240., 15120., 3360., 420., 30., 1.), 7: (17297280., 8648640., 1995840., 277200., 25200., 1512., 56., 1.),
+         13: (64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800., 129060195264000., 10559470521600., 670442572800.,
+              33522128640., 1323241920., 40840800., 960960., 16380., 182., 1.)}
+
+
+def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
+    """The exponential of square matrices [..., n, n]: scaling, a Padé approximation, and squaring; NaN where more than `max_squarings` are needed.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.expm(jnp.zeros((2, 2))).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+    (x,) = _inexact("expm", A)
+    shape, dt = shape_of(x), dtype_of(x)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ValueError(f"expm takes square matrices, of shape [..., n, n], got {shape}.")
+    if dtypes.name(dt) not in ops.LAPACK_DTYPES:
+        raise TypeError(f"expm: {dtypes.name(dt)} is not supported; convert the matrix with astype('float32').")
+    if 0 in shape:
+        return x
+    double = dtypes.name(dt) in ("float64", "complex128")
+    degree, limit = (13, 5.371920351148152) if double else (7, 3.925724783138660)
+    size = reduce_max(linear.reduce_sum(el.abs_(x), (len(shape) - 2,)), (len(shape) - 2,))
+    ratio = el.ceil(el.div(el.log(el.div(size, scalar_like(size, limit))), scalar_like(size, math.log(2))))
+    squarings = el.max_(scalar_like(size, 0), el.select(el.is_finite(ratio), ratio, linear.full(shape_of(ratio), 0, dtype_of(ratio))))
+    x = el.div(x, _wide(linear.convert(el.exp2(squarings), dt), shape))
+    coefficients, eye = _PADE[degree], matrix.eye(shape, dt)
+    square, power, odd, even = matmul(x, x), eye, None, None
+    for k in range(0, degree + 1, 2):
+        terms = [el.mul(power, scalar_like(power, coefficients[k + j])) for j in (0, 1)]
+        even, odd = (terms[0], terms[1]) if even is None else (el.add(even, terms[0]), el.add(odd, terms[1]))
+        power = matmul(power, square) if k + 2 <= degree else power
+    odd = matmul(x, odd)
+    above, below = el.add(even, odd), el.sub(even, odd)
+    out = _np.solve(below, above) if not upper_triangular else lax.triangular_solve(below, above, left_side=True, lower=False)
+
+    def step(i, r):
+        more = el.lt(linear.convert(i, dtype_of(squarings)), squarings)
+        return el.select(_wide(more, shape), matmul(r, r), r)
+    out = fori_loop(0, max_squarings, step, out)
+    enough = el.le(squarings, scalar_like(squarings, max_squarings))
+    return el.select(_wide(enough, shape), out, linear.full(shape, math.nan, dt))
+
+
+def _wide(per_matrix, shape):
+    return linear.broadcast_in_dim(per_matrix, shape, tuple(range(len(shape) - 2)))
