@@ -1,12 +1,10 @@
 """weft.lax: the functions that map one to one onto primitives. Strict about dtypes and shapes, where `weft.numpy` is lenient."""
+from importlib import import_module as _import_module
+
 from ..control.cond import cond, switch
 from ..control.loops import fori_loop, scan, while_loop
 from ..control.prefix import associative_scan, map_ as map
-from . import linalg
 from .collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, pshuffle, psum
-from .convolution import (ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers, conv_general_dilated,
-                          conv_general_dilated_local, conv_general_dilated_patches, conv_general_permutations, conv_general_shape_tuple,
-                          conv_shape_tuple, conv_transpose, conv_transpose_shape_tuple, conv_with_general_padding)
 from .dots import Precision, batch_matmul, dot, dot_general
 from .elementwise import (RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitcast_convert_type, bitwise_and,
                           bitwise_not, bitwise_or, bitwise_xor, cbrt, ceil, clamp, clz, complex, conj, convert_element_type, cos, cosh, digamma, div, eq,
@@ -22,6 +20,24 @@ from .reductions import (argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, 
                          reduce_or, reduce_prod, reduce_sum, reduce_xor, sort, sort_key_val, top_k)
 from .shape import (broadcast, broadcast_in_dim, broadcast_shapes, broadcasted_iota, collapse, concatenate, expand_dims, full,
                     full_like, index_in_dim, iota, pad, reshape, rev, slice, slice_in_dim, split, squeeze, transpose)
-from .windows import padtype_to_pads, reduce_window, reduce_window_shape_tuple
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+# families that a program may never need load when they are first used
+_LAZY = {name: "convolution" for name in (
+    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
+    "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
+    "conv_transpose_shape_tuple", "conv_with_general_padding")}
+_LAZY |= {name: "windows" for name in ("padtype_to_pads", "reduce_window", "reduce_window_shape_tuple")}
+
+__all__ = [*[name for name in dir() if not name.startswith("_")], *_LAZY, "linalg"]
+
+
+def __getattr__(name: str):
+    if name == "linalg":
+        return _import_module("weft.lax.linalg")
+    if name in _LAZY:
+        return getattr(_import_module(f"weft.lax.{_LAZY[name]}"), name)
+    raise AttributeError(f"module 'weft.lax' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)
