@@ -240,3 +240,17 @@ def test_bitcast_keeps_bits():
     )
     data = np.array([0x7FA00001, 0xFFC00000, 0, 0x80000000, 1, 2, 3, 4, 5], np.uint32)
     np.testing.assert_array_equal(run_wasm(program, data.view(np.float32))[0], data)
+
+
+@pytest.mark.parametrize("terms", ["hoisted first", "hoisted last"])
+def test_an_index_that_a_hoisted_load_shares_with_a_pointer(terms):
+    """What hoisting a load has computed is computed again for the pointers of the loop: its locals are given away by then."""
+    row, weight, out = Buffer("row", "f32", (2, 8), "input"), Buffer("weight", "f32", (2,), "input"), Buffer("out", "f32", (2, 8), "output")
+    i, j = Var("i"), Var("j")
+    above = ir.clamp(0, i + (-1), 1)
+    a, b = row[above * 8 + j], weight[above]
+    value = row[i * 8 + j] + (b + a if terms == "hoisted first" else a + b)
+    body = [For(i, 2, [For(j, 8, [Store(out, i * 8 + j, value)], "parallel")], "parallel")]
+    program = Program("shared", [row, weight], [out], [], [Kernel("shared", body)])
+    data = [np.arange(16, dtype=np.float32).reshape(2, 8), np.array([100, 200], np.float32)]
+    np.testing.assert_array_equal(run_wasm(program, *data)[0], run_interpreted(program, *data)[0])

@@ -176,6 +176,7 @@ class Addresses:
             )
         increments = []
         fresh = []
+        self.open()  # terms that aren't linear are computed here, between statements
         for (pointer, taken, rest, size), members in groups.items():
             steps = sum(c for t, c in taken if t is var) * step * size
             smallest = min(const - known.base for _, _, const, known in members)
@@ -193,6 +194,7 @@ class Addresses:
                 increments.append((local, steps))
             for buffer, index, _, known in members:
                 self.access[(buffer, index)] = Access(local, rest, known.base + shift, known.positive)
+        self.close()
         self.loop_pointers.append(fresh)
         return increments
 

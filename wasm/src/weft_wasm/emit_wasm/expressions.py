@@ -74,6 +74,7 @@ class Expressions(Addresses):
         for kind, local in self.temporaries:
             self.release(kind, local)
         self.temporaries.clear()
+        self.refs, self.cache = {}, {}  # the locals that it names may be given away from now on
 
     def _count(self, e: Expr) -> None:
         refs = self.refs
