@@ -19,7 +19,7 @@ from weft.runtime.reference import ReferenceBackend
 from weft.transforms.stage import stage
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from catalogue import ROWS  # noqa: E402
+from catalogue import ROWS, waits_on_wasm  # noqa: E402
 
 
 def _platforms() -> list[str]:
@@ -44,18 +44,14 @@ def row(request):
     return request.param
 
 
-LAPACK_ONLY = {"eigh", "svd", "eigvals", "hessenberg"}
-COMPLEX = {"complex", "fft"}
 
 
 @pytest.fixture(autouse=True)
-def complex_waits(request, platform):
-    """WebAssembly has no complex numbers yet."""
-    row = request.getfixturevalue("row")
-    if platform == "wasm" and (row.name.split("_")[0] in COMPLEX or any(spec.startswith("c64") for spec in row.args)):
-        pytest.skip("no complex numbers on wasm yet")
-    if platform == "wasm" and row.name.split("_")[0] in LAPACK_ONLY:
-        pytest.skip("spectral factorisations have no loops yet, only LAPACK's kernels")
+def waits(request, platform):
+    """What WebAssembly does not have yet is skipped there, with the reason."""
+    reason = waits_on_wasm(request.getfixturevalue("row")) if platform == "wasm" else None
+    if reason:
+        pytest.skip(reason)
 
 
 def reference(row, args) -> np.ndarray:
