@@ -122,6 +122,11 @@ def _has_no_defaults(fun, n: int) -> bool:
     return code is not None and code.co_argcount == n
 
 
+def _no_symbolic_zeros(asked: bool) -> None:
+    if asked:
+        raise ValueError("rules with symbolic_zeros=True are not available yet; leave it out, and zeros come as arrays.")
+
+
 def _name(fun) -> str:
     return getattr(fun, "__name__", type(fun).__name__)
 
@@ -151,6 +156,7 @@ class custom_jvp:
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Sets the rule; usable as a decorator."""
+        _no_symbolic_zeros(symbolic_zeros)
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
@@ -358,6 +364,7 @@ class custom_vjp:
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """Sets the forward and backward rules."""
+        _no_symbolic_zeros(symbolic_zeros)
         self.fwd, self.bwd = fwd, bwd
 
     def __get__(self, obj, objtype=None):

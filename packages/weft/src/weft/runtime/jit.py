@@ -429,6 +429,8 @@ def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None
                              inline=inline, compiler_options=compiler_options)
     if in_shardings is not None or out_shardings is not None:
         raise ValueError("in_shardings and out_shardings need a backend with several devices in one computation; leave them out to run on one device.")
+    if compiler_options:
+        raise ValueError(f"jit takes no compiler_options yet, got {sorted(compiler_options)}; leave them out, or set XLA_FLAGS for the process.")
     return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline, device, backend)
 
 
