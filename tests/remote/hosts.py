@@ -52,7 +52,5 @@ def host(tmp_path_factory):
 @pytest.fixture
 def session(host):
     """A session on the module's host, which is the default platform meanwhile."""
-    before = weft.config.platforms
     with host.connect(default=True) as opened:
         yield opened
-    weft.config.update("jax_platforms", before)

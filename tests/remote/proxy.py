@@ -43,9 +43,10 @@ class Proxy:
         server.close()
         for writer in list(self.writers):
             writer.transport.abort()
-        for task in asyncio.all_tasks():
-            if task is not asyncio.current_task():
-                task.cancel()
+        open_tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in open_tasks:
+            task.cancel()
+        await asyncio.gather(*open_tasks, return_exceptions=True)
 
     async def _connection(self, reader, writer) -> None:
         if self.refusing:

@@ -259,3 +259,16 @@ def test_device_get_asks_for_all_at_once(host):
         assert [v.tolist() for v in got["all"]] == [[0.0, 1.0 * i, 2.0 * i, 3.0 * i] for i in range(1, 6)]
         # one wait after another would send the requests one by one, in frames of their own
         assert session.stats.frames_sent - before <= 3
+
+
+def test_the_default_platform_is_given_back(host):
+    before = weft.config.platforms
+    with host.connect(default=True):
+        assert weft.config.platforms == "remote"
+        assert jnp.arange(3).device.platform == "remote"
+    assert weft.config.platforms == before
+    with host.connect(default=True) as outer, host.connect(default=True):
+        outer.close()
+        assert weft.config.platforms == "remote"      # another session is open still
+    assert weft.config.platforms == before
+    assert jnp.arange(3).sum() == 3

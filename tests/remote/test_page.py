@@ -77,6 +77,7 @@ async def open_socket(url):
 def page(monkeypatch):
     """The module `weft_remote.page` in a process that looks like a page's worker; `page.suspends` tells whether it has JSPI."""
     loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)      # Pyodide's loop is there whether something runs in it or not
     stand_in = types.SimpleNamespace(suspends=True, waits=0)
 
     def run_sync(awaitable):
@@ -91,16 +92,22 @@ def page(monkeypatch):
     monkeypatch.delitem(sys.modules, "weft_remote.page", raising=False)
     stand_in.module, stand_in.loop = importlib.import_module("weft_remote.page"), loop
     monkeypatch.setattr(remote, "PageTransport", stand_in.module.PageTransport, raising=False)
+    stand_in.sessions = []
     yield stand_in
+    for session in stand_in.sessions:
+        session.close()
+    loop.run_until_complete(asyncio.sleep(0.01))
     for task in asyncio.all_tasks(loop):
         task.cancel()
     loop.run_until_complete(asyncio.sleep(0.01))
+    asyncio.set_event_loop(None)
     loop.close()
     sys.modules.pop("weft_remote.page", None)
 
 
 def opened(page, url, token=TOKEN):
     session = Session(url, token)
+    page.sessions.append(session)
     session.transport = page.module.PageTransport(session)
     page.loop.run_until_complete(session.transport.open())
     return remote._register(session, False)

@@ -65,6 +65,7 @@ class RemoteBackend:
 
     def __init__(self):
         self.sessions: list[Session] = []
+        self.platforms_before: str | None = None      # where programs ran before a session became the default
         self.ids = itertools.count()
 
     # devices and arrays -----------------------------------------------------------------------------------------------
@@ -195,8 +196,18 @@ def _register(session: Session, default: bool) -> Session:
     atexit.register(_close, weakref.ref(session))
     forget_default()
     if default:
+        if config.platforms != "remote":
+            backend.platforms_before = config.platforms
+        session.on_close = partial(_no_longer_default, backend)
         config.update("jax_platforms", "remote")
     return session
+
+
+def _no_longer_default(backend: RemoteBackend) -> None:
+    """What follows a session that was the default runs where it ran before, unless it was told otherwise meanwhile."""
+    forget_default()
+    if config.platforms == "remote" and all(s.closed for s in backend.sessions):
+        config.update("jax_platforms", backend.platforms_before)
 
 
 def _close(session) -> None:
@@ -212,7 +223,7 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
     Args:
         url: the address that `weft-host` prints, such as "ws://127.0.0.1:8765".
         token: the token that it was started with, or printed.
-        default: whether programs run there from now on, as after `weft.config.update("jax_platforms", "remote")`.
+        default: whether programs run there until the session is closed, as after `weft.config.update("jax_platforms", "remote")`.
         timeout: seconds for connecting.
         name: shown in the host's log.
 

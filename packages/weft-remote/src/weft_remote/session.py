@@ -74,6 +74,7 @@ class Session:
         self.welcome: p.Welcome | None = None
         self.failure: Exception | None = None
         self.closed = False
+        self.on_close: Callable[[], None] | None = None
         self._devices: list = []
         self._lock = threading.Lock()
         self._ops = 0
@@ -102,6 +103,8 @@ class Session:
             self.fail(ConnectionLost(f"the session on {self.url} is closed."))
             if self.transport is not None:
                 self.transport.close()
+            if self.on_close is not None:
+                self.on_close()
 
     def ping(self) -> None:
         """Returns when the host has done everything up to now, and raises if the session is lost."""
@@ -237,6 +240,8 @@ class Session:
 
     def outgoing(self) -> bytes | None:
         """The next frame to send; None if there is nothing to send."""
+        if self.welcome is None:      # closed before the host has answered
+            return None
         with self._lock:
             if self._garbage:
                 self._flush_garbage()
