@@ -12,7 +12,7 @@ from ..ops import elementwise as ops
 from ..ops import linear
 from ..ops.rules import dtype_of, scalar_like
 from ..tree import tree_map
-from .common import on_device, only, operand
+from .common import on_device, only, operand as checked
 
 
 @param_type
@@ -27,10 +27,10 @@ def _unary(primitive, text: str, call: str, accuracy: bool = False):
     if accuracy:
         def function(x, *, accuracy: Any = None):
             only(name, accuracy=accuracy)
-            return primitive.bind(operand(name, x))
+            return primitive.bind(checked(name, x))
     else:
         def function(x):
-            return primitive.bind(operand(name, x))
+            return primitive.bind(checked(name, x))
     return _document(function, name, text, call)
 
 
@@ -38,7 +38,7 @@ def _binary(primitive, text: str, call: str):
     name = primitive.name
 
     def function(x, y):
-        return primitive.bind(operand(name, x), operand(name, y))
+        return primitive.bind(checked(name, x), checked(name, y))
     return _document(function, name, text, call)
 
 
@@ -121,7 +121,7 @@ def round(x, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO):
         >>> float(lax.round(2.5, lax.RoundingMethod.TO_NEAREST_EVEN))
         2.0
     """
-    return ops.round_p.bind(operand("round", x), rounding_method=RoundingMethod(rounding_method))
+    return ops.round_p.bind(checked("round", x), rounding_method=RoundingMethod(rounding_method))
 
 
 def conj(x):
@@ -132,7 +132,7 @@ def conj(x):
         >>> lax.conj(1 + 2j).item()
         (1-2j)
     """
-    return ops.conj(operand("conj", x))
+    return ops.conj(checked("conj", x))
 
 
 def reciprocal(x):
@@ -143,7 +143,7 @@ def reciprocal(x):
         >>> float(lax.reciprocal(4.0))
         0.25
     """
-    x = operand("reciprocal", x)
+    x = checked("reciprocal", x)
     return ops.div(scalar_like(x, 1), x)
 
 
@@ -155,7 +155,7 @@ def integer_pow(x, y: int):
         >>> float(lax.integer_pow(3.0, 2))
         9.0
     """
-    x = operand("integer_pow", x)
+    x = checked("integer_pow", x)
     return on_device(ops.integer_pow(x, y)) if y != 1 else on_device(x)
 
 
@@ -167,7 +167,7 @@ def pow(x, y):
         >>> float(lax.pow(2.0, 3.0))
         8.0
     """
-    x, y = operand("pow", x), operand("pow", y)
+    x, y = checked("pow", x), checked("pow", y)
     if type(y) is int:
         return integer_pow(x, y)
     return ops.pow_(x, y)
@@ -184,7 +184,7 @@ def clamp(min, x, max):
         >>> float(lax.clamp(0.0, 1.5, 1.0))
         1.0
     """
-    return ops.clamp(operand("clamp", min), operand("clamp", x), operand("clamp", max))
+    return ops.clamp(checked("clamp", min), checked("clamp", x), checked("clamp", max))
 
 
 def select_n(which, *cases):
@@ -195,7 +195,7 @@ def select_n(which, *cases):
         >>> float(lax.select_n(True, 1.0, 2.0))
         2.0
     """
-    return ops.select_n_p.bind(operand("select_n", which), *[operand("select_n", c) for c in cases])
+    return ops.select_n_p.bind(checked("select_n", which), *[checked("select_n", c) for c in cases])
 
 
 def select(pred, on_true, on_false):
@@ -209,7 +209,7 @@ def select(pred, on_true, on_false):
     return select_n(pred, on_false, on_true)
 
 
-def convert_element_type(operand_, new_dtype=None):
+def convert_element_type(operand, new_dtype=None):
     """The array with another dtype. Floats become integers by truncation; out of range they saturate.
 
     Example:
@@ -217,7 +217,7 @@ def convert_element_type(operand_, new_dtype=None):
         >>> lax.convert_element_type(1.7, 'int32')
         Array(1, dtype=int32)
     """
-    x = operand("convert_element_type", operand_)
+    x = checked("convert_element_type", operand)
     return convert(x, new_dtype)
 
 
@@ -229,7 +229,7 @@ def convert(x, dtype, weak_type: bool = False):
     return on_device(linear.convert(x, dtype, weak_type))
 
 
-def bitcast_convert_type(operand_, new_dtype):
+def bitcast_convert_type(operand, new_dtype):
     """The same bits as another dtype; a wider or narrower one takes or adds a last axis.
 
     Example:
@@ -237,20 +237,20 @@ def bitcast_convert_type(operand_, new_dtype):
         >>> int(lax.bitcast_convert_type(1.0, 'int32'))
         1065353216
     """
-    x, dt = operand("bitcast_convert_type", operand_), dtypes.canonicalize(new_dtype)
+    x, dt = checked("bitcast_convert_type", operand), dtypes.canonicalize(new_dtype)
     if dtypes.is_bool(dt) != dtypes.is_bool(dtype_of(x)):
         raise type_error(f"bitcast_convert_type does not convert between bool and {dtypes.name(dt)}; use convert_element_type.")
     return ops.bitcast(x, dt)
 
 
-def reduce_precision(operand_, exponent_bits: int, mantissa_bits: int):
+def reduce_precision(operand, exponent_bits: int, mantissa_bits: int):
     """x rounded to a float format of fewer bits, kept in its own dtype.
 
     Example:
         >>> from weft import lax
         >>> y = lax.reduce_precision(1.1, 8, 7)
     """
-    return ops.reduce_precision_p.bind(operand("reduce_precision", operand_), exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
+    return ops.reduce_precision_p.bind(checked("reduce_precision", operand), exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
 
 
 def stop_gradient(x):
@@ -262,6 +262,6 @@ def stop_gradient(x):
         1.5
     """
     def stop(leaf):
-        leaf = operand("stop_gradient", leaf)
+        leaf = checked("stop_gradient", leaf)
         return linear.stop_gradient_p.bind(leaf) if dtypes.is_inexact(get_aval(leaf).dtype) else leaf
     return tree_map(stop, x)

@@ -13,16 +13,16 @@ from ..ops import linear
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import slice_
-from .common import canonical_axis, canonical_shape, operand, static_int
+from .common import canonical_axis, canonical_shape, operand as checked, static_int
 
 
 def _starts(name: str, x, start_indices) -> list:
     """One index scalar for each axis, all of one dtype, not negative where they lie inside."""
     shape = shape_of(x)
     if not isinstance(start_indices, (list, tuple)):
-        array = operand(name, start_indices)
+        array = checked(name, start_indices)
         start_indices = [linear.squeeze(slice_(array, (i,), (i + 1,)), (0,)) for i in range(shape_of(array)[0])]
-    starts = [operand(name, s) for s in start_indices]
+    starts = [checked(name, s) for s in start_indices]
     if len(starts) != len(shape):
         raise type_error(f"{name}: {len(starts)} start indices for an operand of shape {shape}.")
     avals = [get_aval(s) for s in starts]
@@ -41,7 +41,7 @@ def wrap_index(index, size: int):
     return el.select_n_p.bind(el.lt(index, scalar_like(index, 0)), index, el.add(index, scalar_like(index, size)))
 
 
-def dynamic_slice(operand_, start_indices, slice_sizes: Sequence[int]):
+def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int]):
     """A slice of static size at indices that may be traced; indices out of bounds are moved in.
 
     Example:
@@ -49,11 +49,11 @@ def dynamic_slice(operand_, start_indices, slice_sizes: Sequence[int]):
         >>> lax.dynamic_slice(lax.iota('int32', 5), (3,), (2,))
         Array([3, 4], dtype=int32)
     """
-    x = operand("dynamic_slice", operand_)
+    x = checked("dynamic_slice", operand)
     return ops.dynamic_slice_p.bind(x, *_starts("dynamic_slice", x, start_indices), slice_sizes=canonical_shape(slice_sizes))
 
 
-def dynamic_update_slice(operand_, update, start_indices):
+def dynamic_update_slice(operand, update, start_indices):
     """The array with `update` written at indices that may be traced.
 
     Example:
@@ -61,11 +61,11 @@ def dynamic_update_slice(operand_, update, start_indices):
         >>> lax.dynamic_update_slice(lax.iota('int32', 4), lax.full((2,), 9, 'int32'), (1,))
         Array([0, 9, 9, 3], dtype=int32)
     """
-    x, update = operand("dynamic_update_slice", operand_), operand("dynamic_update_slice", update)
+    x, update = checked("dynamic_update_slice", operand), checked("dynamic_update_slice", update)
     return ops.dynamic_update_slice_p.bind(x, update, *_starts("dynamic_update_slice", x, start_indices))
 
 
-def dynamic_slice_in_dim(operand_, start_index, slice_size: int, axis: int = 0):
+def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0):
     """A slice of static size along one axis at an index that may be traced.
 
     Example:
@@ -73,7 +73,7 @@ def dynamic_slice_in_dim(operand_, start_index, slice_size: int, axis: int = 0):
         >>> lax.dynamic_slice_in_dim(lax.iota('int32', 5), 1, 2)
         Array([1, 2], dtype=int32)
     """
-    x = operand("dynamic_slice_in_dim", operand_)
+    x = checked("dynamic_slice_in_dim", operand)
     sizes = list(shape_of(x))
     starts: list[Any] = [0] * len(sizes)
     axis = canonical_axis(axis, len(sizes))
@@ -81,7 +81,7 @@ def dynamic_slice_in_dim(operand_, start_index, slice_size: int, axis: int = 0):
     return dynamic_slice(x, starts, sizes)
 
 
-def dynamic_index_in_dim(operand_, index, axis: int = 0, keepdims: bool = True):
+def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True):
     """The element(s) along one axis at an index that may be traced.
 
     Example:
@@ -89,11 +89,11 @@ def dynamic_index_in_dim(operand_, index, axis: int = 0, keepdims: bool = True):
         >>> lax.dynamic_index_in_dim(lax.iota('int32', 5), 2, keepdims=False)
         Array(2, dtype=int32)
     """
-    out = dynamic_slice_in_dim(operand_, index, 1, axis)
+    out = dynamic_slice_in_dim(operand, index, 1, axis)
     return out if keepdims else linear.squeeze(out, (canonical_axis(axis, len(shape_of(out))),))
 
 
-def dynamic_update_slice_in_dim(operand_, update, start_index, axis: int):
+def dynamic_update_slice_in_dim(operand, update, start_index, axis: int):
     """The array with `update` written along one axis at an index that may be traced.
 
     Example:
@@ -101,13 +101,13 @@ def dynamic_update_slice_in_dim(operand_, update, start_index, axis: int):
         >>> lax.dynamic_update_slice_in_dim(lax.iota('int32', 3), lax.full((1,), 9, 'int32'), 2, 0)
         Array([0, 1, 9], dtype=int32)
     """
-    x = operand("dynamic_update_slice_in_dim", operand_)
+    x = checked("dynamic_update_slice_in_dim", operand)
     starts: list[Any] = [0] * len(shape_of(x))
     starts[canonical_axis(axis, len(starts))] = start_index
     return dynamic_update_slice(x, update, starts)
 
 
-def dynamic_update_index_in_dim(operand_, update, index, axis: int):
+def dynamic_update_index_in_dim(operand, update, index, axis: int):
     """The array with one element (or slice) along an axis replaced.
 
     Example:
@@ -115,7 +115,7 @@ def dynamic_update_index_in_dim(operand_, update, index, axis: int):
         >>> lax.dynamic_update_index_in_dim(lax.iota('int32', 3), 9, 0, 0)
         Array([9, 1, 2], dtype=int32)
     """
-    x, update = operand("dynamic_update_index_in_dim", operand_), operand("dynamic_update_index_in_dim", update)
+    x, update = checked("dynamic_update_index_in_dim", operand), checked("dynamic_update_index_in_dim", update)
     axis = canonical_axis(axis, len(shape_of(x)))
     update = linear.convert(update, dtype_of(x)) if get_aval(update).weak_type else update
     if len(shape_of(update)) != len(shape_of(x)):
@@ -123,7 +123,7 @@ def dynamic_update_index_in_dim(operand_, update, index, axis: int):
     return dynamic_update_slice_in_dim(x, update, index, axis)
 
 
-def gather(operand_, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
+def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
            unique_indices: bool = False, indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None, fill_value=None):
     """Slices of `slice_sizes` at `start_indices`, arranged by `dimension_numbers` as in XLA.
 
@@ -133,19 +133,19 @@ def gather(operand_, start_indices, dimension_numbers: GatherDimensionNumbers, s
         >>> lax.gather(lax.iota('int32', 5), lax.full((1, 1), 3), numbers, (1,))
         Array([3], dtype=int32)
     """
-    x = operand("gather", operand_)
+    x = checked("gather", operand)
     parsed = GatherScatterMode.from_any(mode)
     if parsed == GatherScatterMode.FILL_OR_DROP and fill_value is None:
         fill_value = ops.gather_fill(dtype_of(x), None)
-    return ops.gather(x, operand("gather", start_indices), dimension_numbers, canonical_shape(slice_sizes), mode=parsed,
+    return ops.gather(x, checked("gather", start_indices), dimension_numbers, canonical_shape(slice_sizes), mode=parsed,
                       unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, fill_value=fill_value)
 
 
 def _scatter(name: str, primitive, text: str):
-    def function(operand_, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+    def function(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: str | GatherScatterMode | None = None):
-        x, updates = operand(name, operand_), operand(name, updates)
-        return primitive.bind(x, operand(name, scatter_indices), updates, dimension_numbers=dimension_numbers,
+        x, updates = checked(name, operand), checked(name, updates)
+        return primitive.bind(x, checked(name, scatter_indices), updates, dimension_numbers=dimension_numbers,
                               indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
                               mode=GatherScatterMode.from_any(mode), update_jaxpr=None, update_consts=())
     function.__name__ = function.__qualname__ = name
@@ -162,7 +162,7 @@ scatter_min = _scatter("scatter_min", ops.scatter_min_p, "taken the minimum with
 scatter_max = _scatter("scatter_max", ops.scatter_max_p, "taken the maximum with")
 
 
-def scatter_sub(operand_, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, **keywords):
+def scatter_sub(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, **keywords):
     """The array with `updates` subtracted at `scatter_indices`.
 
     Example:
@@ -171,10 +171,10 @@ def scatter_sub(operand_, scatter_indices, updates, dimension_numbers: ScatterDi
         >>> lax.scatter_sub(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
         Array([ 0,  1, -3], dtype=int32)
     """
-    return scatter_add(operand_, scatter_indices, el.neg(operand("scatter_sub", updates)), dimension_numbers, **keywords)
+    return scatter_add(operand, scatter_indices, el.neg(checked("scatter_sub", updates)), dimension_numbers, **keywords)
 
 
-def scatter_apply(operand_, scatter_indices, func: Callable, dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
                   indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None):
     """The array with `func` (elementwise) applied once at each place of `scatter_indices`.
 
@@ -184,7 +184,7 @@ def scatter_apply(operand_, scatter_indices, func: Callable, dimension_numbers: 
         >>> lax.scatter_apply(lax.iota('float32', 3), lax.full((1, 1), 2), lax.square, numbers, update_shape=(1,))
         Array([0., 1., 4.], dtype=float32)
     """
-    x, indices, dn = operand("scatter_apply", operand_), operand("scatter_apply", scatter_indices), dimension_numbers
+    x, indices, dn = checked("scatter_apply", operand), checked("scatter_apply", scatter_indices), dimension_numbers
     parsed = GatherScatterMode.from_any(mode)
     window = iter(dn.update_window_dims)
     sizes = [1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else update_shape[next(window)] for d in range(len(shape_of(x)))]

@@ -14,15 +14,15 @@ from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import iota
 from ..transforms.stage import stage_closed
 from ..tree import tree_flatten
-from .common import canonical_axes, canonical_axis, only, operand
+from .common import canonical_axes, canonical_axis, only, operand as checked
 
 
 def _reduction(name: str, text: str):
     op = linear.reduce_sum if name == "reduce_sum" else getattr(ops, name)
 
-    def function(operand_, axes, *, out_sharding=None):
+    def function(operand, axes, *, out_sharding=None):
         only(name, out_sharding=out_sharding)
-        x = operand(name, operand_)
+        x = checked(name, operand)
         return op(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} over `axes`; the result has the other axes.\n\n    Example:\n        >>> from weft import lax\n" \
@@ -56,7 +56,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, o
     inits, init_tree = tree_flatten(init_values)
     if tree != init_tree:
         raise TypeError(f"reduce: operands and init_values must have one structure, got {tree} and {init_tree}.")
-    xs, inits = [operand("reduce", x) for x in xs], [operand("reduce", x) for x in inits]
+    xs, inits = [checked("reduce", x) for x in xs], [checked("reduce", x) for x in inits]
     dims = canonical_axes(tuple(dimensions), len(shape_of(xs[0])), "dimensions")
     inits = [linear.convert(i, dtype_of(x)) if get_aval(i).weak_type else i for x, i in zip(xs, inits)]
     scalars = [get_aval(i) for i in inits] * 2
@@ -76,7 +76,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, o
     return tree.unflatten(ops.reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dims))
 
 
-def argmax(operand_, axis: int, index_dtype):
+def argmax(operand, axis: int, index_dtype):
     """The index of the first maximum along `axis`.
 
     Raises:
@@ -87,11 +87,11 @@ def argmax(operand_, axis: int, index_dtype):
         >>> lax.argmax(lax.iota('float32', 3), 0, 'int32')
         Array(2, dtype=int32)
     """
-    x = operand("argmax", operand_)
+    x = checked("argmax", operand)
     return ops.argmax(x, canonical_axis(axis, len(shape_of(x))), index_dtype)
 
 
-def argmin(operand_, axis: int, index_dtype):
+def argmin(operand, axis: int, index_dtype):
     """The index of the first minimum along `axis`.
 
     Raises:
@@ -102,15 +102,15 @@ def argmin(operand_, axis: int, index_dtype):
         >>> lax.argmin(lax.iota('float32', 3), 0, 'int32')
         Array(0, dtype=int32)
     """
-    x = operand("argmin", operand_)
+    x = checked("argmin", operand)
     return ops.argmin(x, canonical_axis(axis, len(shape_of(x))), index_dtype)
 
 
 def _cumulative(name: str, text: str):
     primitive = registry[name]
 
-    def function(operand_, axis: int = 0, reverse: bool = False):
-        x = operand(name, operand_)
+    def function(operand, axis: int = 0, reverse: bool = False):
+        x = checked(name, operand)
         return primitive.bind(x, axis=canonical_axis(axis, len(shape_of(x))), reverse=bool(reverse))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The running {text} along `axis`, from the end when `reverse`.\n\n    Example:\n        >>> from weft import lax\n" \
@@ -123,7 +123,7 @@ cummax, cummin = _cumulative("cummax", "maximum"), _cumulative("cummin", "minimu
 cumlogsumexp = _cumulative("cumlogsumexp", "log of the sum of exponentials")
 
 
-def sort(operand_, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
+def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
     """The array sorted upwards along `dimension` (NaN last); of several arrays the first `num_keys` decide the order.
 
     Example:
@@ -131,8 +131,8 @@ def sort(operand_, dimension: int = -1, is_stable: bool = True, num_keys: int = 
         >>> lax.sort(lax.rev(lax.iota('int32', 3), (0,)))
         Array([0, 1, 2], dtype=int32)
     """
-    many = isinstance(operand_, (list, tuple))
-    xs = [operand("sort", x) for x in (operand_ if many else [operand_])]
+    many = isinstance(operand, (list, tuple))
+    xs = [checked("sort", x) for x in (operand if many else [operand])]
     if not xs:
         raise TypeError("sort requires at least one array.")
     if len({shape_of(x) for x in xs}) > 1:
@@ -151,7 +151,7 @@ def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
     return sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
 
 
-def top_k(operand_, k: int, *, axis: int = -1):
+def top_k(operand, k: int, *, axis: int = -1):
     """The `k` largest elements along `axis`, largest first, and their indices.
 
     Example:
@@ -160,7 +160,7 @@ def top_k(operand_, k: int, *, axis: int = -1):
         >>> values
         Array([4, 3], dtype=int32)
     """
-    x = operand("top_k", operand_)
+    x = checked("top_k", operand)
     if k < 0:
         raise ValueError(f"top_k: k must not be negative, got {k}.")
     return sort_ops.top_k_p.bind(x, k=int(k), axis=canonical_axis(axis, len(shape_of(x))))

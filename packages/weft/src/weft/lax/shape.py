@@ -9,7 +9,7 @@ from ..errors import type_error
 from ..ops import linear
 from ..ops import shape as ops
 from ..ops.rules import dtype_of, shape_of
-from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand, static_int
+from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand as checked, static_int
 
 
 def iota(dtype, size: int):
@@ -45,7 +45,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         Array([7, 7], dtype=int32, weak_type=True)
     """
     only("full", sharding=sharding)
-    shape, value = canonical_shape(shape), operand("full", fill_value)
+    shape, value = canonical_shape(shape), checked("full", fill_value)
     aval = get_aval(value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got an array of shape {aval.shape}.")
@@ -69,10 +69,10 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     dt = dtypes.canonicalize((aval or x).dtype if dtype is None else dtype)
     if dtypes.is_key(dt):
         raise type_error("full_like does not make random keys; use weft.random.key.")
-    return linear.broadcast_in_dim(linear.convert(operand("full_like", fill_value), dt, weak), tuple(shape))
+    return linear.broadcast_in_dim(linear.convert(checked("full_like", fill_value), dt, weak), tuple(shape))
 
 
-def broadcast(operand_, sizes, *, out_sharding=None):
+def broadcast(operand, sizes, *, out_sharding=None):
     """The array with new leading axes of `sizes`, repeated along them.
 
     Example:
@@ -81,12 +81,12 @@ def broadcast(operand_, sizes, *, out_sharding=None):
         (2,)
     """
     only("broadcast", out_sharding=out_sharding)
-    x, sizes = operand("broadcast", operand_), canonical_shape(sizes)
+    x, sizes = checked("broadcast", operand), canonical_shape(sizes)
     shape = shape_of(x)
     return on_device(linear.broadcast_in_dim(x, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape)))))
 
 
-def broadcast_in_dim(operand_, shape, broadcast_dimensions, *, out_sharding=None):
+def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
     """The array with its axes at `broadcast_dimensions` of `shape`, repeated along the others.
 
     Raises:
@@ -98,7 +98,7 @@ def broadcast_in_dim(operand_, shape, broadcast_dimensions, *, out_sharding=None
         [[0, 0, 0], [1, 1, 1]]
     """
     only("broadcast_in_dim", out_sharding=out_sharding)
-    return on_device(linear.broadcast_in_dim(operand("broadcast_in_dim", operand_), canonical_shape(shape), ints(broadcast_dimensions)))
+    return on_device(linear.broadcast_in_dim(checked("broadcast_in_dim", operand), canonical_shape(shape), ints(broadcast_dimensions)))
 
 
 def broadcast_shapes(*shapes) -> tuple:
@@ -123,7 +123,7 @@ def broadcast_shapes(*shapes) -> tuple:
     return tuple(result)
 
 
-def reshape(operand_, new_sizes, dimensions=None, *, out_sharding=None):
+def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     """The same elements in row-major order with another shape.
 
     Example:
@@ -132,13 +132,13 @@ def reshape(operand_, new_sizes, dimensions=None, *, out_sharding=None):
         [[0, 1], [2, 3]]
     """
     only("reshape", out_sharding=out_sharding)
-    x = operand("reshape", operand_)
+    x = checked("reshape", operand)
     if dimensions is not None and tuple(dimensions) != tuple(range(len(shape_of(x)))):
         x = linear.transpose(x, ints(dimensions))
     return on_device(linear.reshape(x, canonical_shape(new_sizes)))
 
 
-def transpose(operand_, permutation):
+def transpose(operand, permutation):
     """The array with its axes in the order `permutation`.
 
     Example:
@@ -146,7 +146,7 @@ def transpose(operand_, permutation):
         >>> lax.transpose(lax.full((2, 3), 0.0), (1, 0)).shape
         (3, 2)
     """
-    return on_device(linear.transpose(operand("transpose", operand_), ints(permutation)))
+    return on_device(linear.transpose(checked("transpose", operand), ints(permutation)))
 
 
 def expand_dims(array, dimensions):
@@ -157,7 +157,7 @@ def expand_dims(array, dimensions):
         >>> lax.expand_dims(lax.iota('int32', 2), (0,)).shape
         (1, 2)
     """
-    x = operand("expand_dims", array)
+    x = checked("expand_dims", array)
     dims = canonical_axes(tuple(dimensions), len(shape_of(x)) + len(tuple(dimensions)), "dimensions")
     return on_device(linear.expand_dims(x, dims)) if dims else on_device(x)
 
@@ -173,7 +173,7 @@ def squeeze(array, dimensions):
         >>> lax.squeeze(lax.full((1, 2), 0), (0,)).shape
         (2,)
     """
-    x = operand("squeeze", array)
+    x = checked("squeeze", array)
     shape = shape_of(x)
     dims = canonical_axes(tuple(dimensions), len(shape), "dimensions")
     if any(shape[d] != 1 for d in dims):
@@ -181,7 +181,7 @@ def squeeze(array, dimensions):
     return on_device(linear.squeeze(x, dims))
 
 
-def collapse(operand_, start_dimension: int, stop_dimension: int | None = None):
+def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
     """The array with the axes start … stop-1 merged into one.
 
     Example:
@@ -189,7 +189,7 @@ def collapse(operand_, start_dimension: int, stop_dimension: int | None = None):
         >>> lax.collapse(lax.full((2, 3, 4), 0), 0, 2).shape
         (6, 4)
     """
-    x = operand("collapse", operand_)
+    x = checked("collapse", operand)
     shape = shape_of(x)
     lo, hi, _ = slice_(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
@@ -203,7 +203,7 @@ def collapse(operand_, start_dimension: int, stop_dimension: int | None = None):
 slice_ = slice
 
 
-def slice(operand_, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None):
+def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None):
     """`x[start:limit:stride]` along every axis, with static bounds.
 
     Raises:
@@ -214,10 +214,10 @@ def slice(operand_, start_indices: Sequence[int], limit_indices: Sequence[int], 
         >>> lax.slice(lax.iota('int32', 5), (1,), (4,), (2,))
         Array([1, 3], dtype=int32)
     """
-    return on_device(ops.slice_(operand("slice", operand_), ints(start_indices), ints(limit_indices), None if strides is None else ints(strides)))
+    return on_device(ops.slice_(checked("slice", operand), ints(start_indices), ints(limit_indices), None if strides is None else ints(strides)))
 
 
-def slice_in_dim(operand_, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0):
+def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0):
     """`x[start:limit:stride]` along one axis; negative bounds count from the end.
 
     Example:
@@ -225,7 +225,7 @@ def slice_in_dim(operand_, start_index: int | None, limit_index: int | None, str
         >>> lax.slice_in_dim(lax.iota('int32', 5), 1, -1)
         Array([1, 2, 3], dtype=int32)
     """
-    x = operand("slice_in_dim", operand_)
+    x = checked("slice_in_dim", operand)
     shape = shape_of(x)
     axis = canonical_axis(axis, len(shape))
     n = shape[axis]
@@ -235,7 +235,7 @@ def slice_in_dim(operand_, start_index: int | None, limit_index: int | None, str
     return on_device(ops.slice_(x, lo, hi, steps))
 
 
-def index_in_dim(operand_, index: int, axis: int = 0, keepdims: bool = True):
+def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
     """The element(s) at a static index along one axis.
 
     Raises:
@@ -246,7 +246,7 @@ def index_in_dim(operand_, index: int, axis: int = 0, keepdims: bool = True):
         >>> lax.index_in_dim(lax.iota('int32', 5), -1)
         Array([4], dtype=int32)
     """
-    x = operand("index_in_dim", operand_)
+    x = checked("index_in_dim", operand)
     shape = shape_of(x)
     axis, index = canonical_axis(axis, len(shape)), static_int("index", index)
     if not -shape[axis] <= index < shape[axis]:
@@ -256,7 +256,7 @@ def index_in_dim(operand_, index: int, axis: int = 0, keepdims: bool = True):
     return out if keepdims else linear.squeeze(out, (axis,))
 
 
-def pad(operand_, padding_value, padding_config):
+def pad(operand, padding_value, padding_config):
     """The array with (low, high, interior) elements of `padding_value` along each axis; negative low and high cut.
 
     Example:
@@ -264,7 +264,7 @@ def pad(operand_, padding_value, padding_config):
         >>> lax.pad(lax.iota('int32', 2), 9, ((1, 0, 1),))
         Array([9, 0, 9, 1], dtype=int32)
     """
-    return ops.pad(operand("pad", operand_), operand("pad", padding_value), padding_config)
+    return ops.pad(checked("pad", operand), checked("pad", padding_value), padding_config)
 
 
 def concatenate(operands, dimension: int):
@@ -282,10 +282,10 @@ def concatenate(operands, dimension: int):
         operands = list(operands)
     if not operands:
         raise ValueError("concatenate requires a non-empty sequence of arrays.")
-    return on_device(ops.concatenate([operand("concatenate", x) for x in operands], int(dimension)))
+    return on_device(ops.concatenate([checked("concatenate", x) for x in operands], int(dimension)))
 
 
-def rev(operand_, dimensions):
+def rev(operand, dimensions):
     """The array with its elements in reverse order along `dimensions`.
 
     Example:
@@ -293,10 +293,10 @@ def rev(operand_, dimensions):
         >>> lax.rev(lax.iota('int32', 3), (0,))
         Array([2, 1, 0], dtype=int32)
     """
-    return on_device(ops.rev(operand("rev", operand_), ints(dimensions)))
+    return on_device(ops.rev(checked("rev", operand), ints(dimensions)))
 
 
-def split(operand_, sizes: Sequence[int], axis: int = 0) -> list:
+def split(operand, sizes: Sequence[int], axis: int = 0) -> list:
     """Consecutive parts of the given sizes along an axis.
 
     Example:
@@ -304,7 +304,7 @@ def split(operand_, sizes: Sequence[int], axis: int = 0) -> list:
         >>> [p.tolist() for p in lax.split(lax.iota('int32', 3), (1, 2))]
         [[0], [1, 2]]
     """
-    x = operand("split", operand_)
+    x = checked("split", operand)
     axis = canonical_axis(axis, len(shape_of(x)))
     if sum(sizes) != shape_of(x)[axis]:
         raise ValueError(f"split: sizes {tuple(sizes)} must add up to the size {shape_of(x)[axis]} of axis {axis}.")
