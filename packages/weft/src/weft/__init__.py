@@ -8,6 +8,7 @@ Example:
 from __future__ import annotations
 
 from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
 
 from . import errors as errors
 from .api import (
@@ -62,10 +63,16 @@ from .source_info import named_scope as named_scope
 from . import tree as tree
 from .tree import tree_map as tree_map
 
-remat = checkpoint
-__version__ = "0.1.0"
+from .version import __version__ as __version__, __version_info__ as __version_info__
 
-_LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "monitoring", "image", "remote", "as_jax", "debug", "experimental")
+remat = checkpoint
+
+# Modules that load when they are first used, as far as they are installed.
+_LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "flatten_util", "typing", "version", "ref", "ffi", "distributed", "dlpack",
+         "monitoring", "image", "remote", "as_jax", "debug", "experimental", "export", "stages", "sharding", "profiler", "custom_batching",
+         "custom_derivatives", "custom_transpose", "ad_checkpoint", "interpreters", "extend")
+# Names of the root that live in such a module: name -> module.
+_NAMES = {}
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list:
@@ -94,6 +101,12 @@ def process_count(backend: str | None = None) -> int:
 
 
 def __getattr__(name: str):
-    if name in _LAZY:
+    if name in _NAMES:
+        return getattr(_import_module(f"weft.{_NAMES[name]}"), name)
+    if name in _LAZY and _find_spec(f"weft.{name}") is not None:
         return _import_module(f"weft.{name}")
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_NAMES, *(name for name in _LAZY if _find_spec(f"weft.{name}") is not None)})
