@@ -1,38 +1,79 @@
 """Configuration: one object, whose values are context variables over process-wide defaults.
 
 `config.update("jax_enable_x64", True)` sets the default; `with weft.enable_x64(True): …` sets it for the
-current thread or task. Environment variables `JAX_*` and `WEFT_*` give the first defaults.
+current thread or task. Environment variables `JAX_*` and `WEFT_*` give the first defaults. Options about machinery that
+weft does not have can be set as well, but say so in a warning: they stand together in `NO_EFFECT`.
 """
 from __future__ import annotations
 
+import difflib
 import os
+import sys
+import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, Callable
+
+from . import source_info
+from .errors import at_user_line
 
 _UNSET = object()
-
-
-def _parse(text: str, default):
-    if isinstance(default, bool):
-        return text.lower() in ("1", "true", "on", "yes")
-    if isinstance(default, int):
-        return int(text)
-    return text
+_TRUE, _FALSE = ("1", "true", "t", "on", "yes", "y"), ("0", "false", "f", "off", "no", "n")
+# Options of jax that have no prefix.
+_BARE = ("check_vma", "eager_constant_folding", "jax2tf_associative_scan_reductions", "jax2tf_default_native_serialization", "mock_num_gpu_processes")
 
 
 class Option:
     """One configuration value. `traced` says that programs traced under different values are different."""
-    __slots__ = ("name", "default", "choices", "traced", "doc", "_local")
+    __slots__ = ("name", "default", "kind", "choices", "optional", "traced", "doc", "_local")
 
-    def __init__(self, name, default, choices, traced, doc):
-        env = os.environ.get("WEFT_" + name.upper(), os.environ.get("JAX_" + name.upper()))
+    def __init__(self, name: str, default, choices=None, traced: bool = False, doc: str = "", kind: type | None = None):
         self.name, self.choices, self.traced, self.doc = name, choices, traced, doc
-        self.default = default if env is None else self.check(_parse(env, default))
+        self.kind = kind or (str if default is None else type(default))
+        self.optional = default is None
         self._local: ContextVar = ContextVar(name, default=_UNSET)
+        for variable in ("WEFT_" + name.upper(), self.public.upper()):
+            text = os.environ.get(variable)
+            if text is not None:
+                default = self.parse(text, variable)
+                break
+        self.default = default
 
-    def check(self, value):
-        if self.choices is not None and value not in self.choices:
-            raise ValueError(f"config option {self.name!r} takes one of {', '.join(map(repr, self.choices))}; got {value!r}.")
+    @property
+    def public(self) -> str:
+        """The name as users write it."""
+        return self.name if self.name in _BARE else "jax_" + self.name
+
+    def parse(self, text: str, source: str):
+        """The value that a text stands for, in an environment variable or a flag."""
+        value: Any = text
+        try:
+            if self.kind is bool:
+                value = True if text.lower() in _TRUE else False if text.lower() in _FALSE else text
+            elif self.kind in (int, float):
+                value = self.kind(text)
+            elif self.optional and text == "":
+                value = None
+        except ValueError:
+            pass      # the check names what is allowed
+        return self.check(value, source)
+
+    def check(self, value, source: str | None = None):
+        """`value` as the option keeps it; ValueError if it is none of those allowed."""
+        if value is None and self.optional:
+            return None
+        if self.choices is not None:
+            value = getattr(value, "value", value)      # an enumeration's member
+            allowed = ", ".join(map(repr, self.choices)) + (" or None" if self.optional else "")
+            good = isinstance(value, str) and value in self.choices
+        else:
+            allowed = {bool: "True or False", int: "an int", float: "a number", str: "a string"}.get(self.kind, "any value") + (" or None" if self.optional else "")
+            if self.kind is bool and not isinstance(value, bool) and type(value).__name__ in ("int", "bool_", "bool") and value in (0, 1):
+                value = bool(value)
+            good = self.kind is object or isinstance(value, (int, float) if self.kind is float else self.kind) and (self.kind is bool) >= isinstance(value, bool)
+        if not good:
+            message = f"config option {self.public!r} takes {allowed}; got {value!r}" + (f" from {source}." if source else ".")
+            raise ValueError(message if source else at_user_line(message))
         return value
 
     def get(self):
@@ -41,42 +82,63 @@ class Option:
 
 
 class Config:
-    """The process's configuration; read options as attributes (`config.enable_x64`), set them with `update`."""
+    """The process's configuration; read options as attributes (`config.jax_enable_x64`), set them with `update`."""
 
     def __init__(self):
         object.__setattr__(self, "_options", {})
         object.__setattr__(self, "_listeners", [])
         object.__setattr__(self, "_traced", ())
 
-    def define(self, name: str, default, choices=None, traced: bool = False, doc: str = ""):
+    def define(self, name: str, default, choices=None, traced: bool = False, doc: str = "", kind: type | None = None) -> Callable:
         """Adds an option and returns a context manager function that sets it locally."""
-        option = self._options[name] = Option(name, default, choices, traced, doc)
+        option = self._options[name] = Option(name, default, choices, traced, doc, kind)
         if traced:
             object.__setattr__(self, "_traced", (*self._traced, option))
 
         @contextmanager
-        def local(value=True):
-            token = option._local.set(option.check(value))
+        def local(new_val=_UNSET):
+            if new_val is _UNSET:
+                if option.kind is not bool:
+                    raise TypeError(at_user_line(f"{name} takes the new value of the config option: with weft.{name}(value): …"))
+                new_val = True
+            token = option._local.set(option.check(new_val))
             self._notify(name)
             try:
                 yield
             finally:
                 option._local.reset(token)
                 self._notify(name)
-        local.__name__, local.__doc__ = name, doc
+        local.__name__ = local.__qualname__ = name
+        local.__doc__ = f"Sets the config option `{option.public}` for a block, in this thread. {doc}"
         return local
 
     def update(self, name: str, value) -> None:
-        """Sets the process-wide default of option `name` (with or without the prefix `jax_`)."""
+        """Sets the process-wide default of option `name` (with or without the prefix `jax_`).
+
+        Raises: AttributeError for an unknown option, ValueError for a value that it does not take.
+
+        Example:
+            >>> import weft
+            >>> weft.config.update("jax_numpy_rank_promotion", "allow")
+        """
         option = self._find(name)
-        option.default = option.check(value)
+        value = option.check(value)
+        if option.name in NO_EFFECT and value != option.default:
+            warnings.warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[option.name][2]}.", stacklevel=2)
+        option.default = value
         self._notify(option.name)
 
     def _find(self, name: str) -> Option:
         short = name.removeprefix("jax_")
-        if short not in self._options:
-            raise AttributeError(f"there is no config option {name!r}. Options: {', '.join(sorted(self._options))}.")
-        return self._options[short]
+        option = self._options.get(short)
+        if option is None and short in NO_EFFECT:
+            default, choices, reason = NO_EFFECT[short]
+            option = self._options[short] = Option(short, default, choices, doc=f"No effect: {reason}.")
+        if option is None:
+            near = difflib.get_close_matches(short, [*self._options, *NO_EFFECT], 1)
+            hint = f" Did you mean {'jax_' + near[0]!r}?" if near else " weft.config.values lists all."
+            raise AttributeError(at_user_line(f"there is no config option {name!r}.{hint}"))
+        return option
 
     def listen(self, callback) -> None:
         """Calls `callback(name)` whenever an option may have changed; backends mirror options with it."""
@@ -91,40 +153,141 @@ class Config:
         return tuple([option.get() for option in self._traced])
 
     def read(self, name: str):
+        """The value of an option in this thread."""
         return self._find(name).get()
 
     def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
         return self._find(name).get()
 
     def __setattr__(self, name: str, value):
-        raise AttributeError(f"set options with config.update({name!r}, {value!r})")
+        raise AttributeError(at_user_line(f"set options with config.update({name!r}, {value!r})"))
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *self.values})
 
     @property
     def values(self) -> dict:
-        return {"jax_" + n: o.get() for n, o in self._options.items()}
+        """All options with their values, by name."""
+        return {o.public: o.get() for o in [*self._options.values(), *[self._find(n) for n in NO_EFFECT]]}
 
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit dtypes are kept."""
+        return self._options["enable_x64"].get()
+
+    def parse_flags_with_absl(self) -> None:
+        """Sets the options that the command line names (`--jax_enable_x64`, `--jax_platforms=cpu`, `--nojax_…`), and leaves all other arguments."""
+        for argument in sys.argv[1:]:
+            name, given, text = argument.lstrip("-").partition("=")
+            off = name.startswith("nojax_") and not given
+            name = name.removeprefix("no") if off else name
+            if argument.startswith("--") and name.startswith("jax_"):
+                option = self._find(name)
+                self.update(name, option.parse(text if given else "0" if off else "1", f"the flag --{name}"))
+
+    config_with_absl = parse_flags_with_absl
+
+
+# Options about machinery that weft does not have: default, choices, and why nothing follows from them.
+_PALLAS, _PGLE = "weft has no Pallas", "profile-guided latency estimation is not used"
+_CLUSTER, _PART = "one process has all devices", "weft's traces have one form of this"
+_ALWAYS = "weft always does it"
+NO_EFFECT: dict[str, tuple] = {
+    "check_vma": (False, None, _PART), "eager_constant_folding": (False, None, "constants are folded by the compiler"),
+    "jax2tf_associative_scan_reductions": (False, None, "weft has no jax2tf"), "jax2tf_default_native_serialization": (True, None, "weft has no jax2tf"),
+    "auto_pcast": (True, None, _PART), "backend_target": ("", None, "devices are local"), "xla_backend": ("", None, "jax_platforms chooses the backend"),
+    "bcoo_cusparse_lowering": (False, None, "weft has no sparse arrays"), "check_proxy_envs": (True, None, _CLUSTER),
+    "compilation_cache_expect_pgle": (False, None, _PGLE), "compiler_enable_remat_pass": (True, None, "set XLA_FLAGS for XLA's passes"),
+    "compiler_detailed_logging_min_ops": (10, None, "XLA's own logging is set by TF_CPP_VMODULE"),
+    "cpu_collectives_implementation": ("gloo", ("gloo", "mpi", "megascale"), _CLUSTER), "cpu_get_global_topology_timeout_minutes": (5, None, _CLUSTER),
+    "cpu_get_local_topology_timeout_minutes": (2, None, _CLUSTER), "cross_host_transfer_socket_address": ("", None, _CLUSTER),
+    "cross_host_transfer_timeout_seconds": (None, None, _CLUSTER), "cross_host_transfer_transfer_size": (None, None, _CLUSTER),
+    "cross_host_transport_addresses": ("", None, _CLUSTER), "oneapi_visible_devices": ("all", None, "oneAPI is not supported"),
+    "rocm_visible_devices": ("all", None, "ROCm is not supported"), "custom_vjp3": (False, None, _PART), "disable_bwd_checks": (False, None, _PART),
+    "debug_leaked_clients_on_clear_backends": (False, None, "clients live as long as the process"),
+    "disable_vmap_shmap_error": (False, None, _PART), "disallow_mesh_context_manager": (False, None, _PART), "distributed_debug": (False, None, _CLUSTER),
+    "embedded_constants_max_bytes": (32, None, "captured arrays are arguments of the compiled program"), "enable_pgle": (False, None, _PGLE),
+    "enable_preemption_service": (True, None, _CLUSTER), "enable_recoverability": (False, None, _CLUSTER),
+    "error_checking_behavior_divide": ("ignore", ("ignore", "raise"), "checkify finds such errors"),
+    "error_checking_behavior_nan": ("ignore", ("ignore", "raise"), "checkify and jax_debug_nans find such errors"),
+    "error_checking_behavior_oob": ("ignore", ("ignore", "raise"), "checkify finds such errors"),
+    "experimental_unsafe_xla_runtime_errors": (False, None, _PART), "export_calling_convention_version": (10, None, _PART),
+    "export_ignore_forward_compatibility": (False, None, _PART), "force_dcn_cross_host_transfers": (False, None, _CLUSTER),
+    "include_debug_info_in_dumps": (True, None, _ALWAYS), "include_full_tracebacks_in_locations": (True, None, "operations carry the user's own line"),
+    "traceback_in_locations_limit": (100, None, "operations carry the user's own line"), "log_checkpoint_residuals": (False, None, "ad_checkpoint.print_saved_residuals shows them"),
+    "mock_gpu_topology": ("", None, _CLUSTER), "mock_num_gpu_processes": (0, None, _CLUSTER), "mosaic_allow_hlo": (False, None, _PALLAS),
+    "mutable_array_checks": (True, None, _ALWAYS), "pallas_enable_debug_checks": (False, None, _PALLAS), "pallas_poison_buffers": (False, None, _PALLAS),
+    "pallas_use_mosaic_gpu": (True, None, _PALLAS), "pallas_verbose_errors": (False, None, _PALLAS),
+    "persistent_cache_enable_xla_caches": ("xla_gpu_per_fusion_autotune_cache_dir", None, "XLA's own caches are set by XLA_FLAGS"),
+    "pgle_aggregation_percentile": (90, None, _PGLE), "pgle_profiling_runs": (3, None, _PGLE), "pjrt_client_create_options": (None, None, "plugins get their own defaults"),
+    "pprint_use_color": (True, None, "jaxprs are printed without colours"), "ragged_dot_use_gpu_pallas_triton_lowering": (False, None, _PALLAS),
+    "ragged_dot_use_ragged_dot_instruction": (True, None, _PART), "refs_to_pins": (False, None, _PART), "remat3": (False, None, _PART), "scan3": (False, None, _PART),
+    "remove_custom_partitioning_ptr_from_cache_key": (False, None, _PART), "remove_size_one_mesh_axis_from_type": (False, None, _PART),
+    "send_traceback_to_runtime": ("off", ("off", "on", "full"), "operations carry the user's own line"), "serialization_version": (0, None, _PART),
+    "share_binary_between_hosts": (False, None, _CLUSTER), "share_binary_between_hosts_timeout_ms": (1200000, None, _CLUSTER),
+    "softmax_custom_jvp": (False, None, "softmax has one derivative"), "sort_devices_by_process_index": (True, None, _CLUSTER),
+    "source_url_schema": (None, None, "lines are shown as file:line"), "threefry_gpu_kernel_lowering": (False, None, "threefry is lowered to arithmetic on all devices"),
+    "tracer_error_num_traceback_frames": (5, None, "errors name the user's own line"), "use_direct_linearize": (True, None, _ALWAYS),
+    "use_emit_pipeline_primitive": (False, None, _PALLAS), "use_magma": ("auto", ("off", "on", "auto"), "eig runs on the CPU"),
+    "use_shardy_partitioner": (True, None, _ALWAYS), "use_simplified_jaxpr_constants": (False, None, _PART), "xla_profile_version": (0, None, _PGLE),
+}
 
 config = Config()
-enable_x64 = config.define("enable_x64", False, traced=True, doc="64-bit dtypes are kept instead of narrowed to 32 bits.")
-disable_jit = config.define("disable_jit", False, doc="jit runs functions op by op.")
-numpy_dtype_promotion = config.define("numpy_dtype_promotion", "standard", ("standard", "strict"), True,
-                                      doc="Whether arrays of different dtypes promote implicitly.")
-numpy_rank_promotion = config.define("numpy_rank_promotion", "allow", ("allow", "warn", "raise"), True,
-                                     doc="Whether arrays of different ranks broadcast implicitly.")
-default_matmul_precision = config.define("default_matmul_precision", None, traced=True,
-                                         doc="The precision of dot and convolution where the call names none.")
-threefry_partitionable = config.define("threefry_partitionable", True, traced=True,
-                                       doc="The order in which threefry counters are spread over an array.")
-default_prng_impl = config.define("default_prng_impl", "threefry2x32", ("threefry2x32", "rbg", "unsafe_rbg"), True,
-                                  doc="The generator behind weft.random.key.")
-enable_custom_prng = config.define("enable_custom_prng", False, traced=True, doc="PRNGKey makes new-style keys.")
-default_device = config.define("default_device", None, doc="The device of uncommitted values and computations.")
-platforms = config.define("platforms", None, doc="Comma-separated platforms in order of preference.")
-check_tracer_leaks = config.define("check_tracer_leaks", False, traced=True, doc="Leaked tracers raise at once.")
-debug_nans = config.define("debug_nans", False, doc="A result with a NaN raises, naming the operation.")
-debug_infs = config.define("debug_infs", False, doc="A result with an infinity raises, naming the operation.")
-log_compiles = config.define("log_compiles", False, doc="Each compilation is logged.")
-verify_jaxprs = config.define("verify_jaxprs", False, doc="Every jaxpr is checked by the verifier when it is made.")
-traceback_filtering = config.define("traceback_filtering", "auto", ("auto", "off"), doc="Internal frames are left out of tracebacks.")
-num_cpu_devices = config.define("num_cpu_devices", 0, doc="How many virtual CPU devices XLA offers; 0: one, or what XLA_FLAGS asks.")
-cpu_enable_async_dispatch = config.define("cpu_enable_async_dispatch", True, doc="XLA's CPU runs ahead of Python.")
+_define = config.define
+_GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+_PRECISIONS = ("default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32",
+               "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+               "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
+               "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64")
+
+# what programs mean
+enable_x64 = _define("enable_x64", False, traced=True, doc="64-bit dtypes are kept instead of narrowed to 32 bits.")
+_disable_jit = _define("disable_jit", False, doc="jit runs functions op by op.")
+numpy_dtype_promotion = _define("numpy_dtype_promotion", "standard", ("standard", "strict"), True, doc="Whether arrays of different dtypes promote implicitly.")
+numpy_rank_promotion = _define("numpy_rank_promotion", "allow", ("allow", "warn", "raise"), True, doc="Whether arrays of different ranks broadcast implicitly.")
+default_matmul_precision = _define("default_matmul_precision", None, _PRECISIONS, True, doc="The precision of dot and convolution where the call names none.")
+threefry_partitionable = _define("threefry_partitionable", True, traced=True, doc="The order in which threefry counters are spread over an array.")
+default_prng_impl = _define("default_prng_impl", "threefry2x32", ("threefry2x32", "rbg", "unsafe_rbg"), True, doc="The generator behind weft.random.key.")
+enable_custom_prng = _define("enable_custom_prng", False, traced=True, doc="PRNGKey makes new-style keys.")
+default_device = _define("default_device", None, kind=object, doc="The device of uncommitted values and computations.")
+# devices
+platforms = _define("platforms", None, doc="Comma-separated platforms in order of preference.")
+platform_name = _define("platform_name", "", doc="The platform, where jax_platforms names none.")
+num_cpu_devices = _define("num_cpu_devices", -1, doc="How many virtual CPU devices XLA offers; -1: one, or what XLA_FLAGS asks.")
+cpu_enable_async_dispatch = _define("cpu_enable_async_dispatch", True, doc="XLA's CPU runs ahead of Python.")
+# finding mistakes
+check_tracer_leaks = _define("check_tracer_leaks", False, traced=True, doc="Leaked tracers raise at once.")
+debug_nans = _define("debug_nans", False, doc="A result with a NaN raises, naming the operation.")
+debug_infs = _define("debug_infs", False, doc="A result with an infinity raises, naming the operation.")
+enable_checks = _define("enable_checks", False, doc="Every jaxpr is checked by the verifier when it is made.")
+verify_jaxprs = _define("verify_jaxprs", False, doc="Every jaxpr is checked by the verifier when it is made.")
+log_compiles = _define("log_compiles", False, doc="Each compilation is logged, with the time of its phases.")
+explain_cache_misses = _define("explain_cache_misses", False, doc="Each trace of a jitted function is logged, with what differs from the traces before.")
+traceback_filtering = _define("traceback_filtering", "auto", ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
+                              doc="Internal frames are left out of tracebacks, unless it is 'off'.")
+# the persistent compile cache (experimental.compilation_cache)
+_define("compilation_cache_dir", None, doc="The folder of the persistent compile cache; None: there is none.")
+_define("enable_compilation_cache", True, doc="Whether the persistent compile cache is used where a folder is set.")
+_define("persistent_cache_min_compile_time_secs", 1.0, doc="Programs that compile faster are not kept.")
+_define("persistent_cache_min_entry_size_bytes", 0, doc="Smaller compiled programs are not kept.")
+_define("compilation_cache_max_size", -1, doc="Bytes that the folder may hold; what was not used for longest goes first. -1: any, 0: nothing is kept.")
+_define("compilation_cache_include_metadata_in_key", False, doc="Programs that differ only in names and lines are kept apart.")
+_define("compilation_cache_check_contents", False, doc="A program that is in the cache is compiled all the same, and a different result warned of.")
+_define("raise_persistent_cache_errors", False, doc="What goes wrong with the cache's files raises instead of warning.")
+
+
+def disable_jit(disable: bool = True):
+    """Runs jitted functions op by op in a block, in this thread.
+
+    Example:
+        >>> import weft
+        >>> with weft.disable_jit():
+        ...     weft.jit(lambda x: print("got", x))(1)
+        got 1
+    """
+    return _disable_jit(disable)
+
+
+source_info.filtering = config._options["traceback_filtering"].get

@@ -1,6 +1,8 @@
 """Which line of the user's an operation comes from."""
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 from contextlib import contextmanager
@@ -8,12 +10,11 @@ from contextvars import ContextVar
 from functools import wraps
 from types import TracebackType
 
-from .config import config
-
 _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_internal_paths = [_ROOT]
+_internal_paths = [_ROOT, contextlib.__file__, functools.__file__]
 _internal: dict = {}     # code object -> whether it belongs to us (or to a library that asked to be left out)
 _name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
+filtering = lambda: "auto"      # the option jax_traceback_filtering; the configuration, which stands above this module, puts itself here
 
 
 def register_exclusion(path: str) -> None:
@@ -33,7 +34,7 @@ def is_internal(code) -> bool:
 
 def hide_internal_frames(error: BaseException) -> None:
     """Leaves our own frames out of an error's traceback, unless `jax_traceback_filtering` is 'off'."""
-    if config.traceback_filtering == "off":
+    if filtering() == "off":
         return
     kept, tb = [], error.__traceback__
     while tb is not None:

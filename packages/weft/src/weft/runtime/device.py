@@ -82,7 +82,7 @@ _default: dict = {}     # the configured platforms -> the platform found for the
 
 def default_platform() -> str:
     """The first platform of `jax_platforms` (or of the order of preference) that has a device."""
-    wanted = config.platforms or os.environ.get("JAX_PLATFORM_NAME") or ""
+    wanted = config.platforms or config.platform_name
     if wanted in _default:
         return _default[wanted]
     candidates = [ALIASES.get(p.strip(), p.strip()) for p in wanted.split(",") if p.strip()] or list(PREFERENCE)
@@ -105,7 +105,7 @@ def forget_default() -> None:
     _default.clear()
 
 
-config.listen(lambda name: forget_default() if name == "platforms" else None)
+config.listen(lambda name: forget_default() if name in ("platforms", "platform_name") else None)
 
 
 def devices(backend: str | None = None) -> list:

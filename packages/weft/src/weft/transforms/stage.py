@@ -93,7 +93,7 @@ class JaxprTrace(Trace):
         constvars = [var for var, _ in self.constants.values()]
         _mark_unused(self.eqns, outvars)
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, frozenset(self.effects), self.what)
-        if config.verify_jaxprs:
+        if config.verify_jaxprs or config.enable_checks:
             verify(jaxpr)
         return jaxpr, [value for _, value in self.constants.values()]
 
