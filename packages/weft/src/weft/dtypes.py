@@ -217,6 +217,7 @@ def dtype(spec):
         raise
 
 
+_as_dtype = dtype      # for functions with a parameter of that name
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 _narrow = {_by_name[a]: _by_name[b] for a, b in _NARROW.items()}
 
@@ -225,6 +226,13 @@ def canonicalize(spec):
     """The dtype that arrays get for `spec`: 64-bit types become 32-bit ones unless `jax_enable_x64` is on."""
     dt = dtype(spec)
     return dt if config.enable_x64 else _narrow.get(dt, dt)
+
+
+def canonicalize_dtype(dtype, allow_extended_dtype: bool = False):
+    """`canonicalize` for numbers' dtypes; ValueError for a dtype of random keys unless those are allowed."""
+    if isinstance(dtype, ExtendedDType) and not allow_extended_dtype:
+        raise ValueError(f"canonicalize_dtype got the extended dtype {dtype}; pass allow_extended_dtype=True to let it through.")
+    return canonicalize(dtype)
 
 
 def kind(dt) -> str:
@@ -373,6 +381,41 @@ def promote(*pairs):
     """(dtype, weak) of the join of `(dtype, weak)` pairs, canonical."""
     dt, weak = _promote(pairs, config.numpy_dtype_promotion)
     return canonicalize(dt), weak
+
+
+def result_type(*args, return_weak_type_flag: bool = False):
+    """The dtype to which arrays, numbers and dtypes promote; with the flag, (dtype, whether it is weak).
+
+    Example:
+        >>> import weft
+        >>> weft.dtypes.result_type(1, 2.0, return_weak_type_flag=True)
+        (dtype('float32'), True)
+    """
+    if not args:
+        raise ValueError("result_type needs at least one array or dtype.")
+    dt, weak = promote(*[_typed(a) for a in args])
+    return (dt, weak) if return_weak_type_flag else dt
+
+
+def _typed(x) -> tuple:
+    """(dtype, weak) of an array, a number, a dtype or a Python type."""
+    if isinstance(x, type) and x in _python or is_python_scalar(x):
+        x = x if isinstance(x, type) else type(x)
+        return canonicalize(x), x is not bool
+    if hasattr(x, "dtype") and hasattr(x, "shape"):
+        return canonicalize(x.dtype), getattr(x, "weak_type", False)
+    return canonicalize(x), False
+
+
+def itemsize_bits(dtype) -> int:
+    """Bits of one element: 4 for int4, 1 byte for bool."""
+    return bits(_as_dtype(dtype))
+
+
+def scalar_type_of(x) -> type:
+    """The Python type (bool, int, float, complex) that stands for the dtype of `x`."""
+    dt = _typed(x)[0]
+    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
 
 
 def finfo(spec):

@@ -1,9 +1,13 @@
 """Pytrees: nested containers of leaves, taken apart into a list of leaves and a `PyTreeDef`, and put together again."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
-from typing import Any, Callable, Iterable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple, TypeVar
+
+KeyEntry = TypeVar("KeyEntry")
+KeyPath = tuple[KeyEntry, ...]
 
 
 class _Key:
@@ -238,13 +242,18 @@ def _keyed_children(x):
     return None
 
 
-def _paths(x, path: tuple, out: list, is_leaf) -> None:
-    children = None if is_leaf is not None and is_leaf(x) else _keyed_children(x)
+def _paths(x, path: tuple, out: list, is_leaf) -> PyTreeDef:
+    """Collects (key path, leaf) pairs; `is_leaf` takes the path and the value."""
+    children = None if is_leaf is not None and is_leaf(path, x) else _keyed_children(x)
     if children is None:
         out.append((path, x))
-    else:
-        for key, child in children:
-            _paths(child, (*path, key), out, is_leaf)
+        return LEAF
+    nodes = tuple([_paths(child, (*path, key), out, is_leaf) for key, child in children])
+    if x is None:
+        return _NONE
+    kind = type(x)
+    aux = _sorted_keys(x) if kind is dict else registry[kind].flatten(x)[1] if kind in registry else None
+    return PyTreeDef(kind, aux, nodes)
 
 
 def _mismatch(path, expected: PyTreeDef, value):
@@ -316,23 +325,59 @@ def tree_map(f: Callable, tree, *rest, is_leaf=None):
     return treedef.unflatten([f(*xs) for xs in zip(*columns)])
 
 
-def tree_flatten_with_path(tree, is_leaf=None):
-    """[(key path, leaf)] and the structure."""
+def tree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path: bool = False):
+    """[(key path, leaf)] and the structure; with `is_leaf_takes_path`, `is_leaf` gets the key path before the value.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.flatten_with_path({"a": (1, 2)}, lambda path, x: len(path) == 1, True)[0]
+        [((DictKey(key='a'),), (1, 2))]
+    """
     out: list = []
-    _paths(tree, (), out, is_leaf)
-    return out, tree_structure(tree, is_leaf)
+    test = is_leaf if is_leaf is None or is_leaf_takes_path else lambda path, x: is_leaf(x)
+    treedef = _paths(tree, (), out, test)
+    return out, treedef
 
 
-def tree_leaves_with_path(tree, is_leaf=None) -> list:
+def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path: bool = False) -> list:
     """[(key path, leaf)] of a pytree."""
-    return tree_flatten_with_path(tree, is_leaf)[0]
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(f: Callable, tree, *rest, is_leaf=None):
+def tree_map_with_path(f: Callable, tree, *rest, is_leaf=None, is_leaf_takes_path: bool = False):
     """`tree_map` whose function gets each leaf's key path first."""
-    pairs, treedef = tree_flatten_with_path(tree, is_leaf)
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [treedef.flatten_up_to(r) for r in rest]
     return treedef.unflatten([f(path, leaf, *xs) for (path, leaf), *xs in zip(pairs, *columns)])
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether values of this type are containers in pytrees."""
+    return typ in (tuple, list, dict, type(None)) or typ in registry or issubclass(typ, tuple) and hasattr(typ, "_fields")
+
+
+def flatten_one_level(tree) -> tuple:
+    """(children, auxiliary data) of the outermost container. Raises ValueError for a leaf.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.flatten_one_level({"b": 1, "a": (2, 3)})
+        (((2, 3), 1), ('a', 'b'))
+    """
+    keyed, aux = flatten_one_level_with_keys(tree)
+    return type(keyed)(child for _, child in keyed), aux
+
+
+def flatten_one_level_with_keys(tree) -> tuple:
+    """`flatten_one_level` with a (key, child) pair for each child."""
+    kind, keyed = type(tree), _keyed_children(tree)
+    if keyed is None:
+        raise ValueError(f"a value of type {kind.__name__} is a leaf of pytrees: it has no children.")
+    if kind in registry:
+        return keyed, registry[kind].flatten(tree)[1]
+    if kind is dict:
+        return tuple(keyed), _sorted_keys(tree)
+    return keyed if kind is list or _is_namedtuple(tree) else tuple(keyed), kind if _is_namedtuple(tree) else None
 
 
 def keystr(keys, *, simple: bool = False, separator: str = "") -> str:
@@ -483,6 +528,22 @@ def register_static(cls):
     return cls
 
 
+def static(**kwargs) -> Any:
+    """`dataclasses.field` of a static field: `register_dataclass` makes it part of the structure, not a child.
+
+    Example:
+        >>> import dataclasses, weft
+        >>> @weft.tree_util.register_dataclass
+        ... @dataclasses.dataclass
+        ... class Layer:
+        ...     w: object
+        ...     kind: str = weft.tree.static(default="dense")
+        >>> weft.tree.leaves(Layer(1.0))
+        [1.0]
+    """
+    return dataclasses.field(metadata={**(kwargs.pop("metadata", None) or {}), "static": True}, **kwargs)
+
+
 class Partial(functools.partial):
     """`functools.partial` that is a pytree: its arguments are children, its function is static."""
 
@@ -501,6 +562,40 @@ def _flatten_defaultdict(d):
 
 register_pytree_with_keys(defaultdict, _flatten_defaultdict, lambda aux, values: defaultdict(aux[0], zip(aux[1], values)))
 
+
+class PyTreeRegistry:
+    """The one registry of container types, as an object: `weft.tree_util.default_registry`."""
+
+    def flatten(self, tree, leaf_predicate=None):
+        """(leaves, structure)."""
+        return tree_flatten(tree, leaf_predicate)
+
+    def flatten_with_path(self, tree, leaf_predicate=None):
+        """([(key path, leaf)], structure)."""
+        return tree_flatten_with_path(tree, leaf_predicate)
+
+    def flatten_one_level(self, tree):
+        """(children, auxiliary data) of a container, None for a leaf."""
+        return flatten_one_level(tree) if is_tree_node(type(tree)) else None
+
+    def flatten_one_level_with_keys(self, tree):
+        """([(key, child)], auxiliary data) of a container, None for a leaf."""
+        return flatten_one_level_with_keys(tree) if is_tree_node(type(tree)) else None
+
+    def is_node(self, typ: type) -> bool:
+        """Whether values of this type are containers."""
+        return is_tree_node(typ)
+
+    def register_node(self, nodetype, flatten, unflatten, flatten_with_keys=None) -> None:
+        """`register_pytree_node`."""
+        register_pytree_node(nodetype, flatten, unflatten, flatten_with_keys)
+
+    def register_dataclass_node(self, nodetype, data_fields, meta_fields) -> None:
+        """`register_dataclass`."""
+        register_dataclass(nodetype, data_fields, meta_fields)
+
+
+default_registry = PyTreeRegistry()
 
 _SHORT_NAMES = ("all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map", "map_with_path", "reduce",
                 "reduce_associative", "structure", "transpose", "unflatten")

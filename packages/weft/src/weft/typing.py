@@ -1,0 +1,25 @@
+"""Types for annotations: what functions take as arrays and as dtypes."""
+from __future__ import annotations
+
+from typing import Any, Protocol, Union, runtime_checkable
+
+from .host import np
+from .runtime.array import Array
+
+
+@runtime_checkable
+class SupportsDType(Protocol):
+    """An object with a dtype."""
+
+    @property
+    def dtype(self) -> Any: ...
+
+
+if np is not None:
+    ArrayLike = Union[Array, np.ndarray, np.bool_, np.number, bool, int, float, complex]
+    DTypeLike = Union[str, type[Any], np.dtype, SupportsDType]
+else:
+    ArrayLike = Union[Array, bool, int, float, complex]
+    DTypeLike = Union[str, type[Any], SupportsDType]
+
+__all__ = ["ArrayLike", "DTypeLike"]
