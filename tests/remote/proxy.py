@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 
 
@@ -54,7 +55,8 @@ class Proxy:
             return
         to_host = await asyncio.open_connection("127.0.0.1", self.target)
         self.writers |= {writer, to_host[1]}
-        await asyncio.gather(self._pump(reader, to_host[1], False), self._pump(to_host[0], writer, True), return_exceptions=True)
+        with contextlib.suppress(asyncio.CancelledError):      # at the end of the test
+            await asyncio.gather(self._pump(reader, to_host[1], False), self._pump(to_host[0], writer, True), return_exceptions=True)
         for w in (writer, to_host[1]):
             self.writers.discard(w)
             w.transport.abort()
