@@ -259,7 +259,7 @@ def test_device_get_asks_for_all_at_once(host, monkeypatch):
         monkeypatch.setattr(session.transport, "wait", lambda done: (asked.append(session.stats.operations - before), wait(done)))
         got = weft.device_get({"all": xs})
         assert [v.tolist() for v in got["all"]] == [[0.0, 1.0 * i, 2.0 * i, 3.0 * i] for i in range(1, 6)]
-        assert asked[0] == 5
+        assert asked[0] >= 5      # (and perhaps what garbage frees)
 
 
 def test_the_default_platform_is_given_back(host):
