@@ -90,6 +90,7 @@ def install() -> None:
     cls.is_fully_addressable = cls.is_fully_replicated = property(lambda self: True)
     cls._host, cls.__array__ = _host, _array
     cls.__dlpack__, cls.__dlpack_device__ = _dlpack, _dlpack_device
+    cls.copy_to_host_async = lambda self: self._copy_single_device_array_to_host_async()
     cls.__array_priority__ = 100
     register_array_class(cls, _aval)
 

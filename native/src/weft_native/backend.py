@@ -58,6 +58,10 @@ class XlaBackend:
                 reasons.append(f"{candidate}: {e}")
         raise BackendError("XLA has no device. " + " | ".join(reasons))
 
+    def process_index(self, platform: str) -> int:
+        """The number of this process among those that share the platform's devices."""
+        return client_for("cuda" if platform == "gpu" else platform).process_index()
+
     def default_device(self):
         """Where uncommitted values live: `jax_default_device`, or the first device of the default platform."""
         if _chosen_device() is not None:

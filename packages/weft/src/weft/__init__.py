@@ -14,6 +14,7 @@ from . import errors as errors
 from .api import (
     block_until_ready as block_until_ready,
     closure_convert as closure_convert,
+    copy_to_host_async as copy_to_host_async,
     device_get as device_get,
     device_put as device_put,
     ensure_compile_time_eval as ensure_compile_time_eval,
@@ -53,12 +54,26 @@ from .control import policies as checkpoint_policies
 from .control.callback import pure_callback as pure_callback
 from .control.custom import checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp
 from . import core as core
+from .core.trace import get_aval as typeof  # noqa: F401
+from .dtypes import float0 as float0
 from .numpy import array_methods as _array_methods
 from .runtime import reference as _reference
 from .runtime.array import Array as Array
 from .runtime.device import default_platform as default_backend, devices as devices
+from .runtime.backend import Device as Device
 from .runtime.effects import effects_barrier as effects_barrier
 from .runtime.jit import jit as jit
+from .runtime.processes import (
+    device_count as device_count,
+    host_count as host_count,
+    host_id as host_id,
+    host_ids as host_ids,
+    local_device_count as local_device_count,
+    local_devices as local_devices,
+    process_count as process_count,
+    process_index as process_index,
+    process_indices as process_indices,
+)
 from .source_info import named_scope as named_scope
 from . import tree as tree
 from .tree import tree_map as tree_map
@@ -73,31 +88,6 @@ _LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "flatten_util", "
          "custom_derivatives", "custom_transpose", "ad_checkpoint", "interpreters", "extend")
 # Names of the root that live in such a module: name -> module.
 _NAMES = {}
-
-
-def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list:
-    """The devices of this process."""
-    return devices(backend)
-
-
-def device_count(backend: str | None = None) -> int:
-    """How many devices there are."""
-    return len(devices(backend))
-
-
-def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has."""
-    return len(devices(backend))
-
-
-def process_index(backend: str | None = None) -> int:
-    """The number of this process; 0 where there is one."""
-    return 0
-
-
-def process_count(backend: str | None = None) -> int:
-    """How many processes there are."""
-    return 1
 
 
 def __getattr__(name: str):

@@ -671,6 +671,21 @@ def device_put(x, device=None, *, src=None, donate: bool = False, may_alias=None
     return tree_map(move, x)
 
 
+def copy_to_host_async(x):
+    """Starts copying the arrays of a pytree to the host, so that `device_get` need not wait as long later; returns `x`.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.copy_to_host_async([jnp.ones(2), 3])
+        [Array([1., 1.], dtype=float32), 3]
+    """
+    for leaf in tree_leaves(x):
+        start = getattr(leaf, "copy_to_host_async", None)
+        if start is not None:
+            start()
+    return x
+
+
 def device_get(x):
     """`x` (a pytree) with its arrays copied to the host as NumPy arrays (without NumPy: as nested lists).
 

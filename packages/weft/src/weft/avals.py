@@ -69,7 +69,7 @@ class ShapedArray(AbstractValue):
         return f"{name}[{','.join(map(str, self.shape))}]"
 
     def __str__(self):
-        return self.str_short()
+        return ("~" if self.weak_type else "") + self.str_short(short_dtypes=False)
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
