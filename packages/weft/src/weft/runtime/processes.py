@@ -1,0 +1,68 @@
+"""Which process this is of how many, and whose the devices are. One process where no cluster was joined (`weft.distributed.initialize`)."""
+from __future__ import annotations
+
+import warnings
+
+from .device import devices, get_backend
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process among those of the computation."""
+    found, platform = get_backend(backend)
+    ask = getattr(found, "process_index", None)
+    return 0 if ask is None else ask(platform)
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes that have devices."""
+    return sorted({d.process_index for d in devices(backend)})
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes there are."""
+    return max(process_indices(backend)) + 1
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list:
+    """The devices of one process, this one by default."""
+    if host_id is not None:
+        process_index = host_id
+    mine = process_index_of(backend) if process_index is None else process_index
+    if mine not in process_indices(backend):
+        raise ValueError(f"there is no process {mine}; there are {process_indices(backend)}.")
+    return [d for d in devices(backend) if d.process_index == mine]
+
+
+process_index_of = process_index      # `local_devices` has a parameter of that name
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are, in all processes."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices this process has."""
+    return len(local_devices(backend=backend))
+
+
+def _renamed(old: str, new: str) -> None:
+    warnings.warn(f"weft.{old} is called weft.{new} now; the old name will go.", stacklevel=3)
+
+
+def host_id(backend: str | None = None) -> int:
+    """`process_index` under its old name."""
+    _renamed("host_id", "process_index")
+    return process_index(backend)
+
+
+def host_ids(backend: str | None = None) -> list[int]:
+    """`process_indices` under its old name."""
+    _renamed("host_ids", "process_indices")
+    return process_indices(backend)
+
+
+def host_count(backend: str | None = None) -> int:
+    """`process_count` under its old name."""
+    _renamed("host_count", "process_count")
+    return process_count(backend)
