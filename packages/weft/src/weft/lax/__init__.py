@@ -18,8 +18,9 @@ from .indexing import (GatherDimensionNumbers, GatherScatterMode, ScatterDimensi
                        scatter, scatter_add, scatter_apply, scatter_max, scatter_min, scatter_mul, scatter_sub)
 from .reductions import (argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, reduce, reduce_and, reduce_max, reduce_min,
                          reduce_or, reduce_prod, reduce_sum, reduce_xor, sort, sort_key_val, top_k)
-from .shape import (broadcast, broadcast_in_dim, broadcast_shapes, broadcasted_iota, collapse, concatenate, expand_dims, full,
-                    full_like, index_in_dim, iota, pad, reshape, rev, slice, slice_in_dim, split, squeeze, transpose)
+from .shape import (broadcast, broadcast_in_dim, broadcast_like, broadcast_shapes, broadcast_to_rank, broadcasted_iota, collapse, concatenate, dtype,
+                    empty, expand_dims, full, full_like, index_in_dim, iota, pad, reshape, rev, shape_as_value, slice, slice_in_dim, split,
+                    squeeze, stack, tile, transpose, unstack)
 
 # families that a program may never need load when they are first used
 _LAZY = {name: "convolution" for name in (

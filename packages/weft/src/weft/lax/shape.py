@@ -6,9 +6,11 @@ from typing import Sequence
 from .. import dtypes
 from ..core.trace import Tracer, get_aval
 from ..errors import type_error
+from ..host import from_flat
 from ..ops import linear
 from ..ops import shape as ops
 from ..ops.rules import dtype_of, shape_of
+from ..runtime import dispatch
 from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand as checked, static_int
 
 
@@ -299,17 +301,121 @@ def rev(operand, dimensions):
 def split(operand, sizes: Sequence[int], axis: int = 0) -> list:
     """Consecutive parts of the given sizes along an axis.
 
+    Raises:
+        ValueError: if the sizes do not add up to the size of the axis.
+
     Example:
         >>> from weft import lax
         >>> [p.tolist() for p in lax.split(lax.iota('int32', 3), (1, 2))]
         [[0], [1, 2]]
     """
     x = checked("split", operand)
-    axis = canonical_axis(axis, len(shape_of(x)))
-    if sum(sizes) != shape_of(x)[axis]:
-        raise ValueError(f"split: sizes {tuple(sizes)} must add up to the size {shape_of(x)[axis]} of axis {axis}.")
-    ends = [sum(sizes[:i + 1]) for i in range(len(sizes))]
-    return [slice_in_dim(x, end - n, end, axis=axis) for n, end in zip(sizes, ends)]
+    return list(ops.split_p.bind(x, sizes=ints(sizes), axis=canonical_axis(axis, len(shape_of(x)))))
+
+
+def stack(operands: Sequence, axis: int = 0):
+    """Arrays of one shape and dtype side by side along a new axis.
+
+    Raises:
+        ValueError: if there are none, or shapes differ.
+        TypeError: if dtypes differ.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.stack([lax.iota('int32', 2), lax.iota('int32', 2)], axis=1).tolist()
+        [[0, 0], [1, 1]]
+    """
+    xs = [checked("stack", x) for x in operands]
+    if not xs:
+        raise ValueError("stack requires a non-empty sequence of arrays.")
+    return ops.stack_p.bind(*xs, axis=canonical_axis(axis, len(shape_of(xs[0])) + 1))
+
+
+def unstack(x, axis: int = 0) -> tuple:
+    """The arrays that lie side by side along an axis.
+
+    Raises:
+        ValueError: if there is no such axis.
+
+    Example:
+        >>> from weft import lax
+        >>> [int(v) for v in lax.unstack(lax.iota('int32', 3))]
+        [0, 1, 2]
+    """
+    x = checked("unstack", x)
+    return tuple(ops.unstack_p.bind(x, axis=canonical_axis(axis, len(shape_of(x)))))
+
+
+def tile(operand, reps: Sequence[int]):
+    """The array repeated `reps[d]` times along each axis `d`.
+
+    Raises:
+        TypeError: if there is not one number for each axis.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.tile(lax.iota('int32', 2), (2,))
+        Array([0, 1, 0, 1], dtype=int32)
+    """
+    return ops.tile_p.bind(checked("tile", operand), reps=ints(reps))
+
+
+def broadcast_to_rank(x, rank: int):
+    """The array with axes of size 1 before its own, so that it has `rank` axes.
+
+    Raises:
+        ValueError: if it has more already.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.broadcast_to_rank(lax.iota('int32', 2), 3).shape
+        (1, 1, 2)
+    """
+    x = checked("broadcast_to_rank", x)
+    missing = static_int("rank", rank) - len(shape_of(x))
+    if missing < 0:
+        raise ValueError(f"broadcast_to_rank: an array of shape {shape_of(x)} has more than {rank} axes.")
+    return on_device(linear.expand_dims(x, tuple(range(missing))) if missing else x)
+
+
+def broadcast_like(arr, like_arr):
+    """`arr` repeated to the shape of `like_arr`, by NumPy's rules.
+
+    Raises:
+        ValueError: if it does not broadcast to that shape.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.broadcast_like(1.0, lax.iota('int32', 2))
+        Array([1., 1.], dtype=float32, weak_type=True)
+    """
+    x, shape = checked("broadcast_like", arr), shape_of(checked("broadcast_like", like_arr))
+    mine = shape_of(x)
+    if len(mine) > len(shape) or broadcast_shapes(mine, shape) != shape:
+        raise ValueError(f"broadcast_like: an array of shape {mine} does not broadcast to the shape {shape}.")
+    return on_device(linear.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(mine), len(shape)))))
+
+
+def empty(shape, dtype, *, out_sharding=None):
+    """An array whose values are of no account (they are zeros).
+
+    Example:
+        >>> from weft import lax
+        >>> lax.empty((2,), 'int32').shape
+        (2,)
+    """
+    return full(shape, 0, dtype, sharding=out_sharding)
+
+
+def shape_as_value(shape):
+    """A shape as an array of integers.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.shape_as_value((2, 3))
+        Array([2, 3], dtype=int32)
+    """
+    return dispatch.put(from_flat(canonical_shape(shape), (len(shape),), dtypes.canonicalize(int)))
 
 
 def zeros_like_array(x):
@@ -318,5 +424,11 @@ def zeros_like_array(x):
 
 
 def dtype(x):
-    """The dtype of an array or number."""
-    return dtype_of(x)
+    """The canonical dtype of an array or number.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.dtype(1.5)
+        dtype('float32')
+    """
+    return dtype_of(checked("dtype", x))

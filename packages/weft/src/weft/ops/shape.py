@@ -8,7 +8,7 @@ from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
 from .elementwise import neg, select
-from .linear import add_any, broadcast_to_axis, full, moveaxis, reduce_sum, reshape
+from .linear import add_any, broadcast_in_dim, broadcast_to_axis, expand_dims, full, moveaxis, reduce_sum, reshape, squeeze
 from .rules import is_linear_arg, linear_jvp, same_dtype, shape_of, shifted
 
 # iota ----------------------------------------------------------------------------------------------------------------
@@ -230,3 +230,133 @@ def rev(x, dimensions):
     """`x` with its elements in reverse order along `dimensions`."""
     dimensions = tuple(dimensions)
     return rev_p.bind(x, dimensions=dimensions) if dimensions else x
+
+
+# split, unstack, stack: several arrays and one ------------------------------------------------------------------------
+
+
+def _many_jvp(primitive: Primitive):
+    """The jvp of a linear primitive with one argument and several results."""
+    def jvp(primals, tangents, **params):
+        outs = primitive.bind(*primals, **params)
+        (t,) = tangents
+        return outs, [Zero(tangent_aval(get_aval(o))) for o in outs] if type(t) is Zero else primitive.bind(t, **params)
+    return jvp
+
+
+def _filled(cts) -> list:
+    """Cotangents with arrays for those that are known to be zero."""
+    return [full(c.shape, 0, c.dtype) if type(c) is Zero else c for c in cts]
+
+
+split_p = Primitive("split", multiple_results=True, basic=False)
+
+
+def _split_abstract(x, *, sizes, axis):
+    if not 0 <= axis < len(x.shape):
+        raise type_error(f"split: axis {axis} is out of range for an array of shape {x.shape}.")
+    if any(n < 0 for n in sizes) or sum(sizes) != x.shape[axis]:
+        raise ValueError(f"split: sizes {tuple(sizes)} must not be negative and must add up to the size {x.shape[axis]} of axis {axis} of shape {x.shape}.")
+    return [shaped((*x.shape[:axis], n, *x.shape[axis + 1:]), x.dtype, x.weak_type) for n in sizes]
+
+
+def _split_decompose(x, *, sizes, axis):
+    shape, start, parts = shape_of(x), 0, []
+    for n in sizes:
+        lo, hi = [0] * len(shape), list(shape)
+        lo[axis], hi[axis] = start, start + n
+        parts.append(slice_(x, lo, hi))
+        start += n
+    return parts
+
+
+def _split_reference(x, *, sizes, axis):
+    return np.split(x, np.cumsum(np.array(sizes, int))[:-1], axis) if sizes else []
+
+
+split_p.abstract, split_p.reference, split_p.decompose, split_p.jvp = _split_abstract, _split_reference, _split_decompose, _many_jvp(split_p)
+split_p.transpose = lambda cts, x, *, sizes, axis: [concatenate(_filled(cts), axis)]
+split_p.batch = lambda axis_, args, dims, *, sizes, axis: (
+    split_p.bind(args[0], sizes=sizes, axis=axis + (dims[0] <= axis)), [dims[0]] * len(sizes))
+
+unstack_p = Primitive("unstack", multiple_results=True, basic=False)
+
+
+def _unstack_abstract(x, *, axis):
+    if not 0 <= axis < len(x.shape):
+        raise ValueError(f"unstack: axis {axis} is out of bounds for an array of shape {x.shape}.")
+    return [shaped(x.shape[:axis] + x.shape[axis + 1:], x.dtype, x.weak_type)] * x.shape[axis]
+
+
+def _unstack_batch(axis_, args, dims, *, axis):
+    (x,), (dim,) = args, dims
+    at = axis + (dim <= axis)
+    return unstack_p.bind(x, axis=at), [dim - (dim > at)] * shape_of(x)[at]
+
+
+unstack_p.abstract, unstack_p.jvp, unstack_p.batch = _unstack_abstract, _many_jvp(unstack_p), _unstack_batch
+unstack_p.reference = lambda x, *, axis: list(np.moveaxis(x, axis, 0))
+unstack_p.decompose = lambda x, *, axis: [squeeze(p, (axis,)) for p in _split_decompose(x, sizes=(1,) * shape_of(x)[axis], axis=axis)]
+unstack_p.transpose = lambda cts, x, *, axis: [stack(_filled(cts), axis)]
+
+stack_p = Primitive("stack", basic=False)
+
+
+def _stack_abstract(*xs, axis):
+    same_dtype("stack", xs)
+    if any(x.shape != xs[0].shape for x in xs):
+        raise ValueError(f"stack: all arrays must have the same shape, got {', '.join(str(x.shape) for x in xs)}.")
+    if not 0 <= axis <= len(xs[0].shape):
+        raise ValueError(f"stack: axis {axis} is out of bounds for arrays of shape {xs[0].shape}.")
+    return shaped((*xs[0].shape[:axis], len(xs), *xs[0].shape[axis:]), xs[0].dtype, all(x.weak_type for x in xs))
+
+
+def _stack_jvp(primals, tangents, *, axis):
+    out = stack_p.bind(*primals, axis=axis)
+    if all(type(t) is Zero for t in tangents):
+        return out, Zero(tangent_aval(get_aval(out)))
+    return out, stack_p.bind(*[full(shape_of(x), 0, get_aval(x).dtype) if type(t) is Zero else t for x, t in zip(primals, tangents)], axis=axis)
+
+
+def _stack_transpose(ct, *xs, axis):
+    return [c if is_linear_arg(x) else None for c, x in zip(unstack_p.bind(ct, axis=axis), xs)]
+
+
+def _stack_batch(axis_, args, dims, *, axis):
+    new = [broadcast_to_axis(x, axis_.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+    return stack_p.bind(*new, axis=axis + 1), 0
+
+
+stack_p.abstract, stack_p.jvp, stack_p.transpose, stack_p.batch = _stack_abstract, _stack_jvp, _stack_transpose, _stack_batch
+stack_p.reference = lambda *xs, axis: np.stack(xs, axis)
+stack_p.decompose = lambda *xs, axis: concatenate([expand_dims(x, (axis,)) for x in xs], axis)
+
+
+def stack(xs, axis: int):
+    """Arrays of one shape side by side along a new axis."""
+    return stack_p.bind(*xs, axis=axis)
+
+
+tile_p = Primitive("tile", basic=False)
+
+
+def _tile_abstract(x, *, reps):
+    if len(reps) != len(x.shape) or any(r < 0 for r in reps):
+        raise type_error(f"tile: reps {tuple(reps)} must have one number, not negative, for each of the {len(x.shape)} axes of shape {x.shape}.")
+    return shaped(tuple(n * r for n, r in zip(x.shape, reps)), x.dtype, x.weak_type)
+
+
+def _tile_decompose(x, *, reps):
+    shape = shape_of(x)
+    wide = broadcast_in_dim(x, [n for pair in zip(reps, shape) for n in pair], range(1, 2 * len(shape), 2))
+    return reshape(wide, [n * r for n, r in zip(shape, reps)])
+
+
+def _tile_transpose(ct, x, *, reps):
+    shape = x.aval.shape
+    return [reduce_sum(reshape(ct, [n for pair in zip(reps, shape) for n in pair]), range(0, 2 * len(shape), 2))]
+
+
+tile_p.abstract, tile_p.decompose, tile_p.jvp, tile_p.transpose = _tile_abstract, _tile_decompose, linear_jvp(tile_p), _tile_transpose
+tile_p.reference = lambda x, *, reps: np.tile(x, reps)
+tile_p.batch = lambda axis, args, dims, *, reps: (tile_p.bind(moveaxis(args[0], dims[0], 0), reps=(1, *reps)), 0)
