@@ -23,13 +23,23 @@ class AbstractValue:
     __slots__ = ()
 
 
+class SymbolicSize:
+    """Base of sizes that a program leaves open; see `weft.core.dims`."""
+    __slots__ = ()
+
+
+def as_size(n):
+    """A size: an integer, or a symbolic dimension as it is."""
+    return n if type(n) is int or isinstance(n, SymbolicSize) else int(index(n))
+
+
 class ShapedArray(AbstractValue):
     """A shape, a dtype and whether the type is weak (came from a Python scalar and yields to others in promotion)."""
     __slots__ = ("shape", "dtype", "weak_type", "_hash", "__weakref__")
 
     def __init__(self, shape, dtype, weak_type: bool = False, sharding=None, vma=frozenset(), memory_space=None):
         # plain integers only: equal avals are shared, and 2.0 or True would be found again where 2 or 1 is meant
-        self.shape = tuple([n if type(n) is int else int(index(n)) for n in shape])
+        self.shape = tuple([n if type(n) is int else as_size(n) for n in shape])
         self.dtype = dtypes.dtype(dtype)
         self.weak_type = weak_type
         self._hash = None

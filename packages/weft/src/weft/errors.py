@@ -53,6 +53,11 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     `weft.numpy.where(mask, x, fill)` or `x.at[mask].set(v)`, or `weft.numpy.nonzero(mask, size=n)`."""
 
 
+class InconclusiveDimensionOperation(Exception):
+    """A question about a symbolic dimension (is `b >= 4`? what integer is `b`?) has different answers for different sizes, so a program that must
+    serve them all can't be traced. Add constraints to `symbolic_shape`, use `weft.core.max_dim`/`min_dim`, or compute with the size as an array."""
+
+
 class UnexpectedTracerError(JAXTypeError):
     """A traced value outlived the function that was being traced (it was stored in a global, an attribute or a closure)
     and was used afterwards. Return it from the function instead."""
