@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo lint wheels bench clean
+.PHONY: help setup test test-quick test-python demo lint wheels bench clean coverage test-random
 
 ## help: this list
 help:
@@ -52,6 +52,14 @@ test-quick: setup $(DIGITS)
 test-oracle: setup
 	@test -x build/oracle/bin/python || { $(PYTHON) -m venv build/oracle && build/oracle/bin/python -m pip install -q "jax==0.10.2" "jaxlib==0.10.2"; }
 	@WEFT_ORACLE_PYTHON=build/oracle/bin/python $(PYTEST) -m oracle tests
+
+## test-random: 5,000 random programs on XLA and Wasm against the reference interpreter, in value, jvp, vjp and vmap
+test-random: setup
+	@WEFT_RANDOM_PROGRAMS=5000 $(PYTEST) -n 2 -q tests/core/test_random_programs.py
+
+## coverage: write docs/coverage.md: which names of jax there are, and what tests them
+coverage: setup
+	@$(PY) tools/coverage.py
 
 ## demo: train the digits on every backend that this machine has, and print one table
 demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)

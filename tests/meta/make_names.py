@@ -1,0 +1,53 @@
+"""Writes names.json: the public names of jax and their parameters, to be run where real jax is installed.
+
+    python tests/meta/make_names.py
+
+`{module: {name: [kind, [parameter, …] or null]}}`; a star marks a parameter that takes any number of arguments.
+"""
+import importlib
+import inspect
+import json
+import pathlib
+import types
+
+import jax
+
+MODULES = ("jax", "jax.lax", "jax.lax.linalg", "jax.tree_util", "jax.tree", "jax.debug", "jax.export", "jax.experimental.checkify",
+           "jax.custom_batching", "jax.custom_derivatives", "jax.ad_checkpoint", "jax.ops", "jax.ref", "jax.dtypes", "jax.flatten_util", "jax.dlpack",
+           "jax.ffi", "jax.distributed", "jax.typing", "jax.errors", "jax.stages", "jax.sharding", "jax.monitoring", "jax.profiler")
+STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+def parameters(value) -> list[str] | None:
+    try:
+        found = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return [STARS.get(p.kind, "") + p.name for p in found]
+
+
+def entry(value) -> list:
+    if inspect.ismodule(value):
+        return ["module", None]
+    if inspect.isclass(value):
+        return ["class", None]
+    if getattr(type(value), "__module__", "") == "typing" or isinstance(value, types.GenericAlias):      # an alias for annotations
+        return ["value", None]
+    return ["function", parameters(value)] if callable(value) else ["value", None]
+
+
+def names(module) -> dict:
+    found = {}
+    for name in sorted(dir(module)):
+        if not name.startswith("_"):
+            try:
+                found[name] = entry(getattr(module, name))
+            except AttributeError:      # deprecated and gone
+                continue
+    return found
+
+
+if __name__ == "__main__":
+    everything = {name: names(importlib.import_module(name)) for name in MODULES}
+    text = ",\n".join(f" {json.dumps(m)}: {{\n" + ",\n".join(f"  {json.dumps(n)}: {json.dumps(e)}" for n, e in d.items()) + "}" for m, d in everything.items())
+    pathlib.Path(__file__).with_name("names.json").write_text("{\n" + f' "version": {json.dumps(jax.__version__)},\n' + text + "}\n")

@@ -1,0 +1,59 @@
+"""docs/coverage.md is current, and what it has to say is good: `make coverage` writes it, `python tools/coverage.py NAME` explains a line of it."""
+import importlib.util
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LEAST = 0.98      # of the names of each module, present and with jax's parameters
+
+# Functions of lax that no row of the catalogue can cover, and why. They are tested elsewhere.
+ROWLESS = {
+    "they take and give Python values, not arrays": (
+        "broadcast_shapes", "conv_dimension_numbers", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose_shape_tuple",
+        "padtype_to_pads", "reduce_window_shape_tuple", "shape_as_value", "dtype"),
+    "they need several devices": ("precv", "psend", "pbroadcast", "pcast", "ragged_all_to_all", "with_sharding_constraint"),
+    "they order effects or stop optimisations, and compute nothing": ("after_all", "create_token", "dce_sink", "stage"),
+    "its elements may have any value": ("empty",),
+}
+# Functions that no test can name, and why.
+UNTESTABLE: dict = {}
+
+
+@pytest.fixture(scope="module")
+def coverage():
+    spec = importlib.util.spec_from_file_location("coverage_page", ROOT / "tools" / "coverage.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def entries(coverage):
+    return coverage.entries()
+
+
+def test_the_page_is_current(coverage, entries):
+    assert coverage.PAGE.read_text() == coverage.page(entries), "docs/coverage.md is stale: run `make coverage`"
+
+
+def test_almost_every_name_is_there_with_jax_s_parameters(coverage, entries):
+    for module in coverage.MODULES:
+        of_it = [e for e in entries if e.module == module]
+        wrong = [e.name if not e.present else f"{e.name}({', '.join(e.parameters[0])}) for ({', '.join(e.parameters[1])})" for e in of_it if not e.complete]
+        assert len(wrong) <= (1 - LEAST) * len(of_it), f"{module} lacks {len(wrong)} of {len(of_it)} names: {'; '.join(wrong)}"
+
+
+def test_every_operation_has_a_row(coverage, entries):
+    excused = {name for names in ROWLESS.values() for name in names}
+    of_lax = [e for e in entries if e.module in coverage.OPERATIONS and e.kind == "function" and e.present]
+    without = [f"{e.module}.{e.name}" for e in of_lax if not e.rows and e.name not in excused]
+    assert not without, f"no row of the operation catalogue calls {', '.join(without)}"
+    needless = [e.name for e in of_lax if e.rows and e.name in excused]
+    assert not needless, f"{', '.join(needless)} have rows now: take them off ROWLESS"
+
+
+def test_every_function_is_tested_somewhere(entries):
+    excused = {name for names in UNTESTABLE.values() for name in names}
+    without = [f"{e.module}.{e.name}" for e in entries if e.kind == "function" and e.present and not e.rows and not e.files and e.name not in excused]
+    assert not without, f"no row, test file or example names {', '.join(without)}"
