@@ -27,6 +27,9 @@ _LAZY = {name: "convolution" for name in (
     "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
     "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
     "conv_transpose_shape_tuple", "conv_with_general_padding")}
+_LAZY |= {name: "special" for name in (
+    "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
+    "polygamma", "polygamma_p", "random_gamma_grad", "regularized_incomplete_beta_p", "zeta", "zeta_p")}
 _LAZY |= {name: "windows" for name in ("padtype_to_pads", "reduce_window", "reduce_window_shape_tuple")}
 
 __all__ = [*[name for name in dir() if not name.startswith("_")], *_LAZY, "linalg"]

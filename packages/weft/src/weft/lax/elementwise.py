@@ -9,7 +9,7 @@ from ..core.primitive import param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..ops import elementwise as ops
-from ..ops import linear
+from ..ops import linear, special
 from ..ops.rules import dtype_of, scalar_like
 from ..tree import tree_map
 from .common import on_device, only, operand as checked
@@ -79,8 +79,8 @@ cbrt = _unary(ops.cbrt_p, "The cube root.", "cbrt(2.0)", True)
 erf = _unary(ops.erf_p, "The error function.", "erf(0.5)")
 erfc = _unary(ops.erfc_p, "1 - erf(x), exact in the tail.", "erfc(0.5)")
 erf_inv = _unary(ops.erf_inv_p, "The inverse of erf.", "erf_inv(0.5)")
-lgamma = _unary(ops.lgamma_p, "log |gamma(x)|.", "lgamma(2.5)")
-digamma = _unary(ops.digamma_p, "The derivative of lgamma.", "digamma(2.5)")
+lgamma = _unary(special.lgamma_p, "log |gamma(x)|.", "lgamma(2.5)")
+digamma = _unary(special.digamma_p, "The derivative of lgamma.", "digamma(2.5)")
 square = _unary(ops.square_p, "x * x.", "square(2.5)")
 bitwise_not = _unary(ops.not_p, "Each bit inverted; logical not for booleans.", "bitwise_not(5)")
 population_count = _unary(ops.population_count_p, "The number of bits that are set.", "population_count(5)")

@@ -311,30 +311,7 @@ def _erf_inv_scalar(y: float) -> float:
 
 erf_inv_p = _elementwise("erf_inv", "f", _wide(_of_scalars(_erf_inv_scalar) if np else None),
                          jvp=[lambda t, o, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(o))))])
-lgamma_p = _elementwise("lgamma", "f", _wide(_of_scalars(lambda v: math.inf if v == -math.inf else math.lgamma(v)) if np else None),
-                        jvp=[lambda t, o, x: mul(t, digamma(x))])
-
-
-def _digamma_scalar(x: float) -> float:
-    """Reflection below zero, recurrence up to 10, then the asymptotic series (Abramowitz & Stegun 6.3.18)."""
-    if x <= 0:
-        return math.nan if x == math.floor(x) else _digamma_scalar(1 - x) - math.pi / math.tan(math.pi * x)
-    result = 0.0
-    while x < 10:
-        result -= 1 / x
-        x += 1
-    i = 1 / (x * x)
-    return result + math.log(x) - 0.5 / x - i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
-
-
-digamma_p = _elementwise("digamma", "f", _wide(_of_scalars(_digamma_scalar) if np else None),
-                         jvp=[lambda t, o, x: mul(t, polygamma(scalar_like(x, 1), x))])
-erf, erfc, erf_inv, lgamma, digamma = map(_fn, (erf_p, erfc_p, erf_inv_p, lgamma_p, digamma_p))
-
-
-def polygamma(m, x):
-    raise NotImplementedError("the second derivative of lgamma (polygamma) is not available yet")
-
+erf, erfc, erf_inv = map(_fn, (erf_p, erfc_p, erf_inv_p))
 
 # powers --------------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from ..numpy.selecting import where as _where
 from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes
 from ..ops import elementwise as el
 from ..ops import linear
+from ..ops import special as gammas
 from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, shape_of
 
@@ -26,8 +27,8 @@ def _unary(name: str, text: str, op):
 erf = _unary("erf", "The error function.", el.erf)
 erfc = _unary("erfc", "1 - erf(x), exact in the tail.", el.erfc)
 erfinv = _unary("erfinv", "The inverse of erf.", el.erf_inv)
-gammaln = _unary("gammaln", "log |gamma(x)|.", el.lgamma)
-digamma = _unary("digamma", "The derivative of gammaln.", el.digamma)
+gammaln = _unary("gammaln", "log |gamma(x)|.", gammas.lgamma)
+digamma = _unary("digamma", "The derivative of gammaln.", gammas.digamma)
 psi = digamma
 expit = _unary("expit", "1 / (1 + exp(-x)).", el.logistic)
 logit = _unary("logit", "log(x / (1 - x)).", lambda x: el.sub(el.log(x), el.log1p(el.neg(x))))
@@ -60,7 +61,7 @@ def gamma(x):
         6.0
     """
     (x,) = promote_inexact("gamma", x)
-    size = el.exp(el.lgamma(x))
+    size = el.exp(gammas.lgamma(x))
     whole = el.floor(x)
     odd = el.ne(el.sub(whole, el.mul(scalar_like(x, 2), el.floor(el.div(whole, scalar_like(x, 2))))), scalar_like(x, 0))
     out = _where(ufuncs.logical_and(el.lt(x, scalar_like(x, 0)), odd), el.neg(size), size)
@@ -71,7 +72,7 @@ def gamma(x):
 def betaln(a, b):
     """log of the beta function."""
     a, b = promote_shapes("betaln", *promote_inexact("betaln", a, b))
-    return el.sub(el.add(el.lgamma(a), el.lgamma(b)), el.lgamma(el.add(a, b)))
+    return el.sub(el.add(gammas.lgamma(a), gammas.lgamma(b)), gammas.lgamma(el.add(a, b)))
 
 
 def beta(a, b):
@@ -84,7 +85,7 @@ def factorial(n, exact: bool = False):
     if exact:
         raise NotImplementedError("factorial: exact=True is not supported; the result is a float.")
     (n,) = promote_inexact("factorial", n)
-    return _where(el.lt(n, scalar_like(n, 0)), 0.0, el.exp(el.lgamma(el.add(n, scalar_like(n, 1)))))
+    return _where(el.lt(n, scalar_like(n, 0)), 0.0, el.exp(gammas.lgamma(el.add(n, scalar_like(n, 1)))))
 
 
 def _product_with_log(name: str, log, slope_y):

@@ -1,0 +1,148 @@
+"""Special functions of `weft.lax` beyond erf and lgamma: zeta and polygamma, Bessel functions, incomplete gamma and beta functions."""
+from __future__ import annotations
+
+from ..control import incomplete
+from ..core.trace import get_aval
+from ..ops import special as ops
+from ..ops.rules import check_kind, same_dtype
+from .common import on_device, operand
+
+
+def _bind(primitive, *args):
+    return primitive.bind(*[operand(primitive.name, x) for x in args])
+
+
+def polygamma(m, x):
+    """The m-th derivative of digamma at x; NaN unless m is a whole number >= 0. m and x share one float dtype.
+
+    Differentiable in x.
+
+    Raises:
+        TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect to m.
+
+    Example:
+        >>> from weft import lax
+        >>> round(float(lax.polygamma(1.0, 1.0)), 4)
+        1.6449
+    """
+    return _bind(ops.polygamma_p, m, x)
+
+
+def zeta(x, q):
+    """Hurwitz's zeta function, the sum of (q + k)**-x over k = 0, 1, …; NaN for x < 1. Differentiable in q.
+
+    Raises:
+        TypeError: for a dtype that is no float, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> round(float(lax.zeta(2.0, 1.0)), 4)
+        1.6449
+    """
+    return _bind(ops.zeta_p, x, q)
+
+
+def bessel_i0e(x):
+    """exp(-|x|) I0(x), the modified Bessel function of order 0, scaled so that it does not overflow.
+
+    Raises:
+        TypeError: for a dtype that is no float.
+
+    Example:
+        >>> from weft import lax
+        >>> float(lax.bessel_i0e(0.0))
+        1.0
+    """
+    return _bind(ops.bessel_i0e_p, x)
+
+
+def bessel_i1e(x):
+    """exp(-|x|) I1(x), the modified Bessel function of order 1, scaled so that it does not overflow.
+
+    Raises:
+        TypeError: for a dtype that is no float.
+
+    Example:
+        >>> from weft import lax
+        >>> float(lax.bessel_i1e(0.0))
+        0.0
+    """
+    return _bind(ops.bessel_i1e_p, x)
+
+
+def igamma(a, x):
+    """The regularized lower incomplete gamma function, the integral of exp(-t) tᵃ⁻¹ from 0 to x over Γ(a); NaN for negative a or x.
+
+    Raises:
+        TypeError: for a dtype that is no float, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> round(float(lax.igamma(1.0, 2.0)), 4)
+        0.8647
+    """
+    return _bind(ops.igamma_p, a, x)
+
+
+def igammac(a, x):
+    """The regularized upper incomplete gamma function, 1 - igamma(a, x), exact where that is small.
+
+    Raises:
+        TypeError: for a dtype that is no float, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> round(float(lax.igammac(1.0, 2.0)), 4)
+        0.1353
+    """
+    return _bind(ops.igammac_p, a, x)
+
+
+def igamma_grad_a(a, x):
+    """The derivative of igamma(a, x) with respect to a.
+
+    Raises:
+        TypeError: for a dtype that is no float, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.igamma_grad_a(1.0, 2.0) < 0
+        Array(True, dtype=bool)
+    """
+    return _bind(ops.igamma_grad_a_p, a, x)
+
+
+def random_gamma_grad(a, x):
+    """dx/da for a sample x of the gamma distribution of shape a, as the sample moves when its rank stays the same.
+
+    Raises:
+        TypeError: for a dtype that is no float, dtypes that differ, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> round(float(lax.random_gamma_grad(1.0, 1.0)), 3)
+        1.148
+    """
+    a, x = [on_device(operand("random_gamma_grad", v)) for v in (a, x)]
+    avals = [get_aval(a), get_aval(x)]
+    same_dtype("random_gamma_grad", avals)
+    check_kind("random_gamma_grad", avals[0], "f")
+    return incomplete.random_gamma_grad(a, x)
+
+
+def betainc(a, b, x):
+    """The regularized incomplete beta function, the integral of tᵃ⁻¹ (1-t)ᵇ⁻¹ from 0 to x over B(a, b), for x in 0..1. Differentiable in x.
+
+    Raises:
+        TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect to a or b.
+
+    Example:
+        >>> from weft import lax
+        >>> round(float(lax.betainc(2.0, 1.0, 0.5)), 4)
+        0.25
+    """
+    return _bind(ops.regularized_incomplete_beta_p, a, b, x)
+
+
+bessel_i0e_p, bessel_i1e_p, igamma_p, igammac_p, igamma_grad_a_p = ops.bessel_i0e_p, ops.bessel_i1e_p, ops.igamma_p, ops.igammac_p, ops.igamma_grad_a_p
+polygamma_p, zeta_p, regularized_incomplete_beta_p = ops.polygamma_p, ops.zeta_p, ops.regularized_incomplete_beta_p
