@@ -13,6 +13,7 @@ from weft.config import config
 from weft.core import trace
 from weft.core.jaxpr import Jaxpr, TypedScalar
 from weft.errors import BackendError
+from weft.monitoring import COMPILE, LOWER, timed
 from weft.runtime import device as runtime_device
 from weft.runtime.backend import CompileOptions
 
@@ -30,6 +31,7 @@ class XlaBackend:
     name = "xla"
     platforms = PLATFORMS
     array_type = ArrayImpl
+    records_phases = True      # to weft.monitoring: lowering and compiling are two
 
     def __init__(self):
         Device.backend = property(lambda _, backend=self: backend)
@@ -154,8 +156,10 @@ class XlaBackend:
         """A jaxpr without constvars, compiled for one device."""
         pairs = dict(options.options)
         keep_unused = bool(pairs.pop("keep_unused", False))
-        lowered = self.lower(jaxpr, device, options, keep_unused)
-        return executable.compile_lowered(device.client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
+        with timed(LOWER, f"jit({options.name})"):
+            lowered = self.lower(jaxpr, device, options, keep_unused)
+        with timed(COMPILE, f"jit({options.name})"):
+            return executable.compile_lowered(device.client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
 
     def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str):
         """A callable that runs cached programs in C++; see `weft.runtime.backend.FastPath`."""

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import warnings
 from typing import Any, Sequence
 
@@ -14,7 +13,7 @@ from weft.core.jaxpr import Jaxpr
 from weft.errors import BackendError
 from weft.runtime.effects import started, wait_for_ordered
 
-from . import compat
+from . import cache, compat
 from .client import client_for, compile_options
 
 STAGES = ("stablehlo", "hlo")
@@ -30,7 +29,7 @@ class XlaExecutable:
         self.sharding = xc.SingleDeviceSharding(device)
         self.all_kept = all(lowered.kept)
         self.effects = jaxpr.effects
-        self._bytecode = _bytecode(lowered.module)      # smaller than the module, and independent of its MLIR context
+        self._bytecode = cache.bytecode(lowered.module)      # smaller than the module, and independent of its MLIR context
         self.empty_outs = [i for i, a in enumerate(self.out_avals) if a.dtype == dtypes.float0]
         # float0 is no dtype to XLA: such results hold nothing and are made on the host
         handled = [a.update(dtype=dtypes.bool_) if a.dtype == dtypes.float0 else a for a in self.out_avals]
@@ -76,12 +75,6 @@ class XlaExecutable:
         return {name: getattr(stats, name) for name in names}
 
 
-def _bytecode(module) -> bytes:
-    buffer = io.BytesIO()
-    module.operation.write_bytecode(buffer)
-    return buffer.getvalue()
-
-
 def module_text(module, dialect: str | None = None, debug_info: bool = False) -> str:
     """A StableHLO module as text, in its own form or as the HLO that XLA reads from it."""
     if dialect in (None, "stablehlo"):
@@ -106,8 +99,7 @@ def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: S
                       ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse.", stacklevel=2)
     try:
         with lowered.home.context:
-            loaded = compat.compile_module(client, lowered.module, [device], compile_options(device, options),
-                                           _bound(lowered.callbacks, device))
+            loaded = cache.compile_module(client, lowered, [device], compile_options(device, options), _bound(lowered.callbacks, device), name)
     except _jax.JaxRuntimeError as e:
         raise BackendError(f"XLA could not compile {name!r}: {e}") from e
     return XlaExecutable(jaxpr, device, lowered, loaded, name)

@@ -1,17 +1,17 @@
 """Running programs: eager primitives and jit calls, on the backend that their arguments or the configuration choose."""
 from __future__ import annotations
 
-import logging
+from contextlib import nullcontext
 from typing import Any, Sequence
 
-from .. import dtypes
+from .. import dtypes, source_info
 from ..avals import ShapedArray, physical, shaped
 from ..config import config
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var
 from ..core.primitive import Primitive
 from ..core.trace import EvalTrace, Tracer, get_aval
 from ..host import HostArray, from_flat, is_host_array, np
-from ..monitoring import COMPILE, timed
+from ..monitoring import COMPILE, log, timed
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
 from ..transforms.keys import has_keys, lower_keys
 from ..transforms.stage import consts_as_args
@@ -19,7 +19,6 @@ from .array import BufferArray, KeyArray
 from .backend import CompileOptions
 from .device import backend_of, default_device, eager
 
-log = logging.getLogger("weft.compile")
 
 
 def put(value, aval: ShapedArray | None = None, device=None, committed: bool | None = None):
@@ -96,10 +95,11 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
     if found is None:
         jaxpr, consts = program_for(closed)
         if config.log_compiles:
-            log.warning("compiling %s for %s with arguments %s", name, device, [a.str_short() for a in closed.in_avals])
+            log.warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
         options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (("keep_unused", True),) if keep_unused else ())
-        with timed(COMPILE):
-            executable = backend_of(device).compile(jaxpr, device, options)
+        backend = backend_of(device)
+        with nullcontext() if getattr(backend, "records_phases", False) else timed(COMPILE, f"jit({name})"):
+            executable = backend.compile(jaxpr, device, options)
         found = cache[key] = executable, [to_backend(c, get_aval(c), device) for c in consts]
     return found
 

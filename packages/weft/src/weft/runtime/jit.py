@@ -209,7 +209,7 @@ class JitFunction:
             for x, (path, _) in zip(out_leaves, tree_flatten_with_path(out)[0]):
                 _check_result(x, self.name, path)
             return out_leaves
-        with timed(TRACE):
+        with timed(TRACE, self.name):
             jaxpr, consts = stage(flat, avals, f"the function {self.name}", self.arg_names(args, kwargs, fixed))
             closed, outer = hoist_tracers(jaxpr, consts)
         result = Traced(closed, box[0], tuple(outer))

@@ -1,0 +1,217 @@
+"""The persistent compile cache: compiled programs in the folder `jax_compilation_cache_dir`, found again by later processes.
+
+A file holds a header (what it is, the key, how long the program took to compile, the length and a checksum of the rest) and the executable
+as XLA writes it. XLA trusts what it reads, so a file is checked before XLA sees a byte of it; one that is cut short, damaged or not
+ours is left alone with a warning. Whoever can write to the folder can run code in the processes that read it: share it with nobody else.
+"""
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pathlib
+import platform
+import re
+import struct
+import tempfile
+import time
+import warnings
+from functools import lru_cache
+from typing import Any, Sequence
+
+from jaxlib import _jax
+from jaxlib import xla_client as xc
+from weft import monitoring
+from weft.config import config
+from weft.errors import BackendError
+
+from . import compat
+
+_HEADER = struct.Struct("<8s32sdQ32s")      # magic, key, seconds to compile, length and SHA-256 of the executable
+_MAGIC = b"weftxla1"
+_SUFFIX = "-cache"
+
+
+def compile_module(client, lowered, devices: Sequence, options, callbacks: Sequence, name: str):
+    """A loaded executable: from the cache where it is there, else compiled, and kept there where the options say so.
+
+    Programs that call Python functions are never kept: the functions are this process's.
+    """
+    folder = config.compilation_cache_dir
+    if not folder or not config.enable_compilation_cache or callbacks or config.compilation_cache_max_size == 0:
+        return compat.compile_module(client, lowered.module, devices, options, callbacks)
+    monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
+    key = _key(client, lowered, devices, options)
+    shown = re.sub(r"[^\w.]", "_", name)[:80]
+    path = pathlib.Path(folder) / f"jit_{shown}-{key.hex()}{_SUFFIX}"
+    begin = time.perf_counter()
+    stored = _read(path, key)
+    loaded = _load(client, stored[0], devices, options, path) if stored is not None else None
+    if loaded is not None and not config.compilation_cache_check_contents:
+        seconds = time.perf_counter() - begin
+        monitoring.record_event("/jax/compilation_cache/cache_hits")
+        monitoring.record_event_duration_secs("/jax/compilation_cache/compile_time_saved_sec", stored[1] - seconds)
+        monitoring.record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", seconds)
+        return loaded
+    monitoring.record_event("/jax/compilation_cache/cache_misses")
+    begin = time.perf_counter()
+    compiled = compat.compile_module(client, lowered.module, devices, options, callbacks)
+    seconds = time.perf_counter() - begin
+    if loaded is not None:
+        if _text(loaded) != _text(compiled):
+            warnings.warn(f"the program in {path} differs from what XLA compiles now; its key misses something that it depends on.", stacklevel=2)
+    elif seconds >= config.persistent_cache_min_compile_time_secs:
+        _write(path, key, seconds, compiled)
+    return compiled
+
+
+def _text(loaded) -> str:
+    return "\n".join(m.to_string() for m in loaded.hlo_modules())
+
+
+# keys ----------------------------------------------------------------------------------------------------------------
+
+
+def _key(client, lowered, devices: Sequence, options) -> bytes:
+    """A hash of all that a compiled program depends on."""
+    digest = hashlib.sha256()
+    for part in (_MAGIC, _program(lowered), options.SerializeAsString(), xc.__name__.encode(), ".".join(map(str, compat.RELEASE)).encode(),
+                 client.platform.encode(), client.platform_version.encode(), _processor().encode(), _flags().encode(),
+                 "|".join(f"{d.id} {d.device_kind}" for d in devices).encode()):
+        digest.update(struct.pack("<Q", len(part)))
+        digest.update(part)
+    return digest.digest()
+
+
+def _program(lowered) -> bytes:
+    """The module's bytecode, without the lines and names it came from unless they are asked for."""
+    if config.compilation_cache_include_metadata_in_key:
+        return bytecode(lowered.module)
+    from jaxlib.mlir.passmanager import PassManager      # MLIR's bindings load with the first program
+    with lowered.home.context:
+        plain = lowered.module.operation.clone()
+        PassManager.parse("builtin.module(strip-debuginfo)").run(plain)
+        return bytecode(plain)
+
+
+def bytecode(module) -> bytes:
+    """A module in MLIR's binary form."""
+    buffer = io.BytesIO()
+    getattr(module, "operation", module).write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    """The machine's processor and what it can do: code compiled for one may not run on another."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = file.read().partition("\n\n")[0].splitlines()
+        found = [line for line in lines if line.startswith(("vendor_id", "model name", "flags", "Features", "CPU part"))]
+    except OSError:
+        found = []
+    return "\n".join([platform.machine(), platform.processor(), platform.system(), *found])
+
+
+def _flags() -> str:
+    """XLA's environment, but for where it dumps what it does."""
+    words = [w for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS") for w in os.environ.get(name, "").split()]
+    return " ".join(sorted(w for w in words if not w.startswith("--xla_dump")))
+
+
+# files ---------------------------------------------------------------------------------------------------------------
+
+
+def _problem(message: str, cause: Exception | None = None) -> None:
+    if config.raise_persistent_cache_errors:
+        raise BackendError(message) from cause
+    warnings.warn(message, stacklevel=4)
+
+
+def _read(path: pathlib.Path, key: bytes) -> tuple[bytes, float] | None:
+    """(executable, seconds that it took to compile) of a file that is whole and for this key."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        return _problem(f"the compile cache's file {path} can't be read ({e}); the program is compiled instead.", e)
+    reason = _damage(data, key)
+    if reason:
+        return _problem(f"the compile cache's file {path} is ignored: {reason}. The program is compiled instead and replaces it; "
+                        "see what else writes to the folder.")
+    try:
+        os.utime(path)      # what was used last is evicted last
+    except OSError:
+        pass
+    return data[_HEADER.size:], _HEADER.unpack_from(data)[2]
+
+
+def _damage(data: bytes, key: bytes) -> str | None:
+    """What is wrong with a file's bytes; None if nothing is."""
+    if len(data) < _HEADER.size:
+        return f"it has {len(data)} bytes, fewer than its header"
+    magic, own_key, _, length, checksum = _HEADER.unpack_from(data)
+    if magic != _MAGIC:
+        return "it is no file of this cache, or of another version of it"
+    if own_key != key:
+        return "it is another program's"
+    if len(data) - _HEADER.size != length:
+        return f"it should hold {length} bytes after its header and has {len(data) - _HEADER.size}"
+    if hashlib.sha256(memoryview(data)[_HEADER.size:]).digest() != checksum:
+        return "its checksum is wrong"
+    return None
+
+
+def _load(client, data: bytes, devices: Sequence, options, path) -> Any:
+    try:
+        return client.deserialize_executable(data, xc.DeviceList(tuple(devices)), options)
+    except (_jax.JaxRuntimeError, ValueError) as e:
+        return _problem(f"XLA does not take the program in the compile cache's file {path}: {e}. It is compiled instead.", e)
+
+
+def _write(path: pathlib.Path, key: bytes, seconds: float, compiled) -> None:
+    try:
+        data = compiled.serialize()
+    except (_jax.JaxRuntimeError, AttributeError, ValueError) as e:
+        return _problem(f"the program {path.name} can't be kept in the compile cache: {e}", e)
+    if len(data) < config.persistent_cache_min_entry_size_bytes:
+        return
+    limit = config.compilation_cache_max_size
+    size = _HEADER.size + len(data)
+    if limit >= 0 and size > limit:
+        return _problem(f"the program {path.name} takes {size} bytes and is not kept: jax_compilation_cache_max_size is {limit}.")
+    header = _HEADER.pack(_MAGIC, key, seconds, len(data), hashlib.sha256(data).digest())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if limit >= 0:
+            _evict(path.parent, limit - size, path)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".weft-", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(header)
+                file.write(data)
+            os.replace(temporary, path)      # whole or not at all, whoever else writes it now
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as e:
+        _problem(f"the compile cache can't write to {path.parent} ({e}); choose another folder with jax_compilation_cache_dir.", e)
+
+
+def _evict(folder: pathlib.Path, room: int, keep: pathlib.Path) -> None:
+    """Deletes what was not used for longest until the cache's files take at most `room` bytes."""
+    found = []
+    for file in folder.glob("*" + _SUFFIX):
+        try:
+            stat = file.stat()
+        except OSError:      # another process has evicted it
+            continue
+        if file != keep:
+            found.append((stat.st_mtime_ns, stat.st_size, file))
+    total = sum(size for _, size, _ in found)
+    for _, size, file in sorted(found):
+        if total <= room:
+            return
+        file.unlink(missing_ok=True)
+        total -= size

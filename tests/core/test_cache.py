@@ -1,0 +1,194 @@
+"""The persistent compile cache: what is kept, what is found again, and what happens to files that are not as they should be."""
+import os
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as jnp
+from weft import monitoring
+from weft.config import config
+from weft.errors import BackendError
+
+pytest.importorskip("weft_native")
+OPTIONS = ("compilation_cache_dir", "persistent_cache_min_compile_time_secs", "persistent_cache_min_entry_size_bytes", "compilation_cache_max_size",
+           "enable_compilation_cache", "raise_persistent_cache_errors", "compilation_cache_include_metadata_in_key")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    before = {name: config.read(name) for name in OPTIONS}
+    config.update("jax_compilation_cache_dir", str(tmp_path / "cache"))
+    config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    yield tmp_path / "cache"
+    for name, value in before.items():
+        config.update(name, value)
+
+
+@pytest.fixture
+def hits():
+    seen = []
+    listener = lambda event, **_: seen.append(event.rsplit("/", 1)[-1]) if event.endswith(("cache_hits", "cache_misses")) else None
+    monitoring.register_event_listener(listener)
+    yield seen
+    monitoring.unregister_event_listener(listener)
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def run(scale=2.0, x=X):
+    """A fresh program each time, so that only the folder can know it."""
+    with weft.default_device(weft.devices("cpu")[0]):
+        return np.asarray(weft.jit(lambda x: jnp.sin(x) * scale + jnp.sum(x))(x))
+
+
+def files(folder):
+    return sorted(p for p in folder.iterdir())
+
+
+def test_a_program_is_found_again(folder, hits):
+    first = run()
+    assert hits == ["cache_misses"] and len(files(folder)) == 1
+    np.testing.assert_array_equal(first, run())
+    assert hits == ["cache_misses", "cache_hits"]
+    np.testing.assert_allclose(first, np.sin(X) * 2 + X.sum(), rtol=1e-6)
+
+
+def test_another_program_is_another_entry(folder, hits):
+    run(), run(3.0), run(x=X[:1]), run(x=X.astype(np.int32))
+    assert hits == ["cache_misses"] * 4 and len(files(folder)) == 4
+
+
+def test_another_place_in_the_source_is_the_same_program_unless_asked(folder, hits):
+    f, g = weft.jit(lambda x: x * 3), weft.jit(lambda x: (
+        x * 3))
+    f(X), g(X)
+    assert hits == ["cache_misses", "cache_hits"]
+    config.update("jax_compilation_cache_include_metadata_in_key", True)
+    weft.jit(lambda x: x * 3)(X)
+    assert hits[-1] == "cache_misses"
+
+
+def test_what_is_small_fast_or_switched_off_is_not_kept(folder, hits):
+    config.update("jax_persistent_cache_min_compile_time_secs", 1e6)
+    run()
+    config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    config.update("jax_persistent_cache_min_entry_size_bytes", 10**9)
+    run()
+    assert not folder.exists()
+    config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+    config.update("jax_enable_compilation_cache", False)
+    run()
+    config.update("jax_enable_compilation_cache", True)
+    config.update("jax_compilation_cache_max_size", 0)
+    run()
+    assert not folder.exists() and hits == ["cache_misses"] * 2
+
+
+def test_programs_with_callbacks_are_not_kept(folder):
+    seen = []
+    weft.jit(lambda x: (weft.debug.callback(lambda v: seen.append(float(v)), x), x)[1])(1.0).block_until_ready()
+    weft.effects_barrier()
+    assert seen == [1.0] and not folder.exists()
+
+
+@pytest.mark.parametrize("damage, says", [
+    (lambda data: data[:len(data) // 2], "after its header"),
+    (lambda data: data[:20], "fewer than its header"),
+    (lambda data: b"", "has 0 bytes"),
+    (lambda data: data + b"x", "after its header"),
+    (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "checksum"),
+    (lambda data: b"\x7fELF" + data[4:], "no file of this cache"),
+    (lambda data: data[:8] + bytes(32) + data[40:], "another program's"),
+], ids=["half", "header", "empty", "longer", "bit", "foreign", "renamed"])
+def test_a_damaged_file_is_ignored_with_a_warning_that_names_it(folder, hits, damage, says):
+    first = run()
+    (path,) = files(folder)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.warns(UserWarning, match=says) as caught:
+        np.testing.assert_array_equal(first, run())
+    assert str(path) in str(caught[0].message)
+    with warnings.catch_warnings():      # it was replaced by a good one
+        warnings.simplefilter("error")
+        run()
+    assert hits == ["cache_misses", "cache_misses", "cache_hits"]
+
+
+def test_what_xla_refuses_is_compiled(folder):
+    from weft_native import cache
+    run()
+    (path,) = files(folder)
+    data = path.read_bytes()
+    magic, key, seconds, _, _ = cache._HEADER.unpack_from(data)
+    body = b"no executable"
+    path.write_bytes(cache._HEADER.pack(magic, key, seconds, len(body), cache.hashlib.sha256(body).digest()) + body)
+    with pytest.warns(UserWarning, match="XLA does not take"):
+        run()
+
+
+def test_errors_raise_where_asked(folder):
+    run()
+    files(folder)[0].write_bytes(b"")
+    config.update("jax_raise_persistent_cache_errors", True)
+    with pytest.raises(BackendError, match="has 0 bytes"):
+        run()
+
+
+def test_a_folder_that_cannot_be_written_warns(folder, tmp_path):
+    (tmp_path / "file").write_text("")
+    config.update("jax_compilation_cache_dir", str(tmp_path / "file" / "cache"))
+    with pytest.warns(UserWarning, match="choose another folder|can't be read"):
+        run()
+
+
+def test_what_was_not_used_for_longest_is_evicted(folder, hits):
+    run(1.0)
+    (first,) = files(folder)
+    size = first.stat().st_size
+    config.update("jax_compilation_cache_max_size", int(2.5 * size))
+    run(2.0)
+    (second,) = [p for p in files(folder) if p != first]
+    old = time.time_ns() - 10**12
+    os.utime(first, ns=(old, old))
+    os.utime(second, ns=(old + 10**9, old + 10**9))
+    run(1.0)      # used: now the second is the oldest
+    assert hits[-1] == "cache_hits"
+    run(3.0)
+    assert first in files(folder) and second not in files(folder) and len(files(folder)) == 2
+    config.update("jax_compilation_cache_max_size", 10)
+    with pytest.warns(UserWarning, match="not kept"):
+        run(4.0)
+
+
+def test_another_process_finds_programs_linear_algebra_among_them(folder):
+    program = textwrap.dedent("""
+        import sys, weft, weft.numpy as jnp, numpy as np
+        hits = []
+        weft.monitoring.register_event_listener(lambda event, **_: hits.append(event) if event.endswith("cache_hits") else None)
+        a = np.arange(9, dtype=np.float32).reshape(3, 3)
+        f = weft.jit(lambda a: jnp.linalg.cholesky(a @ a.T + 30 * jnp.eye(3)))
+        l = np.asarray(f(a))
+        np.testing.assert_allclose(l @ l.T, a @ a.T + 30 * np.eye(3), rtol=1e-4)
+        print(len(hits) > 0)
+    """)
+    env = dict(os.environ, JAX_COMPILATION_CACHE_DIR=str(folder), JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0", JAX_PLATFORMS="cpu")
+    out = [subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)]
+    assert out == ["False", "True"]
+
+
+def test_the_module_of_the_cache(folder, tmp_path):
+    from weft.experimental.compilation_cache import compilation_cache
+    other = tmp_path / "other"
+    compilation_cache.set_cache_dir(other)
+    assert config.jax_compilation_cache_dir == str(other)
+    run()
+    assert len(files(other)) == 1
+    compilation_cache.reset_cache()
+    run()
+    assert len(files(other)) == 1
