@@ -17,11 +17,28 @@ def _names(axis_name) -> tuple:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
+def _groups(name: str, axis_index_groups, axis_name) -> tuple | None:
+    """The groups as tuples; they must name each member once and be of one size."""
+    if axis_index_groups is None:
+        return None
+    groups = tuple(tuple(int(m) for m in group) for group in axis_index_groups)
+    if any(isinstance(a, int) for a in _names(axis_name)):
+        raise ValueError(f"{name}: axis_index_groups goes with named axes only, got axis_name={axis_name!r}.")
+    members, n = sorted(m for group in groups for m in group), ops.axis_size(_names(axis_name))
+    if members != list(range(n)):
+        raise ValueError(f"{name}: axis_index_groups must name each of the {n} members of {axis_name!r} exactly once, got {axis_index_groups}.")
+    if len({len(group) for group in groups}) != 1:
+        raise ValueError(f"{name}: the groups of axis_index_groups must have one size, got {axis_index_groups}.")
+    return groups
+
+
 def _all_reduce(name: str, primitive, x, axis_name, axis_index_groups):
     leaves, tree = tree_flatten(x)
     leaves = [operand(name, leaf) for leaf in leaves]
-    groups = None if axis_index_groups is None else tuple(map(tuple, axis_index_groups))
-    return tree.unflatten(primitive.bind(*leaves, axes=_names(axis_name), axis_index_groups=groups))
+    rank = {len(shape_of(leaf)) for leaf in leaves}
+    axes = tuple(canonical_axis(a, min(rank, default=0)) if isinstance(a, int) else a for a in _names(axis_name))
+    groups = _groups(name, axis_index_groups, axis_name)
+    return tree.unflatten(primitive.bind(*leaves, axes=axes, axis_index_groups=groups) if leaves else [])
 
 
 def psum(x: Any, axis_name, *, axis_index_groups=None):
@@ -123,12 +140,91 @@ def all_gather(x: Any, axis_name, *, axis_index_groups=None, axis: int = 0, tile
         >>> weft.vmap(lambda x: weft.lax.all_gather(x, 'i').sum(), axis_name='i')(jnp.arange(3.))
         Array([3., 3., 3.], dtype=float32)
     """
+    names, groups = _names(axis_name), _groups("all_gather", axis_index_groups, axis_name)
+
     def one(leaf):
         leaf = operand("all_gather", leaf)
         d = canonical_axis(axis, len(shape_of(leaf)) + (not tiled))
-        return ops.all_gather_p.bind(leaf, axis_name=axis_name, all_gather_dimension=d, axis_size=ops.axis_size(axis_name), tiled=tiled,
-                                     axis_index_groups=axis_index_groups)
+        return ops.all_gather_p.bind(leaf, axis_name=names, all_gather_dimension=d, axis_size=ops.group_size(names, groups), tiled=bool(tiled),
+                                     axis_index_groups=groups)
     return tree_map(one, x)
+
+
+def psum_scatter(x: Any, axis_name, *, scatter_dimension: int = 0, axis_index_groups=None, tiled: bool = False):
+    """The sum over members, of which each keeps its own part of `scatter_dimension`: the parts of `all_gather(psum_scatter(x))` make `psum(x)`.
+
+    The scattered axis must have one entry for each member, and is removed; `tiled`, it is cut into as many equal parts.
+
+    Raises:
+        WeftTypeError: if the axis can't be cut so.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.psum_scatter(x, 'i'), axis_name='i')(jnp.ones((2, 2)))
+        Array([2., 2.], dtype=float32)
+    """
+    names, groups = _names(axis_name), _groups("psum_scatter", axis_index_groups, axis_name)
+
+    def one(leaf):
+        leaf = operand("psum_scatter", leaf)
+        if dtypes.is_bool(get_aval(leaf).dtype):
+            leaf = linear.convert(leaf, dtypes.int32)
+        d = canonical_axis(scatter_dimension, len(shape_of(leaf)))
+        return ops.reduce_scatter_p.bind(leaf, axis_name=names, scatter_dimension=d, axis_size=ops.group_size(names, groups), tiled=bool(tiled),
+                                         axis_index_groups=groups)
+    return tree_map(one, x)
+
+
+def all_to_all(x: Any, axis_name, split_axis: int, concat_axis: int, *, axis_index_groups=None, tiled: bool = False):
+    """Member j sends its i-th part along `split_axis` to member i, which joins what it gets along `concat_axis`, in the order of members.
+
+    The split axis must have one entry for each member: it goes, and the axis of members stands at `concat_axis`. `tiled`, the split axis is
+    cut into equal parts, and these are concatenated.
+
+    Raises:
+        WeftTypeError: if the axis can't be cut so.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.all_to_all(x, 'i', 0, 0), axis_name='i')(jnp.array([[0, 1], [2, 3]]))
+        Array([[0, 2],
+               [1, 3]], dtype=int32)
+    """
+    groups = _groups("all_to_all", axis_index_groups, axis_name)
+
+    def one(leaf):
+        leaf = operand("all_to_all", leaf)
+        rank = len(shape_of(leaf))
+        split, concat = canonical_axis(split_axis, rank), canonical_axis(concat_axis, rank)
+        return ops.all_to_all_p.bind(leaf, axis_name=tuple(axis_name) if isinstance(axis_name, list) else axis_name, split_axis=split,
+                                     concat_axis=concat, axis_index_groups=groups, tiled=bool(tiled))
+    return tree_map(one, x)
+
+
+def pswapaxes(x: Any, axis_name, axis: int, *, axis_index_groups=None):
+    """Exchanges the named axis with the axis `axis` of `x`, which must have the same size.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.pswapaxes(x, 'i', 0), axis_name='i')(jnp.array([[0, 1], [2, 3]]))
+        Array([[0, 2],
+               [1, 3]], dtype=int32)
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def pbroadcast(x: Any, axis_name, source: int):
+    """The value of the member `source`, on every member.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.vmap(lambda x: weft.lax.pbroadcast(x, 'i', 1), axis_name='i')(jnp.arange(3.))
+        Array([1., 1., 1.], dtype=float32)
+    """
+    n = ops.axis_size(_names(axis_name))
+    if not 0 <= source < n:
+        raise ValueError(f"pbroadcast: source {source} is no member of {axis_name!r}, which has {n}.")
+    return tree_map(lambda leaf: ops.pbroadcast_p.bind(operand("pbroadcast", leaf), axis_name=_names(axis_name), source=int(source)), x)
 
 
 def ppermute(x: Any, axis_name, perm):
@@ -139,10 +235,12 @@ def ppermute(x: Any, axis_name, perm):
         >>> weft.vmap(lambda x: weft.lax.ppermute(x, 'i', [(0, 1), (1, 0)]), axis_name='i')(jnp.arange(2.))
         Array([1., 0.], dtype=float32)
     """
-    pairs = tuple((int(a), int(b)) for a, b in perm)
+    pairs, n = tuple((int(a), int(b)) for a, b in perm), ops.axis_size(_names(axis_name))
     if len({a for a, _ in pairs}) != len(pairs) or len({b for _, b in pairs}) != len(pairs):
         raise ValueError(f"ppermute: sources and destinations must each be distinct, got {pairs}.")
-    return tree_map(lambda leaf: ops.ppermute_p.bind(operand("ppermute", leaf), axis_name=axis_name, perm=pairs), x)
+    if any(not 0 <= m < n for pair in pairs for m in pair):
+        raise ValueError(f"ppermute: sources and destinations must be members of {axis_name!r}, 0 to {n - 1}, got {pairs}.")
+    return tree_map(lambda leaf: ops.ppermute_p.bind(operand("ppermute", leaf), axis_name=_names(axis_name), perm=pairs), x)
 
 
 def pshuffle(x: Any, axis_name, perm):
