@@ -62,6 +62,7 @@ class Primitive:
         self.stage: Callable | None = None        # (trace, args, params) -> outs, where staging is more than recording
         self.effects: Callable | None = None      # params -> frozenset of effects, for primitives that have some
         self.axis_names: Callable | None = None   # params -> names of mapped axes it communicates over
+        self.binds: Callable | None = None        # params -> the mapped axes (`Axis`) that are in scope in its jaxprs
         self.on_raw: Callable | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys
         self.cache: dict | None = {}              # (avals, params) -> abstract result; None where it depends on more than these
         if name in registry:

@@ -10,7 +10,7 @@ from contextvars import ContextVar, Token
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..avals import ShapedArray, scalar_aval, shaped
+from ..avals import ShapedArray, SymbolicSize, scalar_aval, shaped
 from ..errors import UnexpectedTracerError
 from ..host import HostArray, np
 from .jaxpr import TypedScalar
@@ -136,6 +136,8 @@ class Axis(NamedTuple):
     """A mapped axis: its name (None when anonymous) and size."""
     name: Any
     size: int
+    manual: bool = False     # its members are devices (pmap, shard_map)
+    spmd: tuple = ()         # the mesh axes along which the members lie (vmap's spmd_axis_name)
 
 
 _axes: ContextVar[tuple[Axis, ...]] = ContextVar("axes", default=())
@@ -160,7 +162,7 @@ def axis_size_of(name) -> int:
         if axis.name == name:
             return axis.size
     known = ", ".join(repr(a.name) for a in _axes.get()) or "none"
-    raise NameError(f"unbound axis name: {name!r}. Axes in scope: {known}. Bind it with vmap(…, axis_name={name!r}).")
+    raise NameError(f"unbound axis name: {name!r}. Axes in scope: {known}. Bind it with vmap(…, axis_name={name!r}), pmap or shard_map.")
 
 
 # How to find the aval of a value, by its Python type. The runtime adds its array classes.
@@ -177,6 +179,8 @@ def get_aval(x) -> ShapedArray:
     for base in type(x).__mro__[1:]:
         if base in aval_of:
             return aval_of[base](x)
+    if isinstance(x, SymbolicSize):
+        return x.value_aval
     if hasattr(x, "__jax_array__"):
         return get_aval(x.__jax_array__())
     raise TypeError(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..avals import AbstractValue, ShapedArray
 from ..errors import VerificationError
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from .trace import mapped_axes
 
 
 def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
@@ -34,8 +35,9 @@ def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
         where = f"equation {i} ({eqn.primitive.name}, from {eqn.source_info})"
         for atom in eqn.invars:
             use(atom, where)
-        for sub in subjaxprs(eqn.params):
-            verify(sub)
+        with mapped_axes(*(eqn.primitive.binds(eqn.params) if eqn.primitive.binds is not None else ())):
+            for sub in subjaxprs(eqn.params):
+                verify(sub)
         _check_types(eqn, where)
         effects |= eqn.effects
         for var in eqn.outvars:

@@ -10,7 +10,7 @@ from typing import Sequence
 from .. import dtypes
 from ..avals import ShapedArray, physical
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, subjaxprs
-from ..core.trace import Axis, get_aval, reset_trace, set_trace
+from ..core.trace import Axis, get_aval, mapped_axes, reset_trace, set_trace
 from ..ops.linear import moveaxis
 from .stage import JaxprTrace
 
@@ -61,7 +61,9 @@ def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
             dtype = eqn.invars[0].aval.dtype
             outs = primitive.on_raw(dtype, *values, **params)
         elif any(True for _ in subjaxprs(params)):
-            outs = primitive.bind(*values, **_lower_params(params))
+            with mapped_axes(*(primitive.binds(params) if primitive.binds is not None else ())):
+                params = _lower_params(params)
+            outs = primitive.bind(*values, **params)
         elif any(key_in) or any(key_out):
             outs = _as_batch(primitive, values, key_in, params)
         else:
