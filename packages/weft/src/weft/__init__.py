@@ -52,7 +52,9 @@ from .config import (
 )
 from .control import policies as checkpoint_policies
 from .control.callback import pure_callback as pure_callback
-from .control.custom import checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp
+from .control.custom import custom_jvp as custom_jvp
+from .control.custom_vjp import custom_gradient as custom_gradient, custom_vjp as custom_vjp
+from .control.remat import checkpoint as checkpoint
 from . import core as core
 from .core.trace import get_aval as typeof  # noqa: F401
 from .dtypes import float0 as float0

@@ -60,8 +60,9 @@ class Graph:
 # Primitives that a graph holds; everything else is inlined or decomposed. The families fill it.
 known: set[str] = set()
 # Primitives whose equation is a call of a jaxpr: parameter name.
-CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat2": "jaxpr"}
-IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient"))
+CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat2": "jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call",
+         "linear_call": "callee"}
+IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient", "name", "device_put"))
 _FOLD: dict[str, Callable] = {
     "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "max": max, "min": min, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,

@@ -1,18 +1,41 @@
-"""Checkpoint policies: which results may be kept instead of being computed again."""
+"""Checkpoint policies: which results may be kept, or moved to another memory, instead of being computed again."""
 from __future__ import annotations
 
+from typing import Any, Callable, NamedTuple
 
-def everything_saveable(prim, *_, **__) -> bool:
+
+class _Verdict:
+    """What a policy says of a result."""
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self):
+        return self.name
+
+
+Saveable = _Verdict("Saveable")         # keep it
+Recompute = _Verdict("Recompute")       # compute it again
+
+
+class Offloadable(NamedTuple):
+    """Keep it in the memory `dst` of its device and fetch it back to `src` when it is needed."""
+    src: Any
+    dst: Any
+
+
+def everything_saveable(*_, **__) -> bool:
     """Keep everything: checkpoint then changes nothing."""
     return True
 
 
-def nothing_saveable(prim, *_, **__) -> bool:
+def nothing_saveable(*_, **__) -> bool:
     """Keep nothing; what checkpoint does without a policy."""
     return False
 
 
-def dots_saveable(prim, *_, **__) -> bool:
+def dots_saveable(prim, *args, **params) -> bool:
     """Keep the results of matrix products and convolutions."""
     return prim.name in ("dot_general", "conv_general_dilated")
 
@@ -20,7 +43,7 @@ def dots_saveable(prim, *_, **__) -> bool:
 checkpoint_dots = dots_saveable
 
 
-def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
+def dots_with_no_batch_dims_saveable(prim, *args, **params) -> bool:
     """Keep the results of matrix products without batch dimensions."""
     return prim.name == "dot_general" and not any(params["dimension_numbers"][1])
 
@@ -28,24 +51,62 @@ def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
 checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 
-def save_anything_except_these_names(*names_not_to_save: str):
+def offload_dot_with_no_batch_dims(offload_src: Any, offload_dst: Any) -> Callable:
+    """Move the results of matrix products without batch dimensions to another memory, such as "pinned_host"."""
+    def policy(prim, *args, **params):
+        return Offloadable(offload_src, offload_dst) if dots_with_no_batch_dims_saveable(prim, *args, **params) else Recompute
+    return policy
+
+
+def _names(prim, params) -> str | None:
+    return params["name"] if prim.name == "name" else None
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable:
     """Keep everything but values named so by checkpoint_name."""
     refused = frozenset(names_not_to_save)
-    return lambda prim, *_, **params: not (prim.name == "name" and params["name"] in refused)
+
+    def policy(prim, *args, **params):
+        return _names(prim, params) not in refused
+    return policy
 
 
-def save_any_names_but_these(*names_not_to_save: str):
+def save_any_names_but_these(*names_not_to_save: str) -> Callable:
     """Keep values named by checkpoint_name, but not these."""
     refused = frozenset(names_not_to_save)
-    return lambda prim, *_, **params: prim.name == "name" and params["name"] not in refused
+
+    def policy(prim, *args, **params):
+        return prim.name == "name" and params["name"] not in refused
+    return policy
 
 
-def save_only_these_names(*names_which_can_be_saved: str):
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable:
     """Keep only values named so by checkpoint_name."""
     kept = frozenset(names_which_can_be_saved)
-    return lambda prim, *_, **params: prim.name == "name" and params["name"] in kept
+
+    def policy(prim, *args, **params):
+        return _names(prim, params) in kept
+    return policy
 
 
-def save_from_both_policies(policy_1, policy_2):
-    """Keep what either policy keeps."""
-    return lambda prim, *args, **params: policy_1(prim, *args, **params) or policy_2(prim, *args, **params)
+def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_can_be_offloaded, offload_src: Any, offload_dst: Any) -> Callable:
+    """Keep values named so by checkpoint_name, and move others to another memory, such as "pinned_host"."""
+    kept, moved = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
+    if kept & moved:
+        raise ValueError("The names should be exclusive and should not intersect in `names_which_can_be_saved` and `names_which_can_be_offloaded`. "
+                         f"Both have {sorted(kept & moved)}.")
+
+    def policy(prim, *args, **params):
+        name = _names(prim, params)
+        return Offloadable(offload_src, offload_dst) if name in moved else Saveable if name in kept else Recompute
+    return policy
+
+
+def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
+    """Keep what either policy keeps; policies that move values to another memory can't be joined so."""
+    def policy(prim, *args, **params):
+        answers = policy_1(prim, *args, **params), policy_2(prim, *args, **params)
+        if any(isinstance(a, Offloadable) for a in answers):
+            raise ValueError("save_from_both_policies takes policies that save or compute again; one of them offloads.")
+        return any(a is True or a is Saveable for a in answers)
+    return policy

@@ -51,7 +51,7 @@ CARRIERS: dict[str, Carrier] = {
                    lambda p, k: {"donated_invars": (False,) * k[0] + tuple(p["donated_invars"])},
                    {"name": str, "donated_invars": tuple, "keep_unused": bool, "inline": bool}),
     "remat2": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))], lambda p, k: {},
-                      {"prevent_cse": bool, "differentiated": bool, "policy": type(None)}),
+                      {"prevent_cse": (bool, tuple), "differentiated": bool, "policy": type(None)}),
     "scan": Carrier(("jaxpr",), _scan, lambda p, k: {"num_consts": p["num_consts"] + k[0]},
                     {"length": int, "reverse": bool, "unroll": (int, bool), "num_consts": int, "num_carry": int}),
     "while": Carrier(("cond_jaxpr", "body_jaxpr"), _while,
@@ -65,7 +65,18 @@ CARRIERS: dict[str, Carrier] = {
 }
 FOLDS = ("reduce", "reduce_window")
 # Calls whose function form concerns only transformations: what they compute is this jaxpr.
-INLINED = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
+INLINED = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call", "linear_call": "callee",
+           "custom_linear_solve": "jaxprs"}
+
+
+def _inlined_call(eqn: JaxprEqn) -> tuple[Any, Sequence]:
+    """The program that an equation of `INLINED` runs, and its operands."""
+    program, invars = eqn.params[INLINED[eqn.primitive.name]], eqn.invars
+    if eqn.primitive.name == "custom_linear_solve":      # of its four functions the one that solves
+        lengths = eqn.params["const_lengths"]
+        start = lengths.matvec + lengths.vecmat
+        return program.solve, [*invars[start:start + lengths.solve], *invars[sum(lengths):]]
+    return program, invars
 
 
 def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
@@ -124,10 +135,10 @@ class _Opener:
 
     def inline(self, eqn: JaxprEqn, consts: dict, outer: dict) -> list[JaxprEqn]:
         """The equations of a call's jaxpr, with variables of their own."""
-        closed = eqn.params[INLINED[eqn.primitive.name]]
+        closed, operands = _inlined_call(eqn)
         if not isinstance(closed, ClosedJaxpr):
             raise NotPortable(f"{eqn.primitive.name} holds a Python function.\n  at {eqn.source_info}")
-        env: dict = dict(zip(closed.jaxpr.invars, eqn.invars))
+        env: dict = dict(zip(closed.jaxpr.invars, operands))
         for var, value in zip(closed.jaxpr.constvars, closed.consts):
             env[var] = consts.setdefault(id(value), (Var(var.aval), value))[0]
         read = lambda a: a if type(a) is Literal else env[a]

@@ -55,6 +55,8 @@ def _value(names: _Names, value, indent: int, column: int) -> str:
         value = value.jaxpr
     if isinstance(value, Jaxpr):
         return names.shared[value] if value in names.shared else _block(value, names, indent, column)
+    if hasattr(value, "_fields") and any(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
+        return f"{type(value).__name__}({', '.join(f'{k}={_value(names, v, indent, column)}' for k, v in zip(value._fields, value))})"
     if isinstance(value, tuple) and value and all(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
         pad = " " * (indent + 2)
         return "(\n" + "".join(f"{pad}{_value(names, v, indent + 2, indent + 2)}\n" for v in value) + " " * indent + ")"
@@ -78,7 +80,9 @@ def _shown_params(eqn: JaxprEqn) -> list[tuple[str, object]]:
         return [(k, params[k]) for k in ("name", "jaxpr")] + \
             [(k, v) for k, v in sorted(params.items()) if k in ("donated_invars",) and any(v)]
     if prim.name in ("custom_jvp_call", "custom_vjp_call"):
-        return [(k, params[k]) for k in ("name", "call_jaxpr", "jvp", "fwd", "bwd", "symbolic_zeros") if k in params]
+        return [(k, params[k]) for k in ("name", "bwd", "call_jaxpr", "fwd", "jvp", "symbolic_zeros") if k in params]
+    if prim.name == "custom_lin":
+        return [(k, list(params[k]) if k == "in_zeros" else params[k]) for k in ("bwd", "in_zeros", "num_res", "symbolic_zeros")]
     if prim.name == "broadcast_in_dim":
         return [("broadcast_dimensions", params["broadcast_dimensions"])] if params["broadcast_dimensions"] else []
     return [(k, v) for k, v in sorted(params.items()) if not (k in prim.hidden and v in (None, False, ()))]

@@ -13,7 +13,7 @@ from .. import dtypes, numpy as jnp
 from ..avals import shaped
 from ..control.call import bind_jit
 from ..control.common import reorder
-from ..control.custom import _Rule, _zero_tangent
+from ..control.custom import Rule, zero_tangent
 from ..core.effects import Effect
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from ..core.primitive import Primitive, unsupported
@@ -473,18 +473,18 @@ def _custom_jvp_rule(checks: _Checks, eqn, state, args):
         after, outs = late.run(traced.jaxpr, traced.consts, before, xs)
         found = after.flat()
         half = len(outs) // 2
-        return [*found, *outs[:half], *map(_zero_tangent, found), *outs[half:]]
-    return eqn.primitive.bind(*state, *args, **dict(eqn.params, call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]), jvp=_Rule("jvp", jvp)))
+        return [*found, *outs[:half], *map(zero_tangent, found), *outs[half:]]
+    return eqn.primitive.bind(*state, *args, **dict(eqn.params, call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]), jvp=Rule("jvp", jvp)))
 
 
 def _custom_vjp_rule(checks: _Checks, eqn, state, args):
     n, fwd, bwd = len(state), eqn.params["fwd"], eqn.params["bwd"]
 
-    def checked_fwd(*xs):
+    def checked_fwd(perturbed, *xs):
         box = []
 
         def flat(*ys):
-            res, outs = fwd(*ys)
+            res, outs = fwd(perturbed[n:], *ys)
             box.append(len(res))
             return [*res, *outs]
         traced = ClosedJaxpr(*stage(flat, [get_aval(x) for x in xs[n:]], "the forward rule of a custom derivative"))
@@ -495,8 +495,8 @@ def _custom_vjp_rule(checks: _Checks, eqn, state, args):
     def checked_bwd(*xs):      # residuals, then the cotangents of the state and of the results
         n_res = len(xs) - n - len(eqn.outvars)
         return [None] * n + list(bwd(*xs[:n_res], *xs[n_res + n:]))
-    return eqn.primitive.bind(*state, *args, **dict(eqn.params, call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]), fwd=_Rule("fwd", checked_fwd),
-                                                    bwd=_Rule("bwd", checked_bwd)))
+    return eqn.primitive.bind(*state, *args, **dict(eqn.params, call_jaxpr=checks.discharge(eqn.params["call_jaxpr"]), fwd=Rule("fwd", checked_fwd),
+                                                    bwd=Rule("bwd", checked_bwd)))
 
 
 _RULES = {"jit": _jit_rule, "remat2": _remat_rule, "cond": _cond_rule, "scan": _scan_rule, "while": _while_rule,

@@ -1,0 +1,393 @@
+"""custom_vjp: functions whose reverse-mode derivative the user gives by a forward and a backward rule."""
+from __future__ import annotations
+
+from functools import update_wrapper
+from typing import Any, Callable
+
+from .. import dtypes
+from ..avals import ShapedArray, shaped, tangent_aval
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
+from ..core.primitive import Primitive, Zero
+from ..core.trace import get_aval
+from ..ops.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, settled
+from ..transforms.batch import batch_flat, batch_jaxpr, to_front
+from ..transforms.jvp import instantiate, jvp_jaxpr
+from ..transforms.stage import consts_as_args, stage
+from ..tree import register_pytree_node, tree_flatten, tree_map, tree_unflatten
+from .call import collective_names
+from .custom import (Rule, SymbolicZero, axis_names_of, batched_call, bound_method, call, closed_over_error, effects_of, element_zero, for_rule, is_float0, is_zero,
+                     name_of, resolve, static_positions, zero_tangent)
+
+custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True)
+custom_lin_p = Primitive("custom_lin", multiple_results=True)
+
+
+class CustomVJPPrimal:
+    """An argument as a forward rule with `symbolic_zeros=True` sees it: its value, and whether it is differentiated."""
+    __slots__ = ("value", "perturbed")
+
+    def __init__(self, value: Any, perturbed: bool):
+        self.value, self.perturbed = value, perturbed
+
+    def __repr__(self):
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+def custom_vjp_primal_tree_values(tree):
+    """The values of a pytree of `CustomVJPPrimal`."""
+    return tree_map(lambda p: p.value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
+
+
+def zero_from_primal(val, symbolic_zeros: bool = False):
+    """The zero cotangent of a value: an array, or with `symbolic_zeros` a `SymbolicZero`."""
+    return SymbolicZero.from_primal_value(val) if symbolic_zeros else settled(zero_tangent(val))
+
+
+# the call ------------------------------------------------------------------------------------------------------------
+
+# Flat rules: fwd(perturbed, *primals) -> (residuals, results); bwd(*residuals, *cotangents) -> cotangents, None for zero.
+
+
+def _stage(trace, args, params):
+    form = params["call_jaxpr"]
+    if isinstance(form, ClosedJaxpr):
+        return trace.record(custom_vjp_call_p, args, params)
+    jaxpr, consts = stage(form, [get_aval(x) for x in args], params["name"])
+    n, fwd, bwd = len(consts), params["fwd"], params["bwd"]
+    if n:
+        fwd = Rule(fwd.__name__, lambda perturbed, *xs, fwd=fwd: fwd(perturbed[n:], *xs[n:]))
+        bwd = Rule(bwd.__name__, lambda *xs, bwd=bwd: [None] * n + list(bwd(*xs)))
+    return trace.record(custom_vjp_call_p, [*consts, *args],
+                        dict(params, call_jaxpr=ClosedJaxpr(consts_as_args(jaxpr), []), fwd=fwd, bwd=bwd, num_consts=n))
+
+
+def _jvp(primals, tangents, *, call_jaxpr, fwd, bwd, name, num_consts, symbolic_zeros, optimize_remat):
+    perturbed = tuple([type(t) is not Zero for t in tangents])
+    if any(perturbed[:num_consts]):
+        raise closed_over_error("custom_vjp", name)
+    if optimize_remat:
+        res, outs = _bind_remat_opt(primals, call_jaxpr, fwd, perturbed, name)
+    else:
+        res, outs = fwd(perturbed, *map(settled, primals))
+    out_avals = [tangent_aval(get_aval(o)) for o in outs]
+    in_zeros = tuple([not p if symbolic_zeros else type(t) is Zero and t.aval.dtype == dtypes.float0 for p, t in zip(perturbed, tangents)])
+    ts = [instantiate(t) for t, zero in zip(tangents, in_zeros) if not zero]
+    out_ts = custom_lin_p.bind(*res, *ts, num_res=len(res), bwd=bwd, out_avals=tuple(out_avals), in_zeros=in_zeros, name=name, symbolic_zeros=symbolic_zeros)
+    return outs, [Zero(a) if a.dtype == dtypes.float0 else t for a, t in zip(out_avals, out_ts)]
+
+
+def _batch(axis, args, dims, *, call_jaxpr, fwd, bwd, **params):
+    def batched_fwd(perturbed, *xs):
+        box = []
+
+        def flat(*ys):
+            res, outs = fwd(perturbed, *ys)
+            box.append(len(res))
+            return [*res, *outs]
+        outs, out_dims = batch_flat(flat, axis, xs, dims)
+        outs = [to_front(axis, x, d) for x, d in zip(outs, out_dims)]
+        return outs[:box[0]], outs[box[0]:]
+
+    def all_batched_bwd(*xs):      # all residuals and cotangents are batched along axis 0
+        return _batched_bwd(bwd, axis, len(xs), dims)(*xs)
+    outs = custom_vjp_call_p.bind(*args, call_jaxpr=batched_call(call_jaxpr, axis, dims), fwd=Rule(fwd.__name__, batched_fwd),
+                                  bwd=Rule(bwd.__name__, all_batched_bwd), **params)
+    return outs, [0] * len(outs)
+
+
+def _batched_bwd(bwd, axis, n_res: int, in_dims):
+    """`bwd` for batched residuals and cotangents; the cotangent of an argument without batch axis is summed over it, and that
+    of another is batched where the argument is."""
+    def run(*xs):
+        xs = [element_zero(axis, x, True) for x in xs]
+        dims = [None if is_float0(x) or is_zero(x) else 0 for x in xs]
+        outs, out_dims = batch_flat(lambda *ys: [nothing if y is None else y for y in bwd(*ys)], axis, xs, dims)
+        results = []
+        for x, d, want in zip(outs, out_dims, in_dims):
+            if x is nothing or is_zero(x) or is_float0(x):
+                results.append(None)
+            elif want is not None:
+                results.append(moveaxis(to_front(axis, x, d), 0, want))
+            else:
+                results.append(reduce_sum(broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0), (0,)))
+        return results
+    return run
+
+
+class _Nothing:
+    """Stands for None among the flat results of a batched bwd."""
+
+
+nothing = _Nothing()
+
+
+custom_vjp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
+custom_vjp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
+custom_vjp_call_p.axis_names = lambda params: axis_names_of(params["call_jaxpr"])
+custom_vjp_call_p.impl = lambda *args, call_jaxpr, **_: call(call_jaxpr, args)
+custom_vjp_call_p.stage, custom_vjp_call_p.jvp, custom_vjp_call_p.batch = _stage, _jvp, _batch
+custom_vjp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args)
+
+
+# its linear part -----------------------------------------------------------------------------------------------------
+
+
+def _lin_transpose(cts, *args, num_res, bwd, out_avals, in_zeros, name, symbolic_zeros):
+    res = args[:num_res]
+    back = bwd(*map(settled, res), *[for_rule(ct, symbolic_zeros) for ct in cts])
+    back = [ct for ct, zero in zip(back, in_zeros) if not zero]
+    return [*[None] * num_res, *[ct if ct is None else _as_cotangent(ct, x.aval, name) for ct, x in zip(back, args[num_res:])]]
+
+
+def _as_cotangent(ct, aval: ShapedArray, name: str):
+    if is_zero(ct) or is_float0(ct):
+        return None
+    have = get_aval(ct)
+    if have.shape != aval.shape:
+        raise ValueError(f"Custom VJP bwd rule of {name} must produce an output with the same shape as the args tuple of the primal function; "
+                         f"it gives {have.str_short()} for an argument of type {aval.str_short()}.")
+    return convert(ct, aval.dtype, aval.weak_type) if have.dtype != aval.dtype else ct
+
+
+def _forward_mode_error(*args, name, **_):
+    raise TypeError(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function: {name}. Define it with custom_jvp, or use reverse mode (grad, vjp).")
+
+
+def _lin_batch(axis, args, dims, *, num_res, bwd, out_avals, in_zeros, name, symbolic_zeros):
+    args = [to_front(axis, x, d) for x, d in zip(args, dims)]
+    batched = _batched_bwd(bwd, axis, num_res, [0] * len(in_zeros))
+    avals = tuple(shaped((axis.size, *a.shape), a.dtype, a.weak_type) for a in out_avals)
+    outs = custom_lin_p.bind(*args, num_res=num_res, bwd=Rule(bwd.__name__, batched), out_avals=avals, in_zeros=in_zeros, name=name, symbolic_zeros=symbolic_zeros)
+    return outs, [0] * len(outs)
+
+
+custom_lin_p.abstract = lambda *avals, out_avals, **_: list(out_avals)
+custom_lin_p.impl, custom_lin_p.jvp = _forward_mode_error, lambda primals, tangents, **params: _forward_mode_error(**params)
+custom_lin_p.decompose, custom_lin_p.transpose, custom_lin_p.batch = _forward_mode_error, _lin_transpose, _lin_batch
+
+
+# forward rules that need not run -------------------------------------------------------------------------------------
+
+remat_opt_p = Primitive("remat_opt", multiple_results=True)
+
+
+def _bind_remat_opt(primals, form, fwd, perturbed, name: str):
+    """The forward rule as one equation, which dead-code elimination turns back into the function where no residual is used
+    (as when a checkpoint computes the forward pass again). Residuals that are arguments are handed on, not computed."""
+    avals = [get_aval(x) for x in primals]
+    box: list = []
+
+    def flat(*xs):
+        res, outs = fwd(perturbed, *map(settled, xs))
+        box.append(len(res))
+        return [*res, *outs]
+    jaxpr, consts = stage(flat, avals, f"the forward rule of {name}")
+    fun_jaxpr, fun_consts = stage(lambda *xs: call(form, xs), avals, name)
+    n, opened = box[0], consts_as_args(jaxpr)
+    operands = [*consts, *fun_consts, *primals]
+    at = {v: i for i, v in enumerate(opened.invars)}
+    own = [i for i, v in enumerate(opened.outvars[:n]) if v not in at]
+    # both take the constants of both
+    unused = [Var(v.aval) for v in fun_jaxpr.constvars]
+    whole = opened.replace(invars=[*jaxpr.constvars, *unused, *jaxpr.invars], outvars=[*[opened.outvars[i] for i in own], *opened.outvars[n:]])
+    plain = fun_jaxpr.replace(constvars=[], invars=[*[Var(v.aval) for v in jaxpr.constvars], *fun_jaxpr.constvars, *fun_jaxpr.invars])
+    outs = remat_opt_p.bind(*operands, fwd_jaxpr=ClosedJaxpr(whole, []), fun_jaxpr_thunk=Rule(name, lambda: ClosedJaxpr(plain, [])),
+                            num_consts=len(consts) + len(fun_consts), num_res=len(own))
+    values = [*consts, *primals]
+    computed = iter(outs)
+    mine = {i: next(computed) for i in own}
+    res = [mine[i] if i in mine else values[at[opened.outvars[i]]] for i in range(n)]
+    return res, list(computed)
+
+
+def _opt_jvp(primals, tangents, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
+    nonzeros = [type(t) is not Zero for t in tangents]
+    n_out = len(fwd_jaxpr.out_avals) - num_res
+    both, out_nz = jvp_jaxpr(fwd_jaxpr, nonzeros, [False] * num_res + [True] * n_out)
+    res_nz = sum(out_nz[:num_res])
+    n = len(out_nz)
+    live = [i for i, nz in enumerate(out_nz) if nz]
+    order = [*range(num_res), *range(n, n + res_nz), *range(num_res, n), *range(n + res_nz, n + len(live))]
+    both = ClosedJaxpr(both.jaxpr.replace(outvars=[both.jaxpr.outvars[i] for i in order]), both.consts)
+    thunk = Rule(fun_jaxpr_thunk.__name__, lambda: jvp_jaxpr(fun_jaxpr_thunk(), nonzeros, [nz for nz in out_nz[num_res:]])[0])
+    outs = remat_opt_p.bind(*primals, *[t for t in tangents if type(t) is not Zero], fwd_jaxpr=both, fun_jaxpr_thunk=thunk, num_consts=num_consts,
+                            num_res=num_res + res_nz)
+    res, res_t = outs[:num_res], outs[num_res:num_res + res_nz]
+    rest = outs[num_res + res_nz:]
+    ts = iter([*res_t, *rest[n_out:]])
+    results = [*res, *rest[:n_out]]
+    return results, [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(results, out_nz)]
+
+
+def _opt_batch(axis, args, dims, *, fwd_jaxpr, fun_jaxpr_thunk, **params):
+    batched = [d is not None for d in dims]
+    new, _ = batch_jaxpr(fwd_jaxpr, axis, batched, True)
+    thunk = Rule(fun_jaxpr_thunk.__name__, lambda: batch_jaxpr(fun_jaxpr_thunk(), axis, batched, True)[0])
+    outs = remat_opt_p.bind(*[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], fwd_jaxpr=new, fun_jaxpr_thunk=thunk, **params)
+    return outs, [0] * len(outs)
+
+
+def _opt_dce(used_outputs, eqn: JaxprEqn):
+    num_res = eqn.params["num_res"]
+    if any(used_outputs[:num_res]) or not num_res:
+        return eqn
+    params = dict(eqn.params, fwd_jaxpr=eqn.params["fun_jaxpr_thunk"](), num_res=0)
+    return eqn.replace(outvars=eqn.outvars[num_res:], params=params)
+
+
+remat_opt_p.abstract = lambda *avals, fwd_jaxpr, **_: list(fwd_jaxpr.out_avals)
+remat_opt_p.effects = lambda params: params["fwd_jaxpr"].effects
+remat_opt_p.axis_names = lambda params: collective_names(params["fwd_jaxpr"])
+remat_opt_p.impl = lambda *args, fwd_jaxpr, **_: eval_jaxpr(fwd_jaxpr.jaxpr, fwd_jaxpr.consts, *args)
+remat_opt_p.decompose = remat_opt_p.impl
+remat_opt_p.jvp, remat_opt_p.batch, remat_opt_p.dce = _opt_jvp, _opt_batch, _opt_dce
+
+
+# the function --------------------------------------------------------------------------------------------------------
+
+
+class custom_vjp:
+    """A function whose reverse-mode derivative is given by rules of its own.
+
+    `defvjp(fwd, bwd)`: fwd(*args) -> (out, residuals); bwd(residuals, ct) -> a tuple of cotangents, one for each differentiable
+    argument, None for zero. `nondiff_argnums` go to fwd in their places and to bwd first, as Python values.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> @weft.custom_vjp
+        ... def f(x): return jnp.sin(x)
+        >>> f.defvjp(lambda x: (f(x), jnp.cos(x)), lambda cos_x, g: (3 * g * cos_x,))
+        >>> weft.grad(f)(0.0)
+        Array(3., dtype=float32, weak_type=True)
+    """
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+        update_wrapper(self, fun)
+        self.fun, self.nondiff_argnums = fun, static_positions(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable | None = None
+        self.bwd: Callable | None = None
+        self.symbolic_zeros = self.optimize_remat = False
+
+    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+        """Sets the forward and backward rules.
+
+        With `symbolic_zeros` fwd takes each array as a `CustomVJPPrimal`, and bwd may get cotangents as `SymbolicZero`. With
+        `optimize_remat` a checkpoint that needs no residual of fwd runs the function instead of it; fwd must then be traceable
+        and have no effects.
+        """
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError("optimize_remat for custom_vjp does not support symbolic zeros: choose one of the two.")
+        self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
+
+    def __get__(self, obj, objtype=None):
+        return self if obj is None else bound_method(self, obj)
+
+    def __call__(self, *args, **kwargs):
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp.")
+        args = resolve(self.fun, args, kwargs)
+        static = {i % len(args): args[i] for i in self.nondiff_argnums}
+        dynamic = tuple(a for i, a in enumerate(args) if i not in static)
+        leaves, in_tree = tree_flatten(dynamic)
+        trees: dict[str, Any] = {}
+
+        def put_back(values):
+            rest = iter(values)
+            return [static[i] if i in static else next(rest) for i in range(len(args))]
+
+        def flat(*xs):
+            out, trees["out"] = tree_flatten(self.fun(*put_back(in_tree.unflatten(xs))))
+            return out
+
+        def flat_fwd(perturbed, *xs):
+            if self.symbolic_zeros:
+                xs = [CustomVJPPrimal(x, p) for x, p in zip(xs, perturbed)]
+            pair = self.fwd(*put_back(in_tree.unflatten(xs)))
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name_of(self.fun)} must produce a pair (out, residuals), "
+                                f"got {type(pair).__name__}.")
+            outs, trees["out"] = tree_flatten(pair[0])
+            res, trees["res"] = tree_flatten(pair[1])
+            return res, outs
+
+        def flat_bwd(*xs):
+            n = trees["res"].num_leaves
+            cts = self.bwd(*static.values(), trees["res"].unflatten(xs[:n]), trees["out"].unflatten(xs[n:]))
+            return _flat_cotangents(cts, in_tree, name_of(self.bwd), name_of(self.fun))
+        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=flat, fwd=Rule(name_of(self.fwd), flat_fwd), bwd=Rule(name_of(self.bwd), flat_bwd),
+                                      name=name_of(self), num_consts=0, symbolic_zeros=self.symbolic_zeros, optimize_remat=self.optimize_remat)
+        return tree_unflatten(trees["out"], outs)
+
+
+def _flat_cotangents(cts, in_tree, rule: str, fun: str) -> list:
+    if isinstance(cts, list):
+        cts = tuple(cts)
+    n = len(in_tree.nodes)
+    if not isinstance(cts, tuple) or len(cts) != n:
+        raise TypeError(f"Custom VJP bwd rule {rule} for {fun} must produce a tuple of length equal to the number of its differentiable arguments, "
+                        f"{n}, got {type(cts).__name__}{f' of length {len(cts)}' if isinstance(cts, tuple) else ''}.")
+    flat: list = []
+    for ct, sub in zip(cts, in_tree.nodes):
+        if ct is None:
+            flat.extend([None] * sub.num_leaves)
+        else:
+            try:
+                leaves, tree = tree_flatten(ct, is_leaf=lambda x: x is None)
+                flat.extend(leaves if tree == sub else sub.flatten_up_to(ct))
+            except ValueError as e:
+                raise TypeError(f"Custom VJP bwd rule {rule} for {fun} must produce outputs with the structure of its arguments: {e}") from e
+    return flat
+
+
+def custom_gradient(fun: Callable) -> Callable:
+    """A decorator for functions that return their value together with their pullback: fun(*args) -> (out, ct -> cotangents).
+
+    The pullback returns a tuple with a cotangent for each argument, or one cotangent where there is one argument.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> @weft.custom_gradient
+        ... def f(x): return x ** 2, lambda g: (10 * g * x,)
+        >>> weft.grad(f)(3.0)
+        Array(30., dtype=float32, weak_type=True)
+    """
+    def plain(*args, **kwargs):
+        return fun(*args, **kwargs)[0]
+    update_wrapper(plain, fun)
+    wrapped = custom_vjp(plain)
+
+    def fwd(*args):
+        out, pullback = fun(*args)
+        leaves, tree = tree_flatten(out)
+        box: list = []
+
+        def flat(*cts):
+            back = pullback(tree_unflatten(tree, cts))
+            back = tuple(back) if isinstance(back, (tuple, list)) else (back,)
+            if len(back) == 1 and len(args) == 1 and not isinstance(args[0], (tuple, list)):
+                back = (back[0],)
+            xs, box_tree = tree_flatten(back)
+            box.append(box_tree)
+            return xs
+        jaxpr, consts = stage(flat, [tangent_aval(get_aval(x)) for x in leaves], f"the pullback of {name_of(fun)}")
+        return out, _Pullback(consts, (jaxpr, box[0]))
+
+    def bwd(saved, ct):
+        jaxpr, tree = saved.program
+        return tree_unflatten(tree, [settled(x) for x in eval_jaxpr(jaxpr, saved.consts, *tree_flatten(ct)[0])])
+    wrapped.defvjp(fwd, bwd)
+
+    def wrapped_fun(*args, **kwargs):
+        return wrapped(*resolve(fun, args, kwargs))
+    return update_wrapper(wrapped_fun, fun)
+
+
+class _Pullback:
+    """A traced pullback: a pytree of the values that it closes over."""
+    __slots__ = ("consts", "program")
+
+    def __init__(self, consts, program):
+        self.consts, self.program = consts, program
+
+
+register_pytree_node(_Pullback, lambda p: (tuple(p.consts), p.program), lambda program, consts: _Pullback(consts, program))

@@ -1,0 +1,248 @@
+"""checkpoint: functions whose intermediate values are computed again on the way back, but for what a policy saves."""
+from __future__ import annotations
+
+from functools import update_wrapper
+from typing import Any, Callable, Sequence
+
+from ..avals import tangent_aval
+from ..core.effects import any_io
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.trace import get_aval
+from ..errors import at_user_line
+from ..ops.rules import linear_jvp
+from ..source_info import api_boundary
+from ..transforms.batch import batch_jaxpr, to_front
+from ..transforms.dce import dce_jaxpr
+from ..transforms.jvp import jvp_jaxpr
+from ..transforms.linearize import split_jaxpr
+from ..transforms.stage import consts_as_args, hoist_tracers, stage
+from ..transforms.transpose import transpose_jaxpr
+from ..tree import tree_flatten, tree_map, tree_unflatten
+from .call import collective_names
+from .custom import name_of
+from .policies import Offloadable, Recompute, Saveable
+
+remat_p = Primitive("remat2", multiple_results=True)
+
+
+def _closed(jaxpr: Jaxpr) -> ClosedJaxpr:
+    return ClosedJaxpr(jaxpr, [])
+
+
+def _jvp(primals, tangents, *, jaxpr, **params):
+    nonzeros = [type(t) is not Zero for t in tangents]
+    both, out_nz = jvp_jaxpr(_closed(jaxpr), nonzeros)
+    outs = remat_p.bind(*both.consts, *primals, *[t for t in tangents if type(t) is not Zero], jaxpr=consts_as_args(both.jaxpr), **params)
+    n = len(out_nz)
+    live = iter(outs[n:])
+    return outs[:n], [next(live) if nz else Zero(tangent_aval(a)) for nz, a in zip(out_nz, jaxpr.out_avals)]
+
+
+def _verdict(policy, eqn: JaxprEqn):
+    """Saveable, Recompute or an Offloadable."""
+    answer = policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params)
+    if answer is Saveable or answer is Recompute or isinstance(answer, Offloadable):
+        return answer
+    if not isinstance(answer, bool):
+        raise TypeError("Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, `ad_checkpoint.Saveable` or "
+                        f"`ad_checkpoint.Offloadable(...)`. Got {answer} of type {type(answer)}.")
+    return Saveable if answer else Recompute
+
+
+def _without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program with the equations of the functions that it calls in place, so that a policy sees them."""
+    if not any(e.primitive.name == "jit" for e in closed.eqns):
+        return closed
+    if "without_calls" not in closed.jaxpr.cache:
+        consts: list = [*zip(closed.jaxpr.constvars, closed.consts)]
+        eqns, outvars = _inlined(closed.jaxpr, {}, consts)
+        closed.jaxpr.cache["without_calls"] = ClosedJaxpr(closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars),
+                                                          [c for _, c in consts])
+    return closed.jaxpr.cache["without_calls"]
+
+
+def _inlined(jaxpr: Jaxpr, env: dict, consts: list) -> tuple[list, list]:
+    """Equations and results of a jaxpr with variables replaced by `env`, which grows; constants of callees are added to `consts`."""
+    read = lambda a: a if type(a) is Literal else env.get(a, a)
+    eqns = []
+    for eqn in jaxpr.eqns:
+        invars = [read(a) for a in eqn.invars]
+        if eqn.primitive.name == "jit":
+            closed = eqn.params["jaxpr"]
+            inner = dict(zip(closed.jaxpr.invars, invars))
+            for var, value in zip(closed.jaxpr.constvars, closed.consts):
+                inner[var] = Var(var.aval)
+                consts.append((inner[var], value))
+            more, outs = _inlined(closed.jaxpr, _Fresh(inner), consts)
+            eqns += more
+            env.update(zip(eqn.outvars, outs))
+            continue
+        outvars = eqn.outvars
+        if isinstance(env, _Fresh):      # a callee may be called twice
+            outvars = [DropVar(v.aval) if type(v) is DropVar else Var(v.aval) for v in eqn.outvars]
+            env.update(zip(eqn.outvars, outvars))
+        eqns.append(eqn.replace(invars=invars, outvars=outvars))
+    return eqns, [read(a) for a in jaxpr.outvars]
+
+
+class _Fresh(dict):
+    """Variables of a callee, which get new ones at each call."""
+
+
+def _partial_eval(trace, args, params):
+    """Known results are computed now; what the rest needs of the known part is computed again later, but for what the policy saves."""
+    policy = params["policy"]
+    unknown = [trace.is_unknown(x) for x in args]
+    split = split_jaxpr(_closed(params["jaxpr"]), unknown)
+    known_closed = split.known if policy is None else _without_calls(split.known)
+    known, staged = known_closed.jaxpr, split.staged.jaxpr
+    n_known = len(known.outvars) - split.num_handed_over
+    residuals = split.residuals(known.invars, known.outvars[:n_known], known.outvars[n_known:])
+    saveable, moved = {*known.constvars, *known.invars}, {}
+    for eqn in known.eqns if policy is not None else ():
+        verdict = _verdict(policy, eqn)
+        if verdict is not Recompute:
+            saveable.update(eqn.outvars)
+        if isinstance(verdict, Offloadable):
+            moved.update((v, verdict) for v in eqn.outvars)
+    saved = [v for e in known.eqns for v in e.outvars if v in saveable and type(v) is not DropVar]
+    # the known part that must be computed again, then the staged part, as one program
+    again = [e for e in known.eqns if not (e.outvars and all(v in saveable for v in e.outvars))]      # prints too
+    back = {v: Var(v.aval) for v in saved if v in moved}      # what offloaded values are until they are fetched
+    fetch = [JaxprEqn([back[v]], [v], to_memory_p, dict(memory=moved[v].src)) for v in back]
+    swap = dict(zip(staged.invars, residuals))
+    at = lambda atom: atom if type(atom) is Literal else swap.get(atom, atom)
+    later = [e.replace(invars=[at(a) for a in e.invars]) for e in staged.eqns]
+    rest = staged.invars[len(residuals):]
+    whole = Jaxpr([], [*[back.get(v, v) for v in saved], *known.constvars, *known.invars, *staged.constvars, *rest], [at(v) for v in staged.outvars],
+                  [*fetch, *again, *later], staged.effects | known.effects, params["jaxpr"].debug_info)
+    whole, used = dce_jaxpr(whole, [True] * len(whole.outvars))
+    kept = [v for v, u in zip(saved, used) if u]
+    first, _ = dce_jaxpr(known.replace(outvars=[*known.outvars[:n_known], *kept]), [True] * (n_known + len(kept)), True)
+    known_args = [x for x, u in zip(args, unknown) if not u]
+    outs = eval_jaxpr(first, known_closed.consts, *known_args)
+    kept_values = [to_memory_p.bind(x, memory=moved[v].dst) if v in moved else x for v, x in zip(kept, outs[n_known:])]
+    others = [*known_closed.consts, *known_args, *split.staged.consts, *[x for x, u in zip(args, unknown) if u]]
+    inputs = [*kept_values, *[x for x, u in zip(others, used[len(saved):]) if u]]
+    staged_outs = iter(trace.staged.process(remat_p, tuple(inputs), dict(params, jaxpr=whole, differentiated=True)) if any(split.out_unknown) else [])
+    known_outs = iter(outs[:n_known])
+    return [next(staged_outs) if u else next(known_outs) for u in split.out_unknown]
+
+
+def _transpose(cts, *args, jaxpr, **params):
+    linear = [type(x) is UndefinedPrimal for x in args]
+    nonzero = [type(ct) is not Zero for ct in cts]
+    back = transpose_jaxpr(_closed(jaxpr), linear, nonzero)
+    inputs = [*back.consts, *[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero]]
+    outs = iter(remat_p.bind(*inputs, jaxpr=consts_as_args(back.jaxpr), **params))
+    return [next(outs) if lin else None for lin in linear]
+
+
+def _batch(axis, args, dims, *, jaxpr, **params):
+    new, out_b = batch_jaxpr(_closed(jaxpr), axis, [d is not None for d in dims])
+    outs = remat_p.bind(*new.consts, *[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], jaxpr=consts_as_args(new.jaxpr), **params)
+    return outs, [0 if b else None for b in out_b]
+
+
+def _dce(used_outputs, eqn: JaxprEqn):
+    jaxpr, used = dce_jaxpr(eqn.params["jaxpr"], used_outputs)
+    if not jaxpr.eqns and not any(used_outputs):
+        return None
+    return eqn.replace(invars=[a for a, u in zip(eqn.invars, used) if u], outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u],
+                       params=dict(eqn.params, jaxpr=jaxpr))
+
+
+remat_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
+remat_p.impl = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)
+remat_p.jvp, remat_p.partial_eval, remat_p.transpose, remat_p.batch, remat_p.dce = _jvp, _partial_eval, _transpose, _batch, _dce
+remat_p.effects = lambda params: params["jaxpr"].effects
+remat_p.axis_names = lambda params: collective_names(_closed(params["jaxpr"]))
+remat_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)
+
+
+@api_boundary
+def checkpoint(fun: Callable | None = None, *, prevent_cse: bool | Sequence[bool] = True, policy: Callable | None = None,
+               static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), concrete: Any = None):
+    """`fun` whose intermediate values are computed again on the way back instead of being kept.
+
+    Args:
+        prevent_cse: keep the compiler from merging the second computation with the first; may be False inside `scan`. A sequence
+            says it for each argument.
+        policy: `policy(primitive, *avals, **params)` says which results may be kept all the same; see `weft.checkpoint_policies`.
+        static_argnums, static_argnames: arguments that are Python values and are not traced.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.grad(weft.checkpoint(lambda x: jnp.sin(jnp.sin(x))))(0.0)
+        Array(1., dtype=float32, weak_type=True)
+    """
+    if concrete is not None:
+        raise NotImplementedError("The `concrete` option to `jax.checkpoint` was removed: name the arguments that must be Python values in static_argnums.")
+    if fun is None:
+        return lambda f: checkpoint(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, static_argnames=static_argnames)
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+    argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    argnames = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+    separate = prevent_cse if isinstance(prevent_cse, bool) else tuple(prevent_cse)
+
+    @api_boundary
+    def wrapped(*args, **kwargs):
+        for i in argnums:
+            if not -len(args) <= i < len(args):
+                raise ValueError(f"the static_argnums {argnums} of checkpoint name an argument that the call of {name_of(fun)} with {len(args)} positional arguments lacks.")
+        static = {i % len(args): args[i] for i in argnums}
+        static_kw = {k: v for k, v in kwargs.items() if k in argnames}
+        leaves, tree = tree_flatten(([a for i, a in enumerate(args) if i not in static], {k: v for k, v in kwargs.items() if k not in argnames}))
+        box: list = []
+
+        def flat(*xs):
+            inner, kw = tree.unflatten(xs)
+            rest = iter(inner)
+            out, out_tree = tree_flatten(fun(*[static[i] if i in static else next(rest) for i in range(len(args))], **kw, **static_kw))
+            box.append(out_tree)
+            return out
+        closed, outer = hoist_tracers(*stage(flat, [get_aval(x) for x in leaves], f"the checkpointed function {name_of(fun)}"))
+        if any_io(closed.effects):
+            raise NotImplementedError(at_user_line("Effects not supported in `checkpoint`: a function with io_callback would be called again on the way back. "
+                                                   "Call it outside of the checkpointed function."))
+        outs = remat_p.bind(*closed.consts, *outer, *leaves, jaxpr=consts_as_args(closed.jaxpr), prevent_cse=separate, differentiated=False, policy=policy)
+        return tree_unflatten(box[0], outs)
+    update_wrapper(wrapped, fun)
+    return wrapped
+
+
+# names, and memories -------------------------------------------------------------------------------------------------
+
+name_p = Primitive("name")
+name_p.abstract = lambda x, *, name: x
+name_p.reference = lambda x, *, name: x
+name_p.decompose = name_p.impl = lambda x, *, name: x
+name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(primals[0], name=name), tangents[0])      # the tangent is another value
+name_p.transpose = lambda ct, x, *, name: [ct]
+name_p.batch = lambda axis, args, dims, *, name: (name_p.bind(args[0], name=name), dims[0])
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """`x` (a pytree of arrays) under a name by which the policies of `checkpoint` can choose it.
+
+    Example:
+        >>> import weft
+        >>> from weft.ad_checkpoint import checkpoint_name
+        >>> checkpoint_name(2.0, "two")
+        2.0
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name takes a string as its name, got {name!r}.")
+    return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+# A value put into another memory of its device ("device", "pinned_host"). A device with one memory has nothing to move.
+to_memory_p = Primitive("device_put")
+to_memory_p.abstract = lambda x, *, memory: x
+to_memory_p.reference = lambda x, *, memory: x
+to_memory_p.decompose = lambda x, *, memory: x
+to_memory_p.jvp = linear_jvp(to_memory_p)
+to_memory_p.transpose = lambda ct, x, *, memory: [ct]
+to_memory_p.batch = lambda axis, args, dims, *, memory: (to_memory_p.bind(args[0], memory=memory), dims[0])
