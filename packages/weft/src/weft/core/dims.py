@@ -11,7 +11,6 @@ from typing import Any
 
 from .. import source_info
 from ..avals import SymbolicSize, shaped
-from ..config import config
 from ..dtypes import python_scalar_dtype
 from ..errors import InconclusiveDimensionOperation
 from .primitive import Primitive, unsupported
@@ -236,6 +235,14 @@ class Dim(SymbolicSize):
         return dim_as_value_p.bind(dim=self)
 
     __jax_array__ = dimension_as_value
+
+    @property
+    def value_aval(self):
+        """The aval of the size as a value."""
+        return dim_as_value_p.abstract(dim=self)
+
+    def __array__(self, dtype=None, copy=None):
+        _no_value(dim=self)
 
 
 def as_value(x):
@@ -513,7 +520,7 @@ class SymbolicScope:
             raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
         self.texts: list[str] = []
         self.positive: list = []      # expressions that are >= 0
-        self.equations: list = []     # (left, right) of equalities, as they were before they became rules
+        self.checks: list = []        # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
         self.rules: dict = {}         # monomial -> (k, expression): k * monomial == expression
         self.bounds: dict = {}        # expression -> (lower, upper): what has been derived
         info = source_info.current(2)
@@ -536,6 +543,7 @@ class SymbolicScope:
                 raise ValueError(f"Unsatisfiable explicit constraint: {text}")
             return
         self.texts.append(text.strip())
+        self.checks.append((text.strip(), difference, op))
         self.bounds.clear()
         if op == "==":
             self._equate(left, right, text)
@@ -551,7 +559,6 @@ class SymbolicScope:
         monomial, coefficient = left.terms[0]
         if coefficient < 0:
             right, coefficient = -right, -coefficient
-        self.equations.append((left, right))
         self.positive += [d for d in (left - right, right - left) if isinstance(d, Dim)]
         self.rules[monomial] = coefficient, right
         (factor, n), *others = monomial
@@ -569,8 +576,3 @@ class SymbolicScope:
 
 # Filled in by `weft.core.dim_parser`.
 parse_constraint: Callable[[str, SymbolicScope], tuple]
-
-
-def uses_x64() -> bool:
-    """Whether sizes as values are 64 bits wide."""
-    return config.enable_x64

@@ -5,6 +5,7 @@ import operator
 from typing import Any, Sequence
 
 from .. import dtypes
+from ..avals import SymbolicSize, as_size
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import type_error
@@ -42,10 +43,17 @@ def static_int(what: str, value) -> int:
     """A concrete integer."""
     if isinstance(value, Tracer):
         raise TypeError(f"{what} must be a concrete integer, got the traced value {value}. Under jit, mark the argument with static_argnums.")
+    if isinstance(value, SymbolicSize):
+        raise type_error(f"{what} must be an integer, got the symbolic dimension '{value}', whose value is not known before the program is called.")
     try:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{what} must be an integer, got {value!r} of type {type(value).__name__}.") from None
+
+
+def static_size(what: str, value):
+    """A concrete integer, or a symbolic dimension as it is: what may be a size, or a place along an axis."""
+    return value if isinstance(value, SymbolicSize) else static_int(what, value)
 
 
 def canonical_shape(shape) -> tuple:
@@ -56,7 +64,7 @@ def canonical_shape(shape) -> tuple:
     if not isinstance(shape, (list, tuple)) and not (hasattr(shape, "__len__") and getattr(shape, "ndim", 1)):
         shape = (shape,)
     try:
-        sizes = tuple([operator.index(n) for n in shape])
+        sizes = tuple([as_size(n) for n in shape])
     except TypeError:
         raise TypeError(f"a shape is a sequence of integers, got {shape!r}. Shapes must be concrete: under jit, use static_argnums.") from None
     if any(n < 0 for n in sizes):
@@ -96,4 +104,4 @@ def same_dtypes(name: str, *args) -> None:
 
 
 def ints(values: Sequence) -> tuple:
-    return tuple(operator.index(v) for v in values)
+    return tuple(as_size(v) for v in values)

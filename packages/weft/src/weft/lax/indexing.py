@@ -13,7 +13,7 @@ from ..ops import linear
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import slice_
-from .common import canonical_axis, canonical_shape, operand as checked, static_int
+from .common import canonical_axis, canonical_shape, operand as checked, static_size
 
 
 def _starts(name: str, x, start_indices) -> list:
@@ -77,7 +77,7 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0):
     sizes = list(shape_of(x))
     starts: list[Any] = [0] * len(sizes)
     axis = canonical_axis(axis, len(sizes))
-    starts[axis], sizes[axis] = start_index, static_int("slice_size", slice_size)
+    starts[axis], sizes[axis] = start_index, static_size("slice_size", slice_size)
     return dynamic_slice(x, starts, sizes)
 
 

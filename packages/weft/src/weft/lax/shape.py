@@ -11,7 +11,7 @@ from ..ops import linear
 from ..ops import shape as ops
 from ..ops.rules import dtype_of, shape_of
 from ..runtime import dispatch
-from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand as checked, static_int
+from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand as checked, static_int, static_size
 
 
 def iota(dtype, size: int):
@@ -22,7 +22,7 @@ def iota(dtype, size: int):
         >>> lax.iota('int32', 3)
         Array([0, 1, 2], dtype=int32)
     """
-    return ops.iota(dtype, (static_int("iota size", size),), 0)
+    return ops.iota(dtype, (static_size("iota size", size),), 0)
 
 
 def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None):
@@ -231,7 +231,7 @@ def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stri
     shape = shape_of(x)
     axis = canonical_axis(axis, len(shape))
     n = shape[axis]
-    bound = lambda v, default: default if v is None else static_int("slice bound", v) + (n if v < 0 else 0)
+    bound = lambda v, default: default if v is None else static_size("slice bound", v) + (n if v < 0 else 0)
     lo, hi, steps = [0] * len(shape), list(shape), [1] * len(shape)
     lo[axis], hi[axis], steps[axis] = bound(start_index, 0), bound(limit_index, n), static_int("stride", stride)
     return on_device(ops.slice_(x, lo, hi, steps))
@@ -250,10 +250,10 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
     """
     x = checked("index_in_dim", operand)
     shape = shape_of(x)
-    axis, index = canonical_axis(axis, len(shape)), static_int("index", index)
+    axis, index = canonical_axis(axis, len(shape)), static_size("index", index)
     if not -shape[axis] <= index < shape[axis]:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {shape[axis]}.")
-    index %= shape[axis]
+    index = index + shape[axis] if index < 0 else index
     out = slice_in_dim(x, index, index + 1, axis=axis)
     return out if keepdims else linear.squeeze(out, (axis,))
 

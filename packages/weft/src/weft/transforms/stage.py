@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from .. import dtypes, source_info
-from ..avals import AbstractValue
+from ..avals import AbstractValue, SymbolicSize
 from ..config import config
+from ..core.dims import dim_as_value_p
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var, eval_jaxpr, round_scalar
 from ..core.primitive import Primitive
 from ..core.trace import Trace, Tracer, get_aval, leaked, reset_trace, set_trace
@@ -63,6 +64,8 @@ class JaxprTrace(Trace):
             literal = as_literal(x)
             if literal is not None:
                 return literal
+            if isinstance(x, SymbolicSize):
+                return self.process(dim_as_value_p, (), {"dim": x}).var
         var = Var(get_aval(x))
         self.constants[id(x)] = (var, x)
         return var
