@@ -24,7 +24,7 @@ def test_print():
     assert "b:f32[] = reduce_max[axes=(0,)" in text
     const = weft.device_put(np.arange(3, dtype=np.float32))
     assert flat(weft.make_jaxpr(lambda x: lax.add(x, const))(np.ones(3, np.float32))) == \
-        "{ lambda a:f32[3] ; b:f32[3]. let c:f32[3] = add b a in (c,) }"
+        "{ lambda a:f32[3]; b:f32[3]. let c:f32[3] = add b a in (c,) }"
 
 
 def test_names_go_on_after_z():

@@ -43,7 +43,7 @@ def test_draws_as_jax(name, draws):
     (lambda r: r.key(1.5), TypeError), (lambda r: r.key([1, 2]), TypeError), (lambda r: r.split(jnp.ones(2)), TypeError),
     (lambda r: r.uniform(r.split(r.key(0))), ValueError), (lambda r: r.uniform(r.key(0), (2,), int), ValueError),
     (lambda r: r.randint(r.key(0), (2,), 0, 3, float), TypeError), (lambda r: r.choice(r.key(0), 3, (5,), replace=False), ValueError),
-    (lambda r: r.choice(r.key(0), 0, (5,)), ValueError), (lambda r: r.bits(r.key(0), (2,), "int32"), TypeError),
+    (lambda r: r.choice(r.key(0), 0, (5,)), ValueError), (lambda r: r.bits(r.key(0), (2,), "int32"), ValueError),
     (lambda r: r.fold_in(r.key(0), -1), OverflowError), (lambda r: r.key(0, impl="dice"), ValueError),
     (lambda r: r.normal(r.key(0), (-1,)), TypeError), (lambda r: r.wrap_key_data(jnp.zeros(3, "uint32")), TypeError)])
 def test_bad_arguments_have_clear_errors(bad, error):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from weft import dtypes
 from weft.avals import shaped
+from weft.ops.elementwise import AccuracyMode
 
 from .registry import broadcasting, elementwise, rule, rules
 
@@ -22,14 +23,25 @@ _DIRECT = {
     "div": "stablehlo.divide", "rem": "stablehlo.remainder", "max": "stablehlo.maximum", "min": "stablehlo.minimum",
     "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor", "shift_left": "stablehlo.shift_left",
     "shift_right_logical": "stablehlo.shift_right_logical", "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
-    "atan2": "stablehlo.atan2", "nextafter": "chlo.next_after", "complex": "stablehlo.complex",
+    "atan2": "stablehlo.atan2", "mulhi": "chlo.mulhi", "nextafter": "chlo.next_after", "complex": "stablehlo.complex",
 }
 
 
 def _direct(op: str):
-    def lower(b, ins, outs, *operands, **params):
-        return b.op(op, operands, b.type(outs[0]))
+    def lower(b, ins, outs, *operands, accuracy=None, **params):
+        return b.op(op, operands, b.type(outs[0]), _accuracy(b, accuracy))
     return lower
+
+
+def _accuracy(b, accuracy) -> dict | None:
+    """How exactly XLA is to compute: a mode, or a tolerance."""
+    if accuracy is None:
+        return None
+    if isinstance(accuracy, AccuracyMode):
+        return {"result_accuracy": b.attr(f"#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<{accuracy.name}>>")}
+    atol, rtol = (f"{v:.16e}" for v in (accuracy.atol, accuracy.rtol))
+    return {"result_accuracy": b.attr(f"#stablehlo.result_accuracy<atol = {atol}, rtol = {rtol}, ulps = {accuracy.ulps}, "
+                                      "mode = #stablehlo.result_accuracy_mode<TOLERANCE>>")}
 
 
 for _name, _op in _DIRECT.items():
@@ -45,17 +57,17 @@ def _comparison(direction: str):
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     elementwise(_name)(_comparison(_name.upper()))
-for _name in ("lt", "le"):
+for _name in ("eq", "lt", "le"):
     elementwise(_name + "_to")(lambda b, ins, outs, x, y, _d=_name.upper():
                                b.compare(_d, x, y, shaped(outs[0].shape, ins[0].dtype), total=True))
 
 
 @elementwise("exp2")
-def _exp2(b, ins, outs, x):
+def _exp2(b, ins, outs, x, *, accuracy=None):
     # exp(x log 2), as XLA has no power of two of its own
     aval = outs[0]
     log2 = b.splat(0.6931471805599453, aval.dtype, aval.shape)
-    return b.op("stablehlo.exponential", [b.op("stablehlo.multiply", [x, log2], b.type(aval))], b.type(aval))
+    return b.op("stablehlo.exponential", [b.op("stablehlo.multiply", [x, log2], b.type(aval))], b.type(aval), _accuracy(b, accuracy))
 
 
 @elementwise("square")
@@ -160,7 +172,7 @@ def _reduce_precision(b, ins, outs, x, *, exponent_bits, mantissa_bits):
                 {"exponent_bits": b.int_attr(exponent_bits, 32), "mantissa_bits": b.int_attr(mantissa_bits, 32)})
 
 
-@rule("stop_gradient", "copy", "copy_p")
+@rule("stop_gradient", "copy")
 def _identity(b, ins, outs, x, **params):
     return x
 

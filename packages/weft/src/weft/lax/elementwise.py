@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
 
 from .. import dtypes
 from ..core.primitive import param_type
@@ -10,9 +9,10 @@ from ..core.trace import get_aval
 from ..errors import type_error
 from ..ops import elementwise as ops
 from ..ops import linear, special
+from ..ops.elementwise import AccuracyMode, Tolerance
 from ..ops.rules import dtype_of, scalar_like
 from ..tree import tree_map
-from .common import on_device, only, operand as checked
+from .common import on_device, operand as checked
 
 
 @param_type
@@ -23,11 +23,14 @@ class RoundingMethod(enum.IntEnum):
 
 
 def _unary(primitive, text: str, call: str, accuracy: bool = False):
-    name = primitive.name.removesuffix("_p")
+    name = {"not": "bitwise_not"}.get(primitive.name, primitive.name)
     if accuracy:
-        def function(x, *, accuracy: Any = None):
-            only(name, accuracy=accuracy)
-            return primitive.bind(checked(name, x))
+        def function(x, *, accuracy: AccuracyMode | Tolerance | None = None):
+            if accuracy is None:
+                return primitive.bind(checked(name, x))
+            if not isinstance(accuracy, (AccuracyMode, Tolerance)):
+                raise TypeError(f"{name}: accuracy must be a lax.AccuracyMode, a lax.Tolerance or None, got {accuracy!r}.")
+            return primitive.bind(checked(name, x), accuracy=accuracy)
     else:
         def function(x):
             return primitive.bind(checked(name, x))
@@ -36,6 +39,7 @@ def _unary(primitive, text: str, call: str, accuracy: bool = False):
 
 def _binary(primitive, text: str, call: str):
     name = primitive.name
+    name = {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}.get(name, name)
 
     def function(x, y):
         return primitive.bind(checked(name, x), checked(name, y))
@@ -91,13 +95,11 @@ imag = _unary(ops.imag_p, "The imaginary part of complex x.", "imag(1.5 + 1j)")
 
 add = _binary(ops.add_p, "x + y.", "add(1.5, 2.0)")
 sub = _binary(ops.sub_p, "x - y.", "sub(1.5, 2.0)")
-mul = _binary(ops.mul_p, "x * y.", "mul(1.5, 2.0)")
 div = _binary(ops.div_p, "x / y; for integers rounded towards zero.", "div(7, 2)")
 rem = _binary(ops.rem_p, "The remainder of x / y, with the sign of x.", "rem(7, 2)")
 max = _binary(ops.max_p, "The larger of x and y; NaN if either is.", "max(1.0, 2.0)")
 min = _binary(ops.min_p, "The smaller of x and y; NaN if either is.", "min(1.0, 2.0)")
 atan2 = _binary(ops.atan2_p, "The angle of the point (y, x).", "atan2(1.0, 2.0)")
-nextafter = _binary(ops.nextafter_p, "The number after x in the direction of y.", "nextafter(1.0, 2.0)")
 complex = _binary(ops.complex_p, "The complex number x + iy.", "complex(1.0, 2.0)")
 bitwise_and = _binary(ops.and_p, "Bitwise (logical for booleans) and.", "bitwise_and(5, 3)")
 bitwise_or = _binary(ops.or_p, "Bitwise (logical for booleans) or.", "bitwise_or(5, 3)")
@@ -111,6 +113,51 @@ lt = _binary(ops.lt_p, "Whether x is below y.", "lt(1, 2)")
 le = _binary(ops.le_p, "Whether x is not above y.", "le(1, 2)")
 gt = _binary(ops.gt_p, "Whether x is above y.", "gt(1, 2)")
 ge = _binary(ops.ge_p, "Whether x is not below y.", "ge(1, 2)")
+
+
+def mul(x, y, *, out_dtype=None):
+    """x * y, of arrays that share one dtype and shape (sizes of 1 broadcast); with `out_dtype`, both are converted to it first.
+
+    Raises:
+        TypeError: for a dtype that has no product, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.mul(lax.full((), 100, 'int8'), lax.full((), 100, 'int8'), out_dtype='int32')
+        Array(10000, dtype=int32)
+    """
+    x, y = checked("mul", x), checked("mul", y)
+    if out_dtype is None:
+        return ops.mul_p.bind(x, y)
+    if dtype_of(x) != dtype_of(y):
+        raise type_error(f"mul requires arguments to have the same dtypes, got {dtypes.name(dtype_of(x))}, {dtypes.name(dtype_of(y))}.")
+    dtype = dtypes.canonicalize(out_dtype)
+    return ops.mul_p.bind(linear.convert(x, dtype), linear.convert(y, dtype))
+
+
+def mulhi(x, y, /):
+    """The upper half of the exact product of two integers.
+
+    Raises:
+        TypeError: for a dtype that is no integer, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> int(lax.mulhi(2 ** 30, 8))
+        2
+    """
+    return ops.mulhi_p.bind(checked("mulhi", x), checked("mulhi", y))
+
+
+def nextafter(x1, x2):
+    """The number after `x1` in the direction of `x2`; arrays of one float dtype and shape (sizes of 1 broadcast).
+
+    Example:
+        >>> from weft import lax
+        >>> float(lax.nextafter(0.0, 1.0)) > 0
+        True
+    """
+    return ops.nextafter_p.bind(checked("nextafter", x1), checked("nextafter", x2))
 
 
 def round(x, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO):

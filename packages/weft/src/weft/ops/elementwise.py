@@ -1,12 +1,13 @@
 """Elementwise primitives. Operands have one dtype and one rank; sizes of 1 and scalars broadcast."""
 from __future__ import annotations
 
+import enum
 import math
-from typing import Callable
+from typing import Callable, NamedTuple
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
@@ -35,6 +36,40 @@ def elementwise_batch(primitive: Primitive) -> Callable:
             new.append(x)
         return primitive.bind(*new, **params), 0
     return batch
+
+
+@param_type
+class AccuracyMode(enum.Enum):
+    """How exactly a function is computed: by the most exact implementation that the backend has, or by its usual one."""
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class _Tolerance(NamedTuple):
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+
+@param_type
+class Tolerance(_Tolerance):
+    """The largest error that a function's results may have: absolute, relative, and in units in the last place.
+
+    Raises:
+        ValueError: if one is negative, or all are zero.
+
+    Example:
+        >>> from weft import lax
+        >>> y = lax.exp(1.5, accuracy=lax.Tolerance(ulps=4))
+    """
+    __slots__ = ()
+
+    def __new__(cls, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if atol < 0 or rtol < 0 or ulps < 0:
+            raise ValueError(f"Tolerance: tolerances must not be negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
+        if not (atol or rtol or ulps):
+            raise ValueError("Tolerance: at least one of atol, rtol and ulps must be set.")
+        return super().__new__(cls, float(atol), float(rtol), int(ulps))
 
 
 def _elementwise(name: str, kinds: str, reference, *, jvp=None, transpose=None, out=None, arity: int = 1, basic: bool = True,
@@ -172,6 +207,34 @@ ge_p = _elementwise("ge", "biuf", lambda x, y: x >= y, out=_to_bool, arity=2)
 eq, ne, lt, le, gt, ge = map(_fn, (eq_p, ne_p, lt_p, le_p, gt_p, ge_p))
 
 
+def _ordered(x):
+    """A float's bits as the integer that orders as IEEE's total order does: -NaN, -inf, …, -0, 0, …, inf, NaN."""
+    if not dtypes.is_float(dtype_of(x)):
+        return x
+    bits = dtypes.bits(dtype_of(x))
+    word = bitcast(x, dtypes.dtype(f"int{bits}"))
+    largest = scalar_like(word, (1 << (bits - 1)) - 1)
+    return xor(word, and_(shift_right_arithmetic(word, scalar_like(word, bits - 1)), largest))
+
+
+def _ordered_reference(x):
+    if not dtypes.is_float(x.dtype):
+        return x
+    bits = 8 * x.dtype.itemsize
+    word = x.view(np.dtype(f"int{bits}"))
+    return np.where(word < 0, word ^ word.dtype.type((1 << (bits - 1)) - 1), word)
+
+
+def _total(name: str, reference, compare) -> Primitive:
+    return _elementwise(name, "biuf", lambda x, y: reference(_ordered_reference(x), _ordered_reference(y)), out=_to_bool, arity=2, basic=False,
+                        decompose=lambda x, y: compare(_ordered(x), _ordered(y)))
+
+
+eq_to_p = _total("eq_to", lambda x, y: x == y, eq)
+lt_to_p = _total("lt_to", lambda x, y: x < y, lt)
+le_to_p = _total("le_to", lambda x, y: x <= y, le)
+
+
 def _half_where_equal(t, o, x, y):
     """The derivative of max and min: 1 for the larger operand, 1/2 where they are equal."""
     mask = select(eq(x, o), select(eq(x, y), half(o), one(o)), scalar_like(o, 0))
@@ -224,6 +287,34 @@ population_count_p = _elementwise("population_count", INT, _popcount)
 clz_p = _elementwise("clz", INT, _clz)
 population_count, clz = _fn(population_count_p), _fn(clz_p)
 
+
+def _mulhi_reference(x, y):
+    bits = dtypes.bits(x.dtype)
+    wide = np.vectorize(lambda a, b: (int(a) * int(b)) >> bits, otypes=[object])(*np.broadcast_arrays(x, y)) if x.size and y.size else x
+    return np.asarray(wide).astype(x.dtype)
+
+
+def _mulhi_decompose(x, y):
+    """The four products of half words; a negative factor of n bits stands 2**n too high."""
+    dt, bits = dtype_of(x), dtypes.bits(dtype_of(x))
+    unsigned = dtypes.dtype(f"uint{bits}")
+    u, v = convert(x, unsigned), convert(y, unsigned)
+    half, mask = scalar_like(u, bits // 2), scalar_like(u, (1 << bits // 2) - 1)
+    (u1, u0), (v1, v0) = [(shift_right_logical(w, half), and_(w, mask)) for w in (u, v)]
+    middle = add(mul(u1, v0), shift_right_logical(mul(u0, v0), half))
+    cross = add(mul(u0, v1), and_(middle, mask))
+    high = convert(add(add(mul(u1, v1), shift_right_logical(middle, half)), shift_right_logical(cross, half)), dt)
+    if dtypes.is_unsigned(dt):
+        return high
+    zero, shape = full((), 0, dt), shape_of(high)
+    for a, b in ((x, y), (y, x)):
+        high = sub(high, broadcast_to_rank_shape(select(lt(a, zero), broadcast_to_rank_shape(b, shape), zero), shape))
+    return high
+
+
+mulhi_p = _elementwise("mulhi", INT, _mulhi_reference, arity=2, basic=False, decompose=_mulhi_decompose)
+mulhi = _fn(mulhi_p)
+
 # transcendental ------------------------------------------------------------------------------------------------------
 
 
@@ -234,6 +325,13 @@ def _wide(f):
             wide = [x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) for x in xs]
             return np.asarray(f(*wide, **kw)).astype(xs[0].dtype)
     return reference
+
+
+def _accurate(name: str, kinds: str, reference, **rules) -> Primitive:
+    """An elementwise primitive with a parameter that says how exactly it is computed."""
+    primitive = _elementwise(name, kinds, lambda x, *, accuracy=None: reference(x), **rules)
+    primitive.hidden = ("accuracy",)
+    return primitive
 
 
 def _of_scalars(f):
@@ -249,24 +347,24 @@ def _of_scalars(f):
 
 
 
-exp_p = _elementwise("exp", FLOAT, _wide(lambda x: np.exp(x)), jvp=[lambda t, o, x: mul(t, o)])
-exp2_p = _elementwise("exp2", FLOAT, _wide(lambda x: np.exp2(x)), jvp=[lambda t, o, x: mul(scalar_like(o, math.log(2)), mul(t, o))])
-log_p = _elementwise("log", FLOAT, _wide(lambda x: np.log(x)), jvp=[lambda t, o, x: div(t, x)])
-expm1_p = _elementwise("expm1", FLOAT, _wide(lambda x: np.expm1(x)), jvp=[lambda t, o, x: mul(t, add(o, one(o)))])
-log1p_p = _elementwise("log1p", FLOAT, _wide(lambda x: np.log1p(x)), jvp=[lambda t, o, x: div(t, add(x, one(x)))])
+exp_p = _accurate("exp", FLOAT, _wide(lambda x: np.exp(x)), jvp=[lambda t, o, x, **accuracy: mul(t, o)])
+exp2_p = _accurate("exp2", FLOAT, _wide(lambda x: np.exp2(x)), jvp=[lambda t, o, x, **accuracy: mul(scalar_like(o, math.log(2)), mul(t, o))])
+log_p = _accurate("log", FLOAT, _wide(lambda x: np.log(x)), jvp=[lambda t, o, x, **accuracy: div(t, x)])
+expm1_p = _accurate("expm1", FLOAT, _wide(lambda x: np.expm1(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(o, one(o)))])
+log1p_p = _accurate("log1p", FLOAT, _wide(lambda x: np.log1p(x)), jvp=[lambda t, o, x, **accuracy: div(t, add(x, one(x)))])
 exp, exp2, log, expm1, log1p = map(_fn, (exp_p, exp2_p, log_p, expm1_p, log1p_p))
 
 
-def _tanh_jvp(t, o, x):
+def _tanh_jvp(t, o, x, **accuracy):
     """(1 - o)(1 + o) t, in a form that keeps its digits where o is near 1."""
     return mul(add_any(t, mul(t, o)), sub(one(o), o))
 
 
-tanh_p = _elementwise("tanh", FLOAT, _wide(lambda x: np.tanh(x)), jvp=[_tanh_jvp])
-logistic_p = _elementwise("logistic", FLOAT, _wide(lambda x: 1 / (1 + np.exp(-x))), jvp=[lambda t, o, x: mul(t, mul(o, sub(one(o), o)))])
-sin_p = _elementwise("sin", FLOAT, _wide(lambda x: np.sin(x)), jvp=[lambda t, o, x: mul(t, cos(x))])
-cos_p = _elementwise("cos", FLOAT, _wide(lambda x: np.cos(x)), jvp=[lambda t, o, x: neg(mul(t, sin(x)))])
-tan_p = _elementwise("tan", FLOAT, _wide(lambda x: np.tan(x)), jvp=[lambda t, o, x: mul(t, add(one(o), square(o)))])
+tanh_p = _accurate("tanh", FLOAT, _wide(lambda x: np.tanh(x)), jvp=[_tanh_jvp])
+logistic_p = _accurate("logistic", FLOAT, _wide(lambda x: 1 / (1 + np.exp(-x))), jvp=[lambda t, o, x, **accuracy: mul(t, mul(o, sub(one(o), o)))])
+sin_p = _accurate("sin", FLOAT, _wide(lambda x: np.sin(x)), jvp=[lambda t, o, x, **accuracy: mul(t, cos_p.bind(x, **accuracy))])
+cos_p = _accurate("cos", FLOAT, _wide(lambda x: np.cos(x)), jvp=[lambda t, o, x, **accuracy: neg(mul(t, sin_p.bind(x, **accuracy)))])
+tan_p = _accurate("tan", FLOAT, _wide(lambda x: np.tan(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(one(o), square(o)))])
 tanh, logistic, sin, cos, tan = map(_fn, (tanh_p, logistic_p, sin_p, cos_p, tan_p))
 asin_p = _elementwise("asin", FLOAT, _wide(lambda x: np.arcsin(x)), jvp=[lambda t, o, x: mul(t, rsqrt(sub(one(x), square(x))))])
 acos_p = _elementwise("acos", FLOAT, _wide(lambda x: np.arccos(x)), jvp=[lambda t, o, x: mul(t, neg(rsqrt(sub(one(x), square(x)))))])
@@ -283,9 +381,9 @@ atan2_p = _elementwise("atan2", "f", _wide(lambda x, y: np.arctan2(x, y)), arity
                        jvp=[lambda t, o, x, y: mul(t, div(y, add(square(x), square(y)))),
                             lambda t, o, x, y: mul(t, div(neg(x), add(square(x), square(y))))])
 atan2 = _fn(atan2_p)
-sqrt_p = _elementwise("sqrt", FLOAT, _wide(lambda x: np.sqrt(x)), jvp=[lambda t, o, x: mul(t, div(half(o), o))])
-rsqrt_p = _elementwise("rsqrt", FLOAT, _wide(lambda x: 1 / np.sqrt(x)), jvp=[lambda t, o, x: mul(t, mul(scalar_like(o, -0.5), div(o, x)))])
-cbrt_p = _elementwise("cbrt", "f", _wide(lambda x: np.cbrt(x)), jvp=[lambda t, o, x: mul(t, mul(scalar_like(o, 1 / 3), integer_pow(o, -2)))])
+sqrt_p = _accurate("sqrt", FLOAT, _wide(lambda x: np.sqrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, div(half(o), o))])
+rsqrt_p = _accurate("rsqrt", FLOAT, _wide(lambda x: 1 / np.sqrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, -0.5), div(o, x)))])
+cbrt_p = _accurate("cbrt", "f", _wide(lambda x: np.cbrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, 1 / 3), integer_pow(o, -2)))])
 sqrt, rsqrt, cbrt = map(_fn, (sqrt_p, rsqrt_p, cbrt_p))
 
 _TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)

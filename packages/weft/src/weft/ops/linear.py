@@ -393,7 +393,7 @@ stop_gradient_p.transpose = unsupported("stop_gradient has no tangent, so nothin
 stop_gradient_p.batch = _same_dim(stop_gradient_p)
 stop_gradient_p.decompose = lambda x: x
 
-copy_p = Primitive("copy_p", basic=False)
+copy_p = Primitive("copy", basic=False)
 copy_p.abstract = lambda x: x
 copy_p.reference = lambda x: x.copy()
 copy_p.jvp = linear_jvp(copy_p)

@@ -15,7 +15,7 @@ from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
 from .elementwise import add, bitcast, or_, shift_left, shift_right_logical, xor
-from .linear import broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reshape, squeeze
+from .linear import broadcast_in_dim, broadcast_to_axis, broadcast_to_rank_shape, convert, expand_dims, full, moveaxis, reshape, squeeze
 from .rules import no_derivative, scalar_like, shape_of
 from .shape import concatenate, iota, slice_
 
@@ -138,9 +138,13 @@ def threefry_split(key, shape):
 
 
 def threefry_fold_in(key, data):
-    """The raw keys for keys and uint32 numbers of one shape."""
+    """The raw keys for keys and uint32 numbers of one shape, or of shapes where one has sizes of 1."""
     seed = threefry_seed(data)
-    return _join(*threefry2x32_p.bind(_half(key, 0), _half(key, 1), _half(seed, 0), _half(seed, 1)))
+    words = [_half(key, 0), _half(key, 1), _half(seed, 0), _half(seed, 1)]
+    if shape_of(words[0]) != shape_of(data):
+        shape = tuple(map(max, shape_of(words[0]), shape_of(data)))
+        words = [broadcast_to_rank_shape(w, shape) for w in words]
+    return _join(*threefry2x32_p.bind(*words))
 
 
 def threefry_seed(seed):
@@ -227,11 +231,17 @@ def _random_bits_abstract(key, *, bit_width, shape):
 
 def _fold_in_abstract(key, data):
     _key_dtype("random_fold_in", key)
-    if key.shape != data.shape:
+    if len(key.shape) != len(data.shape) or any(m != n and 1 not in (m, n) for m, n in zip(key.shape, data.shape)):
         raise type_error(f"random_fold_in takes keys and numbers of one shape, got {key} and {data}.")
-    return key
+    return shaped(tuple(map(max, key.shape, data.shape)), key.dtype)
+
+
+def _fold_in_batch(axis, args, dims):
+    """What is not batched gets an axis of size 1: a generator may make the numbers of all keys at once."""
+    return random_fold_in_p.bind(*[expand_dims(x, (0,)) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]), 0
 
 
 random_bits_p = _key_primitive("random_bits", _random_bits_abstract,
                                lambda dtype, raw, *, bit_width, shape: generators[dtype.impl].bits(raw, bit_width, shape))
 random_fold_in_p = _key_primitive("random_fold_in", _fold_in_abstract, lambda dtype, raw, data: generators[dtype.impl].fold_in(raw, data))
+random_fold_in_p.batch = _fold_in_batch

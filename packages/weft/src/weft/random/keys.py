@@ -10,6 +10,7 @@ from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
 from ..host import from_flat
 from ..lax.common import canonical_shape, operand
+from ..ops import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
 from ..ops import linear
 from ..ops.random_bits import (generators, random_bits_p, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p,
                                random_wrap_p)
@@ -44,9 +45,9 @@ def _seeded(name: str, seed, impl):
 
 def _wide_seed(seed: int, impl):
     """A seed that needs 64 bits: with 64-bit types off only its low word counts, as in JAX."""
-    from_words = [(seed >> 32) & 0xFFFFFFFF if config.enable_x64 else 0, seed & 0xFFFFFFFF]
-    words = dispatch.put(from_flat(from_words, (2,), dtypes.uint32))
-    return random_wrap_p.bind(words, impl=_generator(impl).dtype)
+    dtype = dtypes.dtype("uint64") if config.enable_x64 else dtypes.uint32
+    low = seed & ((1 << dtypes.bits(dtype)) - 1)
+    return random_seed_p.bind(dispatch.put(from_flat([low], (), dtype)), impl=_generator(impl).dtype)
 
 
 def key(seed, *, impl: Any = None, dtype: Any = None):
@@ -112,10 +113,10 @@ def key_impl(keys) -> str:
     Example:
         >>> import weft
         >>> weft.random.key_impl(weft.random.key(3))
-        'fry'
+        'threefry2x32'
     """
     keys, _ = as_key("key_impl", keys, single=False)
-    return get_aval(keys).dtype.name.removeprefix("key<").removesuffix(">")
+    return get_aval(keys).dtype.impl
 
 
 def key_dtype(impl: Any = None):
@@ -198,7 +199,7 @@ def bits(key, shape=(), dtype: Any = None, *, out_sharding=None):
     """Uniform random unsigned integers (uint32 by default).
 
     Raises:
-        TypeError: for other dtypes.
+        ValueError: for other dtypes.
 
     Example:
         >>> import weft
@@ -208,6 +209,6 @@ def bits(key, shape=(), dtype: Any = None, *, out_sharding=None):
     keys, _ = as_key("bits", key)
     dt = dtypes.canonicalize("uint64" if dtype is None and config.enable_x64 else dtypes.uint32 if dtype is None else dtype)
     if not dtypes.is_unsigned(dt):
-        raise TypeError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtypes.name(dt)}.")
+        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtypes.name(dt)}.")
     return raw_bits(keys, dtypes.bits(dt), canonical_shape(shape))
 

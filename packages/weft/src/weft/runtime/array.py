@@ -154,7 +154,7 @@ class KeyArray:
         raise TypeError("a random key has no numeric value. weft.random.key_data(key) gives its words.")
 
     def __repr__(self):
-        return f"Array({self.aval.str_short()}) overlaying:\n{self.raw.tolist()}"
+        return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{self.raw}"
 
     __str__ = __repr__
 

@@ -1,0 +1,46 @@
+"""Random bits of `weft.lax`: XLA's own generators. Programs mostly want `weft.random`."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..ops import generator as ops
+from ..ops.generator import RandomAlgorithm
+from .common import canonical_shape, on_device, only, operand
+
+
+def rng_bit_generator(key, shape, dtype: Any = dtypes.uint32, algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None):
+    """The next key, and random bits of `shape` from `key`; on every backend the same bits.
+
+    Args:
+        key: uint32[4] (or uint64[2]): a key and a counter, the low word of each first.
+        dtype: uint8, uint16, uint32 or uint64.
+
+    Raises:
+        TypeError: for another key or dtype.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> key, bits = lax.rng_bit_generator(jnp.array([1, 2, 3, 4], 'uint32'), (5,))
+        >>> key
+        Array([1, 2, 5, 4], dtype=uint32)
+    """
+    only("rng_bit_generator", out_sharding=out_sharding)
+    return tuple(ops.rng_bit_generator(on_device(operand("rng_bit_generator", key)), canonical_shape(shape), dtypes.canonicalize(dtype), RandomAlgorithm(algorithm)))
+
+
+def rng_uniform(a, b, shape):
+    """Random numbers in [a, b) without a key: other ones for each program. `weft.random.uniform` is what programs mostly want.
+
+    Raises:
+        TypeError: if the bounds are no scalars of one integer or float dtype.
+
+    Example:
+        >>> from weft import lax
+        >>> x = lax.rng_uniform(0.0, 1.0, (3,))
+        >>> bool((x >= 0).all() and (x < 1).all())
+        True
+    """
+    a, b = operand("rng_uniform", a), operand("rng_uniform", b)
+    return ops.rng_uniform_p.bind(a, b, shape=canonical_shape(shape))
