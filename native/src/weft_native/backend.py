@@ -1,6 +1,7 @@
 """The XLA backend: devices, arrays and a compiler, on jaxlib alone."""
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Callable, Sequence
 
 from . import bootstrap  # noqa: F401  isort: skip  first: it sets up what C++ reads when it loads
@@ -8,21 +9,26 @@ from . import bootstrap  # noqa: F401  isort: skip  first: it sets up what C++ r
 import numpy as np
 from jaxlib import _jax
 from jaxlib import xla_client as xc
-from weft.avals import ShapedArray
+from weft.avals import ShapedArray, physical
 from weft.config import config
 from weft.core import trace
 from weft.core.jaxpr import Jaxpr, TypedScalar
 from weft.errors import BackendError
 from weft.monitoring import COMPILE, LOWER, timed
 from weft.runtime import device as runtime_device
+from weft.runtime.array import KeyArray
 from weft.runtime.backend import CompileOptions
+from weft.runtime.partition import Partition
+from weft.sharding import Sharding
 
 from . import arrays, compat, dispatch, executable, operators
+from . import sharding as placing
 from .arrays import ArrayImpl
 from .client import PLATFORMS, client_for
 
 Device = _jax.Device
 _chosen_device = config._options["default_device"].get
+_ONE_DEVICE = xc.SingleDeviceSharding
 _ONLY_DURING_CALL = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 
@@ -64,6 +70,11 @@ class XlaBackend:
         """The number of this process among those that share the platform's devices."""
         return client_for("cuda" if platform == "gpu" else platform).process_index()
 
+    @property
+    def foreign(self):
+        """Foreign functions: the module behind `weft.ffi`."""
+        return import_module("weft_native.foreign")
+
     def default_device(self):
         """Where uncommitted values live: `jax_default_device`, or the first device of the default platform."""
         if _chosen_device() is not None:
@@ -85,13 +96,17 @@ class XlaBackend:
             return made
 
     def placement(self, args: Sequence) -> tuple[Any, bool]:
-        """(device, committed) of a computation on these arguments; ValueError when they are committed to different devices."""
+        """(device, committed) of a computation on these arguments; ValueError when they are committed to different devices. A Sharding stands for
+        a device where an argument lies on several."""
         found = None
         for x in args:
             if type(x) is ArrayImpl and x._committed:
+                where = x.device
+                if isinstance(where, Sharding):
+                    return where, True
                 if found is None:
-                    found = x.device
-                elif x.device != found:
+                    found = where
+                elif where != found:
                     raise ValueError(f"Received incompatible devices for jitted computation: arguments are committed to {found} and to {x.device}. "
                                      "Move one of them with weft.device_put.")
         if found is not None:
@@ -101,14 +116,26 @@ class XlaBackend:
     # arrays ---------------------------------------------------------------------------------------------------------
 
     def put(self, value: Any, aval: ShapedArray, device, committed: bool):
-        """A host array or scalar (or an array of another device) as an array on `device`."""
+        """A host array or scalar (or an array of another device) as an array on `device`, or on several as a Sharding says."""
+        if isinstance(device, Sharding):
+            return self._spread(value, aval, device, committed)
         if type(value) is ArrayImpl:
             return self._move(value, device, committed)
         host = np.asarray(value.val if type(value) is TypedScalar else value, dtype=aval.dtype)
         return xc.batched_device_put(aval, self.sharding(device), [host], [device], committed,
                                      host_buffer_semantics=_ONLY_DURING_CALL, enable_x64=True)
 
+    def _spread(self, value, aval: ShapedArray, sharding: Sharding, committed: bool):
+        """A value over the devices of a sharding. What lies on these devices already is exchanged between them, by a program."""
+        value = value.val if type(value) is TypedScalar else value
+        if type(value) is ArrayImpl and type(value._sharding) is not _ONE_DEVICE and sharding.num_devices > 1 \
+                and value.sharding._devices() == sharding._devices():
+            return dispatch.exchange(self, value, sharding)
+        return placing.put(value, aval, sharding, True)
+
     def _move(self, array, device, committed: bool):
+        if type(array._sharding) is not _ONE_DEVICE:
+            return self.put(array._host(), array.aval, device, committed)
         if array.device.client is device.client:
             moved = xc.batched_copy_array_to_devices_with_sharding([array], [xc.DeviceList((device,))], [self.sharding(device)],
                                                                    [xc.ArrayCopySemantics.REUSE_INPUT])[0]
@@ -134,18 +161,21 @@ class XlaBackend:
         """`x` as an argument of a program on `device`."""
         if type(x) is ArrayImpl and x.device == device:
             return x
+        if isinstance(x, KeyArray):
+            x, aval = x.raw, physical(aval)
         return self.put(x, aval, device, False)
 
     def shard_arg(self, x, sharding, layout):
         """What C++ calls for an argument it can't place by itself."""
-        return self.put(x, trace.get_aval(x), sharding._device, False)
+        where = sharding._device if type(sharding) is _ONE_DEVICE else placing.from_xla(sharding)
+        return self.put(x, trace.get_aval(x), where, False)
 
     # programs -------------------------------------------------------------------------------------------------------
 
     def lower(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions(), keep_unused: bool = False):
         """A jaxpr without constvars as a StableHLO module, not yet compiled."""
         from .lower import module      # MLIR's bindings take 40 ms to load: not before the first program
-        return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform)
+        return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform, device if type(device) is Partition else None)
 
     def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None, debug_info: bool = False) -> str:
         """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds the user's lines and scopes."""
@@ -153,13 +183,14 @@ class XlaBackend:
         return executable.module_text(lowered.module, dialect, debug_info)
 
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
-        """A jaxpr without constvars, compiled for one device."""
+        """A jaxpr without constvars, compiled for one device, or for those of a Partition."""
         pairs = dict(options.options)
         keep_unused = bool(pairs.pop("keep_unused", False))
+        client = device.devices[0].client if type(device) is Partition else device.client
         with timed(LOWER, f"jit({options.name})"):
             lowered = self.lower(jaxpr, device, options, keep_unused)
         with timed(COMPILE, f"jit({options.name})"):
-            return executable.compile_lowered(device.client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
+            return executable.compile_lowered(client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
 
     def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str):
         """A callable that runs cached programs in C++; see `weft.runtime.backend.FastPath`."""

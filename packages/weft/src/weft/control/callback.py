@@ -115,24 +115,34 @@ def _debug_batch(axis, args, dims, **params):
     return _unrolled(debug_callback_p, axis, args, dims, params)
 
 
-def _pure_batch(axis, args, dims, *, callback, result_avals, sharding, vmap_method):
-    params = dict(callback=callback, result_avals=result_avals, sharding=sharding, vmap_method=vmap_method)
+def batch_by_method(primitive: Primitive, what: str, axis, args, dims, params: dict) -> tuple[list, list]:
+    """A call of code that is not ours, batched as its `vmap_method` says; `what` names it in an error."""
+    vmap_method = params["vmap_method"]
     if vmap_method is None:
         raise NotImplementedError(at_user_line(
-            f"pure_callback of {callback.name} is batched by vmap and doesn't say how: pass vmap_method, one of {', '.join(map(repr, VMAP_METHODS))} "
+            f"{what} is batched by vmap and doesn't say how: pass vmap_method, one of {', '.join(map(repr, VMAP_METHODS))} "
             "('sequential' calls the function once for each element, 'broadcast_all' once with a leading axis)."))
     if vmap_method == "sequential" and axis.size:
-        return _one_by_one(pure_callback_p, axis, args, dims, params)
+        return _one_by_one(primitive, axis, args, dims, params)
     if vmap_method == "sequential_unrolled" and axis.size:
-        return _unrolled(pure_callback_p, axis, args, dims, params)
+        return _unrolled(primitive, axis, args, dims, params)
     if vmap_method == "broadcast_all":
         args = [to_front(axis, x, d) for x, d in zip(args, dims)]
     elif vmap_method == "expand_dims":
         args = [broadcast_to_axis(x, 1) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     else:
         args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
-    params["result_avals"] = tuple([shaped((axis.size, *a.shape), a.dtype) for a in result_avals])
-    return pure_callback_p.bind(*args, **params), [0] * len(result_avals)
+    avals = tuple([shaped((axis.size, *a.shape), a.dtype) for a in params["result_avals"]])
+    return primitive.bind(*args, **dict(params, result_avals=avals)), [0] * len(avals)
+
+
+def _pure_batch(axis, args, dims, **params):
+    return batch_by_method(pure_callback_p, f"pure_callback of {params['callback'].name}", axis, args, dims, params)
+
+
+def check_vmap_method(vmap_method) -> None:
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ValueError(f"vmap_method must be None or one of {', '.join(map(repr, VMAP_METHODS))}; got {vmap_method!r}.")
 
 
 def _io_batch(axis, args, dims, **params):
@@ -172,7 +182,7 @@ io_callback_p.effects = lambda params: _ORDERED_IO if params["ordered"] else _IO
 # what users call -----------------------------------------------------------------------------------------------------
 
 
-def _result_avals(result_shape_dtypes: Any, who: str) -> tuple[tuple, PyTreeDef]:
+def result_avals_of(result_shape_dtypes: Any, who: str) -> tuple[tuple, PyTreeDef]:
     leaves, tree = tree_flatten(result_shape_dtypes)
     avals = []
     for x in leaves:
@@ -200,9 +210,8 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
         >>> weft.jit(f)(0.5)
         Array(0.5204999, dtype=float32)
     """
-    if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError(f"vmap_method must be None or one of {', '.join(map(repr, VMAP_METHODS))}; got {vmap_method!r}.")
-    avals, tree = _result_avals(result_shape_dtypes, "pure_callback")
+    check_vmap_method(vmap_method)
+    avals, tree = result_avals_of(result_shape_dtypes, "pure_callback")
     fun, flat = host_function(callback, args, kwargs, "pure_callback", result=tree)
     return tree_unflatten(tree, pure_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, vmap_method=vmap_method))
 
@@ -222,7 +231,7 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
         >>> weft.effects_barrier(); seen
         [2.0]
     """
-    avals, tree = _result_avals(result_shape_dtypes, "io_callback")
+    avals, tree = result_avals_of(result_shape_dtypes, "io_callback")
     fun, flat = host_function(callback, args, kwargs, "io_callback", result=tree)
     return tree_unflatten(tree, io_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, ordered=bool(ordered)))
 
