@@ -21,7 +21,7 @@ from weft.runtime.backend import CompileOptions
 from weft.runtime.partition import Partition
 from weft.sharding import Sharding
 
-from . import arrays, compat, dispatch, executable, operators
+from . import arrays, cluster, compat, dispatch, executable, operators
 from . import sharding as placing
 from .arrays import ArrayImpl
 from .client import PLATFORMS, client_for
@@ -69,6 +69,11 @@ class XlaBackend:
     def process_index(self, platform: str) -> int:
         """The number of this process among those that share the platform's devices."""
         return client_for("cuda" if platform == "gpu" else platform).process_index()
+
+    @property
+    def cluster(self):
+        """The processes that compute together: the module behind `weft.distributed`."""
+        return cluster
 
     @property
     def foreign(self):

@@ -13,7 +13,7 @@ from jaxlib import xla_client as xc
 from weft.config import config
 from weft.errors import BackendError
 
-from . import bootstrap, compat
+from . import bootstrap, cluster, compat
 
 PLATFORMS = ("tpu", "cuda", "cpu")
 
@@ -22,8 +22,7 @@ def cpu_client():
     """The CPU client, with `num_cpu_devices` devices, or as many as XLA_FLAGS asks for."""
     count = config.num_cpu_devices
     extra = {"num_devices": count} if count > 0 else {}
-    return xc.make_cpu_client(asynchronous=config.cpu_enable_async_dispatch, distributed_client=None, node_id=0, num_nodes=1,
-                              collectives=None, **extra)
+    return xc.make_cpu_client(asynchronous=config.cpu_enable_async_dispatch, **cluster.cpu_options(), **extra)
 
 
 def _package_folder(name: str) -> pathlib.Path | None:
@@ -92,7 +91,7 @@ def cuda_client():
         _register_cuda_kernels(major, c_api)
         if not xc.pjrt_plugin_initialized("cuda"):
             xc.initialize_pjrt_plugin("cuda")
-        return xc.make_c_api_client("cuda", xc.generate_pjrt_gpu_plugin_options(), None)
+        return xc.make_c_api_client("cuda", {**xc.generate_pjrt_gpu_plugin_options(), **cluster.gpu_options()}, cluster.runtime_client())
     except (RuntimeError, ImportError) as e:
         raise BackendError(f"the CUDA plugin is installed but gives no device: {e}. See whether `nvidia-smi` lists a GPU, and whether the "
                            "driver is new enough for the plugin.") from e
@@ -131,7 +130,7 @@ def tpu_client():
 
 
 _MAKERS = {"cpu": cpu_client, "cuda": cuda_client, "tpu": tpu_client}
-_clients: dict = {}
+_clients: dict = cluster.made_clients
 _failures: dict[str, BackendError] = {}
 
 

@@ -120,11 +120,22 @@ def devices(backend: str | None = None) -> list:
     return list(found.devices(platform))
 
 
+def first_device():
+    """The first device of the default platform that is this process's."""
+    found, platform = get_backend()
+    known = found.devices(platform)
+    ask = getattr(found, "process_index", None)
+    if ask is None or known[0].process_index == ask(platform):
+        return known[0]
+    here = ask(platform)
+    return next(d for d in known if d.process_index == here)
+
+
 def default_device():
     """The device on which uncommitted values live: `jax_default_device`, or the first of the default platform."""
     chosen = config.default_device
     if chosen is None:
-        return devices()[0]
+        return first_device()
     return devices(chosen)[0] if isinstance(chosen, str) else chosen
 
 

@@ -1,0 +1,81 @@
+"""weft.distributed: two processes of two devices each, and what is refused."""
+import socket
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import weft
+
+PROGRAM = textwrap.dedent("""
+    import sys
+    import weft
+    weft.config.update("jax_num_cpu_devices", 2)
+    assert not weft.distributed.is_initialized()
+    weft.distributed.initialize("localhost:" + sys.argv[2], 2, int(sys.argv[1]), initialization_timeout=60, shutdown_timeout_seconds=60)
+    import weft.numpy as jnp
+    me = weft.process_index()
+    assert (me, weft.process_count(), weft.process_indices()) == (int(sys.argv[1]), 2, [0, 1])
+    assert (weft.device_count(), weft.local_device_count()) == (4, 2)
+    assert [d.process_index for d in weft.local_devices(1 - me)] == [1 - me] * 2
+    x = jnp.arange(3.0)
+    assert x.device == weft.local_devices()[0]      # values live here, whoever the first device belongs to
+    print(me, weft.jit(lambda x: x * 2 + me)(x).tolist())
+    try:
+        weft.distributed.initialize("localhost:1", 2, 0)
+    except RuntimeError as e:
+        assert "only be called once" in str(e)
+    weft.distributed.shutdown()
+    assert not weft.distributed.is_initialized()
+""")
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return s.getsockname()[1]
+
+
+def test_two_processes_see_each_other():
+    port = free_port()
+    started = [subprocess.Popen([sys.executable, "-c", PROGRAM, str(i), str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for i in range(2)]
+    try:
+        for i, process in enumerate(started):
+            out, err = process.communicate(timeout=120)
+            assert process.returncode == 0, err[-2000:]
+            assert out.strip() == f"{i} {[float(i), 2.0 + i, 4.0 + i]}"
+    finally:
+        for process in started:
+            process.kill()
+
+
+@pytest.mark.parametrize("arguments,match", [
+    (dict(), "coordinator_address should be defined"), (dict(coordinator_address="localhost:1"), "num_processes should be defined"),
+    (dict(coordinator_address="localhost:1", num_processes=2, process_id=5), "process_id=5, num_processes=2"),
+    (dict(coordinator_address="localhost", num_processes=2, process_id=0), "must be 'host:port'"),
+    (dict(cluster_detection_method="slurm"), "detects no 'slurm' cluster"), (dict(slice_index=0), "TPU slices")])
+def test_wrong_arguments(arguments, match, monkeypatch):
+    monkeypatch.delenv("JAX_COORDINATOR_ADDRESS", raising=False)
+    with pytest.raises(ValueError, match=match):
+        weft.distributed.initialize(**arguments)
+
+
+def test_too_late():
+    weft.devices("cpu")
+    with pytest.raises(RuntimeError, match="before anything that looks for a device"):
+        weft.distributed.initialize("localhost:1", 1, 0)
+    assert weft.distributed.is_initialized() is False
+    weft.distributed.shutdown()      # there is nothing to leave
+
+
+def test_one_process():
+    assert weft.process_index() == 0 and weft.process_count() == 1 and weft.process_indices() == [0]
+    with pytest.warns(UserWarning, match="process_count"):
+        assert weft.host_count() == 1
+    with pytest.warns(UserWarning, match="process_index"):
+        assert weft.host_id() == 0
+    with pytest.warns(UserWarning, match="process_indices"):
+        assert weft.host_ids() == [0]
+    with pytest.raises(ValueError, match="no process 3"):
+        weft.local_devices(process_index=3)
