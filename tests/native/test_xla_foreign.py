@@ -146,7 +146,7 @@ def test_wrong_attributes_results_and_names():
         ffi.ffi_call("nothing", spec)(jnp.ones(3), n=object())
     with pytest.raises(ValueError, match="at position 1"):
         ffi.ffi_call("nothing", [spec, (spec,)])
-    with pytest.raises(weft.errors.JaxRuntimeError, match="nothing"):
+    with pytest.raises(weft.errors.BackendError, match="No FFI handler registered for nothing"):
         ffi.ffi_call("nothing", spec)(jnp.ones(3)).block_until_ready()
     with pytest.raises(NotImplementedError, match="'nothing' is batched by vmap"):
         weft.vmap(ffi.ffi_call("nothing", spec))(jnp.ones((2, 3)))

@@ -31,7 +31,7 @@ def attribute(b, value: Any):
 def _dense(b, array: np.ndarray):
     dt = dtypes.dtype(array.dtype)
     if dtypes.is_bool(dt):
-        return ir.DenseElementsAttr.get(np.packbits(array, bitorder="little"), type=b.element(dt), shape=array.shape)
+        return b.attr(f"dense<{str(array.tolist()).lower()}> : tensor<{''.join(f'{n}x' for n in array.shape)}i1>")
     return ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=b.element(dt), shape=array.shape)
 
 
