@@ -12,7 +12,7 @@ from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from weft.errors import BackendError
 from weft.transforms.stage import stage_closed
 
-from . import callback, control, dot, elementwise, fft, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
+from . import callback, collective, control, dot, elementwise, fft, foreign, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
 from .builder import Builder, Dialects, dialects
 from .registry import broadcasting, rules
 
