@@ -5,8 +5,9 @@ import operator
 from typing import Callable, Sequence
 
 from .. import dtypes
-from ..avals import shaped, tangent_aval
+from ..avals import SymbolicSize, as_size, shaped, tangent_aval
 from ..config import config
+from ..core.dims import as_value, max_dim
 from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
@@ -23,7 +24,7 @@ from ..ops.rules import scalar_like, shape_of
 from ..ops.shape import concatenate, slice_
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
-from ..transforms.jvp import instantiate, jvp_jaxpr
+from ..transforms.jvp import instantiate, is_concrete, jvp_jaxpr
 from ..transforms.linearize import split_jaxpr
 from ..transforms.stage import JaxprTrace, stage
 from ..transforms.transpose import backward_pass
@@ -241,7 +242,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     lengths = {a.shape[0] for a in xs_avals}
     if length is not None:
         try:
-            length = operator.index(length)
+            length = as_size(length)
         except TypeError as e:
             raise ConcretizationTypeError(f"scan's length must be a concrete integer, got {length!r}. Use while_loop for a length that is traced.") from e
         if any(n != length for n in lengths):
@@ -271,7 +272,9 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     problem = describe_mismatch(init, outs, avals_of(init_flat), carry_tree, init_tree)
     if problem:
         raise type_error(f"scan body function carry input and carry output must have equal types; in the carry that f returns {problem}.")
-    length_ = max(int(length), 0)
+    length_ = max_dim(length, 0)
+    if isinstance(length_, SymbolicSize) and unroll is True:
+        raise ValueError(f"scan can't unroll a loop of the symbolic length '{length_}'; give a number of iterations as `unroll`.")
     steps = (length_ if unroll is True else 1 if unroll is False else int(unroll)) or 1
     outs = scan_p.bind(*consts, *init_flat, *xs_flat, jaxpr=close(jaxpr), length=length_, reverse=bool(reverse), unroll=steps,
                        num_consts=len(consts), num_carry=num_carry)
@@ -301,7 +304,7 @@ def _scan_in_python(f, init, xs_flat, xs_tree, length, reverse):
     if reverse:
         ys.reverse()
     if not ys:
-        raise ValueError("scan with no iterations can't run under disable_jit: the type of its outputs is not known.")
+        raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
     leaves = [tree_leaves(y) for y in ys]
     stacked = [concatenate([expand_dims(col, (0,)) for col in cols], 0) for cols in zip(*leaves)]
     return carry, tree_structure(ys[0]).unflatten(stacked)
@@ -446,10 +449,12 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
     init, tree = tree_flatten(init_val)
     init = [_as_array(x, "lax.while_loop") for x in init]
     if config.disable_jit:
-        val = init_val
-        while cond_fun(val):
+        val, go_on = init_val, cond_fun(init_val)
+        while is_concrete(go_on):
+            if not go_on:
+                return val
             val = body_fun(val)
-        return val
+            go_on = cond_fun(val)      # under vmap the condition may differ between elements: then it is staged after all
     in_tree = tree_structure((tree.unflatten([0] * tree.num_leaves),))
     for _ in range(3):
         avals = avals_of(init)
@@ -470,7 +475,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
 
 def _concrete_int(x):
     """A Python integer of a bound that is known while tracing, else None."""
-    if isinstance(x, int) and not isinstance(x, bool):
+    if isinstance(x, (int, SymbolicSize)) and not isinstance(x, bool):
         return x
     if hasattr(x, "_host") and not get_aval(x).shape:
         return int(x)
@@ -502,8 +507,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
             return (add(i, scalar_like(i, 1)), body_fun(i, x)), None
         if config.disable_jit and hi <= lo:
             return init_val
-        first = lower if not isinstance(lower, int) else lo
-        (_, result), _ = scan(step, (first, init_val), None, length=max(hi - lo, 0), unroll=1 if unroll is None else unroll)
+        first = lower if not isinstance(lower, (int, SymbolicSize)) else as_value(lo)
+        (_, result), _ = scan(step, (first, init_val), None, length=max_dim(hi - lo, 0), unroll=1 if unroll is None else unroll)
         return result
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError("fori_loop can be unrolled only when its bounds are known while tracing.")

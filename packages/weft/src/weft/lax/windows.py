@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+from ..avals import as_size
 from ..control.window import reduce_window_p
+from ..core.dims import max_dim
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
 from ..errors import type_error
@@ -41,7 +43,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
         raise ValueError(f"window_strides must be positive, got {tuple(window_strides)}.")
     pads = []
     for n, w, s in zip(in_shape, window_shape, window_strides):
-        total = max((-(-n // s) - 1) * s + w - n, 0)
+        total = max_dim(((n + s - 1) // s - 1) * s + w - n, 0)
         less, more = total // 2, total - total // 2
         pads.append((less, more) if name == "SAME" else (more, less))
     return pads
@@ -50,7 +52,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
 def pairs(name: str, padding) -> tuple:
     """A padding as a tuple of pairs of ints."""
     try:
-        return tuple((int(lo), int(hi)) for lo, hi in padding)
+        return tuple((as_size(lo), as_size(hi)) for lo, hi in padding)
     except (TypeError, ValueError):
         raise TypeError(f"{name}: padding must be 'VALID', 'SAME', 'SAME_LOWER' or a sequence of (low, high) pairs, got {padding!r}.") from None
 

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from .. import dtypes
+from ..avals import as_size
 from ..runtime.jit import inner_jit
 from ..control.custom import custom_jvp
 from ..core.trace import axis_size_of
@@ -362,7 +363,7 @@ def one_hot(x, num_classes: int, *, dtype: Any = None, axis: Any = -1):
             raise ValueError(f"one_hot: axis {axis!r} has size {axis_size_of(axis)}, not num_classes={num_classes}.")
         here = linear.convert(axis_index(axis), dtype_of(x))
         return linear.convert(el.eq(x, here), dt)
-    return _one_hot(x, int(num_classes), dt, canonical_axis(axis, len(shape_of(x)) + 1))
+    return _one_hot(x, as_size(num_classes), dt, canonical_axis(axis, len(shape_of(x)) + 1))
 
 
 def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: float | None = None, is_causal: bool = False):

@@ -5,7 +5,8 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..avals import shaped
+from ..avals import SymbolicSize, shaped
+from ..core.dims import max_dim
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
@@ -19,7 +20,7 @@ from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
 from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, on_device, only, operand, promote, result_dtype,
-                   static_int)
+                   static_int, static_size)
 
 _FORMATS = {"?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
             "q": "int64", "Q": "uint64", "e": "float16", "f": "float32", "d": "float64"}
@@ -347,9 +348,16 @@ def _concrete(name: str, argument: str, value):
     if isinstance(value, Tracer):
         raise ConcretizationTypeError(concretization_error(value, f"{name} needs the number of its argument {argument!r}, because the result's shape "
                                                                   "depends on it (mark it with static_argnums, or use lax.iota with a fixed size)"))
-    if dtypes.is_python_scalar(value):
+    if dtypes.is_python_scalar(value) or isinstance(value, SymbolicSize):
         return value
     return (value if is_host_array(value) else value._host()).tolist()
+
+
+def _symbolic_count(lo, hi, by):
+    """How many numbers lie between bounds of which some are symbolic."""
+    if any(isinstance(v, float) for v in (lo, hi, by)):
+        raise TypeError(f"arange: with a symbolic dimension among them, start, stop and step must be integers; got {lo}, {hi}, {by}.")
+    return max_dim(0, (hi - lo + by - 1) // by if by > 0 else (lo - hi - by - 1) // -by)
 
 
 def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_sharding=None):
@@ -365,7 +373,7 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
     """
     only("arange", out_sharding=out_sharding)
     for given in (start, stop, step):
-        if given is not None:
+        if given is not None and not isinstance(given, SymbolicSize):
             operand("arange", given)
     given = [v for v in (start, stop, step) if v is not None]
     dt = asked_dtype("arange", dtype) or result_dtype(*given)[0]
@@ -376,10 +384,10 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
         lo, hi = 0, lo
     if by == 0:
         raise ValueError("arange: step must not be zero.")
-    n = max(0, math.ceil((hi - lo) / by))
+    n = max(0, math.ceil((hi - lo) / by)) if not any(isinstance(v, SymbolicSize) for v in (lo, hi, by)) else _symbolic_count(lo, hi, by)
     if lo == 0 and by == 1 and not dtypes.is_complex(dt) and not dtypes.is_bool(dt):
         return iota(dt, (n,), 0)
-    if dtypes.is_inexact(dt) or isinstance(lo, float) or isinstance(by, float):
+    if (dtypes.is_inexact(dt) or isinstance(lo, float) or isinstance(by, float)) and not isinstance(n, SymbolicSize):
         values = [lo + i * by for i in range(n)]
         return dispatch.put(from_flat([_round(v, dt) for v in values], (n,), dt), shaped((n,), dt), device)
     out = iota(dt, (n,), 0)
@@ -424,7 +432,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
         >>> jnp.linspace(0, 1, 3)
         Array([0. , 0.5, 1. ], dtype=float32)
     """
-    num = static_int("num", num)
+    num = static_size("num", num)
     if num < 0:
         raise ValueError(f"linspace: number of samples, {num}, must not be negative.")
     start, stop = operand("linspace", start), operand("linspace", stop)
@@ -495,7 +503,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device=N
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
-    n, m = static_int("N", N), static_int("N" if M is None else "M", N if M is None else M)
+    n, m = static_size("N", N), static_size("N" if M is None else "M", N if M is None else M)
     if n < 0 or m < 0:
         raise ValueError(f"negative dimensions are not allowed, got {n} and {m}.")
     dt = asked_dtype("eye", dtype) or float_dtype()
@@ -524,7 +532,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None):
         Array([[1., 0.],
                [1., 1.]], dtype=float32)
     """
-    return linear.convert(lower_mask(static_int("N", N), static_int("N" if M is None else "M", N if M is None else M), k),
+    return linear.convert(lower_mask(static_size("N", N), static_size("N" if M is None else "M", N if M is None else M), k),
                           asked_dtype("tri", dtype) or float_dtype())
 
 

@@ -13,6 +13,7 @@ from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import iota
+from ..core.dims import is_constant_shape
 from .util import asked_dtype, on_device, only, operand, promote
 
 
@@ -72,7 +73,7 @@ def _sizes(terms, shapes) -> dict[str, int]:
             known = sizes.get(label, 1)
             if known != 1 and n not in (1, known):
                 raise ValueError(f"Size of label '{label}' for operand {k} ({n}) does not match previous terms ({known}).")
-            sizes[label] = max(known, n) if 0 not in (known, n) else 0
+            sizes[label] = (known if n == 1 else n) if 0 not in (known, n) else 0
     return sizes
 
 
@@ -119,7 +120,8 @@ def _greedy(terms: list[list[str]], out: list[str], sizes: dict[str, int]) -> tu
         rest = set(out).union(*(t for k, t in enumerate(terms) if k not in (i, j)))
         size = lambda labels: math.prod(sizes[c] for c in labels)
         return size((set(terms[i]) | set(terms[j])) & rest) - size(terms[i]) - size(terms[j]), i, j
-    return min(cost(i, j) for i in range(len(terms)) for j in range(i + 1, len(terms)))[1:]
+    pairs = [(i, j) for i in range(len(terms)) for j in range(i + 1, len(terms))]
+    return pairs[0] if not is_constant_shape(sizes.values()) else min(cost(i, j) for i, j in pairs)[1:]
 
 
 def _interleaved(operands) -> tuple[str, list]:

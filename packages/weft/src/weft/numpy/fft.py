@@ -6,6 +6,8 @@ import operator
 from typing import Any, Sequence
 
 from .. import dtypes
+from ..core.dims import is_constant_shape
+from ..errors import type_error
 from ..lax.fft import FftType
 from ..lax.fft import fft as _lax_fft
 from ..ops import elementwise as el
@@ -46,7 +48,11 @@ def _transform(x, kind, sizes, axes, norm):
         raise ValueError(f"FFT lengths must be positive, got {sizes}.")
     x = _fit(x, (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes)
     out = _in_parts(x, kind, sizes)
+    if norm in (None, "backward"):
+        return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
     count = math.prod(sizes)
+    if not is_constant_shape(sizes):
+        raise type_error(f"fft: norm={norm!r} needs lengths that are known, got {sizes}; use norm='backward' and scale the result yourself.")
     factor = {None: 1.0, "backward": 1.0, "ortho": math.sqrt(count) if kind in _INVERSE else 1 / math.sqrt(count),
               "forward": float(count) if kind in _INVERSE else 1 / count}[norm]
     if factor != 1.0:

@@ -9,8 +9,8 @@ import warnings
 from typing import Any, Callable, NamedTuple
 
 from .. import dtypes
-from ..avals import shaped
-from ..core.jaxpr import TypedScalar
+from ..avals import SymbolicSize, as_size
+from ..core.dims import max_dim, min_dim
 from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import NonConcreteBooleanIndexError
 from ..host import is_host_array
@@ -20,7 +20,7 @@ from ..ops import elementwise as el
 from ..ops import index as ops
 from ..ops import linear
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.rules import dtype_of, scalar_like, scalar_of, shape_of
 from ..ops.shape import concatenate, iota, rev, slice_
 from .creation import array, asarray
 from .ufuncs import power
@@ -149,12 +149,26 @@ def _slice(i: slice, n: int, position: int):
             raise IndexError(f"Slice entries must be static integers. Got slice({i.start}, {i.stop}, {i.step}) at position {position}. "
                              "Use weft.lax.dynamic_slice for a start that is traced.")
         try:
-            bounds.append(bound if bound is None else operator.index(bound))
+            bounds.append(bound if bound is None else as_size(bound))
         except TypeError:
             raise TypeError(f"slice indices must be integers or None, got {bound!r} at position {position}.") from None
+    if any([isinstance(v, SymbolicSize) for v in (*bounds, n)]):
+        return _symbolic_slice(*bounds, n)
     start, stop, step = slice(*bounds).indices(n)
     size = len(range(start, stop, step))
     return Window(start if size else 0, size) if step == 1 else Strided(start, size, step)
+
+
+def _symbolic_slice(start, stop, step, n):
+    """The same where a bound or the axis has a symbolic size; positions are clamped as for numbers."""
+    step = 1 if step is None else step
+    if isinstance(step, SymbolicSize) or step == 0:
+        raise ValueError(f"the step of a slice must be an integer other than zero, got {step}.")
+    least, most = (0, n) if step > 0 else (-1, n - 1)
+    place = lambda v, default: default if v is None else min_dim(max_dim(v + n if v < 0 else v, least), most)
+    start, stop = place(start, least if step > 0 else most), place(stop, most if step > 0 else least)
+    size = max_dim((stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step, 0)
+    return Window(start, size) if step == 1 else Strided(start, size, step)
 
 
 class Plan(NamedTuple):
@@ -211,9 +225,9 @@ def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
             steps = iota(dt, (start.size,), 0)
             steps = el.add(el.mul(steps, scalar_like(steps, start.step)), scalar_like(steps, start.start))
             columns.append(linear.broadcast_in_dim(steps, batch_shape, (at,)))
-        elif isinstance(start, int):
+        elif isinstance(start, (int, SymbolicSize)):
             start = start + shape[d] if start < 0 and wrap else start
-            columns.append(linear.full(batch_shape, start, dt) if batch_shape else TypedScalar(start, shaped((), dt)))
+            columns.append(linear.full(batch_shape, start, dt) if batch_shape else scalar_of(start, dt))
         else:
             positions = [p for p, s in enumerate(batch) if s[0] == "p"]
             index = linear.convert(wrap_index(start, shape[d]) if wrap else start, dt)
@@ -227,12 +241,12 @@ def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
     return Plan(concatenate(columns, nb) if columns else None, tuple(starts), collapsed, tuple(sizes),
                 tuple(p for p, s in enumerate(real) if s[0] == "w"), tuple(n for _, _, n in real),
                 tuple(p for p, s in enumerate(slots) if s[0] == "n"),
-                all(isinstance(s, (int, Strided)) for s in starts.values()))
+                all(isinstance(s, (int, SymbolicSize, Strided)) for s in starts.values()))
 
 
 def _index_dtype(starts, shape):
-    wide = any(not isinstance(s, (int, Strided)) and dtypes.bits(get_aval(s).dtype) == 64 for s in starts)
-    return dtypes.int64 if wide or any(n > 2**31 - 1 for n in shape) and dtypes.canonicalize(int) == dtypes.int64 else dtypes.int32
+    wide = any(not isinstance(s, (int, SymbolicSize, Strided)) and dtypes.bits(get_aval(s).dtype) == 64 for s in starts)
+    return dtypes.int64 if wide or any(not isinstance(n, SymbolicSize) and n > 2**31 - 1 for n in shape) and dtypes.canonicalize(int) == dtypes.int64 else dtypes.int32
 
 
 def _with_new_axes(x, plan: Plan):
@@ -248,12 +262,12 @@ def _static_slices(x, entries: list):
             continue
         n = shape[axis]
         if isinstance(e, Picked):
-            i = min(max(e.index + n if e.index < 0 else e.index, 0), n - 1)
+            i = min_dim(max_dim(e.index + n if e.index < 0 else e.index, 0), n - 1)
             lo.append(i), hi.append(i + 1), step.append(1), drop.append(axis)
         elif isinstance(e, Window):
             lo.append(e.start), hi.append(e.start + e.size), step.append(1)
         elif e.step > 0 or not e.size:
-            lo.append(e.start if e.size else 0), hi.append(min(n, e.start + e.size * e.step) if e.size else 0), step.append(abs(e.step))
+            lo.append(e.start if e.size else 0), hi.append(min_dim(n, e.start + e.size * e.step) if e.size else 0), step.append(abs(e.step))
         else:
             last = e.start + (e.size - 1) * e.step
             lo.append(last), hi.append(e.start + 1), step.append(-e.step), reverse.append(axis)
@@ -278,12 +292,12 @@ def _dynamic(x, entries: list):
     for d, e in enumerate(real):
         if isinstance(e, Picked):
             i = e.index
-            starts.append(TypedScalar(i + shape[d] if i < 0 else i, shaped((), dt)) if isinstance(i, int)
+            starts.append(scalar_of(i + shape[d] if i < 0 else i, dt) if isinstance(i, int)
                           else wrap_index(linear.convert(i, dt), shape[d]))
             sizes.append(1)
             drop.append(d)
         else:
-            starts.append(TypedScalar(e.start, shaped((), dt)))
+            starts.append(scalar_of(e.start, dt))
             sizes.append(e.size)
     out = linear.squeeze(ops.dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes)), drop)
     new, kept = [], 0

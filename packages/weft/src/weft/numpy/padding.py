@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 from .. import dtypes
+from ..avals import SymbolicSize
+from ..core.dims import is_constant_shape
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
+from ..errors import type_error
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops import shape as ops
@@ -12,7 +15,7 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from .creation import array as _asarray
 from .shapes import _part, take_rows
 from .util import broadcast_to as _broadcast_to
-from .util import canonical_axis, on_device, operand, static_int
+from .util import canonical_axis, on_device, operand, static_size
 
 
 @inner_jit(name="_pad", static_argnums=(1,))
@@ -68,7 +71,7 @@ def pad(array, pad_width, mode: str = "constant", **kwargs):
     if isinstance(pad_width, dict):
         given = {canonical_axis(d, len(shape)): w for d, w in pad_width.items()}
         pad_width = [given.get(d, 0) if isinstance(given.get(d, 0), (list, tuple)) else (given.get(d, 0),) * 2 for d in range(len(shape))]
-    widths = _pairs("pad_width", pad_width, len(shape), lambda v: static_int("pad width", v))
+    widths = _pairs("pad_width", pad_width, len(shape), lambda v: static_size("pad width", v))
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError("pad: index can't contain negative values.")
     allowed = {"constant": ("constant_values",), "empty": (), "edge": (), "wrap": (), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
@@ -100,7 +103,12 @@ def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends):
         return x
     if n == 0:
         raise ValueError(f"pad: can't extend empty axis {d} using mode {mode!r}.")
-    if mode in ("edge", "wrap", "reflect", "symmetric"):
+    if mode == "edge":
+        fill = lambda row, k: _broadcast_to(row, tuple(k if e == d else m for e, m in enumerate(shape_of(x))))
+        return ops.concatenate([fill(_part(x, d, 0, 1), lo), x, fill(_part(x, d, n - 1, n), hi)], d)
+    if mode in ("wrap", "reflect", "symmetric"):
+        if isinstance(n, SymbolicSize) or not is_constant_shape((lo, hi)):
+            raise type_error(f"pad: mode {mode!r} needs an axis of known size, axis {d} has the symbolic size '{n}'; use 'constant' or 'edge'.")
         return take_rows(x, _asarray([_source(i, n, mode) for i in range(-lo, n + hi)], dtypes.int32), d)
     if mode == "linear_ramp":
         return ops.concatenate([_ramp(ends[0], _part(x, d, 0, 1), d, lo, False), x, _ramp(ends[1], _part(x, d, n - 1, n), d, hi, True)], d)

@@ -14,7 +14,7 @@ from ..ops.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice
 from ..ops.reduce import cumsum_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from .creation import array, asarray
-from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, only, operand, promote, static_int
+from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, only, operand, promote, static_int, static_size
 from .util import broadcast_shapes as _broadcast_shapes
 from .util import broadcast_to as _broadcast_to
 
@@ -50,7 +50,7 @@ def fill_in_shape(mine: tuple, shape) -> tuple:
     """A requested shape with its -1 worked out."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
         return canonical_shape(shape)       # raises, with what to do
-    sizes = tuple(static_int("a size", n) for n in (shape if isinstance(shape, (list, tuple)) or getattr(shape, "ndim", 0) else (shape,)))
+    sizes = tuple(static_size("a size", n) for n in (shape if isinstance(shape, (list, tuple)) or getattr(shape, "ndim", 0) else (shape,)))
     size = math.prod(mine)
     if -1 in sizes:
         if sizes.count(-1) > 1:

@@ -5,6 +5,7 @@ import math
 from typing import Any, NamedTuple
 
 from .. import dtypes
+from ..avals import SymbolicSize
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
@@ -125,7 +126,7 @@ def _searchsorted(a, v, side):
     if n == 0:
         return linear.full(shape, 0, dtypes.int32)
     low, high = linear.full(shape, 0, dtypes.int32), linear.full(shape, n, dtypes.int32)
-    for _ in range(n.bit_length()):
+    for _ in range(31 if isinstance(n, SymbolicSize) else n.bit_length()):      # steps beyond the last change nothing
         middle = el.shift_right_logical(el.add(low, high), scalar_like(low, 1))
         here = take_rows(a, el.min_(middle, scalar_like(middle, n - 1)), 0)
         right = _before(here, v) if side == "left" else el.not_(_before(v, here))

@@ -10,14 +10,14 @@ from ..config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
 from ..host import is_host_array
-from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int)
+from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int, static_size)
 from ..ops import linear
 from ..ops.elementwise import ne
 from ..ops.rules import scalar_like, shape_of
 
 __all__ = ["asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
            "expand_ranks", "float_dtype", "is_concrete", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
-           "promote_shapes", "result_dtype", "static_int", "to_bool"]
+           "promote_shapes", "result_dtype", "static_int", "static_size", "to_bool"]
 
 
 def float_dtype():

@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from .. import dtypes
-from ..avals import shaped, tangent_aval
+from ..avals import as_size, shaped, tangent_aval
 from ..core.interpret import interpret
 from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
@@ -300,7 +300,7 @@ def gather(x, indices, dimension_numbers, slice_sizes, *, indices_are_sorted=Fal
     mode = GatherScatterMode.from_any(mode)
     if mode != GatherScatterMode.FILL_OR_DROP:
         fill_value = None
-    return gather_p.bind(x, indices, dimension_numbers=dimension_numbers, slice_sizes=tuple(map(int, slice_sizes)),
+    return gather_p.bind(x, indices, dimension_numbers=dimension_numbers, slice_sizes=tuple(map(as_size, slice_sizes)),
                          indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices), mode=mode, fill_value=fill_value)
 
 

@@ -13,7 +13,7 @@ from ..core.primitive import Primitive, Zero, unsupported
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
-from .rules import is_linear_arg, linear_jvp, shape_of, shifted
+from .rules import is_linear_arg, linear_jvp, scalar_of, shape_of, shifted
 
 # convert_element_type ------------------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ def zeros(aval):
 
 def full(shape, value, dtype, weak_type: bool = False):
     """An array of `shape` filled with a host scalar."""
-    return broadcast_in_dim(TypedScalar(round_scalar(value, dtype), shaped((), dtype, weak_type)), shape)
+    return broadcast_in_dim(scalar_of(value, dtype, weak_type), shape)
 
 
 def settled(x):

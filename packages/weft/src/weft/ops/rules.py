@@ -1,12 +1,12 @@
 """Builders of the rules that many primitives share."""
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 from .. import dtypes
-from ..avals import ShapedArray, shaped, tangent_aval
+from ..avals import ShapedArray, SymbolicSize, shaped, tangent_aval
 from ..core.jaxpr import TypedScalar, round_scalar
-from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.primitive import Primitive, UndefinedPrimal, Zero, registry
 from ..core.trace import get_aval
 from ..errors import type_error
 
@@ -19,9 +19,18 @@ def dtype_of(x):
     return get_aval(x).dtype
 
 
-def scalar_like(x, value) -> TypedScalar:
+def scalar_of(value, dtype, weak_type: bool = False) -> Any:
+    """A host number, or a symbolic dimension, as a scalar of a dtype."""
+    if isinstance(value, SymbolicSize):
+        return registry["convert_element_type"].bind(value, new_dtype=dtype, weak_type=weak_type, sharding=None)
+    return TypedScalar(round_scalar(value, dtype), shaped((), dtype, weak_type))
+
+
+def scalar_like(x, value) -> Any:
     """`value` as a scalar of the dtype of `x`, weak if that is."""
     aval = get_aval(x)
+    if isinstance(value, SymbolicSize):
+        return scalar_of(value, aval.dtype, aval.weak_type)
     return TypedScalar(round_scalar(value, aval.dtype), shaped((), aval.dtype, aval.weak_type))
 
 

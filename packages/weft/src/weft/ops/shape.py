@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .. import dtypes
-from ..avals import shaped, tangent_aval
+from ..avals import as_size, shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -46,7 +46,7 @@ def _slice_abstract(x, *, start_indices, limit_indices, strides):
     for a, b, s, n in zip(start_indices, limit_indices, steps, x.shape):
         if not 0 <= a <= b <= n or s <= 0:
             raise type_error(f"slice [{start_indices} : {limit_indices} : {strides}] is out of bounds for shape {x.shape}.")
-    return shaped(tuple(-(-(b - a) // s) for a, b, s in zip(start_indices, limit_indices, steps)), x.dtype, x.weak_type)
+    return shaped(tuple((b - a + s - 1) // s for a, b, s in zip(start_indices, limit_indices, steps)), x.dtype, x.weak_type)
 
 
 def _slice_reference(x, *, start_indices, limit_indices, strides):
@@ -147,7 +147,7 @@ pad_p.abstract, pad_p.reference, pad_p.jvp, pad_p.transpose, pad_p.batch = \
 
 def pad(x, padding_value, padding_config):
     """`x` with (low, high, interior) padding along each axis; negative low and high cut."""
-    config = tuple(tuple(int(v) for v in c) for c in padding_config)
+    config = tuple(tuple(as_size(v) for v in c) for c in padding_config)
     return pad_p.bind(x, padding_value, padding_config=config)
 
 

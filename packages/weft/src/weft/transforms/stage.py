@@ -16,17 +16,17 @@ from ..host import HostArray, is_host_array
 
 class JaxprTracer(Tracer):
     """A variable of the jaxpr that is being recorded."""
-    __slots__ = ("var", "origin")
+    __slots__ = ("_var", "origin")     # `var` is a method of arrays
 
     def __init__(self, trace: "JaxprTrace", var: Var, origin=None):
-        self._trace, self.var, self.origin = trace, var, origin
+        self._trace, self._var, self.origin = trace, var, origin
 
     @property
     def aval(self):
-        return self.var.aval
+        return self._var.aval
 
     def __repr__(self):
-        return f"JitTracer({self.var.aval.str_short(short_dtypes=False)})"
+        return f"JitTracer({self._var.aval.str_short(short_dtypes=False)})"
 
 
 class JaxprTrace(Trace):
@@ -53,7 +53,7 @@ class JaxprTrace(Trace):
         if type(x) is JaxprTracer and x._trace is self:
             if self.closed:
                 raise leaked(x)
-            return x.var
+            return x._var
         known = self.constants.get(id(x))
         if known is not None:
             return known[0]
@@ -65,7 +65,7 @@ class JaxprTrace(Trace):
             if literal is not None:
                 return literal
             if isinstance(x, SymbolicSize):
-                return self.process(dim_as_value_p, (), {"dim": x}).var
+                return self.process(dim_as_value_p, (), {"dim": x})._var
         var = Var(get_aval(x))
         self.constants[id(x)] = (var, x)
         return var
@@ -77,7 +77,7 @@ class JaxprTrace(Trace):
 
     def record(self, primitive: Primitive, args: Sequence, params: dict):
         """Adds the equation `primitive[params] args` and returns tracers of its results."""
-        invars = [x.var if type(x) is JaxprTracer and x._trace is self and not self.closed else self.atom(x) for x in args]
+        invars = [x._var if type(x) is JaxprTracer and x._trace is self and not self.closed else self.atom(x) for x in args]
         out = primitive.abstract_eval(tuple([a.aval for a in invars]), params)
         outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
         effects = frozenset() if primitive.effects is None else primitive.effects(params)
@@ -169,7 +169,7 @@ def concretization_error(tracer: Tracer, what: str) -> str:
     lines = [f"{what}, but its value is not known while {getattr(trace, 'what', 'a function')} is traced: "
              f"it is a traced array of type {tracer.aval.str_short(short_dtypes=False)}."]
     origin = getattr(tracer, "origin", None)
-    name = trace.arg_names.get(tracer.var) if isinstance(trace, JaxprTrace) else None
+    name = trace.arg_names.get(tracer._var) if isinstance(trace, JaxprTrace) else None
     if name:
         lines.append(f"It is the argument {name}.")
     elif origin is not None:
