@@ -20,6 +20,7 @@ from .api import (
     ensure_compile_time_eval as ensure_compile_time_eval,
     eval_shape as eval_shape,
     grad as grad,
+    fwd_and_bwd as fwd_and_bwd,
     hessian as hessian,
     jacfwd as jacfwd,
     jacobian as jacobian,
@@ -89,7 +90,7 @@ _LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "flatten_util", "
          "monitoring", "image", "remote", "as_jax", "debug", "experimental", "export", "stages", "sharding", "profiler", "custom_batching",
          "custom_derivatives", "custom_transpose", "ad_checkpoint", "interpreters", "extend")
 # Names of the root that live in such a module: name -> module.
-_NAMES = {}
+_NAMES: dict[str, str] = {}
 
 
 def __getattr__(name: str):

@@ -18,7 +18,7 @@ from ..ops.linear import broadcast_in_dim, convert, zeros
 from ..ops.rules import scalar_like, shape_of
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
-from ..transforms.jvp import jvp_jaxpr
+from ..transforms.jvp import is_concrete, jvp_jaxpr
 from ..transforms.linearize import split_jaxpr
 from ..transforms.stage import stage_closed
 from ..transforms.transpose import transpose_jaxpr
@@ -170,7 +170,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand=None):
         raise TypeError(f"Index type must be an integer scalar, got {index!r}.")
     if len(branches) == 1:
         return branches[0](*operands)
-    if config.disable_jit:
+    if config.disable_jit and is_concrete(index):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     which = convert(index, dtypes.int32)
     which = clamp(scalar_like(which, 0), which, scalar_like(which, len(branches) - 1))
@@ -201,7 +201,7 @@ def cond(pred, *args, operand=None, linear=None):
     aval = get_aval(pred)
     if aval.shape:
         raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}. (Use weft.numpy.where to choose elementwise.)")
-    if config.disable_jit:
+    if config.disable_jit and is_concrete(pred):
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     if not dtypes.is_bool(aval.dtype):
         pred = ne(pred, scalar_like(pred, 0))

@@ -13,13 +13,15 @@ from ..control.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Tracer, axis_env, current_trace, get_aval, root
 from ..errors import at_user_line
+from ..ops.placement import constrain
 from ..source_info import hide_internal_frames
 from ..monitoring import TRACE, timed
 from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .device import backend_of, devices, get_backend
-from .dispatch import device_of, executable_for, program_for, run_jaxpr
+from .dispatch import compile_place, device_of, executable_for, program_for, run_jaxpr
 from .nans import check_program, watching
+from .partition import flat_shardings, place_of
 
 
 class Traced(NamedTuple):
@@ -80,7 +82,7 @@ class JitFunction:
     """A function that is traced once for each type of its arguments and runs compiled. Made by `weft.jit`."""
 
     def __init__(self, fun: Callable, static_argnums=(), static_argnames=(), donate_argnums=(), donate_argnames=(), keep_unused=False,
-                 inline=False, device=None, backend=None):
+                 inline=False, device=None, backend=None, in_shardings=None, out_shardings=None):
         if not callable(fun):
             raise TypeError(f"Expected a callable value, got {fun!r}.")
         if inspect.isgeneratorfunction(fun):
@@ -92,6 +94,7 @@ class JitFunction:
         if set(self.donate_argnums) & set(self.static_argnums):
             raise ValueError(f"static_argnums {self.static_argnums} and donate_argnums {self.donate_argnums} cannot intersect.")
         self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
+        self.in_shardings, self.out_shardings = in_shardings, out_shardings
         self.cache: dict = {}
         self.dispatch: Callable = self.first_call
         _instances.add(self)
@@ -130,10 +133,15 @@ class JitFunction:
         leaves, traced = self.traced(args, kwargs)
         closed, out_tree, outer = traced
         donated = self.donated(args, kwargs) if self.donate_argnums or self.donate_argnames else ()
+        ins, out_places = self.shardings(args, kwargs, traced) if self.in_shardings is not None or self.out_shardings is not None else (None, None)
         if outer or current_trace() is not root or any([isinstance(x, Tracer) for x in leaves]):
+            if ins is not None:
+                leaves = [constrain(x, s) for x, s in zip(leaves, ins)]
             outs = bind_jit(closed, [*outer, *leaves], self.name, self.inline, self.keep_unused, (False,) * len(outer) + donated if donated else None)
+            if out_places is not None:
+                outs = [constrain(x, s) for x, s in zip(outs, out_places)]
             return tree_unflatten(out_tree, outs), None
-        device = self.chosen_device(leaves)
+        device = place_of(closed, leaves, self.chosen_device(leaves), ins, out_places)
         if watching():      # in Python at each call; the arguments are needed again where a result is bad
             outs = run_jaxpr(closed, leaves, self.name, (), device, self.keep_unused)
             check_program(closed, leaves, outs, self.name)
@@ -144,6 +152,15 @@ class JitFunction:
             return result, None
         executable, consts = executable_for(closed, device, self.name, donated if any(donated) else (), self.keep_unused)
         return result, Prepared(executable, consts, closed, out_tree, device)
+
+    def shardings(self, args, kwargs, traced: Traced) -> tuple:
+        """The shardings that were asked for of the dynamic leaves and of the results; None where none was."""
+        dynamic, dynamic_kw, _ = self.split(args, kwargs)
+        if dynamic_kw and self.in_shardings is not None:
+            raise ValueError(f"{self.name}: in_shardings are those of positional arguments; give {', '.join(dynamic_kw)} by position.")
+        ins = flat_shardings("in_shardings", self.in_shardings, dynamic)
+        outs = flat_shardings("out_shardings", self.out_shardings, tree_unflatten(traced.out_tree, [0] * traced.out_tree.num_leaves))
+        return ins, outs
 
     def chosen_device(self, leaves):
         if self.device is not None:
@@ -207,7 +224,7 @@ class JitFunction:
             out_leaves, out_tree = tree_flatten(out)
             box.append(out_tree)
             for x, (path, _) in zip(out_leaves, tree_flatten_with_path(out)[0]):
-                _check_result(x, self.name, path)
+                check_result(x, self.name, path)
             return out_leaves
         with timed(TRACE, self.name):
             jaxpr, consts = stage(flat, avals, f"the function {self.name}", self.arg_names(args, kwargs, fixed))
@@ -250,7 +267,9 @@ class JitFunction:
         leaves, tree = tree_flatten((dynamic, dynamic_kw))
         avals = tuple(abstractify(x) for x in leaves)
         donated = self.donated(args, kwargs) if self.donate_argnums or self.donate_argnames else (False,) * len(leaves)
-        return TracedCall(self, self.trace_avals(args, kwargs, tree, avals, static), tree, donated, leaves)
+        traced = self.trace_avals(args, kwargs, tree, avals, static)
+        asked = self.shardings(args, kwargs, traced) if self.in_shardings is not None or self.out_shardings is not None else (None, None)
+        return TracedCall(self, traced, tree, donated, leaves, asked)
 
     def lower(self, *args, **kwargs) -> "Lowered":
         """Traces and lowers for arguments (arrays or ShapeDtypeStructs): `.as_text()`, `.compile()`."""
@@ -270,7 +289,7 @@ class JitFunction:
         return len(self.cache)
 
 
-def _check_result(x, name: str, path) -> None:
+def check_result(x, name: str, path) -> None:
     try:
         get_aval(x)
     except TypeError as e:
@@ -312,7 +331,8 @@ def abstractify(x) -> ShapedArray:
 class TracedCall:
     """A function traced for one type of arguments."""
 
-    def __init__(self, jitted: JitFunction, traced: Traced, in_tree, donated, leaves):
+    def __init__(self, jitted: JitFunction, traced: Traced, in_tree, donated, leaves, shardings=(None, None)):
+        self.shardings = shardings
         self.jitted, self.traced, self.in_tree, self.donated, self.leaves = jitted, traced, in_tree, donated, leaves
 
     jaxpr = property(lambda self: self.traced.jaxpr)
@@ -333,7 +353,7 @@ class Lowered:
         self.traced_call = traced
         self.in_tree, self.out_tree = traced.in_tree, traced.traced.out_tree
         concrete = [x for x in traced.leaves if hasattr(x, "committed")]
-        self.device = traced.jitted.chosen_device(concrete)
+        self.device = place_of(traced.traced.jaxpr, traced.leaves, traced.jitted.chosen_device(concrete), *traced.shardings)
 
     out_info = property(lambda self: self.traced_call.out_info)
 
@@ -343,10 +363,10 @@ class Lowered:
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: on XLA StableHLO ('stablehlo') or HLO ('hlo')."""
-        jaxpr, _ = program_for(self.traced_call.jaxpr)
+        jaxpr, consts = program_for(self.traced_call.jaxpr)
         show = getattr(backend_of(self.device), "lowered_text", None)
         more = {"debug_info": True} if debug_info else {}
-        return show(jaxpr, self.device, self.traced_call.jitted.name, dialect, **more) if show else str(jaxpr)
+        return show(jaxpr, compile_place(self.device, consts)[0], self.traced_call.jitted.name, dialect, **more) if show else str(jaxpr)
 
     def cost_analysis(self) -> dict:
         return self.compile().cost_analysis()
@@ -412,6 +432,7 @@ def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None
         fun: a pure function of pytrees of arrays.
         static_argnums, static_argnames: arguments that are Python values, part of the program; they must hash.
         donate_argnums, donate_argnames: arguments whose memory the program may reuse; they are deleted by the call.
+        in_shardings, out_shardings: how positional arguments and results lie over the devices of a mesh; pytree prefixes of shardings.
         keep_unused: keep arguments that the program does not use.
         device, backend: where to run, instead of with the arguments.
         inline: write the program in place when called while tracing, instead of as one `jit` equation.
@@ -427,11 +448,10 @@ def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None
         return lambda f: jit(f, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums, static_argnames=static_argnames,
                              donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend,
                              inline=inline, compiler_options=compiler_options)
-    if in_shardings is not None or out_shardings is not None:
-        raise ValueError("in_shardings and out_shardings need a backend with several devices in one computation; leave them out to run on one device.")
     if compiler_options:
         raise ValueError(f"jit takes no compiler_options yet, got {sorted(compiler_options)}; leave them out, or set XLA_FLAGS for the process.")
-    return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline, device, backend)
+    return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline, device, backend,
+                       in_shardings, out_shardings)
 
 
 def inner_jit(fun: Callable | None = None, *, name: str | None = None, static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),

@@ -74,6 +74,13 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
+def is_concrete(x) -> bool:
+    """Whether a value is known while Python runs: an array, a number, or one of these with a tangent."""
+    while type(x) is JVPTracer:
+        x = x.primal
+    return not isinstance(x, Tracer)
+
+
 def instantiate(tangent):
     """A tangent as an array: symbolic zeros become arrays of zeros."""
     return zeros(tangent.aval) if type(tangent) is Zero else tangent

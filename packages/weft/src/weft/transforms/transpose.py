@@ -59,7 +59,12 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
         rule = eqn.primitive.transpose
         if rule is None:
             raise NotImplementedError(f"primitive {eqn.primitive.name} has no transpose rule: it is not linear (at {eqn.source_info}).")
-        results = rule(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
+        try:
+            results = rule(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
+        except TypeError as e:
+            if UndefinedPrimal.__name__ not in str(e):      # a rule computed with what has no value
+                raise
+            raise TypeError(f"{eqn.primitive.name} is not linear in these arguments, so it can't be transposed: {eqn} (at {eqn.source_info}).") from None
         for atom, operand, ct in zip(eqn.invars, operands, results):
             if type(operand) is UndefinedPrimal:
                 accumulate(atom, ct)
