@@ -10,10 +10,12 @@ from weft.avals import ShapedArray
 from weft.runtime.array import register_array_class
 
 from . import compat
+from . import sharding as placing
 
 ArrayImpl = xc.ArrayImpl
+_SINGLE = xc.SingleDeviceSharding
 OWN = ("shape", "dtype", "ndim", "size", "weak_type", "nbytes", "itemsize", "device", "devices", "sharding", "committed", "_host", "_live",
-       "addressable_shards", "is_fully_addressable", "is_fully_replicated", "block_until_ready", "is_ready", "is_deleted", "delete",
+       "addressable_shards", "global_shards", "is_fully_addressable", "is_fully_replicated", "block_until_ready", "is_ready", "is_deleted", "delete",
        "__array__", "__dlpack__", "__dlpack_device__", "aval")
 
 
@@ -24,7 +26,7 @@ def _host(self) -> np.ndarray:
                            "It was donated to a jit call or deleted; keep a copy (x.copy()) if you need it afterwards.")
     value = self._npy_value
     if value is None:
-        value = compat.to_numpy(self)
+        value = compat.to_numpy(self) if type(self._sharding) is _SINGLE else placing.assemble(self)
         value.flags.writeable = False
         self._npy_value = value
     return value
@@ -37,19 +39,15 @@ def _array(self, dtype=None, copy=None):
     return value.copy() if copy else value
 
 
-class Shard:
-    """The part of an array that one device holds."""
-    __slots__ = ("data",)
-    replica_id = 0
+def _device(self):
+    """The device of an array, or its sharding where it lies on several."""
+    made = self._sharding
+    return made._device if type(made) is _SINGLE else placing.from_xla(made)
 
-    def __init__(self, data):
-        self.data = data
 
-    device = property(lambda self: self.data.device)
-    index = property(lambda self: (slice(None),) * self.data.ndim)
-
-    def __repr__(self):
-        return f"Shard(device={self.device!r}, index={self.index}, replica_id=0, data={self.data})"
+def _devices(self) -> set:
+    made = self._sharding
+    return {made._device} if type(made) is _SINGLE else placing.from_xla(made).device_set
 
 
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
@@ -67,6 +65,8 @@ _DLPACK_DEVICES = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
 
 
 def _dlpack_device(self) -> tuple[int, int]:
+    if type(self._sharding) is not _SINGLE:
+        raise BufferError(f"an array on {len(self.devices())} devices can't be exported through DLPack; export its addressable_shards one by one.")
     platform = self.device.platform
     if platform not in _DLPACK_DEVICES:
         raise BufferError(f"arrays of platform {platform!r} can't be exported through DLPack; use numpy.asarray(x).")
@@ -83,11 +83,12 @@ def install() -> None:
     cls.size = property(attrgetter("aval.size"))
     cls.itemsize = property(lambda self: dtypes.itemsize(self.aval.dtype))
     cls.nbytes = property(lambda self: self.aval.size * dtypes.itemsize(self.aval.dtype))
-    cls.sharding, cls.committed = property(attrgetter("_sharding")), property(attrgetter("_committed"))
-    cls.device = property(attrgetter("_sharding._device"))
-    cls.devices = lambda self: {self._sharding._device}
-    cls.addressable_shards = property(lambda self: [Shard(self)])
-    cls.is_fully_addressable = cls.is_fully_replicated = property(lambda self: True)
+    cls.sharding = property(lambda self: placing.from_xla(self._sharding))
+    cls.committed = property(attrgetter("_committed"))
+    cls.device, cls.devices = property(_device), _devices
+    cls.addressable_shards = cls.global_shards = property(placing.shards)
+    cls.is_fully_addressable = property(lambda self: True)
+    cls.is_fully_replicated = property(lambda self: type(self._sharding) is _SINGLE or placing.from_xla(self._sharding).is_fully_replicated)
     cls._host, cls.__array__ = _host, _array
     cls.__dlpack__, cls.__dlpack_device__ = _dlpack, _dlpack_device
     cls.copy_to_host_async = lambda self: self._copy_single_device_array_to_host_async()

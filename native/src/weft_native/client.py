@@ -152,14 +152,16 @@ def client_for(platform: str):
     return client
 
 
-def compile_options(device, pairs=()):
-    """XLA's options for one device; `pairs` are (flag, value) of its debug options."""
+def compile_options(devices, pairs=()):
+    """XLA's options for a program over some devices; `pairs` are (flag, value) of its debug options."""
     options = xc.CompileOptions()
-    options.num_replicas = options.num_partitions = 1
+    options.num_replicas, options.num_partitions = 1, len(devices)
     build = options.executable_build_options
     build.use_spmd_partitioning = build.use_shardy_partitioner = True
-    options.device_assignment = xc.DeviceAssignment.create(np.array([[device.id]], dtype=np.int32))
-    if device.platform in ("gpu", "cuda") and cuda_data_folder is not None:
+    options.device_assignment = xc.DeviceAssignment.create(np.array([[d.id for d in devices]], dtype=np.int32))
+    if len(devices) > 1:      # results whose layout nobody asked for lie as the compiler likes
+        build.allow_spmd_sharding_propagation_to_output = [True]
+    if devices[0].platform in ("gpu", "cuda") and cuda_data_folder is not None:
         build.debug_options.xla_gpu_cuda_data_dir = cuda_data_folder
     if pairs:
         options.env_option_overrides = [(name, value if isinstance(value, bool) else str(value)) for name, value in pairs]

@@ -12,7 +12,10 @@ from weft.core.jaxpr import TypedScalar
 from weft.core.trace import get_aval
 from weft.runtime.array import KeyArray
 from weft.runtime.backend import CompileOptions
-from weft.runtime.dispatch import apply_by_compiling, program_for, single_equation
+from weft.ops.linear import copy_p
+from weft.runtime.dispatch import apply_by_compiling, executable_for, program_for, single_equation
+from weft.runtime.partition import Partition, place_of
+from weft.sharding import Sharding
 
 from . import bootstrap
 from .arrays import ArrayImpl
@@ -76,9 +79,18 @@ def fast_entry(out, executable: XlaExecutable, consts: Sequence = ()) -> FastEnt
     if len(leaves) != len(executable.out_avals) or executable.effects or any(type(x) is not ArrayImpl for x in leaves) \
             or any(type(c) is not ArrayImpl for c in consts):
         return None
-    n = sum(executable.kept)
-    return FastEntry(executable.loaded, treedef, [executable.sharding] * n, [executable.sharding] * len(leaves), [x.aval for x in leaves],
-                     [x._committed for x in leaves], list(executable.kept), [None] * n, list(consts))
+    ins = [s for s, kept in zip(executable.in_shardings, executable.kept) if kept]
+    return FastEntry(executable.loaded, treedef, ins, executable.out_shardings, [x.aval for x in leaves],
+                     [x._committed for x in leaves], list(executable.kept), [None] * len(ins), list(consts))
+
+
+def exchange(backend, array, sharding: Sharding):
+    """An array over several devices, laid out in another way over the same ones."""
+    closed = single_equation(copy_p, (array.aval,), {})
+    mesh = getattr(sharding, "mesh", None) or array.sharding.mesh
+    place = Partition(sharding._devices(), (array.sharding,), (sharding,), mesh)
+    executable, _ = executable_for(closed, place, "reshard")
+    return executable.execute([array])[0]
 
 
 def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str, shard_arg: Callable):
@@ -141,10 +153,15 @@ class Eager:
         if device.backend is not backend:      # the default device is another backend's
             return apply_by_compiling(primitive, args, params, device), None, False
         closed = single_equation(primitive, avals, params)
-        jaxpr, consts = program_for(closed)
-        executable = backend.compile(jaxpr, device, CompileOptions(primitive.name))
-        consts = [backend.put(c, get_aval(c), device, False) for c in consts]
-        outs = executable.execute([*consts, *[backend.array(x, get_aval(x), device) for x in words]], committed)
+        place = place_of(closed, words, device)
+        if type(place) is Partition:
+            executable, consts = executable_for(closed, place, primitive.name)
+            places, committed = place.ins, True
+        else:
+            jaxpr, consts = program_for(closed)
+            executable = backend.compile(jaxpr, device, CompileOptions(primitive.name))
+            consts, places = [backend.put(c, get_aval(c), device, False) for c in consts], [device] * len(words)
+        outs = executable.execute([*consts, *[backend.array(x, get_aval(x), p) for x, p in zip(words, places)]], committed)
         outs = [KeyArray(a, o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
         result = outs if primitive.multiple_results else outs[0]
         return result, fast_entry(result, executable, consts), False

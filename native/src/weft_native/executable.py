@@ -12,34 +12,39 @@ from weft import dtypes
 from weft.core.jaxpr import Jaxpr
 from weft.errors import BackendError
 from weft.runtime.effects import started, wait_for_ordered
+from weft.runtime.partition import Partition
+from weft.sharding import NamedSharding, P
 
 from . import cache, compat
+from . import sharding as placing
 from .client import client_for, compile_options
 
 STAGES = ("stablehlo", "hlo")
 
 
 class XlaExecutable:
-    """A program compiled for one device. Its arguments have exactly the compiled avals."""
+    """A program compiled for one device, or for the devices of a Partition. Its arguments have exactly the compiled avals and shardings."""
 
     def __init__(self, jaxpr: Jaxpr, device, lowered, loaded, name: str):
         self.name, self.device = name, device
         self.in_avals, self.out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
         self.kept, self.loaded = lowered.kept, loaded
-        self.sharding = xc.SingleDeviceSharding(device)
+        self.in_shardings, self.out_shardings = _shardings(device, loaded, self.in_avals, self.out_avals)
+        self.spread = type(device) is Partition
         self.all_kept = all(lowered.kept)
         self.effects = jaxpr.effects
         self._bytecode = cache.bytecode(lowered.module)      # smaller than the module, and independent of its MLIR context
         self.empty_outs = [i for i, a in enumerate(self.out_avals) if a.dtype == dtypes.float0]
         # float0 is no dtype to XLA: such results hold nothing and are made on the host
         handled = [a.update(dtype=dtypes.bool_) if a.dtype == dtypes.float0 else a for a in self.out_avals]
-        self._handlers = {committed: [compat.result_handler(a, self.sharding, committed) for a in handled] for committed in (False, True)}
+        self._handlers = {committed: [compat.result_handler(a, s, committed) for a, s in zip(handled, self.out_shardings)]
+                          for committed in (False, True)}
         self._run = loaded.execute_sharded
 
     def execute(self, args: Sequence[Any], committed: bool | None = None) -> list[Any]:
         """Runs on arrays of this backend and returns at once. Results are committed to the device if an argument is."""
         if committed is None:
-            committed = any([a._committed for a in args])
+            committed = self.spread or any([a._committed for a in args])
         if not self.all_kept:
             args = [a for a, kept in zip(args, self.kept) if kept]
         if self.effects:
@@ -75,6 +80,25 @@ class XlaExecutable:
         return {name: getattr(stats, name) for name in names}
 
 
+def _shardings(place, loaded, in_avals, out_avals) -> tuple[list, list]:
+    """How arguments and results lie, as C++ says it; what the caller left open, the compiler has chosen."""
+    if type(place) is not Partition:
+        here = xc.SingleDeviceSharding(place)
+        return [here] * len(in_avals), [here] * len(out_avals)
+    chosen = loaded.get_output_shardings() if any(s is None for s in place.outs) else ()
+    outs = []
+    for i, (sharding, aval) in enumerate(zip(place.outs, out_avals)):
+        if sharding is None:
+            found = chosen[i] if chosen else None
+            hlo = xc.HloSharding.from_proto(found) if found is not None else None
+            sharding = NamedSharding(place.mesh, P()) if hlo is None else placing.from_hlo(hlo, place.mesh, len(aval.shape))
+            if sharding is None:
+                raise BackendError(f"XLA chose a layout {hlo} for result {i} that the axes of {place.mesh} can't say; name the result's sharding with "
+                                   "out_shardings.")
+        outs.append(placing.to_xla(sharding))
+    return [placing.to_xla(s) for s in place.ins], outs
+
+
 def module_text(module, dialect: str | None = None, debug_info: bool = False) -> str:
     """A StableHLO module as text, in its own form or as the HLO that XLA reads from it."""
     if dialect in (None, "stablehlo"):
@@ -88,6 +112,7 @@ def _bound(callbacks: Sequence, device) -> list:
     """Host functions as XLA calls them; the arrays that they hand to users lie on the CPU."""
     if not callbacks:
         return []
+    device = device.devices[0] if type(device) is Partition else device
     cpu = device if device.platform == "cpu" else client_for("cpu").devices()[0]
     return [functools.partial(function, cpu) for function in callbacks]
 
@@ -99,7 +124,8 @@ def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: S
                       ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse.", stacklevel=2)
     try:
         with lowered.home.context:
-            loaded = cache.compile_module(client, lowered, [device], compile_options(device, options), _bound(lowered.callbacks, device), name)
+            devices = list(device.devices) if type(device) is Partition else [device]
+            loaded = cache.compile_module(client, lowered, devices, compile_options(devices, options), _bound(lowered.callbacks, device), name)
     except _jax.JaxRuntimeError as e:
         raise BackendError(f"XLA could not compile {name!r}: {e}") from e
     return XlaExecutable(jaxpr, device, lowered, loaded, name)

@@ -5,10 +5,14 @@ import numpy as np
 import weft.numpy  # noqa: F401  it defines the methods that are called here
 from jaxlib import _jax
 from weft.config import config
+from weft.core.jaxpr import ClosedJaxpr
 from weft.core.trace import current_trace, get_aval, is_array_like, root
 from weft.errors import WeftError
 from weft.runtime import array as runtime_array
 from weft.runtime.backend import CompileOptions
+from weft.runtime.dispatch import executable_for
+from weft.runtime.partition import place_of
+from weft.sharding import Sharding
 from weft.transforms.stage import consts_as_args, stage
 
 from .arrays import OWN, ArrayImpl
@@ -54,8 +58,15 @@ def _fast(backend, name: str, method, cache):
         device, committed = backend.placement(args)
         if device.backend is not backend:      # the default device is another backend's
             return method(*args), None, False
+        if isinstance(device, Sharding):
+            return spread(ClosedJaxpr(jaxpr, consts), args, device)
         executable = backend.compile(consts_as_args(jaxpr), device, CompileOptions(name.strip("_")))
         consts = [backend.put(c, get_aval(c), device, False) for c in consts]
         (out,) = executable.execute([*consts, *[backend.array(x, a, device) for x, a in zip(args, avals)]], committed)
+        return out, fast_entry(out, executable, consts), False
+    def spread(closed, args, where):
+        place = place_of(closed, args, where)
+        executable, consts = executable_for(closed, place, name.strip("_"))
+        (out,) = executable.execute([*consts, *[backend.array(x, a, p) for x, a, p in zip(args, closed.in_avals, place.ins)]])
         return out, fast_entry(out, executable, consts), False
     return _jax.pjit(name, method, miss, [], [], name, registry, backend.shard_arg, cache)

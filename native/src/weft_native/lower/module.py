@@ -1,6 +1,7 @@
 """Lowering a whole program: functions, equations, constants, locations, donation."""
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, NamedTuple, Sequence
 
@@ -10,6 +11,7 @@ from weft import dtypes
 from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from weft.errors import BackendError
+from weft.transforms.dce import live
 from weft.transforms.stage import stage_closed
 
 from . import callback, collective, control, dot, elementwise, fft, foreign, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
@@ -36,22 +38,28 @@ class Lowering(Builder):
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         self.module.operation.attributes["mhlo.num_partitions"] = self.int_attr(1, 32)
         self.module.operation.attributes["mhlo.num_replicas"] = self.int_attr(1, 32)
-        self.functions: dict[int, tuple[str, Any]] = {}      # id(jaxpr) -> (symbol, the closed jaxpr, kept alive)
+        self.functions: dict[tuple, tuple[str, Any]] = {}      # (id(jaxpr), members) -> (symbol, the closed jaxpr, kept alive)
         self.symbols: set[str] = {"main"}
         self.decomposed: dict = {}
         self.callbacks: list = []
+        self.members: Any = None    # the devices that run what is being lowered, where it is one device's part (collective.Members)
+        self.partitions: Any = None     # the Partition of a program over several devices
+        self.meshes: dict = {}
+        self.channels = 0
         self.token: Any = None      # what the next ordered callback takes
 
     # functions ------------------------------------------------------------------------------------------------------
 
     def function(self, symbol: str, jaxpr: Jaxpr, in_types: Sequence, out_types: Sequence, body, public: bool = False,
-                 arg_attrs: Sequence | None = None) -> None:
+                 arg_attrs: Sequence | None = None, result_attrs: Sequence | None = None) -> None:
         """A function whose block `body` fills: it gets the arguments and returns the results."""
         kind = ir.FunctionType.get(inputs=in_types, results=out_types)
         attributes = {"sym_name": ir.StringAttr.get(symbol), "function_type": ir.TypeAttr.get(kind),
                       "sym_visibility": ir.StringAttr.get("public" if public else "private")}
         if arg_attrs is not None and any(arg_attrs):
             attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arg_attrs])
+        if result_attrs is not None and any(result_attrs):
+            attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in result_attrs])
         outer = self.loc
         made = ir.Operation.create("func.func", attributes=attributes, regions=1, loc=self.loc, ip=ir.InsertionPoint(self.module.body))
         block = made.regions[0].blocks.append(*in_types, arg_locs=[self.loc] * len(in_types))
@@ -63,10 +71,13 @@ class Lowering(Builder):
         if any_ordered(closed.effects):      # its callbacks take and give the token that stands here
             return self.inline(closed, args)
         types = [self.type(a) for a in closed.out_avals]
-        known = self.functions.get(id(closed.jaxpr))
+        if self.members is not None and self.members.indices:      # values from outside stand for positions
+            return self.inline(closed, args)
+        key = (id(closed.jaxpr), self.members and self.members.key)
+        known = self.functions.get(key)
         if known is None or known[1].consts is not closed.consts and closed.consts:
             symbol = self.fresh(name)
-            self.functions[id(closed.jaxpr)] = (symbol, closed)
+            self.functions[key] = (symbol, closed)
             self.function(symbol, closed.jaxpr, [self.type(a) for a in closed.in_avals], types, lambda block: self.inline(closed, block))
         else:
             symbol = known[0]
@@ -93,7 +104,7 @@ class Lowering(Builder):
         env = dict(zip(jaxpr.constvars, consts))
         env.update(zip(jaxpr.invars, args))
         outer = self.loc
-        for eqn in jaxpr.eqns:
+        for eqn in live(jaxpr).eqns:
             if located:
                 self.loc = self.location(eqn)
             outs = self.equation(eqn, env)
@@ -169,7 +180,7 @@ def kept_arguments(jaxpr: Jaxpr, keep_unused: bool) -> tuple:
     """For each argument, whether the program needs it."""
     if keep_unused:
         return (True,) * len(jaxpr.invars)
-    used = {a for eqn in jaxpr.eqns for a in eqn.invars if type(a) is not Literal}
+    used = {a for eqn in live(jaxpr).eqns for a in eqn.invars if type(a) is not Literal}
     used.update(a for a in jaxpr.outvars if type(a) is not Literal)
     return tuple([v in used for v in jaxpr.invars])
 
@@ -190,8 +201,26 @@ def assign_donations(in_avals: Sequence, out_avals: Sequence, donated: Sequence[
     return alias, tuple(unusable)
 
 
-def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_unused: bool = False, platform: str = "cpu") -> Lowered:
-    """A jaxpr without constvars as a StableHLO module whose `main` takes the arguments that the program uses."""
+def spread(state: Lowering, partition, invars, kept, out_avals, alias: dict) -> tuple[list, list]:
+    """Makes the module one over the devices of a partition: the attributes of its arguments and results."""
+    state.partitions = partition
+    state.module.operation.attributes["mhlo.num_partitions"] = state.int_attr(len(partition.devices), 32)
+    ins = [s for s, k in zip(partition.ins, kept) if k]
+    attrs: list = [{"sdy.sharding": collective.sharding_attr(state, s, len(v.aval.shape))} for s, v in zip(ins, invars)]
+    for i, j in alias.items():
+        if partition.outs[j] == ins[i]:
+            attrs[i]["tf.aliasing_output"] = state.int_attr(j, 32)
+        else:      # the compiler sees whether the result fits
+            attrs[i]["jax.buffer_donor"] = state.bool_attr(True)
+    return attrs, [{} if s is None else {"sdy.sharding": collective.sharding_attr(state, s, len(a.shape))} for s, a in zip(partition.outs, out_avals)]
+
+
+def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_unused: bool = False, platform: str = "cpu",
+          partition=None, axes: Sequence = ()) -> Lowered:
+    """A jaxpr without constvars as a StableHLO module whose `main` takes the arguments that the program uses.
+
+    `partition` spreads it over devices; `axes` are the named axes of a program that is one replica's part.
+    """
     home = dialects()
     kept = kept_arguments(jaxpr, keep_unused)
     donated = tuple(donated) or (False,) * len(jaxpr.invars)
@@ -200,13 +229,19 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
     with home.context, ir.Location.unknown(home.context):
         state = Lowering(home, re.sub(r"[^\w.]", "_", f"jit_{name}"), platform)
         attrs = [{"tf.aliasing_output": state.int_attr(alias[i], 32)} if i in alias else {} for i in range(len(invars))]
+        result_attrs = None
+        if partition is not None:
+            attrs, result_attrs = spread(state, partition, invars, kept, jaxpr.out_avals, alias)
+        if axes:
+            state.members = collective.replicas(axes)
+            state.module.operation.attributes["mhlo.num_replicas"] = state.int_attr(math.prod(state.members.sizes), 32)
 
         def body(args):
             env_args = iter(args)
             callback.first_token(state, jaxpr.effects)
             return state.equations(jaxpr, [], [next(env_args) if k else None for k in kept])
         state.function("main", jaxpr, [state.type(v.aval) for v in invars], [state.type(a) for a in jaxpr.out_avals], body,
-                       public=True, arg_attrs=attrs)
+                       public=True, arg_attrs=attrs, result_attrs=result_attrs)
         try:
             state.module.operation.verify()
         except ir.MLIRError as e:

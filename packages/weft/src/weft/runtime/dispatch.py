@@ -12,12 +12,16 @@ from ..core.primitive import Primitive
 from ..core.trace import EvalTrace, Tracer, get_aval
 from ..host import HostArray, from_flat, is_host_array, np
 from ..monitoring import COMPILE, log, timed
+from ..ops.linear import copy_p
+from ..ops.placement import transfer_p, sharding_constraint_p
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
+from ..sharding import NamedSharding, P, Sharding, SingleDeviceSharding
 from ..transforms.keys import has_keys, lower_keys
 from ..transforms.stage import consts_as_args
 from .array import BufferArray, KeyArray
 from .backend import CompileOptions
 from .device import backend_of, default_device, eager
+from .partition import Partition, place_of, spread_of
 
 
 
@@ -48,12 +52,14 @@ def _flat(value: HostArray) -> list:
 
 
 def device_of(args: Sequence) -> Any:
-    """Where a computation on `args` runs: with its committed arguments, else on the default device."""
+    """Where a computation on `args` runs: with its committed arguments, else on the default device. A Sharding if an argument lies on several."""
     committed = uncommitted = None
     for x in args:
         where = getattr(x, "device", None)
         if where is None or isinstance(x, (Tracer, TypedScalar)) or is_host_array(x):
             continue
+        if isinstance(where, Sharding):
+            return where
         if x.committed:
             if committed is not None and committed != where:
                 raise ValueError(f"Received incompatible devices for jitted computation: arguments on {committed} and {where}. "
@@ -71,9 +77,11 @@ def device_of(args: Sequence) -> Any:
 
 
 def to_backend(x, aval: ShapedArray, device):
-    """An argument as an array of the device's backend."""
+    """An argument as an array of the device's backend, on the device or as a Sharding says."""
     if isinstance(x, KeyArray):
         x, aval = x.raw, physical(aval)
+    if isinstance(device, Sharding) and isinstance(x, backend_of(device).array_type):
+        return x if x.device == device else backend_of(device).put(x, aval, device, True)
     if hasattr(x, "device") and hasattr(x, "committed") and not is_host_array(x):
         if x.device == device:
             return x
@@ -87,6 +95,14 @@ def program_for(closed: ClosedJaxpr) -> tuple[Jaxpr, list]:
     return consts_as_args(lowered.jaxpr), lowered.consts
 
 
+def compile_place(device, consts: Sequence) -> tuple:
+    """(where a program runs whose constants are leading arguments, where each of these lies)."""
+    if type(device) is not Partition:
+        return device, [device] * len(consts)
+    places = [spread_of(c) or NamedSharding(device.mesh, P()) for c in consts]
+    return device.with_constants(places), places
+
+
 def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), keep_unused: bool = False):
     """The compiled program of a closed jaxpr on a device, compiled at most once."""
     cache = closed.jaxpr.cache
@@ -98,17 +114,21 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
             log.warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
         options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (("keep_unused", True),) if keep_unused else ())
         backend = backend_of(device)
+        device, places = compile_place(device, consts)
         with nullcontext() if getattr(backend, "records_phases", False) else timed(COMPILE, f"jit({name})"):
             executable = backend.compile(jaxpr, device, options)
-        found = cache[key] = executable, [to_backend(c, get_aval(c), device) for c in consts]
+        found = cache[key] = executable, [to_backend(c, get_aval(c), place) for c, place in zip(consts, places)]
     return found
 
 
 def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None, keep_unused: bool = False) -> list:
     """Compiles (once) and runs a closed jaxpr on concrete arguments."""
     device = device_of(args) if device is None else device
+    if type(device) is not Partition:
+        device = place_of(closed, args, device)
     executable, consts = executable_for(closed, device, name, donated if any(donated) else (), keep_unused)
-    values = [to_backend(x, a, device) for x, a in zip(args, closed.in_avals)]
+    places = device.ins if type(device) is Partition else (device,) * len(args)
+    values = [to_backend(x, a, place) for x, a, place in zip(args, closed.in_avals, places)]
     outs = executable.execute([*consts, *values])
     if any(donated):
         for x, d in zip(args, donated):
@@ -169,3 +189,38 @@ EvalTrace.run = staticmethod(run_primitive)
 # keys come and go between their two representations without a program
 random_wrap_p.impl = lambda raw, *, impl: KeyArray(shaped(get_aval(raw).shape[:-1], impl), raw if hasattr(raw, "committed") else put(raw))
 random_unwrap_p.impl = lambda key: key.raw
+
+
+def move(x, where=None, copy: bool = False, donate: bool = False):
+    """A value as an array on a device or as a Sharding says, committed to it; without either, where it is, or on the default device.
+
+    `copy` asks for memory of its own. `donate` allows the array's memory to be taken.
+    """
+    if isinstance(where, SingleDeviceSharding):
+        where = where._device
+    if isinstance(x, KeyArray):
+        return KeyArray(x.aval, move(x.raw, where, copy, donate))
+    aval, placed = get_aval(x), hasattr(x, "committed") and not is_host_array(x)
+    if not placed:
+        return put(x, aval, where)
+    if where is None or x.device == where and x.committed:
+        return copy_p.bind(x) if copy else x
+    backend = backend_of(where)
+    if isinstance(x, backend.array_type):
+        moved = backend.put(x, aval, where, True)
+        return copy_p.bind(moved) if copy and x.device == where else moved
+    return backend.put(x._host(), aval, where, True)
+
+
+transfer_p.impl = lambda *xs, devices, srcs: [move(x, d) for x, d in zip(xs, devices)]
+
+
+def _constrain(x, *, sharding):
+    """Outside of a program a constraint is a move; what it leaves open lies as it did."""
+    if P.UNCONSTRAINED in sharding.spec.partitions:
+        here = getattr(spread_of(x), "spec", P())
+        sharding = sharding.update(spec=P(*[(here[i] if i < len(here) else None) if p is P.UNCONSTRAINED else p for i, p in enumerate(sharding.spec)]))
+    return move(x, sharding)
+
+
+sharding_constraint_p.impl = _constrain

@@ -1,0 +1,170 @@
+"""Shardings as jaxlib's C++ knows them, and arrays over several devices: made, moved, read."""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import numpy as np
+from jaxlib import xla_client as xc
+from weft.errors import BackendError
+from weft.ops.shape import slice_p
+from weft.sharding import Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
+
+from . import compat
+
+ArrayImpl = xc.ArrayImpl
+_REPLICATED = xc.HloSharding.replicate()
+
+
+class _Grid:
+    """A mesh as C++ wants it. Each mesh has one, so that equal shardings are found by identity."""
+    __slots__ = ("axis_names", "devices", "size", "_internal_device_list", "mesh")
+
+    def __init__(self, mesh: Mesh):
+        self.mesh, self.axis_names, self.devices, self.size = mesh, mesh.axis_names, mesh.devices, mesh.size
+        self._internal_device_list = xc.DeviceList(mesh.flat_devices)
+
+    def __eq__(self, other):
+        return type(other) is _Grid and self.mesh == other.mesh
+
+    def __hash__(self):
+        return hash(self.mesh)
+
+
+_grids: dict = {}
+_to_xla: dict = {}      # our shardings -> those of C++
+_from_xla: dict = {}    # and back
+
+
+def to_xla(sharding: Sharding):
+    """The C++ object for one of our shardings."""
+    try:
+        return _to_xla[sharding]
+    except KeyError:
+        pass
+    if isinstance(sharding, SingleDeviceSharding):
+        made = xc.SingleDeviceSharding(sharding._device, memory_kind=sharding._memory_kind)
+    elif isinstance(sharding, NamedSharding):
+        grid = _grids.get(sharding.mesh)
+        if grid is None:
+            grid = _grids[sharding.mesh] = _Grid(sharding.mesh)
+        made = xc.NamedSharding(grid, sharding.spec, memory_kind=sharding._memory_kind)
+    else:
+        raise BackendError(f"XLA has no arrays on a {type(sharding).__name__}; use a NamedSharding or a SingleDeviceSharding.")
+    _to_xla[sharding], _from_xla[made] = made, sharding
+    return made
+
+
+def from_xla(made) -> Sharding:
+    """Our sharding for a C++ object."""
+    try:
+        return _from_xla[made]
+    except KeyError:
+        sharding = SingleDeviceSharding(made._device, memory_kind=made._memory_kind)
+        _to_xla.setdefault(sharding, made)
+        return _from_xla.setdefault(made, sharding)
+
+
+def hlo_sharding(sharding: NamedSharding, ndim: int):
+    """How XLA writes a sharding: tiles over the devices in order, with copies along a last dimension."""
+    mesh, parts = sharding.mesh, [sharding.spec[i] if i < len(sharding.spec) else None for i in range(ndim)]
+    names = [((p,) if not isinstance(p, tuple) else p) if p is not None and p is not P.UNCONSTRAINED else () for p in parts]
+    used = [a for group in names for a in group]
+    if not used:
+        return _REPLICATED
+    sizes, rest = mesh.shape, [a for a in mesh.axis_names if a not in used]
+    dims = [int(np.prod([sizes[a] for a in group], dtype=int)) for group in names]
+    copies = int(np.prod([sizes[a] for a in rest], dtype=int))
+    order = [mesh.axis_names.index(a) for a in used + rest]
+    return xc.HloSharding.iota_tile(dims=dims + ([copies] if copies > 1 else []), reshape_dims=list(mesh.axis_sizes), transpose_perm=order,
+                                    subgroup_types=[xc.OpSharding.Type.REPLICATED] if copies > 1 else [])
+
+
+def from_hlo(found, mesh: Mesh, ndim: int) -> NamedSharding | None:
+    """The sharding on a mesh that XLA has chosen; None if the mesh's axes can't say it."""
+    if found.is_replicated():
+        return NamedSharding(mesh, P())
+    tiles = list(found.tile_assignment_dimensions())
+    place = np.empty((mesh.size, ndim), int)      # of each partition, the position of its tile
+    for position, device in zip(np.ndindex(*tiles), found.tile_assignment_devices()):
+        place[device] = position[:ndim]
+    grid = place.reshape(*mesh.axis_sizes, ndim)
+    moved: list = [[] for _ in range(ndim)]       # for each array axis (how far one step goes, the mesh axis)
+    for k, name in enumerate(mesh.axis_names):
+        if mesh.axis_sizes[k] > 1:
+            step = np.take(grid, 1, k).reshape(-1, ndim)[0] - np.take(grid, 0, k).reshape(-1, ndim)[0]
+            for d in np.flatnonzero(step):
+                moved[d].append((int(step[d]), name))
+    spec = [tuple(name for _, name in sorted(axes, reverse=True)) for axes in moved]
+    try:
+        made = NamedSharding(mesh, P(*[None if not s else s[0] if len(s) == 1 else s for s in _trimmed(spec)]))
+    except ValueError:      # one mesh axis along two array axes
+        return None
+    parts, places = made._tiles(ndim)
+    return made if parts == tuple(tiles[:ndim]) and places == [tuple(p) for p in place.tolist()] else None
+
+
+def _trimmed(spec: list) -> list:
+    while spec and not spec[-1]:
+        spec.pop()
+    return spec
+
+
+# arrays --------------------------------------------------------------------------------------------------------------
+
+
+def put(value: Any, aval, sharding: Sharding, committed: bool = True):
+    """A host array, or an array on one device or several, as an array on the devices of a sharding."""
+    made, devices = to_xla(sharding), sharding._devices()
+    indices = list(sharding.devices_indices_map(aval.shape).values())
+    if type(value) is ArrayImpl and type(value._sharding) is xc.SingleDeviceSharding and value._sharding._device.client is devices[0].client:
+        shards = [_part(value, index) for index in indices]
+        return xc.batched_device_put(aval, made, shards, list(devices), committed, enable_x64=True)
+    host = value._host() if hasattr(value, "_host") else np.asarray(value, dtype=aval.dtype)
+    copies: dict = {}      # private ones: devices may use the memory itself from now on
+    for index in indices:
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in copies:
+            copies[key] = np.array(host[index], order="C")
+    parts = [copies[tuple((s.start, s.stop) for s in index)] for index in indices]
+    return xc.batched_device_put(aval, made, parts, list(devices), committed, enable_x64=True)
+
+
+def _part(array, index: tuple):
+    """A slice of an array on one device, computed there."""
+    if all(s == slice(None) for s in index):
+        return array
+    starts = tuple(s.start or 0 for s in index)
+    limits = tuple(n if s.stop is None else s.stop for s, n in zip(index, array.shape))
+    return slice_p.bind(array, start_indices=starts, limit_indices=limits, strides=None)
+
+
+def assemble(array) -> np.ndarray:
+    """The whole value of an array over several devices, on the host."""
+    sharding = from_xla(array._sharding)
+    if sharding.is_fully_replicated:
+        return compat.to_numpy(array._fully_replicated_shard())
+    out = np.empty(array.aval.shape, array.aval.dtype)
+    done = set()
+    for part, index in zip(array._arrays, sharding.devices_indices_map(array.aval.shape).values()):
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in done:      # copies are read once
+            done.add(key)
+            out[index] = compat.to_numpy(part)
+    return out
+
+
+def shards(array) -> list:
+    """The parts of an array, in the order of its devices."""
+    sharding = from_xla(array._sharding)
+    if isinstance(sharding, SingleDeviceSharding):
+        return [Shard(sharding._device, sharding, array.aval.shape, array)]
+    return [Shard(d, sharding, array.aval.shape, part) for d, part in zip(sharding._devices(), array._arrays)]
+
+
+def join(aval, sharding: Sharding, parts: Sequence):
+    """Arrays, one on each device, as the parts of one array."""
+    return ArrayImpl(aval, to_xla(sharding), list(parts), True, _skip_checks=True)
+
+
+xc.NamedSharding._to_xla_hlo_sharding = lambda made, ndim: hlo_sharding(from_xla(made), ndim)
+xc.NamedSharding.memory_kind = property(lambda made: made._memory_kind)

@@ -1,0 +1,138 @@
+"""Programs over several devices: which devices they are, and how arguments and results lie over them."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Sequence
+
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from ..sharding import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
+from ..tree import broadcast_prefix
+
+
+class Partition(NamedTuple):
+    """Where a program runs that is spread over several devices; stands where a device stands for other programs."""
+    devices: tuple
+    ins: tuple       # a Sharding for each argument
+    outs: tuple      # a Sharding for each result, or None: as the compiler chooses
+    mesh: Mesh       # what the compiler's choices are told in
+
+    backend = property(lambda self: self.devices[0].backend)
+    platform = property(lambda self: self.devices[0].platform)
+
+    def with_constants(self, shardings: Sequence) -> "Partition":
+        """The same for a program with more leading arguments."""
+        return self._replace(ins=(*shardings, *self.ins))
+
+
+def spread_of(x) -> Sharding | None:
+    """The sharding of an array that lies on several devices; None for everything else."""
+    where = getattr(x, "device", None)
+    if where is None:
+        where = getattr(x, "sharding", None)      # of a ShapeDtypeStruct
+    return where if isinstance(where, Sharding) and where.num_devices > 1 else None
+
+
+def meshes(jaxpr: Jaxpr) -> tuple:
+    """The meshes that a program names, in order."""
+    found = jaxpr.cache.get("meshes")
+    if found is None:
+        seen: dict = {}
+        for eqn in jaxpr.eqns:
+            for mesh in (eqn.params.get("mesh"), getattr(eqn.params.get("sharding"), "mesh", None)):
+                if isinstance(mesh, Mesh):
+                    seen[mesh] = None
+            for sub in subjaxprs(eqn.params):
+                seen.update(dict.fromkeys(meshes(sub)))
+        found = jaxpr.cache["meshes"] = tuple(seen)
+    return found
+
+
+def wished(jaxpr: Jaxpr) -> tuple[tuple, tuple]:
+    """The shardings that a program itself asks for: (of arguments, of results), None where it doesn't say."""
+    if "wished" not in jaxpr.cache:
+        ins: dict = {}
+        outs: dict = {}
+        for eqn in jaxpr.eqns:
+            name, params = eqn.primitive.name, eqn.params
+            if name == "shard_map" and isinstance(params["mesh"], Mesh):
+                takes = [NamedSharding(params["mesh"], s) for s in params["in_specs"]]
+                gives = [NamedSharding(params["mesh"], s) for s in params["out_specs"]]
+            elif name == "jit":
+                takes, gives = wished(params["jaxpr"].jaxpr)
+            elif name == "sharding_constraint" and P.UNCONSTRAINED not in params["sharding"].spec.partitions:
+                takes = gives = (params["sharding"],)
+            else:
+                continue
+            for atom, sharding in zip(eqn.invars, takes):
+                if sharding is not None and type(atom) is not Literal:
+                    ins.setdefault(atom, sharding)
+            outs.update({v: s for v, s in zip(eqn.outvars, gives) if s is not None})
+        jaxpr.cache["wished"] = (tuple([ins.get(v) for v in jaxpr.invars]),
+                                 tuple([None if type(a) is Literal else outs.get(a) for a in jaxpr.outvars]))
+    return jaxpr.cache["wished"]
+
+
+def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = None, outs: Sequence | None = None) -> Partition | None:
+    """How a program spreads over devices; None for one that runs on a single device.
+
+    `ins` and `outs` are the shardings that a user asked for. Otherwise arguments stay where they are, host values and uncommitted arrays go
+    where the program first needs them, and results lie as the program or the compiler says.
+    """
+    jaxpr = closed.jaxpr
+    placed = [spread_of(x) for x in args]
+    constant = [spread_of(c) for c in closed.consts]
+    named = [s for s in (*(ins or ()), *(outs or ())) if s is not None]
+    found = [s for s in (*placed, *constant) if s is not None]
+    if not (named or found or meshes(jaxpr)):
+        return None
+    devices, source = None, None
+    claims = [(s._devices(), f"an argument on {s}") for s in found] + [(s._devices(), f"a sharding {s} of the call") for s in named] + \
+        [(m.flat_devices, f"the program's {m}") for m in meshes(jaxpr)]
+    for where, what in claims:
+        if devices is None:
+            devices, source = where, what
+        elif set(devices) != set(where):
+            raise incompatible(source, what)
+        elif devices != where:
+            raise ValueError(f"Received incompatible devices for jitted computation: {source} and {what} have the same devices in another order. "
+                             "Make both from one mesh.")
+    for x in args:
+        if getattr(x, "committed", False) and spread_of(x) is None and devices != (x.device,):
+            raise incompatible(source, f"an argument committed to {x.device}")
+    mesh = next((m for m in [*[getattr(s, "mesh", None) for s in (*named, *found)], *meshes(jaxpr)] if m is not None), None)
+    mesh = Mesh(list(devices), ("d",)) if mesh is None else mesh
+    wanted_ins, wanted_outs = wished(jaxpr)
+    anywhere = NamedSharding(mesh, P())
+    choose = lambda i: (ins and ins[i]) or placed[i] or wanted_ins[i] or anywhere
+    chosen_outs = tuple([(outs and outs[i]) or wanted_outs[i] for i in range(len(jaxpr.outvars))])
+    return Partition(tuple(devices), tuple([_on(mesh, choose(i)) for i in range(len(args))]), chosen_outs, mesh)
+
+
+def _on(mesh: Mesh, sharding: Sharding) -> NamedSharding:
+    """A sharding of a single device as one of a mesh that is this device."""
+    return NamedSharding(mesh, P()) if isinstance(sharding, SingleDeviceSharding) else sharding
+
+
+def incompatible(one: str, other: str) -> ValueError:
+    return ValueError(f"Received incompatible devices for jitted computation: {one}, but {other}. Move one of them with weft.device_put.")
+
+
+def place_of(closed: ClosedJaxpr, args: Sequence, device, ins: Any = None, outs: Any = None):
+    """Where a program runs: `device`, or a Partition where the program, an argument or the caller asks for several."""
+    if ins is None and outs is None and not isinstance(device, Sharding) and not meshes(closed.jaxpr):
+        return device
+    return partition_for(closed, args, ins, outs) or device
+
+
+def flat_shardings(what: str, prefix: Any, values: Any) -> list | None:
+    """The sharding of each leaf of `values`, from a pytree prefix of shardings, specs and None."""
+    if prefix is None:
+        return None
+    try:
+        flat = broadcast_prefix(prefix, values)
+    except ValueError as e:
+        raise ValueError(f"{what} must be a sharding, or a pytree prefix of the {'arguments' if what == 'in_shardings' else 'results'}: {e}.") from e
+    made = [canonical_sharding(s) for s in flat]
+    for s in made:
+        if s is not None and not isinstance(s, Sharding):
+            raise TypeError(f"{what} takes shardings and specs (weft.NamedSharding, weft.P), or None for no wish; got {s!r}.")
+    return made
