@@ -9,13 +9,16 @@ import math
 
 from .. import dtypes
 from ..ops.dot import dot_general
-from ..ops.elementwise import add, abs_, and_, div, eq, ge, gt, imag, is_finite, lt, mul, ne, neg, not_, real, select, sqrt, sub
+from ..ops.elementwise import add, abs_, and_, div, eq, ge, gt, imag, is_finite, lt, max_, min_, mul, ne, neg, not_, real, select, sqrt, sub
 from ..ops.index import dynamic_slice_p, dynamic_update_slice_p
-from ..ops.linalg import cholesky_p, geqrf_p, householder_product_p, lu_p, lu_pivots_to_permutation_p, triangular_solve_p
+from ..ops.linalg import (cholesky_p, cholesky_update_p, geqp3_p, geqrf_p, householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p,
+                          triangular_solve_p)
 from ..ops.linear import broadcast_in_dim, convert, full, reduce_sum, reshape
-from ..ops.matrix import columns, conjugate, eye, index, mT, real_part, rows, where_each
-from ..ops.reduce import argmax
+from ..ops.matrix import columns, conjugate, eye, index, mH, mT, real_part, rows, tril, triu, where_each
+from ..ops.reduce import argmax, reduce_max, reduce_min
 from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import rev
+from ..ops.tridiagonal import tridiagonal_p, tridiagonal_solve_p
 from .loops import fori_loop
 
 
@@ -161,47 +164,85 @@ def _pivots(pivots, *, permutation_size):
     return _loop(k, step, perm) if k else perm
 
 
+def _reflection(column, k):
+    """(v, tau, head, still) of the reflection that leaves only `head` of what a column has from position k on; v is 1 at k and 0 before it.
+
+    Where there is nothing to reflect (`still`) tau is 0.
+    """
+    last = len(shape_of(column)) - 1
+    at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
+    alpha = _at(column, -1, k)
+    tail = _keep(gt(at, here), column)
+    rest = reduce_sum(real_part(mul(tail, conjugate(tail))), (last,))
+    size_alpha = real_part(mul(alpha, conjugate(alpha)))
+    length = sqrt(add(rest, size_alpha))
+    head = real_part(alpha)
+    zero, one = full(shape_of(length), 0, dtype_of(length)), full(shape_of(length), 1, dtype_of(length))
+    beta = select(gt(head, zero), neg(length), length)
+    still = eq(rest, zero)
+    if dtypes.is_complex(dtype_of(column)):
+        still = and_(still, eq(size_alpha, mul(head, head)))
+    beta = convert(select(still, one, beta), dtype_of(column))
+    tau = _keep(not_(still), div(sub(beta, alpha), beta))
+    scale = select(still, convert(one, dtype_of(column)), sub(alpha, beta))
+    v = _keep(broadcast_in_dim(not_(still), shape_of(tail), tuple(range(last))), div(tail, _over(tail, scale)))
+    v = add(v, _keep(eq(at, here), full(shape_of(v), 1, dtype_of(v))))
+    return v, tau, select(still, alpha, beta), still
+
+
+def _stored(column, k, v, head):
+    """A column with `head` at k and the reflection below it, as LAPACK keeps it."""
+    at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
+    return select(eq(at, here), _over(column, head), select(gt(at, here), v, column))
+
+
+def _reflect_column(k, a, taus):
+    """One step of a QR factorisation: column k is reduced, and the reflection applied to the columns right of it."""
+    column = _at(a, -1, k)
+    v, tau, head, _ = _reflection(column, k)
+    # H is applied conjugated, so that Hᴴ A is R: A - conj(tau) v (vᴴ A)
+    update = _outer(mul(v, _over(v, conjugate(tau))), _times(a, conjugate(v)))
+    right = gt(index(shape_of(a), -1), broadcast_in_dim(k, shape_of(a), ()))
+    a = sub(a, _keep(right, update))
+    return _put(a, -1, k, _stored(column, k, v, head)), _put(taus, -1, k, tau)
+
+
 def _geqrf(x):
     """Householder reflections H = 1 - tau v vᴴ with v[k] = 1; v is stored below R, as LAPACK does."""
     *batch, m, n = shape_of(x)
     size = min(m, n)
     taus = full((*batch, size), 0, dtype_of(x))
+    return list(_loop(size, lambda k, carry: _reflect_column(k, *carry), (x, taus))) if m and n else [x, taus]
+
+
+def _swap_columns(a, k, p):
+    """a with the columns k and p[...] of each matrix swapped; of vectors the entries."""
+    at = index(shape_of(a), -1)
+    there = eq(at, broadcast_in_dim(p, shape_of(a), tuple(range(len(shape_of(p))))))
+    column_k = _at(a, -1, k)
+    column_p = reduce_sum(_keep(there, a), (len(shape_of(a)) - 1,))
+    spread = lambda v: broadcast_in_dim(v, shape_of(a), tuple(range(len(shape_of(v)))))
+    a = select(there, spread(column_k), a)
+    return select(eq(at, broadcast_in_dim(k, shape_of(a), ())), spread(column_p), a)
+
+
+def _geqp3(x, *, use_magma):
+    """The same with the longest of the remaining columns swapped to the front of them before each step."""
+    *batch, m, n = shape_of(x)
+    size = min(m, n)
+    taus, perm = full((*batch, size), 0, dtype_of(x)), index((*batch, n), -1)
     if not m or not n:
-        return [x, taus]
-    is_complex = dtypes.is_complex(dtype_of(x))
+        return [x, taus, perm]
 
     def step(k, carry):
-        a, taus = carry
-        column = _at(a, -1, k)
-        at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
-        alpha = _at(column, -1, k)
-        tail = _keep(gt(at, here), column)
-        rest = reduce_sum(real_part(mul(tail, conjugate(tail))), (len(batch),))
-        size_alpha = real_part(mul(alpha, conjugate(alpha)))
-        length = sqrt(add(rest, size_alpha))
-        head = real_part(alpha)
-        zero = full(shape_of(length), 0, dtype_of(length))
-        beta = select(gt(head, zero), neg(length), length)
-        # nothing to reflect: the column is zero below the diagonal (and its head real)
-        still = eq(rest, zero)
-        if is_complex:
-            still = and_(still, eq(size_alpha, mul(head, head)))
-        one = full(shape_of(length), 1, dtype_of(length))
-        beta_c = convert(select(still, one, beta), dtype_of(x))
-        tau = _keep(not_(still), div(sub(beta_c, alpha), beta_c))
-        scale = sub(alpha, beta_c)
-        scale = select(still, convert(one, dtype_of(x)), scale)
-        v = _keep(broadcast_in_dim(not_(still), shape_of(tail), tuple(range(len(batch)))), div(tail, _over(tail, scale)))
-        full_v = add(v, _keep(eq(at, here), full(shape_of(v), 1, dtype_of(v))))
-        # H is applied conjugated, so that Hᴴ A is R: A - conj(tau) v (vᴴ A), right of the column
-        product = _times(a, conjugate(full_v))
-        update = _outer(mul(full_v, _over(full_v, conjugate(tau))), product)
-        right = gt(index(shape_of(a), -1), broadcast_in_dim(k, shape_of(a), ()))
-        a = sub(a, _keep(right, update))
-        new_head = select(still, alpha, beta_c)
-        stored = select(eq(at, here), _over(column, new_head), select(gt(at, here), v, column))
-        return _put(a, -1, k, stored), _put(taus, -1, k, tau)
-    return list(_loop(size, step, (x, taus)))
+        a, taus, perm = carry
+        below = ge(index(shape_of(a), -2), broadcast_in_dim(k, shape_of(a), ()))
+        lengths = reduce_sum(_keep(below, real_part(mul(a, conjugate(a)))), (len(batch),))
+        left = ge(_positions(lengths), broadcast_in_dim(k, shape_of(lengths), ()))
+        p = argmax(select(left, lengths, full(shape_of(lengths), -1, dtype_of(lengths))), len(batch), dtypes.int32)
+        a, perm = _swap_columns(a, k, p), _swap_columns(perm, k, p)
+        return (*_reflect_column(k, a, taus), perm)
+    return list(_loop(size, step, (x, taus, perm)))
 
 
 def _householder_product(a, taus):
@@ -219,6 +260,112 @@ def _householder_product(a, taus):
     return _loop(count, step, q) if count else q
 
 
+def _ormqr(a, taus, c, *, left, transpose):
+    """One reflection after the other: the last of a product first."""
+    if not left:      # c Q = (Qᴴ cᴴ)ᴴ
+        return mH(_ormqr(a, taus, mH(c), left=True, transpose=not transpose))
+    count = shape_of(taus)[-1]
+
+    def step(j, c):
+        k = j if transpose else sub(scalar_like(j, count - 1), j)
+        column, tau = _at(a, -1, k), _at(taus, -1, k)
+        at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
+        v = select(eq(at, here), full(shape_of(column), 1, dtype_of(column)), _keep(gt(at, here), column))
+        return sub(c, _outer(mul(v, _over(v, conjugate(tau) if transpose else tau)), _times(c, conjugate(v))))
+    return _loop(count, step, c) if count and 0 not in shape_of(c) else c
+
+
+def _cholesky_update(r, w):
+    """Rotations of r's rows and w, after which nothing is left of w."""
+    def step(k, carry):
+        r, w = carry
+        row, head = _at(r, -2, k), _at(w, -1, k)
+        pivot = _at(row, -1, k)
+        # the length of (pivot, head) without overflow
+        larger, smaller = max_(abs_(pivot), abs_(head)), min_(abs_(pivot), abs_(head))
+        nothing = eq(larger, _zeros(larger))
+        one = full(shape_of(larger), 1, dtype_of(larger))
+        ratio = div(smaller, select(nothing, one, larger))
+        length = select(nothing, one, mul(larger, sqrt(add(one, mul(ratio, ratio)))))
+        c, s = select(nothing, one, div(pivot, length)), div(head, length)
+        new = add(mul(_over(row, c), row), mul(_over(w, s), w))
+        return _put(r, -2, k, new), sub(mul(_over(w, c), w), mul(_over(row, s), row))
+    n = shape_of(r)[-1]
+    return triu(_loop(n, step, (r, w))[0]) if n else r
+
+
+def _tridiagonal(a, *, lower):
+    """Reflections from both sides, column by column; the upper triangle is the lower one seen from the last row and column."""
+    *batch, n, _ = shape_of(a)
+    rank = len(batch)
+    flip = (lambda x, own: x) if lower else (lambda x, own: rev(x, tuple(range(rank, rank + own))))
+    a = flip(a, 2)
+    real_dtype = dtype_of(real_part(a))
+    on = convert(eq(index(shape_of(a), -2), index(shape_of(a), -1)), dtypes.bool_)
+    low = tril(a, -1)
+    h = add(add(low, mH(low)), _keep(on, convert(real_part(a), dtype_of(a))))
+    e, taus = full((*batch, n - 1), 0, real_dtype), full((*batch, n - 1), 0, dtype_of(a))
+
+    def step(k, carry):
+        h, stored, e, taus = carry
+        one = add(k, scalar_like(k, 1))
+        v, tau, head, _ = _reflection(_at(h, -1, k), one)
+        h = sub(h, _outer(mul(v, _over(v, conjugate(tau))), _times(h, conjugate(v))))
+        # h v = Σ_j h[i, j] v[j], from the right
+        h = sub(h, _outer(_times(mT(h), v), conjugate(mul(v, _over(v, conjugate(tau))))))
+        stored = _put(stored, -1, k, _stored(_at(stored, -1, k), one, v, head))
+        return h, stored, _put(e, -1, k, real_part(head)), _put(taus, -1, k, tau)
+    h, stored, e, taus = _loop(n - 1, step, (h, a, e, taus)) if n > 1 else (h, a, e, taus)
+    d = real_part(reduce_sum(_keep(on, h), (rank + 1,)))
+    stored = select(on, rows(convert(d, dtype_of(a)), n), stored)
+    return [flip(stored, 2), flip(d, 1), flip(e, 1), flip(taus, 1)]
+
+
+def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
+    """Gaussian elimination with rows swapped, downwards, and substitution upwards: U has two diagonals above its own."""
+    n, zero = shape_of(d)[-1], _zeros(d)
+    if not n or 0 in shape_of(b):
+        return b
+    last = eq(_positions(d), full(shape_of(d), n - 1, dtypes.int32))
+    du = select(last, zero, du)
+
+    def eliminate(i, carry):
+        on, above, far, x = carry
+        j = add(i, scalar_like(i, 1))
+        row = _at(on, -1, i), _at(above, -1, i), full(shape_of(d)[:-1], 0, dtype_of(d))
+        below = _at(dl, -1, j), _at(on, -1, j), _at(above, -1, j)
+        top, bottom = _at(x, -2, i), _at(x, -2, j)
+        swap = lt(abs_(row[0]), abs_(below[0]))
+        row, below = [select(swap, q, p) for p, q in zip(row, below)], [select(swap, p, q) for p, q in zip(row, below)]
+        swap = broadcast_in_dim(swap, shape_of(top), tuple(range(len(shape_of(swap)))))
+        top, bottom = select(swap, bottom, top), select(swap, top, bottom)
+        empty = eq(row[0], _zeros(row[0]))
+        factor = select(empty, _zeros(row[0]), div(below[0], select(empty, full(shape_of(empty), 1, dtype_of(d)), row[0])))
+        on, above, far = _put(on, -1, i, row[0]), _put(above, -1, i, row[1]), _put(far, -1, i, row[2])
+        on, above = _put(on, -1, j, sub(below[1], mul(factor, row[1]))), _put(above, -1, j, sub(below[2], mul(factor, row[2])))
+        return on, above, far, _put(_put(x, -2, i, top), -2, j, sub(bottom, mul(_over(top, factor), top)))
+    on, above, far, x = _loop(n - 1, eliminate, (d, du, zero, b)) if n > 1 else (d, du, zero, b)
+    sizes, limits, axis = abs_(on), dtypes.finfo(dtype_of(d)), len(shape_of(d)) - 1
+    if perturb_singular:
+        largest = reduce_max(max_(sizes, max_(abs_(above), abs_(far))), (axis,))
+        least = max_(mul(largest, scalar_like(largest, float(limits.eps))), full(shape_of(largest), float(limits.tiny), dtype_of(largest)))
+        on = select(lt(sizes, full(shape_of(sizes), float(limits.tiny), dtype_of(sizes))), convert(_over(on, least), dtype_of(on)), on)
+
+    def substitute(j, x):
+        i = sub(scalar_like(j, n - 1), j)
+        known = lambda v, by: _at(v, -2, min_(add(i, scalar_like(i, by)), scalar_like(i, n - 1)))      # past the end U holds zeros
+        rest = _at(x, -2, i)
+        rest = sub(rest, mul(_over(rest, _at(above, -1, i)), known(x, 1)))
+        rest = sub(rest, mul(_over(rest, _at(far, -1, i)), known(x, 2)))
+        return _put(x, -2, i, div(rest, _over(rest, _at(on, -1, i))))
+    out = _loop(n, substitute, x)
+    if perturb_singular:
+        return out
+    regular = reduce_min(convert(ne(on, _zeros(on)), dtypes.int32), (axis,))
+    return where_each(gt(regular, _zeros(regular)), out, math.nan)
+
+
 for _primitive, _meaning in ((cholesky_p, _cholesky), (triangular_solve_p, _triangular_solve), (lu_p, _lu), (lu_pivots_to_permutation_p, _pivots),
-                          (geqrf_p, _geqrf), (householder_product_p, _householder_product)):
+                             (geqrf_p, _geqrf), (geqp3_p, _geqp3), (householder_product_p, _householder_product), (ormqr_p, _ormqr),
+                             (cholesky_update_p, _cholesky_update), (tridiagonal_p, _tridiagonal), (tridiagonal_solve_p, _tridiagonal_solve)):
     _primitive.decompose = _meaning

@@ -1,19 +1,27 @@
 """weft.lax.linalg: factorisations and triangular systems, on stacks of matrices of shape [..., m, n]."""
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Callable
 
 from .. import dtypes
 from ..control import factorise as factorise  # the primitives' loops
 from ..ops import linalg as ops
 from ..ops import linear
-from ..ops import matrix, spectral
+from ..ops import matrix, spectral, tridiagonal as _tridiagonal
+from ..ops.linalg import (cholesky_p as cholesky_p, cholesky_update_p as cholesky_update_p, householder_product_p as householder_product_p, lu_p as lu_p,
+                          lu_pivots_to_permutation_p as lu_pivots_to_permutation_p, ormqr_p as ormqr_p, qr_p as qr_p, symmetric_product_p as symmetric_product_p,
+                          triangular_solve_p as triangular_solve_p)
 from ..ops.rules import dtype_of, shape_of
-from .common import on_device, only, operand
+from ..ops.spectral import (EighImplementation as EighImplementation, EigImplementation as EigImplementation, SvdAlgorithm as SvdAlgorithm, eig_p as eig_p,
+                            eigh_p as eigh_p, hessenberg_p as hessenberg_p, schur_p as schur_p, svd_p as svd_p)
+from ..ops.tridiagonal import tridiagonal_p as tridiagonal_p, tridiagonal_solve_p as tridiagonal_solve_p
+from .common import on_device, operand
+from .polar import qdwh as qdwh
 
 
 def _matrix(name: str, x):
-    """An array argument that has rows and columns; integers become floats where `x` is symmetrized anyhow."""
+    """An array argument that has rows and columns."""
     x = on_device(operand(name, x))
     if len(shape_of(x)) < 2:
         raise TypeError(f"{name} takes arrays of at least two dimensions, got shape {shape_of(x)}.")
@@ -28,12 +36,20 @@ def _square(name: str, x):
 
 def _symmetrized(name: str, x, symmetrize: bool):
     x = _matrix(name, x)
-    _square(name, x)
     if not symmetrize:
         return x
+    _square(name, x)
     if dtypes.kind(dtype_of(x)) not in "fc":
         x = linear.convert(x, dtypes.canonicalize(dtypes.float64))
     return matrix.symmetrized(x)
+
+
+def _choice(name: str, keyword: str, kind: type, value):
+    """A member of an enum, or None; a member's value stands for it."""
+    try:
+        return value if value is None else kind(value)
+    except ValueError:
+        raise ValueError(f"{name}: {keyword} must be None or one of {', '.join(str(k) for k in kind)}, got {value!r}.") from None
 
 
 def cholesky(x, *, symmetrize_input: bool = True):
@@ -105,10 +121,14 @@ def lu_pivots_to_permutation(pivots, permutation_size: int):
     return ops.lu_pivots_to_permutation_p.bind(on_device(operand("lu_pivots_to_permutation", pivots)), permutation_size=int(permutation_size))
 
 
-def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: Any = None):
-    """(Q, R) with x = Q R, Q unitary and R upper triangular.
+def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None):
+    """(Q, R) with x = Q R, Q unitary and R upper triangular; with `pivoting` (Q, R, P), where x[:, P] = Q R and R's diagonal falls in size.
 
-    Q is [..., m, m] and R [..., m, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n).
+    Q is [..., m, m] and R [..., m, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). P is int32, [..., n].
+    `use_magma` says whether a GPU pivots with MAGMA's kernel; None leaves it to the size. Derivatives need m >= n, and full_matrices=False unless m = n.
+
+    Raises:
+        TypeError: if x has no rows and columns, or for a dtype that is not float or complex.
 
     Example:
         >>> import weft.numpy as jnp
@@ -117,11 +137,7 @@ def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: Any 
         >>> bool(jnp.allclose(q @ r, jnp.array([[3., 1.], [4., 2.]]), atol=1e-5))
         True
     """
-    only("qr", use_magma=use_magma)
-    if pivoting:
-        raise NotImplementedError("qr: column pivoting is not computed by weft; factor without pivoting=True, or use svd to find a matrix's rank.")
-    q, r = ops.qr_p.bind(_matrix("qr", x), pivoting=False, full_matrices=bool(full_matrices), use_magma=None)
-    return q, r
+    return tuple(ops.qr_p.bind(_matrix("qr", x), pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=None if use_magma is None else bool(use_magma)))
 
 
 def householder_product(a, taus):
@@ -134,6 +150,43 @@ def householder_product(a, taus):
         (3, 2)
     """
     return ops.householder_product_p.bind(_matrix("householder_product", a), on_device(operand("householder_product", taus)))
+
+
+def ormqr(a, taus, c, *, left: bool = True, transpose: bool = False):
+    """Q c, for the Q of a QR factorisation that is given by its reflections, without forming it.
+
+    a [..., m, n] holds the reflections below its diagonal and taus [..., k] their factors, as `weft.numpy.linalg.qr(x, mode='raw')` gives them (a transposed);
+    c has m rows, or m columns where the result is c Q (`left` False). `transpose` takes Qᴴ for Q.
+
+    Raises:
+        ValueError: if sizes do not fit. TypeError: if dtypes or batch dimensions differ.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> lax.linalg.ormqr(jnp.zeros((3, 2)), jnp.zeros(2), jnp.ones((3, 1))).ravel().tolist()
+        [1.0, 1.0, 1.0]
+    """
+    taus, c = [on_device(operand("ormqr", v)) for v in (taus, c)]
+    return ops.ormqr_p.bind(_matrix("ormqr", a), taus, c, left=bool(left), transpose=bool(transpose))
+
+
+def cholesky_update(r_matrix, w_vector):
+    """The upper triangular R' with R'ᵀ R' = Rᵀ R + w wᵀ, for upper triangular R [n, n] and w [n], in O(n²).
+
+    Raises:
+        TypeError: for complex numbers, or an R of another rank than 2. ValueError: if R is not square or w not of its size.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> lax.linalg.cholesky_update(3 * jnp.eye(2), jnp.array([4., 0.])).tolist()
+        [[5.0, 0.0], [0.0, 3.0]]
+    """
+    r, w = _matrix("cholesky_update", r_matrix), on_device(operand("cholesky_update", w_vector))
+    if len(shape_of(r)) != 2 or len(shape_of(w)) != 1:
+        raise TypeError(f"cholesky_update takes one matrix and one vector, got shapes {shape_of(r)} and {shape_of(w)}; use weft.vmap for stacks of them.")
+    return ops.cholesky_update_p.bind(r, w)
 
 
 def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False):
@@ -154,10 +207,11 @@ def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0
 
 
 def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
-         implementation: Any = None):
+         implementation: EighImplementation | None = None):
     """(eigenvectors, eigenvalues) of Hermitian matrices [..., n, n]: columns v[:, i] and real w[i], ascending.
 
-    `subset_by_index` (start, end) keeps the values start..end-1. Derivatives need distinct eigenvalues. A matrix with NaN gives NaN.
+    `subset_by_index` (start, end) keeps the values start..end-1. Derivatives need distinct eigenvalues. A matrix with NaN gives NaN. The CPU has the
+    `implementation` QR, a GPU that and JACOBI; others are NotImplementedErrors when the program is compiled.
 
     Example:
         >>> import weft.numpy as jnp
@@ -165,18 +219,21 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
         >>> lax.linalg.eigh(jnp.array([[2., 0.], [0., 1.]]))[1].tolist()
         [1.0, 2.0]
     """
-    only("eigh", implementation=implementation)
+    implementation = _choice("eigh", "implementation", EighImplementation, implementation)
     x = _symmetrized("eigh", x, symmetrize_input)
     subset = None if subset_by_index is None or tuple(subset_by_index) == (0, shape_of(x)[-1]) else tuple(map(int, subset_by_index))
-    v, w = spectral.eigh_p.bind(x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=subset, algorithm=None)
+    v, w = spectral.eigh_p.bind(x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=subset,
+                              algorithm=implementation)
     return v, w
 
 
-def svd(x, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None, algorithm: Any = None):
+def svd(x, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
+        algorithm: SvdAlgorithm | None = None):
     """(U, s, Vᴴ) with x = U diag(s) Vᴴ and s descending; s alone without `compute_uv`.
 
     U is [..., m, m] and Vᴴ [..., n, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). Derivatives of U and V need
-    full_matrices=False and distinct singular values.
+    full_matrices=False and distinct singular values. The CPU has the algorithms QR and DIVIDE_AND_CONQUER (its default), a GPU QR, JACOBI and POLAR; others
+    are NotImplementedErrors when the program is compiled.
 
     Example:
         >>> import weft.numpy as jnp
@@ -184,19 +241,19 @@ def svd(x, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_ind
         >>> lax.linalg.svd(jnp.array([[0., 2.], [1., 0.]]), compute_uv=False).tolist()
         [2.0, 1.0]
     """
-    only("svd", algorithm=algorithm)
-    x = _matrix("svd", x)
+    algorithm, x = _choice("svd", "algorithm", SvdAlgorithm, algorithm), _matrix("svd", x)
     size = min(shape_of(x)[-2:])
     subset = None if subset_by_index is None or tuple(subset_by_index) == (0, size) else tuple(map(int, subset_by_index))
-    out = spectral.svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=subset, algorithm=None)
+    out = spectral.svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=subset, algorithm=algorithm)
     return (out[1], out[0], out[2]) if compute_uv else out[0]
 
 
 def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
-        implementation: Any = None, use_magma: Any = None):
+        implementation: EigImplementation | None = None, use_magma: bool | None = None):
     """[eigenvalues, left eigenvectors, right eigenvectors] of square matrices, all complex; vectors as asked for, in columns of length 1.
 
-    The eigenvalues are differentiable where they are distinct, the vectors are not.
+    The eigenvalues are differentiable where they are distinct, and so are the vectors if `enable_eigvec_derivs` says that they are. The CPU has the
+    `implementation` LAPACK; a GPU runs that on the host, or MAGMA's. `use_magma` is the old way to ask for one of these two.
 
     Example:
         >>> import weft.numpy as jnp
@@ -205,9 +262,13 @@ def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors
         >>> sorted(w.imag.tolist())
         [-1.0, 1.0]
     """
-    only("eig", implementation=implementation, use_magma=use_magma)
+    implementation = _choice("eig", "implementation", EigImplementation, implementation)
+    if use_magma is not None:
+        warnings.warn("eig: use_magma is deprecated, pass implementation=EigImplementation.MAGMA or LAPACK.", DeprecationWarning, stacklevel=2)
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     return spectral.eig_p.bind(_matrix("eig", x), compute_left_eigenvectors=bool(compute_left_eigenvectors),
-                               compute_right_eigenvectors=bool(compute_right_eigenvectors), enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=None)
+                               compute_right_eigenvectors=bool(compute_right_eigenvectors), enable_eigvec_derivs=bool(enable_eigvec_derivs),
+                               implementation=implementation)
 
 
 def hessenberg(a):
@@ -223,8 +284,10 @@ def hessenberg(a):
     return h, taus
 
 
-def schur(x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None):
-    """(T, Z): x = Z T Zᴴ with Z unitary and T upper triangular (block triangular for real x); T alone without `compute_schur_vectors`.
+def schur(x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Callable | None = None):
+    """(T, Z): x = Z T Zᴴ with Z unitary and T upper triangular (block triangular for real x); T alone, in a tuple, without `compute_schur_vectors`.
+
+    No backend sorts eigenvalues: with `sort_eig_vals` the program can be traced, and compiling it is a NotImplementedError.
 
     Example:
         >>> import weft.numpy as jnp
@@ -232,6 +295,41 @@ def schur(x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
         >>> lax.linalg.schur(jnp.array([[1., 2.], [0., 3.]]))[0].tolist()
         [[1.0, 2.0], [0.0, 3.0]]
     """
-    if sort_eig_vals or select_callable is not None:
-        raise NotImplementedError("schur: sorting eigenvalues is not supported; leave sort_eig_vals and select_callable out.")
-    return tuple(spectral.schur_p.bind(_matrix("schur", x), compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=False, select_callable=None))
+    return tuple(spectral.schur_p.bind(_matrix("schur", x), compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=bool(sort_eig_vals),
+                                       select_callable=select_callable))
+
+
+def tridiagonal(a, *, lower: bool = True):
+    """[a', d, e, taus]: Hermitian a [..., n, n] turned by reflections into the tridiagonal matrix with the real diagonals d [..., n] and e [..., n-1].
+
+    Only the lower (or upper) triangle of a is read. a' holds d and e, and beyond them the reflections whose factors are taus.
+
+    Raises:
+        ValueError: if a is not square, or has no rows. TypeError: for a dtype that is not float or complex.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> lax.linalg.tridiagonal(jnp.array([[2., 1.], [1., 3.]]))[1].tolist()
+        [2.0, 3.0]
+    """
+    return _tridiagonal.tridiagonal_p.bind(_matrix("tridiagonal", a), lower=bool(lower))
+
+
+def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False):
+    """X with A X = b, for the tridiagonal A with the diagonals dl, d, du [..., m] (dl[0] and du[m-1] are not read) and b [..., m, n].
+
+    Singular matrices give NaN, or with `perturb_singular` what a tiny change of their zero pivots gives.
+
+    Raises:
+        TypeError: if shapes do not fit or dtypes differ.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft import lax
+        >>> one = jnp.ones(3)
+        >>> lax.linalg.tridiagonal_solve(0 * one, 2 * one, 0 * one, one[:, None]).ravel().tolist()
+        [0.5, 0.5, 0.5]
+    """
+    dl, d, du, b = [on_device(operand("tridiagonal_solve", v)) for v in (dl, d, du, b)]
+    return _tridiagonal.tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))

@@ -15,7 +15,7 @@ from ..errors import type_error
 from ..host import np
 from .elementwise import add, eq, ge, mul, neg, select, sub
 from .linear import add_any, broadcast_to_axis, convert, full, moveaxis
-from .matrix import (columns, conjugate, diagonal, diagonal_matrix, eye, index, mH, matmul, mT, pad_to, real_part, tril, triu)
+from .matrix import (columns, conjugate, diagonal, diagonal_matrix, eye, index, mH, matmul, mT, pad_to, real_part, rows, tril, triu)
 from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
 from .shape import slice_
 from .sort import take_along
@@ -33,7 +33,19 @@ def check_matrix(name: str, x, square: bool = False) -> None:
     if len(x.shape) < 2:
         raise type_error(f"{name} takes arrays of at least two dimensions, got shape {x.shape}.")
     if square and x.shape[-1] != x.shape[-2]:
-        raise type_error(f"{name} takes square matrices, of shape (..., n, n), got shape {x.shape}.")
+        raise ValueError(f"{name} takes square matrices, of shape (..., n, n), got shape {x.shape}.")
+
+
+def check_same(name: str, *avals) -> None:
+    """Raises unless the operands have one dtype and as many batch axes, of equal sizes; each is given with its number of own axes."""
+    first = avals[0][0]
+    if any(a.dtype != first.dtype for a, _ in avals):
+        raise type_error(f"{name} requires arguments to have the same dtypes, got {', '.join(dtypes.name(a.dtype) for a, _ in avals)}.")
+    for a, own in avals:
+        if len(a.shape) < own:
+            raise type_error(f"{name} takes an operand of at least {own} dimensions where it got shape {a.shape}.")
+    if len({a.shape[:len(a.shape) - own] for a, own in avals}) > 1:
+        raise type_error(f"{name} requires operands with the same batch dimensions, got shapes {', '.join(str(a.shape) for a, _ in avals)}.")
 
 
 def _batch(primitive: Primitive) -> Callable:
@@ -111,10 +123,9 @@ def _triangular_abstract(a, b, *, left_side, lower, transpose_a, conjugate_a, un
         raise type_error(f"triangular_solve requires arguments to have the same dtypes, got {dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}.")
     if not dtypes.is_inexact(a.dtype):
         raise type_error(f"triangular_solve does not accept dtype {dtypes.name(a.dtype)}; convert the arrays with astype.")
-    if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
-        raise type_error(f"The first argument to triangular_solve must be square matrices, of shape (..., n, n), got shape {a.shape}.")
-    if len(b.shape) != len(a.shape) or a.shape[:-2] != b.shape[:-2]:
-        raise type_error(f"triangular_solve requires both arguments to have the same number of dimensions and equal batch dimensions, got shapes {a.shape} and {b.shape}.")
+    check_same("triangular_solve", (a, 2), (b, 2))
+    if a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"The first argument to triangular_solve must be square matrices, of shape (..., n, n), got shape {a.shape}.")
     if b.shape[-2 if left_side else -1] != a.shape[-1]:
         raise ValueError(f"Incompatible shapes for arguments to triangular_solve: {a.shape} and {b.shape} (left_side={left_side}).")
     return shaped(b.shape, b.dtype, a.weak_type and b.weak_type)
@@ -267,9 +278,43 @@ def _pivots_jvp(primals, tangents, **params):
 lu_pivots_to_permutation_p.abstract, lu_pivots_to_permutation_p.reference = _pivots_abstract, _pivots_reference
 lu_pivots_to_permutation_p.jvp, lu_pivots_to_permutation_p.batch = _pivots_jvp, _batch(lu_pivots_to_permutation_p)
 
+# cholesky_update -----------------------------------------------------------------------------------------------------
+
+cholesky_update_p = Primitive("cholesky_update")
+
+
+def _update_abstract(r, w):
+    check_matrix("cholesky_update", r)
+    if dtypes.is_complex(r.dtype):
+        raise type_error(f"cholesky_update does not accept dtype {dtypes.name(r.dtype)} at position 0; it takes floats.")
+    check_same("cholesky_update", (r, 2), (w, 1))
+    if r.shape[-1] != r.shape[-2] or w.shape[-1] != r.shape[-1]:
+        raise ValueError(f"cholesky_update takes a square matrix and a vector of its size, got shapes {r.shape} and {w.shape}.")
+    return r
+
+
+def _update_reference(r, w):
+    """Rotations of r's rows and w that leave nothing of w."""
+    r, w, out = r.astype(np.float64), w.astype(np.float64), r.dtype
+    r, w = r.copy(), w.copy()
+    with np.errstate(all="ignore"):
+        for k in range(r.shape[-1]):
+            length = np.hypot(r[..., k, k], w[..., k])
+            safe = np.where(length == 0, 1, length)
+            c, s = np.where(length == 0, 1, r[..., k, k] / safe), w[..., k] / safe
+            row = r[..., k, :].copy()
+            r[..., k, :] = c[..., None] * row + s[..., None] * w
+            w = c[..., None] * w - s[..., None] * row
+    return np.triu(r).astype(out)
+
+
+cholesky_update_p.abstract, cholesky_update_p.reference, cholesky_update_p.batch = _update_abstract, _update_reference, _batch(cholesky_update_p)
+cholesky_update_p.jvp = unsupported("cholesky_update has no derivative rule; differentiate cholesky of r.T @ r + outer(w, w)")
+
 # qr ------------------------------------------------------------------------------------------------------------------
 
 geqrf_p = Primitive("geqrf", multiple_results=True)
+geqp3_p = Primitive("geqp3", multiple_results=True)      # the same with columns swapped: (factors, taus, the columns' order)
 householder_product_p = Primitive("householder_product")
 qr_p = Primitive("qr", multiple_results=True, basic=False)
 
@@ -288,8 +333,34 @@ def _geqrf_reference(x):
     return _per_matrix(one, x, outs=2) if x.size else [x, np.zeros((*batch, min(m, n)), x.dtype)]
 
 
+def _geqp3_abstract(x, *, use_magma):
+    *batch, m, n = x.shape
+    return [*_geqrf_abstract(x), shaped((*batch, n), dtypes.int32)]
+
+
+def _geqp3_reference(x, *, use_magma):
+    """Before each reflection, the longest of the remaining columns is swapped to the front."""
+    def one(a):
+        kind, wide = a.dtype, np.complex128 if np.iscomplexobj(a) else np.float64
+        a, (m, n) = a.astype(wide), a.shape
+        taus, perm = np.zeros(min(m, n), wide), np.arange(n, dtype=np.int32)
+        for k in range(min(m, n)):
+            p = k + int(np.argmax(np.linalg.norm(a[k:, k:], axis=0)))
+            a[:, [k, p]], perm[[k, p]] = a[:, [p, k]], perm[[p, k]]
+            h, tau = np.linalg.qr(a[k:, k:k + 1], mode="raw")
+            a[k:, k], taus[k] = h[0], tau[0]
+            v = np.concatenate([np.ones(1), h[0, 1:]])
+            a[k:, k + 1:] -= np.conj(tau[0]) * np.outer(v, v.conj() @ a[k:, k + 1:])
+        return a.astype(kind), taus.astype(kind), perm
+    *batch, m, n = x.shape
+    if not x.size:
+        return [x, np.zeros((*batch, min(m, n)), x.dtype), np.broadcast_to(np.arange(n, dtype=np.int32), (*batch, n))]
+    return _per_matrix(one, x, outs=3)
+
+
 geqrf_p.abstract, geqrf_p.reference, geqrf_p.batch = _geqrf_abstract, _geqrf_reference, _batch(geqrf_p)
-geqrf_p.jvp = unsupported("the Householder form of a QR factorisation has no derivative rule; differentiate qr")
+geqp3_p.abstract, geqp3_p.reference, geqp3_p.batch = _geqp3_abstract, _geqp3_reference, _batch(geqp3_p)
+geqrf_p.jvp = geqp3_p.jvp = unsupported("the Householder form of a QR factorisation has no derivative rule; differentiate qr")
 
 
 def _householder_abstract(a, taus):
@@ -320,11 +391,41 @@ householder_product_p.batch = _batch(householder_product_p)
 householder_product_p.jvp = unsupported("householder_product has no derivative rule; differentiate qr")
 
 
+ormqr_p = Primitive("ormqr")
+
+
+def _ormqr_abstract(a, taus, c, *, left, transpose):
+    check_matrix("ormqr", a)
+    check_same("ormqr", (a, 2), (taus, 1), (c, 2))
+    m, size = a.shape[-2], c.shape[-2 if left else -1]
+    if size != m:
+        side = "rows" if left else "columns"
+        raise ValueError(f"ormqr with left={left}: c must have as many {side} as the reflections in a have rows, got shapes {a.shape} and {c.shape}.")
+    if taus.shape[-1] > min(a.shape[-2:]):
+        raise ValueError(f"ormqr: there are more taus than reflections, got shapes {a.shape} and {taus.shape}.")
+    return c
+
+
+def _ormqr_reference(a, taus, c, *, left, transpose):
+    *batch, m, n = a.shape
+    k = taus.shape[-1]
+    wide = np.complex128 if np.iscomplexobj(a) else np.float64
+    full_a = np.zeros((*batch, m, m), wide)
+    full_a[..., :k] = a[..., :k]
+    q = _householder_reference(full_a, taus.astype(wide))
+    q = np.swapaxes(q, -1, -2).conj() if transpose else q
+    return (q @ c if left else c @ q).astype(c.dtype)
+
+
+ormqr_p.abstract, ormqr_p.reference, ormqr_p.batch = _ormqr_abstract, _ormqr_reference, _batch(ormqr_p)
+ormqr_p.jvp = unsupported("ormqr has no derivative rule; differentiate qr and multiply by its Q")
+
+
 def _qr_abstract(x, *, pivoting, full_matrices, use_magma):
     check_matrix("qr", x)
     *batch, m, n = x.shape
     k = m if full_matrices else min(m, n)
-    return [x.update(shape=(*batch, m, k)), x.update(shape=(*batch, k, n))]
+    return [x.update(shape=(*batch, m, k)), x.update(shape=(*batch, k, n)), *[shaped((*batch, n), dtypes.int32)] * pivoting]
 
 
 def _qr_decompose(x, *, pivoting, full_matrices, use_magma):
@@ -332,15 +433,15 @@ def _qr_decompose(x, *, pivoting, full_matrices, use_magma):
     lead = (0,) * len(batch)
     if m == 0 or n == 0:
         k = m if full_matrices else 0
-        return [eye((*batch, m, k), dtype_of(x)), full((*batch, k, n), 0, dtype_of(x))]
-    r, taus = geqrf_p.bind(x)
+        return [eye((*batch, m, k), dtype_of(x)), full((*batch, k, n), 0, dtype_of(x)), *([index((*batch, n), -1)] if pivoting else ())]
+    r, taus, *order = geqp3_p.bind(x, use_magma=use_magma) if pivoting else geqrf_p.bind(x)
     if m < n:
         q = householder_product_p.bind(slice_(r, (*lead, 0, 0), (*batch, m, m)), taus)
     elif full_matrices:
         q = householder_product_p.bind(pad_to(r, m, m), taus)
     else:
         q, r = householder_product_p.bind(r, taus), slice_(r, (*lead, 0, 0), (*batch, n, n))
-    return [q, triu(r)]
+    return [q, triu(r), *order]
 
 
 def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
@@ -348,13 +449,13 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     (2010), section 3.2: with W = Qᴴ dA R⁻¹ and the skew part S of W below the diagonal, dQ = Q (S - W) + dA R⁻¹ and dR = (W - S) R."""
     (x,), (t,) = primals, tangents
     *batch, m, n = shape_of(x)
-    q, r = qr_p.bind(x, pivoting=pivoting, full_matrices=False, use_magma=use_magma) if m == n else \
-        qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
+    outs = q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices and m != n, use_magma=use_magma)
     if type(t) is Zero:
-        return [q, r], _zeros([q, r])
+        return outs, _zeros(outs)
     if m < n or full_matrices and m != n:
         raise NotImplementedError(f"qr of matrices of shape {(m, n)} with full_matrices={full_matrices} is not differentiable: "
                                   "Q is then not unique. Use m >= n with full_matrices=False.")
+    t = take_along(t, rows(order[0], m), len(batch) + 1) if pivoting else t
     t_rinv = triangular_solve(r, t, left_side=False, lower=False)
     w = matmul(mH(q), t_rinv)
     below = tril(w, -1)
@@ -362,7 +463,7 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     if dtypes.is_complex(dtype_of(w)):      # the diagonal of R stays real
         on = diagonal(w)
         skew = add(skew, diagonal_matrix(sub(on, convert(real_part(on), dtype_of(on)))))
-    return [q, r], [add(matmul(q, sub(skew, w)), t_rinv), matmul(sub(w, skew), r)]
+    return outs, [add(matmul(q, sub(skew, w)), t_rinv), matmul(sub(w, skew), r), *_zeros(order)]
 
 
 qr_p.abstract, qr_p.decompose, qr_p.jvp, qr_p.batch = _qr_abstract, _qr_decompose, _qr_jvp, _batch(qr_p)
@@ -374,8 +475,11 @@ symmetric_product_p = Primitive("symmetric_product", basic=False)
 
 def _symmetric_abstract(a, c, *, alpha, beta):
     check_matrix("symmetric_product", a)
-    if c.dtype != a.dtype or c.shape != (*a.shape[:-1], a.shape[-2]):
-        raise type_error(f"symmetric_product takes A of shape (..., m, k) and C of shape (..., m, m) and one dtype, got {a.str_short()} and {c.str_short()}.")
+    if dtypes.is_complex(a.dtype):
+        raise type_error(f"symmetric_product does not accept dtype {dtypes.name(a.dtype)} at position 0; it takes floats.")
+    check_same("symmetric_product", (a, 2), (c, 2))
+    if c.shape != (*a.shape[:-1], a.shape[-2]):
+        raise ValueError(f"symmetric_product takes A of shape (..., m, k) and C of shape (..., m, m), got {a.shape} and {c.shape}.")
     return shaped(c.shape, c.dtype)
 
 

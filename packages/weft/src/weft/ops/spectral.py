@@ -1,15 +1,44 @@
 """Eigenvalues and singular values: eigh, svd, eig, schur, hessenberg, with their derivatives."""
 from __future__ import annotations
 
+import enum
+
 from .. import dtypes
 from ..avals import shaped
-from ..core.primitive import Primitive, Zero, unsupported
+from ..core.primitive import Primitive, Zero, param_type, unsupported
 from ..host import np
-from .elementwise import add, div, eq, mul, select, sub
+from .elementwise import abs_, add, complex_, div, eq, imag, mul, neg, real, select, sub
 from .linalg import _batch, _per_matrix, _zeros, check_matrix, lu_p, permute_rows, triangular_solve
-from .linear import convert, full
-from .matrix import columns, diagonal, index, mH, matmul, real_part, rows, scale_columns, scale_rows
+from .linear import convert, full, reduce_sum
+from .matrix import columns, conjugate, diagonal, index, mH, matmul, real_part, rows, scale_columns, scale_rows
+from .reduce import argmax
 from .rules import dtype_of, shape_of
+
+
+@param_type
+class EigImplementation(enum.Enum):
+    """Whose kernel computes eigenvalues of general matrices: LAPACK's on the CPU; on a GPU cuSOLVER's, MAGMA's, or LAPACK's on the host."""
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+@param_type
+class EighImplementation(enum.Enum):
+    """How eigenvalues of Hermitian matrices are computed: QR everywhere, Jacobi's rotations on a GPU, a polar iteration on a TPU."""
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+@param_type
+class SvdAlgorithm(enum.Enum):
+    """How singular values are computed; DEFAULT is the platform's choice."""
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
 def _gaps(w, gap):
@@ -188,19 +217,40 @@ def solve_with_lu(a, b):
     return triangular_solve(lu, x, left_side=True, lower=False)
 
 
+def _eigen_slopes(w, v, t):
+    """The tangents of eigenvalues and of the vectors that belong to them, for a tangent of the matrix: M. Giles (2008), 3.1, with X = V⁻¹ dA V: dw = diag(X)
+    and, up to each vector's length and phase, dV = V (F ∘ X), F_ij = 1 / (w_j - w_i)."""
+    turned = solve_with_lu(v, matmul(t, v))
+    dv = matmul(v, mul(_gaps(w, lambda i, j: sub(j, i)), turned))
+    # LAPACK's vectors have length 1, and their largest entry is real: both stay so
+    last = len(shape_of(v)) - 2
+    largest = argmax(abs_(v), last, dtypes.int32)
+    here = convert(eq(index(shape_of(v), -2), rows(largest, shape_of(v)[-2])), dtype_of(v))
+    pick = lambda x: reduce_sum(mul(here, x), (last,))
+    along = real(reduce_sum(mul(conjugate(v), dv), (last,)))
+    turn = complex_(neg(along), neg(div(imag(pick(dv)), real(pick(v)))))
+    return diagonal(turned), add(dv, scale_columns(v, turn))
+
+
 def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
-    """M. Giles (2008), 3.1: with X = V⁻¹ dA V, dw = diag(X) and, up to each vector's length and phase, dV = V (F ∘ X), F_ij = 1 / (w_j - w_i)."""
     (a,), (t,) = primals, tangents
+    vectors = compute_left_eigenvectors or compute_right_eigenvectors
     params = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
     if type(t) is Zero:
         outs = eig_p.bind(a, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors, **params)
         return outs, _zeros(outs)
-    if compute_left_eigenvectors or compute_right_eigenvectors:
-        raise NotImplementedError("eigenvectors of matrices that are not symmetric have no derivative in weft; differentiate the eigenvalues "
-                                  "(weft.numpy.linalg.eigvals), or use eigh for symmetric matrices.")
-    w, v = eig_p.bind(a, compute_left_eigenvectors=False, compute_right_eigenvectors=True, **params)
-    turned = solve_with_lu(v, matmul(convert(t, dtype_of(v)), v))
-    return [w], [diagonal(turned)]
+    if vectors and not enable_eigvec_derivs:
+        raise NotImplementedError("eigenvectors of matrices that are not symmetric have derivatives only where each eigenvalue is simple. Pass "
+                                  "enable_eigvec_derivs=True to eig to say so, differentiate the eigenvalues alone, or use eigh for symmetric matrices.")
+    w, *vs = eig_p.bind(a, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors or not vectors, **params)
+    t = convert(t, dtype_of(w))
+    if not vectors:
+        return [w], [diagonal(solve_with_lu(vs[0], matmul(t, vs[0])))]
+    # left vectors are the right ones of the conjugate transpose, whose eigenvalues are the conjugates
+    slopes = [_eigen_slopes(conjugate(w), vs[0], mH(t))] if compute_left_eigenvectors else []
+    slopes += [_eigen_slopes(w, vs[-1], t)] if compute_right_eigenvectors else []
+    dw = slopes[-1][0] if compute_right_eigenvectors else conjugate(slopes[0][0])
+    return [w, *vs], [dw, *[dv for _, dv in slopes]]
 
 
 eig_p.abstract, eig_p.reference, eig_p.jvp, eig_p.batch = _eig_abstract, _eig_reference, _eig_jvp, _batch(eig_p)
