@@ -67,7 +67,10 @@ def _batch(axis, args, dims, *, jaxpr, name, donated_invars, keep_unused, inline
 
 def _dce(used_outputs, eqn: JaxprEqn):
     closed: ClosedJaxpr = eqn.params["jaxpr"]
-    jaxpr, used_inputs = dce_jaxpr(closed.jaxpr, used_outputs)
+    key = "dce", tuple(used_outputs)      # equations that share a jaxpr go on sharing one
+    if key not in closed.jaxpr.cache:
+        closed.jaxpr.cache[key] = dce_jaxpr(closed.jaxpr, used_outputs)
+    jaxpr, used_inputs = closed.jaxpr.cache[key]
     params = dict(eqn.params, jaxpr=ClosedJaxpr(jaxpr, closed.consts),
                   donated_invars=tuple(d for d, u in zip(eqn.params["donated_invars"], used_inputs) if u))
     return eqn.replace(invars=[a for a, u in zip(eqn.invars, used_inputs) if u],

@@ -33,3 +33,10 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool | Se
     constvars = jaxpr.constvars
     return Jaxpr(constvars, [v for v, u in zip(jaxpr.invars, used_inputs) if u], outvars, eqns, jaxpr.effects,
                  jaxpr.debug_info), used_inputs
+
+
+def live(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr without the equations that nothing depends on; the same arguments and results."""
+    if "live" not in jaxpr.cache:
+        jaxpr.cache["live"] = dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), keep_inputs=True)[0]
+    return jaxpr.cache["live"]

@@ -9,9 +9,10 @@ from typing import Callable, NamedTuple, Sequence
 
 from .. import dtypes
 from ..avals import tangent_aval
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from .dce import live
 from .jvp import jvp_flat
 from .stage import JaxprTrace, JaxprTracer
 
@@ -98,8 +99,12 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown, ensure_out_unknown) -> Split:
         reset_trace(token)
     out_unknown = tuple([trace.is_unknown(x) or force for x, force in zip(outs, ensure_out_unknown)])
     staged, consts = staged_trace.finish([x for x, u in zip(outs, out_unknown) if u])
-    residuals = [(v, c) for v, c in zip(staged.constvars, consts) if isinstance(c, Tracer)]
-    kept = [(v, c) for v, c in zip(staged.constvars, consts) if not isinstance(c, Tracer)]
+    staged = live(staged)
+    used = {a for eqn in staged.eqns for a in eqn.invars if type(a) is not Literal}
+    used.update(a for a in staged.outvars if type(a) is not Literal)
+    needed = [(v, c) for v, c in zip(staged.constvars, consts) if v in used]
+    residuals = [(v, c) for v, c in needed if isinstance(c, Tracer)]
+    kept = [(v, c) for v, c in needed if not isinstance(c, Tracer)]
     staged = Jaxpr([v for v, _ in kept], [v for v, _ in residuals] + staged.invars, staged.outvars, staged.eqns, staged.effects)
     known_outs = [known_trace.atom(x) for x, u in zip(outs, out_unknown) if not u]
     sources, extra = [], []
