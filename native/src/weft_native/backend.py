@@ -138,6 +138,10 @@ class XlaBackend:
             return dispatch.exchange(self, value, sharding)
         return placing.put(value, aval, sharding, True)
 
+    def join(self, aval: ShapedArray, sharding: Sharding, parts: Sequence):
+        """Arrays on the devices of a sharding, in their order, as the parts of one array."""
+        return placing.join(aval, sharding, parts)
+
     def _move(self, array, device, committed: bool):
         if type(array._sharding) is not _ONE_DEVICE:
             return self.put(array._host(), array.aval, device, committed)

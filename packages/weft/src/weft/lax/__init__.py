@@ -6,7 +6,7 @@ from ..control.loops import fori_loop, scan, while_loop
 from ..control.prefix import associative_scan, map_ as map
 from .collectives import (all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, pswapaxes, psum,
                           psum_scatter)
-from .dots import Precision, batch_matmul, dot, dot_general
+from .dots import DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general
 from .elementwise import (AccuracyMode, RoundingMethod, Tolerance, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitcast_convert_type, bitwise_and,
                           bitwise_not, bitwise_or, bitwise_xor, cbrt, ceil, clamp, clz, complex, conj, convert_element_type, cos, cosh, digamma, div, eq,
                           erf, erf_inv, erfc, exp, exp2, expm1, floor, ge, gt, imag, integer_pow, is_finite, le, lgamma, log, log1p,
@@ -31,8 +31,12 @@ _LAZY = {name: "convolution" for name in (
 _LAZY |= {name: "special" for name in (
     "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
     "polygamma", "polygamma_p", "random_gamma_grad", "regularized_incomplete_beta_p", "zeta", "zeta_p")}
+_LAZY |= {name: "approximate" for name in ("approx_max_k", "approx_min_k")}
+_LAZY |= {name: "barriers" for name in ("after_all", "create_token", "dce_sink", "optimization_barrier", "stage")}
+_LAZY |= {name: "ragged" for name in ("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot")}
 _LAZY |= {name: "generator" for name in ("RandomAlgorithm", "rng_bit_generator", "rng_uniform")}
 _LAZY |= {name: "solving" for name in ("custom_linear_solve", "custom_root")}
+_LAZY["with_sharding_constraint"] = "placement"
 _LAZY |= {name: "windows" for name in ("padtype_to_pads", "reduce_window", "reduce_window_shape_tuple")}
 
 __all__ = [*[name for name in dir() if not name.startswith("_")], *_LAZY, "linalg"]

@@ -1,0 +1,25 @@
+"""Where values lie."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.placement import constrain
+from ..sharding import canonical_sharding
+from ..tree import broadcast_prefix, tree_flatten
+from .common import operand
+
+
+def with_sharding_constraint(x: Any, shardings: Any):
+    """`x` (a pytree), which inside a compiled program lies as `shardings` (a pytree prefix of shardings or specs) says; outside, it is moved.
+
+    Raises: ValueError where an axis can't be cut evenly, RuntimeError for a spec without a mesh.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> where = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
+        >>> weft.lax.with_sharding_constraint(jnp.ones(2), where).sharding.spec
+        P('x',)
+    """
+    leaves, tree = tree_flatten(x)
+    places = [canonical_sharding(s) for s in broadcast_prefix(shardings, x)]
+    return tree.unflatten([constrain(operand("with_sharding_constraint", leaf), s) for leaf, s in zip(leaves, places)])
