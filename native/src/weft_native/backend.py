@@ -12,7 +12,7 @@ from jaxlib import xla_client as xc
 from weft.avals import ShapedArray, physical
 from weft.config import config
 from weft.core import trace
-from weft.core.jaxpr import Jaxpr, TypedScalar
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, TypedScalar
 from weft.errors import BackendError
 from weft.monitoring import COMPILE, LOWER, timed
 from weft.runtime import device as runtime_device
@@ -190,6 +190,13 @@ class XlaBackend:
         """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds the user's lines and scopes."""
         lowered = self.lower(jaxpr, device, CompileOptions(name))
         return executable.module_text(lowered.module, dialect, debug_info)
+
+    def computation(self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence, donated: Sequence[bool], tuple_args: bool):
+        """A closed jaxpr as an XlaComputation called `name`, whose named axes are replicas."""
+        from .lower import module
+        with trace.mapped_axes(*axes):
+            lowered = module.lower(closed.jaxpr, name, donated, True, platform, axes=axes, symbol=name, consts=closed.consts)
+        return executable.computation(lowered.module, tuple_args)
 
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars, compiled for one device, or for those of a Partition."""

@@ -108,6 +108,11 @@ def module_text(module, dialect: str | None = None, debug_info: bool = False) ->
     raise ValueError(f"XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}.")
 
 
+def computation(module, tuple_args: bool = False):
+    """A StableHLO module as an XlaComputation; its results are a tuple."""
+    return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=tuple_args, return_tuple=True)
+
+
 def _bound(callbacks: Sequence, device) -> list:
     """Host functions as XLA calls them; the arrays that they hand to users lie on the CPU."""
     if not callbacks:

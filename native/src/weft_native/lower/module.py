@@ -14,7 +14,7 @@ from weft.errors import BackendError
 from weft.transforms.dce import live
 from weft.transforms.stage import stage_closed
 
-from . import callback, collective, control, dot, elementwise, fft, foreign, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
+from . import barriers, callback, collective, control, dot, elementwise, fft, foreign, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
 from .builder import Builder, Dialects, dialects
 from .registry import broadcasting, rules
 
@@ -73,15 +73,19 @@ class Lowering(Builder):
         types = [self.type(a) for a in closed.out_avals]
         if self.members is not None and self.members.indices:      # values from outside stand for positions
             return self.inline(closed, args)
+        return self.ops("func.call", args, types, {"callee": ir.FlatSymbolRefAttr.get(self.symbol_of(closed, name))})
+
+    def symbol_of(self, closed: ClosedJaxpr, name: str) -> str:
+        """The function that a jaxpr is in this module, by its symbol."""
         key = (id(closed.jaxpr), self.members and self.members.key)
         known = self.functions.get(key)
-        if known is None or known[1].consts is not closed.consts and closed.consts:
-            symbol = self.fresh(name)
-            self.functions[key] = (symbol, closed)
-            self.function(symbol, closed.jaxpr, [self.type(a) for a in closed.in_avals], types, lambda block: self.inline(closed, block))
-        else:
-            symbol = known[0]
-        return self.ops("func.call", args, types, {"callee": ir.FlatSymbolRefAttr.get(symbol)})
+        if known is not None and (known[1].consts is closed.consts or not closed.consts):
+            return known[0]
+        symbol = self.fresh(name)
+        self.functions[key] = (symbol, closed)
+        self.function(symbol, closed.jaxpr, [self.type(a) for a in closed.in_avals], [self.type(a) for a in closed.out_avals],
+                      lambda block: self.inline(closed, block))
+        return symbol
 
     def fresh(self, name: str) -> str:
         base = re.sub(r"[^\w.]", "_", name) or "f"
@@ -216,10 +220,10 @@ def spread(state: Lowering, partition, invars, kept, out_avals, alias: dict) -> 
 
 
 def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_unused: bool = False, platform: str = "cpu",
-          partition=None, axes: Sequence = ()) -> Lowered:
-    """A jaxpr without constvars as a StableHLO module whose `main` takes the arguments that the program uses.
+          partition=None, axes: Sequence = (), symbol: str | None = None, consts: Sequence = ()) -> Lowered:
+    """A jaxpr as a StableHLO module whose `main` takes the arguments that the program uses.
 
-    `partition` spreads it over devices; `axes` are the named axes of a program that is one replica's part.
+    `partition` spreads it over devices; `axes` are the named axes of a program that is one replica's part. `consts` become part of the program.
     """
     home = dialects()
     kept = kept_arguments(jaxpr, keep_unused)
@@ -227,7 +231,7 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
     invars = [v for v, k in zip(jaxpr.invars, kept) if k]
     alias, unusable = assign_donations([v.aval for v in invars], jaxpr.out_avals, [d for d, k in zip(donated, kept) if k])
     with home.context, ir.Location.unknown(home.context):
-        state = Lowering(home, re.sub(r"[^\w.]", "_", f"jit_{name}"), platform)
+        state = Lowering(home, re.sub(r"[^\w.]", "_", symbol or f"jit_{name}"), platform)
         attrs = [{"tf.aliasing_output": state.int_attr(alias[i], 32)} if i in alias else {} for i in range(len(invars))]
         result_attrs = None
         if partition is not None:
@@ -239,7 +243,7 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
         def body(args):
             env_args = iter(args)
             callback.first_token(state, jaxpr.effects)
-            return state.equations(jaxpr, [], [next(env_args) if k else None for k in kept])
+            return state.equations(jaxpr, [state.embed(c) for c in consts], [next(env_args) if k else None for k in kept])
         state.function("main", jaxpr, [state.type(v.aval) for v in invars], [state.type(a) for a in jaxpr.out_avals], body,
                        public=True, arg_attrs=attrs, result_attrs=result_attrs)
         try:

@@ -8,15 +8,17 @@ from typing import Callable, Sequence
 from .autodiff import (closure_convert as closure_convert, fwd_and_bwd as fwd_and_bwd, grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian,
                        jacrev as jacrev, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp)
 from .avals import ShapeDtypeStruct
+from .config import config
 from .core.jaxpr import ClosedJaxpr
 from .core.trace import Axis, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, root, set_trace
 from .functions import check_callable, name_of
-from .runtime.device import backend_of
-from .runtime.dispatch import put, to_backend
+from .ops.placement import constrain, transfer_p
+from .runtime.dispatch import move
 from .runtime.jit import abstractify, check_result
+from .sharding import P, canonical_sharding, has_several_devices
 from .source_info import api_boundary, named_scope
 from .transforms.stage import stage
-from .tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_map
+from .tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_map
 from .vectorizing import vmap as vmap
 
 # looking at programs -------------------------------------------------------------------------------------------------
@@ -101,25 +103,45 @@ def eval_shape(fun: Callable, *args, **kwargs):
 # moving and waiting --------------------------------------------------------------------------------------------------
 
 
-def device_put(x, device=None, *, src=None, donate: bool = False, may_alias=None):
+def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """`x` (a pytree) as arrays on `device`, committed to it; without a device, on the default one and uncommitted.
+
+    Args:
+        device: a device, a sharding or a `weft.P` (which refers to the mesh that is set), or a pytree prefix of these.
+        src: where the values come from; to there the cotangents go back.
+        donate: the array's memory may be taken; `x` is then deleted.
+        may_alias: False asks for memory of its own; True and None allow the array to share it.
+
+    Raises: ValueError where an axis can't be cut evenly, or if both `donate` and `may_alias` are True.
 
     Example:
         >>> import weft
         >>> weft.device_put([1.0, 2.0])
         [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
     """
-    def move(v):
-        if hasattr(v, "_trace"):
-            return v
-        aval = get_aval(v)
-        if hasattr(v, "committed"):
-            if device is None:
-                return v
-            moved = to_backend(v, aval, device)
-            return moved if moved is v and v.committed else backend_of(device).put(v._host(), aval, device, True)
-        return put(v, aval, device)
-    return tree_map(move, x)
+    leaves, tree = tree_flatten(x)
+    wanted, from_, given, shared = (_prefix(n, v, x) for n, v in (("device", device), ("src", src), ("donate", donate), ("may_alias", may_alias)))
+    return tree.unflatten([_put(*leaf) for leaf in zip(leaves, wanted, from_, given, shared)])
+
+
+def _prefix(name: str, prefix, x) -> list:
+    try:
+        return broadcast_prefix(prefix, x)
+    except ValueError as e:
+        raise ValueError(f"device_put: {name} must be a single value, or a pytree prefix of the value that is put: {e}") from e
+
+
+def _put(v, where, src, donate, may_alias):
+    if donate and may_alias:
+        raise ValueError("may_alias and donate cannot be True at the same time.")
+    if isinstance(where, P) and config.context_mesh is None:
+        raise ValueError(f"device_put to {where} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding.")
+    where = canonical_sharding(where)
+    if current_trace() is not root or isinstance(v, Tracer):
+        if has_several_devices(where):
+            return constrain(v, where)
+        return v if where is None else transfer_p.bind(v, devices=(where,), srcs=(src,))[0]
+    return move(v, where, may_alias is False, bool(donate))
 
 
 def copy_to_host_async(x):

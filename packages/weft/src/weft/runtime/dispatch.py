@@ -206,10 +206,12 @@ def move(x, where=None, copy: bool = False, donate: bool = False):
     if where is None or x.device == where and x.committed:
         return copy_p.bind(x) if copy else x
     backend = backend_of(where)
-    if isinstance(x, backend.array_type):
-        moved = backend.put(x, aval, where, True)
-        return copy_p.bind(moved) if copy and x.device == where else moved
-    return backend.put(x._host(), aval, where, True)
+    moved = backend.put(x if isinstance(x, backend.array_type) else x._host(), aval, where, True)
+    if x.device == where:
+        return copy_p.bind(moved) if copy else moved
+    if donate:
+        x.delete()
+    return moved
 
 
 transfer_p.impl = lambda *xs, devices, srcs: [move(x, d) for x, d in zip(xs, devices)]
