@@ -120,7 +120,7 @@ def test_more_devices_can_be_asked_for():
             raise AssertionError
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
-    flags = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    flags = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=2", JAX_NUM_CPU_DEVICES="0")
     subprocess.run([sys.executable, "-c", "from weft_native.backend import XlaBackend; assert len(XlaBackend().devices('cpu')) == 2"], check=True, env=flags)
 
 
