@@ -10,7 +10,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from weft import dtypes
-from weft.avals import ShapedArray
+from weft.avals import AbstractToken, ShapedArray
 
 _ELEMENTS: dict[str, Callable[[], Any]] = {
     "bool": lambda: ir.IntegerType.get_signless(1), "bfloat16": ir.BF16Type.get, "float16": ir.F16Type.get,
@@ -86,6 +86,9 @@ class Builder:
         try:
             return self.home.types[aval]
         except KeyError:
+            if isinstance(aval, AbstractToken):
+                made = self.home.types[aval] = ir.Type.parse("!stablehlo.token")
+                return made
             # float0 holds nothing; it stands as booleans where a program passes one around
             made = self.home.types[aval] = self.tensor(aval.shape, dtypes.bool_ if aval.dtype == dtypes.float0 else aval.dtype)
             return made

@@ -1,8 +1,11 @@
 """Products of arrays: dot_general and convolution."""
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from jaxlib.mlir import ir
 from weft import dtypes
+from weft.ops.dot import DotAlgorithm, DotAlgorithmPreset
 
 from .registry import rule
 
@@ -26,6 +29,52 @@ def _level(precision) -> str:
     return _LEVELS[name]
 
 
+class _Algorithm(NamedTuple):
+    """A preset as XLA takes it: the types that factors may have (the first is what others are converted to), those of results, the attribute."""
+    factors: tuple
+    results: tuple
+    attribute: str
+
+
+def _algorithm(types: str, count: int = 1, factors: tuple = ("float32",), results: tuple = ("float32",), imprecise: bool = False) -> _Algorithm:
+    lhs, rhs, accumulation = types.split()
+    return _Algorithm(factors, results, f"#stablehlo.dot_algorithm<lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, accumulation_type = {accumulation}, "
+                      f"lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = {count}, "
+                      f"allow_imprecise_accumulation = {str(imprecise).lower()}>")
+
+
+_PRESETS = {
+    "F16_F16_F16": _algorithm("f16 f16 f16", 1, ("float16",), ("float16",)), "F16_F16_F32": _algorithm("f16 f16 f32", 1, ("float16",), ("float32", "float16")),
+    "BF16_BF16_BF16": _algorithm("bf16 bf16 bf16", 1, ("bfloat16", "float32"), ("bfloat16",)),
+    "BF16_BF16_F32": _algorithm("bf16 bf16 f32", 1, ("bfloat16", "float32"), ("float32", "bfloat16")),
+    **{f"BF16_BF16_F32_X{n}": _algorithm("bf16 bf16 f32", n) for n in (3, 6, 9)},
+    "TF32_TF32_F32": _algorithm("tf32 tf32 f32"), "TF32_TF32_F32_X3": _algorithm("tf32 tf32 f32", 3), "F32_F32_F32": _algorithm("f32 f32 f32"),
+    "F64_F64_F64": _algorithm("f64 f64 f64", 1, ("float64",), ("float64",)),
+}
+# what XLA's CPU backend compiles; the others are for GPUs
+_ON_CPU = ("F16_F16_F16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "F32_F32_F32", "F64_F64_F64")
+_SHORT = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64", "tf32": "tf32"}
+
+
+def _chosen(b, precision, x, y, out) -> _Algorithm:
+    """The algorithm that a precision names, for operands and a result of these types."""
+    name = precision.name if isinstance(precision, DotAlgorithmPreset) else str(precision)
+    if b.platform == "cpu" and name not in _ON_CPU:
+        raise ValueError(f"dot_general: XLA's CPU backend has no algorithm {name}; it has {', '.join(_ON_CPU)}. Or leave the precision out.")
+    if name.startswith("ANY_F8"):
+        if dtypes.bits(x.dtype) != 8 or dtypes.bits(y.dtype) != 8 or not (dtypes.is_float(x.dtype) and dtypes.is_float(y.dtype)):
+            raise ValueError(f"dot_general: the algorithm {name} takes float8 operands, got {x} and {y}.")
+        lhs, rhs = (str(b.element(a.dtype)) for a in (x, y))
+        return _algorithm(f"{lhs} {rhs} f32", 1, (dtypes.name(x.dtype), dtypes.name(y.dtype)), (dtypes.name(out.dtype),), name.endswith("FAST_ACCUM"))
+    if name in _PRESETS:
+        return _PRESETS[name]
+    lhs, rhs, total = (dtypes.name(dtypes.dtype(t)) if t != "tf32" else t for t in precision[:3])
+    made = _algorithm(" ".join(_SHORT.get(t, t) for t in (lhs, rhs, total)), precision.num_primitive_operations, (lhs,), (total,),
+                      precision.allow_imprecise_accumulation)
+    return made._replace(attribute=made.attribute.replace("lhs_component_count = 1, rhs_component_count = 1", f"lhs_component_count = "
+                                                          f"{precision.lhs_component_count}, rhs_component_count = {precision.rhs_component_count}"))
+
+
 def _list(values) -> str:
     return "[" + ", ".join(map(str, values)) + "]"
 
@@ -40,6 +89,13 @@ def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, prefe
         y = y if ins[1].dtype == out.dtype else b.convert(y, ins[1].shape, out.dtype)
     numbers = b.attr(f"#stablehlo.dot<lhs_batching_dimensions = {_list(xb)}, rhs_batching_dimensions = {_list(yb)}, "
                      f"lhs_contracting_dimensions = {_list(xc)}, rhs_contracting_dimensions = {_list(yc)}>")
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) and precision != DotAlgorithmPreset.DEFAULT:
+        chosen = _chosen(b, precision, *ins, out)
+        operands = [v if dtypes.name(a.dtype) in chosen.factors else b.convert(v, a.shape, dtypes.dtype(chosen.factors[0])) for v, a in zip((x, y), ins)]
+        result = out.dtype if dtypes.name(out.dtype) in chosen.results else dtypes.dtype(chosen.results[0])
+        made = b.op("stablehlo.dot_general", operands, b.tensor(out.shape, result), {
+            "dot_dimension_numbers": numbers, "precision_config": precision_config(b, None), "algorithm": b.attr(chosen.attribute)})
+        return made if result == out.dtype else b.convert(made, out.shape, out.dtype)
     attributes = {"dot_dimension_numbers": numbers, "precision_config": precision_config(b, precision)}
     if dtypes.is_bool(out.dtype):      # XLA multiplies no booleans: any(x and y)
         from_wide = b.tensor(out.shape, dtypes.int32)

@@ -175,8 +175,3 @@ def _reduce_precision(b, ins, outs, x, *, exponent_bits, mantissa_bits):
 @rule("stop_gradient", "copy")
 def _identity(b, ins, outs, x, **params):
     return x
-
-
-@rule("optimization_barrier")
-def _optimization_barrier(b, ins, outs, *operands):
-    return b.ops("stablehlo.optimization_barrier", operands, [b.type(a) for a in outs])

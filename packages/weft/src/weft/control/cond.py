@@ -148,8 +148,11 @@ cond_p.effects = lambda params: frozenset().union(*[b.effects for b in params["b
 cond_p.axis_names = lambda params: collective_names(*params["branches"])
 
 
+NO_OPERAND = object()      # None is an operand like any other
+
+
 @api_boundary
-def switch(index, branches: Sequence[Callable], *operands, operand=None):
+def switch(index, branches: Sequence[Callable], *operands, operand=NO_OPERAND):
     """Calls `branches[index](*operands)`; the index is clamped to the branches there are.
 
     All branches take the same operands and return pytrees of one structure, shapes and dtypes.
@@ -159,8 +162,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand=None):
         >>> weft.lax.switch(1, [lambda x: x + 1, lambda x: x * 10], 3.0)
         Array(30., dtype=float32, weak_type=True)
     """
-    if operand is not None:
-        operands = (operand,)
+    operands = _operands("switch", operands, operand)
     branches = list(branches)
     if not branches:
         raise ValueError("Empty branch sequence.")
@@ -174,28 +176,29 @@ def switch(index, branches: Sequence[Callable], *operands, operand=None):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     which = convert(index, dtypes.int32)
     which = clamp(scalar_like(which, 0), which, scalar_like(which, len(branches) - 1))
-    return _bind(which, branches, operands, "switch")
+    return choose(which, branches, operands, "switch")
 
 
 @api_boundary
-def cond(pred, *args, operand=None, linear=None):
+def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand=NO_OPERAND):
     """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; under `vmap` with a batched predicate both run and a select picks.
 
     Called as cond(pred, true_fun, false_fun, *operands), or in the old form cond(pred, true_operand, true_fun, false_operand, false_fun).
+
+    Raises:
+        TypeError: if `pred` is no scalar, the functions are none, or their results have different types.
 
     Example:
         >>> import weft
         >>> weft.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 5.0)
         Array(6., dtype=float32, weak_type=True)
     """
-    if len(args) == 4 and callable(args[1]) and callable(args[3]) and not (callable(args[0]) and callable(args[1]) and not callable(args[3])):
-        true_operand, true_fun, false_operand, false_fun = args
-        return cond(pred, lambda ops: true_fun(ops[0]), lambda ops: false_fun(ops[1]), (true_operand, false_operand))
-    if len(args) < 2 or not (callable(args[0]) and callable(args[1])):
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]) and not (callable(true_fun) and not callable(operands[1])):
+        true_operand, on_true, (false_operand, on_false) = true_fun, false_fun, operands
+        return cond(pred, lambda ops: on_true(ops[0]), lambda ops: on_false(ops[1]), (true_operand, false_operand))
+    if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
-    true_fun, false_fun, *operands = args
-    if operand is not None:
-        operands = [operand]
+    operands = _operands("cond", operands, operand)
     if not is_array_like(pred):
         raise TypeError(f"Pred must be a scalar of bool or number type, got {pred!r} of type {type(pred).__name__}.")
     aval = get_aval(pred)
@@ -205,10 +208,20 @@ def cond(pred, *args, operand=None, linear=None):
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     if not dtypes.is_bool(aval.dtype):
         pred = ne(pred, scalar_like(pred, 0))
-    return _bind(convert(pred, dtypes.int32), [false_fun, true_fun], operands, "cond")
+    return choose(convert(pred, dtypes.int32), [false_fun, true_fun], operands, "cond")
 
 
-def _bind(index, funs, operands, who: str):
+def _operands(who: str, operands: Sequence, operand) -> Sequence:
+    """The operands, given one by one or as `operand=`."""
+    if operand is NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(f"lax.{who}: if operand= is given there are no positional operands, got operand={operand!r} and {tuple(operands)!r}.")
+    return (operand,)
+
+
+def choose(index, funs: Sequence[Callable], operands: Sequence, who: str):
+    """Binds cond: `funs[index](*operands)` for an int32 scalar in range."""
     flat, tree = tree_flatten(tuple(operands))
     for x in flat:
         if not is_array_like(x):

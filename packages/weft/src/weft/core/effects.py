@@ -30,6 +30,7 @@ debug = DebugEffect("Debug")
 ordered_debug = OrderedDebugEffect("OrderedDebug", ordered=True)
 io = Effect("IO", io=True)
 ordered_io = Effect("OrderedIO", ordered=True, io=True)
+no_dce = Effect("NoDCE")      # nothing happens, but what leads here is kept
 
 
 def any_ordered(effects) -> bool:

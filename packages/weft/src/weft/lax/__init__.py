@@ -31,6 +31,7 @@ _LAZY = {name: "convolution" for name in (
 _LAZY |= {name: "special" for name in (
     "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
     "polygamma", "polygamma_p", "random_gamma_grad", "regularized_incomplete_beta_p", "zeta", "zeta_p")}
+_LAZY |= {"composite": "composites", "platform_dependent": "platforms"}
 _LAZY |= {name: "approximate" for name in ("approx_max_k", "approx_min_k")}
 _LAZY |= {name: "barriers" for name in ("after_all", "create_token", "dce_sink", "optimization_barrier", "stage")}
 _LAZY |= {name: "ragged" for name in ("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot")}

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, Sequence
 
 from ..config import config
 from ..core.primitive import param_type
 from ..errors import type_error
 from ..ops import dot as ops
+from ..ops.dot import DotAlgorithm, DotAlgorithmPreset
 from ..ops.rules import shape_of
 from .common import only, operand
 
@@ -25,16 +26,23 @@ class Precision(enum.Enum):
     __repr__ = __str__
 
 
+PrecisionLike = None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
+DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+
 _WORDS = {"default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT, "high": Precision.HIGH,
           "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "highest": Precision.HIGHEST, "float32": Precision.HIGHEST}
 
 
 def canonical_precision(precision: Any):
-    """None, a `Precision`, its name, or a pair of them, as None or a pair of `Precision`."""
+    """None, a `Precision`, its name, or a pair of them, as None or a pair of `Precision`; an algorithm or a preset's name as that algorithm."""
     if precision is None:
         precision = config.default_matmul_precision
         if precision is None:
             return None
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        return precision
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return DotAlgorithmPreset[precision]
     if isinstance(precision, (tuple, list)):
         if len(precision) != 2:
             raise ValueError(f"precision takes one value or a pair, got {precision!r}.")
@@ -49,13 +57,18 @@ def _one(p):
         return Precision.DEFAULT
     if isinstance(p, str) and p.lower() in _WORDS:
         return _WORDS[p.lower()]
-    raise ValueError(f"unknown precision {p!r}; use None, a lax.Precision, or one of {', '.join(sorted(_WORDS))}.")
+    raise ValueError(f"unknown precision {p!r}; use None, a lax.Precision or one of {', '.join(sorted(_WORDS))}, a pair of these, "
+                     f"a lax.DotAlgorithm, or a lax.DotAlgorithmPreset or its name: {', '.join(DotAlgorithmPreset.__members__)}.")
 
 
 def dot_general(lhs, rhs, dimension_numbers, precision: Any = None, preferred_element_type: Any = None, *, out_sharding=None):
     """Contracts two arrays: `dimension_numbers` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
 
     The result has the batch axes, then the free axes of lhs, then those of rhs.
+
+    Args:
+        precision: how exactly hardware with several ways computes: a `Precision`, its name or a pair of them, or a `DotAlgorithm(Preset)`.
+        preferred_element_type: the dtype of the result; by default the one that those of the operands promote to.
 
     Raises:
         TypeError: if contracted or batch sizes differ.

@@ -1,17 +1,64 @@
 """dot_general: every product of arrays that sums over shared axes."""
 from __future__ import annotations
 
+import enum
+from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
 from .linear import add_any, transpose
 from .rules import is_linear_arg, shape_of
 
-dot_general_p = Primitive("dot_general", hidden=("precision", "out_sharding"))
+
+
+@param_type
+class DotAlgorithm(NamedTuple):
+    """How a product is computed: the types that factors are rounded to and sums kept in, and into how many parts a factor is split.
+
+    Example:
+        >>> from weft import lax
+        >>> algorithm = lax.DotAlgorithm('float32', 'float32', 'float32')
+    """
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+@param_type
+class DotAlgorithmPreset(enum.Enum):
+    """The algorithms that hardware has: the types of the factors, then that of the sums; `_X3` takes three products to make one."""
+    DEFAULT = 0
+    ANY_F8_ANY_F8_F32 = 1
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 2
+    ANY_F8_ANY_F8_ANY = 3
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 4
+    F16_F16_F16 = 5
+    F16_F16_F32 = 6
+    BF16_BF16_BF16 = 7
+    BF16_BF16_F32 = 8
+    BF16_BF16_F32_X3 = 9
+    BF16_BF16_F32_X6 = 10
+    BF16_BF16_F32_X9 = 11
+    TF32_TF32_F32 = 12
+    TF32_TF32_F32_X3 = 13
+    F32_F32_F32 = 14
+    F64_F64_F64 = 15
+
+    def __repr__(self):
+        return self.name
+
+    __str__ = __repr__
+
+
+dot_general_p = Primitive("dot_general", hidden=("precision", "preferred_element_type", "out_sharding"))
 
 
 def _dot_abstract(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
@@ -39,7 +86,10 @@ def _dot_abstract(x, y, *, dimension_numbers, precision, preferred_element_type,
 
 def _dot_reference(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
     (xc, yc), (xb, yb) = dimension_numbers
-    dt = preferred_element_type or np.result_type(x.dtype, y.dtype)
+    dt = preferred_element_type or dtypes.promote((x.dtype, False), (y.dtype, False))[0]
+    if isinstance(precision, DotAlgorithmPreset) and precision.name.startswith(("F16", "BF16")) and "_X" not in precision.name:
+        narrow = dtypes.dtype("float16" if precision.name.startswith("F16") else "bfloat16")
+        x, y = x.astype(narrow), y.astype(narrow)
     wide = np.complex128 if dtypes.is_complex(dt) else np.float64 if dtypes.is_float(dt) else dt
     x, y = x.astype(wide), y.astype(wide)
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

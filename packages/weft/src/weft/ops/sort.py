@@ -1,8 +1,11 @@
 """Sorting and selecting the largest."""
 from __future__ import annotations
 
+import math
+
 from .. import dtypes
 from ..avals import shaped, tangent_aval
+from ..core.jaxpr import round_scalar
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -107,3 +110,84 @@ def _top_k_batch(axis_, args, dims, *, k, axis):
 
 top_k_p.abstract, top_k_p.reference, top_k_p.decompose = _top_k_abstract, _top_k_reference, _top_k_decompose
 top_k_p.jvp, top_k_p.batch = _top_k_jvp, _top_k_batch
+
+# approx_top_k --------------------------------------------------------------------------------------------------------
+
+approx_top_k_p = Primitive("approx_top_k", multiple_results=True, basic=False)
+
+
+def approx_top_k_size(size: int, rank: int, k: int, recall_target: float, aggregate: bool, size_override: int) -> int:
+    """How many candidates approx_top_k gives of `size` elements: k, or as many as a TPU has before it picks the k among them.
+
+    The candidates are the maxima of bins: with M bins the expected recall is ((M - 1) / M) ** (k - 1) (Chern et al., "TPU-KNN", 2022).
+    """
+    lanes = 1024 if rank == 1 else 128
+    if aggregate:
+        return k
+    if size <= lanes:
+        return size
+    if k == 1:
+        return lanes
+    if recall_target == 1.0:
+        return size
+    bins = min(max(int((1 - k) / math.log(round_scalar(recall_target, dtypes.float32))), lanes), size)
+    halvings = ((size_override if size_override >= 0 else size) // bins).bit_length() - 1
+    halvings = min(halvings, (size // lanes - 1).bit_length())
+    return size if halvings <= 0 else -(-(-(-size // lanes)) // (1 << halvings)) * lanes
+
+
+def _approx_abstract(x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override, aggregate_to_topk):
+    name = "approx_max_k" if is_max_k else "approx_min_k"
+    if not -len(x.shape) <= reduction_dimension < len(x.shape):
+        raise ValueError(f"{name}: reduction_dimension {reduction_dimension} is out of range for an array of shape {x.shape}.")
+    if not dtypes.is_float(x.dtype):
+        raise ValueError(f"{name}: operand must be a floating type, got {x}.")
+    size = x.shape[reduction_dimension]
+    if not 0 <= k <= size:
+        raise ValueError(f"{name}: k must lie between 0 and the size {size} of axis {reduction_dimension}, got {k}.")
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"{name}: recall_target must lie in (0, 1], got {recall_target}.")
+    if reduction_input_size_override >= 0 and reduction_input_size_override < size:
+        raise ValueError(f"{name}: reduction_input_size_override must be at least the size {size} of the axis, got {reduction_input_size_override}.")
+    axis = reduction_dimension % len(x.shape)
+    n = approx_top_k_size(size, len(x.shape), k, recall_target, aggregate_to_topk, reduction_input_size_override)
+    shape = (*x.shape[:axis], n, *x.shape[axis + 1:])
+    return [shaped(shape, x.dtype, x.weak_type), shaped(shape, dtypes.int32)]
+
+
+def _approx_decompose(x, *, reduction_dimension, is_max_k, **params):
+    """Exact: there is no faster way than sorting on processors without a TPU's lanes."""
+    shape = shape_of(x)
+    axis = reduction_dimension % len(shape)
+    out, _ = _approx_abstract(get_aval(x), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params)
+    if is_max_k:
+        return top_k_p.bind(x, k=out.shape[axis], axis=axis)
+    ordered = sort_p.bind(x, iota(dtypes.int32, shape, axis), dimension=axis, is_stable=True, num_keys=1)
+    return [slice_(v, (0,) * len(shape), out.shape) for v in ordered]
+
+
+def _approx_reference(x, *, reduction_dimension, is_max_k, **params):
+    axis = reduction_dimension % x.ndim
+    out, _ = _approx_abstract(shaped(x.shape, x.dtype), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params)
+    if is_max_k:
+        return _top_k_reference(x, k=out.shape[axis], axis=axis)
+    first = tuple(slice(0, n) for n in out.shape)
+    order = np.moveaxis(np.lexsort(tuple(reversed(sort_key(np.moveaxis(x, axis, -1)))), axis=-1), -1, axis)[first]
+    return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
+
+
+def _approx_jvp(primals, tangents, **params):
+    values, order = approx_top_k_p.bind(*primals, **params)
+    (t,) = tangents
+    axis = params["reduction_dimension"] % len(shape_of(order))
+    return [values, order], [Zero(tangent_aval(get_aval(values))) if type(t) is Zero else take_along(t, order, axis), Zero(tangent_aval(get_aval(order)))]
+
+
+def _approx_batch(axis, args, dims, *, reduction_dimension, **params):
+    x = moveaxis(args[0], dims[0], 0)
+    reduction_dimension = reduction_dimension % (len(shape_of(x)) - 1) + 1
+    return approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params), [0, 0]
+
+
+approx_top_k_p.abstract, approx_top_k_p.reference, approx_top_k_p.decompose = _approx_abstract, _approx_reference, _approx_decompose
+approx_top_k_p.jvp, approx_top_k_p.batch = _approx_jvp, _approx_batch

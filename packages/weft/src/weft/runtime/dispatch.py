@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from typing import Any, Sequence
 
 from .. import dtypes, source_info
-from ..avals import ShapedArray, physical, shaped
+from ..avals import AbstractToken, ShapedArray, physical, shaped
 from ..config import config
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var
 from ..core.primitive import Primitive
@@ -17,6 +17,8 @@ from ..ops.placement import transfer_p, sharding_constraint_p
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
 from ..sharding import NamedSharding, P, Sharding, SingleDeviceSharding
 from ..transforms.keys import has_keys, lower_keys
+from ..transforms.platforms import for_platform
+from ..transforms.tokens import Token, has_tokens, without_tokens
 from ..transforms.stage import consts_as_args
 from .array import BufferArray, KeyArray
 from .backend import CompileOptions
@@ -89,9 +91,10 @@ def to_backend(x, aval: ShapedArray, device):
     return backend_of(device).put(host_array(x, aval), aval, device, False)
 
 
-def program_for(closed: ClosedJaxpr) -> tuple[Jaxpr, list]:
-    """The jaxpr that a backend compiles for a closed jaxpr (no keys, no constvars), and the constants that lead its arguments."""
-    lowered = lower_keys(closed)
+def program_for(closed: ClosedJaxpr, platform: str | None = None) -> tuple[Jaxpr, list]:
+    """The jaxpr that a backend compiles for a closed jaxpr (no keys, no constvars, no other platform's branches), and the constants that lead
+    its arguments."""
+    lowered = lower_keys(closed if platform is None else for_platform(closed, platform))
     return consts_as_args(lowered.jaxpr), lowered.consts
 
 
@@ -109,7 +112,7 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
     key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused)
     found = cache.get(key)
     if found is None:
-        jaxpr, consts = program_for(closed)
+        jaxpr, consts = program_for(closed, device.platform)
         if config.log_compiles:
             log.warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
         options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (("keep_unused", True),) if keep_unused else ())
@@ -123,6 +126,11 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
 
 def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None, keep_unused: bool = False) -> list:
     """Compiles (once) and runs a closed jaxpr on concrete arguments."""
+    if has_tokens(closed):      # no backend has values for them
+        arrays = [x for x in args if not isinstance(x, Token)]
+        donated = tuple(d for d, x in zip(donated, args) if not isinstance(x, Token))
+        outs = iter(run_jaxpr(without_tokens(closed), arrays, name, donated, device, keep_unused))
+        return [Token() if isinstance(a, AbstractToken) else next(outs) for a in closed.out_avals]
     device = device_of(args) if device is None else device
     if type(device) is not Partition:
         device = place_of(closed, args, device)

@@ -16,6 +16,7 @@ from ..errors import at_user_line
 from ..ops.placement import constrain
 from ..source_info import hide_internal_frames
 from ..monitoring import TRACE, timed
+from ..transforms.tokens import has_tokens
 from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .device import backend_of, devices, get_backend
@@ -148,7 +149,7 @@ class JitFunction:
             return tree_unflatten(out_tree, outs), None
         outs = run_jaxpr(closed, leaves, self.name, donated, device, self.keep_unused)
         result = tree_unflatten(out_tree, outs)
-        if closed.effects:
+        if closed.effects or has_tokens(closed):
             return result, None
         executable, consts = executable_for(closed, device, self.name, donated if any(donated) else (), self.keep_unused)
         return result, Prepared(executable, consts, closed, out_tree, device)
@@ -363,7 +364,7 @@ class Lowered:
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: on XLA StableHLO ('stablehlo') or HLO ('hlo')."""
-        jaxpr, consts = program_for(self.traced_call.jaxpr)
+        jaxpr, consts = program_for(self.traced_call.jaxpr, self.device.platform)
         show = getattr(backend_of(self.device), "lowered_text", None)
         more = {"debug_info": True} if debug_info else {}
         return show(jaxpr, compile_place(self.device, consts)[0], self.traced_call.jitted.name, dialect, **more) if show else str(jaxpr)

@@ -1,0 +1,42 @@
+"""Primitives that compute nothing and say something about order, use or tracing: barriers, sinks, stage."""
+from __future__ import annotations
+
+from ..core.effects import no_dce
+from ..core.primitive import Primitive, Zero
+from ..transforms.jvp import instantiate
+from ..transforms.stage import JaxprTracer
+
+optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True, basic=False)
+
+
+def _barrier_jvp(primals, tangents):
+    """Tangents have a barrier of their own."""
+    outs = optimization_barrier_p.bind(*primals)
+    moving = [t for t in tangents if type(t) is not Zero]
+    moved = iter(optimization_barrier_p.bind(*moving) if moving else ())
+    return outs, [t if type(t) is Zero else next(moved) for t in tangents]
+
+
+p = optimization_barrier_p
+p.abstract, p.reference, p.decompose, p.jvp = (lambda *xs: list(xs)), (lambda *xs: list(xs)), (lambda *xs: list(xs)), _barrier_jvp
+p.transpose = lambda cts, *xs: optimization_barrier_p.bind(*[instantiate(ct) for ct in cts])
+p.batch = lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims))
+
+dce_sink_p = Primitive("dce_sink", multiple_results=True, basic=False)
+_NO_DCE = frozenset([no_dce])
+p = dce_sink_p
+p.abstract, p.reference, p.decompose = (lambda *xs, **params: []), (lambda *xs, **params: []), (lambda *xs, **params: [])
+p.effects, p.impl = (lambda params: _NO_DCE), (lambda *xs, **params: [])
+p.jvp = lambda primals, tangents, **params: (dce_sink_p.bind(*primals, **params), [])
+p.batch = lambda axis, args, dims, **params: (dce_sink_p.bind(*args, **params), [])
+
+# stage ---------------------------------------------------------------------------------------------------------------
+
+stage_p = Primitive("stage", basic=False)
+p = stage_p
+p.abstract, p.reference, p.decompose, p.impl = (lambda x: x), (lambda x: x), (lambda x: x), (lambda x: x)
+p.stage = lambda trace, args, params: JaxprTracer(trace, trace.atom(args[0]))
+p.jvp = lambda primals, tangents: (stage_p.bind(*primals), tangents[0])
+p.transpose = lambda ct, x: [ct]
+p.batch = lambda axis, args, dims: (stage_p.bind(*args), dims[0])
+del p

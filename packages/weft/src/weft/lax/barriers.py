@@ -1,0 +1,70 @@
+"""Functions of `weft.lax` that compute nothing: barriers, sinks, tokens, and stage."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..control import barriers as ops
+from ..transforms import tokens
+from ..tree import tree_flatten, tree_unflatten
+from .common import on_device
+from .common import operand as checked
+
+
+def optimization_barrier(operand, /):
+    """The same pytree of arrays, none of which a compiler moves anything across: all are computed before any is used.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.optimization_barrier((1.0, 2))
+        (Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True))
+    """
+    flat, tree = tree_flatten(operand)
+    return tree_unflatten(tree, ops.optimization_barrier_p.bind(*[on_device(checked("optimization_barrier", x)) for x in flat]))
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Keeps what computes the arrays of a pytree in traced programs, though nobody uses them.
+
+    Args:
+        prevent_mlir_dce: keep it in the compiled program too, which needs the CPU backend with a custom call named dce_sink.
+
+    Example:
+        >>> import weft
+        >>> str(weft.make_jaxpr(weft.lax.dce_sink)(1.0))
+        '{ lambda ; a:f32[]. let dce_sink[prevent_mlir_dce=False] a in () }'
+    """
+    ops.dce_sink_p.bind(*[checked("dce_sink", x) for x in tree_flatten(val)[0]], prevent_mlir_dce=bool(prevent_mlir_dce))
+
+
+def create_token(_=None):
+    """A new token; `after_all` joins tokens. Nothing else takes them.
+
+    Example:
+        >>> from weft import lax
+        >>> token = lax.after_all(lax.create_token(), lax.create_token())
+    """
+    return tokens.create_token_p.bind()
+
+
+def after_all(*operands):
+    """A token that stands for all the tokens given.
+
+    Raises:
+        TypeError: for arguments that are no tokens.
+
+    Example:
+        >>> from weft import lax
+        >>> token = lax.after_all()
+    """
+    return tokens.after_all_p.bind(*operands)
+
+
+def stage(x, /):
+    """The value as one of the program that is being traced, even where it is known already; outside of tracing the value itself.
+
+    Example:
+        >>> import weft
+        >>> str(weft.make_jaxpr(lambda: weft.lax.stage(2.0))())
+        '{ lambda ; . let  in (2.0:f32[],) }'
+    """
+    return ops.stage_p.bind(on_device(checked("stage", x)) if not isinstance(x, (bool, int, float, complex)) else x)

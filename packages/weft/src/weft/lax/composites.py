@@ -1,0 +1,2 @@
+"""composite of `weft.lax`, which loads when it is first used."""
+from ..control.composite import composite as composite

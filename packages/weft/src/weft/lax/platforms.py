@@ -1,0 +1,42 @@
+"""platform_dependent of `weft.lax`."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..control.cond import choose
+from ..core.trace import current_trace
+from ..runtime.jit import inner_jit
+from ..source_info import api_boundary
+from ..transforms.platforms import platform_index_p
+from ..transforms.stage import JaxprTrace
+
+
+@api_boundary
+def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable):
+    """Calls the function given for the platform that the program runs on: cpu=…, cuda=…, tpu=…, wasm=…, webgpu=…, else `default`.
+
+    All functions are traced and give the same types; only the chosen one is compiled.
+
+    Raises:
+        NotImplementedError: when the program is compiled for a platform that has no function, and there is no default.
+
+    Example:
+        >>> import weft
+        >>> float(weft.lax.platform_dependent(2.0, tpu=lambda x: x * 2, default=lambda x: x + 1))
+        3.0
+    """
+    branches: dict = {}
+    for name, fun in per_platform.items():
+        branches.setdefault(fun, []).append(name)
+    platforms: list = [tuple(names) for names in branches.values()]
+    funs = list(branches)
+    if default is not None:
+        platforms.append(None)
+        funs.append(default)
+    if not funs:
+        raise TypeError("platform_dependent takes a function for at least one platform, or a default.")
+
+    def call(*operands):
+        return choose(platform_index_p.bind(platforms=tuple(platforms)), funs, operands, "platform_dependent")
+    # where it runs is known once a program is compiled
+    return call(*args) if isinstance(current_trace(), JaxprTrace) else inner_jit(call, name="platform_dependent")(*args)

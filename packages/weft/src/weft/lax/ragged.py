@@ -1,0 +1,109 @@
+"""Products of `weft.lax` with groups or scales: ragged_dot, ragged_dot_general, scaled_dot."""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..errors import type_error
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.dot import dot_general
+from ..ops.ragged import RaggedDotDimensionNumbers, ragged_dot_general_p
+from ..ops.rules import dtype_of, shape_of
+from .common import ints, on_device, only, operand
+from .dots import PrecisionLike, canonical_precision
+
+
+def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike = None,
+                       preferred_element_type: Any = None, group_offset=None, out_sharding=None):
+    """`dot_general` where an axis of lhs falls into consecutive groups of `group_sizes`.
+
+    A free axis: each group meets its own matrix along rhs's group axis. A contracted one: the result has an axis of groups in front, one product for
+    each. A batch axis: groups make no difference.
+
+    Args:
+        group_sizes: integers (g,), or (…, g) with the sizes of lhs's batch axes (and free or contracted ones before the ragged axis).
+
+    Raises:
+        TypeError: if sizes or dimension numbers do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (0,)), ((), ())), (1,), ())
+        >>> lax.ragged_dot_general(lax.full((2, 5), 1.0), lax.full((5, 3), 1.0), lax.full((2,), 2), numbers).shape
+        (2, 2, 3)
+    """
+    name = "ragged_dot_general"
+    only(name, out_sharding=out_sharding, group_offset=group_offset)
+    (contracting, batch), ragged, groups = ragged_dot_dimension_numbers[0], ragged_dot_dimension_numbers[1], ragged_dot_dimension_numbers[2]
+    pairs = lambda ds: (ints(ds[0]), ints(ds[1]))
+    numbers = RaggedDotDimensionNumbers((pairs(contracting), pairs(batch)), ints(ragged), ints(groups))
+    dtype = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    return ragged_dot_general_p.bind(*[on_device(operand(name, x)) for x in (lhs, rhs, group_sizes)], ragged_dot_dimension_numbers=numbers,
+                                     precision=canonical_precision(precision), preferred_element_type=dtype, group_offset=None, out_sharding=None)
+
+
+def ragged_dot(lhs, rhs, group_sizes, precision: PrecisionLike = None, preferred_element_type: Any = None, group_offset=None, out_sharding=None):
+    """Rows of `lhs` (m, k) times matrices of `rhs` (g, k, n), the first group_sizes[0] rows times rhs[0] and so on: (m, n).
+
+    Rows after the last group give zeros.
+
+    Raises:
+        TypeError: if shapes do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.ragged_dot(lax.full((3, 2), 1.0), lax.full((2, 2, 1), 1.0), lax.full((2,), 1)).tolist()
+        [[2.0], [2.0], [0.0]]
+    """
+    numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+    return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset, out_sharding)
+
+
+def _scaled(name: str, side: str, x, scale, contracting, dtype):
+    """x times its scale, each element of which stands for a block along the contracted axes."""
+    x = linear.convert(x, dtype)
+    if scale is None:
+        return x
+    shape, blocks = shape_of(x), shape_of(scale)
+    if len(shape) != len(blocks):
+        raise type_error(f"{name}: the {side} scale must have the rank of its operand, got shapes {blocks} and {shape}.")
+    for d, (n, m) in enumerate(zip(shape, blocks)):
+        if n != m and (d not in contracting or m == 0 or n % m):
+            raise type_error(f"{name}: {side} has shape {shape} and scale {blocks}: axis {d} must have the same size in both"
+                             + (", or a multiple of that of the scale." if d in contracting else "."))
+    wide = [v for n, m in zip(shape, blocks) for v in (m, n // m if m else 1)]
+    spread = linear.broadcast_in_dim(linear.convert(scale, dtype), wide, range(0, 2 * len(shape), 2))
+    return el.mul(x, linear.reshape(spread, shape))
+
+
+def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type: Any = None):
+    """The product of arrays in narrow floats with scales for blocks of them (microscaling): bfloat16 unless another dtype is preferred.
+
+    Args:
+        lhs_scale, rhs_scale: arrays like their operands but for the contracted axes, whose sizes divide those of the operand.
+        dimension_numbers: as of `dot_general`; by default the last axis of lhs with the last but one of rhs, axes before them batched.
+
+    Raises:
+        TypeError: for operands of rank below 2, or a scale that does not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> x, scale = lax.full((2, 4), 1.0, 'float8_e4m3fn'), lax.full((2, 1), 2.0)
+        >>> lax.scaled_dot(x, lax.full((4, 1), 1.0, 'float8_e4m3fn'), lhs_scale=scale).tolist()
+        [[8.0], [8.0]]
+    """
+    name = "scaled_dot"
+    lhs, rhs = operand(name, lhs), operand(name, rhs)
+    rank = len(shape_of(lhs))
+    if rank < 2 or len(shape_of(rhs)) < 2:
+        raise type_error(f"{name} takes operands of rank 2 and more, got shapes {shape_of(lhs)} and {shape_of(rhs)}.")
+    if dimension_numbers is None:
+        batch = tuple(range(rank - 2))
+        dimension_numbers = (((rank - 1,), (len(shape_of(rhs)) - 2,)), (batch, batch))
+    (xc, yc), _ = dimension_numbers
+    dtype = dtypes.bfloat16 if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    wide = dtypes.float64 if dtypes.float64 in (dtype, dtype_of(lhs), dtype_of(rhs)) else dtypes.float32
+    x = _scaled(name, "lhs", lhs, lhs_scale if lhs_scale is None else operand(name, lhs_scale), ints(xc), wide)
+    y = _scaled(name, "rhs", rhs, rhs_scale if rhs_scale is None else operand(name, rhs_scale), ints(yc), wide)
+    return linear.convert(dot_general(x, y, dimension_numbers), dtype)

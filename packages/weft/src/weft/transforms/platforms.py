@@ -1,0 +1,84 @@
+"""Programs that differ between platforms: the choice is made when it is known where a program runs, and only the chosen branch is compiled."""
+from __future__ import annotations
+
+from typing import Sequence
+
+from .. import dtypes
+from ..avals import shaped
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, subjaxprs
+from ..core.primitive import Primitive
+from ..core.trace import reset_trace, set_trace
+from .stage import JaxprTrace
+
+platform_index_p = Primitive("platform_index", basic=False)
+platform_index_p.abstract = lambda *, platforms: shaped((), dtypes.int32)
+platform_index_p.batch = lambda axis, args, dims, *, platforms: (platform_index_p.bind(platforms=platforms), None)
+
+# Devices of other kinds count as these. WebAssembly runs on a CPU, but not what a branch for CPUs may call: `default` comes first.
+_KINDS = {"cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
+_LAST = {"wasm": ("cpu",), "reference": ("cpu",)}
+
+
+def index_of(platform: str, platforms: Sequence) -> int:
+    """Which of the branches is for a platform: tuples of names, and None for the default."""
+    for i, names in enumerate(platforms):
+        if names is not None and any(kind in names for kind in _KINDS.get(platform, (platform,))):
+            return i
+    if None in platforms:
+        return platforms.index(None)
+    for i, names in enumerate(platforms):
+        if any(kind in names for kind in _LAST.get(platform, ())):
+            return i
+    known = ", ".join(name for names in platforms for name in names)
+    raise NotImplementedError(f"platform_dependent has no branch for the platform {platform!r}, only for {known}, and no default. Give it a `default` branch.")
+
+
+def depends_on_platform(jaxpr: Jaxpr) -> bool:
+    """Whether a program asks which platform it runs on."""
+    if "platforms" not in jaxpr.cache:
+        jaxpr.cache["platforms"] = any(e.primitive is platform_index_p or any(depends_on_platform(sub) for sub in subjaxprs(e.params)) for e in jaxpr.eqns)
+    return jaxpr.cache["platforms"]
+
+
+def for_platform(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:
+    """The same program for one platform."""
+    if not depends_on_platform(closed.jaxpr):
+        return closed
+    key = ("for_platform", platform, tuple(map(id, closed.consts)))
+    if key not in closed.jaxpr.cache:
+        trace = JaxprTrace("a program")
+        args = [trace.new_arg(a) for a in closed.in_avals]
+        token = set_trace(trace)
+        try:
+            outs = _run(closed.jaxpr, closed.consts, args, platform)
+        finally:
+            reset_trace(token)
+        closed.jaxpr.cache[key] = ClosedJaxpr(*trace.finish(outs))
+    return closed.jaxpr.cache[key]
+
+
+def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence, platform: str) -> list:
+    env = dict(zip(jaxpr.constvars, consts))
+    env.update(zip(jaxpr.invars, args))
+    read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
+    for eqn in jaxpr.eqns:
+        primitive, params, values = eqn.primitive, eqn.params, [read(a) for a in eqn.invars]
+        if primitive is platform_index_p:
+            outs = TypedScalar(index_of(platform, params["platforms"]), shaped((), dtypes.int32))
+        elif primitive.name == "cond" and type(values[0]) is TypedScalar:
+            branch = params["branches"][min(max(values[0].val, 0), len(params["branches"]) - 1)]
+            outs = _run(branch.jaxpr, branch.consts, values[1:], platform)
+        else:
+            outs = primitive.bind(*values, **{k: _lowered(v, platform) for k, v in params.items()})
+        env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
+    return [read(a) for a in jaxpr.outvars]
+
+
+def _lowered(value, platform: str):
+    if isinstance(value, ClosedJaxpr):
+        return for_platform(value, platform)
+    if isinstance(value, Jaxpr):
+        return for_platform(ClosedJaxpr(value, []), platform).jaxpr
+    if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
+        return tuple(_lowered(v, platform) for v in value)
+    return value
