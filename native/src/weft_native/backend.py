@@ -1,6 +1,7 @@
 """The XLA backend: devices, arrays and a compiler, on jaxlib alone."""
 from __future__ import annotations
 
+import atexit
 from importlib import import_module
 from typing import Any, Callable, Sequence
 
@@ -18,13 +19,15 @@ from weft.monitoring import COMPILE, LOWER, timed
 from weft.runtime import device as runtime_device
 from weft.runtime.array import KeyArray
 from weft.runtime.backend import CompileOptions
+from weft.runtime.effects import effects_barrier
+from weft.runtime.jit import clear_caches
 from weft.runtime.partition import Partition
 from weft.sharding import Sharding
 
 from . import arrays, cluster, compat, dispatch, executable, operators
 from . import sharding as placing
 from .arrays import ArrayImpl
-from .client import PLATFORMS, client_for
+from .client import PLATFORMS, client_for, forget_clients
 
 Device = _jax.Device
 _chosen_device = config._options["default_device"].get
@@ -51,6 +54,22 @@ class XlaBackend:
         config.listen(self._config_changed)
         dispatch.mirror_trace(trace.current_trace() is trace.root)
         trace.watch(dispatch.mirror_trace)
+        atexit.register(self.close)
+
+    def clear_caches(self) -> None:
+        """Forgets the programs of single operations, and what C++ knows of calls."""
+        self._eager.clear()
+        _jax.PjitFunctionCache.clear_all()
+
+    def close(self) -> None:
+        """Lets go of all that keeps the clients, when the process ends: a client waits for what still runs, but one that is left
+        behind at Python's end is torn down under its running threads."""
+        effects_barrier()
+        clear_caches()
+        self._shardings.clear()
+        self._first = None
+        runtime_device.forget_backend(self.name)
+        forget_clients()
 
     # devices --------------------------------------------------------------------------------------------------------
 

@@ -152,6 +152,12 @@ def client_for(platform: str):
     return client
 
 
+def forget_clients() -> None:
+    """Lets go of all clients; the next look for a device makes new ones."""
+    _clients.clear()
+    _failures.clear()
+
+
 def compile_options(devices, pairs=()):
     """XLA's options for a program over some devices; `pairs` are (flag, value) of its debug options."""
     options = xc.CompileOptions()

@@ -118,6 +118,12 @@ class Eager:
         self.scalars: dict = {}
         self.cache = _jax.PjitFunctionCache(capacity=8192)
 
+    def clear(self) -> None:
+        """Forgets all programs and scalars."""
+        self.calls.clear()
+        self.scalars.clear()
+        self.cache = _jax.PjitFunctionCache(capacity=8192)
+
     def apply(self, primitive, args: tuple, params: dict):
         """The result of a primitive for arrays, host arrays and host scalars."""
         try:

@@ -65,7 +65,7 @@ from .runtime.array import Array as Array
 from .runtime.device import default_platform as default_backend, devices as devices
 from .runtime.backend import Device as Device
 from .runtime.effects import effects_barrier as effects_barrier
-from .runtime.jit import jit as jit
+from .runtime.jit import clear_caches as clear_caches, jit as jit
 from .runtime.processes import (
     device_count as device_count,
     host_count as host_count,

@@ -59,6 +59,18 @@ def backend_named(name: str):
     return _backends[name]
 
 
+def known_backends() -> list:
+    """The backends that were asked for a device so far."""
+    return list(_backends.values())
+
+
+def forget_backend(name: str) -> None:
+    """Lets go of a backend; the next look for one of its devices makes it again."""
+    gone = _backends.pop(name, None)
+    eager.pop(getattr(gone, "array_type", None), None)
+    forget_default()
+
+
 def _names_for(platform: str) -> list[str]:
     return [name for name, platforms in KNOWN.items() if platform in platforms]
 

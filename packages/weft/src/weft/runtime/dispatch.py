@@ -172,6 +172,11 @@ def apply_by_compiling(primitive: Primitive, args: Sequence, params: dict, devic
     return outs if primitive.multiple_results else outs[0]
 
 
+def forget_operations() -> None:
+    """Forgets the programs of single operations."""
+    _eager.clear()
+
+
 def single_equation(primitive: Primitive, avals: tuple, params: dict) -> ClosedJaxpr:
     """The program `primitive[params]` for arguments of these avals."""
     try:

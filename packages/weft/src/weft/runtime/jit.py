@@ -19,8 +19,8 @@ from ..monitoring import TRACE, timed
 from ..transforms.tokens import has_tokens
 from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from .device import backend_of, devices, get_backend
-from .dispatch import compile_place, device_of, executable_for, program_for, run_jaxpr
+from .device import backend_of, devices, get_backend, known_backends
+from .dispatch import compile_place, device_of, executable_for, forget_operations, program_for, run_jaxpr
 from .nans import check_program, watching
 from .partition import flat_shardings, place_of
 
@@ -288,6 +288,24 @@ class JitFunction:
 
     def _cache_size(self) -> int:
         return len(self.cache)
+
+
+def clear_caches() -> None:
+    """Forgets all that was traced and compiled, in this process.
+
+    Example:
+        >>> import weft
+        >>> f = weft.jit(lambda x: x + 1)
+        >>> _ = f(1); weft.clear_caches(); f._cache_size()
+        0
+    """
+    for jitted in list(_instances):
+        jitted.clear_cache()
+    forget_operations()
+    for backend in known_backends():
+        forget = getattr(backend, "clear_caches", None)
+        if forget is not None:
+            forget()
 
 
 def check_result(x, name: str, path) -> None:
