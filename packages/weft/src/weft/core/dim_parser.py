@@ -14,12 +14,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..avals import ShapeDtypeStruct
-from . import dims
+from . import dim_bounds, dims  # noqa: F401  the bounds enter `dims`
 from .dims import OPERATIONS, SymbolicScope, operate
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]+)|(\.\.\.|.))", re.S)
-_DEPTH, _DIGITS, _POWER = 30, 20, 64
+_DEPTH, _DIGITS, _POWER, _LENGTH = 30, 20, 64, 4000
 
 
 class _Parser:
@@ -149,8 +148,10 @@ class _Parser:
         return int(text)
 
 
-def parse_dimension(text: str, scope: SymbolicScope):
+def read_dimension(text: str, scope: SymbolicScope):
     """One expression, as `str(dim)` writes it."""
+    if len(text) > _LENGTH:
+        raise ValueError(f"an expression of {len(text)} characters is longer than {_LENGTH}")
     parser = _Parser(text, scope)
     result = parser.expression()
     parser.take("end")
@@ -198,9 +199,4 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (), s
     return _Parser("..." if shape_spec is None else shape_spec, SymbolicScope(constraints) if scope is None else scope, like).shape()
 
 
-def spec_of(like, shape: tuple) -> ShapeDtypeStruct:
-    """What stands for an argument with the dtype of `like` and a symbolic shape."""
-    return ShapeDtypeStruct(shape, like.dtype, weak_type=False)
-
-
-dims.parse_constraint = parse_constraint
+dims.parse_constraint, dims.read_dimension = parse_constraint, read_dimension

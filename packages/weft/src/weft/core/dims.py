@@ -576,3 +576,9 @@ class SymbolicScope:
 
 # Filled in by `weft.core.dim_parser`.
 parse_constraint: Callable[[str, SymbolicScope], tuple]
+read_dimension: Callable[[str, SymbolicScope], Any]
+
+
+def parse_dimension(text: str, scope: SymbolicScope):
+    """One expression, as `str(dim)` writes it; ValueError for other text."""
+    return read_dimension(text, scope)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..avals import SymbolicSize
 from ..errors import BackendError, VerificationError, WeftError
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 
@@ -53,7 +54,7 @@ CARRIERS: dict[str, Carrier] = {
     "remat2": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))], lambda p, k: {},
                       {"prevent_cse": (bool, tuple), "differentiated": bool, "policy": type(None)}),
     "scan": Carrier(("jaxpr",), _scan, lambda p, k: {"num_consts": p["num_consts"] + k[0]},
-                    {"length": int, "reverse": bool, "unroll": (int, bool), "num_consts": int, "num_carry": int}),
+                    {"length": (int, SymbolicSize), "reverse": bool, "unroll": (int, bool), "num_consts": int, "num_carry": int}),
     "while": Carrier(("cond_jaxpr", "body_jaxpr"), _while,
                      lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]},
                      {"cond_nconsts": int, "body_nconsts": int}),
@@ -65,7 +66,7 @@ CARRIERS: dict[str, Carrier] = {
 }
 FOLDS = ("reduce", "reduce_window")
 # Calls whose function form concerns only transformations: what they compute is this jaxpr.
-INLINED = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call", "linear_call": "callee",
+INLINED = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "call_exported": "jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call", "linear_call": "callee",
            "custom_linear_solve": "jaxprs"}
 
 
@@ -225,7 +226,8 @@ def check_operands(eqn: JaxprEqn) -> None:
     if params.keys() != {*carrier.keys, *carrier.types}:
         raise VerificationError(f"{name} has the parameters {', '.join(params)}")
     for key, kind in carrier.types.items():
-        if not isinstance(params[key], kind) or kind is int and type(params[key]) is bool:
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if not isinstance(params[key], kinds) or type(params[key]) is bool and bool not in kinds:
             raise VerificationError(f"{name} has {params[key]!r} as {key}")
     if name == "jit" and [type(d) for d in params["donated_invars"]] != [bool] * len(avals):
         raise VerificationError("jit says of each operand whether it is donated")

@@ -2,7 +2,8 @@
 
     magic "weft" 0x00, version, flags (bit 0: traced with 64-bit types)
     strings    count, then (length, UTF-8)
-    avals      count, then 1 kind: 0 array (dtype: string, weak: byte, rank, sizes), 1 token
+    avals      count, then 1 kind: 0 array (dtype: string, weak: byte, rank, sizes), 1 token, 2 array with symbolic sizes (the same, but
+               each size 2 * integer, or 2 * string + 1 for an expression); only `weft.export` writes and reads these
     lines      count, then (file: string, line, function: string, scopes: strings)
     jaxprs     count, then each after those that it carries; the last is the program:
                avals of arguments, equations (primitive: string, operands, params by name, results, effects, line), results, effects
@@ -17,10 +18,11 @@ import hashlib
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..avals import AbstractToken, ShapedArray, shaped, token
+from ..avals import AbstractToken, ShapedArray, SymbolicSize, shaped, token
 from ..config import config, enable_x64
 from ..source_info import UNKNOWN, SourceInfo
 from .binary import DeserializationError, Reader, Writer
+from .dims import SymbolicScope, parse_dimension
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from .portable import NotPortable, check_operands
 from .primitive import param_types, registry
@@ -66,7 +68,7 @@ def content_hash(data) -> bytes:
 
 
 # Tags of parameters.
-_NONE, _FALSE, _TRUE, _INT, _FLOAT, _COMPLEX, _STR, _BYTES, _TUPLE, _LIST, _DTYPE, _ENUM, _NAMED, _CLOSED, _JAXPR = range(15)
+_NONE, _FALSE, _TRUE, _INT, _FLOAT, _COMPLEX, _STR, _BYTES, _TUPLE, _LIST, _DTYPE, _ENUM, _NAMED, _CLOSED, _JAXPR, _DIM = range(16)
 
 
 class _Table:
@@ -100,6 +102,9 @@ class _Serializer:
                 avals.unsigned(len(shape))
                 for n in shape:
                     avals.unsigned(n)
+            elif kind == 2:
+                name, weak, shape = rest
+                write_shape(avals, self.strings(name), weak, shape, self.strings)
         for file, line, function, names in self.lines.numbers:
             for n in (self.strings(file), line, self.strings(function), len(names), *map(self.strings, names)):
                 lines.unsigned(n)
@@ -119,6 +124,8 @@ class _Serializer:
             return self.avals((1,))
         if dtypes.is_key(aval.dtype):
             raise NotPortable(f"a random key ({aval.str_short()}) leaves the process only as its words; see weft.transforms.keys.lower_keys")
+        if any([isinstance(n, SymbolicSize) for n in aval.shape]):
+            return self.avals((2, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
         return self.avals((0, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
 
     def line(self, info: SourceInfo) -> int:
@@ -224,6 +231,9 @@ class _Serializer:
         elif isinstance(value, Jaxpr):
             w.byte(_JAXPR)
             w.unsigned(self.jaxpr(value))
+        elif isinstance(value, SymbolicSize):
+            w.byte(_DIM)
+            w.unsigned(self.strings(str(value)))
         else:
             self.other(w, value)
 
@@ -258,6 +268,15 @@ class _Serializer:
         w.unsigned(self.strings(name))
 
 
+def write_shape(w: Writer, dtype: int, weak: int, shape: tuple, strings: _Table) -> None:
+    """An array type whose sizes may be symbolic, by the number of its dtype's name."""
+    w.unsigned(dtype)
+    w.byte(weak)
+    w.unsigned(len(shape))
+    for n in shape:
+        w.unsigned(strings(str(n)) << 1 | 1 if isinstance(n, SymbolicSize) else n << 1)
+
+
 def serialize(jaxpr: Jaxpr) -> bytes:
     """The bytes of a portable jaxpr (see `weft.core.portable`).
 
@@ -275,8 +294,8 @@ def serialize(jaxpr: Jaxpr) -> bytes:
     return writer.finish()
 
 
-def deserialize(data, limits: Limits = DEFAULT_LIMITS) -> Program:
-    """The program that `serialize` wrote, checked by the verifier.
+def deserialize(data, limits: Limits = DEFAULT_LIMITS, scope: SymbolicScope | None = None) -> Program:
+    """The program that `serialize` wrote, checked by the verifier. Without a `scope` it may have no symbolic dimensions.
 
     Raises: DeserializationError, whatever the bytes are.
     """
@@ -284,7 +303,7 @@ def deserialize(data, limits: Limits = DEFAULT_LIMITS) -> Program:
     if reader.left() > limits.size:
         reader.fail(f"a program of {reader.left()} bytes exceeds the limit of {limits.size}")
     try:
-        return _Deserializer(reader, limits).program()
+        return _Deserializer(reader, limits, scope).program()
     except DeserializationError:
         raise
     except Exception as e:      # the bytes made some check of ours trip before it could say so
@@ -292,8 +311,9 @@ def deserialize(data, limits: Limits = DEFAULT_LIMITS) -> Program:
 
 
 class _Deserializer:
-    def __init__(self, reader: Reader, limits: Limits):
-        self.r, self.limits = reader, limits
+    def __init__(self, reader: Reader, limits: Limits, scope: SymbolicScope | None = None):
+        self.r, self.limits, self.scope = reader, limits, scope
+        self.dims: dict[str, Any] = {}
         self.jaxprs: list[tuple[Jaxpr, int, int]] = []      # with its depth and the number of its equations, carried ones included
         self.used: set[int] = set()
 
@@ -337,18 +357,42 @@ class _Deserializer:
         kind = r.byte()
         if kind == 1:
             return token
-        if kind:
+        if kind not in (0, 2):
             r.fail(f"there is no kind {kind} of types", start)
         dt, weak = self.dtype(), r.byte()
         if weak > 1:
             r.fail("a type is either weak or not", start)
-        shape = tuple([r.unsigned() for _ in range(r.count(self.limits.rank))])
+        shape = tuple([self.size() if kind else r.unsigned() for _ in range(r.count(self.limits.rank))])
         size = max(1, dtypes.itemsize(dt))
         for n in shape:
+            if isinstance(n, SymbolicSize):
+                continue
             size *= n
             if n > self.limits.array_bytes or size > self.limits.array_bytes:
                 r.fail(f"an array of shape {shape} exceeds the limit of {self.limits.array_bytes} bytes", start)
         return shaped(shape, dt, bool(weak))
+
+    def size(self):
+        start, n = self.r.at, self.r.unsigned()
+        if not n & 1:
+            return n >> 1
+        if n >> 1 >= len(self.strings):
+            self.r.fail(f"there is no string {n >> 1}", start)
+        return self.dim(self.strings[n >> 1])
+
+    def dim(self, text: str):
+        """A dimension from its text; only what one writes is read."""
+        if self.scope is None:
+            self.r.fail(f"the program has the symbolic dimension {text[:40]!r}; it must be specialised for sizes before it is sent")
+        if text not in self.dims:
+            try:
+                made = parse_dimension(text, self.scope)
+            except (ValueError, RecursionError) as e:
+                self.r.fail(f"{text[:60]!r} is no dimension: {e}")
+            if not isinstance(made, SymbolicSize):
+                self.r.fail(f"{text[:60]!r} is not symbolic")
+            self.dims[text] = made
+        return self.dims[text]
 
     def line(self) -> SourceInfo:
         file, line, function = self.string(), self.r.unsigned(1 << 31), self.string()
@@ -469,6 +513,8 @@ class _Deserializer:
         if tag in (_CLOSED, _JAXPR):
             jaxpr = self.carried()
             return ClosedJaxpr(jaxpr, []) if tag == _CLOSED else jaxpr
+        if tag == _DIM:
+            return self.dim(self.string())
         r.fail(f"there is no kind {tag} of parameters", start)
 
     def known(self, tag: int, depth: int):

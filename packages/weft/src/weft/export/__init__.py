@@ -1,0 +1,32 @@
+"""Programs that leave the process: `export` traces a jitted function, `Exported.serialize` writes it down, `deserialize` reads it anywhere.
+
+What is written is weft's own portable form (a verified jaxpr, not a compiled program), so that one file runs on XLA, WebAssembly, WebGPU,
+the reference interpreter and a remote host. Shapes may be symbolic (`symbolic_shape`): the program is specialised for the sizes of each call.
+
+Example:
+    >>> import weft, weft.numpy as jnp
+    >>> from weft import export
+    >>> spec = weft.ShapeDtypeStruct(export.symbolic_shape("b, 2"), jnp.float32)
+    >>> exported = export.export(weft.jit(lambda x: x.sum(axis=0) / x.shape[0]))(spec)
+    >>> data = exported.serialize()
+    >>> export.deserialize(data).call(jnp.ones((3, 2)))
+    Array([1., 1.], dtype=float32)
+"""
+from __future__ import annotations
+
+from ..core.dim_parser import symbolic_shape as symbolic_shape
+from ..core.dims import SymbolicScope as SymbolicScope, is_symbolic_dim as is_symbolic_dim
+from .exported import (
+    DisabledSafetyCheck as DisabledSafetyCheck,
+    Exported as Exported,
+    default_export_platform as default_export_platform,
+    deserialize as deserialize,
+    export as export,
+    maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
+    symbolic_args_specs as symbolic_args_specs,
+)
+from .trees import (
+    register_namedtuple_serialization as register_namedtuple_serialization,
+    register_pytree_node_serialization as register_pytree_node_serialization,
+)

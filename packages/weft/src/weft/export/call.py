@@ -1,0 +1,27 @@
+"""call_exported: an exported program inside another one."""
+from __future__ import annotations
+
+from ..core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
+from ..core.primitive import Primitive, unsupported
+from ..transforms.batch import batch_jaxpr, to_front
+
+call_exported_p = Primitive("call_exported", multiple_results=True)
+
+
+def _batch(axis, args, dims, *, jaxpr, name, platforms):
+    new, batched = batch_jaxpr(jaxpr, axis, [d is not None for d in dims])
+    outs = call_exported_p.bind(*[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], jaxpr=new, name=name, platforms=platforms)
+    return outs, [0 if b else None for b in batched]
+
+
+call_exported_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
+call_exported_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+call_exported_p.batch = _batch
+call_exported_p.jvp = unsupported("an exported program has a derivative in reverse mode alone (weft.grad, weft.vjp), if it was written with one")
+call_exported_p.transpose = unsupported("an exported program is not known to be linear")
+
+
+def platform_name(device) -> str:
+    """The platform of a device as `Exported.platforms` names it."""
+    name = getattr(device, "platform", "cpu")
+    return "cuda" if name == "gpu" else name
