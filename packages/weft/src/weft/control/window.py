@@ -47,7 +47,7 @@ def _reference(*args, jaxpr, consts, window_dimensions, window_strides, padding,
     return outs
 
 
-def _elementwise(jaxpr, xs: list, ys: list) -> list:
+def elementwise(jaxpr, xs: list, ys: list) -> list:
     """The combination of scalars, on arrays of one shape."""
     shape = shape_of(xs[0])
     axis = Axis(None, math.prod(shape))
@@ -67,11 +67,11 @@ def _folded(*args, jaxpr, consts, **params) -> list:
         return [reshape(cut(r, 0, 1), shape[:-1]) for r in rows]
     while size > 1:
         half = size // 2
-        made = _elementwise(jaxpr, [cut(r, 0, half) for r in rows], [cut(r, half, 2 * half) for r in rows])
+        made = elementwise(jaxpr, [cut(r, 0, half) for r in rows], [cut(r, half, 2 * half) for r in rows])
         rows = [concatenate([m, cut(r, 2 * half, size)], len(shape) - 1) for m, r in zip(made, rows)] if size % 2 else made
         size -= half
     starts = [broadcast_in_dim(i, shape[:-1]) for i in args[n:]]
-    return _elementwise(jaxpr, starts, [reshape(r, shape[:-1]) for r in rows])
+    return elementwise(jaxpr, starts, [reshape(r, shape[:-1]) for r in rows])
 
 
 def _jvp(primals, tangents, **params):

@@ -15,7 +15,7 @@ from .elementwise import (AccuracyMode, RoundingMethod, Tolerance, abs, acos, ac
                           square, stop_gradient, sub, tan, tanh)
 from .fft import FftType, fft
 from .indexing import (GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, dynamic_index_in_dim, dynamic_slice,
-                       dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim, gather,
+                       dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim, gather, index_take,
                        scatter, scatter_add, scatter_apply, scatter_max, scatter_min, scatter_mul, scatter_sub)
 from .reductions import (argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, reduce, reduce_and, reduce_max, reduce_min,
                          reduce_or, reduce_prod, reduce_sum, reduce_xor, sort, sort_key_val, top_k)
@@ -40,7 +40,21 @@ _LAZY |= {name: "solving" for name in ("custom_linear_solve", "custom_root")}
 _LAZY["with_sharding_constraint"] = "placement"
 _LAZY |= {name: "windows" for name in ("padtype_to_pads", "reduce_window", "reduce_window_shape_tuple")}
 
-__all__ = [*[name for name in dir() if not name.startswith("_")], *_LAZY, "linalg"]
+# by the names that jax.lax gives them
+_PRIMITIVES = (
+    "abs_p acos_p acosh_p add_p after_all_p all_gather_p all_to_all_p and_p approx_top_k_p argmax_p argmin_p asin_p asinh_p atan2_p atan_p atanh_p "
+    "axis_index_p bitcast_convert_type_p broadcast_in_dim_p cbrt_p ceil_p clamp_p clz_p complex_p concatenate_p cond_p conj_p conv_general_dilated_p "
+    "convert_element_type_p copy_p cos_p cosh_p create_token_p cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p dce_sink_p device_put_p digamma_p "
+    "div_p dot_general_p dynamic_slice_p dynamic_update_slice_p eq_p eq_to_p erf_inv_p erf_p erfc_p exp2_p exp_p expm1_p fft_p floor_p gather_p ge_p "
+    "gt_p imag_p integer_pow_p iota_p is_finite_p le_p le_to_p lgamma_p linear_solve_p log1p_p log_p logistic_p lt_p lt_to_p max_p min_p mul_p mulhi_p "
+    "ne_p neg_p nextafter_p not_p optimization_barrier_p or_p pad_p pmax_p pmin_p population_count_p pow_p ppermute_p psum_p real_p reduce_and_p "
+    "reduce_max_p reduce_min_p reduce_or_p reduce_p reduce_precision_p reduce_prod_p reduce_sum_p reduce_window_max_p reduce_window_min_p "
+    "reduce_window_p reduce_window_sum_p reduce_xor_p rem_p reshape_p rev_p rng_bit_generator_p rng_uniform_p round_p rsqrt_p scan_p scatter_add_p "
+    "scatter_max_p scatter_min_p scatter_mul_p scatter_p scatter_sub_p select_and_gather_add_p select_and_scatter_add_p select_n_p "
+    "sharding_constraint_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign_p sin_p sinh_p slice_p sort_p split_p sqrt_p square_p "
+    "squeeze_p stack_p stage_p stop_gradient_p sub_p tan_p tanh_p tile_p top_k_p transpose_p unstack_p while_p xor_p").split()
+
+__all__ = [*[name for name in dir() if not name.startswith("_")], *_LAZY, *_PRIMITIVES, "linalg"]
 
 
 def __getattr__(name: str):
@@ -48,6 +62,8 @@ def __getattr__(name: str):
         return _import_module("weft.lax.linalg")
     if name in _LAZY:
         return getattr(_import_module(f"weft.lax.{_LAZY[name]}"), name)
+    if name in _PRIMITIVES:
+        return _import_module("weft.lax.primitives").find(name)
     raise AttributeError(f"module 'weft.lax' has no attribute {name!r}")
 
 

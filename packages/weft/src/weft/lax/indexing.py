@@ -12,12 +12,12 @@ from ..ops import index as ops
 from ..ops import linear
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import slice_
-from .common import canonical_axis, canonical_shape, operand as checked, static_size
+from ..ops.shape import concatenate, slice_
+from .common import canonical_axes, canonical_axis, canonical_shape, on_device, operand as checked, static_size
 
 
-def _starts(name: str, x, start_indices) -> list:
-    """One index scalar for each axis, all of one dtype, not negative where they lie inside."""
+def _starts(name: str, x, start_indices, allow_negative_indices) -> list:
+    """One index scalar for each axis, all of one dtype; negative ones count from the end where that is allowed."""
     shape = shape_of(x)
     if not isinstance(start_indices, (list, tuple)):
         array = checked(name, start_indices)
@@ -29,7 +29,11 @@ def _starts(name: str, x, start_indices) -> list:
     if any(not dtypes.is_int(a.dtype) or a.shape for a in avals):
         raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(str, avals))}.")
     dt = dtypes.promote(*[(a.dtype, a.weak_type) for a in avals])[0] if avals else None
-    return [wrap_index(linear.convert(s, dt), n) for s, n in zip(starts, shape)]
+    wrap = [allow_negative_indices] * len(shape) if isinstance(allow_negative_indices, bool) else list(allow_negative_indices)
+    if len(wrap) != len(shape):
+        raise type_error(f"{name}: allow_negative_indices must be one boolean, or one for each of the {len(shape)} axes, got {wrap}.")
+    starts = [linear.convert(s, dt) for s in starts]
+    return [wrap_index(s, n) if w else s for s, n, w in zip(starts, shape, wrap)]
 
 
 def wrap_index(index, size: int):
@@ -41,8 +45,11 @@ def wrap_index(index, size: int):
     return el.select_n_p.bind(el.lt(index, scalar_like(index, 0)), index, el.add(index, scalar_like(index, size)))
 
 
-def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int]):
+def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int], *, allow_negative_indices: bool | Sequence[bool] = True):
     """A slice of static size at indices that may be traced; indices out of bounds are moved in.
+
+    Args:
+        allow_negative_indices: whether (along each axis) negative indices count from the end; False spares the test where they never are.
 
     Example:
         >>> from weft import lax
@@ -50,10 +57,10 @@ def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int]):
         Array([3, 4], dtype=int32)
     """
     x = checked("dynamic_slice", operand)
-    return ops.dynamic_slice_p.bind(x, *_starts("dynamic_slice", x, start_indices), slice_sizes=canonical_shape(slice_sizes))
+    return ops.dynamic_slice_p.bind(x, *_starts("dynamic_slice", x, start_indices, allow_negative_indices), slice_sizes=canonical_shape(slice_sizes))
 
 
-def dynamic_update_slice(operand, update, start_indices):
+def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True):
     """The array with `update` written at indices that may be traced.
 
     Example:
@@ -62,10 +69,10 @@ def dynamic_update_slice(operand, update, start_indices):
         Array([0, 9, 9, 3], dtype=int32)
     """
     x, update = checked("dynamic_update_slice", operand), checked("dynamic_update_slice", update)
-    return ops.dynamic_update_slice_p.bind(x, update, *_starts("dynamic_update_slice", x, start_indices))
+    return ops.dynamic_update_slice_p.bind(x, update, *_starts("dynamic_update_slice", x, start_indices, allow_negative_indices))
 
 
-def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0):
+def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True):
     """A slice of static size along one axis at an index that may be traced.
 
     Example:
@@ -78,10 +85,10 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0):
     starts: list[Any] = [0] * len(sizes)
     axis = canonical_axis(axis, len(sizes))
     starts[axis], sizes[axis] = start_index, static_size("slice_size", slice_size)
-    return dynamic_slice(x, starts, sizes)
+    return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True):
+def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True):
     """The element(s) along one axis at an index that may be traced.
 
     Example:
@@ -89,11 +96,11 @@ def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True):
         >>> lax.dynamic_index_in_dim(lax.iota('int32', 5), 2, keepdims=False)
         Array(2, dtype=int32)
     """
-    out = dynamic_slice_in_dim(operand, index, 1, axis)
+    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else linear.squeeze(out, (canonical_axis(axis, len(shape_of(out))),))
 
 
-def dynamic_update_slice_in_dim(operand, update, start_index, axis: int):
+def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allow_negative_indices: bool = True):
     """The array with `update` written along one axis at an index that may be traced.
 
     Example:
@@ -104,10 +111,10 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int):
     x = checked("dynamic_update_slice_in_dim", operand)
     starts: list[Any] = [0] * len(shape_of(x))
     starts[canonical_axis(axis, len(starts))] = start_index
-    return dynamic_update_slice(x, update, starts)
+    return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand, update, index, axis: int):
+def dynamic_update_index_in_dim(operand, update, index, axis: int, *, allow_negative_indices: bool = True):
     """The array with one element (or slice) along an axis replaced.
 
     Example:
@@ -120,7 +127,36 @@ def dynamic_update_index_in_dim(operand, update, index, axis: int):
     update = linear.convert(update, dtype_of(x)) if get_aval(update).weak_type else update
     if len(shape_of(update)) != len(shape_of(x)):
         update = linear.expand_dims(update, (axis,))
-    return dynamic_update_slice_in_dim(x, update, index, axis)
+    return dynamic_update_slice_in_dim(x, update, index, axis, allow_negative_indices=allow_negative_indices)
+
+
+def index_take(src, idxs: Sequence, axes: Sequence[int]):
+    """The elements at the places where `idxs[i]` is the index along `axes[i]`; the result has one axis of places, then the other axes.
+
+    Indices are taken modulo the sizes.
+
+    Raises:
+        TypeError: if there is not one vector of indices for each axis.
+
+    Example:
+        >>> from weft import lax
+        >>> x = lax.reshape(lax.iota('int32', 6), (2, 3))
+        >>> lax.index_take(x, (lax.full((2,), 1), lax.iota('int32', 2)), (0, 1))
+        Array([3, 4], dtype=int32)
+    """
+    x, shape = on_device(checked("index_take", src)), shape_of(checked("index_take", src))
+    columns, axes = [on_device(checked("index_take", i)) for i in idxs], canonical_axes(tuple(axes), len(shape), "axes")
+    if len(columns) != len(axes) or not columns or any(len(shape_of(c)) != 1 or not dtypes.is_int(dtype_of(c)) for c in columns):
+        raise type_error(f"index_take: idxs must be one vector of integers for each of the axes {axes}, got {', '.join(str(get_aval(c)) for c in columns)}.")
+    wrapped = []
+    for column, axis in zip(columns, axes):
+        size = scalar_like(column, shape[axis])
+        rest = el.rem(column, size)
+        wrapped.append(linear.expand_dims(rest if dtypes.is_unsigned(dtype_of(rest)) else wrap_index(rest, shape[axis]), (1,)))
+    indices = concatenate(wrapped, 1)
+    numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), tuple(sorted(axes)), axes)
+    sizes = [1 if d in axes else n for d, n in enumerate(shape)]
+    return ops.gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
@@ -160,18 +196,7 @@ scatter_add = _scatter("scatter_add", ops.scatter_add_p, "added")
 scatter_mul = _scatter("scatter_mul", ops.scatter_mul_p, "multiplied in")
 scatter_min = _scatter("scatter_min", ops.scatter_min_p, "taken the minimum with")
 scatter_max = _scatter("scatter_max", ops.scatter_max_p, "taken the maximum with")
-
-
-def scatter_sub(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, **keywords):
-    """The array with `updates` subtracted at `scatter_indices`.
-
-    Example:
-        >>> from weft import lax
-        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-        >>> lax.scatter_sub(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
-        Array([ 0,  1, -3], dtype=int32)
-    """
-    return scatter_add(operand, scatter_indices, el.neg(checked("scatter_sub", updates)), dimension_numbers, **keywords)
+scatter_sub = _scatter("scatter_sub", ops.scatter_sub_p, "subtracted")
 
 
 def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..control import barriers, composite, solve, window  # noqa: F401  their primitives enter the registry
 from ..core.primitive import Primitive, registry
-from ..ops import collective, conv, fft, generator, ragged, special  # noqa: F401
+from ..ops import collective, conv, fft, generator, ragged, sort, special  # noqa: F401
 
 # names that differ
 _NAMES = {"linear_solve": "custom_linear_solve", "scatter_add": "scatter-add", "scatter_max": "scatter-max", "scatter_min": "scatter-min",

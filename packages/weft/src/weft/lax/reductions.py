@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .. import dtypes
+from ..control.fold import reduce_p
 from ..core.primitive import registry
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -19,11 +20,15 @@ from .common import canonical_axes, canonical_axis, only, operand as checked
 
 def _reduction(name: str, text: str):
     op = linear.reduce_sum if name == "reduce_sum" else getattr(ops, name)
-
-    def function(operand, axes, *, out_sharding=None):
-        only(name, out_sharding=out_sharding)
-        x = checked(name, operand)
-        return op(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
+    if name == "reduce_sum":
+        def function(operand, axes, *, out_sharding=None):
+            only(name, out_sharding=out_sharding)
+            x = checked(name, operand)
+            return op(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
+    else:
+        def function(operand, axes):
+            x = checked(name, operand)
+            return op(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} over `axes`; the result has the other axes.\n\n    Example:\n        >>> from weft import lax\n" \
         f"        >>> y = lax.{name}(lax.broadcast({'True' if name in ('reduce_and', 'reduce_or', 'reduce_xor') else '2.0'}, (3,)), (0,))\n    "
@@ -46,6 +51,10 @@ _MONOIDS = {"add": reduce_sum, "max": reduce_max, "min": reduce_min, "mul": redu
 def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, out_sharding=None):
     """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`.
 
+    Raises:
+        TypeError: if dtypes of operands, initial values and results of the computation differ.
+        ValueError: if structures or shapes of operands and initial values do not match.
+
     Example:
         >>> from weft import lax
         >>> float(lax.reduce(lax.broadcast(2.0, (3,)), 1.0, lax.mul, (0,)))
@@ -55,10 +64,12 @@ def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, o
     xs, tree = tree_flatten(operands)
     inits, init_tree = tree_flatten(init_values)
     if tree != init_tree:
-        raise TypeError(f"reduce: operands and init_values must have one structure, got {tree} and {init_tree}.")
+        raise ValueError(f"reduce: operands and init_values must have one structure, got {tree} and {init_tree}.")
     xs, inits = [checked("reduce", x) for x in xs], [checked("reduce", x) for x in inits]
     dims = canonical_axes(tuple(dimensions), len(shape_of(xs[0])), "dimensions")
-    inits = [linear.convert(i, dtype_of(x)) if get_aval(i).weak_type else i for x, i in zip(xs, inits)]
+    for x, i in zip(xs, inits):
+        if dtype_of(x) != dtype_of(i):
+            raise type_error(f"reduce: operands and initial values must have the same dtypes, got {get_aval(x)} and {get_aval(i)}.")
     scalars = [get_aval(i) for i in inits] * 2
 
     def combine(*flat):
@@ -73,7 +84,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, o
         if eqn.invars == jaxpr.jaxpr.invars and eqn.outvars == jaxpr.jaxpr.outvars:
             out = _MONOIDS[eqn.primitive.name](xs[0], dims)
             return tree.unflatten([eqn.primitive.bind(out, inits[0])])
-    return tree.unflatten(ops.reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dims))
+    return tree.unflatten(reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dims))
 
 
 def argmax(operand, axis: int, index_dtype):

@@ -13,7 +13,7 @@ from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
-from .elementwise import add, div as _div, eq, mul, select
+from .elementwise import add, div as _div, eq, mul, neg, select
 from .linear import broadcast_to_axis, convert, expand_dims, full, moveaxis, reshape, zeros
 from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
 from .shape import concatenate, iota
@@ -396,24 +396,31 @@ def _read_back(ct, indices, dn, update_shape, params, fill=0):
                   indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"], mode=params["mode"], fill_value=fill)
 
 
-def _scatter_add_jvp(primals, tangents, **params):
-    x, indices, updates = primals
-    out = scatter_add_p.bind(*primals, **params)
-    tx, _, tu = tangents
-    if type(tx) is Zero and type(tu) is Zero:
-        return out, Zero(tangent_aval(get_aval(out)))
-    tx = full(shape_of(x), 0, dtype_of(x)) if type(tx) is Zero else tx
-    tu = full(shape_of(updates), 0, dtype_of(x)) if type(tu) is Zero else tu
-    return out, scatter_add_p.bind(tx, indices, tu, **params)
+def _scatter_linear(primitive: Primitive, sign) -> None:
+    """The rules of a scatter that is linear in the array and the updates."""
+    def jvp(primals, tangents, **params):
+        x, indices, updates = primals
+        out = primitive.bind(*primals, **params)
+        tx, _, tu = tangents
+        if type(tx) is Zero and type(tu) is Zero:
+            return out, Zero(tangent_aval(get_aval(out)))
+        tx = full(shape_of(x), 0, dtype_of(x)) if type(tx) is Zero else tx
+        tu = full(shape_of(updates), 0, dtype_of(x)) if type(tu) is Zero else tu
+        return out, primitive.bind(tx, indices, tu, **params)
+
+    def transpose(ct, x, indices, updates, *, dimension_numbers, **params):
+        update_shape = updates.aval.shape if is_linear_arg(updates) else shape_of(updates)
+        return [ct if is_linear_arg(x) else None, None,
+                sign(_read_back(ct, indices, dimension_numbers, update_shape, params)) if is_linear_arg(updates) else None]
+
+    primitive.jvp, primitive.transpose = jvp, transpose
 
 
-def _scatter_add_transpose(ct, x, indices, updates, *, dimension_numbers, **params):
-    update_shape = updates.aval.shape if is_linear_arg(updates) else shape_of(updates)
-    return [ct if is_linear_arg(x) else None, None,
-            _read_back(ct, indices, dimension_numbers, update_shape, params) if is_linear_arg(updates) else None]
-
-
-scatter_add_p.jvp, scatter_add_p.transpose = _scatter_add_jvp, _scatter_add_transpose
+scatter_sub_p = _scatter_primitive("scatter-sub", lambda a, b: a - b)
+scatter_sub_p.basic = False
+scatter_sub_p.decompose = lambda x, indices, updates, **params: scatter_add_p.bind(x, indices, neg(updates), **params)
+_scatter_linear(scatter_add_p, lambda ct: ct)
+_scatter_linear(scatter_sub_p, neg)
 
 
 def _scatter_jvp(primals, tangents, *, dimension_numbers, **params):

@@ -5,8 +5,6 @@ import math
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
-from ..core.interpret import interpret
-from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -80,26 +78,26 @@ def _prod_jvp(primals, tangents, *, axes, **params):
         return out, Zero(tangent_aval(get_aval(out)))
     shape = shape_of(x)
     kept = [d for d in range(len(shape)) if d not in axes]
-    flatten = lambda v: _flatten_axes(v, kept, axes)
+    flatten = lambda v: flatten_axes(v, kept, axes)
     flat, flat_t = flatten(x), flatten(t)
     n = shape_of(flat)[-1]
     axis = len(shape_of(flat)) - 1
     ones = full((*shape_of(flat)[:-1], 1), 1, dtype_of(x))
     if n == 0:
         return out, full(shape_of(out), 0, dtype_of(x))
-    before = concatenate([ones, _cut(cumprod(flat, axis), 0, n - 1)], axis)
-    after = concatenate([_cut(cumprod(flat, axis, reverse=True), 1, n), ones], axis)
+    before = concatenate([ones, cut(cumprod(flat, axis), 0, n - 1)], axis)
+    after = concatenate([cut(cumprod(flat, axis, reverse=True), 1, n), ones], axis)
     return out, reduce_sum(mul(flat_t, mul(before, after)), (axis,))
 
 
-def _flatten_axes(x, kept, axes):
+def flatten_axes(x, kept, axes):
     from_shape = shape_of(x)
     order = [*kept, *axes]
     x = _transpose(x, order)
     return _reshape(x, (*[from_shape[d] for d in kept], math.prod(from_shape[d] for d in axes)))
 
 
-def _cut(x, lo: int, hi: int):
+def cut(x, lo: int, hi: int):
     shape = shape_of(x)
     return slice_(x, (0,) * (len(shape) - 1) + (lo,), (*shape[:-1], hi))
 
@@ -162,71 +160,6 @@ def argmax(x, axis: int, index_dtype):
 def argmin(x, axis: int, index_dtype):
     """The index of the first minimum along `axis`; NaN counts as the minimum."""
     return argmin_p.bind(x, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
-
-
-# reduce with any function --------------------------------------------------------------------------------------------
-
-reduce_p = Primitive("reduce", multiple_results=True)
-
-
-def _reduce_abstract(*args, jaxpr, dimensions):
-    n = len(args) // 2
-    return [shaped(reduced_shape("reduce", x, dimensions), x.dtype, x.weak_type) for x in args[:n]]
-
-
-def _reduce_reference(*args, jaxpr, dimensions):
-    n = len(args) // 2
-    xs, inits = args[:n], args[n:]
-    kept = [d for d in range(xs[0].ndim) if d not in dimensions]
-    flat = [np.transpose(x, [*kept, *dimensions]).reshape(math.prod(x.shape[d] for d in kept), -1) for x in xs]
-    rows = []
-    for row in zip(*flat):
-        acc = list(inits)
-        for items in zip(*row):
-            acc = interpret(jaxpr, [*acc, *map(np.asarray, items)])
-        rows.append(acc)
-    shape = tuple(xs[0].shape[d] for d in kept)
-    return [np.array([r[i] for r in rows], x.dtype).reshape(shape) for i, x in enumerate(xs)]
-
-
-def _reduce_decompose(*args, jaxpr, dimensions):
-    """Halves the reduced axis again and again, combining the halves elementwise."""
-    n = len(args) // 2
-    xs, inits = list(args[:n]), args[n:]
-    shape = shape_of(xs[0])
-    kept = [d for d in range(len(shape)) if d not in dimensions]
-    xs = [_flatten_axes(x, kept, dimensions) for x in xs]
-    axis = len(kept)
-    combine = lambda a, b: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *a, *b)
-    size = shape_of(xs[0])[axis]
-    outer = shape_of(xs[0])[:-1]
-    acc = [broadcast_in_dim(i, outer) for i in inits]
-    while size > 1:
-        half = size // 2
-        lo, hi = [_cut(x, 0, half) for x in xs], [_cut(x, half, 2 * half) for x in xs]
-        rest = [_cut(x, 2 * half, size) for x in xs] if size % 2 else None
-        xs = combine(lo, hi)
-        size = half
-        if rest is not None:
-            xs = [concatenate([x, r], axis) for x, r in zip(xs, rest)]
-            size += 1
-    return combine(acc, [_reshape(x, outer) for x in xs]) if size else acc
-
-
-def _reduce_jvp(primals, tangents, **params):
-    raise NotImplementedError("reduce with a function of your own has no derivative; use sum, max, min, prod or logsumexp.")
-
-
-def _reduce_batch(axis, args, dims, *, jaxpr, dimensions):
-    n = len(args) // 2
-    if any(d is not None for d in dims[n:]):
-        raise NotImplementedError("reduce with a batched initial value: combine the initial value afterwards instead.")
-    xs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args[:n], dims[:n])]
-    return reduce_p.bind(*xs, *args[n:], jaxpr=jaxpr, dimensions=tuple(d + 1 for d in dimensions)), [0] * n
-
-
-reduce_p.abstract, reduce_p.reference, reduce_p.jvp, reduce_p.batch = _reduce_abstract, _reduce_reference, _reduce_jvp, _reduce_batch
-reduce_p.decompose = _reduce_decompose
 
 
 # cumulative ----------------------------------------------------------------------------------------------------------
