@@ -217,6 +217,12 @@ class XlaBackend:
             lowered = module.lower(closed.jaxpr, name, donated, True, platform, axes=axes, symbol=name, consts=closed.consts)
         return executable.computation(lowered.module, tuple_args)
 
+    def portable_module(self, jaxpr: Jaxpr, name: str, platform: str) -> tuple[str, Callable[[], bytes]]:
+        """A program lowered for a platform that need not be here: StableHLO text, and what makes the bytes of a portable artifact of it."""
+        from .lower import module
+        lowered = module.lower(jaxpr, name, platform=platform)
+        return executable.module_text(lowered.module), lambda: compat.portable_artifact(lowered.module)
+
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars, compiled for one device, or for those of a Partition."""
         pairs = dict(options.options)

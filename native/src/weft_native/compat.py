@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import importlib
 from typing import Any, Sequence
 
 from jaxlib import _jax
@@ -45,6 +46,12 @@ def to_dlpack(array, stream=None):
 def from_dlpack(value, device):
     """An array over the memory behind an object with `__dlpack__`."""
     return _jax.dlpack_managed_tensor_to_buffer(value.__dlpack__(), device, None)
+
+
+def portable_artifact(module) -> bytes:
+    """The bytes of a StableHLO module that later releases of XLA read too."""
+    stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")      # MLIR's bindings take 40 ms to load
+    return _jax.mlir.serialize_portable_artifact(module, stablehlo.get_current_version(), use_mixed_serialization=False)
 
 
 def compile_module(client, module, devices: Sequence, options, callbacks: Sequence = ()):

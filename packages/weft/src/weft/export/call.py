@@ -1,7 +1,7 @@
 """call_exported: an exported program inside another one."""
 from __future__ import annotations
 
-from ..core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
+from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, unsupported
 from ..transforms.batch import batch_jaxpr, to_front
 
@@ -20,8 +20,3 @@ call_exported_p.batch = _batch
 call_exported_p.jvp = unsupported("an exported program has a derivative in reverse mode alone (weft.grad, weft.vjp), if it was written with one")
 call_exported_p.transpose = unsupported("an exported program is not known to be linear")
 
-
-def platform_name(device) -> str:
-    """The platform of a device as `Exported.platforms` names it."""
-    name = getattr(device, "platform", "cpu")
-    return "cuda" if name == "gpu" else name

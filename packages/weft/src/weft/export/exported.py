@@ -18,14 +18,13 @@ from ..core.trace import Tracer, current_trace, get_aval, root
 from ..core.verify import verify
 from ..host import np
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
-from ..runtime.backend import CompileOptions
 from ..runtime.device import default_platform, get_backend
-from ..runtime.dispatch import device_of, program_for, run_jaxpr
+from ..runtime.dispatch import check_platform, device_of, program_for, run_jaxpr
 from ..runtime.jit import JitFunction, jit
 from ..source_info import api_boundary
 from ..tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from . import artifact
-from .call import call_exported_p, platform_name
+from .call import call_exported_p
 
 minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = artifact.CONVENTIONS
 
@@ -136,8 +135,8 @@ class Exported:
             check_constraints(self._scope, given, self.fun_name)
         backend = get_backend("cpu")[0]
         with enable_x64(self._x64):
-            program, _ = program_for(ClosedJaxpr(specialize(self._closed.jaxpr, given), self._closed.consts))
-            return backend.portable_module(program, CompileOptions(self.fun_name), platform)
+            program, _ = program_for(ClosedJaxpr(specialize(self._closed.jaxpr, given), self._closed.consts), platform)
+            return backend.portable_module(program, self.fun_name, platform)
 
     def in_shardings_jax(self, mesh) -> tuple:
         """The shardings of the arguments on a mesh: None for each, since the program is for one device."""
@@ -206,9 +205,8 @@ class Exported:
 
     def _run(self, closed: ClosedJaxpr, leaves: list) -> list:
         device = device_of(leaves)
-        if self._allowed is not None and platform_name(device) not in self._allowed:
-            raise ValueError(f"Function '{self.fun_name}' was exported for platforms '{self.platforms}' but it is used on '{platform_name(device)}'. Export it with "
-                             "platforms=(…), or with disabled_checks=[export.DisabledSafetyCheck.platform()].")
+        if self._allowed is not None:
+            check_platform(self.fun_name, self._allowed, device)
         if config.enable_x64 == self._x64:
             return run_jaxpr(closed, leaves, self.fun_name, device=device)
         with enable_x64(self._x64):

@@ -7,7 +7,7 @@ from typing import Any, Sequence
 from .. import dtypes, source_info
 from ..avals import AbstractToken, ShapedArray, physical, shaped
 from ..config import config
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
 from ..core.primitive import Primitive
 from ..core.trace import EvalTrace, Tracer, get_aval
 from ..host import HostArray, from_flat, is_host_array, np
@@ -106,12 +106,31 @@ def compile_place(device, consts: Sequence) -> tuple:
     return device.with_constants(places), places
 
 
+def exported_for(jaxpr: Jaxpr) -> frozenset:
+    """(name, platforms) of the exported programs inside a program that may run on some platforms alone."""
+    if "exported_for" not in jaxpr.cache:
+        found = {(e.params["name"], e.params["platforms"]) for e in jaxpr.eqns if e.primitive.name == "call_exported" and e.params["platforms"] is not None}
+        jaxpr.cache["exported_for"] = frozenset(found).union(*[exported_for(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params)])
+    return jaxpr.cache["exported_for"]
+
+
+def check_platform(name: str, platforms: tuple, device) -> None:
+    """Raises ValueError where an exported program is about to run on a platform that it was not exported for."""
+    platform = getattr(device, "platform", "cpu")
+    platform = "cuda" if platform == "gpu" else platform
+    if platform not in platforms:
+        raise ValueError(f"Function '{name}' was exported for platforms '{platforms}' but it is used on '{platform}'. Export it with platforms=(…), or with "
+                         "disabled_checks=[export.DisabledSafetyCheck.platform()].")
+
+
 def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), keep_unused: bool = False):
     """The compiled program of a closed jaxpr on a device, compiled at most once."""
     cache = closed.jaxpr.cache
     key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused)
     found = cache.get(key)
     if found is None:
+        for call in exported_for(closed.jaxpr):
+            check_platform(*call, device)
         jaxpr, consts = program_for(closed, device.platform)
         if config.log_compiles:
             log.warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
