@@ -21,6 +21,7 @@ from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .device import backend_of, devices, get_backend, known_backends
 from .dispatch import compile_place, device_of, executable_for, forget_operations, program_for, run_jaxpr
+from .explain import Explanation, History
 from .nans import check_program, watching
 from .partition import flat_shardings, place_of
 
@@ -67,6 +68,13 @@ def _positions(fun: Callable, nums, names) -> tuple[tuple, tuple]:
     return tuple(dict.fromkeys([*nums, *more_nums])), tuple(dict.fromkeys([*names, *more_names]))
 
 
+def _parameters(fun: Callable) -> list[str]:
+    try:
+        return list(inspect.signature(fun).parameters)
+    except (ValueError, TypeError):
+        return []
+
+
 _instances: WeakSet = WeakSet()     # every jitted function, to choose their dispatch again when the platform changes
 
 
@@ -97,6 +105,7 @@ class JitFunction:
         self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
         self.cache: dict = {}
+        self.history = History(self.name)
         self.dispatch: Callable = self.first_call
         _instances.add(self)
 
@@ -143,6 +152,7 @@ class JitFunction:
                 outs = [constrain(x, s) for x, s in zip(outs, out_places)]
             return tree_unflatten(out_tree, outs), None
         device = place_of(closed, leaves, self.chosen_device(leaves), ins, out_places)
+        self.history.compiled(closed, device, donated)
         if watching():      # in Python at each call; the arguments are needed again where a result is bad
             outs = run_jaxpr(closed, leaves, self.name, (), device, self.keep_unused)
             check_program(closed, leaves, outs, self.name)
@@ -227,8 +237,10 @@ class JitFunction:
             for x, (path, _) in zip(out_leaves, tree_flatten_with_path(out)[0]):
                 check_result(x, self.name, path)
             return out_leaves
+        paths = self.arg_names(args, kwargs, fixed)
+        self.history.traced(self.fun, key, paths, _parameters(self.fun))
         with timed(TRACE, self.name):
-            jaxpr, consts = stage(flat, avals, f"the function {self.name}", self.arg_names(args, kwargs, fixed))
+            jaxpr, consts = stage(flat, avals, f"the function {self.name}", paths)
             closed, outer = hoist_tracers(jaxpr, consts)
         result = Traced(closed, box[0], tuple(outer))
         if not outer:
@@ -237,10 +249,7 @@ class JitFunction:
 
     def arg_names(self, args, kwargs, fixed) -> list[str]:
         """The path of each dynamic leaf in the call, such as `params['w'][0]`."""
-        try:
-            names = list(inspect.signature(self.fun).parameters)
-        except (ValueError, TypeError):
-            names = []
+        names = _parameters(self.fun)
         out = []
         for i, x in enumerate(args):
             if i not in fixed:
@@ -284,7 +293,20 @@ class JitFunction:
     def clear_cache(self) -> None:
         """Forgets all that was traced and compiled."""
         self.cache.clear()
+        self.history.forget()
         self.dispatch = self.first_call
+
+    def explain(self) -> Explanation:
+        """Why calls were traced or compiled: for each that was in no cache, its line and what differed from the calls before.
+
+        Example:
+            >>> import weft, weft.numpy as jnp
+            >>> f = weft.jit(lambda x: x * 2)
+            >>> _ = f(jnp.ones(3)), f(jnp.ones(4))
+            >>> print(f.explain()[1].why[0])
+            the shape of x changed: it is f32[4] and was f32[3]
+        """
+        return self.history.explanation()
 
     def _cache_size(self) -> int:
         return len(self.cache)
@@ -335,6 +357,9 @@ class BoundJit:
 
     def eval_shape(self, *args, **kwargs):
         return self.jitted.eval_shape(self.obj, *args, **kwargs)
+
+    def explain(self):
+        return self.jitted.explain()
 
 
 def abstractify(x) -> ShapedArray:
