@@ -36,6 +36,7 @@ from .api import (
 )
 from .avals import ShapeDtypeStruct as ShapeDtypeStruct
 from .config import (
+    check_tracer_leaks as check_tracer_leaks,
     check_tracer_leaks as checking_leaks,
     config as config,
     debug_infs as debug_infs,
@@ -45,7 +46,9 @@ from .config import (
     default_prng_impl as default_prng_impl,
     disable_jit as disable_jit,
     enable_custom_prng as enable_custom_prng,
+    enable_checks as enable_checks,
     enable_x64 as enable_x64,
+    explain_cache_misses as explain_cache_misses,
     log_compiles as log_compiles,
     numpy_dtype_promotion as numpy_dtype_promotion,
     numpy_rank_promotion as numpy_rank_promotion,
