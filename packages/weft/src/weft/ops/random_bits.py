@@ -109,7 +109,7 @@ def _hash(key, x1, x2):
 def _counts(shape):
     """The 64-bit position of each element of an array of `shape`, as high and low words."""
     total = math.prod(shape)
-    if total >= 1 << 32:
+    if type(total) is int and total >= 1 << 32:
         raise type_error(f"one random key has counters for at most 2**32 elements; shape {shape} has {total}. Split the key.")
     return full(shape, 0, dtypes.uint32), reshape(iota(dtypes.uint32, (total,), 0), shape)
 
