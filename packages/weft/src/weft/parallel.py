@@ -1,7 +1,6 @@
 """Computing on several devices: `pmap`, `shard_map` and arrays made of parts. Loaded when one of its names is first used."""
 from __future__ import annotations
 
-import inspect
 import math
 from functools import wraps
 from typing import Any, Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from .runtime.device import devices as all_devices
 from .runtime.dispatch import host_array, move, put
 from .runtime.jit import JitFunction, abstractify
 from .runtime.partition import spread_of
+from .runtime.processes import local_devices
 from .sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P, PartitionSpec, Sharding, axes_of, grid_mesh
 from .source_info import api_boundary
 from .transforms.stage import stage_closed
@@ -247,69 +247,32 @@ def _numbers(x) -> tuple:
     return (x,) if isinstance(x, int) else tuple(x)
 
 
-class PmapFunction:
-    """What `weft.pmap` returns."""
+class PmapFunction(JitFunction):
+    """What `weft.pmap` returns: a jitted function that binds shard_map over the devices."""
 
     def __init__(self, fun, axis_name, in_axes, out_axes, static, devices, backend, axis_size, donate):
-        wraps(fun)(self)
-        self.fun, self.axis_name = fun, _PMAP_AXIS if axis_name is None else axis_name
+        self.body, self.axis_name = fun, _PMAP_AXIS if axis_name is None else axis_name
         self.in_axes, self.out_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes, out_axes
-        self.devices, self.backend, self.axis_size = None if devices is None else tuple(devices), backend, axis_size
-        self.static, self.donate = static, donate
+        self.devices, self.platform, self.axis_size = None if devices is None else tuple(devices), backend, axis_size
         if self.devices is not None and axis_size is not None and axis_size != len(self.devices):
             raise ValueError(f"pmap: axis_size is {axis_size}, and {len(self.devices)} devices are given.")
         for a in tree_leaves(self.in_axes):
             if not isinstance(a, int):
                 raise TypeError(f"pmap in_axes must be an int, None, or a container of those; got {in_axes}.")
-        self.name = getattr(fun, "__name__", type(fun).__name__)
-        self.calls: dict = {}      # (static values, positions, size) -> the jitted program
 
-    def __call__(self, *args, **kwargs):
-        jitted, dynamic, size = self.prepared(args, kwargs)
-        return jitted(*self.placed(dynamic, size), **kwargs)
+        @wraps(fun, updated=())      # another pmap's attributes are not this one's
+        def mapped(*args, **kwargs):
+            return self.bind(args, kwargs)
+        super().__init__(mapped, static, (), donate, ())
 
-    def __get__(self, obj, objtype=None):
-        if obj is None:
-            return self
-        return lambda *args, **kwargs: self(obj, *args, **kwargs)
+    def __repr__(self):
+        return f"<pmapped {self.body!r}>"
+
+    def run(self, *args, **kwargs):
+        return super().run(*self.placed(args), **kwargs)
 
     def lower(self, *args, **kwargs):
-        """The program for these arguments, lowered: `.as_text()`, `.compile()`."""
-        jitted, dynamic, _ = self.prepared(args, kwargs)
-        return jitted.lower(*dynamic, **kwargs)
-
-    def trace(self, *args, **kwargs):
-        """The program for these arguments, traced."""
-        jitted, dynamic, _ = self.prepared(args, kwargs)
-        return jitted.trace(*dynamic, **kwargs)
-
-    def prepared(self, args, kwargs) -> tuple:
-        """(jitted function, its dynamic positional arguments, size of the mapped axis)."""
-        n = len(args)
-        static = tuple(sorted(i % n for i in self.static if -n <= i < n)) if n else ()
-        if len(static) < len(self.static):
-            raise ValueError(f"pmap'd function has static_broadcasted_argnums={self.static} but was called with only {n} positional arguments. "
-                             "Static arguments must be passed by position.")
-        dynamic = tuple(x for i, x in enumerate(args) if i not in static)
-        axes = self.in_axes
-        if isinstance(axes, tuple):
-            if len(axes) != n:
-                raise ValueError(f"pmap in_axes must be an int, None, or a tuple with one entry for each positional argument: got {axes} for {n} arguments.")
-            axes = tuple(a for i, a in enumerate(axes) if i not in static)
-        values = tuple((i, args[i]) for i in static)
-        for i, v in values:
-            try:
-                hash(v)
-            except TypeError as e:
-                raise ValueError(f"Non-hashable static arguments are used in pmap: argument {i} is a {type(v).__name__}. Pass something that hashes.") from e
-        size = self.mapped_size(dynamic, kwargs, axes)
-        key = (values, tuple(type(v) for _, v in values), n, size, axes if isinstance(axes, (int, tuple, type(None))) and _hashable(axes) else None)
-        found = self.calls.get(key)
-        if found is None:
-            donated = tuple(i - sum(s < i for s in static) for i in (d % n for d in self.donate) if i not in static)
-            found = self.calls[key] = JitFunction(self.program(values, n, axes, size), donate_argnums=donated)
-            found.name = self.name
-        return found, dynamic, size
+        return super().lower(*self.placed(args), **kwargs)
 
     def mapped_size(self, dynamic, kwargs, axes) -> int:
         leaves = tree_leaves((dynamic, kwargs))
@@ -318,7 +281,7 @@ class PmapFunction:
         sizes: dict = {}
         for x, d, path in zip(leaves, dims, paths):
             if d is not None:
-                shape = abstractify(x).shape
+                shape = get_aval(x).shape
                 if not -len(shape) <= d < len(shape):
                     raise ValueError(f"pmap was requested to map its argument at {path} along axis {d}, which implies that its rank should be at least "
                                      f"{d + 1 if d >= 0 else -d}, but is only {len(shape)} (its shape is {shape}).")
@@ -336,46 +299,50 @@ class PmapFunction:
         return size
 
     def available(self) -> list:
-        return list(self.devices) if self.devices is not None else all_devices(self.backend)
+        return list(self.devices) if self.devices is not None else local_devices(backend=self.platform)
 
-    def program(self, static, n: int, axes, size: int) -> Callable:
-        """The function of dynamic arguments that binds shard_map over the devices."""
-        fixed = dict(static)
+    def bind(self, args, kwargs):
+        """Runs the function on traced arguments, over the devices."""
+        n, axes = len(args), self.in_axes
+        fixed = {i % n: args[i] for i in self.static_argnums if -n <= i < n}
+        if len(fixed) < len(self.static_argnums):
+            raise ValueError(f"pmap'd function has static_broadcasted_argnums={self.static_argnums} but was called with only {n} positional arguments. "
+                             "Static arguments must be passed by position.")
+        dynamic = tuple(x for i, x in enumerate(args) if i not in fixed)
+        if isinstance(axes, tuple):
+            if len(axes) != n:
+                raise ValueError(f"pmap in_axes must be an int, None, or a tuple with one entry for each positional argument: got {axes} for {n} arguments.")
+            axes = tuple(a for i, a in enumerate(axes) if i not in fixed)
+        size, nested, name = self.mapped_size(dynamic, kwargs, axes), inside(), self.axis_name
+        leaves, in_tree = tree_flatten((dynamic, kwargs))
+        avals = [get_aval(x) for x in leaves]
+        dims = [None if d is None else d % len(a.shape) for d, a in zip(_prefix("in_axes", (axes, 0), (dynamic, kwargs)), avals)]
+        specs = [_spec(name, d) for d in dims]
+        one = AbstractMesh((size,), (name,))
+        box: list = []
 
-        def run(*dynamic, **kwargs):
-            leaves, in_tree = tree_flatten((dynamic, kwargs))
-            avals = [get_aval(x) for x in leaves]
-            dims = [None if d is None else d % len(a.shape) for d, a in zip(_prefix("in_axes", (axes, 0), (dynamic, kwargs)), avals)]
-            name, nested = self.axis_name, inside()
-            specs = [_spec(name, d) for d in dims]
-            one = AbstractMesh((size,), (name,))
-            box: list = []
-
-            def body(*xs):
-                inner, kw = in_tree.unflatten([x if d is None else squeeze(x, (d,)) for x, d in zip(xs, dims)])
-                rest = iter(inner)
-                out = self.fun(*[fixed[i] if i in fixed else next(rest) for i in range(n)], **kw)
-                outs, tree = tree_flatten(out)
-                where = _prefix("out_axes", self.out_axes, out)
-                placed = [None if d is None else d % (len(get_aval(x).shape) + 1) for x, d in zip(outs, where)]
-                box.append((tree, placed))
-                return [x if d is None else expand_dims(x, (d,)) for x, d in zip(outs, placed)]
-            with mapped_axes(*manual_axes(one, {name})):
-                traced = stage_closed(body, [local_aval(a, s, one) for a, s in zip(avals, specs)], f"the function {self.name}")
-            closed = ClosedJaxpr(traced.jaxpr.replace(constvars=[], invars=traced.jaxpr.constvars + traced.jaxpr.invars), [])
-            mesh = one if nested else self.mesh(size, nested_sizes(closed.jaxpr))
-            out_tree, placed = box[0]
-            outs = bind_shard_map([*traced.consts, *leaves], closed, mesh, [P()] * len(traced.consts) + specs, [_spec(name, d) for d in placed],
-                                  False, frozenset({name}))
-            return tree_unflatten(out_tree, outs)
-        run.__name__ = self.name
-        return run
+        def body(*xs):
+            inner, kw = in_tree.unflatten([x if d is None else squeeze(x, (d,)) for x, d in zip(xs, dims)])
+            rest = iter(inner)
+            out = self.body(*[fixed[i] if i in fixed else next(rest) for i in range(n)], **kw)
+            outs, tree = tree_flatten(out)
+            placed = [None if d is None else d % (len(get_aval(x).shape) + 1) for x, d in zip(outs, _prefix("out_axes", self.out_axes, out))]
+            box.append((tree, placed))
+            return [x if d is None else expand_dims(x, (d,)) for x, d in zip(outs, placed)]
+        with mapped_axes(*manual_axes(one, {name})):
+            traced = stage_closed(body, [local_aval(a, s, one) for a, s in zip(avals, specs)], f"the function {self.name}")
+        closed = ClosedJaxpr(traced.jaxpr.replace(constvars=[], invars=traced.jaxpr.constvars + traced.jaxpr.invars), [])
+        mesh = one if nested else self.mesh(size, nested_sizes(closed.jaxpr))
+        out_tree, placed = box[0]
+        outs = bind_shard_map([*traced.consts, *leaves], closed, mesh, [P()] * len(traced.consts) + specs, [_spec(name, d) for d in placed],
+                              False, frozenset({name}))
+        return tree_unflatten(out_tree, outs)
 
     def mesh(self, size: int, nested: tuple) -> Mesh:
         """The devices as a grid: the mapped axis, and one axis for each pmap inside, as far as there are devices."""
         found = self.available()
         if self.devices is not None and self.devices and nested:      # the given ones are those of this axis; others fill up
-            found = [*self.devices, *[d for d in all_devices(self.backend) if d not in self.devices]]
+            found = [*self.devices, *[d for d in local_devices(backend=self.platform) if d not in self.devices]]
         if size > len(found):
             raise ValueError(f"pmap over an axis of size {size} needs {size} devices, and there are {len(found)}. {_more_devices(size)} "
                              "weft.vmap computes the same on one device.")
@@ -385,26 +352,19 @@ class PmapFunction:
         types = [AxisType.Auto] + [AxisType.Manual] * len(nested)
         return grid_mesh(found[:size * math.prod(nested)], (size, *nested), names, types)
 
-    def placed(self, dynamic, size: int):
+    def placed(self, args):
         """Arrays that are committed to other devices are brought to those of the mapped axis."""
-        if inside():
-            return dynamic
-        here = None
-        for x in tree_leaves(dynamic):
-            if getattr(x, "committed", False) and not hasattr(x, "_trace"):
-                here = set(self.available()[:size]) if here is None else here
-                lies = spread_of(x)
-                if lies is None and here != {x.device} or lies is not None and set(lies._devices()) < here:
-                    return tree_map(lambda v: put(host_array(v._host(), get_aval(v)), get_aval(v)) if getattr(v, "committed", False) else v, dynamic)
-        return dynamic
-
-
-def _hashable(x) -> bool:
-    try:
-        hash(x)
-        return True
-    except TypeError:
-        return False
+        committed = [x for x in tree_leaves(args) if getattr(x, "committed", False) and not hasattr(x, "_trace")]
+        if not committed or inside():
+            return args
+        sets = {frozenset(lies._devices()) if (lies := spread_of(x)) is not None else frozenset((x.device,)) for x in committed}
+        if len(sets) == 1 and len(next(iter(sets))) > 1:
+            (there,) = sets
+            if self.devices is None or there == set(self.devices):
+                return args
+        free = lambda v: put(host_array(v._host(), get_aval(v)), get_aval(v)) if getattr(v, "committed", False) and not hasattr(v, "_trace") else v
+        return tuple(tree_map(free, x) if i not in {s % len(args) for s in self.static_argnums if -len(args) <= s < len(args)} else x
+                     for i, x in enumerate(args))
 
 
 def _spec(name, d) -> PartitionSpec:

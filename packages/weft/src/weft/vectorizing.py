@@ -21,7 +21,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axi
         out_axes: where the mapped axis goes in the results; a pytree prefix of them.
         axis_name: a name by which collectives inside refer to the axis.
         axis_size: its size, where no argument says it.
-        spmd_axis_name: the axis of a device mesh along which sharding constraints inside place the mapped axis.
+        spmd_axis_name: the axis (or axes) of a device mesh along which sharding constraints and shard_maps inside place the mapped axis.
         sum_match: sum results over the mapped axis where `out_axes` is None, instead of refusing them.
 
     Raises: ValueError for axes that do not exist or whose sizes differ.
@@ -38,6 +38,8 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axi
         raise TypeError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, "
                         f"but got {in_axes}.")
 
+    spmd = () if spmd_axis_name is None else tuple(spmd_axis_name) if isinstance(spmd_axis_name, (tuple, list)) else (spmd_axis_name,)
+
     @wraps(fun)
     @api_boundary
     def vmap_f(*args, **kwargs):
@@ -53,7 +55,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axi
         dims = [_checked_axis(d, x, i) for i, (d, x) in enumerate(zip(dims, leaves))]
         size = _mapped_size(leaves, dims, axis_size, (args, kwargs))
         flat, box = flat_function(lambda a, k: fun(*a, **k), in_tree)
-        axis = Axis(axis_name, size)
+        axis = Axis(axis_name, size, False, spmd)
         outs, out_dims = batch_flat(flat, axis, leaves, dims)
         for x in outs:
             if not is_array_like(x):

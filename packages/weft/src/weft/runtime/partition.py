@@ -31,6 +31,10 @@ def spread_of(x) -> Sharding | None:
     return where if isinstance(where, Sharding) and where.num_devices > 1 else None
 
 
+def _sharding_of(x) -> Sharding:
+    return x.device if isinstance(x.device, Sharding) else SingleDeviceSharding(x.device)
+
+
 def meshes(jaxpr: Jaxpr) -> tuple:
     """The meshes that a program names, in order."""
     found = jaxpr.cache.get("meshes")
@@ -95,6 +99,10 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
         elif devices != where:
             raise ValueError(f"Received incompatible devices for jitted computation: {source} and {what} have the same devices in another order. "
                              "Make both from one mesh.")
+    for i, x in enumerate(args if ins else ()):
+        if ins[i] is not None and getattr(x, "committed", False) and not _sharding_of(x).is_equivalent_to(ins[i], len(x.shape)):
+            raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {ins[i]},\narg sharding: "
+                             f"{_sharding_of(x)} for arg type: {x.aval.str_short(short_dtypes=False)}. Move it with weft.device_put.")
     for x in args:
         if getattr(x, "committed", False) and spread_of(x) is None and devices != (x.device,):
             raise incompatible(source, f"an argument committed to {x.device}")
