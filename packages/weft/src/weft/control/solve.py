@@ -11,7 +11,7 @@ from ..avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval, is_array_like
-from ..errors import type_error
+from ..errors import at_user_line
 from ..ops.elementwise import neg, sub
 from ..source_info import api_boundary
 from ..transforms.batch import batch_jaxpr, to_front
@@ -117,7 +117,8 @@ def _checked_arrays(leaves: Sequence, who: str) -> list:
 def _check_like(value, tree: PyTreeDef, avals, have_tree: PyTreeDef, have: Sequence, who: str, like: str) -> None:
     problem = describe_mismatch(value, have, avals, have_tree, tree)
     if problem:
-        raise type_error(f"{who} must give what {like} is; in its result {problem}.")
+        error = TypeError if have_tree != tree else ValueError
+        raise error(at_user_line(f"{who} must give what {like} is; in its result {problem}."))
 
 
 def _checked(fun: Callable, example, tree: PyTreeDef, avals, who: str, like: str) -> Callable:
