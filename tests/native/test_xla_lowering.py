@@ -321,3 +321,13 @@ def test_threefry(check):
 
 def test_ml_dtypes_scalars_inline(check):
     check(lambda a: elementwise.mul(a, linear.full((), 1.5, dtypes.bfloat16)), np.ones(3, ml_dtypes.bfloat16))
+
+
+@pytest.mark.parametrize("dt", INTS)
+def test_clz_of_constants_with_the_sign_set(dt):
+    """XLA folds this operation when it compiles; on signed numbers it folds it wrongly."""
+    from weft import jit, lax
+    with wide(dt):
+        x = np.array([-6 if dt[0] == "i" else 3], dt)
+        want = 0 if dt[0] == "i" else np.dtype(dt).itemsize * 8 - 2
+        assert jit(lambda: lax.clz(x))()[0] == lax.clz(x)[0] == want

@@ -18,7 +18,7 @@ _DIRECT = {
     "erfc": "chlo.erfc", "erf_inv": "chlo.erf_inv", "lgamma": "chlo.lgamma", "digamma": "chlo.digamma",
     "polygamma": "chlo.polygamma", "zeta": "chlo.zeta", "bessel_i1e": "chlo.bessel_i1e",
     "real": "stablehlo.real", "imag": "stablehlo.imag", "not": "stablehlo.not",
-    "population_count": "stablehlo.popcnt", "clz": "stablehlo.count_leading_zeros",
+    "population_count": "stablehlo.popcnt",
     "add": "stablehlo.add", "add_any": "stablehlo.add", "sub": "stablehlo.subtract", "mul": "stablehlo.multiply",
     "div": "stablehlo.divide", "rem": "stablehlo.remainder", "max": "stablehlo.maximum", "min": "stablehlo.minimum",
     "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor", "shift_left": "stablehlo.shift_left",
@@ -78,6 +78,15 @@ def _square(b, ins, outs, x):
 @elementwise("abs")
 def _abs(b, ins, outs, x):
     return x if dtypes.is_unsigned(ins[0].dtype) else b.op("stablehlo.abs", [x], b.type(outs[0]))
+
+
+@elementwise("clz")
+def _clz(b, ins, outs, x):
+    # on unsigned numbers: XLA folds constants wrongly where the sign is set
+    aval = outs[0]
+    unsigned = b.type(shaped(aval.shape, dtypes.dtype(dtypes.name(aval.dtype).removeprefix("u").replace("int", "uint"))))
+    zeros = b.op("stablehlo.count_leading_zeros", [b.op("stablehlo.bitcast_convert", [x], unsigned)], unsigned)
+    return b.op("stablehlo.bitcast_convert", [zeros], b.type(aval))
 
 
 @elementwise("sign")
