@@ -174,7 +174,7 @@ class Builder:
 
     def constant(self, value: np.ndarray):
         """A constant from a host array."""
-        value = np.ascontiguousarray(value)
+        value = np.asarray(value, order="C")      # not ascontiguousarray, which makes scalars one-dimensional
         if value.size == 1 or value.size and not np.any(value.reshape(-1).view(np.uint8).reshape(value.size, -1)):
             return self.splat(value.reshape(-1)[0].item() if value.dtype.kind != "V" else float(value.reshape(-1)[0]), value.dtype, value.shape)
         tensor = self.tensor(value.shape, value.dtype)
