@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from ..avals import shaped
+from ..core.leaks import check_leaks
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive
 from ..core.trace import Axis, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
@@ -73,6 +74,8 @@ def batch_flat(fun: Callable, axis: Axis, args: Sequence, dims: Sequence) -> tup
         reset_trace(token)
     pairs = [trace.split(x) for x in outs]
     trace.closed = True
+    del outs
+    check_leaks(trace, "a function under vmap")
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 

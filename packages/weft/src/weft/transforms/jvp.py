@@ -5,6 +5,7 @@ from typing import Callable, Sequence
 
 from .. import dtypes
 from ..avals import tangent_aval
+from ..core.leaks import check_leaks
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
@@ -71,6 +72,8 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
         reset_trace(token)
     pairs = [trace.split(x) for x in outs]
     trace.closed = True
+    del args, outs
+    check_leaks(trace, "a function for its derivative")
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 

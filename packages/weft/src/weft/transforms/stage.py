@@ -7,6 +7,7 @@ from .. import dtypes, source_info
 from ..avals import AbstractValue, SymbolicSize
 from ..config import config
 from ..core.dims import dim_as_value_p
+from ..core.leaks import check_leaks
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var, eval_jaxpr, round_scalar
 from ..core.primitive import Primitive
 from ..core.trace import Trace, Tracer, get_aval, leaked, reset_trace, set_trace
@@ -134,7 +135,10 @@ def stage(fun: Callable, avals: Sequence[AbstractValue], what: str = "a traced f
         outs = fun(*args)
     finally:
         reset_trace(token)
-    return trace.finish(outs)
+    jaxpr, consts = trace.finish(outs)
+    del args, outs
+    check_leaks(trace, what)
+    return jaxpr, consts
 
 
 def stage_closed(fun: Callable, avals: Sequence[AbstractValue], what: str = "a traced function") -> ClosedJaxpr:
