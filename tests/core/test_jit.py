@@ -133,10 +133,10 @@ def test_ahead_of_time():
     lowered = g.lower(weft.ShapeDtypeStruct((3,), "float32"), 2)
     assert lowered.out_info.shape == (3,) and "module" in lowered.as_text() or "lambda" in lowered.as_text()
     compiled = lowered.compile()
-    close(compiled(np.ones(3, F), 2), np.full(3, 2.0))
+    close(compiled(np.ones(3, F)), np.full(3, 2.0))      # static arguments are part of the program
     assert compiled.as_text()
     with pytest.raises(TypeError, match=r"f32\[3\].*f32\[4\]"):
-        compiled(np.ones(4, F), 2)
+        compiled(np.ones(4, F))
     assert g.trace(np.ones(3, F), 2).jaxpr.out_avals[0].shape == (3,)
     assert g.eval_shape(np.ones(3, F), 2).shape == (3,)
 

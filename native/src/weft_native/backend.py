@@ -39,6 +39,7 @@ class XlaBackend:
     """CPU, GPU and TPU through XLA."""
     name = "xla"
     platforms = PLATFORMS
+    takes_compiler_options = True
     array_type = ArrayImpl
     records_phases = True      # to weft.monitoring: lowering and compiling are two
 
@@ -205,10 +206,14 @@ class XlaBackend:
         from .lower import module      # MLIR's bindings take 40 ms to load: not before the first program
         return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform, device if type(device) is Partition else None)
 
-    def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None, debug_info: bool = False) -> str:
+    def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None, debug_info: bool = False, donated: tuple = ()) -> str:
         """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds the user's lines and scopes."""
-        lowered = self.lower(jaxpr, device, CompileOptions(name))
+        lowered = self.lower(jaxpr, device, CompileOptions(name, donated))
         return executable.module_text(lowered.module, dialect, debug_info)
+
+    def lowered_ir(self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None):
+        """A program before it is compiled: an ir.Module (None or "stablehlo") or an XlaComputation ("hlo")."""
+        return executable.module_ir(self.lower(jaxpr, device, options).module, dialect)
 
     def computation(self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence, donated: Sequence[bool], tuple_args: bool):
         """A closed jaxpr as an XlaComputation called `name`, whose named axes are replicas."""

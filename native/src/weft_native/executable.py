@@ -99,13 +99,19 @@ def _shardings(place, loaded, in_avals, out_avals) -> tuple[list, list]:
     return [placing.to_xla(s) for s in place.ins], outs
 
 
-def module_text(module, dialect: str | None = None, debug_info: bool = False) -> str:
-    """A StableHLO module as text, in its own form or as the HLO that XLA reads from it."""
+def module_ir(module, dialect: str | None = None):
+    """A StableHLO module in its own form, or as the HLO that XLA reads from it."""
     if dialect in (None, "stablehlo"):
-        return module.operation.get_asm(enable_debug_info=debug_info)
+        return module
     if dialect == "hlo":
-        return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=False, return_tuple=False).as_hlo_text()
-    raise ValueError(f"XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}.")
+        return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=False, return_tuple=False)
+    raise ValueError(f"unknown dialect: {dialect}. XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}.")
+
+
+def module_text(module, dialect: str | None = None, debug_info: bool = False) -> str:
+    """The same as text."""
+    found = module_ir(module, dialect)
+    return found.as_hlo_text() if dialect == "hlo" else found.operation.get_asm(enable_debug_info=debug_info)
 
 
 def computation(module, tuple_args: bool = False):

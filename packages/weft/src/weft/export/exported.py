@@ -382,7 +382,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_che
     def do_export(*args, **kwargs) -> Exported:
         where = tuple(platforms) if platforms is not None else (default_export_platform(),)
         traced = fun_jit.trace(*args, **kwargs)
-        return _from_traced(traced.fun_name, traced.jaxpr, traced.in_tree, traced.traced.out_tree, where, tuple(disabled_checks))
+        return _from_traced(traced.fun_name, traced.jaxpr, traced.in_tree, traced.out_tree, where, tuple(disabled_checks))
     return do_export
 
 

@@ -10,6 +10,7 @@ from ..config import config
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
 from ..core.primitive import Primitive
 from ..core.trace import EvalTrace, Tracer, get_aval
+from ..errors import BackendError
 from ..host import HostArray, from_flat, is_host_array, np
 from ..monitoring import COMPILE, log, timed
 from ..ops.linear import copy_p
@@ -123,10 +124,10 @@ def check_platform(name: str, platforms: tuple, device) -> None:
                          "disabled_checks=[export.DisabledSafetyCheck.platform()].")
 
 
-def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), keep_unused: bool = False):
-    """The compiled program of a closed jaxpr on a device, compiled at most once."""
+def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), keep_unused: bool = False, compiler_options: tuple = ()):
+    """The compiled program of a closed jaxpr on a device, compiled at most once for each set of the compiler's options, (name, value) pairs."""
     cache = closed.jaxpr.cache
-    key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused)
+    key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused, compiler_options)
     found = cache.get(key)
     if found is None:
         for call in exported_for(closed.jaxpr):
@@ -134,8 +135,11 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
         jaxpr, consts = program_for(closed, device.platform)
         if config.log_compiles:
             log.warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
-        options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (("keep_unused", True),) if keep_unused else ())
+        options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (*compiler_options, *([("keep_unused", True)] if keep_unused else [])))
         backend = backend_of(device)
+        if compiler_options and not getattr(backend, "takes_compiler_options", False):
+            raise BackendError(f"the {backend.name} backend's compiler takes no options, and {name} was given {', '.join(k for k, _ in compiler_options)}. "
+                               "Leave compiler_options out, or run on 'cpu'.")
         device, places = compile_place(device, consts)
         with nullcontext() if getattr(backend, "records_phases", False) else timed(COMPILE, f"jit({name})"):
             executable = backend.compile(jaxpr, device, options)
@@ -143,17 +147,18 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
     return found
 
 
-def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None, keep_unused: bool = False) -> list:
+def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None, keep_unused: bool = False,
+              compiler_options: tuple = ()) -> list:
     """Compiles (once) and runs a closed jaxpr on concrete arguments."""
     if has_tokens(closed):      # no backend has values for them
         arrays = [x for x in args if not isinstance(x, Token)]
         donated = tuple(d for d, x in zip(donated, args) if not isinstance(x, Token))
-        outs = iter(run_jaxpr(without_tokens(closed), arrays, name, donated, device, keep_unused))
+        outs = iter(run_jaxpr(without_tokens(closed), arrays, name, donated, device, keep_unused, compiler_options))
         return [Token() if isinstance(a, AbstractToken) else next(outs) for a in closed.out_avals]
     device = device_of(args) if device is None else device
     if type(device) is not Partition:
         device = place_of(closed, args, device)
-    executable, consts = executable_for(closed, device, name, donated if any(donated) else (), keep_unused)
+    executable, consts = executable_for(closed, device, name, donated if any(donated) else (), keep_unused, compiler_options)
     places = device.ins if type(device) is Partition else (device,) * len(args)
     values = [to_backend(x, a, place) for x, a, place in zip(args, closed.in_avals, places)]
     outs = executable.execute([*consts, *values])

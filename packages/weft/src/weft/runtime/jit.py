@@ -19,6 +19,8 @@ from ..monitoring import TRACE, timed
 from ..transforms.tokens import has_tokens
 from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from . import aot
+from .aot import option_pairs
 from .device import backend_of, devices, get_backend, known_backends
 from .dispatch import compile_place, device_of, executable_for, forget_operations, program_for, run_jaxpr
 from .explain import Explanation, History
@@ -91,7 +93,7 @@ class JitFunction:
     """A function that is traced once for each type of its arguments and runs compiled. Made by `weft.jit`."""
 
     def __init__(self, fun: Callable, static_argnums=(), static_argnames=(), donate_argnums=(), donate_argnames=(), keep_unused=False,
-                 inline=False, device=None, backend=None, in_shardings=None, out_shardings=None):
+                 inline=False, device=None, backend=None, in_shardings=None, out_shardings=None, compiler_options=None):
         if not callable(fun):
             raise TypeError(f"Expected a callable value, got {fun!r}.")
         if inspect.isgeneratorfunction(fun):
@@ -104,6 +106,7 @@ class JitFunction:
             raise ValueError(f"static_argnums {self.static_argnums} and donate_argnums {self.donate_argnums} cannot intersect.")
         self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
+        self.compiler_options = option_pairs(compiler_options)
         self.cache: dict = {}
         self.history = History(self.name)
         self.dispatch: Callable = self.first_call
@@ -145,6 +148,9 @@ class JitFunction:
         donated = self.donated(args, kwargs) if self.donate_argnums or self.donate_argnames else ()
         ins, out_places = self.shardings(args, kwargs, traced) if self.in_shardings is not None or self.out_shardings is not None else (None, None)
         if outer or current_trace() is not root or any([isinstance(x, Tracer) for x in leaves]):
+            if self.compiler_options:
+                raise ValueError(at_user_line(f"`compiler_options` can only be passed to top-level `jit`: {self.name} has {dict(self.compiler_options)} and is called inside "
+                                              "another function that is traced. Give them to the outermost jit."))
             if ins is not None:
                 leaves = [constrain(x, s) for x, s in zip(leaves, ins)]
             outs = bind_jit(closed, [*outer, *leaves], self.name, self.inline, self.keep_unused, (False,) * len(outer) + donated if donated else None)
@@ -154,14 +160,14 @@ class JitFunction:
         device = place_of(closed, leaves, self.chosen_device(leaves), ins, out_places)
         self.history.compiled(closed, device, donated)
         if watching():      # in Python at each call; the arguments are needed again where a result is bad
-            outs = run_jaxpr(closed, leaves, self.name, (), device, self.keep_unused)
+            outs = run_jaxpr(closed, leaves, self.name, (), device, self.keep_unused, self.compiler_options)
             check_program(closed, leaves, outs, self.name)
             return tree_unflatten(out_tree, outs), None
-        outs = run_jaxpr(closed, leaves, self.name, donated, device, self.keep_unused)
+        outs = run_jaxpr(closed, leaves, self.name, donated, device, self.keep_unused, self.compiler_options)
         result = tree_unflatten(out_tree, outs)
         if closed.effects or has_tokens(closed):
             return result, None
-        executable, consts = executable_for(closed, device, self.name, donated if any(donated) else (), self.keep_unused)
+        executable, consts = executable_for(closed, device, self.name, donated if any(donated) else (), self.keep_unused, self.compiler_options)
         return result, Prepared(executable, consts, closed, out_tree, device)
 
     def shardings(self, args, kwargs, traced: Traced) -> tuple:
@@ -271,7 +277,7 @@ class JitFunction:
 
     # ahead of time
 
-    def trace(self, *args, **kwargs) -> "TracedCall":
+    def trace(self, *args, **kwargs) -> aot.Traced:
         """Traces for arguments (arrays or ShapeDtypeStructs) without running anything."""
         dynamic, dynamic_kw, static = self.split(args, kwargs)
         leaves, tree = tree_flatten((dynamic, dynamic_kw))
@@ -279,16 +285,16 @@ class JitFunction:
         donated = self.donated(args, kwargs) if self.donate_argnums or self.donate_argnames else (False,) * len(leaves)
         traced = self.trace_avals(args, kwargs, tree, avals, static)
         asked = self.shardings(args, kwargs, traced) if self.in_shardings is not None or self.out_shardings is not None else (None, None)
-        return TracedCall(self, traced, tree, donated, leaves, asked)
+        fixed = {k for k, _, _ in static if isinstance(k, int)}
+        return aot.Traced(self, traced, tree, donated, leaves, asked, self.arg_names(args, kwargs, fixed))
 
-    def lower(self, *args, **kwargs) -> "Lowered":
+    def lower(self, *args, **kwargs) -> aot.Lowered:
         """Traces and lowers for arguments (arrays or ShapeDtypeStructs): `.as_text()`, `.compile()`."""
         return self.trace(*args, **kwargs).lower()
 
     def eval_shape(self, *args, **kwargs):
         """The shapes and dtypes of the results, without computing them."""
-        traced = self.trace(*args, **kwargs)
-        return tree_unflatten(traced.traced.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in traced.traced.jaxpr.out_avals])
+        return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
         """Forgets all that was traced and compiled."""
@@ -372,100 +378,6 @@ def abstractify(x) -> ShapedArray:
         raise
 
 
-class TracedCall:
-    """A function traced for one type of arguments."""
-
-    def __init__(self, jitted: JitFunction, traced: Traced, in_tree, donated, leaves, shardings=(None, None)):
-        self.shardings = shardings
-        self.jitted, self.traced, self.in_tree, self.donated, self.leaves = jitted, traced, in_tree, donated, leaves
-
-    jaxpr = property(lambda self: self.traced.jaxpr)
-    fun_name = property(lambda self: self.jitted.name)
-
-    @property
-    def out_info(self):
-        return tree_unflatten(self.traced.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.jaxpr.out_avals])
-
-    def lower(self) -> "Lowered":
-        return Lowered(self)
-
-
-class Lowered:
-    """A program in the form that its backend compiles."""
-
-    def __init__(self, traced: TracedCall):
-        self.traced_call = traced
-        self.in_tree, self.out_tree = traced.in_tree, traced.traced.out_tree
-        concrete = [x for x in traced.leaves if hasattr(x, "committed")]
-        self.device = place_of(traced.traced.jaxpr, traced.leaves, traced.jitted.chosen_device(concrete), *traced.shardings)
-
-    out_info = property(lambda self: self.traced_call.out_info)
-
-    @property
-    def in_avals(self):
-        return self.in_tree.unflatten(self.traced_call.jaxpr.in_avals)
-
-    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: on XLA StableHLO ('stablehlo') or HLO ('hlo')."""
-        jaxpr, consts = program_for(self.traced_call.jaxpr, self.device.platform)
-        show = getattr(backend_of(self.device), "lowered_text", None)
-        more = {"debug_info": True} if debug_info else {}
-        return show(jaxpr, compile_place(self.device, consts)[0], self.traced_call.jitted.name, dialect, **more) if show else str(jaxpr)
-
-    def cost_analysis(self) -> dict:
-        return self.compile().cost_analysis()
-
-    def compile(self, compiler_options=None) -> "Compiled":
-        """Compiles for the device."""
-        traced = self.traced_call
-        donated = tuple(traced.donated) if any(traced.donated) else ()
-        executable, _ = executable_for(traced.jaxpr, self.device, traced.jitted.name, donated)
-        return Compiled(self, executable, donated)
-
-
-class Compiled:
-    """A compiled program: callable with arguments of exactly the types that it was compiled for."""
-
-    def __init__(self, lowered: Lowered, executable, donated):
-        self.lowered, self.executable, self.donated = lowered, executable, donated
-        self.in_tree, self.out_tree = lowered.in_tree, lowered.out_tree
-
-    out_info = property(lambda self: self.lowered.out_info)
-    in_avals = property(lambda self: self.lowered.in_avals)
-
-    def __call__(self, *args, **kwargs):
-        traced = self.lowered.traced_call
-        dynamic, dynamic_kw, _ = traced.jitted.split(args, kwargs)
-        leaves, tree = tree_flatten((dynamic, dynamic_kw))
-        if tree != self.in_tree:
-            raise TypeError(f"Function compiled with input pytree does not match the input pytree it was called with: {self.in_tree} and {tree}.")
-        want = traced.jaxpr.in_avals
-        for x, a, (path, _) in zip(leaves, want, tree_flatten_with_path((dynamic, dynamic_kw))[0]):
-            have = get_aval(x)
-            if have.shape != a.shape or have.dtype != a.dtype:
-                raise TypeError(f"Argument types differ from the types for which this computation was compiled: the argument at {keystr(path[1:])} was "
-                                f"compiled as {a.str_short()} and called with {have.str_short()}.")
-        if any(isinstance(x, Tracer) for x in leaves):
-            raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a particular signature. Transform the function and compile the result.")
-        outs = run_jaxpr(traced.jaxpr, leaves, traced.jitted.name, () if watching() else self.donated, self.lowered.device)
-        if watching():
-            check_program(traced.jaxpr, leaves, outs, traced.jitted.name)
-        return tree_unflatten(self.out_tree, outs)
-
-    def as_text(self, stage: str | None = None) -> str:
-        """The compiled program as text."""
-        return self.executable.as_text(stage)
-
-    def cost_analysis(self) -> dict:
-        return self.executable.cost_analysis()
-
-    def memory_analysis(self):
-        return self.executable.memory_analysis()
-
-    def runtime_executable(self):
-        return self.executable
-
-
 def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None, static_argnums: int | Sequence[int] | None = None,
         static_argnames: str | Sequence[str] | None = None, donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False, device=None, backend: str | None = None,
@@ -480,6 +392,7 @@ def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None
         keep_unused: keep arguments that the program does not use.
         device, backend: where to run, instead of with the arguments.
         inline: write the program in place when called while tracing, instead of as one `jit` equation.
+        compiler_options: options of the backend's compiler by name; on XLA its flags, such as {"xla_cpu_enable_fast_math": True}.
 
     Raises: TypeError for arguments that are no arrays, ValueError for static ones that do not hash.
 
@@ -492,10 +405,8 @@ def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None
         return lambda f: jit(f, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums, static_argnames=static_argnames,
                              donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend,
                              inline=inline, compiler_options=compiler_options)
-    if compiler_options:
-        raise ValueError(f"jit takes no compiler_options yet, got {sorted(compiler_options)}; leave them out, or set XLA_FLAGS for the process.")
     return JitFunction(fun, static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, inline, device, backend,
-                       in_shardings, out_shardings)
+                       in_shardings, out_shardings, compiler_options)
 
 
 def inner_jit(fun: Callable | None = None, *, name: str | None = None, static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),

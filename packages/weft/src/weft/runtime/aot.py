@@ -1,0 +1,261 @@
+"""Ahead of time: the stages between a jitted function and its results, one by one. trace → lower → compile → call."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..avals import ShapeDtypeStruct, ShapedArray
+from ..core.jaxpr import ClosedJaxpr
+from ..core.trace import Tracer, get_aval
+from ..errors import at_user_line
+from ..sharding import SingleDeviceSharding
+from ..transforms.platforms import depends_on_platform
+from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from .backend import CompileOptions
+from .device import backend_of, get_backend
+from .dispatch import compile_place, executable_for, program_for, run_jaxpr
+from .nans import check_program, watching
+from .partition import Partition, place_of
+
+
+class ArgInfo:
+    """What is known of one argument: its shape and dtype, and whether its memory is given away."""
+    __slots__ = ("_aval", "donated")
+
+    def __init__(self, _aval: ShapedArray, donated: bool):
+        self._aval, self.donated = _aval, donated
+
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
+
+    def __eq__(self, other):
+        return type(other) is ArgInfo and (self._aval, self.donated) == (other._aval, other.donated)
+
+    def __hash__(self):
+        return hash((self._aval, self.donated))
+
+    def __repr__(self):
+        return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
+
+
+class Place(NamedTuple):
+    """A platform that a program is lowered for, of which no device need be here."""
+    platform: str
+
+
+class MemoryStats(dict):
+    """Bytes by what they are for; each is an attribute too."""
+
+    def __getattr__(self, name: str):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the backend says nothing about {name!r}; it knows {', '.join(self) or 'nothing'}.") from None
+
+
+class Stage:
+    """What all stages know of a function's signature."""
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    closed: ClosedJaxpr
+    donated: tuple
+
+    @property
+    def args_info(self):
+        """An `ArgInfo` for each argument, in the structure (args, kwargs)."""
+        return self.in_tree.unflatten([ArgInfo(a, d) for a, d in zip(self.closed.in_avals, self.donated)])
+
+    @property
+    def in_avals(self):
+        """The type of each argument, in the structure (args, kwargs)."""
+        return self.in_tree.unflatten(self.closed.in_avals)
+
+    @property
+    def out_info(self):
+        """A `ShapeDtypeStruct` for each result."""
+        return tree_unflatten(self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.closed.out_avals])
+
+    @property
+    def donate_argnums(self) -> tuple:
+        """The numbers of the flat arguments whose memory is given away."""
+        return tuple(i for i, d in enumerate(self.donated) if d)
+
+
+class Traced(Stage):
+    """A function traced for one type of arguments. Made by `weft.jit(f).trace(…)`."""
+
+    def __init__(self, jitted, traced, in_tree: PyTreeDef, donated: Sequence, leaves: Sequence, shardings: tuple = (None, None), names: Sequence[str] = ()):
+        self.jitted, self.traced, self.leaves, self.shardings, self.names = jitted, traced, leaves, shardings, names
+        self.closed, self.in_tree, self.out_tree, self.donated = traced.jaxpr, in_tree, traced.out_tree, tuple(donated)
+
+    jaxpr = property(lambda self: self.closed)
+    fun_name = property(lambda self: self.jitted.name)
+
+    @property
+    def out_avals(self):
+        """The type of each result."""
+        return tree_unflatten(self.out_tree, self.closed.out_avals)
+
+    def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
+        """The program in the form that its backend compiles, for the device where it would run or for other platforms, of which no device need be here."""
+        return Lowered(self, lowering_platforms)
+
+
+class Lowered(Stage):
+    """A program in the form that its backend compiles. Made by `weft.jit(f).lower(…)`."""
+
+    def __init__(self, traced: Traced, platforms: tuple[str, ...] | None = None):
+        if platforms is not None and (isinstance(platforms, str) or not platforms):
+            raise ValueError(f"lowering_platforms takes a non-empty tuple of platform names; got {platforms!r}.")
+        self.traced_call, self.platforms = traced, platforms
+        self.closed, self.in_tree, self.out_tree, self.donated = traced.closed, traced.in_tree, traced.out_tree, traced.donated
+        concrete = [x for x in traced.leaves if hasattr(x, "committed")]
+        self.device: Any = place_of(traced.closed, traced.leaves, traced.jitted.chosen_device(concrete), *traced.shardings) if platforms is None else Place(platforms[0])
+
+    def _forms(self) -> tuple:
+        """(backend, program, where, options) to lower with."""
+        if self.platforms is not None and len(self.platforms) > 1 and depends_on_platform(self.closed.jaxpr):
+            raise ValueError(f"{self.traced_call.fun_name} has other operations for each of the platforms {', '.join(self.platforms)}, so there is no one text; lower it for one.")
+        where = self.device
+        backend = get_backend(where.platform)[0] if type(where) is Place else backend_of(where)
+        jaxpr, consts = program_for(self.closed, where.platform)
+        if type(where) is not Place:
+            where = compile_place(where, consts)[0]
+        return backend, jaxpr, where, CompileOptions(self.traced_call.fun_name, (False,) * len(consts) + self.donated)
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: on XLA StableHLO ("stablehlo") or HLO ("hlo"), with the user's lines where `debug_info`; on other backends its jaxpr."""
+        backend, jaxpr, where, options = self._forms()
+        show = getattr(backend, "lowered_text", None)
+        if show is not None:
+            return show(jaxpr, where, options.name, dialect, debug_info=debug_info, donated=options.donated)
+        self._only_jaxprs(backend, dialect)
+        return str(jaxpr)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as the object that its compiler takes: on XLA an MLIR module ("stablehlo") or an XlaComputation ("hlo"); a jaxpr elsewhere."""
+        backend, jaxpr, where, options = self._forms()
+        give = getattr(backend, "lowered_ir", None)
+        if give is not None:
+            return give(jaxpr, where, options, dialect)
+        self._only_jaxprs(backend, dialect)
+        return jaxpr
+
+    def _only_jaxprs(self, backend, dialect) -> None:
+        if dialect not in (None, "jaxpr"):
+            raise ValueError(f"unknown dialect: {dialect}. The {backend.name} backend compiles jaxprs: leave the dialect out, or see Compiled.as_text().")
+
+    def cost_analysis(self) -> dict:
+        """What the compiler estimates of the program: flops, bytes accessed and others, by name; {} where it estimates nothing."""
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options: dict[str, str | bool] | None = None, *, device_assignment: Sequence | None = None) -> "Compiled":
+        """Compiles for the device.
+
+        Args:
+            compiler_options: options of the backend's compiler by name, besides those of `jit`.
+            device_assignment: the one device to compile for, instead of the one where the arguments are.
+
+        Raises: BackendError for an option that the compiler does not know, ValueError for a program that was lowered for other platforms.
+        """
+        if device_assignment is not None:
+            if len(device_assignment) != 1:
+                raise ValueError(f"a program for one device was given {len(device_assignment)} in device_assignment; spread it with in_shardings instead.")
+            self.device = device_assignment[0]
+        if type(self.device) is Place:
+            device = self.traced_call.jitted.chosen_device([])
+            if getattr(device, "platform", None) not in ("gpu" if p == "cuda" else p for p in self.platforms or ()):
+                raise ValueError(f"{self.traced_call.fun_name} was lowered for {', '.join(self.platforms or ())}, and the device here is {device}. "
+                                 "Lower it without lowering_platforms to compile it here.")
+            self.device = device
+        jitted = self.traced_call.jitted
+        options = option_pairs({**dict(jitted.compiler_options), **dict(option_pairs(compiler_options))})
+        donated = self.donated if any(self.donated) else ()
+        executable, _ = executable_for(self.closed, self.device, jitted.name, donated, jitted.keep_unused, options)
+        return Compiled(self, executable, donated, options)
+
+
+class Compiled(Stage):
+    """A compiled program: callable with arguments of exactly the types that it was compiled for. Made by `Lowered.compile`."""
+
+    def __init__(self, lowered: Lowered, executable, donated: tuple, options: tuple):
+        self.lowered, self.executable, self.given, self.options = lowered, executable, donated, options
+        self.closed, self.in_tree, self.out_tree, self.donated = lowered.closed, lowered.in_tree, lowered.out_tree, lowered.donated
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+    def call(self, *args, **kwargs):
+        """Runs the program. Static arguments are part of it and are not passed.
+
+        Raises: TypeError for arguments of another structure, shape or dtype, all of them named, and under a transformation.
+        """
+        leaves, tree = tree_flatten((args, kwargs))
+        name = self.lowered.traced_call.fun_name
+        if tree != self.in_tree:
+            raise TypeError(at_user_line("Function compiled with input pytree does not match the input pytree it was called with: "
+                                         f"{name} was compiled for (args, kwargs) of {self.in_tree} and called with {tree}."))
+        for x in leaves:
+            if isinstance(x, Tracer):
+                raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a particular signature. Detected argument of Tracer type "
+                                f"{type(x)}. Transform the function and compile the result.")
+        wrong = []
+        for i, (x, want) in enumerate(zip(leaves, self.closed.in_avals)):
+            have = get_aval(x)
+            if have.shape != want.shape or have.dtype != want.dtype:
+                wrong.append(f"argument {self._name(i)!r} compiled as {want.str_short()} and called with {have.str_short()}")
+        if wrong:
+            raise TypeError(at_user_line(f"Argument types differ from the types for which this computation ({name}) was compiled: " + "; ".join(wrong) + "."))
+        jitted = self.lowered.traced_call.jitted
+        outs = run_jaxpr(self.closed, leaves, name, () if watching() else self.given, self.lowered.device, jitted.keep_unused, self.options)
+        if watching():
+            check_program(self.closed, leaves, outs, name)
+        return tree_unflatten(self.out_tree, outs)
+
+    def _name(self, i: int) -> str:
+        """The path of a flat argument in the call, such as `params['w']`."""
+        names = self.lowered.traced_call.names
+        if i < len(names):
+            return names[i]
+        path, _ = tree_flatten_with_path(self.in_tree.unflatten([object()] * len(self.closed.in_avals)))[0][i]
+        return keystr(path)
+
+    def as_text(self, stage: str | None = None) -> str:
+        """The compiled program as text."""
+        return self.executable.as_text(stage)
+
+    def cost_analysis(self) -> dict:
+        """What the compiler estimates of the program, by name."""
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self) -> MemoryStats:
+        """Bytes of arguments, results, temporary buffers and code, by name and as attributes."""
+        return MemoryStats(self.executable.memory_analysis())
+
+    def runtime_executable(self) -> Any:
+        """The object that the backend runs: on XLA jaxlib's LoadedExecutable."""
+        return getattr(self.executable, "loaded", self.executable)
+
+    @property
+    def input_shardings(self):
+        """Where each argument lies, in the structure (args, kwargs)."""
+        device = self.lowered.device
+        places = device.ins if type(device) is Partition else [SingleDeviceSharding(device)] * len(self.closed.in_avals)
+        return self.in_tree.unflatten(places)
+
+    @property
+    def output_shardings(self):
+        """Where each result lies."""
+        device = self.lowered.device
+        places = device.outs if type(device) is Partition and device.outs is not None else [SingleDeviceSharding(device)] * len(self.closed.out_avals)
+        return tree_unflatten(self.out_tree, places)
+
+
+def option_pairs(options: Any) -> tuple:
+    """Compiler options as sorted (name, value) pairs; TypeError for what is no dict of names to strings, numbers and booleans."""
+    if options is None:
+        return ()
+    if not isinstance(options, dict) or not all(isinstance(k, str) and isinstance(v, (str, bool, int, float)) for k, v in options.items()):
+        raise TypeError(f"compiler_options is a dict of option names to strings, booleans or numbers; got {options!r}.")
+    return tuple(sorted(options.items()))
+
