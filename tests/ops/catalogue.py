@@ -14,6 +14,8 @@ from weft import lax
 from weft.host import from_flat
 from weft import dtypes
 
+from catalogue_lax import rows as lax_rows
+
 DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "i32": "int32", "u32": "uint32", "u8": "uint8", "i8": "int8", "bool": "bool",
           "c64": "complex64"}
 
@@ -155,6 +157,7 @@ def _rows():
     yield Row("dot_bf16", lax.dot, ("bf16[2,3]", "bf16[3,2]"), grad=False, rtol=3e-2)
     yield from _linalg_rows()
     yield from _convolutions()
+    yield from lax_rows(Row)
     # control flow
     yield Row("cond", lambda p, x: lax.cond(p, lambda v: lax.sin(v), lambda v: v * v, x), ("bool[]", "f32[3]"))
     yield Row("switch", lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.exp], x), ("i32[]:0..2", "f32[3]"))

@@ -18,9 +18,10 @@ _ELEMENTS: dict[str, Callable[[], Any]] = {
     "complex64": lambda: ir.ComplexType.get(ir.F32Type.get()), "complex128": lambda: ir.ComplexType.get(ir.F64Type.get()),
     "float8_e4m3fn": ir.Float8E4M3FNType.get, "float8_e5m2": ir.Float8E5M2Type.get,
     "float8_e4m3b11fnuz": ir.Float8E4M3B11FNUZType.get, "float8_e4m3fnuz": ir.Float8E4M3FNUZType.get,
-    "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get,
+    "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get, "float8_e3m4": ir.Float8E3M4Type.get, "float8_e4m3": ir.Float8E4M3Type.get,
+    "float8_e8m0fnu": ir.Float8E8M0FNUType.get, "float4_e2m1fn": ir.Float4E2M1FNType.get,
 }
-for _bits in (4, 8, 16, 32, 64):
+for _bits in (2, 4, 8, 16, 32, 64):
     _ELEMENTS[f"int{_bits}"] = lambda bits=_bits: ir.IntegerType.get_signless(bits)
     _ELEMENTS[f"uint{_bits}"] = lambda bits=_bits: ir.IntegerType.get_unsigned(bits)
 
@@ -180,7 +181,7 @@ class Builder:
         tensor = self.tensor(value.shape, value.dtype)
         if value.dtype == np.bool_:
             data = np.packbits(value.reshape(-1), bitorder="little")
-        elif dtypes.bits(value.dtype) == 4:      # one element to a byte
+        elif dtypes.bits(value.dtype) < 8 and dtypes.is_int(value.dtype):      # one element to a byte
             data = value.reshape(-1).astype(np.int8).view(np.uint8)
         else:
             data = value.reshape(-1).view(np.uint8)

@@ -12,13 +12,14 @@ from .errors import TypePromotionError
 from .host import HostArray, np
 
 # name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
-_TABLE = {"bool": ("b", 8), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32),
-          "int64": ("i", 64), "uint4": ("u", 4), "uint8": ("u", 8), "uint16": ("u", 16), "uint32": ("u", 32),
-          "uint64": ("u", 64), "float8_e4m3fn": ("f", 8), "float8_e5m2": ("f", 8), "float8_e4m3b11fnuz": ("f", 8),
-          "float8_e4m3fnuz": ("f", 8), "float8_e5m2fnuz": ("f", 8), "bfloat16": ("f", 16), "float16": ("f", 16),
-          "float32": ("f", 32), "float64": ("f", 64), "complex64": ("c", 64), "complex128": ("c", 128)}
-_ML = ("int4", "uint4", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz",
-       "bfloat16")
+_TABLE = {"bool": ("b", 8), "int2": ("i", 2), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32), "int64": ("i", 64),
+          "uint2": ("u", 2), "uint4": ("u", 4), "uint8": ("u", 8), "uint16": ("u", 16), "uint32": ("u", 32), "uint64": ("u", 64),
+          "float4_e2m1fn": ("f", 4), "float8_e3m4": ("f", 8), "float8_e4m3": ("f", 8), "float8_e4m3fn": ("f", 8), "float8_e5m2": ("f", 8),
+          "float8_e4m3b11fnuz": ("f", 8), "float8_e4m3fnuz": ("f", 8), "float8_e5m2fnuz": ("f", 8), "float8_e8m0fnu": ("f", 8),
+          "bfloat16": ("f", 16), "float16": ("f", 16), "float32": ("f", 32), "float64": ("f", 64), "complex64": ("c", 64), "complex128": ("c", 128)}
+# the narrowest ones, which take part in promotion only with bool and Python's scalars, and floats with integers
+_NARROWEST = {name: kind for name, (kind, bits) in _TABLE.items() if bits < 8 or kind == "f" and bits == 8}
+_ML = (*_NARROWEST, "bfloat16")
 
 
 class DType:
@@ -309,7 +310,10 @@ def python_scalar_dtype(x):
 _EDGES = {"b1": ["i*"], "i*": ["u1", "i1"], "u1": ["i2", "u2"], "u2": ["i4", "u4"], "u4": ["i8", "u8"],
           "i1": ["i2"], "i2": ["i4"], "i4": ["i8"], "i8": ["f*"], "u8": ["f*"], "f*": ["c*", "f2", "bf"],
           "bf": ["f4"], "f2": ["f4"], "f4": ["f8", "c4"], "f8": ["c8"], "c*": ["c4"], "c4": ["c8"], "c8": []}
-_SHORT = {"b1": "bool", "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64", "i1": "int8", "i2": "int16",
+_EDGES |= {name: [] for name in _NARROWEST}
+_EDGES["i*"] += [name for name, kind in _NARROWEST.items() if kind != "f"]
+_EDGES["f*"] += [name for name, kind in _NARROWEST.items() if kind == "f"]
+_SHORT = {**{name: name for name in _NARROWEST}, "b1": "bool", "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64", "i1": "int8", "i2": "int16",
           "i4": "int32", "i8": "int64", "bf": "bfloat16", "f2": "float16", "f4": "float32", "f8": "float64",
           "c4": "complex64", "c8": "complex128"}
 _WEAK = {"i": "i*", "u": "i*", "f": "f*", "c": "c*", "b": "b1"}
@@ -336,7 +340,9 @@ def _join(nodes: frozenset) -> str:
     for candidate in common:
         if common <= _upper[candidate]:
             return candidate
-    raise AssertionError(nodes)
+    names = ", ".join(sorted(_SHORT.get(n) or {"i*": "int", "f*": "float", "c*": "complex"}[n] for n in nodes))
+    raise TypePromotionError(f"the dtypes {names} have no implicit promotion path: none of them holds what the others do. "
+                             "Convert explicitly: x.astype(…).")
 
 
 def _node(dt, weak: bool) -> str:

@@ -86,6 +86,11 @@ def unpack(data, name: str) -> list:
     return list(struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data))
 
 
+def round_narrow(value: float, dtype) -> float:
+    """A float as a dtype of 8 bits or fewer holds it; where NumPy is absent no array has such a dtype, and the value stays as it is."""
+    return value if np is None else float(np.asarray(value).astype(dtype))
+
+
 def nest(flat: list, shape: tuple):
     """A flat list as nested lists of `shape`; a scalar for shape ()."""
     if not shape:

@@ -5,7 +5,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 from .. import dtypes
 from ..avals import AbstractValue, ShapedArray
-from ..host import pack, unpack
+from ..host import pack, round_narrow, unpack
 from ..source_info import UNKNOWN, SourceInfo
 
 
@@ -55,18 +55,25 @@ class Literal:
 Atom = Var | Literal
 
 
+def _wrapped(value: int, dt) -> int:
+    """An integer as one of fewer than 8 bits."""
+    bits = dtypes.bits(dt)
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if dtypes.is_signed(dt) and value >> (bits - 1) else value
+
+
 def round_scalar(value, dt):
     """A Python scalar as dtype `dt` holds it."""
     kind = dtypes.kind(dt)
     if kind == "b":
         return bool(value)
     if kind in "iu":
-        return unpack(pack([int(value)], dt.name), dt.name)[0] if dtypes.bits(dt) >= 8 else int(value)
+        return unpack(pack([int(value)], dt.name), dt.name)[0] if dtypes.bits(dt) >= 8 else _wrapped(int(value), dt)
     if kind == "c":
         return unpack(pack([complex(value)], dt.name), dt.name)[0]
     if dt == dtypes.float64:
         return float(value)
-    return unpack(pack([float(value)], dt.name), dt.name)[0] if dtypes.bits(dt) >= 16 else float(value)
+    return unpack(pack([float(value)], dt.name), dt.name)[0] if dtypes.bits(dt) >= 16 else round_narrow(float(value), dt)
 
 
 class JaxprEqn:

@@ -8,11 +8,8 @@ from ..avals import shaped
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, subjaxprs
 from ..core.primitive import Primitive
 from ..core.trace import reset_trace, set_trace
+from ..host import np
 from .stage import JaxprTrace
-
-platform_index_p = Primitive("platform_index", basic=False)
-platform_index_p.abstract = lambda *, platforms: shaped((), dtypes.int32)
-platform_index_p.batch = lambda axis, args, dims, *, platforms: (platform_index_p.bind(platforms=platforms), None)
 
 # Devices of other kinds count as these. WebAssembly runs on a CPU, but not what a branch for CPUs may call: `default` comes first.
 _KINDS = {"cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
@@ -33,11 +30,16 @@ def index_of(platform: str, platforms: Sequence) -> int:
     raise NotImplementedError(f"platform_dependent has no branch for the platform {platform!r}, only for {known}, and no default. Give it a `default` branch.")
 
 
+platform_index_p = Primitive("platform_index", basic=False)
+platform_index_p.abstract = lambda *, platforms: shaped((), dtypes.int32)
+platform_index_p.batch = lambda axis, args, dims, *, platforms: (platform_index_p.bind(platforms=platforms), None)
+
 def depends_on_platform(jaxpr: Jaxpr) -> bool:
     """Whether a program asks which platform it runs on."""
     if "platforms" not in jaxpr.cache:
         jaxpr.cache["platforms"] = any(e.primitive is platform_index_p or any(depends_on_platform(sub) for sub in subjaxprs(e.params)) for e in jaxpr.eqns)
     return jaxpr.cache["platforms"]
+platform_index_p.reference = lambda *, platforms: np.array(index_of("reference", platforms), np.int32)
 
 
 def for_platform(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:
