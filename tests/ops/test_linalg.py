@@ -1,6 +1,7 @@
 """Factorisations and linear systems against NumPy's LAPACK, in every dtype, batched, singular, empty, and with wrong arguments."""
 import numpy as np
 import pytest
+import scipy.linalg
 
 import weft
 import weft.numpy as jnp
@@ -162,6 +163,15 @@ def gauge_free(dtype):
     yield "eigvals", (3, 3), lambda a: jnp.sum(jnp.linalg.eigvals(a) ** 3)
     yield "qr", (4, 3), lambda a: jnp.linalg.qr(a).Q
     yield "qr r", (3, 3), lambda a: jnp.linalg.qr(a).R
+    for shape in ((5, 2), (2, 5), (4, 4)):
+        yield "qr full", shape, lambda a: linalg.qr(a)[0]
+        yield "qr full r", shape, lambda a: linalg.qr(a)[1]
+        yield "qr pivoting", shape, lambda a: linalg.qr(a, pivoting=True)[0]
+        yield "qr pivoting r", shape, lambda a: linalg.qr(a, pivoting=True, full_matrices=False)[1]
+    yield "eig right", (3, 3), lambda a: projection(linalg.eig(a, enable_eigvec_derivs=True)[2][:, :1])
+    yield "eig left", (3, 3), lambda a: projection(linalg.eig(a, enable_eigvec_derivs=True, compute_right_eigenvectors=False)[1][:, :1])
+    yield "tridiagonal_solve", (4, 4), lambda a: linalg.tridiagonal_solve(a[0], a[1] + 3, a[2], a)
+    yield "tridiagonal_solve of one row", (4, 1), lambda a: linalg.tridiagonal_solve(a[0], a[1] + 3, a[2], a[3:])
     yield "lu", (3, 4), lambda a: linalg.lu(a)[0]
     yield "lu", (4, 3), lambda a: linalg.lu(a)[0]
     yield "cholesky", (3, 3), lambda a: jnp.linalg.cholesky(a @ jnp.conj(a).T + 2 * jnp.eye(3))
@@ -205,6 +215,126 @@ def test_empty_matrices():
     assert [x.shape for x in linalg.qr(jnp.ones((0, 3)))] == [(0, 0), (0, 3)]
     assert [x.shape for x in linalg.eigh(jnp.ones((0, 0)))] == [(0, 0), (0,)]
     assert jnp.linalg.solve(jnp.ones((0, 0)), jnp.ones((0, 2))).shape == (0, 2)
+
+
+def test_eigenvectors_keep_their_length_and_phase():
+    """Right and left vectors of a matrix with complex eigenvalues move as LAPACK's do."""
+    with weft.enable_x64(True):
+        x, t = jnp.asarray(random((4, 4), "float64", 5)), jnp.asarray(random((4, 4), "float64", 6))
+        f = lambda a: linalg.eig(a, enable_eigvec_derivs=True)
+        _, got = weft.jvp(f, (x,), (t,))
+        for g, ahead, behind in zip(got, f(x + 1e-6 * t), f(x - 1e-6 * t)):
+            np.testing.assert_allclose(np.asarray(g), (np.asarray(ahead) - np.asarray(behind)) / 2e-6, atol=1e-6)
+
+
+def test_qr_pivoting(dtype):
+    for shape in ((2, 5, 3), (3, 5), (4, 4)):
+        a = random(shape, dtype)
+        for full in (False, True):
+            q, r, p = map(np.asarray, linalg.qr(jnp.asarray(a), pivoting=True, full_matrices=full))
+            assert p.dtype == np.int32
+            close(q @ r, np.take_along_axis(a, p[..., None, :], -1), dtype)
+        sizes = np.abs(np.diagonal(r, axis1=-2, axis2=-1))
+        assert (np.diff(sizes) <= 1e-6).all()
+    assert [x.tolist() for x in linalg.qr(jnp.ones((0, 3)), pivoting=True)] == [[], [], [0, 1, 2]]
+
+
+def test_ormqr(dtype):
+    a, c = random((2, 5, 3), dtype), random((2, 5, 4), dtype, 1)
+    h, taus = linalg.ops.geqrf_p.bind(jnp.asarray(a))
+    q = np.linalg.qr(a, "complete")[0]
+    close(linalg.ormqr(h, taus, jnp.asarray(c)), q @ c, dtype)
+    close(linalg.ormqr(h, taus, jnp.asarray(c), transpose=True), mH(q) @ c, dtype)
+    close(linalg.ormqr(h, taus, jnp.asarray(mH(c)), left=False), mH(c) @ q, dtype)
+    close(linalg.ormqr(h, taus, jnp.asarray(mH(c)), left=False, transpose=True), mH(c) @ mH(q), dtype)
+
+
+def test_tridiagonal(dtype):
+    a = random((2, 5, 5), dtype)
+    whole = a + mH(a)
+    for lower in (True, False):
+        packed, d, e, taus = map(np.asarray, linalg.tridiagonal(jnp.asarray(np.tril(whole) if lower else np.triu(whole)), lower=lower))
+        assert taus.dtype == dtype and d.dtype == np.zeros(0, dtype).real.dtype
+        t = np.stack([np.diag(x) + np.diag(y, 1) + np.diag(y, -1) for x, y in zip(d, e)])
+        close(np.linalg.eigvalsh(t), np.linalg.eigvalsh(whole), dtype)
+        q = np.zeros_like(a)
+        inner = np.asarray(linalg.householder_product(jnp.asarray(packed[:, 1:, :-1]), jnp.asarray(taus)))
+        if lower:
+            q[:, 0, 0], q[:, 1:, 1:] = 1, inner
+            close(q @ t @ mH(q), whole, dtype)
+
+
+def test_tridiagonal_solve(dtype):
+    for n in (1, 2, 6):
+        dl, d, du, b = [random((3, n), dtype, i) for i in range(3)] + [random((3, n, 2), dtype, 3)]
+        dense = np.stack([np.diag(y) + np.diag(x[1:], -1) + np.diag(z[:-1], 1) for x, y, z in zip(dl, d, du)])
+        out = linalg.tridiagonal_solve(*map(jnp.asarray, (dl, d, du, b)))
+        np.testing.assert_allclose(dense @ np.asarray(out), b, rtol=50 * tol(dtype), atol=50 * tol(dtype))
+        close(weft.vmap(linalg.tridiagonal_solve)(*map(jnp.asarray, (dl, d, du, b))), out, dtype)
+    one = jnp.ones(3, dtype)
+    assert np.isnan(np.asarray(linalg.tridiagonal_solve(0 * one, one * jnp.array([1, 0, 1]), 0 * one, one[:, None]))).all()
+    finite = np.asarray(linalg.tridiagonal_solve(0 * one, one * jnp.array([1, 0, 1]), 0 * one, one[:, None], perturb_singular=True)).ravel()
+    np.testing.assert_allclose(finite, [1, 1 / np.finfo(dtype).eps, 1])
+
+
+def test_cholesky_update(dtype):
+    if "complex" in dtype:
+        pytest.skip("for real numbers only")
+    r, w = np.triu(random((4, 4), dtype)), random((4,), dtype, 1)
+    out = np.asarray(linalg.cholesky_update(jnp.asarray(r), jnp.asarray(w)))
+    close(out.T @ out, r.T @ r + np.outer(w, w), dtype)
+    close(np.tril(out, -1), np.zeros((4, 4)), dtype)
+    stacks = weft.vmap(linalg.cholesky_update)(jnp.asarray(np.stack([r, 2 * r])), jnp.asarray(np.stack([w, w])))
+    close(stacks[0], out, dtype)
+    assert not np.asarray(linalg.cholesky_update(jnp.zeros((2, 2)), jnp.zeros(2))).any()
+
+
+def test_qdwh(dtype):
+    for shape in ((5, 3), (4, 4), (1, 1)):
+        for scale in (1e-3, 1, 1e3):
+            x = (random(shape, dtype) * scale).astype(dtype)
+            u, h, count, converged = linalg.qdwh(jnp.asarray(x))
+            left, right = scipy.linalg.polar(x)
+            close(u, left, dtype)
+            close(np.asarray(h) / scale, right / scale, dtype)
+            assert bool(converged) and int(count) == (6 if tol(dtype) < 1e-6 else 4)
+    x = random((5, 3), dtype)
+    u = np.asarray(linalg.qdwh(jnp.asarray(x), dynamic_shape=(4, 2))[0])
+    close(u[:4, :2], scipy.linalg.polar(x[:4, :2])[0], dtype)
+    assert not u[4].any() and not u[:, 2].any()
+    _, _, count, converged = linalg.qdwh(jnp.asarray(x), max_iterations=2)
+    assert int(count) == 2 and not bool(converged)
+
+
+def test_algorithms_of_the_cpu(dtype):
+    a = random((4, 3), dtype)
+    for algorithm in (linalg.SvdAlgorithm.DEFAULT, linalg.SvdAlgorithm.QR, linalg.SvdAlgorithm.DIVIDE_AND_CONQUER):
+        u, s, vh = map(np.asarray, linalg.svd(jnp.asarray(a), full_matrices=False, algorithm=algorithm))
+        close(u * s @ vh, a, dtype)
+    square = a[:3] + mH(a[:3])
+    close(linalg.eigh(jnp.asarray(square), implementation=linalg.EighImplementation.QR)[1], np.linalg.eigvalsh(square), dtype)
+    with pytest.warns(DeprecationWarning, match="use_magma"):
+        linalg.eig(jnp.asarray(square), use_magma=False)
+    with pytest.raises(ValueError, match="SvdAlgorithm.QR"):
+        linalg.svd(jnp.asarray(a), algorithm="fast")
+
+
+def test_loops_of_the_newer_primitives(dtype):
+    """What backends without a kernel run is what LAPACK gives, and what the references say."""
+    matrix = lambda *shape, seed=0: random(shape, dtype, seed)
+    ops, tri = linalg.ops, linalg._tridiagonal
+    for primitive, args, params in (
+            (ops.geqp3_p, (matrix(2, 4, 3),), dict(use_magma=None)), (ops.geqp3_p, (matrix(3, 5),), dict(use_magma=None)),
+            *[(ops.ormqr_p, (0.3 * matrix(2, 4, 3), matrix(2, k), matrix(2, *((4, 5) if left else (5, 4)), seed=1)), dict(left=left, transpose=transpose))
+              for k in (2, 3) for left in (True, False) for transpose in (True, False)],
+            *[(ops.cholesky_update_p, (np.triu(matrix(2, 4, 4)), matrix(2, 4, seed=1)), {})] * ("float" in dtype),
+            *[(tri.tridiagonal_p, (matrix(*shape),), dict(lower=lower)) for shape in ((2, 5, 5), (1, 1), (2, 2)) for lower in (True, False)],
+            *[(tri.tridiagonal_solve_p, (*[matrix(2, n, seed=i) for i in range(3)], matrix(2, n, 3)), dict(perturb_singular=p)) for n in (1, 2, 6) for p in (False, True)]):
+        args = [a.astype(dtype) for a in args]
+        want = primitive.bind(*map(jnp.asarray, args), **params)
+        for got in (primitive.decompose(*map(jnp.asarray, args), **params), primitive.reference(*args, **params)):
+            for x, y in zip(*((got, want) if primitive.multiple_results else ([got], [want]))):
+                np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=20 * tol(dtype), atol=20 * tol(dtype), err_msg=str(primitive))
 
 
 @pytest.mark.parametrize("name", ["cholesky", "lu", "qr", "eigh", "svd", "eig", "schur", "hessenberg"])

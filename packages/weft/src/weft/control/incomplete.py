@@ -115,8 +115,8 @@ def _both_tails(a, x, complement: bool):
     one = filled(a, 1)
     value = select(fraction, upper, sub(one, lower)) if complement else select(fraction, sub(one, upper), lower)
     nothing, everything = (1, 0) if complement else (0, 1)
-    value = where(not_(_is(x, 0)), value, nothing)
-    undefined = or_(undefined, or_(and_(_is(a, 0), _is(x, 0)), and_(_is(a, math.inf), not_(_is(x, math.inf)))))
+    value = where(not_(or_(_is(x, 0), _is(a, math.inf))), value, nothing)
+    undefined = or_(undefined, and_(_is(a, 0), _is(x, 0)))
     value = where(not_(or_(_is(a, 0), _is(x, math.inf))), value, everything)
     return where(not_(undefined), value, math.nan)
 
@@ -133,8 +133,9 @@ def _gamma_derivative(a, x, sample: bool):
     else:
         scale = where(fine, exp(scale), 0)
         value = select(fraction, neg(mul(upper, scale)), div(mul(lower, scale), safe_a))
+    value = where(and_(is_finite(a), is_finite(x)), value, math.nan)
     value = where(not_(_is(x, 0)), value, 0)
-    return where(not_(or_(undefined, not_(and_(is_finite(a), is_finite(x))))), value, math.nan)
+    return where(not_(undefined), value, math.nan)
 
 
 random_gamma_grad = in_single("random_gamma_grad", lambda a, x: _gamma_derivative(a, x, True))
@@ -147,7 +148,7 @@ def _betainc(a, b, x):
     undefined = or_(or_(ne(a, a), ne(b, b)), ne(x, x))
     undefined = or_(undefined, or_(or_(lt(a, zero), lt(b, zero)), or_(lt(x, zero), gt(x, one))))
     undefined = or_(undefined, or_(and_(_is(a, 0), _is(b, 0)), and_(infinite_a, infinite_b)))
-    nothing = or_(or_(_is(b, 0), infinite_a), _is(x, 0))
+    nothing = or_(and_(or_(_is(b, 0), infinite_a), ne(x, one)), _is(x, 0))
     everything = or_(or_(_is(a, 0), infinite_b), _is(x, 1))
     on = not_(or_(undefined, or_(nothing, everything)))
     a, b, x = where(on, a, 1), where(on, b, 1), where(on, x, 0.5)

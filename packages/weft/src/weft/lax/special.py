@@ -6,6 +6,7 @@ from ..core.trace import get_aval
 from ..ops import special as ops
 from ..ops.rules import check_kind, same_dtype
 from .common import on_device, operand
+from .shape import broadcast_in_dim, broadcast_shapes
 
 
 def _bind(primitive, *args):
@@ -116,7 +117,7 @@ def random_gamma_grad(a, x):
     """dx/da for a sample x of the gamma distribution of shape a, as the sample moves when its rank stays the same.
 
     Raises:
-        TypeError: for a dtype that is no float, dtypes that differ, or shapes that do not fit.
+        TypeError: for a dtype that is no float, or dtypes that differ. ValueError: for shapes that do not fit.
 
     Example:
         >>> from weft import lax
@@ -127,7 +128,9 @@ def random_gamma_grad(a, x):
     avals = [get_aval(a), get_aval(x)]
     same_dtype("random_gamma_grad", avals)
     check_kind("random_gamma_grad", avals[0], "f")
-    return incomplete.random_gamma_grad(a, x)
+    shape = broadcast_shapes(avals[0].shape, avals[1].shape)
+    wide = [v if aval.shape == shape else broadcast_in_dim(v, shape, tuple(range(len(shape) - len(aval.shape), len(shape)))) for v, aval in zip((a, x), avals)]
+    return incomplete.random_gamma_grad(*wide)
 
 
 def betainc(a, b, x):

@@ -17,7 +17,7 @@ from .elementwise import add, eq, ge, mul, neg, select, sub
 from .linear import add_any, broadcast_to_axis, convert, full, moveaxis
 from .matrix import (columns, conjugate, diagonal, diagonal_matrix, eye, index, mH, matmul, mT, pad_to, real_part, rows, tril, triu)
 from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
-from .shape import slice_
+from .shape import concatenate, slice_
 from .sort import take_along
 
 LAPACK_DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -44,8 +44,12 @@ def check_same(name: str, *avals) -> None:
     for a, own in avals:
         if len(a.shape) < own:
             raise type_error(f"{name} takes an operand of at least {own} dimensions where it got shape {a.shape}.")
-    if len({a.shape[:len(a.shape) - own] for a, own in avals}) > 1:
-        raise type_error(f"{name} requires operands with the same batch dimensions, got shapes {', '.join(str(a.shape) for a, _ in avals)}.")
+    batches = [a.shape[:len(a.shape) - own] for a, own in avals]
+    shapes = ", ".join(str(a.shape) for a, _ in avals)
+    if len(set(map(len, batches))) > 1:
+        raise type_error(f"{name} requires operands with the same number of batch dimensions, got shapes {shapes}.")
+    if len(set(batches)) > 1:
+        raise ValueError(f"{name} requires operands with equal batch dimensions, got shapes {shapes}.")
 
 
 def _batch(primitive: Primitive) -> Callable:
@@ -222,6 +226,13 @@ def permute_rows(x, order):
     return take_along(x, columns(order, shape_of(x)[-1]), len(shape_of(x)) - 2)
 
 
+def solve_with_lu(a, b):
+    """x with a x = b."""
+    lu, _, perm = lu_p.bind(a)
+    x = triangular_solve(lu, permute_rows(b, perm), left_side=True, lower=True, unit_diagonal=True)
+    return triangular_solve(lu, x, left_side=True, lower=False)
+
+
 def _lu_jvp(primals, tangents):
     """With X = L⁻¹ P dA U⁻¹: dL = L tril(X, -1), dU = triu(X) U, after L or U is made square with ones on its diagonal; F. de Hoog et al.,
     "Sensitivity of the LU factorisation" (2011)."""
@@ -365,14 +376,12 @@ geqrf_p.jvp = geqp3_p.jvp = unsupported("the Householder form of a QR factorisat
 
 def _householder_abstract(a, taus):
     check_matrix("householder_product", a)
-    *batch, m, n = a.shape
+    m, n = a.shape[-2:]
     if m < n:
         raise ValueError(f"The first argument to householder_product must have at least as many rows as columns, got shape {a.shape}.")
-    if a.dtype != taus.dtype:
-        raise type_error(f"householder_product requires arguments of one dtype, got {dtypes.name(a.dtype)} and {dtypes.name(taus.dtype)}.")
-    if taus.shape[:-1] != tuple(batch) or taus.shape[-1] > n:
-        raise ValueError(f"The second argument to householder_product must have shape (..., k) with the batch of the first and k <= {n}, "
-                         f"got shapes {a.shape} and {taus.shape}.")
+    check_same("householder_product", (a, 2), (taus, 1))
+    if taus.shape[-1] > n:
+        raise ValueError(f"The second argument to householder_product must have shape (..., k) with k <= {n}, got shapes {a.shape} and {taus.shape}.")
     return shaped(a.shape, a.dtype, a.weak_type)
 
 
@@ -444,18 +453,16 @@ def _qr_decompose(x, *, pivoting, full_matrices, use_magma):
     return [q, triu(r), *order]
 
 
-def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
+def _block(x, rows_, columns_):
+    """The part of matrices between two rows and two columns, (start, stop) each."""
+    *batch, _, _ = shape_of(x)
+    lead = (0,) * len(batch)
+    return slice_(x, (*lead, rows_[0], columns_[0]), (*batch, rows_[1], columns_[1]))
+
+
+def _reduced_qr_jvp(q, r, t):
     """S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum experimental design"
     (2010), section 3.2: with W = Qᴴ dA R⁻¹ and the skew part S of W below the diagonal, dQ = Q (S - W) + dA R⁻¹ and dR = (W - S) R."""
-    (x,), (t,) = primals, tangents
-    *batch, m, n = shape_of(x)
-    outs = q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices and m != n, use_magma=use_magma)
-    if type(t) is Zero:
-        return outs, _zeros(outs)
-    if m < n or full_matrices and m != n:
-        raise NotImplementedError(f"qr of matrices of shape {(m, n)} with full_matrices={full_matrices} is not differentiable: "
-                                  "Q is then not unique. Use m >= n with full_matrices=False.")
-    t = take_along(t, rows(order[0], m), len(batch) + 1) if pivoting else t
     t_rinv = triangular_solve(r, t, left_side=False, lower=False)
     w = matmul(mH(q), t_rinv)
     below = tril(w, -1)
@@ -463,7 +470,43 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     if dtypes.is_complex(dtype_of(w)):      # the diagonal of R stays real
         on = diagonal(w)
         skew = add(skew, diagonal_matrix(sub(on, convert(real_part(on), dtype_of(on)))))
-    return outs, [add(matmul(q, sub(skew, w)), t_rinv), matmul(sub(w, skew), r), *_zeros(order)]
+    return add(matmul(q, sub(skew, w)), t_rinv), matmul(sub(w, skew), r)
+
+
+def _completed(q, dq, k: int, m: int):
+    """The tangents of the m - k columns that complete Q.
+
+    Q = 1 - V T Vᴴ, for V = (V₁, V₂) with V₁ square. Its first columns Q₁ give W = V₂ V₁⁻¹ = B (A - 1)⁻¹, for their upper part A and their lower part B,
+    and the others are (0, 1) + (Q₁ - (1, 0)) Wᴴ.
+    """
+    *batch, _, _ = shape_of(q)
+    first = _block(q, (0, m), (0, k))
+    top, bottom = _block(first, (0, k), (0, k)), _block(first, (k, m), (0, k))
+    d_top, d_bottom = _block(dq, (0, k), (0, k)), _block(dq, (k, m), (0, k))
+    less_one = mH(sub(top, eye(shape_of(top), dtype_of(q))))
+    w = solve_with_lu(less_one, mH(bottom))                             # Wᴴ
+    dw = solve_with_lu(less_one, sub(mH(d_bottom), matmul(mH(d_top), w)))
+    return add(matmul(dq, w), matmul(sub(first, eye((*batch, m, k), dtype_of(q))), dw))
+
+
+def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
+    (x,), (t,) = primals, tangents
+    *batch, m, n = shape_of(x)
+    k, axis = min(m, n), len(batch)
+    outs = q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices and m != n, use_magma=use_magma)
+    if type(t) is Zero or not k:
+        return outs, _zeros(outs)
+    t = take_along(t, rows(order[0], m), axis + 1) if pivoting else t
+    wide, tall = n > m, shape_of(q)[-1] > k
+    square = (lambda v: _block(v, (0, k), (0, k))) if wide or tall else (lambda v: v)
+    first = (lambda v: _block(v, (0, m), (0, k))) if wide or tall else (lambda v: v)
+    dq, dr = _reduced_qr_jvp(first(q), square(r), first(t))
+    if wide:        # X₂ = Q R₂ in the columns that are left
+        rest = lambda v: _block(v, (0, m), (k, n))
+        dr = concatenate([dr, matmul(mH(q), sub(rest(t), matmul(dq, rest(r))))], axis + 1)
+    if tall:
+        dq, dr = concatenate([dq, _completed(q, dq, k, m)], axis + 1), pad_to(dr, m, n)
+    return outs, [dq, dr, *_zeros(order)]
 
 
 qr_p.abstract, qr_p.decompose, qr_p.jvp, qr_p.batch = _qr_abstract, _qr_decompose, _qr_jvp, _batch(qr_p)

@@ -9,7 +9,7 @@ from typing import Callable
 
 from .. import dtypes
 from ..host import np
-from .elementwise import (_elementwise, _fn, _of_scalars, _wide, abs_, add, and_, div, eq, exp, floor, ge, gt, integer_pow, le, log, log1p, lt, mul, ne, neg, not_,
+from .elementwise import (_elementwise, _fn, _of_scalars, _wide, abs_, add, and_, div, eq, exp, floor, ge, gt, integer_pow, is_finite, le, log, log1p, lt, mul, ne, neg, not_,
                           or_, pow_, rsqrt, select, sign, sub)
 from .linear import convert, full
 from .rules import broadcast_shapes, dtype_of, scalar_like, shape_of
@@ -104,9 +104,11 @@ _DIRECT = 9     # terms that are summed as they stand
 
 def _zeta_scalar(x: float, q: float) -> float:
     """Terms until q is past 20, then the Euler-Maclaurin sum (DLMF 25.11.5)."""
-    if x <= 1 or q <= 0 and q == math.floor(q):
-        return math.inf if x == 1 or x > 1 else math.nan
-    if q < 0 and x != math.floor(x) or math.isinf(q) or math.isinf(x):
+    if math.isinf(x) or math.isinf(q):
+        return math.nan
+    if q <= 0 and q == math.floor(q) or x == 1:
+        return math.inf if x % 2 == 0 or x == 1 else math.nan      # the signs on both sides of a pole agree, or do not
+    if x < 1 or q < 0 and x != math.floor(x):
         return math.nan
     total = 0.0
     while q < 20:
@@ -136,10 +138,13 @@ def _zeta(x, q):
         factor = div(mul(factor, mul(plus(x, 2 * j + 1), plus(x, 2 * j + 2))), square_a)
     negligible = eq(power, filled(power, 0))     # 0 / 0 in its corrections
     total = add(total, where(not_(negligible), rest, 0))
+    half = times(x, 0.5)
+    one = eq(x, filled(x, 1))
     pole = and_(le(q, filled(q, 0)), eq(q, floor(q)))
-    outside = or_(and_(lt(q, filled(q, 0)), ne(x, floor(x))), lt(x, filled(x, 1)))
-    total = where(not_(outside), total, math.nan)
-    return where(not_(and_(or_(pole, eq(x, filled(x, 1))), ge(x, filled(x, 1)))), total, math.inf)
+    infinite = or_(and_(pole, eq(half, floor(half))), one)      # the signs on both sides of a pole agree, or do not
+    outside = or_(or_(pole, lt(x, filled(x, 1))), and_(lt(q, filled(q, 0)), ne(x, floor(x))))
+    total = where(not_(infinite), where(not_(outside), total, math.nan), math.inf)
+    return where(is_finite(x), total, math.nan)
 
 
 zeta_p = _elementwise("zeta", "f", _reference(_zeta_scalar), arity=2, basic=False, decompose=in_single("zeta", _zeta),
@@ -292,11 +297,11 @@ def _gamma_scale(a: float, x: float) -> float:
 
 
 def _igamma_scalar(a: float, x: float) -> float:
-    if a < 0 or x < 0 or a == x == 0 or math.isinf(a) and not math.isinf(x):
+    if a < 0 or x < 0 or a == x == 0:
         return math.nan
     if a == 0 or math.isinf(x):
         return 1.0
-    if x == 0:
+    if x == 0 or math.isinf(a):
         return 0.0
     return 1 - _gamma_scale(a, x) * _igammac_fraction(a, x) if x > 1 and x > a else _gamma_scale(a, x) / a * _lower_series(a, x)[0]
 
@@ -308,7 +313,7 @@ def _igammac_scalar(a: float, x: float) -> float:
 
 
 def _igamma_grad_a_scalar(a: float, x: float) -> float:
-    if a <= 0 or x < 0 or math.isinf(a) or math.isinf(x):
+    if a <= 0 or x < 0 or x and (math.isinf(a) or math.isinf(x)):
         return math.nan
     if x == 0:
         return 0.0
@@ -350,8 +355,8 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 def _betainc_scalar(a: float, b: float, x: float) -> float:
     if a < 0 or b < 0 or x < 0 or x > 1 or a == b == 0 or math.isinf(a) and math.isinf(b):
         return math.nan
-    if x == 0 or b == 0 or math.isinf(a):
-        return 1.0 if x == 1 and b != 0 and not math.isinf(a) else 0.0
+    if x == 0 or x != 1 and (b == 0 or math.isinf(a)):
+        return 0.0
     if x == 1 or a == 0 or math.isinf(b):
         return 1.0
     front = math.exp(a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))

@@ -8,7 +8,7 @@ from ..avals import shaped
 from ..core.primitive import Primitive, Zero, param_type, unsupported
 from ..host import np
 from .elementwise import abs_, add, complex_, div, eq, imag, mul, neg, real, select, sub
-from .linalg import _batch, _per_matrix, _zeros, check_matrix, lu_p, permute_rows, triangular_solve
+from .linalg import _batch, _per_matrix, _zeros, check_matrix, solve_with_lu
 from .linear import convert, full, reduce_sum
 from .matrix import columns, conjugate, diagonal, index, mH, matmul, real_part, rows, scale_columns, scale_rows
 from .reduce import argmax
@@ -208,13 +208,6 @@ def _eig_reference(x, *, compute_left_eigenvectors, compute_right_eigenvectors, 
         return w.astype(dt), (left / np.linalg.norm(left, axis=0)).astype(dt), right.astype(dt)
     w, left, right = _per_matrix(one, x, outs=3) if x.size else (x[..., 0].astype(dt), x.astype(dt), x.astype(dt))
     return [w, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
-
-
-def solve_with_lu(a, b):
-    """x with a x = b."""
-    lu, _, perm = lu_p.bind(a)
-    x = triangular_solve(lu, permute_rows(b, perm), left_side=True, lower=True, unit_diagonal=True)
-    return triangular_solve(lu, x, left_side=True, lower=False)
 
 
 def _eigen_slopes(w, v, t):
