@@ -2,14 +2,28 @@
 from __future__ import annotations
 
 import gc
-from types import FrameType, ModuleType
+from types import CellType, FrameType, GeneratorType
 
+from .. import source_info
 from ..config import config
 from ..errors import LeakedTracerError
 from .trace import Trace, Tracer
 
 _wanted = config._options["check_tracer_leaks"].get
 _SHOWN = 3
+_PASSING = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)      # what holds values for a moment
+
+
+def watch_origins(trace: Trace) -> None:
+    """Makes a trace whose tracers don't know their lines take note of them, where leaks are looked for."""
+    if _wanted():
+        make, origins = trace.join, {}      # type: ignore[attr-defined]
+
+        def join(*args):
+            made = make(*args)
+            origins[id(made)] = source_info.current(2)
+            return made
+        trace.join, trace.origins = join, origins      # type: ignore[attr-defined]
 
 
 def check_leaks(trace: Trace, what: str) -> None:
@@ -23,7 +37,7 @@ def check_leaks(trace: Trace, what: str) -> None:
     lines = [f"{len(kept)} traced value{'s are' if len(kept) > 1 else ' is'} still kept after {what} was traced:"]
     for tracer in kept[:_SHOWN]:
         name = getattr(trace, "arg_names", {}).get(getattr(tracer, "_var", None))
-        origin = getattr(tracer, "origin", None)
+        origin = getattr(tracer, "origin", None) or getattr(trace, "origins", {}).get(id(tracer))
         made = f"the argument {name}" if name else f"made at {origin}" if origin is not None else "made by the transformation"
         lines.append(f"  {tracer.aval.str_short(short_dtypes=False)}, {made}, kept by {_keeper(tracer, [kept])}")
     lines.append("Return such values from the function instead of storing them.")
@@ -33,22 +47,29 @@ def check_leaks(trace: Trace, what: str) -> None:
 def _keeper(value, ignored: list, depth: int = 3) -> str:
     """Who refers to a value, in words."""
     for holder in gc.get_referrers(value):
-        if any(holder is other for other in ignored) or isinstance(holder, FrameType):
+        if isinstance(holder, _PASSING) or any([holder is other for other in ignored]):
             continue
         if isinstance(holder, dict):
-            key = next((k for k, v in holder.items() if v is value), None)
-            if isinstance(holder.get("__name__"), str) and "__builtins__" in holder or "__loader__" in holder:
-                return f"the global {key!r} of the module {holder['__name__']}"
-            owner = next((o for o in gc.get_referrers(holder) if getattr(o, "__dict__", None) is holder), None)
-            if owner is not None:
-                return f"the global {key!r} of the module {owner.__name__}" if isinstance(owner, ModuleType) else f"the attribute {key!r} of a {type(owner).__qualname__}"
+            key = _place(holder.items(), value)
+            if "__name__" in holder and "__builtins__" in holder:
+                return f"the global {key} of the module {holder['__name__']}"
+            for owner in gc.get_referrers(holder):
+                if getattr(owner, "__dict__", None) is holder:
+                    return f"the attribute {key} of a {type(owner).__qualname__}"
             kind = f"a dict, at {key!r}"
         elif isinstance(holder, (list, tuple)):
-            kind = f"a {type(holder).__name__}, at {next((i for i, v in enumerate(holder) if v is value), '?')}"
+            kind = f"a {type(holder).__name__}, at {_place(enumerate(holder), value)}"
         elif type(holder).__name__ == "cell":
             kind = "the closure of a function"
         else:
             kind = f"a {type(holder).__qualname__}"
-        further = _keeper(holder, [*ignored, value], depth - 1) if depth > 1 else ""
-        return kind + (f", which is kept by {further}" if further and further != "a local variable" else "")
+        further = _keeper(holder, [*ignored, value], depth - 1) if depth > 1 and not isinstance(holder, CellType) else ""
+        return f"{kind}, which is kept by {further}" if further.startswith("the ") else kind
     return "a local variable"
+
+
+def _place(items, value):
+    for key, item in list(items):
+        if item is value:
+            return key
+    return "?"

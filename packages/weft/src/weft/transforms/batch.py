@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from ..avals import shaped
-from ..core.leaks import check_leaks
+from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive
 from ..core.trace import Axis, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
@@ -66,6 +66,7 @@ class BatchTrace(Trace):
 def batch_flat(fun: Callable, axis: Axis, args: Sequence, dims: Sequence) -> tuple[list, list]:
     """Runs `fun` (flat in, flat out) with each argument batched along its dim: (results, their dims or None)."""
     trace = BatchTrace(current_trace(), axis)
+    watch_origins(trace)
     token = set_trace(trace)
     try:
         with mapped_axes(axis):

@@ -5,7 +5,7 @@ from typing import Callable, Sequence
 
 from .. import dtypes
 from ..avals import tangent_aval
-from ..core.leaks import check_leaks
+from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
@@ -64,6 +64,7 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
     """Runs `fun` (flat in, flat out) with tangents: (primal results, tangent results, which may be `Zero`)."""
     parent = current_trace()
     trace = JVPTrace(parent)
+    watch_origins(trace)
     args = [trace.join(p, t) for p, t in zip(primals, tangents)]
     token = set_trace(trace)
     try:
