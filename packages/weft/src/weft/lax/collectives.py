@@ -32,6 +32,12 @@ def _groups(name: str, axis_index_groups, axis_name) -> tuple | None:
     return groups
 
 
+def _checked(primitive, x, **params):
+    """Binds a collective whose operand must have the right sizes, which batching rules take for granted."""
+    primitive.abstract(get_aval(x), **params)
+    return primitive.bind(x, **params)
+
+
 def _all_reduce(name: str, primitive, x, axis_name, axis_index_groups):
     leaves, tree = tree_flatten(x)
     leaves = [operand(name, leaf) for leaf in leaves]
@@ -170,8 +176,8 @@ def psum_scatter(x: Any, axis_name, *, scatter_dimension: int = 0, axis_index_gr
         if dtypes.is_bool(get_aval(leaf).dtype):
             leaf = linear.convert(leaf, dtypes.int32)
         d = canonical_axis(scatter_dimension, len(shape_of(leaf)))
-        return ops.reduce_scatter_p.bind(leaf, axis_name=names, scatter_dimension=d, axis_size=ops.group_size(names, groups), tiled=bool(tiled),
-                                         axis_index_groups=groups)
+        return _checked(ops.reduce_scatter_p, leaf, axis_name=names, scatter_dimension=d, axis_size=ops.group_size(names, groups), tiled=bool(tiled),
+                        axis_index_groups=groups)
     return tree_map(one, x)
 
 
@@ -196,8 +202,8 @@ def all_to_all(x: Any, axis_name, split_axis: int, concat_axis: int, *, axis_ind
         leaf = operand("all_to_all", leaf)
         rank = len(shape_of(leaf))
         split, concat = canonical_axis(split_axis, rank), canonical_axis(concat_axis, rank)
-        return ops.all_to_all_p.bind(leaf, axis_name=tuple(axis_name) if isinstance(axis_name, list) else axis_name, split_axis=split,
-                                     concat_axis=concat, axis_index_groups=groups, tiled=bool(tiled))
+        return _checked(ops.all_to_all_p, leaf, axis_name=tuple(axis_name) if isinstance(axis_name, list) else axis_name, split_axis=split,
+                        concat_axis=concat, axis_index_groups=groups, tiled=bool(tiled))
     return tree_map(one, x)
 
 
