@@ -10,7 +10,7 @@ from jaxlib import _jax
 from jaxlib import xla_client as xc
 from weft import dtypes
 from weft.core.jaxpr import Jaxpr
-from weft.errors import BackendError
+from weft.errors import BackendError, at_user_line
 from weft.runtime.effects import started, wait_for_ordered
 from weft.runtime.partition import Partition
 from weft.sharding import NamedSharding, P
@@ -105,7 +105,7 @@ def module_ir(module, dialect: str | None = None):
         return module
     if dialect == "hlo":
         return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=False, return_tuple=False)
-    raise ValueError(f"unknown dialect: {dialect}. XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}.")
+    raise ValueError(at_user_line(f"unknown dialect: {dialect}. XLA programs have the dialects {', '.join(map(repr, STAGES))}; got {dialect!r}."))
 
 
 def module_text(module, dialect: str | None = None, debug_info: bool = False) -> str:

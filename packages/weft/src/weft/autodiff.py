@@ -11,6 +11,7 @@ from .control.custom import is_float0
 from .core.jaxpr import TypedScalar, eval_jaxpr, round_scalar
 from .core.primitive import UndefinedPrimal, Zero
 from .core.trace import Tracer, get_aval
+from .errors import at_user_line
 from .functions import as_arrays, check_callable, flat_function, flat_function_with_aux, name_of, settled
 from .host import np
 from .ops.elementwise import eq
@@ -68,7 +69,7 @@ def _vjp_flat(flat: Callable, leaves: Sequence):
 def _vjp_call(pull: Callable, in_tree, out_tree, out_avals, consts, ct):
     leaves, tree = tree_flatten(ct, is_leaf=None)
     if tree != out_tree:
-        raise ValueError(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {out_tree}.")
+        raise ValueError(at_user_line(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {out_tree}."))
     checked = []
     for x, aval in zip(leaves, out_avals):
         want = tangent_aval(aval)
@@ -78,9 +79,9 @@ def _vjp_call(pull: Callable, in_tree, out_tree, out_avals, consts, ct):
         have = get_aval(x)
         same = have.dtype == want.dtype or dtypes.is_python_scalar(x) and dtypes.kind(have.dtype) == dtypes.kind(want.dtype)
         if have.shape != want.shape or not same:
-            raise ValueError(f"unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got {have.str_short(short_dtypes=False)}, but expected "
+            raise ValueError(at_user_line(f"unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got {have.str_short(short_dtypes=False)}, but expected "
                              f"{want.str_short(short_dtypes=False)} because the corresponding output of the differentiated function had type "
-                             f"{aval.str_short(short_dtypes=False)}.")
+                             f"{aval.str_short(short_dtypes=False)}."))
         checked.append(convert(x, want.dtype, want.weak_type) if have.dtype != want.dtype else x)
     return in_tree.unflatten(pull(consts, checked))
 
@@ -124,12 +125,12 @@ def _check_input(x, who: str, holomorphic: bool, allow_int: bool = False, real: 
     if holomorphic:
         return
     if real and not dtypes.is_float(dt):
-        raise TypeError(f"{who} requires real-valued inputs (input dtype that is a sub-dtype of floating), but got {dtypes.name(dt)}. For holomorphic "
+        raise TypeError(at_user_line(f"{who} requires real-valued inputs (input dtype that is a sub-dtype of floating), but got {dtypes.name(dt)}. For holomorphic "
                         "differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions involving complex inputs or integer inputs, use "
-                        "jvp directly.")
+                        "jvp directly."))
     if not allow_int and not dtypes.is_inexact(dt):
-        raise TypeError(f"{who} requires real- or complex-valued inputs (input dtype that is a sub-dtype of inexact), but got {dtypes.name(dt)}. "
-                        "If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True.")
+        raise TypeError(at_user_line(f"{who} requires real- or complex-valued inputs (input dtype that is a sub-dtype of inexact), but got {dtypes.name(dt)}. "
+                        "If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True."))
 
 
 def _check_output(aval, who: str, holomorphic: bool) -> None:
@@ -138,7 +139,7 @@ def _check_output(aval, who: str, holomorphic: bool) -> None:
     if not holomorphic and not dtypes.is_float(aval.dtype):
         how = "For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions involving complex outputs, use vjp directly." \
             if dtypes.is_complex(aval.dtype) else "For differentiation of functions with integer outputs, use vjp directly."
-        raise TypeError(f"{who} requires real-valued outputs (output dtype that is a sub-dtype of floating), but got {dtypes.name(aval.dtype)}. {how}")
+        raise TypeError(at_user_line(f"{who} requires real-valued outputs (output dtype that is a sub-dtype of floating), but got {dtypes.name(aval.dtype)}. {how}"))
 
 
 def _select_args(args: tuple, argnums) -> tuple[tuple, tuple]:
@@ -147,8 +148,8 @@ def _select_args(args: tuple, argnums) -> tuple[tuple, tuple]:
         raise ValueError("argnums must not be empty.")
     for n in nums:
         if not -len(args) <= n < len(args):
-            raise TypeError(f"differentiating with respect to argnums={argnums} requires at least {(n + 1) if n >= 0 else -n} positional arguments to be passed by the "
-                            f"caller, but got only {len(args)} positional arguments.")
+            raise TypeError(at_user_line(f"differentiating with respect to argnums={argnums} requires at least {(n + 1) if n >= 0 else -n} positional arguments to be passed by the "
+                            f"caller, but got only {len(args)} positional arguments."))
     found = tuple(n % len(args) for n in nums)
     if len(set(found)) != len(found):
         raise ValueError(f"argnums={argnums} names an argument twice.")
@@ -203,10 +204,10 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
 
 def _check_scalar(fun, outs, out_tree, holomorphic: bool) -> None:
     if len(outs) != 1 or out_tree.num_nodes != 1:
-        raise TypeError(f"Gradient only defined for scalar-output functions. Output was a pytree of structure {out_tree}.")
+        raise TypeError(at_user_line(f"Gradient only defined for scalar-output functions. Output was a pytree of structure {out_tree}."))
     aval = get_aval(outs[0])
     if aval.shape:
-        raise TypeError(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}.")
+        raise TypeError(at_user_line(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."))
     _check_output(aval, "grad", holomorphic)
 
 
@@ -248,7 +249,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     leaves, in_tree = tree_flatten(tuple(primals))
     t_leaves, t_tree = tree_flatten(tuple(tangents))
     if in_tree != t_tree:
-        raise TypeError(f"primal and tangent arguments to jvp must have the same tree structure; primals have tree structure {in_tree} whereas tangents have tree structure {t_tree}.")
+        raise TypeError(at_user_line(f"primal and tangent arguments to jvp must have the same tree structure; primals have tree structure {in_tree} whereas tangents have tree structure {t_tree}."))
     leaves = as_arrays(leaves, "jvp")
     t_leaves = [_checked_tangent(p, t) for p, t in zip(leaves, t_leaves)]
     flat, box = (flat_function_with_aux if has_aux else flat_function)(fun, in_tree)
@@ -275,9 +276,9 @@ def _checked_tangent(primal, t):
         raise TypeError(f"primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal dtype the tangent dtype must be float0. "
                         f"Got primal dtype {dtypes.name(get_aval(primal).dtype)} and so expected tangent dtype float0, but got tangent dtype {dtypes.name(have.dtype)} instead.")
     if have.dtype != want.dtype and not (have.weak_type and dtypes.is_python_scalar(t)):
-        raise TypeError(f"primal and tangent arguments to jvp do not match; dtypes must be equal. Got primal dtype {dtypes.name(want.dtype)} and tangent dtype {dtypes.name(have.dtype)}.")
+        raise TypeError(at_user_line(f"primal and tangent arguments to jvp do not match; dtypes must be equal. Got primal dtype {dtypes.name(want.dtype)} and tangent dtype {dtypes.name(have.dtype)}."))
     if have.shape != want.shape:
-        raise ValueError(f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape as {have.shape}.")
+        raise ValueError(at_user_line(f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape as {have.shape}."))
     return convert(t, want.dtype, want.weak_type) if have.dtype != want.dtype else t
 
 

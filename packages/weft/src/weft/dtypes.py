@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache, cache
 
 from .config import config
-from .errors import TypePromotionError
+from .errors import TypePromotionError, at_user_line
 from .host import HostArray, np
 
 # name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
@@ -200,7 +200,7 @@ def _dtype(spec):
             result = None
         if result is not None and (result in _info):
             return result
-    raise TypeError(f"{spec!r} is not a dtype that arrays can have. Use a name such as 'float32' or weft.numpy.float32.")
+    raise TypeError(at_user_line(f"{spec!r} is not a dtype that arrays can have. Use a name such as 'float32' or weft.numpy.float32."))
 
 
 def dtype(spec):
@@ -352,7 +352,7 @@ def _node(dt, weak: bool) -> str:
         return _long[dt]
     except KeyError:
         raise TypePromotionError(
-            f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).") from None
+            at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")) from None
 
 
 @lru_cache(maxsize=4096)
@@ -365,8 +365,8 @@ def _promote(pairs: tuple, mode: str):
         strong = {dt for dt, weak in pairs if not weak}
         if len(strong) > 1:
             raise TypePromotionError(
-                f"dtypes {', '.join(sorted(name(d) for d in strong))} do not promote to one another: numpy_dtype_promotion is "
-                "'strict'. Convert one of them explicitly with astype.")
+                at_user_line(f"dtypes {', '.join(sorted(name(d) for d in strong))} do not promote to one another: numpy_dtype_promotion is "
+                "'strict'. Convert one of them explicitly with astype."))
         if len(strong) == 1:
             want = next(iter(strong))
             joined = _join(frozenset(_node(*p) for p in pairs))

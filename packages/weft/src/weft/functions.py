@@ -6,6 +6,7 @@ from typing import Any, Callable, Sequence
 from . import dtypes
 from .core.jaxpr import TypedScalar
 from .core.trace import get_aval, is_array_like
+from .errors import at_user_line
 from .host import is_host_array
 from .ops.linear import full
 from .runtime.dispatch import put
@@ -51,7 +52,7 @@ def flat_function_with_aux(fun: Callable, in_tree) -> tuple[Callable, list]:
     def flat(*xs):
         pair = fun(*in_tree.unflatten(xs))
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(f"expected function with aux output to return a two-element tuple, but got type {type(pair)} with value {pair!r}.")
+            raise TypeError(at_user_line(f"expected function with aux output to return a two-element tuple, but got type {type(pair)} with value {pair!r}."))
         leaves, tree = tree_flatten(pair[0])
         aux, aux_tree = tree_flatten(pair[1])
         fixed = {i: x for i, x in enumerate(aux) if not is_array_like(x)}
@@ -64,7 +65,7 @@ def as_arrays(leaves: Sequence, who: str) -> list:
     """The leaves, each of which must be an array or a number."""
     for x in leaves:
         if not is_array_like(x):
-            raise TypeError(f"{who}: argument {x!r} of type {type(x).__name__} is not an array or a number.")
+            raise TypeError(at_user_line(f"{who}: argument {x!r} of type {type(x).__name__} is not an array or a number."))
     return [x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x for x in leaves]
 
 

@@ -6,6 +6,9 @@ import functools
 from collections import OrderedDict, defaultdict
 from typing import Any, Callable, Iterable, NamedTuple, TypeVar
 
+from .errors import at_user_line
+
+
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
 
@@ -81,7 +84,7 @@ def listen(callback: Callable[[NodeType], None]) -> None:
 
 def _register(node: NodeType) -> None:
     if node.type in registry:
-        raise ValueError(f"{node.type.__name__} is registered as a pytree node already.")
+        raise ValueError(at_user_line(f"{node.type.__name__} is registered as a pytree node already."))
     registry[node.type] = node
     for callback in _listeners:
         callback(node)
@@ -102,7 +105,7 @@ class PyTreeDef:
     def unflatten(self, leaves: Iterable):
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
-            raise ValueError(f"this structure has {self.num_leaves} leaves; got {len(leaves)}: {self}")
+            raise ValueError(at_user_line(f"this structure has {self.num_leaves} leaves; got {len(leaves)}: {self}"))
         return self._build(iter(leaves))
 
     def _build(self, leaves):

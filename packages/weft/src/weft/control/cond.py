@@ -165,7 +165,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand=NO_OPERAND):
     operands = _operands("switch", operands, operand)
     branches = list(branches)
     if not branches:
-        raise ValueError("Empty branch sequence.")
+        raise ValueError(at_user_line("Empty branch sequence."))
     if not all(map(callable, branches)):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     if not is_array_like(index) or get_aval(index).shape or not dtypes.is_int(get_aval(index).dtype):
@@ -203,7 +203,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand=NO_OP
         raise TypeError(f"Pred must be a scalar of bool or number type, got {pred!r} of type {type(pred).__name__}.")
     aval = get_aval(pred)
     if aval.shape:
-        raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}. (Use weft.numpy.where to choose elementwise.)")
+        raise TypeError(at_user_line(f"Pred must be a scalar, got {pred} of shape {aval.shape}. (Use weft.numpy.where to choose elementwise.)"))
     if config.disable_jit and is_concrete(pred):
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     if not dtypes.is_bool(aval.dtype):

@@ -242,7 +242,7 @@ class custom_jvp:
 
     def __call__(self, *args, **kwargs):
         if self.jvp is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp.")
+            raise AttributeError(at_user_line(f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."))
         args = resolve(self.fun, args, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         leaves, in_tree = tree_flatten(tuple(a for i, a in enumerate(args) if i not in static))
@@ -263,7 +263,7 @@ class custom_jvp:
             pair = self.jvp(*static.values(), primals, tangents)
             rule, fun = name_of(self.jvp), name_of(self.fun)
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise TypeError(f"Custom JVP rule {rule} for function {fun} must produce a pair (primals_out, tangents_out), got {type(pair).__name__}.")
+                raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} must produce a pair (primals_out, tangents_out), got {type(pair).__name__}."))
             outs, out_tree = tree_flatten(pair[0])
             out_ts, t_tree = tree_flatten(pair[1])
             if out_tree != t_tree:
@@ -288,6 +288,6 @@ def _as_tangent(out, t, rule: str, fun: str):
         return Zero(want)
     have = get_aval(t)
     if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
-        raise TypeError(f"Custom JVP rule {rule} for function {fun} must produce primal and tangent outputs with corresponding shapes and dtypes, "
-                        f"but got {get_aval(out).str_short()} and {have.str_short()}.")
+        raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} must produce primal and tangent outputs with corresponding shapes and dtypes, "
+                        f"but got {get_aval(out).str_short()} and {have.str_short()}."))
     return convert(t, want.dtype, have.weak_type) if have.dtype != want.dtype else t

@@ -9,6 +9,7 @@ from ..avals import ShapedArray, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
+from ..errors import at_user_line
 from ..ops.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, settled
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.jvp import instantiate, jvp_jaxpr
@@ -144,8 +145,8 @@ def _as_cotangent(ct, aval: ShapedArray, name: str):
         return None
     have = get_aval(ct)
     if have.shape != aval.shape:
-        raise ValueError(f"Custom VJP bwd rule of {name} must produce an output with the same shape as the args tuple of the primal function; "
-                         f"it gives {have.str_short()} for an argument of type {aval.str_short()}.")
+        raise ValueError(at_user_line(f"Custom VJP bwd rule of {name} must produce an output with the same shape as the args tuple of the primal function; "
+                         f"it gives {have.str_short()} for an argument of type {aval.str_short()}."))
     return convert(ct, aval.dtype, aval.weak_type) if have.dtype != aval.dtype else ct
 
 
@@ -284,7 +285,7 @@ class custom_vjp:
 
     def __call__(self, *args, **kwargs):
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp.")
+            raise AttributeError(at_user_line(f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."))
         args = resolve(self.fun, args, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
@@ -304,8 +305,8 @@ class custom_vjp:
                 xs = [CustomVJPPrimal(x, p) for x, p in zip(xs, perturbed)]
             pair = self.fwd(*put_back(in_tree.unflatten(xs)))
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name_of(self.fun)} must produce a pair (out, residuals), "
-                                f"got {type(pair).__name__}.")
+                raise TypeError(at_user_line(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name_of(self.fun)} must produce a pair (out, residuals), "
+                                f"got {type(pair).__name__}."))
             outs, trees["out"] = tree_flatten(pair[0])
             res, trees["res"] = tree_flatten(pair[1])
             return res, outs
@@ -324,8 +325,8 @@ def _flat_cotangents(cts, in_tree, rule: str, fun: str) -> list:
         cts = tuple(cts)
     n = len(in_tree.nodes)
     if not isinstance(cts, tuple) or len(cts) != n:
-        raise TypeError(f"Custom VJP bwd rule {rule} for {fun} must produce a tuple of length equal to the number of its differentiable arguments, "
-                        f"{n}, got {type(cts).__name__}{f' of length {len(cts)}' if isinstance(cts, tuple) else ''}.")
+        raise TypeError(at_user_line(f"Custom VJP bwd rule {rule} for {fun} must produce a tuple of length equal to the number of its differentiable arguments, "
+                        f"{n}, got {type(cts).__name__}{f' of length {len(cts)}' if isinstance(cts, tuple) else ''}."))
     flat: list = []
     for ct, sub in zip(cts, in_tree.nodes):
         if ct is None:

@@ -246,11 +246,11 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         except TypeError as e:
             raise ConcretizationTypeError(f"scan's length must be a concrete integer, got {length!r}. Use while_loop for a length that is traced.") from e
         if any(n != length for n in lengths):
-            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sorted(lengths)}.")
+            raise ValueError(at_user_line(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sorted(lengths)}."))
     elif not lengths:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     elif len(lengths) > 1:
-        raise ValueError(f"scan got values with different leading axis sizes: {', '.join(str(a.shape[0]) for a in xs_avals)}.")
+        raise ValueError(at_user_line(f"scan got values with different leading axis sizes: {', '.join(str(a.shape[0]) for a in xs_avals)}."))
     else:
         length = lengths.pop()
     if config.disable_jit:
@@ -262,7 +262,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         jaxpr, consts, out_tree = trace_open(f, in_tree, [*carry_avals, *x_avals], f"the body of scan, {getattr(f, '__name__', 'f')}")
         children = out_tree.children()
         if out_tree.node is not tuple or len(children) != 2:
-            raise TypeError(f"scan body output must be a pair, got {out_tree}.")
+            raise TypeError(at_user_line(f"scan body output must be a pair, got {out_tree}."))
         carry_tree, ys_tree = children
         num_carry = init_tree.num_leaves
         outs = jaxpr.out_avals[:carry_tree.num_leaves]

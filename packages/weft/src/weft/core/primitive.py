@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..errors import at_user_line
 from ..avals import AbstractValue
 from .trace import current_trace
 
@@ -37,7 +38,7 @@ class Unsupported:
         self.why = why
 
     def __call__(self, *args, **params):
-        raise NotImplementedError(self.why)
+        raise NotImplementedError(at_user_line(self.why))
 
 
 def unsupported(why: str) -> Unsupported:

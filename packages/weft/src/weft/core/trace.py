@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..avals import ShapedArray, SymbolicSize, scalar_aval, shaped
-from ..errors import UnexpectedTracerError
+from ..errors import UnexpectedTracerError, at_user_line
 from ..host import HostArray, np
 from .jaxpr import TypedScalar
 
@@ -162,7 +162,7 @@ def axis_size_of(name) -> int:
         if axis.name == name:
             return axis.size
     known = ", ".join(repr(a.name) for a in _axes.get()) or "none"
-    raise NameError(f"unbound axis name: {name!r}. Axes in scope: {known}. Bind it with vmap(…, axis_name={name!r}), pmap or shard_map.")
+    raise NameError(at_user_line(f"unbound axis name: {name!r}. Axes in scope: {known}. Bind it with vmap(…, axis_name={name!r}), pmap or shard_map."))
 
 
 # How to find the aval of a value, by its Python type. The runtime adds its array classes.
@@ -183,7 +183,7 @@ def get_aval(x) -> ShapedArray:
         return x.value_aval
     if hasattr(x, "__jax_array__"):
         return get_aval(x.__jax_array__())
-    raise TypeError(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}")
+    raise TypeError(at_user_line(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}"))
 
 
 def is_array_like(x) -> bool:

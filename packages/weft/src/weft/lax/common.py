@@ -8,7 +8,7 @@ from .. import dtypes
 from ..avals import SymbolicSize, as_size
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
-from ..errors import type_error
+from ..errors import at_user_line, type_error
 from ..host import HostArray, np
 from ..runtime import dispatch
 
@@ -24,7 +24,7 @@ def operand(name: str, x: Any):
     if any(base in aval_of for base in type(x).__mro__[:-1]):
         return x
     hint = " Make an array of it first: weft.numpy.asarray(…)." if isinstance(x, (list, tuple)) else ""
-    raise TypeError(f"{name} requires array or scalar arguments, got a value of type {type(x).__name__}.{hint}")
+    raise TypeError(at_user_line(f"{name} requires array or scalar arguments, got a value of type {type(x).__name__}.{hint}"))
 
 
 def on_device(x):
@@ -59,14 +59,14 @@ def static_size(what: str, value):
 def canonical_shape(shape) -> tuple:
     """A shape as a tuple of ints; an int is a shape of rank 1."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
-        raise TypeError(f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is traced. Under jit, "
-                        "mark the argument that it comes from with static_argnums, or derive it from x.shape.")
+        raise TypeError(at_user_line(f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is traced. Under jit, "
+                        "mark the argument that it comes from with static_argnums, or derive it from x.shape."))
     if not isinstance(shape, (list, tuple)) and not (hasattr(shape, "__len__") and getattr(shape, "ndim", 1)):
         shape = (shape,)
     try:
         sizes = tuple([as_size(n) for n in shape])
     except TypeError:
-        raise TypeError(f"a shape is a sequence of integers, got {shape!r}. Shapes must be concrete: under jit, use static_argnums.") from None
+        raise TypeError(at_user_line(f"a shape is a sequence of integers, got {shape!r}. Shapes must be concrete: under jit, use static_argnums.")) from None
     if any(n < 0 for n in sizes):
         raise TypeError(f"sizes of a shape must not be negative, got {sizes}.")
     return sizes
@@ -76,7 +76,7 @@ def canonical_axis(axis, rank: int, what: str = "axis") -> int:
     """A non-negative axis; ValueError when it is out of range."""
     axis = static_int(what, axis)
     if not -rank <= axis < rank:
-        raise ValueError(f"{what} {axis} is out of bounds for an array of dimension {rank}.")
+        raise ValueError(at_user_line(f"{what} {axis} is out of bounds for an array of dimension {rank}."))
     return axis + rank if axis < 0 else axis
 
 
@@ -88,7 +88,7 @@ def canonical_axes(axes, rank: int, what: str = "axis") -> tuple:
         return (canonical_axis(axes, rank, what),)
     found = tuple(canonical_axis(a, rank, what) for a in axes)
     if len(set(found)) != len(found):
-        raise ValueError(f"duplicate value in {what}: {tuple(axes)}.")
+        raise ValueError(at_user_line(f"duplicate value in {what}: {tuple(axes)}."))
     return found
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from .. import dtypes
 from ..core.trace import Tracer, aval_of
-from ..errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError
+from ..errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, at_user_line
 from ..host import np
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
@@ -61,7 +61,7 @@ def __bool__(self) -> bool:
     if self.size == 0:
         raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.")
     if self.size > 1:
-        raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+        raise ValueError(at_user_line("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"))
     return bool(_first(value.tolist()))
 
 
@@ -92,7 +92,7 @@ def __index__(self) -> int:
 
 def __array__(self, dtype=None, copy=None, context=None):
     if isinstance(self, Tracer):
-        raise TracerArrayConversionError(concretization_error(self, "a NumPy array was needed; use the weft.numpy function of the same name"))
+        raise TracerArrayConversionError(at_user_line(concretization_error(self, "a NumPy array was needed; use the weft.numpy function of the same name")))
     value = numpy_value(self)
     if dtype is not None and np.dtype(dtype) != value.dtype:
         return value.astype(dtype)
@@ -128,7 +128,7 @@ def __getitem__(self, idx):
 
 
 def __setitem__(self, idx, value):
-    raise TypeError("arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y).")
+    raise TypeError(at_user_line("arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y)."))
 
 
 def __delitem__(self, idx):

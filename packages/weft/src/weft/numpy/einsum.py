@@ -7,6 +7,7 @@ import string
 from typing import Any, Sequence
 
 from .. import dtypes
+from ..errors import at_user_line
 from ..lax.dots import canonical_precision
 from ..ops import dot as dot_ops
 from ..ops import elementwise as el
@@ -72,7 +73,7 @@ def _sizes(terms, shapes) -> dict[str, int]:
         for label, n in zip(term, shape):
             known = sizes.get(label, 1)
             if known != 1 and n not in (1, known):
-                raise ValueError(f"Size of label '{label}' for operand {k} ({n}) does not match previous terms ({known}).")
+                raise ValueError(at_user_line(f"Size of label '{label}' for operand {k} ({n}) does not match previous terms ({known})."))
             sizes[label] = (known if n == 1 else n) if 0 not in (known, n) else 0
     return sizes
 

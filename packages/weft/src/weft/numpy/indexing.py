@@ -12,7 +12,7 @@ from .. import dtypes
 from ..avals import SymbolicSize, as_size
 from ..core.dims import max_dim, min_dim
 from ..core.trace import Tracer, aval_of, get_aval
-from ..errors import NonConcreteBooleanIndexError
+from ..errors import NonConcreteBooleanIndexError, at_user_line
 from ..host import is_host_array
 from ..lax import indexing as lax_index
 from ..lax.indexing import wrap_index
@@ -65,8 +65,8 @@ def _expand_mask(mask, axis: int, shape: tuple) -> list:
     mask_shape = shape_of(mask)
     if isinstance(mask, Tracer):
         raise NonConcreteBooleanIndexError(
-            f"a boolean index must be concrete, got a traced mask {get_aval(mask)}: the number of elements it selects is not known while tracing. "
-            "Use weft.numpy.where(mask, x, other), or x.at[mask].set(value) with a scalar value.")
+            at_user_line(f"a boolean index must be concrete, got a traced mask {get_aval(mask)}: the number of elements it selects is not known while tracing. "
+            "Use weft.numpy.where(mask, x, other), or x.at[mask].set(value) with a scalar value."))
     for d, n in enumerate(mask_shape):
         if axis + d >= len(shape) or shape[axis + d] != n:
             raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: got {mask_shape}, expected "
@@ -78,14 +78,14 @@ def _entries(idx, shape: tuple) -> list:
     """The index as one entry for each axis of the array (and None for each new axis), in order."""
     if not isinstance(idx, tuple):
         if isinstance(idx, (list, set)):
-            raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use x[array(seq)] instead of x[seq].")
+            raise TypeError(at_user_line("Using a non-tuple sequence for multidimensional indexing is not allowed; use x[array(seq)] instead of x[seq]."))
         idx = (idx,)
     idx = [asarray(i) if isinstance(i, (list, tuple)) else i.__jax_array__() if hasattr(i, "__jax_array__") else i for i in idx]
     used = sum(_consumes(i) for i in idx)
     if sum(i is Ellipsis for i in idx) > 1:
         raise IndexError("an index can only have a single ellipsis ('...').")
     if used > len(shape):
-        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed.")
+        raise IndexError(at_user_line(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed."))
     fill = [slice(None)] * (len(shape) - used)
     at = next((k for k, i in enumerate(idx) if i is Ellipsis), None)
     idx = [*idx, *fill] if at is None else [*idx[:at], *fill, *idx[at + 1:]]
@@ -132,7 +132,7 @@ def _integer(i, position: int):
             return operator.index(i)
         except TypeError:
             if isinstance(i, float):
-                raise TypeError(f"Indexer must have integer or boolean type, got a float at position {position}: {i!r}.") from None
+                raise TypeError(at_user_line(f"Indexer must have integer or boolean type, got a float at position {position}: {i!r}.")) from None
             raise TypeError(f"arrays can't be indexed by a value of type {type(i).__name__} (position {position}).") from None
     dt = get_aval(i).dtype
     if not dtypes.is_int(dt) and not dtypes.is_bool(dt):
@@ -146,8 +146,8 @@ def _slice(i: slice, n: int, position: int):
     bounds = []
     for bound in (i.start, i.stop, i.step):
         if isinstance(bound, Tracer):
-            raise IndexError(f"Slice entries must be static integers. Got slice({i.start}, {i.stop}, {i.step}) at position {position}. "
-                             "Use weft.lax.dynamic_slice for a start that is traced.")
+            raise IndexError(at_user_line(f"Slice entries must be static integers. Got slice({i.start}, {i.stop}, {i.step}) at position {position}. "
+                             "Use weft.lax.dynamic_slice for a start that is traced."))
         try:
             bounds.append(bound if bound is None else as_size(bound))
         except TypeError:

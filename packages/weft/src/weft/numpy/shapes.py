@@ -5,6 +5,7 @@ import math
 from typing import Any, Sequence
 
 from .. import dtypes
+from ..errors import at_user_line
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
 from ..ops import elementwise as el
@@ -61,7 +62,7 @@ def fill_in_shape(mine: tuple, shape) -> tuple:
                             f"({rest}) does not evenly divide {size}.")
         sizes = tuple((size // rest if rest else 0) if n == -1 else n for n in sizes)
     if math.prod(sizes) != size or any(n < 0 for n in sizes):
-        raise TypeError(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} (size {math.prod(sizes)}).")
+        raise TypeError(at_user_line(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} (size {math.prod(sizes)})."))
     return sizes
 
 

@@ -9,6 +9,7 @@ from .. import dtypes
 from ..config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
+from ..errors import at_user_line
 from ..host import is_host_array
 from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int, static_size)
 from ..ops import linear
@@ -106,7 +107,7 @@ def _check_rank_promotion(name: str, shapes) -> None:
     message = f"{name}: operands of shapes {', '.join(map(str, shapes))} were broadcast to one rank, and numpy_rank_promotion is {mode!r}. " \
         "Reshape them to one rank first."
     if mode == "raise":
-        raise ValueError(message)
+        raise ValueError(at_user_line(message))
     warnings.warn(message, stacklevel=5)
 
 
@@ -123,7 +124,7 @@ def broadcast_to(x, shape: tuple):
         return x
     offset = len(shape) - len(mine)
     if offset < 0 or any(n not in (1, m) for n, m in zip(mine, shape[offset:])):
-        raise ValueError(f"Incompatible shapes for broadcasting: {mine} and requested shape {shape}.")
+        raise ValueError(at_user_line(f"Incompatible shapes for broadcasting: {mine} and requested shape {shape}."))
     return linear.broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
 
 

@@ -13,7 +13,7 @@ from .. import dtypes
 from ..avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
-from ..errors import type_error
+from ..errors import at_user_line, type_error
 from ..host import np
 from .dot import dot_general
 from .linear import add_any, convert, full, moveaxis, reshape, transpose
@@ -48,8 +48,8 @@ def conv_shape(name: str, lhs_shape, rhs_shape, window_strides, padding, lhs_dil
     if feature_group_count > 1 and batch_group_count > 1:
         raise ValueError(f"{name}: at most one of feature_group_count and batch_group_count may be greater than 1, got {feature_group_count} and {batch_group_count}.")
     if lhs_shape[1] % feature_group_count or lhs_shape[1] // feature_group_count != rhs_shape[1]:
-        raise ValueError(f"{name}: the operand has {lhs_shape[1]} features in {feature_group_count} group(s), so the kernel must have "
-                         f"{lhs_shape[1]} / {feature_group_count} input features, but it has {rhs_shape[1]}.")
+        raise ValueError(at_user_line(f"{name}: the operand has {lhs_shape[1]} features in {feature_group_count} group(s), so the kernel must have "
+                         f"{lhs_shape[1]} / {feature_group_count} input features, but it has {rhs_shape[1]}."))
     if rhs_shape[0] % feature_group_count or rhs_shape[0] % batch_group_count:
         raise ValueError(f"{name}: the number of groups {max(feature_group_count, batch_group_count)} must divide the kernel's {rhs_shape[0]} output features.")
     if lhs_shape[0] % batch_group_count:

@@ -8,6 +8,7 @@ from ..avals import shaped
 from ..config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
+from ..errors import at_user_line
 from ..host import from_flat
 from ..lax.common import canonical_shape, operand
 from ..ops import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
@@ -28,7 +29,7 @@ def _generator(impl: Any):
     for generator in generators.values():
         if name in (generator.name, generator.dtype.name, generator.dtype.name.removeprefix("key<").removesuffix(">")):
             return generator
-    raise ValueError(f"unknown random generator {impl!r}; generators are {', '.join(generators)}.")
+    raise ValueError(at_user_line(f"unknown random generator {impl!r}; generators are {', '.join(generators)}."))
 
 
 def _seeded(name: str, seed, impl):
@@ -132,11 +133,11 @@ def as_key(name: str, keys, single: bool = True):
     if raw:
         generator = _generator(None)
         if aval.dtype != dtypes.uint32 or aval.shape[-1:] != generator.dtype.key_shape:
-            raise TypeError(f"{name} takes a random key (weft.random.key(seed)) or raw uint32 key data, got {aval}.")
+            raise TypeError(at_user_line(f"{name} takes a random key (weft.random.key(seed)) or raw uint32 key data, got {aval}."))
         keys = random_wrap_p.bind(keys, impl=generator.dtype)
         aval = get_aval(keys)
     if single and aval.shape:
-        raise ValueError(f"{name} accepts a single key, but was given a key array of shape {aval.shape}. Use weft.vmap for batching.")
+        raise ValueError(at_user_line(f"{name} accepts a single key, but was given a key array of shape {aval.shape}. Use weft.vmap for batching."))
     return keys, raw
 
 

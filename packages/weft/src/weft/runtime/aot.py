@@ -197,8 +197,8 @@ class Compiled(Stage):
                                          f"{name} was compiled for (args, kwargs) of {self.in_tree} and called with {tree}."))
         for x in leaves:
             if isinstance(x, Tracer):
-                raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a particular signature. Detected argument of Tracer type "
-                                f"{type(x)}. Transform the function and compile the result.")
+                raise TypeError(at_user_line("Cannot apply JAX transformations to a function lowered and compiled for a particular signature. Detected argument of Tracer type "
+                                f"{type(x)}. Transform the function and compile the result."))
         wrong = []
         for i, (x, want) in enumerate(zip(leaves, self.closed.in_avals)):
             have = get_aval(x)

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from ..config import config
-from ..errors import BackendError
+from ..errors import BackendError, at_user_line
 from ..source_info import register_exclusion
 
 GROUP = "weft.backends"
@@ -85,7 +85,7 @@ def get_backend(platform: str | None = None):
         platform = "cuda"
     names = _names_for(platform)
     if not names:
-        raise BackendError(f"unknown platform {platform!r}; platforms are {', '.join(p for ps in KNOWN.values() for p in ps)}.")
+        raise BackendError(at_user_line(f"unknown platform {platform!r}; platforms are {', '.join(p for ps in KNOWN.values() for p in ps)}."))
     return backend_named(names[0]), platform
 
 
@@ -103,7 +103,7 @@ def default_platform() -> str:
         try:
             names = _names_for(platform)
             if not names:
-                raise BackendError(f"unknown platform {platform!r}; platforms are {', '.join(p for ps in KNOWN.values() for p in ps)}.")
+                raise BackendError(at_user_line(f"unknown platform {platform!r}; platforms are {', '.join(p for ps in KNOWN.values() for p in ps)}."))
             if backend_named(names[0]).devices(platform):
                 _default[wanted] = platform
                 return platform

@@ -59,12 +59,12 @@ def _positions(fun: Callable, nums, names) -> tuple[tuple, tuple]:
     has_var = any(p.kind is p.VAR_POSITIONAL for p in params)
     for n in nums:
         if not has_var and not -len(positional) <= n < len(positional):
-            raise ValueError(f"jitted function has static_argnums={nums}, but only accepts {len(positional)} positional arguments.")
+            raise ValueError(at_user_line(f"jitted function has static_argnums={nums}, but only accepts {len(positional)} positional arguments."))
     known = {p.name for p in params}
     if not any(p.kind is p.VAR_KEYWORD for p in params):
         for name in names:
             if name not in known:
-                raise ValueError(f"jitted function has invalid argnames {{{name!r}}} in static_argnames: the function accepts {sorted(known)}.")
+                raise ValueError(at_user_line(f"jitted function has invalid argnames {{{name!r}}} in static_argnames: the function accepts {sorted(known)}."))
     more_names = [positional[n] for n in nums if -len(positional) <= n < len(positional) and params[n].kind is not inspect.Parameter.POSITIONAL_ONLY]
     more_nums = [positional.index(n) for n in names if n in positional]
     return tuple(dict.fromkeys([*nums, *more_nums])), tuple(dict.fromkeys([*names, *more_names]))
@@ -95,9 +95,9 @@ class JitFunction:
     def __init__(self, fun: Callable, static_argnums=(), static_argnames=(), donate_argnums=(), donate_argnames=(), keep_unused=False,
                  inline=False, device=None, backend=None, in_shardings=None, out_shardings=None, compiler_options=None):
         if not callable(fun):
-            raise TypeError(f"Expected a callable value, got {fun!r}.")
+            raise TypeError(at_user_line(f"Expected a callable value, got {fun!r}."))
         if inspect.isgeneratorfunction(fun):
-            raise TypeError(f"Expected a function, got a generator function: {fun}")
+            raise TypeError(at_user_line(f"Expected a function, got a generator function: {fun}"))
         update_wrapper(self, fun)
         self.fun, self.name = fun, getattr(fun, "__name__", type(fun).__name__)
         self.static_argnums, self.static_argnames = _positions(fun, static_argnums, static_argnames)
@@ -341,8 +341,8 @@ def check_result(x, name: str, path) -> None:
         get_aval(x)
     except TypeError as e:
         where = f" at output path {keystr(path)}" if path else ""
-        raise TypeError(f"function {name} traced for jit returned a value of type {type(x).__module__}.{type(x).__qualname__}{where}, which is not a valid "
-                        "JAX type. Return arrays or numbers, in pytrees.") from e
+        raise TypeError(at_user_line(f"function {name} traced for jit returned a value of type {type(x).__module__}.{type(x).__qualname__}{where}, which is not a valid "
+                        "JAX type. Return arrays or numbers, in pytrees.")) from e
 
 
 class BoundJit:
