@@ -152,10 +152,26 @@ def client_for(platform: str):
     return client
 
 
+def _check_count(option: str) -> None:
+    """The number of virtual devices is the client's for good."""
+    number = config._options["num_cpu_devices"]
+    if option == "num_cpu_devices" and "cpu" in _clients and number.default > 0 and number.default != _clients["cpu"].local_device_count():
+        number.default = _clients["cpu"].local_device_count()
+        raise RuntimeError(f"jax_num_cpu_devices can't change any more: there are {number.default} CPU devices since the first array was made. "
+                           "Set it at the start of the program, or as the environment variable JAX_NUM_CPU_DEVICES.")
+
+
+config.listen(_check_count)
+
+
 def forget_clients() -> None:
     """Lets go of all clients; the next look for a device makes new ones."""
     _clients.clear()
     _failures.clear()
+
+
+# Options of a build that are no flags of XLA.
+_BUILD_OPTIONS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level", "memory_fitting_level")
 
 
 def compile_options(devices, pairs=()):
@@ -169,6 +185,8 @@ def compile_options(devices, pairs=()):
         build.allow_spmd_sharding_propagation_to_output = [True]
     if devices[0].platform in ("gpu", "cuda") and cuda_data_folder is not None:
         build.debug_options.xla_gpu_cuda_data_dir = cuda_data_folder
-    if pairs:
-        options.env_option_overrides = [(name, value if isinstance(value, bool) else str(value)) for name, value in pairs]
+    for name, value in pairs:
+        if name in _BUILD_OPTIONS and hasattr(build, name):
+            setattr(build, name, value)
+    options.env_option_overrides = [(name, value if isinstance(value, bool) else str(value)) for name, value in pairs if name not in _BUILD_OPTIONS]
     return options

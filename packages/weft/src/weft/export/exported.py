@@ -288,7 +288,7 @@ def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable:
     fun.__name__ = exported.fun_name
 
     def fwd(*leaves):
-        return fun(*leaves), leaves
+        return wrapped(*leaves), leaves      # which an outer derivative differentiates in turn
 
     def bwd(leaves, cts):
         if any(dtypes.is_key(a.dtype) for a in (*exported.in_avals, *exported.out_avals)):

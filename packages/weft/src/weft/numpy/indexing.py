@@ -165,7 +165,7 @@ def _symbolic_slice(start, stop, step, n):
     if isinstance(step, SymbolicSize) or step == 0:
         raise ValueError(f"the step of a slice must be an integer other than zero, got {step}.")
     least, most = (0, n) if step > 0 else (-1, n - 1)
-    place = lambda v, default: default if v is None else min_dim(max_dim(v + n if v < 0 else v, least), most)
+    place = lambda v, default: default if v is None else min_dim(most, max_dim(v + n if v < 0 else v, least))
     start, stop = place(start, least if step > 0 else most), place(stop, most if step > 0 else least)
     size = max_dim((stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step, 0)
     return Window(start, size) if step == 1 else Strided(start, size, step)

@@ -5,9 +5,10 @@ import math
 from typing import Any, Sequence
 
 from .. import dtypes
-from ..errors import at_user_line
+from ..avals import SymbolicSize
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
+from ..errors import InconclusiveDimensionOperation, at_user_line
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops import shape as ops
@@ -57,6 +58,10 @@ def fill_in_shape(mine: tuple, shape) -> tuple:
         if sizes.count(-1) > 1:
             raise TypeError(f"cannot reshape array of shape {mine} into shape {sizes}: only one size may be -1.")
         rest = math.prod(n for n in sizes if n != -1)
+        if rest != 0 and isinstance(size % rest, SymbolicSize):
+            raise InconclusiveDimensionOperation(
+                f"Cannot divide evenly the sizes of shapes {mine} and {sizes}: the remainder {size % rest} should be 0. Say so with a constraint "
+                f"(constraints=[\"mod(…) == 0\"] of symbolic_shape), or write the dimension as a multiple.")
         if rest == 0 and size or rest and size % rest:
             raise TypeError(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} because the product of specified axis sizes "
                             f"({rest}) does not evenly divide {size}.")

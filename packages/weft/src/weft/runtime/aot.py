@@ -8,6 +8,7 @@ from ..avals import ShapeDtypeStruct, ShapedArray
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Tracer, get_aval
 from ..errors import at_user_line
+from ..source_info import api_boundary
 from ..sharding import SingleDeviceSharding
 from ..transforms.platforms import depends_on_platform
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -185,6 +186,7 @@ class Compiled(Stage):
     def __call__(self, *args, **kwargs):
         return self.call(*args, **kwargs)
 
+    @api_boundary
     def call(self, *args, **kwargs):
         """Runs the program. Static arguments are part of it and are not passed.
 
