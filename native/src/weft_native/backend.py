@@ -41,6 +41,7 @@ class XlaBackend:
     platforms = PLATFORMS
     takes_compiler_options = True
     array_type = ArrayImpl
+    guards_transfers = True
     records_phases = True      # to weft.monitoring: lowering and compiling are two
 
     def __init__(self):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import os
 import pathlib
 import platform
@@ -30,6 +31,8 @@ from . import compat
 _HEADER = struct.Struct("<8s32sdQ32s")      # magic, key, seconds to compile, length and SHA-256 of the executable
 _MAGIC = b"weftxla1"
 _SUFFIX = "-cache"
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 15, "O2": 19, "O3": 23}      # XLA's numbers of its levels of effort
+_dumped = itertools.count()
 
 
 def compile_module(client, lowered, devices: Sequence, options, callbacks: Sequence, name: str):
@@ -37,13 +40,15 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
 
     Programs that call Python functions are never kept: the functions are this process's.
     """
+    _configure(options)
+    if config.dump_ir_to:
+        _dump(lowered, name)
     folder = config.compilation_cache_dir
     if not folder or not config.enable_compilation_cache or callbacks or config.compilation_cache_max_size == 0:
         return compat.compile_module(client, lowered.module, devices, options, callbacks)
     monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
     key = _key(client, lowered, devices, options)
-    shown = re.sub(r"[^\w.]", "_", name)[:80]
-    path = pathlib.Path(folder) / f"jit_{shown}-{key.hex()}{_SUFFIX}"
+    path = pathlib.Path(folder) / f"{_file_name(name)}-{key.hex()}{_SUFFIX}"
     begin = time.perf_counter()
     stored = _read(path, key)
     loaded = _load(client, stored[0], devices, options, path) if stored is not None else None
@@ -63,6 +68,31 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     elif seconds >= config.persistent_cache_min_compile_time_secs:
         _write(path, key, seconds, compiled)
     return compiled
+
+
+def _configure(options) -> None:
+    """What the configuration says to XLA's compiler, where the call itself says nothing."""
+    build, fresh = options.executable_build_options, xc.CompileOptions().executable_build_options
+    for name, known in (("exec_time_optimization_effort", 0.0), ("memory_fitting_effort", 0.0), ("optimization_level", "UNKNOWN"), ("memory_fitting_level", "O2")):
+        value = config.read(name)
+        if value != known and hasattr(build, name) and getattr(build, name) == getattr(fresh, name):
+            setattr(build, name, _LEVELS[value] if isinstance(value, str) else value)
+    if config.disable_most_optimizations:
+        build.debug_options.xla_backend_optimization_level = 0
+        build.debug_options.xla_llvm_disable_expensive_passes = True
+
+
+def _dump(lowered, name: str) -> None:
+    """Writes a program's StableHLO into the folder `jax_dump_ir_to`."""
+    folder = pathlib.Path(config.dump_ir_to)
+    folder.mkdir(parents=True, exist_ok=True)
+    with lowered.home.context:
+        text = getattr(lowered.module, "operation", lowered.module).get_asm(enable_debug_info=True)
+    (folder / f"weft_ir{next(_dumped)}_{_file_name(name)}_compile.mlir").write_text(text)
+
+
+def _file_name(name: str) -> str:
+    return "jit_" + re.sub(r"[^\w.]", "_", name)[:80]
 
 
 def _text(loaded) -> str:

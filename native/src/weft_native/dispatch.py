@@ -10,6 +10,7 @@ from weft.avals import shaped
 from weft.config import config
 from weft.core.jaxpr import TypedScalar
 from weft.core.trace import get_aval
+from weft.runtime import guards
 from weft.runtime.array import KeyArray
 from weft.runtime.backend import CompileOptions
 from weft.ops.linear import copy_p
@@ -34,7 +35,7 @@ registry.register_node(KeyArray, lambda k: ((k.raw,), k.aval.dtype), lambda dtyp
 tree.listen(_mirror_node)
 
 # What a cached call depends on besides its arguments. Options that a program is traced under, and those that send a call to Python.
-_MIRRORED = ("default_device", "platforms", "debug_nans", "debug_infs")
+_MIRRORED = ("default_device", "platforms", "debug_nans", "debug_infs", "no_execution")
 
 
 def mirror_config() -> None:
@@ -44,8 +45,34 @@ def mirror_config() -> None:
     _mirror(bootstrap.enable_x64, x64.default, x64.get())
     off = options["disable_jit"]
     _mirror(bootstrap.disable_jit, off.default, off.get())
+    _mirror_guards()
     watched = (*config._traced, *[options[n] for n in _MIRRORED])
     _mirror(bootstrap.context, tuple([o.default for o in watched]), tuple([o.get() for o in watched]))
+
+
+_LEVELS = {name.lower(): level for name, level in _jax.guard_lib.TransferGuardLevel.__members__.items()}
+_GC_LEVELS = {name.lower(): level for name, level in _jax.guard_lib.GarbageCollectionGuardLevel.__members__.items()}
+
+
+def _mirror_guards() -> None:
+    """Tells XLA which transfers, threads and arrays in cycles it must refuse."""
+    everywhere, here = _jax.guard_lib.global_state(), _jax.guard_lib.thread_local_state()
+    for direction in guards.DIRECTIONS:
+        default, local = guards.level(direction, default=True), guards.level(direction)
+        setattr(everywhere, direction, _LEVELS[default or "allow"])
+        setattr(here, direction, None if local == default else _LEVELS[local or "allow"])
+    arrays = config._options["array_garbage_collection_guard"]
+    everywhere.garbage_collect_array = _GC_LEVELS[arrays.default or "allow"]
+    here.garbage_collect_array = None if arrays.get() == arrays.default else _GC_LEVELS[arrays.get() or "allow"]
+    _jax.guard_lib.update_thread_guard_global_state(config.thread_guard)
+
+
+def _explicit_transfers(on: bool) -> None:
+    here = _jax.guard_lib.thread_local_state()
+    here.explicit_device_put = here.explicit_device_get = on
+
+
+guards.watch(_explicit_transfers)
 
 
 def _mirror(mirror, default, here) -> None:

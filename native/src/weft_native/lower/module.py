@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 from jaxlib.mlir import ir
 from weft import dtypes
+from weft.config import config
 from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from weft.errors import BackendError
@@ -175,9 +176,14 @@ class Lowering(Builder):
             return known[key]
         except KeyError:
             name = "/".join((self.name, *info.names, eqn.primitive.name))
-            line = ir.Location.file(info.file, info.line, 0, context=self.home.context) if info.code is not None else None
+            line = ir.Location.file(_shown_file(info.file), info.line, 0, context=self.home.context) if info.code is not None else None
             made = known[key] = ir.Location.name(name, line, context=self.home.context)
             return made
+
+
+def _shown_file(name: str) -> str:
+    pattern = config.hlo_source_file_canonicalization_regex
+    return re.sub(pattern, "", name) if pattern else name
 
 
 def kept_arguments(jaxpr: Jaxpr, keep_unused: bool) -> tuple:

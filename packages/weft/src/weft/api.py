@@ -16,6 +16,7 @@ from .ops.placement import constrain, transfer_p
 from .runtime.dispatch import move
 from .runtime.jit import abstractify, check_result
 from .sharding import P, canonical_sharding, has_several_devices
+from .runtime.guards import explicit
 from .source_info import api_boundary, named_scope
 from .transforms.stage import stage
 from .tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_map
@@ -120,6 +121,11 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
         [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
     """
     leaves, tree = tree_flatten(x)
+    with explicit():
+        return _put_all(x, leaves, tree, device, src, donate, may_alias)
+
+
+def _put_all(x, leaves, tree, device, src, donate, may_alias):
     wanted, from_, given, shared = (_prefix(n, v, x) for n, v in (("device", device), ("src", src), ("donate", donate), ("may_alias", may_alias)))
     return tree.unflatten([_put(*leaf) for leaf in zip(leaves, wanted, from_, given, shared)])
 
@@ -167,6 +173,11 @@ def device_get(x):
         >>> weft.device_get(jnp.arange(3)).tolist()
         [0, 1, 2]
     """
+    with explicit():
+        return _get_all(x)
+
+
+def _get_all(x):
     together: dict = {}      # where reading takes a round trip, one is enough
     for v in tree_leaves(x):
         backend = getattr(getattr(v, "device", None), "backend", None)

@@ -7,6 +7,7 @@ weft does not have can be set as well, but say so in a warning: they stand toget
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import sys
 import warnings
@@ -230,6 +231,9 @@ NO_EFFECT: dict[str, tuple] = {
     "softmax_custom_jvp": (False, None, "softmax has one derivative"), "sort_devices_by_process_index": (True, None, _CLUSTER),
     "source_url_schema": (None, None, "lines are shown as file:line"), "threefry_gpu_kernel_lowering": (False, None, "threefry is lowered to arithmetic on all devices"),
     "tracer_error_num_traceback_frames": (5, None, "errors name the user's own line"), "use_direct_linearize": (True, None, _ALWAYS),
+    "captured_constants_report_frames": (0, None, "the warning names the user's line"), "check_static_indices": (False, None, "checkify finds indices out of bounds"),
+    "debug_key_reuse": (False, None, "consumed keys are not tracked"), "explicit_x64_dtypes": ("warn", ("warn", "error", "allow"), "jax_enable_x64 alone decides"),
+    "high_dynamic_range_gumbel": (False, None, "gumbel is drawn from uniform values of its own dtype"), "cuda_visible_devices": ("all", None, "set CUDA_VISIBLE_DEVICES"),
     "use_emit_pipeline_primitive": (False, None, _PALLAS), "use_magma": ("auto", ("off", "on", "auto"), "eig runs on the CPU"),
     "use_shardy_partitioner": (True, None, _ALWAYS), "use_simplified_jaxpr_constants": (False, None, _PART), "xla_profile_version": (0, None, _PGLE),
 }
@@ -267,6 +271,31 @@ log_compiles = _define("log_compiles", False, doc="Each compilation is logged, w
 explain_cache_misses = _define("explain_cache_misses", False, doc="Each trace of a jitted function is logged, with what differs from the traces before.")
 traceback_filtering = _define("traceback_filtering", "auto", ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
                               doc="Internal frames are left out of tracebacks, unless it is 'off'.")
+no_tracing = _define("no_tracing", False, doc="A jitted function that would have to be traced raises instead.")
+no_execution = _define("no_execution", False, doc="A program that would run raises instead.")
+transfer_guard = _define("transfer_guard", None, _GUARD, doc="What happens at transfers between host and devices: all three directions at once.")
+transfer_guard_host_to_device = _define("transfer_guard_host_to_device", None, _GUARD, doc="What happens at transfers from the host to a device.")
+transfer_guard_device_to_host = _define("transfer_guard_device_to_host", None, _GUARD, doc="What happens at transfers from a device to the host.")
+transfer_guard_device_to_device = _define("transfer_guard_device_to_device", None, _GUARD, doc="What happens at transfers between devices.")
+array_garbage_collection_guard = _define("array_garbage_collection_guard", None, ("allow", "log", "fatal"),
+                                         doc="What happens where the garbage collector finds an array in a cycle (XLA only).")
+thread_guard = _define("thread_guard", False, doc="XLA's runtime refuses calls from other threads than the first one (XLA on several processes only).")
+allow_f16_reductions = _define("allow_f16_reductions", True, traced=True, doc="Sums and products of 16-bit floats may be computed in 16 bits.")
+_define("captured_constants_warn_bytes", 2_000_000_000, doc="A program that closes over more bytes of arrays warns; -1: none does.")
+legacy_prng_key = _define("legacy_prng_key", "allow", ("allow", "warn", "error"), doc="What happens where a raw uint32 array is used as a random key.")
+_define("random_seed_offset", 0, traced=True, doc="Added to every seed of weft.random.")
+# logs and dumps
+_define("logging_level", None, ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), doc="The level of weft's loggers.")
+_define("debug_log_modules", "", doc="Comma-separated modules of weft whose loggers are set to DEBUG.")
+_define("dump_ir_to", "", doc="A folder into which each program is written before XLA compiles it.")
+_define("dump_ir_modes", "stablehlo", ("stablehlo",), doc="What is written there.")
+_define("hlo_source_file_canonicalization_regex", None, doc="What matches is cut from the names of source files in compiled programs.")
+# the compiler
+_define("disable_most_optimizations", False, doc="XLA compiles sooner, and programs that run slower.")
+_define("exec_time_optimization_effort", 0.0, doc="XLA's effort for speed, from -1 to 1.")
+_define("memory_fitting_effort", 0.0, doc="XLA's effort to save memory, from -1 to 1.")
+_define("optimization_level", "UNKNOWN", ("UNKNOWN", "O0", "O1", "O2", "O3"), doc="XLA's level of optimization.")
+_define("memory_fitting_level", "O2", ("UNKNOWN", "O0", "O1", "O2", "O3"), doc="XLA's level of saving memory.")
 # the persistent compile cache (experimental.compilation_cache)
 _define("compilation_cache_dir", None, doc="The folder of the persistent compile cache; None: there is none.")
 _define("enable_compilation_cache", True, doc="Whether the persistent compile cache is used where a folder is set.")
@@ -289,5 +318,17 @@ def disable_jit(disable: bool = True):
     """
     return _disable_jit(disable)
 
+
+def _set_logging(name: str) -> None:
+    if name in ("logging_level", "debug_log_modules"):
+        level = config.logging_level
+        logging.getLogger("weft").setLevel(level or "NOTSET")
+        for module in filter(None, config.debug_log_modules.split(",")):
+            logging.getLogger(module.strip()).setLevel("DEBUG")
+
+
+config.listen(_set_logging)
+if config.logging_level or config.debug_log_modules:
+    _set_logging("logging_level")
 
 source_info.filtering = config._options["traceback_filtering"].get

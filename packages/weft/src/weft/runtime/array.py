@@ -9,6 +9,7 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..core.trace import Tracer, aval_of
 from ..host import from_bytes, np, require_numpy
+from .guards import check_transfer
 
 
 class _ArrayMeta(abc.ABCMeta):
@@ -87,6 +88,7 @@ class BufferArray:
     def _host(self):
         """The value as a host array, fetched once."""
         if self._cache is None:
+            check_transfer("device_to_host", f"{self.aval.str_short(short_dtypes=False)} from {self.device_}")
             self._cache = from_bytes(self.device_.backend.read(self._live(), self.nbytes), self.aval.shape, self.aval.dtype)
         return self._cache
 

@@ -1,6 +1,7 @@
 """Running programs: eager primitives and jit calls, on the backend that their arguments or the configuration choose."""
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 from typing import Any, Sequence
 
@@ -10,7 +11,7 @@ from ..config import config
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
 from ..core.primitive import Primitive
 from ..core.trace import EvalTrace, Tracer, get_aval
-from ..errors import BackendError
+from ..errors import BackendError, at_user_line
 from ..host import HostArray, from_flat, is_host_array, np
 from ..monitoring import COMPILE, log, timed
 from ..ops.linear import copy_p
@@ -24,6 +25,7 @@ from ..transforms.stage import consts_as_args
 from .array import BufferArray, KeyArray
 from .backend import CompileOptions
 from .device import backend_of, default_device, eager
+from .guards import check_execution, check_transfer
 from .partition import Partition, place_of, spread_of
 
 
@@ -32,6 +34,9 @@ def put(value, aval: ShapedArray | None = None, device=None, committed: bool | N
     """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and uncommitted."""
     aval = get_aval(value) if aval is None else aval
     where = default_device() if device is None else device
+    backend = backend_of(where)
+    if not getattr(backend, "guards_transfers", False):
+        check_transfer("host_to_device", f"{aval.str_short(short_dtypes=False)} to {where}")
     return backend_of(where).put(host_array(value, aval), aval, where, device is not None if committed is None else committed)
 
 
@@ -135,6 +140,10 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
         jaxpr, consts = program_for(closed, device.platform)
         if config.log_compiles:
             log.warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
+        size, most = sum([getattr(c, "nbytes", 0) for c in consts]), config.captured_constants_warn_bytes
+        if size >= most >= 0:
+            warnings.warn(at_user_line(f"{name} closes over arrays of {size:,} bytes in all, which stay on the device with the program. Pass them as arguments, or raise "
+                                         "jax_captured_constants_warn_bytes."), stacklevel=2)
         options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (*compiler_options, *([("keep_unused", True)] if keep_unused else [])))
         backend = backend_of(device)
         if compiler_options and not getattr(backend, "takes_compiler_options", False):
@@ -155,6 +164,7 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (
         donated = tuple(d for d, x in zip(donated, args) if not isinstance(x, Token))
         outs = iter(run_jaxpr(without_tokens(closed), arrays, name, donated, device, keep_unused, compiler_options))
         return [Token() if isinstance(a, AbstractToken) else next(outs) for a in closed.out_avals]
+    check_execution(name)
     device = device_of(args) if device is None else device
     if type(device) is not Partition:
         device = place_of(closed, args, device)

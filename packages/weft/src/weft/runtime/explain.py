@@ -82,8 +82,13 @@ class History:
     def _note(self, reason: Reason) -> None:
         if config.explain_cache_misses:
             log.warning("%s was %s", self.name, reason)
-        if len(self.reasons) < MOST:
-            self.reasons.append(reason)
+        if len(self.reasons) >= MOST:
+            del self.reasons[MOST // 2]      # the first and the latest say most
+        self.reasons.append(reason)
+
+    def latest(self) -> str:
+        """Why the last call was traced or compiled."""
+        return "; ".join(self.reasons[-1].why) if self.reasons else ""
 
     def forget(self) -> None:
         """Forgets where programs were compiled for; calls are kept, to say that they are traced again."""

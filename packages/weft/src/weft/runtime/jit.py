@@ -24,6 +24,7 @@ from .aot import option_pairs
 from .device import backend_of, devices, get_backend, known_backends
 from .dispatch import compile_place, device_of, executable_for, forget_operations, program_for, run_jaxpr
 from .explain import Explanation, History
+from .guards import check_tracing, explained
 from .nans import check_program, watching
 from .partition import flat_shardings, place_of
 
@@ -119,6 +120,9 @@ class JitFunction:
             if isinstance(e, ValueError) and str(e).startswith("Non-hashable static"):
                 self.split(args, kwargs)     # says which argument it is
             hide_internal_frames(e)
+            told = explained(e)
+            if told is not e:
+                raise told from None
             raise
 
     def __get__(self, obj, objtype=None):
@@ -245,6 +249,7 @@ class JitFunction:
             return out_leaves
         paths = self.arg_names(args, kwargs, fixed)
         self.history.traced(self.fun, key, paths, _parameters(self.fun))
+        check_tracing(self.name, self.history.latest())
         with timed(TRACE, self.name):
             jaxpr, consts = stage(flat, avals, f"the function {self.name}", paths)
             closed, outer = hoist_tracers(jaxpr, consts)

@@ -1,0 +1,84 @@
+"""Guards: transfers, traces and runs that the configuration forbids. XLA's runtime guards its own transfers; what is here guards the other backends'."""
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Callable
+
+from .. import errors
+from ..config import config
+from ..errors import at_user_line
+from ..monitoring import log
+
+DIRECTIONS = ("host_to_device", "device_to_host", "device_to_device")
+_all = config._options["transfer_guard"]
+_each = {d: config._options[f"transfer_guard_{d}"] for d in DIRECTIONS}
+_no_execution, _no_tracing = config._options["no_execution"].get, config._options["no_tracing"].get
+_explicit: ContextVar[bool] = ContextVar("explicit_transfer", default=False)
+_watchers: list[Callable] = []
+_NOTHING = nullcontext()
+_HINT = "Move the array explicitly with weft.device_put or weft.device_get before this line, or allow it: with weft.transfer_guard('allow'): …"
+
+
+def level(direction: str, default: bool = False) -> str | None:
+    """What the options say about a direction: in this thread, or by default; None if nothing."""
+    one, each = _each[direction], _all
+    return (one.default or each.default) if default else (one.get() or each.get())
+
+
+def watch(callback: Callable) -> None:
+    """Calls `callback(whether transfers are explicit now)` in the thread where that changes, while a guard is set."""
+    _watchers.append(callback)
+
+
+def explicit():
+    """A block in which transfers are the user's explicit wish."""
+    return _explicitly() if any([level(d) for d in DIRECTIONS]) else _NOTHING
+
+
+@contextmanager
+def _explicitly():
+    token = _explicit.set(True)
+    for callback in _watchers:
+        callback(True)
+    try:
+        yield
+    finally:
+        _explicit.reset(token)
+        for callback in _watchers:
+            callback(_explicit.get())
+
+
+def check_transfer(direction: str, what: str) -> None:
+    """Logs or refuses a transfer, as the options say."""
+    found = level(direction)
+    if found is None or found == "allow":
+        return
+    wished = _explicit.get()
+    if found in ("log", "log_explicit"):
+        if found == "log_explicit" or not wished:
+            log.warning(at_user_line(f"{direction.replace('_', '-')} transfer: {what}"))
+    elif found == "disallow_explicit" or not wished:
+        raise errors.JaxRuntimeError(at_user_line(f"Disallowed {direction.replace('_', '-')} transfer: {what}.\n{_HINT}"))
+
+
+def explained(error: Exception) -> Exception:
+    """An error of a runtime; one about a guarded transfer with the user's line and what to do."""
+    text = str(error)
+    if "Disallowed" in text and "transfer" in text and _HINT not in text:
+        return type(error)(at_user_line(f"{text}\n{_HINT}"))
+    return error
+
+
+def check_execution(name: str) -> None:
+    """Raises where `jax_no_execution` forbids to run a program."""
+    if _no_execution():
+        raise RuntimeError(at_user_line(f"jit({name}) would run, but the config option jax_no_execution is set. Trace it without running it (weft.make_jaxpr, weft.eval_shape, "
+                                        "f.lower(…)), or leave the block of weft.no_execution()."))
+
+
+def check_tracing(name: str, why: str) -> None:
+    """Raises where `jax_no_tracing` forbids to trace a function."""
+    if _no_tracing():
+        raise RuntimeError(at_user_line(f"re-tracing the function {name} for jit, but the config option jax_no_tracing is set. Why it is traced: {why}. "
+                                        "Call it with the same types as before, or leave the block of weft.no_tracing()."))
