@@ -159,12 +159,15 @@ class Eager:
             call = self._new_call(primitive, params)
         except TypeError:      # a parameter that can't be hashed
             return self._miss(primitive, params, args)[0]
-        for x in args:
-            if type(x) is not ArrayImpl:
-                values = [x if type(x) is ArrayImpl else self._array(x) for x in args]
-                # None: an array of another backend
-                return apply_by_compiling(primitive, args, params) if any([v is None for v in values]) else call(*values)
-        return call(*args)
+        try:
+            for x in args:
+                if type(x) is not ArrayImpl:
+                    values = [x if type(x) is ArrayImpl else self._array(x) for x in args]
+                    # None: an array of another backend
+                    return apply_by_compiling(primitive, args, params) if any([v is None for v in values]) else call(*values)
+            return call(*args)
+        except _jax.JaxRuntimeError as e:
+            raise guards.explained(e) from None
 
     def _new_call(self, primitive, params: dict):
         def run(*args):      # what C++ calls under disable_jit; it is also the call's identity

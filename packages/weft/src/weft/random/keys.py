@@ -1,6 +1,7 @@
 """Random keys: making, splitting, wrapping. Raw keys (uint32 words) are accepted everywhere, and stay raw."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import dtypes
@@ -34,6 +35,8 @@ def _generator(impl: Any):
 
 def _seeded(name: str, seed, impl):
     seed = operand(name, seed)
+    if config.random_seed_offset:
+        seed = seed + config.random_seed_offset
     aval = get_aval(seed) if not isinstance(seed, int) or isinstance(seed, bool) or -2**31 <= seed < 2**31 else None
     if aval is None:           # a Python int wider than int32: its two words
         return _wide_seed(seed, impl)
@@ -134,6 +137,12 @@ def as_key(name: str, keys, single: bool = True):
         generator = _generator(None)
         if aval.dtype != dtypes.uint32 or aval.shape[-1:] != generator.dtype.key_shape:
             raise TypeError(at_user_line(f"{name} takes a random key (weft.random.key(seed)) or raw uint32 key data, got {aval}."))
+        if config.legacy_prng_key != "allow":
+            message = at_user_line(f"{name} got raw uint32 key data, and jax_legacy_prng_key is {config.legacy_prng_key!r}. Make keys with weft.random.key(seed), "
+                                   "or wrap these words with weft.random.wrap_key_data.")
+            if config.legacy_prng_key == "error":
+                raise ValueError(message)
+            warnings.warn(message, FutureWarning, stacklevel=3)
         keys = random_wrap_p.bind(keys, impl=generator.dtype)
         aval = get_aval(keys)
     if single and aval.shape:
