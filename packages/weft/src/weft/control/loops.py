@@ -10,9 +10,9 @@ from ..config import config
 from ..core.dims import as_value, max_dim
 from ..core.effects import any_io
 from ..core.interpret import interpret
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
-from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
-from ..core.trace import get_aval, is_array_like, reset_trace, set_trace
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, eval_jaxpr
+from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.trace import Tracer, get_aval, is_array_like, reset_trace, set_trace
 from ..source_info import api_boundary
 from ..errors import ConcretizationTypeError, at_user_line, type_error
 from ..host import np
@@ -25,12 +25,13 @@ from ..ops.shape import concatenate, slice_
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.jvp import instantiate, is_concrete, jvp_jaxpr
-from ..transforms.linearize import split_jaxpr
+from ..transforms.linearize import split_jaxpr, transpose_known_first
 from ..transforms.stage import JaxprTrace, stage
 from ..transforms.transpose import backward_pass
-from ..tree import tree_flatten, tree_leaves, tree_structure, tree_unflatten
+from ..tree import tree_flatten, tree_leaves, tree_structure, tree_unflatten, treedef_is_leaf
 from .call import collective_names
 from .common import avals_of, close, describe_mismatch, reorder, strengthen, trace_open
+from .inline import without_calls
 
 # scan ----------------------------------------------------------------------------------------------------------------
 
@@ -124,10 +125,11 @@ def _scan_partial_eval(trace, args, params):
     known = lambda values, flags: [v for v, u in zip(values, flags) if not u]
     held = lambda values, flags: [v for v, u in zip(values, flags) if u]
     k_consts, k_carry, k_xs = known(consts, const_u), known(carry, carry_u), known(xs, xs_u)
-    # A residual that is a constant of the loop is handed on as one; any other is saved for each iteration.
-    body, n_known = split.known, len(split.known.out_avals) - split.num_handed_over
-    invariant = [where == "arg" and i < len(k_consts) for where, i in split.sources]
+    # A residual that is a constant of the loop, or follows from its constants, is handed on as one; any other is saved for each iteration.
+    body, n_known = without_calls(split.known), len(split.known.out_avals) - split.num_handed_over
     atoms = split.residuals(body.jaxpr.invars, body.jaxpr.outvars[:n_known], body.jaxpr.outvars[n_known:])
+    prefix, fixed_vars = _loop_invariant(body.jaxpr, len(k_consts))
+    invariant = [type(a) is Literal or a in fixed_vars for a in atoms]
     saved = [a for a, inv in zip(atoms, invariant) if not inv]
     body = ClosedJaxpr(body.jaxpr.replace(outvars=[*body.jaxpr.outvars[:n_known], *saved]), body.consts)
     loop = dict(length=params["length"], reverse=params["reverse"], unroll=params["unroll"])
@@ -135,7 +137,8 @@ def _scan_partial_eval(trace, args, params):
     known_outs, stacked = outs[:n_known], outs[n_known:]
     if not any(split.out_unknown):
         return known_outs
-    fixed = [k_consts[i] for (_, i), inv in zip(split.sources, invariant) if inv]
+    first, _ = dce_jaxpr(prefix.replace(outvars=[a for a, inv in zip(atoms, invariant) if inv]), [True] * sum(invariant), True)
+    fixed = eval_jaxpr(first, body.consts, *k_consts)
     n_res = len(split.sources)
     inv_pos = [i for i, inv in enumerate(invariant) if inv]
     res_pos = [i for i, inv in enumerate(invariant) if not inv]
@@ -148,11 +151,23 @@ def _scan_partial_eval(trace, args, params):
     return [next(staged_iter) if u else next(known_iter) for u in split.out_unknown]
 
 
+def _loop_invariant(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, set]:
+    """The equations of a loop's body that depend on its constants alone, as a jaxpr of these, and all variables that do."""
+    fixed: set = {*jaxpr.constvars, *jaxpr.invars[:num_consts]}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if not eqn.effects and all(type(a) is Literal or a in fixed for a in eqn.invars):
+            eqns.append(eqn)
+            fixed.update(eqn.outvars)
+    return Jaxpr(jaxpr.constvars, jaxpr.invars[:num_consts], [], eqns), fixed
+
+
 def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_carry):
     linear = [type(x) is UndefinedPrimal for x in args]
     const_l, carry_l, xs_l = _split3(linear, num_consts, num_carry)
-    if not all(lin or dtypes.is_inexact(a.dtype) for lin, a in zip(carry_l, jaxpr.out_avals)):
-        raise NotImplementedError("scan can be transposed only when its whole carry is linear; move what is not into the scanned inputs.")
+    if not all(lin or dtypes.is_inexact(a.dtype) for lin, a in zip(carry_l, jaxpr.out_avals)):      # a counter, say: run first what is not linear
+        params = dict(jaxpr=jaxpr, length=length, reverse=reverse, unroll=unroll, num_consts=num_consts, num_carry=num_carry)
+        return transpose_known_first(scan_p, cts, args, params)
     consts, carry, xs = _split3(args, num_consts, num_carry)
     res_consts, res_xs = [x for x, lin in zip(consts, const_l) if not lin], [x for x, lin in zip(xs, xs_l) if not lin]
     lin_const_avals = [tangent_aval(x.aval) for x, lin in zip(consts, const_l) if lin]
@@ -269,16 +284,37 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         init_flat, _, changed = strengthen(init_flat, carry_avals, outs) if carry_tree == init_tree else (init_flat, None, False)
         if not changed:
             break
+    if not isinstance(unroll, (bool, int)) or unroll < 0:
+        raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
     problem = describe_mismatch(init, outs, avals_of(init_flat), carry_tree, init_tree)
     if problem:
         raise type_error(f"scan body function carry input and carry output must have equal types; in the carry that f returns {problem}.")
     length_ = max_dim(length, 0)
     if isinstance(length_, SymbolicSize) and unroll is True:
         raise ValueError(f"scan can't unroll a loop of the symbolic length '{length_}'; give a number of iterations as `unroll`.")
-    steps = (length_ if unroll is True else 1 if unroll is False else int(unroll)) or 1
-    outs = scan_p.bind(*consts, *init_flat, *xs_flat, jaxpr=close(jaxpr), length=length_, reverse=bool(reverse), unroll=steps,
-                       num_consts=len(consts), num_carry=num_carry)
-    return tree_unflatten(carry_tree, outs[:num_carry]), tree_unflatten(ys_tree, outs[num_carry:])
+    steps = (length_ if unroll is True else 1 if unroll is False else unroll) or 1
+    same = _unchanged(jaxpr.outvars[:num_carry], jaxpr.invars[len(consts):], init_flat)
+    jaxpr, consts, carry = _as_constants(jaxpr, consts, init_flat, same)
+    outs = iter(scan_p.bind(*consts, *carry, *xs_flat, jaxpr=close(jaxpr), length=length_, reverse=bool(reverse), unroll=steps,
+                            num_consts=len(consts), num_carry=len(carry)))
+    last = [x if i in same else next(outs) for i, x in enumerate(init_flat)]
+    return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, list(outs))
+
+
+def _unchanged(outvars: Sequence, invars: Sequence, values: Sequence) -> set[int]:
+    """The positions of a carry's arrays that a body hands on as they are."""
+    return {i for i, (out, var, x) in enumerate(zip(outvars, invars, values)) if out is var and (isinstance(x, Tracer) or hasattr(x, "committed"))}
+
+
+def _as_constants(jaxpr: Jaxpr, consts: Sequence, carry: Sequence, same: set[int]) -> tuple[Jaxpr, list, list]:
+    """A loop's jaxpr with parts of the carry, which do not change, as constants of it: the jaxpr, its constants, the carry that is left."""
+    if not same:
+        return jaxpr, list(consts), list(carry)
+    n, m = len(consts), len(carry)
+    order = [*range(n), *[n + i for i in sorted(same)], *[n + i for i in range(m) if i not in same], *range(n + m, len(jaxpr.invars))]
+    outvars = [v for i, v in enumerate(jaxpr.outvars) if i not in same]
+    return (jaxpr.replace(invars=[jaxpr.invars[i] for i in order], outvars=outvars), [*consts, *[carry[i] for i in sorted(same)]],
+            [x for i, x in enumerate(carry) if i not in same])
 
 
 def _as_array(x, who: str):
@@ -428,9 +464,15 @@ while_p.abstract = lambda *avals, body_jaxpr, **_: list(body_jaxpr.out_avals)
 while_p.reference, while_p.jvp, while_p.batch, while_p.partial_eval = _while_reference, _while_jvp, _while_batch, _while_partial_eval
 while_p.effects = lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects
 while_p.axis_names = lambda params: collective_names(params["cond_jaxpr"], params["body_jaxpr"])
-while_p.transpose = unsupported(
-    "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop values: the number of iterations, and so "
-    "the memory for the way back, is not known. Use lax.scan, or fori_loop with static start/stop.")
+
+
+def _while_transpose(cts, *args, **params):
+    raise ValueError(at_user_line(
+        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop values: the number of iterations, and so "
+        "the memory for the way back, is not known. Use lax.scan, or fori_loop with static start/stop."))
+
+
+while_p.transpose = _while_transpose
 
 
 @api_boundary
@@ -466,11 +508,17 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
     if problem:
         raise type_error(f"while_loop body function carry input and carry output must have equal types; in what body_fun returns {problem}.")
     cond, cond_consts, cond_tree = trace_open(cond_fun, in_tree, avals_of(init), f"the condition of while_loop, {getattr(cond_fun, '__name__', 'f')}")
-    if len(cond.out_avals) != 1 or cond.out_avals[0].shape or not dtypes.is_bool(cond.out_avals[0].dtype):
+    if not treedef_is_leaf(cond_tree):
+        raise type_error(f"cond_fun must return a boolean scalar, but got pytree {cond_tree}.")
+    if cond.out_avals[0].shape or not dtypes.is_bool(cond.out_avals[0].dtype):
         raise type_error(f"cond_fun must return a boolean scalar, but got {', '.join(a.str_short() for a in cond.out_avals)}.")
-    outs = while_p.bind(*cond_consts, *body_consts, *init, cond_jaxpr=close(cond), body_jaxpr=close(body), cond_nconsts=len(cond_consts),
-                        body_nconsts=len(body_consts))
-    return tree_unflatten(tree, outs)
+    read = {a for eqn in cond.eqns for a in eqn.invars if type(a) is not Literal} | {a for a in cond.outvars if type(a) is not Literal}
+    same = {i for i in _unchanged(body.outvars, body.invars[len(body_consts):], init) if cond.invars[len(cond_consts) + i] not in read}
+    cond = cond.replace(invars=[v for i, v in enumerate(cond.invars) if i - len(cond_consts) not in same])
+    body, body_consts, carry = _as_constants(body, body_consts, init, same)
+    outs = iter(while_p.bind(*cond_consts, *body_consts, *carry, cond_jaxpr=close(cond), body_jaxpr=close(body), cond_nconsts=len(cond_consts),
+                             body_nconsts=len(body_consts)))
+    return tree_unflatten(tree, [x if i in same else next(outs) for i, x in enumerate(init)])
 
 
 def _concrete_int(x):
@@ -500,6 +548,9 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
     for bound in (lower, upper):
         if not is_array_like(bound) or get_aval(bound).shape or not dtypes.is_int(get_aval(bound).dtype):
             raise TypeError(f"lower and upper arguments to fori_loop must be integer scalars, got {bound!r}.")
+    a, b = get_aval(lower), get_aval(upper)
+    if a.dtype != b.dtype and not a.weak_type and not b.weak_type:
+        raise TypeError(f"lower and upper arguments to fori_loop must have equal types, got {dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}.")
     lo, hi = _concrete_int(lower), _concrete_int(upper)
     if lo is not None and hi is not None:
         def step(carry, _):

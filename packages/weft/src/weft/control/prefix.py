@@ -100,9 +100,9 @@ def map_(f: Callable, xs, *, batch_size: int | None = None):
         >>> weft.lax.map(lambda x: x * 2, jnp.arange(5), batch_size=2)
         Array([0, 2, 4, 6, 8], dtype=int32)
     """
-    if batch_size is None:
+    if not batch_size:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
-    if batch_size <= 0:
+    if batch_size < 0:
         raise ValueError(f"map's batch_size must be positive, got {batch_size}.")
     leaves, tree = tree_flatten(xs)
     n = get_aval(leaves[0]).shape[0]

@@ -21,6 +21,7 @@ from ..transforms.transpose import transpose_jaxpr
 from ..tree import tree_flatten, tree_map, tree_unflatten
 from .call import collective_names
 from .custom import name_of
+from .inline import without_calls
 from .policies import Offloadable, Recompute, Saveable
 
 remat_p = Primitive("remat2", multiple_results=True)
@@ -50,52 +51,12 @@ def _verdict(policy, eqn: JaxprEqn):
     return Saveable if answer else Recompute
 
 
-def _without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program with the equations of the functions that it calls in place, so that a policy sees them."""
-    if not any(e.primitive.name == "jit" for e in closed.eqns):
-        return closed
-    if "without_calls" not in closed.jaxpr.cache:
-        consts: list = [*zip(closed.jaxpr.constvars, closed.consts)]
-        eqns, outvars = _inlined(closed.jaxpr, {}, consts)
-        closed.jaxpr.cache["without_calls"] = ClosedJaxpr(closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars),
-                                                          [c for _, c in consts])
-    return closed.jaxpr.cache["without_calls"]
-
-
-def _inlined(jaxpr: Jaxpr, env: dict, consts: list) -> tuple[list, list]:
-    """Equations and results of a jaxpr with variables replaced by `env`, which grows; constants of callees are added to `consts`."""
-    read = lambda a: a if type(a) is Literal else env.get(a, a)
-    eqns = []
-    for eqn in jaxpr.eqns:
-        invars = [read(a) for a in eqn.invars]
-        if eqn.primitive.name == "jit":
-            closed = eqn.params["jaxpr"]
-            inner = dict(zip(closed.jaxpr.invars, invars))
-            for var, value in zip(closed.jaxpr.constvars, closed.consts):
-                inner[var] = Var(var.aval)
-                consts.append((inner[var], value))
-            more, outs = _inlined(closed.jaxpr, _Fresh(inner), consts)
-            eqns += more
-            env.update(zip(eqn.outvars, outs))
-            continue
-        outvars = eqn.outvars
-        if isinstance(env, _Fresh):      # a callee may be called twice
-            outvars = [DropVar(v.aval) if type(v) is DropVar else Var(v.aval) for v in eqn.outvars]
-            env.update(zip(eqn.outvars, outvars))
-        eqns.append(eqn.replace(invars=invars, outvars=outvars))
-    return eqns, [read(a) for a in jaxpr.outvars]
-
-
-class _Fresh(dict):
-    """Variables of a callee, which get new ones at each call."""
-
-
 def _partial_eval(trace, args, params):
     """Known results are computed now; what the rest needs of the known part is computed again later, but for what the policy saves."""
     policy = params["policy"]
     unknown = [trace.is_unknown(x) for x in args]
     split = split_jaxpr(_closed(params["jaxpr"]), unknown)
-    known_closed = split.known if policy is None else _without_calls(split.known)
+    known_closed = split.known if policy is None else without_calls(split.known)
     known, staged = known_closed.jaxpr, split.staged.jaxpr
     n_known = len(known.outvars) - split.num_handed_over
     residuals = split.residuals(known.invars, known.outvars[:n_known], known.outvars[n_known:])

@@ -10,11 +10,12 @@ from typing import Callable, NamedTuple, Sequence
 from .. import dtypes
 from ..avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
 from .dce import live
 from .jvp import jvp_flat
 from .stage import JaxprTrace, JaxprTracer
+from .transpose import backward_pass
 
 
 class PartialTrace(Trace):
@@ -32,7 +33,8 @@ class PartialTrace(Trace):
             if type(x) is JaxprTracer and x._trace is staged:
                 break
         else:
-            return self.pass_on(primitive, args, params)
+            if not primitive.makes_reference:
+                return self.pass_on(primitive, args, params)
         if primitive.partial_eval is not None:
             return primitive.partial_eval(self, args, params)
         return staged.process(primitive, args, params)
@@ -119,3 +121,19 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown, ensure_out_unknown) -> Split:
             extra.append(tracer)
     known, known_consts = known_trace.finish([x for x, u in zip(outs, out_unknown) if not u] + extra)
     return Split(ClosedJaxpr(known, known_consts), ClosedJaxpr(staged, [c for _, c in kept]), out_unknown, tuple(sources))
+
+
+def transpose_known_first(primitive: Primitive, cts: Sequence, args: Sequence, params: dict) -> list:
+    """Transposes an equation that also computes what is not linear: that part is run, and what is left is transposed."""
+    staged = JaxprTrace("a linear function")
+    values = [staged.new_arg(x.aval) if type(x) is UndefinedPrimal else x for x in args]
+    trace = PartialTrace(current_trace(), staged)
+    token = set_trace(trace)
+    try:
+        outs = primitive.bind(*values, **params)
+    finally:
+        reset_trace(token)
+    live = [(x, ct) for x, ct in zip(outs, cts) if trace.is_unknown(x) and type(ct) is not Zero]
+    jaxpr, consts = staged.finish([x for x, _ in live])
+    back = iter(backward_pass(jaxpr, consts, [UndefinedPrimal(v.aval) for v in jaxpr.invars], [ct for _, ct in live]))
+    return [next(back) if type(x) is UndefinedPrimal else None for x in args]

@@ -1,0 +1,40 @@
+"""Programs with the functions that they call written in place, so that each operation can be looked at for itself."""
+from __future__ import annotations
+
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var
+
+
+def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program with the equations of the jitted functions that it calls in their place."""
+    if not any(e.primitive.name == "jit" for e in closed.eqns):
+        return closed
+    key = ("without_calls", tuple(map(id, closed.consts)))
+    if key not in closed.jaxpr.cache:
+        consts: list = [*zip(closed.jaxpr.constvars, closed.consts)]
+        eqns, outvars = _inlined(closed.jaxpr, {}, consts, False)
+        closed.jaxpr.cache[key] = ClosedJaxpr(closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars), [c for _, c in consts])
+    return closed.jaxpr.cache[key]
+
+
+def _inlined(jaxpr: Jaxpr, env: dict, consts: list, is_callee: bool) -> tuple[list, list]:
+    """Equations and results of a jaxpr with variables replaced by `env`, which grows; constants of callees are added to `consts`."""
+    read = lambda a: a if type(a) is Literal else env.get(a, a)
+    eqns = []
+    for eqn in jaxpr.eqns:
+        invars = [read(a) for a in eqn.invars]
+        if eqn.primitive.name == "jit":
+            closed = eqn.params["jaxpr"]
+            inner = dict(zip(closed.jaxpr.invars, invars))
+            for var, value in zip(closed.jaxpr.constvars, closed.consts):
+                inner[var] = Var(var.aval)
+                consts.append((inner[var], value))
+            more, outs = _inlined(closed.jaxpr, inner, consts, True)
+            eqns += more
+            env.update(zip(eqn.outvars, outs))
+            continue
+        outvars = eqn.outvars
+        if is_callee:      # it may be called twice
+            outvars = [DropVar(v.aval) if type(v) is DropVar else Var(v.aval) for v in eqn.outvars]
+            env.update(zip(eqn.outvars, outvars))
+        eqns.append(eqn.replace(invars=invars, outvars=outvars))
+    return eqns, [read(a) for a in jaxpr.outvars]
