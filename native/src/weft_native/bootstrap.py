@@ -106,5 +106,10 @@ def prime(client) -> None:
     """Primes C++ with the first client there is."""
     global _primed
     if not _primed:
-        _prime(client)
+        guard = _jax.guard_lib.thread_local_state()      # this array is not the user's
+        before, guard.host_to_device = guard.host_to_device, _jax.guard_lib.TransferGuardLevel.ALLOW
+        try:
+            _prime(client)
+        finally:
+            guard.host_to_device = before
         _primed = True

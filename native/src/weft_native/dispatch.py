@@ -183,6 +183,7 @@ class Eager:
         return call
 
     def _miss(self, primitive, params: dict, args: tuple):
+        guards.check_execution(primitive.name)
         backend, avals = self.backend, tuple([get_aval(x) for x in args])
         words = [x.raw if type(x) is KeyArray else x for x in args]
         device, committed = backend.placement(words)

@@ -8,10 +8,11 @@ import math
 
 from .. import dtypes
 from ..avals import AbstractToken, ShapedArray, shaped, tangent_aval
+from ..config import config
 from ..core.jaxpr import TypedScalar, round_scalar
 from ..core.primitive import Primitive, Zero, unsupported
 from ..core.trace import get_aval
-from ..errors import type_error
+from ..errors import at_user_line, type_error
 from ..host import np
 from .rules import is_linear_arg, linear_jvp, scalar_of, shape_of, shifted
 
@@ -297,6 +298,9 @@ def reduced_shape(name: str, x: ShapedArray, axes) -> tuple:
 
 
 def _reduce_sum_abstract(x, *, axes, out_sharding):
+    if dtypes.name(x.dtype) in ("float16", "bfloat16") and not config.allow_f16_reductions:
+        raise ValueError(at_user_line(f"reduce_sum of {x.str_short()} is not allowed while jax_allow_f16_reductions is False. Convert the operand to float32 first, "
+                                      "as weft.numpy.sum does."))
     return shaped(reduced_shape("reduce_sum", x, axes), x.dtype, x.weak_type)
 
 
