@@ -24,7 +24,7 @@ from weft.runtime.jit import clear_caches
 from weft.runtime.partition import Partition
 from weft.sharding import Sharding
 
-from . import arrays, cluster, compat, dispatch, executable, operators
+from . import arrays, cluster, compat, dispatch, executable, operators, profile
 from . import sharding as placing
 from .arrays import ArrayImpl
 from .client import PLATFORMS, client_for, forget_clients
@@ -42,6 +42,7 @@ class XlaBackend:
     takes_compiler_options = True
     array_type = ArrayImpl
     guards_transfers = True
+    profiler = profile
     records_phases = True      # to weft.monitoring: lowering and compiling are two
 
     def __init__(self):

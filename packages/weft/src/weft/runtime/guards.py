@@ -1,6 +1,7 @@
 """Guards: transfers, traces and runs that the configuration forbids. XLA's runtime guards its own transfers; what is here guards the other backends'."""
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Callable
@@ -17,6 +18,7 @@ _no_execution, _no_tracing = config._options["no_execution"].get, config._option
 _explicit: ContextVar[bool] = ContextVar("explicit_transfer", default=False)
 _watchers: list[Callable] = []
 _NOTHING = nullcontext()
+_OBJECTS = r", (?:dst_)?sharding=<[^>]*>"      # which say nothing in the runtime's messages
 _HINT = "Move the array explicitly with weft.device_put or weft.device_get before this line, or allow it: with weft.transfer_guard('allow'): …"
 
 
@@ -66,7 +68,7 @@ def explained(error: Exception) -> Exception:
     """An error of a runtime; one about a guarded transfer with the user's line and what to do."""
     text = str(error)
     if "Disallowed" in text and "transfer" in text and _HINT not in text:
-        return type(error)(at_user_line(f"{text}\n{_HINT}"))
+        return type(error)(at_user_line(f"{re.sub(_OBJECTS, '', text)}\n{_HINT}"))
     return error
 
 

@@ -1,0 +1,31 @@
+"""XLA's profiler, as jaxlib has it: what `weft.profiler` uses where this backend is there."""
+from __future__ import annotations
+
+from jaxlib import _profile_data, _profiler
+
+from .client import client_for
+
+ProfileOptions = _profiler.ProfileOptions
+ProfileData, ProfileEvent, ProfilePlane = _profile_data.ProfileData, _profile_data.ProfileEvent, _profile_data.ProfilePlane
+annotation = _profiler.TraceMe
+start_server, register_subprocess = _profiler.start_server, _profiler.register_subprocess
+
+
+class Session:
+    """A profile that is being taken, of this process and its devices."""
+
+    def __init__(self, options=None):
+        self._session = _profiler.ProfilerSession() if options is None else _profiler.ProfilerSession(options)
+
+    def stop(self, folder: str) -> None:
+        """Ends the profile and writes it under `folder`/plugins/profile."""
+        self._session.stop_and_export(folder)
+
+    def profile_data(self):
+        """Ends the profile and returns it."""
+        return self._session.stop_and_get_profile_data()
+
+
+def memory_profile(platform: str) -> bytes:
+    """What lies in the devices' memory, as pprof reads it."""
+    return client_for(platform).heap_profile()
