@@ -261,7 +261,8 @@ def _join(x, spec, axes):
         names = axes_of(spec[i]) if i < len(spec) else ()
         permutation += [order.index(a) for a in names] + [len(order) + i]
         out.append(n * math.prod(shape[order.index(a)] for a in names))
-    for k, source in enumerate(permutation):      # bring each axis to its place, from the first on
+    for k in range(len(permutation)):      # bring each axis to its place, from the first on
+        source = permutation[k]
         x = moveaxis(x, source, k)
         permutation = [p + 1 if k <= p < source else p for p in permutation]
     return reshape(x, tuple(out))

@@ -16,7 +16,7 @@ from .backend import CompileOptions
 from .device import backend_of, get_backend
 from .dispatch import compile_place, executable_for, program_for, run_jaxpr
 from .nans import check_program, watching
-from .partition import Partition, place_of
+from .partition import Partition, place_of, spread_of
 
 
 class ArgInfo:
@@ -111,7 +111,9 @@ class Lowered(Stage):
         self.traced_call, self.platforms = traced, platforms
         self.closed, self.in_tree, self.out_tree, self.donated = traced.closed, traced.in_tree, traced.out_tree, traced.donated
         concrete = [x for x in traced.leaves if hasattr(x, "committed")]
-        self.device: Any = place_of(traced.closed, traced.leaves, traced.jitted.chosen_device(concrete), *traced.shardings) if platforms is None else Place(platforms[0])
+        spread = next((s for s in map(spread_of, traced.leaves) if s is not None), None)      # of an array, or of a ShapeDtypeStruct
+        here = traced.jitted.chosen_device(concrete) if spread is None and platforms is None else spread
+        self.device: Any = place_of(traced.closed, traced.leaves, here, *traced.shardings) if platforms is None else Place(platforms[0])
 
     def _forms(self) -> tuple:
         """(backend, program, where, options) to lower with."""

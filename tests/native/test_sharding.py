@@ -1,0 +1,405 @@
+"""Meshes, shardings, arrays over several devices, jit with shardings, shard_map."""
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as jnp
+from weft import lax
+from weft.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P, SingleDeviceSharding
+
+X = np.arange(16.0, dtype=np.float32).reshape(8, 2)
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return weft.make_mesh((4, 2), ("x", "y"))
+
+
+# meshes and specs ----------------------------------------------------------------------------------------------------
+
+
+def test_meshes(mesh):
+    assert repr(mesh) == "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Auto, Auto))"
+    assert str(mesh) == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))"
+    assert mesh.devices.shape == (4, 2) and mesh.size == 8 and dict(mesh.shape) == {"x": 4, "y": 2}
+    assert mesh == Mesh(np.array(weft.devices()).reshape(4, 2), ("x", "y")) and hash(mesh) == hash(weft.make_mesh((4, 2), ("x", "y")))
+    assert mesh.abstract_mesh == AbstractMesh((4, 2), ("x", "y")) and mesh.device_ids[1, 1] == weft.devices()[3].id
+    assert weft.sharding.get_mesh().empty
+    with weft.set_mesh(mesh):
+        assert weft.sharding.get_mesh() == mesh and weft.sharding.get_abstract_mesh().axis_names == ("x", "y")
+    with mesh:
+        assert weft.sharding.get_mesh() is mesh
+    assert weft.sharding.get_mesh().empty
+
+
+@pytest.mark.parametrize("call,error,match", [
+    (lambda: weft.make_mesh((4, 4), ("x", "y")), ValueError, "16 devices"),
+    (lambda: weft.make_mesh((8,), ("x", "y")), ValueError, "one name for each axis"),
+    (lambda: weft.make_mesh((4, 2), ("x", "x")), ValueError, "different names"),
+    (lambda: Mesh([weft.devices()[0]] * 2, ("x",)), ValueError, "only once"),
+    (lambda: weft.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,)), ValueError, "Explicit"),
+    (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P("z")), ValueError, "'z'"),
+    (lambda: P("x", ("x", "y")), ValueError, "twice"),
+    (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), ("x",)), TypeError, "weft.P"),
+    (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P(None, "x")).shard_shape((8,)), ValueError, "rank"),
+    (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P("x")).shard_shape((12,)), ValueError, "partitioned 8 times, but the dimension size is 12"),
+])
+def test_mistakes(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+@pytest.mark.parametrize("spec,shape,index_of_5", [
+    (P(), (8, 8), (slice(None), slice(None))),
+    (P("x"), (2, 8), (slice(4, 6), slice(None))),
+    (P(None, "y"), (8, 4), (slice(None), slice(4, 8))),
+    (P(("x", "y")), (1, 8), (slice(5, 6), slice(None))),
+    (P(("y", "x")), (1, 8), (slice(6, 7), slice(None))),
+    (P("y", "x"), (4, 2), (slice(4, 8), slice(4, 6))),
+])
+def test_indices(mesh, spec, shape, index_of_5):
+    """As jax has them for the same mesh."""
+    sharding = NamedSharding(mesh, spec)
+    assert sharding.shard_shape((8, 8)) == shape
+    assert sharding.devices_indices_map((8, 8))[weft.devices()[5]] == index_of_5
+    value = np.arange(64).reshape(8, 8)
+    array = weft.device_put(value, sharding)
+    assert array.sharding == sharding and array.sharding.is_fully_replicated == (spec == P()) == array.is_fully_replicated
+    np.testing.assert_array_equal(np.asarray(array), value)
+    for shard in array.addressable_shards:
+        np.testing.assert_array_equal(np.asarray(shard.data), value[shard.index])
+        assert shard.data.devices() == {shard.device}
+    assert sorted(s.replica_id for s in array.global_shards) == sorted(i for i in range(8 // (64 // int(np.prod(shape)))) for _ in range(64 // int(np.prod(shape))))
+
+
+def test_equivalence_and_pickles(mesh):
+    assert NamedSharding(mesh, P("x")) != NamedSharding(mesh, P("x", None))
+    assert NamedSharding(mesh, P("x")).is_equivalent_to(NamedSharding(mesh, P("x", None)), 2)
+    assert not NamedSharding(mesh, P("x")).is_equivalent_to(NamedSharding(mesh, P("y")), 2)
+    assert pickle.loads(pickle.dumps(P("x", None, ("y", "z")))) == P("x", None, ("y", "z"))
+    assert SingleDeviceSharding(weft.devices()[1]) == weft.device_put(1.0, weft.devices()[1]).sharding
+
+
+# moving --------------------------------------------------------------------------------------------------------------
+
+
+def test_device_put(mesh):
+    sx, sy = NamedSharding(mesh, P("x")), NamedSharding(mesh, P("y"))
+    for value in (X, jnp.asarray(X), weft.device_put(X, weft.devices()[3]), weft.device_put(X, sy)):
+        moved = weft.device_put(value, sx)
+        assert moved.sharding == sx and moved.committed
+        np.testing.assert_array_equal(np.asarray(moved), X)
+    other = NamedSharding(weft.make_mesh((4,), ("x",), devices=weft.devices()[4:]), P("x"))
+    np.testing.assert_array_equal(np.asarray(weft.device_put(weft.device_put(X, sx), other)), X)
+    back = weft.device_put(weft.device_put(X, sx), weft.devices()[2])
+    assert back.devices() == {weft.devices()[2]}
+    tree = weft.device_put({"a": X, "b": (X, X)}, {"a": sx, "b": weft.devices()[1]})
+    assert tree["a"].sharding == sx and tree["b"][1].devices() == {weft.devices()[1]}
+    with weft.set_mesh(mesh):
+        assert weft.device_put(X, P("y")).sharding == sy
+    with pytest.raises(ValueError, match="mesh"):
+        weft.device_put(X, P("y"))
+    with pytest.raises(ValueError, match="prefix"):
+        weft.device_put({"a": X}, {"b": sx})
+
+
+def test_host_memory_may_change_afterwards(mesh):
+    host = X.copy()
+    for where in (NamedSharding(mesh, P("x")), NamedSharding(mesh, P()), weft.devices()[1]):
+        array = weft.device_put(host, where)
+        host[:] = 0
+        np.testing.assert_array_equal(np.asarray(array), X)
+        host[:] = X
+
+
+def test_donating_and_aliasing(mesh):
+    x = jnp.asarray(X)
+    weft.device_put(x, weft.devices()[3], donate=True)
+    assert x.is_deleted()
+    y = weft.device_put(X, weft.devices()[3])
+    assert weft.device_put(y, weft.devices()[3], donate=True) is y and not y.is_deleted()
+    z = weft.device_put(y, weft.devices()[3], may_alias=False)
+    assert z is not y and z.unsafe_buffer_pointer() != y.unsafe_buffer_pointer()
+    with pytest.raises(ValueError, match="may_alias and donate"):
+        weft.device_put(y, weft.devices()[3], donate=True, may_alias=True)
+
+
+def test_moving_is_differentiable(mesh):
+    f = lambda x: (weft.device_put(jnp.sin(x), NamedSharding(mesh, P("x"))) ** 2).sum()
+    np.testing.assert_allclose(np.asarray(weft.grad(f)(X)), np.sin(2 * X), atol=1e-5)
+    np.testing.assert_allclose(np.asarray(weft.jit(weft.grad(f))(X)), np.sin(2 * X), atol=1e-5)
+    g = lambda x: (weft.device_put(x, weft.devices()[2]) ** 2).sum()
+    out = weft.grad(g)(jnp.asarray(X))
+    np.testing.assert_allclose(np.asarray(out), 2 * X)
+    assert weft.jvp(g, (jnp.asarray(X),), (jnp.ones_like(X),))[1] == 2 * X.sum()
+
+
+def test_arrays_made_of_parts(mesh):
+    sharding = NamedSharding(mesh, P("x", "y"))
+    asked = []
+    array = weft.make_array_from_callback((8, 2), sharding, lambda index: (asked.append(index), X[index])[1])
+    assert len(asked) == 8
+    np.testing.assert_array_equal(np.asarray(array), X)
+    again = weft.make_array_from_single_device_arrays((8, 2), sharding, [s.data for s in array.addressable_shards])
+    np.testing.assert_array_equal(np.asarray(again * 2), X * 2)
+    np.testing.assert_array_equal(np.asarray(weft.make_array_from_process_local_data(sharding, X)), X)
+    with pytest.raises(ValueError, match="8 per-device arrays"):
+        weft.make_array_from_single_device_arrays((8, 2), sharding, [array.addressable_shards[0].data])
+    with pytest.raises(ValueError, match="shape"):
+        weft.make_array_from_callback((8, 2), sharding, lambda index: X)
+
+
+def test_stacking_over_devices():
+    devices = weft.local_devices()[:3]
+    out = weft.device_put_sharded([{"a": np.full(2, i, np.float32)} for i in range(3)], devices)
+    assert out["a"].tolist() == [[0, 0], [1, 1], [2, 2]] and out["a"].devices() == set(devices)
+    assert weft.device_put_replicated(np.arange(2), devices).tolist() == [[0, 1]] * 3
+    for shards, match in (([1, 2], "must equal"), ([1, np.ones(2), 3], "consistent shapes"), ([1, (2,), 3], "structure")):
+        with pytest.raises(ValueError, match=match):
+            weft.device_put_sharded(shards, devices)
+
+
+# computing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", [P("x"), P(None, "y"), P("x", "y"), P(("x", "y")), P()], ids=str)
+def test_computation_follows_data(mesh, spec):
+    x = weft.device_put(X, NamedSharding(mesh, spec))
+    for f in (lambda x: x + 1, lambda x: x @ x.T, jnp.sum, lambda x: x.T, lambda x: x.reshape(16), lambda x: x[2:5], lambda x: jnp.sort(x, 0),
+              lambda x: x.at[3].set(0), lambda x: jnp.fft.fft(x).real, lambda x: jnp.cumsum(x, 0), lambda x: x * np.ones((8, 2), np.float32),
+              lambda x: jnp.linalg.norm(x), lambda x: x > 3):
+        for g in (f, weft.jit(f)):
+            out = g(x)
+            assert out.devices() == set(weft.devices())
+            np.testing.assert_allclose(np.asarray(out), np.asarray(f(jnp.asarray(X))), rtol=1e-5, atol=1e-5)
+
+
+def test_results_keep_the_layout(mesh):
+    x = weft.device_put(X, NamedSharding(mesh, P("x")))
+    assert (x + 1).sharding == NamedSharding(mesh, P("x")) and jnp.sum(x, 1).sharding.spec == P("x")
+    assert weft.jit(lambda x: x.T)(x).sharding.spec == P(None, "x") and jnp.sum(x).is_fully_replicated
+
+
+def test_jit_with_shardings(mesh):
+    sx, sy, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P("y")), NamedSharding(mesh, P())
+    f = weft.jit(lambda a, b: {"sum": a["v"] + b, "product": a["v"] * b}, in_shardings=({"v": sx}, None), out_shardings={"sum": sy, "product": whole})
+    for _ in range(2):
+        out = f({"v": X}, X)
+        assert out["sum"].sharding == sy and out["product"].sharding == whole
+        np.testing.assert_array_equal(np.asarray(out["sum"]), X + X)
+    with weft.set_mesh(mesh):
+        assert weft.jit(lambda x: x, out_shardings=P("y"))(X).sharding == sy
+    assert weft.jit(weft.jit(lambda x: x + 1, out_shardings=sy))(X).sharding == sy
+    assert weft.jit(lambda x, n: x * n, in_shardings=(sx,), static_argnums=1)(X, 3).sharding == sx
+    np.testing.assert_allclose(np.asarray(weft.grad(lambda x: (weft.jit(jnp.sin, in_shardings=sx)(x) ** 2).sum())(X)), np.sin(2 * X), atol=1e-5)
+
+
+def test_jit_refuses(mesh):
+    sx = NamedSharding(mesh, P("x"))
+    with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
+        weft.jit(lambda x: x, in_shardings=sx)(weft.device_put(X, NamedSharding(mesh, P("y"))))
+    with pytest.raises(ValueError, match="by position"):
+        weft.jit(lambda x, y: x, in_shardings=sx)(X, y=X)
+    with pytest.raises(RuntimeError, match="set_mesh"):
+        weft.jit(lambda x: x, in_shardings=P("x"))(X)
+    with pytest.raises(ValueError, match="partitioned 4 times"):
+        weft.jit(lambda x: x, in_shardings=sx)(X[:7])
+    with pytest.raises(ValueError, match="prefix"):
+        weft.jit(lambda x: x, in_shardings=(sx, sx))(X)
+    with pytest.raises(TypeError, match="shardings and specs"):
+        weft.jit(lambda x: x, in_shardings="x")(X)
+    with pytest.raises(ValueError, match="incompatible devices"):
+        weft.device_put(X, sx) + weft.device_put(X, weft.devices()[1])
+    with pytest.raises(ValueError, match="incompatible devices"):
+        weft.jit(lambda x, y: x + y)(weft.device_put(X, sx), weft.device_put(X, weft.devices()[1]))
+
+
+def test_jit_on_a_device():
+    for options in (dict(device=weft.devices()[2]), dict(backend="cpu")):
+        out = weft.jit(lambda x: x + 1, **options)(X)
+        assert out.devices() == {options.get("device", weft.devices()[0])}
+
+
+def test_donation_over_devices(mesh):
+    sx = NamedSharding(mesh, P("x"))
+    for options in (dict(), dict(in_shardings=sx, out_shardings=sx)):
+        x = weft.device_put(X, sx)
+        f = weft.jit(lambda x: x + 1, donate_argnums=0, **options)
+        y = f(x)
+        assert x.is_deleted() and y.sharding == sx
+        np.testing.assert_array_equal(np.asarray(f(y)), X + 2)
+
+
+def test_constants_that_lie_over_devices(mesh):
+    w = weft.device_put(X, NamedSharding(mesh, P("x")))
+    np.testing.assert_array_equal(np.asarray(weft.jit(lambda x: x + w)(X)), X + X)
+
+
+def test_constraints(mesh):
+    sx, sy = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
+    f = lambda x: lax.with_sharding_constraint(jnp.sin(x), sx)
+    for g in (f, weft.jit(f)):
+        out = g(X)
+        assert out.sharding == sx
+        np.testing.assert_allclose(np.asarray(out), np.sin(X), rtol=1e-6)
+    assert weft.reshard(out, sy).sharding == sy
+    assert "sharding_constraint" in str(weft.make_jaxpr(f)(X))
+    np.testing.assert_allclose(np.asarray(weft.jit(weft.grad(lambda x: f(x).sum()))(X)), np.cos(X), rtol=1e-5, atol=1e-6)
+    with mesh:
+        assert weft.jit(lambda x: lax.with_sharding_constraint(x, P("y")))(X).sharding.spec == P("y")
+    with pytest.raises(ValueError, match="partitioned"):
+        weft.jit(f)(X[:3])
+
+
+def test_spmd_axis_name(mesh):
+    """The mapped axis lies along the named axis of the mesh, in constraints and in shard_map."""
+    f = lambda v: lax.with_sharding_constraint(jnp.sin(v), NamedSharding(mesh, P("y")))
+    assert weft.jit(weft.vmap(f, spmd_axis_name="x"))(X).sharding.spec == P("x", "y")
+    assert "UNCONSTRAINED" in str(weft.make_jaxpr(weft.vmap(f))(X))
+    g = weft.shard_map(lambda v: lax.psum(v, "y"), mesh=mesh, in_specs=P("y"), out_specs=P())
+    out = weft.vmap(g, spmd_axis_name="x")(X)
+    assert out.sharding.spec == P("x")
+    np.testing.assert_allclose(np.asarray(out), X.sum(1, keepdims=True))
+    np.testing.assert_allclose(np.asarray(weft.vmap(g)(X)), X.sum(1, keepdims=True))
+    with pytest.raises(ValueError, match="spmd_axis_name"):
+        weft.vmap(g, spmd_axis_name="x")(X[:6])
+
+
+def test_lowering_ahead_of_time(mesh):
+    sx = NamedSharding(mesh, P("x"))
+    lowered = weft.jit(lambda x: x * 2, in_shardings=sx).lower(weft.ShapeDtypeStruct((8, 2), np.float32))
+    assert 'sdy.mesh @mesh = <["x"=4, "y"=2]>' in lowered.as_text() and "num_partitions = 8" in lowered.as_text()
+    assert lowered.compile()(X).sharding.spec == P("x")
+    by_type = weft.jit(lambda x: x * 2).lower(weft.ShapeDtypeStruct((8, 2), np.float32, sharding=sx))
+    assert "sdy.sharding" in by_type.as_text()
+
+
+# shard_map -----------------------------------------------------------------------------------------------------------
+
+
+def test_shard_map(mesh):
+    seen = []
+
+    def body(x, w):
+        seen.append((x.shape, w.shape))
+        return lax.psum(x * w, "x"), x + lax.axis_index("y")
+    f = weft.shard_map(body, mesh=mesh, in_specs=(P("x", "y"), P()), out_specs=(P(None, "y"), P("x", "y")))
+    total, shifted = f(X, np.float32(2))
+    assert seen[0] == ((2, 1), ())
+    np.testing.assert_allclose(np.asarray(total), 2 * X.reshape(4, 2, 2).sum(0))
+    np.testing.assert_allclose(np.asarray(shifted), X + [0, 1])
+    assert shifted.sharding.spec == P("x", "y")
+
+
+REFERENCE = {
+    "grad": lambda f: weft.grad(lambda x, w: (f(x, w) ** 2).sum(), argnums=(0, 1)),
+    "jvp": lambda f: lambda x, w: weft.jvp(f, (x, w), (x, 1.0)),
+    "hessian": lambda f: weft.hessian(lambda x, w: (f(x, w) ** 2).sum(), argnums=1),
+    "vmap": lambda f: lambda x, w: weft.vmap(f, in_axes=(None, 0))(x, jnp.stack([w, w * 2])),
+    "jit": lambda f: weft.jit(f),
+    "checkpoint": lambda f: weft.jit(weft.grad(lambda x, w: weft.checkpoint(f)(x, w).sum())),
+}
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+@pytest.mark.parametrize("name", REFERENCE)
+def test_transformations_of_shard_map(mesh, name, check_vma):
+    f = weft.shard_map(lambda x, w: jnp.sin(lax.psum(x * w, "x")), mesh=mesh, in_specs=(P("x", "y"), P()), out_specs=P(None, "y"), check_vma=check_vma)
+    plain = lambda x, w: jnp.sin((x * w).reshape(4, 2, 2).sum(0))
+    got, want = (REFERENCE[name](g)(jnp.asarray(X / 10), jnp.float32(0.7)) for g in (f, plain))
+    for a, b in zip(weft.tree.tree_leaves(got), weft.tree.tree_leaves(want)):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-4, atol=1e-5)
+
+
+def test_shard_map_over_some_axes(mesh):
+    """Along the other axes the compiler lays values out, as it likes or as it is told."""
+    def body(x):
+        assert x.shape == (2, 2)
+        return x * lax.axis_index("x") + lax.psum(x, "x")
+    f = weft.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    want = X * np.repeat(np.arange(4), 2)[:, None] + np.tile(X.reshape(4, 2, 2).sum(0), (4, 1))
+    np.testing.assert_allclose(np.asarray(weft.jit(f)(weft.device_put(X, NamedSharding(mesh, P("x", "y"))))), want)
+
+
+def test_shard_map_checks_copies(mesh):
+    over = dict(mesh=mesh, in_specs=P("x"), out_specs=P())
+    with pytest.raises(ValueError, match="check_vma=False"):
+        weft.shard_map(lambda x: x, **over)(X)
+    with pytest.raises(ValueError, match="the same along"):
+        weft.shard_map(lambda x: lax.psum(x, "x") * lax.axis_index("x"), **over)(X)
+    with pytest.raises(ValueError, match="the same along"):
+        weft.shard_map(lambda x: lax.scan(lambda c, _: (c * lax.axis_index("y"), ()), lax.psum(x, "x"), None, length=2)[0], **over)(X)
+    np.testing.assert_array_equal(np.asarray(weft.shard_map(lambda x: x, **over, check_vma=False)(X)), X[:2])
+    np.testing.assert_allclose(np.asarray(weft.shard_map(lambda x: weft.jit(lambda y: lax.pmean(y, "x") + 1)(x), **over)(X)), X.reshape(4, 2, 2).mean(0) + 1)
+
+
+@pytest.mark.parametrize("options,match", [
+    (dict(in_specs=P("z"), out_specs=P()), "names an axis"), (dict(out_specs=P()), "in_specs"), (dict(in_specs=P(None, None, "x"), out_specs=P()), "more entries"),
+    (dict(in_specs=P(None, "x"), out_specs=P()), "multiple of 4"), (dict(in_specs=(P(), P()), out_specs=P()), "prefix"),
+    (dict(in_specs=P("x"), out_specs=P("x"), axis_names={"q"}), "axes of the mesh")])
+def test_shard_map_mistakes(mesh, options, match):
+    with pytest.raises(ValueError, match=match):
+        weft.shard_map(lambda x: x, mesh=mesh, **options)(X)
+
+
+def test_smap_and_the_context_mesh(mesh):
+    with weft.set_mesh(mesh):
+        assert weft.smap(lambda x: x + lax.axis_index("x"), in_axes=0, out_axes=0, axis_name="x")(np.arange(8)).tolist() == [0, 1, 3, 4, 6, 7, 9, 10]
+        assert weft.shard_map(lambda x: lax.psum(x, ("x", "y")), in_specs=P(("x", "y")), out_specs=P())(np.arange(8)).tolist() == [28]
+    with pytest.raises(ValueError, match="needs a mesh"):
+        weft.shard_map(lambda x: x, in_specs=P(), out_specs=P())(X)
+
+
+def test_shard_map_means_vmap(mesh):
+    """Its interpretation on one device, which the reference interpreter and other backends use."""
+    from weft.core.interpret import interpret
+
+    def body(x, y):
+        c, ys = lax.scan(lambda c, t: (c + lax.ppermute(c, "x", [(i, (i + 1) % 4) for i in range(4)]) * t, c.sum()), x, jnp.arange(3.0))
+        return c, lax.all_gather(y, ("y", "x"), tiled=True), lax.psum(ys, ("x", "y"))
+    f = weft.shard_map(body, mesh=mesh, in_specs=(P(("x", "y")), P(None, "y")), out_specs=(P(("x", "y")), P(None, "x"), P()), check_vma=False)
+    args = (X, np.arange(8.0, dtype=np.float32).reshape(4, 2))
+    for a, b in zip(f(*args), interpret(weft.make_jaxpr(f)(*args), args)):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6)
+
+
+# how many devices ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before,count", [
+    ("import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=3'", 3), ("import os; os.environ['JAX_NUM_CPU_DEVICES'] = '5'", 5),
+    ("import weft; weft.config.update('jax_num_cpu_devices', 2)", 2)])
+def test_virtual_devices(before, count):
+    code = f"import os; os.environ.pop('JAX_NUM_CPU_DEVICES', None)\n{before}\nimport weft; assert weft.device_count('cpu') == {count}, weft.devices()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_count_is_for_good():
+    with pytest.raises(RuntimeError, match="can't change any more"):
+        weft.devices("cpu") and weft.config.update("jax_num_cpu_devices", 3)
+    weft.config.update("jax_num_cpu_devices", 8)
+
+
+# xla_computation -----------------------------------------------------------------------------------------------------
+
+
+def test_xla_computation():
+    f = lambda x, n, y: ({"a": x @ y}, lax.psum(y, "i") * n)
+    c, shapes = weft.xla_computation(f, static_argnums=1, axis_env=[("i", 4)], return_shape=True)(np.ones((2, 3), np.float32), 2, np.ones((3, 4), np.float32))
+    text = c.as_hlo_text()
+    assert "f32[2,3]" in text and "replica_groups={{0,1,2,3}}" in text and len(c.as_serialized_hlo_module_proto()) > 100
+    assert shapes[0]["a"].shape == (2, 4) and shapes[1].shape == (3, 4)
+    every = lambda x: (lax.all_gather(x, "i"), lax.ppermute(x, "i", [(0, 1)]), lax.all_to_all(x, "i", 0, 0), lax.psum_scatter(x, "i"), lax.axis_index("i"))
+    text = weft.xla_computation(every, axis_env=[("j", 2), ("i", 4)])(np.ones((4, 2), np.float32)).as_hlo_text()
+    for word in ("all-gather", "collective-permute", "all-to-all", "reduce-scatter", "replica-id", "{{0,1,2,3},{4,5,6,7}}"):
+        assert word in text
+    assert "parameter(1)" not in weft.xla_computation(lambda x, y: x + y, tuple_args=True)(1.0, 2.0).as_hlo_text()
+    assert "input_output_alias" in weft.xla_computation(lambda x: x + 1, donate_argnums=0)(np.ones(3, np.float32)).as_hlo_text()
+    w = jnp.arange(3.0)
+    assert "constant({0, 1, 2})" in weft.xla_computation(lambda x: x + w)(1.0).as_hlo_text()
+    with pytest.raises(ValueError, match="in_parts"):
+        weft.xla_computation(lambda x: x, in_parts=1)
