@@ -20,7 +20,7 @@ _DIRECT = {
     "real": "stablehlo.real", "imag": "stablehlo.imag", "not": "stablehlo.not",
     "population_count": "stablehlo.popcnt",
     "add": "stablehlo.add", "add_any": "stablehlo.add", "sub": "stablehlo.subtract", "mul": "stablehlo.multiply",
-    "div": "stablehlo.divide", "rem": "stablehlo.remainder", "max": "stablehlo.maximum", "min": "stablehlo.minimum",
+    "div": "stablehlo.divide", "rem": "stablehlo.remainder",
     "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor", "shift_left": "stablehlo.shift_left",
     "shift_right_logical": "stablehlo.shift_right_logical", "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
     "atan2": "stablehlo.atan2", "mulhi": "chlo.mulhi", "nextafter": "chlo.next_after", "complex": "stablehlo.complex",
@@ -31,6 +31,26 @@ def _direct(op: str):
     def lower(b, ins, outs, *operands, accuracy=None, **params):
         return b.op(op, operands, b.type(outs[0]), _accuracy(b, accuracy))
     return lower
+
+
+def larger(b, x, y, aval, direction: str):
+    """Of complex numbers the one whose real part, or else imaginary part, is larger (smaller)."""
+    part = shaped(aval.shape, dtypes.real_of(aval.dtype))
+    (xr, yr), (xi, yi) = [[b.op(f"stablehlo.{name}", [v], b.type(part)) for v in (x, y)] for name in ("real", "imag")]
+    boolean = b.tensor(aval.shape, dtypes.bool_)
+    tie = b.op("stablehlo.and", [b.compare("EQ", xr, yr, part), b.compare(direction, xi, yi, part)], boolean)
+    wins = b.op("stablehlo.or", [b.compare(direction, xr, yr, part), tie], boolean)
+    return b.select(wins, x, y, aval.shape, aval.dtype)
+
+
+def _extremum(op: str, direction: str):
+    def lower(b, ins, outs, x, y):
+        return larger(b, x, y, outs[0], direction) if dtypes.is_complex(outs[0].dtype) else b.op(op, [x, y], b.type(outs[0]))
+    return lower
+
+
+elementwise("max")(_extremum("stablehlo.maximum", "GT"))
+elementwise("min")(_extremum("stablehlo.minimum", "LT"))
 
 
 def _accuracy(b, accuracy) -> dict | None:
@@ -146,6 +166,9 @@ def _clamp(b, ins, outs, lo, x, hi):
     if dtypes.is_bool(outs[0].dtype):      # XLA has no clamp of booleans
         lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
         return b.op("stablehlo.and", [b.op("stablehlo.or", [x, lo], b.type(outs[0])), hi], b.type(outs[0]))
+    if dtypes.is_complex(outs[0].dtype):
+        lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
+        return larger(b, larger(b, x, lo, outs[0], "GT"), hi, outs[0], "LT")
     if bool(ins[0].shape) != bool(ins[2].shape):      # both bounds scalar, or none
         lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
     return b.op("stablehlo.clamp", [lo, x, hi], b.type(outs[0]))

@@ -1,22 +1,12 @@
 """Reductions, windows and cumulative operations."""
 from __future__ import annotations
 
-import math
-
 from weft import dtypes
 from weft.avals import shaped
+from weft.dtypes import highest, lowest
 
+from .elementwise import larger
 from .registry import rule
-
-
-def lowest(dtype):
-    """The identity of max."""
-    return -math.inf if dtypes.is_float(dtype) else False if dtypes.is_bool(dtype) else int(dtypes.iinfo(dtype).min)
-
-
-def highest(dtype):
-    """The identity of min."""
-    return math.inf if dtypes.is_float(dtype) else True if dtypes.is_bool(dtype) else int(dtypes.iinfo(dtype).max)
 
 
 # How two elements are combined, and the identity.
@@ -28,13 +18,20 @@ _MONOIDS = {
 }
 
 
+def combine(b, op: str, p, q, dtype):
+    """One of the operations above, of two scalars; extrema of complex numbers have no operation of their own."""
+    if dtypes.is_complex(dtype) and op in ("stablehlo.maximum", "stablehlo.minimum"):
+        return larger(b, p, q, shaped((), dtype), "GT" if op == "stablehlo.maximum" else "LT")
+    return b.op(op, [p, q], b.tensor((), dtype))
+
+
 def reduce_with(b, x, aval, axes, op: str, identity):
     """`x` reduced over `axes` by one operation."""
     dt = aval.dtype
     scalar = b.tensor((), dt)
     out = b.tensor([n for d, n in enumerate(aval.shape) if d not in axes], dt)
     return b.ops("stablehlo.reduce", [x, b.splat(identity, dt)], [out], {"dimensions": b.i64s(sorted(axes))},
-                 [([scalar, scalar], lambda p, q: [b.op(op, [p, q], scalar)])])[0]
+                 [([scalar, scalar], lambda p, q: [combine(b, op, p, q, dt)])])[0]
 
 
 def _reduction(op, identity):
@@ -103,7 +100,7 @@ def _window_reduction(op, identity):
         scalar = b.tensor((), dt)
         return b.ops("stablehlo.reduce_window", [x, b.splat(identity(dt), dt)], [b.type(outs[0])],
                      _window_attributes(b, len(ins[0].shape), window_dimensions, window_strides, padding, base_dilation, window_dilation),
-                     [([scalar, scalar], lambda p, q: [b.op(op, [p, q], scalar)])])[0]
+                     [([scalar, scalar], lambda p, q: [combine(b, op, p, q, dt)])])[0]
     return lower
 
 
@@ -164,7 +161,7 @@ def _cumulative(op, identity):
         scalar = b.tensor((), dt)
         return b.ops("stablehlo.reduce_window", [x, b.splat(identity(dt), dt)], [b.type(aval)],
                      _window_attributes(b, len(shape), window, None, padding),
-                     [([scalar, scalar], lambda p, q: [b.op(op, [p, q], scalar)])])[0]
+                     [([scalar, scalar], lambda p, q: [combine(b, op, p, q, dt)])])[0]
     return lower
 
 

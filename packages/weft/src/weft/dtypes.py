@@ -5,6 +5,7 @@ A dtype is a `numpy.dtype` where NumPy is there and an equal-looking `DType` whe
 """
 from __future__ import annotations
 
+import math
 from functools import lru_cache, cache
 
 from .config import config
@@ -261,6 +262,29 @@ def is_float(dt) -> bool: return kind(dt) == "f"
 def is_complex(dt) -> bool: return kind(dt) == "c"
 def is_inexact(dt) -> bool: return kind(dt) in "fc"
 def is_key(dt) -> bool: return isinstance(dt, KeyDType)
+
+
+def lowest(dt):
+    """The identity of max: minus infinity, or the smallest value of a dtype that has none."""
+    if is_bool(dt):
+        return False
+    if is_complex(dt):
+        return complex(-math.inf, -math.inf)
+    return (-math.inf if has_infinity(dt) else float(finfo(dt).min)) if is_float(dt) else int(iinfo(dt).min)
+
+
+def highest(dt):
+    """The identity of min: infinity, or the largest value of a dtype that has none."""
+    if is_bool(dt):
+        return True
+    if is_complex(dt):
+        return complex(math.inf, math.inf)
+    return (math.inf if has_infinity(dt) else float(finfo(dt).max)) if is_float(dt) else int(iinfo(dt).max)
+
+
+def has_infinity(dt) -> bool:
+    """Whether a float dtype has infinities; those named fn, fnuz, fnu are finite."""
+    return not name(dt).endswith(("fn", "fnuz", "fnu"))
 
 
 def real_of(dt):

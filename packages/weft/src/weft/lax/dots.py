@@ -23,7 +23,13 @@ class Precision(enum.Enum):
     def __str__(self):
         return self.name
 
-    __repr__ = __str__
+    def __repr__(self):
+        return f"Precision.{self.name}"
+
+    @classmethod
+    def _missing_(cls, value):
+        """`Precision("highest")`, and None for the default."""
+        return cls.DEFAULT if value is None else _WORDS.get(value)
 
 
 PrecisionLike = None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
@@ -87,7 +93,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision: Any = None, preferred_el
     """The product of vectors and matrices of one dtype.
 
     Raises:
-        TypeError: if ranks are not 1 or 2, or the contracted sizes differ.
+        ValueError: if ranks are not 1 or 2, or the contracted sizes differ.
 
     Example:
         >>> from weft import lax
@@ -98,7 +104,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision: Any = None, preferred_el
     a, b = shape_of(lhs), shape_of(rhs)
     if dimension_numbers is None:
         if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2 and a[-1] == b[0]):
-            raise type_error(f"Incompatible shapes for dot: got {a} and {b}.")
+            raise ValueError(f"Incompatible shapes for dot: got {a} and {b}.")
         dimension_numbers = (((len(a) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 

@@ -89,7 +89,6 @@ square = _unary(ops.square_p, "x * x.", "square(2.5)")
 bitwise_not = _unary(ops.not_p, "Each bit inverted; logical not for booleans.", "bitwise_not(5)")
 population_count = _unary(ops.population_count_p, "The number of bits that are set.", "population_count(5)")
 clz = _unary(ops.clz_p, "The number of leading zero bits.", "clz(5)")
-abs = _unary(ops.abs_p, "The absolute value; real for complex x.", "abs(-1.5)")
 real = _unary(ops.real_p, "The real part of complex x.", "real(1.5 + 1j)")
 imag = _unary(ops.imag_p, "The imaginary part of complex x.", "imag(1.5 + 1j)")
 
@@ -113,6 +112,23 @@ lt = _binary(ops.lt_p, "Whether x is below y.", "lt(1, 2)")
 le = _binary(ops.le_p, "Whether x is not above y.", "le(1, 2)")
 gt = _binary(ops.gt_p, "Whether x is above y.", "gt(1, 2)")
 ge = _binary(ops.ge_p, "Whether x is not below y.", "ge(1, 2)")
+
+
+def abs(x):
+    """The absolute value; real for complex x.
+
+    Raises:
+        TypeError: for booleans and unsigned integers, which have none.
+
+    Example:
+        >>> from weft import lax
+        >>> float(lax.abs(-1.5))
+        1.5
+    """
+    x = checked("abs", x)
+    if dtypes.is_unsigned(dtype_of(x)):
+        raise type_error(f"abs does not accept dtype {dtypes.name(dtype_of(x))}: it takes signed ints, floats and complex numbers.")
+    return ops.abs_p.bind(x)
 
 
 def mul(x, y, *, out_dtype=None):

@@ -34,7 +34,7 @@ def rng_uniform(a, b, shape):
     """Random numbers in [a, b) without a key: other ones for each program. `weft.random.uniform` is what programs mostly want.
 
     Raises:
-        TypeError: if the bounds are no scalars of one integer or float dtype.
+        ValueError: if the bounds are no scalars of one integer or float dtype.
 
     Example:
         >>> from weft import lax

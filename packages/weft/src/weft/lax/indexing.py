@@ -33,6 +33,9 @@ def _starts(name: str, x, start_indices, allow_negative_indices) -> list:
     if len(wrap) != len(shape):
         raise type_error(f"{name}: allow_negative_indices must be one boolean, or one for each of the {len(shape)} axes, got {wrap}.")
     starts = [linear.convert(s, dt) for s in starts]
+    for s, w in zip(starts, wrap):
+        if not w and type(s) is TypedScalar and s.val < 0:
+            raise ValueError(f"{name}: the start index {s.val} is negative, which allow_negative_indices=False rules out.")
     return [wrap_index(s, n) if w else s for s, n, w in zip(starts, shape, wrap)]
 
 

@@ -24,6 +24,8 @@ def _reduction(name: str, text: str):
         def function(operand, axes, *, out_sharding=None):
             only(name, out_sharding=out_sharding)
             x = checked(name, operand)
+            if dtypes.is_bool(dtype_of(x)):
+                raise type_error("reduce_sum does not accept dtype bool: it takes numbers. Convert first, or use reduce_or.")
             return op(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
     else:
         def function(operand, axes):
@@ -67,10 +69,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, o
         raise ValueError(f"reduce: operands and init_values must have one structure, got {tree} and {init_tree}.")
     xs, inits = [checked("reduce", x) for x in xs], [checked("reduce", x) for x in inits]
     dims = canonical_axes(tuple(dimensions), len(shape_of(xs[0])), "dimensions")
-    for x, i in zip(xs, inits):
-        if dtype_of(x) != dtype_of(i):
-            raise type_error(f"reduce: operands and initial values must have the same dtypes, got {get_aval(x)} and {get_aval(i)}.")
-    scalars = [get_aval(i) for i in inits] * 2
+    scalars = [get_aval(x).update(shape=()) for x in xs] * 2
 
     def combine(*flat):
         n = len(xs)
@@ -83,7 +82,11 @@ def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, o
         eqn = jaxpr.eqns[0]
         if eqn.invars == jaxpr.jaxpr.invars and eqn.outvars == jaxpr.jaxpr.outvars:
             out = _MONOIDS[eqn.primitive.name](xs[0], dims)
-            return tree.unflatten([eqn.primitive.bind(out, inits[0])])
+            init = linear.convert(inits[0], dtype_of(xs[0])) if get_aval(inits[0]).weak_type else inits[0]
+            return tree.unflatten([eqn.primitive.bind(out, init)])
+    for x, i in zip(xs, inits):
+        if dtype_of(x) != dtype_of(i):
+            raise type_error(f"reduce: operands and initial values must have the same dtypes, got {get_aval(x)} and {get_aval(i)}.")
     return tree.unflatten(reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dims))
 
 

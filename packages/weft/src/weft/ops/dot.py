@@ -52,10 +52,11 @@ class DotAlgorithmPreset(enum.Enum):
     F32_F32_F32 = 14
     F64_F64_F64 = 15
 
-    def __repr__(self):
+    def __str__(self):
         return self.name
 
-    __str__ = __repr__
+    def __repr__(self):
+        return f"DotAlgorithmPreset.{self.name}"
 
 
 dot_general_p = Primitive("dot_general", hidden=("precision", "preferred_element_type", "out_sharding"))

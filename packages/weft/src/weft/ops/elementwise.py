@@ -241,9 +241,9 @@ def _half_where_equal(t, o, x, y):
     return mul(t, mask)
 
 
-max_p = _elementwise("max", "biuf", lambda x, y: np.maximum(x, y), arity=2,
+max_p = _elementwise("max", "biufc", lambda x, y: np.maximum(x, y), arity=2,
                      jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
-min_p = _elementwise("min", "biuf", lambda x, y: np.minimum(x, y), arity=2,
+min_p = _elementwise("min", "biufc", lambda x, y: np.minimum(x, y), arity=2,
                      jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
 max_, min_ = _fn(max_p), _fn(min_p)
 
@@ -601,7 +601,7 @@ clamp_p = Primitive("clamp")
 
 def _clamp_abstract(lo, x, hi):
     dt = same_dtype("clamp", [lo, x, hi])
-    check_kind("clamp", x, "biuf")
+    check_kind("clamp", x, "biufc")
     for name, bound in (("min", lo), ("max", hi)):
         if bound.shape not in ((), x.shape):
             raise type_error(f"clamp requires {name}.shape to be () or operand.shape {x.shape}, got {bound.shape}.")
@@ -667,7 +667,7 @@ def _bitcast_abstract(x, *, new_dtype):
     if old > new:
         return shaped((*x.shape, old // new), new_dtype)
     if not x.shape or x.shape[-1] * old != new:
-        raise type_error(f"bitcast_convert_type from {dtypes.name(x.dtype)}{list(x.shape)} to {dtypes.name(new_dtype)} needs a last axis of size {new // old}.")
+        raise ValueError(f"bitcast_convert_type from {dtypes.name(x.dtype)}{list(x.shape)} to {dtypes.name(new_dtype)} needs a last axis of size {new // old}.")
     return shaped(x.shape[:-1], new_dtype)
 
 

@@ -206,9 +206,9 @@ rng_uniform_p = Primitive("rng_uniform", basic=False)
 
 def _uniform_abstract(a, b, *, shape):
     if a.dtype != b.dtype or dtypes.kind(a.dtype) not in "iuf":
-        raise type_error(f"rng_uniform: both bounds must have one integer or float dtype, got {a} and {b}.")
+        raise ValueError(f"rng_uniform: both bounds must have one integer or float dtype, got {a} and {b}.")
     if a.shape or b.shape:
-        raise type_error(f"rng_uniform: both bounds must be scalars, got shapes {a.shape} and {b.shape}.")
+        raise ValueError(f"rng_uniform: both bounds must be scalars, got shapes {a.shape} and {b.shape}.")
     return shaped(shape, a.dtype)
 
 

@@ -52,21 +52,16 @@ def _make_extremum_jvp(bind):
 
 def _limit(dt, sign: int):
     """The identity of max (sign -1) or min (sign 1)."""
-    if dtypes.is_float(dt):
-        return sign * math.inf
-    if dtypes.is_bool(dt):
-        return sign > 0
-    info = dtypes.iinfo(dt)
-    return int(info.max if sign > 0 else info.min)
+    return dtypes.highest(dt) if sign > 0 else dtypes.lowest(dt)
 
 
 def _np_extremum(f, sign):
     return lambda x, axes: f(x, axis=axes, initial=np.array(_limit(x.dtype, sign), x.dtype)) if axes else x
 
 
-reduce_max_p = _reduction("reduce_max", "biuf", _np_extremum(np.max, -1) if np else None,
+reduce_max_p = _reduction("reduce_max", "biufc", _np_extremum(np.max, -1) if np else None,
                           _make_extremum_jvp(lambda x, axes, params: reduce_max_p.bind(x, axes=axes, **params)))
-reduce_min_p = _reduction("reduce_min", "biuf", _np_extremum(np.min, 1) if np else None,
+reduce_min_p = _reduction("reduce_min", "biufc", _np_extremum(np.min, 1) if np else None,
                           _make_extremum_jvp(lambda x, axes, params: reduce_min_p.bind(x, axes=axes, **params)))
 
 
@@ -247,8 +242,8 @@ _STEP = {"cumprod": (lambda x, y, tx, ty: (mul(x, y), add(mul(tx, y), mul(x, ty)
 
 cumsum_p = _cumulative("cumsum", "iufc", lambda x, axis: np.cumsum(x, axis, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype), add, lambda dt: 0)
 cumprod_p = _cumulative("cumprod", "iufc", lambda x, axis: np.cumprod(x, axis, dtype=np.float64 if dtypes.is_float(x.dtype) else x.dtype), mul, lambda dt: 1)
-cummax_p = _cumulative("cummax", "iuf", lambda x, axis: np.maximum.accumulate(x, axis), max_, _low)
-cummin_p = _cumulative("cummin", "iuf", lambda x, axis: np.minimum.accumulate(x, axis), min_, _high)
+cummax_p = _cumulative("cummax", "iufc", lambda x, axis: np.maximum.accumulate(x, axis), max_, _low)
+cummin_p = _cumulative("cummin", "iufc", lambda x, axis: np.minimum.accumulate(x, axis), min_, _high)
 cumlogsumexp_p = _cumulative("cumlogsumexp", "f", lambda x, axis: np.logaddexp.accumulate(x.astype(np.float64), axis), logaddexp, _low)
 
 

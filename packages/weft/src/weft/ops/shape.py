@@ -14,7 +14,15 @@ from .rules import is_linear_arg, linear_jvp, same_dtype, shape_of, shifted
 # iota ----------------------------------------------------------------------------------------------------------------
 
 iota_p = Primitive("iota")
-iota_p.abstract = lambda *, dtype, shape, dimension, sharding: shaped(shape, dtype)
+
+
+def _iota_abstract(*, dtype, shape, dimension, sharding):
+    if dtypes.kind(dtype) not in "iufc":
+        raise type_error(f"iota does not accept dtype {dtypes.name(dtype)}: it takes numbers.")
+    return shaped(shape, dtype)
+
+
+iota_p.abstract = _iota_abstract
 iota_p.jvp = lambda primals, tangents, **params: (iota_p.bind(**params), Zero(tangent_aval(get_aval(iota_p.bind(**params)))))
 iota_p.batch = lambda axis, args, dims, **params: (iota_p.bind(**params), None)
 

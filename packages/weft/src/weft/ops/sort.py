@@ -76,7 +76,7 @@ top_k_p = Primitive("top_k", multiple_results=True, basic=False)
 
 def _top_k_abstract(x, *, k, axis):
     if not 0 <= axis < len(x.shape) or not 0 <= k <= x.shape[axis]:
-        raise type_error(f"top_k: k={k} must lie between 0 and the size of axis {axis} of shape {x.shape}.")
+        raise ValueError(f"top_k: k={k} must lie between 0 and the size of axis {axis} of shape {x.shape}.")
     shape = tuple(k if d == axis else n for d, n in enumerate(x.shape))
     return [shaped(shape, x.dtype, x.weak_type), shaped(shape, dtypes.int32)]
 

@@ -154,12 +154,12 @@ def unpatch(x, shape, *, window_dimensions, window_strides, padding, base_dilati
 
 def lowest(dt):
     """The identity of max."""
-    return -math.inf if dtypes.is_float(dt) else False if dtypes.is_bool(dt) else int(dtypes.iinfo(dt).min)
+    return dtypes.lowest(dt)
 
 
 def highest(dt):
     """The identity of min."""
-    return math.inf if dtypes.is_float(dt) else True if dtypes.is_bool(dt) else int(dtypes.iinfo(dt).max)
+    return dtypes.highest(dt)
 
 
 def _np_padded(x, value, padding, base_dilation):

@@ -9,6 +9,7 @@ from ..avals import shaped
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
+from ..host import from_flat, to_bytes
 from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int
 from ..numpy import reductions, selecting, shapes, sorting, ufuncs
 from ..numpy.linalg import norm
@@ -23,6 +24,8 @@ from .keys import as_key, halves, raw_bits
 
 def _float(name: str, dtype, allow_complex: bool = False):
     dt = dtypes.canonicalize(float if dtype is None else dtype)
+    if dtypes.bits(dt) < 8:
+        raise TypeError(f"{name}: random numbers are made of 8, 16, 32 or 64 bits, got the dtype {dtypes.name(dt)}. Convert others: x.astype(…).")
     if not (dtypes.is_float(dt) or allow_complex and dtypes.is_complex(dt)):
         raise ValueError(f"dtype argument to `{name}` must be a float dtype, got {dtypes.name(dt)}.")
     return dt
@@ -52,8 +55,7 @@ def _uniform(key, minval, maxval, *, shape, dtype):
     unsigned = dtypes.dtype(f"uint{width}")
     words = linear.convert(words, unsigned)
     words = el.shift_right_logical(words, scalar_like(words, drawn - mantissa))
-    bias = (1 << (width - mantissa - 2)) - 1
-    words = el.or_(words, scalar_like(words, bias << mantissa))
+    words = el.or_(words, scalar_like(words, int.from_bytes(to_bytes(from_flat([1.0], (), dtype)), "little")))
     floats = el.bitcast(words, dtype)
     floats = el.sub(floats, scalar_like(floats, 1))
     out = el.add(el.mul(floats, el.sub(maxval, minval)), minval)
