@@ -114,6 +114,10 @@ class XlaBackend:
         self._first = None
         dispatch.mirror_config()
 
+    def live_arrays(self, platform: str) -> list:
+        """The arrays of a platform that are not deleted."""
+        return list(client_for(platform).live_arrays())
+
     def sharding(self, device):
         """The sharding of arrays on one device."""
         try:

@@ -108,6 +108,7 @@ _NAMES: dict[str, str] = {
                      "make_array_from_single_device_arrays", "make_array_from_process_local_data"), "parallel"),
     **dict.fromkeys(("P", "NamedSharding", "Shard", "set_mesh"), "sharding"),
     "xla_computation": "computation",
+    **dict.fromkeys(("live_arrays", "print_environment_info"), "environment"),
 }
 
 

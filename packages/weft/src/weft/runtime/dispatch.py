@@ -253,7 +253,7 @@ def move(x, where=None, copy: bool = False, donate: bool = False):
     if where is None or x.device == where and x.committed:
         return copy_p.bind(x) if copy else x
     backend = backend_of(where)
-    moved = backend.put(x if isinstance(x, backend.array_type) else x._host(), aval, where, True)
+    moved = backend.put(x if isinstance(x, getattr(backend, "array_type", ())) else x._host(), aval, where, True)
     if x.device == where:
         return copy_p.bind(moved) if copy else moved
     if donate:
