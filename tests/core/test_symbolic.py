@@ -78,7 +78,7 @@ def test_scopes_do_not_mix():
 def test_errors_say_what_is_known_and_what_to_do():
     a, b = export.symbolic_shape("a, b", constraints=["a >= 4"])
     with pytest.raises(InconclusiveDimensionOperation, match=r"'a' > 'b' is inconclusive(.|\n)*a >= 4(.|\n)*constraints=") as e:
-        a > b
+        bool(a > b)
     assert len(str(e.value).splitlines()) <= 10
     with pytest.raises(InconclusiveDimensionOperation, match="no value outside a traced program"):
         jnp.arange(3) + a

@@ -8,11 +8,11 @@ Example:
 """
 from __future__ import annotations
 
-from typing import Any, Protocol, Union, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .runtime.aot import ArgInfo as ArgInfo, Compiled as Compiled, Lowered as Lowered, Traced as Traced
 
-CompilerOptions = dict[str, Union[str, bool]]
+CompilerOptions = dict[str, str | bool]
 
 
 @runtime_checkable

@@ -493,8 +493,8 @@ def inconclusive(dim: Dim, what: str) -> InconclusiveDimensionOperation:
 
 
 # Filled in by `weft.core.dim_bounds`: (expression) -> (lower, upper), and whether an expression is >= 0 (None: can't say).
-bounds: Callable[[Any], tuple]
-decide: Callable[[Any], bool | None]
+bounds: Any = None
+decide: Any = None
 
 
 # scopes --------------------------------------------------------------------------------------------------------------
@@ -552,6 +552,10 @@ class SymbolicScope:
         for f in sorted(operations(difference), key=lambda f: f.key):
             self.positive += promises(f, self)
         self.bounds.clear()
+        for name in sorted(difference.variables()):
+            low, high = bounds(self.variable(name))
+            if low > high:
+                raise ValueError(f"Unsatisfiable constraints: {', '.join(self.texts)} leave no value for {name}.")
 
     def _equate(self, left, right, text: str) -> None:
         if not isinstance(left, Dim) or len(left.terms) != 1 or left.terms[0][0] == ONE:
@@ -575,8 +579,8 @@ class SymbolicScope:
 
 
 # Filled in by `weft.core.dim_parser`.
-parse_constraint: Callable[[str, SymbolicScope], tuple]
-read_dimension: Callable[[str, SymbolicScope], Any]
+parse_constraint: Any = None
+read_dimension: Any = None
 
 
 def parse_dimension(text: str, scope: SymbolicScope):

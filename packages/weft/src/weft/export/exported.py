@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .. import dtypes
-from ..avals import ShapeDtypeStruct, ShapedArray, SymbolicSize, physical, tangent_aval
+from ..avals import ShapeDtypeStruct, ShapedArray, SymbolicSize, tangent_aval
 from ..autodiff import vjp
 from ..config import config, enable_x64
 from ..control.custom_vjp import custom_vjp
@@ -94,6 +95,7 @@ class Exported:
         self.unordered_effects: tuple = ()
         self._closed, self._scope, self._x64, self._get_vjp = closed, scope, x64, get_vjp      # the program is on raw keys and without float0
         self._variables = frozenset().union(*[n.variables() for a in in_avals for n in a.shape if isinstance(n, Dim)])
+        self._real = [(i, a) for i, a in enumerate(in_avals) if a.dtype != dtypes.float0]
         self._forms: dict = {}      # sizes -> (the program for them, the function that derivatives see)
 
     def __repr__(self):
@@ -184,24 +186,22 @@ class Exported:
         if tree != self.in_tree:
             raise ValueError(f"The invocation args and kwargs must have the same pytree structure as when the function '{self.fun_name}' was exported: it was exported "
                              f"with {self.in_tree} and called with {tree}.")
-        sizes = self._sizes_of(leaves)
-        closed, differentiable = self._form(sizes)
-        leaves = [_raw(x, a) for x, a in zip(leaves, self.in_avals) if a.dtype != dtypes.float0]
-        if current_trace() is root and not any([isinstance(x, Tracer) for x in leaves]):
-            outs = self._run(closed, leaves)
+        outs = iter(self._call_flat([x for x, a in zip(leaves, self.in_avals) if a.dtype != dtypes.float0]))
+        return tree_unflatten(self.out_tree, [next(outs) if a.dtype != dtypes.float0 else _nothing_like(a, leaves, self) for a in self.out_avals])
+
+    def _call_flat(self, leaves: list) -> list:
+        """The results of flat arguments, both without float0."""
+        closed, differentiable = self._form(self._sizes_of(leaves))
+        raw = [random_unwrap_p.bind(x) if dtypes.is_key(a.dtype) else x for x, (_, a) in zip(leaves, self._real)]
+        if current_trace() is root and not any([isinstance(x, Tracer) for x in raw]):
+            outs = self._run(closed, raw)
         else:
             if config.enable_x64 != self._x64 and self._x64:
                 raise ValueError(f"{self.fun_name} was exported with 64-bit types, and a program that is traced without can't contain it: "
                                  "set weft.config.update('jax_enable_x64', True), or call it outside of jit.")
-            outs = differentiable(*leaves)
-        rest, result = iter(outs), []
-        for a in self.out_avals:
-            if a.dtype == dtypes.float0:
-                shape = tuple([n.substitute(sizes) if isinstance(n, Dim) else n for n in a.shape])
-                result.append(_float0(shape))
-            else:
-                result.append(random_wrap_p.bind(next(rest), impl=a.dtype) if dtypes.is_key(a.dtype) else next(rest))
-        return tree_unflatten(self.out_tree, result)
+            outs = differentiable(*raw)
+        real = [a for a in self.out_avals if a.dtype != dtypes.float0]
+        return [random_wrap_p.bind(o, impl=a.dtype) if dtypes.is_key(a.dtype) else o for o, a in zip(outs, real)]
 
     def _run(self, closed: ClosedJaxpr, leaves: list) -> list:
         device = device_of(leaves)
@@ -218,10 +218,10 @@ class Exported:
 
     def _sizes_of(self, leaves: list) -> dict:
         """Checks the arguments' types, and solves for the dimension variables."""
-        with enable_x64(True) if self._x64 and not config.enable_x64 else _nothing:
-            avals = [_aval_of(x) for x in leaves]
+        with enable_x64(True) if self._x64 and not config.enable_x64 else nullcontext():
+            avals = [get_aval(x) for x in leaves]
         equations = []
-        for i, (have, want) in enumerate(zip(avals, self.in_avals)):
+        for (i, want), have in zip(self._real, avals):
             if have.dtype == want.dtype and have.shape == want.shape and self._scope is None:
                 continue
             where = self._place(i)
@@ -261,26 +261,6 @@ class Exported:
         return self._forms[key]
 
 
-class _Nothing:
-    def __enter__(self):
-        return None
-
-    def __exit__(self, *_):
-        return None
-
-
-_nothing = _Nothing()
-
-
-def _aval_of(x) -> ShapedArray:
-    return ShapedArray(x.shape, dtypes.float0) if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x)
-
-
-def _raw(x, aval: ShapedArray):
-    """An argument as the program takes it: keys as their words."""
-    return random_unwrap_p.bind(x) if dtypes.is_key(aval.dtype) else x
-
-
 def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable:
     """The program as a function with the derivative that came with it."""
     def fun(*leaves):
@@ -293,33 +273,19 @@ def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable:
     def bwd(leaves, cts):
         if any(dtypes.is_key(a.dtype) for a in (*exported.in_avals, *exported.out_avals)):
             raise ValueError(f"{exported.fun_name} takes or returns random keys, and its derivative can't be called; differentiate before exporting.")
-        cts = [_float0(o.shape) if tangent_aval(o).dtype == dtypes.float0 else ct for o, ct in zip(closed.out_avals, cts)]
-        args, values, given = [], iter(leaves), iter(cts)
-        for a in exported.in_avals:
-            args.append(next(values) if a.dtype != dtypes.float0 else _float0(_known(a.shape, leaves, exported)))
-        for a in exported.out_avals:
-            args.append(next(given) if a.dtype != dtypes.float0 else _float0(_known(a.shape, leaves, exported)))
-        outs = exported.vjp().call(*args)
-        return tuple([None if tangent_aval(a).dtype == dtypes.float0 else o for a, o in zip(exported.in_avals, outs) if a.dtype != dtypes.float0])
+        outs = iter(exported.vjp()._call_flat([*leaves, *[ct for o, ct in zip(closed.out_avals, cts) if tangent_aval(o).dtype != dtypes.float0]]))
+        return tuple([next(outs) if tangent_aval(a).dtype != dtypes.float0 else None for a in closed.in_avals])
     wrapped = custom_vjp(fun)
     wrapped.defvjp(fwd, bwd)
     return wrapped
 
 
-def _known(shape: tuple, leaves, exported: Exported) -> tuple:
-    """A shape with the sizes that the call's arrays have."""
-    if not any(isinstance(n, Dim) for n in shape):
-        return shape
-    arrays = iter(leaves)
-    equations = [(n, m, "an argument") for a in exported.in_avals if a.dtype != dtypes.float0 for n, m in zip(a.shape, get_aval(next(arrays)).shape)]
-    sizes = solve(equations, frozenset().union(*[n.variables() for n in shape if isinstance(n, Dim)]))
-    return tuple([n.substitute(sizes) if isinstance(n, Dim) else n for n in shape])
-
-
-def _float0(shape):
+def _nothing_like(aval: ShapedArray, leaves: list, exported: Exported):
+    """What stands for a result of dtype float0."""
     if np is None:
-        raise ValueError("cotangents of integer results need NumPy here.")
-    return np.zeros(shape, dtypes.float0)
+        raise ValueError(f"{exported.fun_name} returns the dtype float0, which needs NumPy here; call it through weft.grad or weft.vjp.")
+    sizes = exported._sizes_of([x for x, a in zip(leaves, exported.in_avals) if a.dtype != dtypes.float0])
+    return np.zeros([n.substitute(sizes) if isinstance(n, Dim) else n for n in aval.shape], dtypes.float0)
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
@@ -382,6 +348,9 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_che
     def do_export(*args, **kwargs) -> Exported:
         where = tuple(platforms) if platforms is not None else (default_export_platform(),)
         traced = fun_jit.trace(*args, **kwargs)
+        if any(s is not None for given in traced.shardings if given is not None for s in given):
+            raise NotPortable(f"{traced.fun_name} has in_shardings or out_shardings, and an exported program is for one device. Leave them out of the function that is exported, "
+                              "and jit the call with them.")
         return _from_traced(traced.fun_name, traced.jaxpr, traced.in_tree, traced.out_tree, where, tuple(disabled_checks))
     return do_export
 

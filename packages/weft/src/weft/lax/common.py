@@ -64,7 +64,7 @@ def canonical_shape(shape) -> tuple:
     if not isinstance(shape, (list, tuple)) and not (hasattr(shape, "__len__") and getattr(shape, "ndim", 1)):
         shape = (shape,)
     try:
-        sizes = tuple([as_size(n) for n in shape])
+        sizes = tuple([n if type(n) is int else as_size(n) for n in shape])
     except TypeError:
         raise TypeError(at_user_line(f"a shape is a sequence of integers, got {shape!r}. Shapes must be concrete: under jit, use static_argnums.")) from None
     if any(n < 0 for n in sizes):
@@ -104,4 +104,4 @@ def same_dtypes(name: str, *args) -> None:
 
 
 def ints(values: Sequence) -> tuple:
-    return tuple(as_size(v) for v in values)
+    return tuple([v if type(v) is int else as_size(v) for v in values])

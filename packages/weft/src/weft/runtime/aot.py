@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ..avals import ShapeDtypeStruct, ShapedArray
 from ..core.jaxpr import ClosedJaxpr
+from ..core.specialize import symbolic_scope
 from ..core.trace import Tracer, get_aval
 from ..errors import at_user_line
 from ..source_info import api_boundary
@@ -117,6 +118,7 @@ class Lowered(Stage):
 
     def _forms(self) -> tuple:
         """(backend, program, where, options) to lower with."""
+        self._check_sizes()
         if self.platforms is not None and len(self.platforms) > 1 and depends_on_platform(self.closed.jaxpr):
             raise ValueError(f"{self.traced_call.fun_name} has other operations for each of the platforms {', '.join(self.platforms)}, so there is no one text; lower it for one.")
         where = self.device
@@ -125,6 +127,12 @@ class Lowered(Stage):
         if type(where) is not Place:
             where = compile_place(where, consts)[0]
         return backend, jaxpr, where, CompileOptions(self.traced_call.fun_name, (False,) * len(consts) + self.donated)
+
+    def _check_sizes(self) -> None:
+        scope = symbolic_scope(self.closed.jaxpr)
+        if scope is not None:
+            raise ValueError(f"{self.traced_call.fun_name} was traced with symbolic dimensions, and a compiler needs numbers: {', '.join(map(str, self.closed.in_avals))}. Export it "
+                             "(weft.export.export); an exported program is compiled for the sizes of each call.")
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: on XLA StableHLO ("stablehlo") or HLO ("hlo"), with the user's lines where `debug_info`; on other backends its jaxpr."""
@@ -161,6 +169,7 @@ class Lowered(Stage):
 
         Raises: BackendError for an option that the compiler does not know, ValueError for a program that was lowered for other platforms.
         """
+        self._check_sizes()
         if device_assignment is not None:
             if len(device_assignment) != 1:
                 raise ValueError(f"a program for one device was given {len(device_assignment)} in device_assignment; spread it with in_shardings instead.")
