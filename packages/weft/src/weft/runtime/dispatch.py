@@ -122,10 +122,11 @@ def exported_for(jaxpr: Jaxpr) -> frozenset:
 
 def check_platform(name: str, platforms: tuple, device) -> None:
     """Raises ValueError where an exported program is about to run on a platform that it was not exported for."""
-    platform = getattr(device, "platform", "cpu")
-    platform = "cuda" if platform == "gpu" else platform
-    if platform not in platforms:
-        raise ValueError(f"Function '{name}' was exported for platforms '{platforms}' but it is used on '{platform}'. Export it with platforms=(…), or with "
+    names = {getattr(device, "platform", "cpu"), getattr(device, "host_platform", None)}      # "remote", and what the host has
+    names = {"cuda" if n == "gpu" else n for n in names if n is not None}
+    if not names & set(platforms):
+        here = " or ".join(sorted(names))
+        raise ValueError(f"Function '{name}' was exported for platforms '{platforms}' but it is used on '{here}'. Export it with platforms=(…), or with "
                          "disabled_checks=[export.DisabledSafetyCheck.platform()].")
 
 
