@@ -1,7 +1,6 @@
 """scan, while_loop, fori_loop and what is built on them."""
 from __future__ import annotations
 
-import operator
 from typing import Callable, Sequence
 
 from .. import dtypes

@@ -20,7 +20,7 @@ from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
 from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, on_device, only, operand, promote, result_dtype,
-                   static_int, static_size)
+                   static_size)
 
 _FORMATS = {"?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
             "q": "int64", "Q": "uint64", "e": "float16", "f": "float32", "d": "float64"}
