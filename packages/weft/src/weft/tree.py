@@ -261,7 +261,7 @@ def _paths(x, path: tuple, out: list, is_leaf) -> PyTreeDef:
 
 def _mismatch(path, expected: PyTreeDef, value):
     where = f" at {keystr(path)}" if path else ""
-    return ValueError(f"pytree structures differ{where}: expected {expected._text()}, got {tree_structure(value)._text()}.")
+    return ValueError(at_user_line(f"pytree structures differ{where}: expected {expected._text()}, got {tree_structure(value)._text()}."))
 
 
 def _flatten_up_to(treedef: PyTreeDef, value, out: list, path: tuple) -> None:

@@ -92,7 +92,7 @@ def __index__(self) -> int:
 
 def __array__(self, dtype=None, copy=None, context=None):
     if isinstance(self, Tracer):
-        raise TracerArrayConversionError(at_user_line(concretization_error(self, "a NumPy array was needed; use the weft.numpy function of the same name")))
+        raise TracerArrayConversionError(concretization_error(self, "a NumPy array was needed; use the weft.numpy function of the same name, or weft.pure_callback"))
     value = numpy_value(self)
     if dtype is not None and np.dtype(dtype) != value.dtype:
         return value.astype(dtype)

@@ -70,8 +70,8 @@ def device_of(args: Sequence) -> Any:
             return where
         if x.committed:
             if committed is not None and committed != where:
-                raise ValueError(f"Received incompatible devices for jitted computation: arguments on {committed} and {where}. "
-                                 "Move them to one device with weft.device_put.")
+                raise ValueError(at_user_line(f"Received incompatible devices for jitted computation: arguments on {committed} and {where}. "
+                                              "Move them to one device with weft.device_put."))
             committed = where
         elif uncommitted is None:
             uncommitted = where

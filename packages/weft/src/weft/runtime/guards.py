@@ -64,11 +64,16 @@ def check_transfer(direction: str, what: str) -> None:
         raise errors.JaxRuntimeError(at_user_line(f"Disallowed {direction.replace('_', '-')} transfer: {what}.\n{_HINT}"))
 
 
-def explained(error: Exception) -> Exception:
-    """An error of a runtime; one about a guarded transfer with the user's line and what to do."""
+def explained(error: Exception, arguments: Callable = tuple) -> Exception:
+    """An error of a runtime; one that a user can do something about with the line and what to do. `arguments` gives (name, array) pairs."""
     text = str(error)
     if "Disallowed" in text and "transfer" in text and _HINT not in text:
         return type(error)(at_user_line(f"{re.sub(_OBJECTS, '', text)}\n{_HINT}"))
+    if "deleted or donated" in text:
+        gone = [name for name, x in arguments() if getattr(x, "is_deleted", bool)()]
+        which = f"the argument {gone[0]}" if gone else "an argument"
+        return type(error)(at_user_line(f"{which} is an array that has been deleted or donated before. Use what the call that it was donated to returned, copy it before "
+                                        "(weft.numpy.copy), or leave it out of donate_argnums there."))
     return error
 
 

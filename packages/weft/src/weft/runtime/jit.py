@@ -18,7 +18,7 @@ from ..source_info import hide_internal_frames
 from ..monitoring import TRACE, timed
 from ..transforms.tokens import has_tokens
 from ..transforms.stage import hoist_tracers, stage
-from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_with_path, tree_unflatten
 from . import aot
 from .aot import option_pairs
 from .device import backend_of, devices, get_backend, known_backends
@@ -120,7 +120,7 @@ class JitFunction:
             if isinstance(e, ValueError) and str(e).startswith("Non-hashable static"):
                 self.split(args, kwargs)     # says which argument it is
             hide_internal_frames(e)
-            told = explained(e)
+            told = explained(e, lambda: zip(self.arg_names(args, kwargs, self.static_argnums), tree_leaves(self.split(args, kwargs)[:2])))
             if told is not e:
                 raise told from None
             raise

@@ -12,6 +12,7 @@ from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedSc
 from ..core.primitive import Primitive
 from ..core.trace import Trace, Tracer, get_aval, leaked, reset_trace, set_trace
 from ..core.verify import verify
+from ..errors import at_user_line
 from ..host import HostArray, is_host_array
 
 
@@ -168,9 +169,10 @@ def inline_call(closed: ClosedJaxpr, args: Sequence) -> list:
 
 
 def concretization_error(tracer: Tracer, what: str) -> str:
-    """What to say when a traced value is used as a number."""
+    """What to say when a traced value is used as a number. `what` says what for and, after a semicolon, what to do instead."""
     trace = tracer._trace
-    lines = [f"{what}, but its value is not known while {getattr(trace, 'what', 'a function')} is traced: "
+    need, _, cure = what.partition("; ")
+    lines = [f"{need}, but its value is not known while {getattr(trace, 'what', 'a function')} is traced: "
              f"it is a traced array of type {tracer.aval.str_short(short_dtypes=False)}."]
     origin = getattr(tracer, "origin", None)
     name = trace.arg_names.get(tracer._var) if isinstance(trace, JaxprTrace) else None
@@ -178,7 +180,9 @@ def concretization_error(tracer: Tracer, what: str) -> str:
         lines.append(f"It is the argument {name}.")
     elif origin is not None:
         lines.append(f"It was computed at {origin}.")
-    return "\n".join(lines)
+    if cure:
+        lines.append(f"{cure[0].upper()}{cure[1:]}.")
+    return at_user_line("\n".join(lines))
 
 
 
