@@ -403,3 +403,54 @@ def test_xla_computation():
     assert "constant({0, 1, 2})" in weft.xla_computation(lambda x: x + w)(1.0).as_hlo_text()
     with pytest.raises(ValueError, match="in_parts"):
         weft.xla_computation(lambda x: x, in_parts=1)
+
+
+# callbacks and the rest ----------------------------------------------------------------------------------------------
+
+
+def test_callbacks_over_devices(mesh, capfd):
+    x = weft.device_put(X, NamedSharding(mesh, P("x")))
+    f = weft.jit(lambda x: weft.pure_callback(np.sin, weft.ShapeDtypeStruct((8, 2), "float32"), x) + 1)
+    np.testing.assert_allclose(np.asarray(f(x)), np.sin(X) + 1, rtol=1e-6)
+    seen = []
+
+    @weft.jit
+    def g(x):
+        weft.debug.callback(lambda s: seen.append(float(s)), x.sum())
+        return weft.experimental.io_callback(np.cos, weft.ShapeDtypeStruct((8, 2), "float32"), x)
+    np.testing.assert_allclose(np.asarray(g(x)), np.cos(X), rtol=1e-6)
+    weft.effects_barrier()
+    assert seen == [120.0]
+    weft.pmap(lambda v: weft.debug.callback(lambda s: seen.append(float(s)), v))(X[:, 0])
+    weft.effects_barrier()
+    assert sorted(seen[1:]) == X[:, 0].tolist()
+    with pytest.raises(weft.errors.BackendError, match="order callbacks"):
+        weft.jit(lambda x: weft.debug.print("{x}", x=x, ordered=True))(x)
+
+
+def test_pmaps_of_several_sizes_in_one_program():
+    f = weft.jit(lambda x: (weft.pmap(lambda v: v + lax.psum(v, "i"), axis_name="i")(x), weft.pmap(lambda v: v * lax.axis_index("j"), axis_name="j")(x[:3])))
+    a, b = f(X)
+    np.testing.assert_allclose(np.asarray(a), X + X.sum(0))
+    np.testing.assert_allclose(np.asarray(b), X[:3] * np.arange(3)[:, None])
+
+
+def test_meshes_of_one_set_of_devices_mix(mesh):
+    other = NamedSharding(weft.make_mesh((8,), ("z",)), P("z"))
+    x, y = weft.device_put(X, NamedSharding(mesh, P("y"))), weft.device_put(X, other)
+    np.testing.assert_array_equal(np.asarray(x + y), X + X)
+    np.testing.assert_array_equal(np.asarray(weft.jit(lambda a, b: a - b)(y, x)), X * 0)
+    np.testing.assert_array_equal(np.asarray(weft.pmap(lambda v: v + 1)(x)), X + 1)
+
+
+def test_debug_nans_sees_programs_over_devices(mesh):
+    x = weft.device_put(X, NamedSharding(mesh, P("x")))
+    with weft.debug_nans(True):
+        for f in (weft.jit(lambda x: jnp.log(x - 5)), lambda x: x / 0, weft.pmap(lambda v: jnp.log(-v - 1))):
+            with pytest.raises(FloatingPointError):
+                f(x)
+
+
+def test_dlpack_is_for_one_device(mesh):
+    with pytest.raises(BufferError, match="addressable_shards"):
+        weft.device_put(X, NamedSharding(mesh, P("x"))).__dlpack__()

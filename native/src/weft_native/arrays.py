@@ -51,8 +51,9 @@ def _devices(self) -> set:
 
 
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-        raise BufferError(f"this array lives on DLPack device {self.__dlpack_device__()}; copy it with weft.device_put before exporting it to {dl_device}.")
+    here = self.__dlpack_device__()
+    if dl_device is not None and tuple(dl_device) != here:
+        raise BufferError(f"this array lives on DLPack device {here}; copy it with weft.device_put before exporting it to {dl_device}.")
     return compat.to_dlpack(self.clone() if not copy else _copied(self), stream)
 
 

@@ -7,8 +7,9 @@ from jaxlib.mlir import ir
 from weft.core.effects import any_ordered
 from weft.errors import BackendError
 from weft.runtime.effects import call_host, host_results
+from weft.sharding import NamedSharding, P
 
-from .registry import rule
+from .registry import rule, rules
 
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
 
@@ -47,13 +48,23 @@ def _call(b, name: str, ins, outs, args, function: Callable, ordered: bool, effe
     if ordered:
         operands, types = [b.token, *operands], [token_type(), *types]
         layouts = [_layout(()), *layouts[0]], [_layout(()), *layouts[1]]
+    if b.partitions and b.members is None and effect:
+        if ordered:
+            raise BackendError(f"XLA can't order callbacks of programs over several devices ({name}); make the callback unordered, or run the program on "
+                               f"one device.\n  at {b.loc}")
+        placement = {"sdy.sharding": on_first_device(b, max(len(types), 1))}
+    else:
+        placement = {}
     index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(b.callbacks) - 1)
     made = b.ops("stablehlo.custom_call", operands, types, {
         "call_target_name": ir.StringAttr.get(target), "api_version": b.int_attr(4, 32), "has_side_effect": b.bool_attr(effect),
         "backend_config": ir.DictAttr.get({"index": index}),
-        "operand_layouts": ir.ArrayAttr.get(layouts[0]), "result_layouts": ir.ArrayAttr.get(layouts[1])})
+        "operand_layouts": ir.ArrayAttr.get(layouts[0]), "result_layouts": ir.ArrayAttr.get(layouts[1]), **placement})
     if ordered:
         b.token, *made = made
+    if placement:      # the results are everybody's
+        where = NamedSharding(b.partitions.mesh, P())
+        made = [rules["sharding_constraint"](b, [a], [a], x, sharding=where) for x, a in zip(made, outs)]
     return made
 
 
@@ -64,6 +75,15 @@ def _with_token(function: Callable) -> Callable:
 def _layout(shape):
     """Row-major, as NumPy has it."""
     return ir.Attribute.parse(f"dense<{list(reversed(range(len(shape)))) if shape else ''}> : tensor<{len(shape)}xindex>")
+
+
+def on_first_device(b, count: int):
+    """The sharding of an operation that happens once, on the first device, for `count` results."""
+    if "first device" not in b.meshes:
+        b.meshes["first device"] = "first_device", {}
+        ir.Operation.create("sdy.mesh", attributes={"sym_name": ir.StringAttr.get("first_device"), "mesh": ir.Attribute.parse("#sdy.mesh<[], device_ids=[0]>")},
+                            loc=b.loc, ip=ir.InsertionPoint.at_block_begin(b.module.body))
+    return ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * count)}]>")
 
 
 def token_type():

@@ -87,8 +87,8 @@ def _shard_map(b, ins, outs, *args, jaxpr, mesh, in_specs, out_specs, newly_manu
     params.update(jaxpr=jaxpr, mesh=mesh, in_specs=in_specs, out_specs=out_specs, newly_manual_axes=newly_manual_axes)
     if isinstance(mesh, AbstractMesh):
         return _nested(b, ins, args, params)
-    if not b.partitions:
-        raise BackendError(f"a program on one device can't hold a shard_map over {mesh}; compile it with weft.jit, which finds the devices.")
+    if not b.partitions or mesh.flat_devices != b.partitions.devices:      # fewer devices than the program has: all of them compute all of it
+        return _one_after_another(b, ins, args, params)
     extra = {n for n, t in zip(mesh.axis_names, mesh.axis_types) if t is AxisType.Manual}
     manual = newly_manual_axes | extra
     outer = b.members
@@ -125,20 +125,25 @@ def _shard_map(b, ins, outs, *args, jaxpr, mesh, in_specs, out_specs, newly_manu
 
 def _nested(b, ins, args, params: dict):
     """A pmap inside another one: on a free axis of the outer one's mesh, or, where none is left, one after another on each device."""
-    from weft.control.shard_map import by_vmap, manual_axes, on_outer_axis      # there is such an equation, so it is loaded
+    from weft.control.shard_map import manual_axes, on_outer_axis      # there is such an equation, so it is loaded
     (axis,), members = manual_axes(params["mesh"], params["newly_manual_axes"]), b.members
     taken = {i for _, i in members.names} if members is not None else set()
     free = [i for i, (n, t) in enumerate(zip(members.mesh.axis_sizes, members.mesh.axis_types)) if i not in taken and t is AxisType.Manual and n == axis.size] \
         if members is not None and members.mesh is not None else []
+    if not free:
+        return _one_after_another(b, ins, args, params)
     with mapped_axes(axis):
-        if not free:
-            return b.inline(stage_closed(lambda *xs: by_vmap(*xs, **params), ins), args)
         program = stage_closed(lambda *xs: on_outer_axis(*xs, **params), ins)
         b.members = members._replace(names=(*members.names, (axis.name, free[0])))
         try:
             return b.inline(program, args)
         finally:
             b.members = members
+
+
+def _one_after_another(b, ins, args, params: dict):
+    from weft.control.shard_map import by_vmap
+    return b.inline(stage_closed(lambda *xs: by_vmap(*xs, **params), ins), args)
 
 
 # collectives ---------------------------------------------------------------------------------------------------------

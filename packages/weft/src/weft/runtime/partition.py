@@ -90,10 +90,12 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
         return None
     devices, source = None, None
     claims = [(s._devices(), f"an argument on {s}") for s in found] + [(s._devices(), f"a sharding {s} of the call") for s in named] + \
-        [(m.flat_devices, f"the program's {m}") for m in meshes(jaxpr)]
+        [(m.flat_devices, f"the program's {m}") for m in sorted(meshes(jaxpr), key=lambda m: -m.size)]
     for where, what in claims:
         if devices is None:
             devices, source = where, what
+        elif set(devices) > set(where) and what.startswith("the program's"):
+            continue      # a pmap over fewer devices
         elif set(devices) != set(where):
             raise incompatible(source, what)
         elif devices != where:
@@ -106,9 +108,9 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
     for x in args:
         if getattr(x, "committed", False) and spread_of(x) is None and devices != (x.device,):
             raise incompatible(source, f"an argument committed to {x.device}")
-    mesh = next((m for m in [*[getattr(s, "mesh", None) for s in (*named, *found)], *meshes(jaxpr)] if m is not None), None)
+    mesh = next((m for m in [*[getattr(s, "mesh", None) for s in (*named, *found)], *meshes(jaxpr)] if m is not None and m.flat_devices == devices), None)
     mesh = Mesh(list(devices), ("d",)) if mesh is None else mesh
-    wanted_ins, wanted_outs = wished(jaxpr)
+    wanted_ins, wanted_outs = ([s if s is not None and s._devices() == devices else None for s in side] for side in wished(jaxpr))
     anywhere = NamedSharding(mesh, P())
     choose = lambda i: (ins and ins[i]) or placed[i] or wanted_ins[i] or anywhere
     chosen_outs = tuple([(outs and outs[i]) or wanted_outs[i] for i in range(len(jaxpr.outvars))])
