@@ -204,10 +204,10 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
 
 def _check_scalar(fun, outs, out_tree, holomorphic: bool) -> None:
     if len(outs) != 1 or out_tree.num_nodes != 1:
-        raise TypeError(at_user_line(f"Gradient only defined for scalar-output functions. Output was a pytree of structure {out_tree}."))
+        raise TypeError(at_user_line(f"Gradient only defined for scalar-output functions. Output was a pytree of structure {out_tree}. Return one number (and the rest with has_aux=True), or use weft.jacrev."))
     aval = get_aval(outs[0])
     if aval.shape:
-        raise TypeError(at_user_line(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}."))
+        raise TypeError(at_user_line(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. Reduce it to a number, for example by weft.numpy.sum, or use weft.jacrev."))
     _check_output(aval, "grad", holomorphic)
 
 

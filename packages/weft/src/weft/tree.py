@@ -84,7 +84,7 @@ def listen(callback: Callable[[NodeType], None]) -> None:
 
 def _register(node: NodeType) -> None:
     if node.type in registry:
-        raise ValueError(at_user_line(f"{node.type.__name__} is registered as a pytree node already."))
+        raise ValueError(at_user_line(f"{node.type.__name__} is registered as a pytree node already. Register each class once, where it is defined."))
     registry[node.type] = node
     for callback in _listeners:
         callback(node)

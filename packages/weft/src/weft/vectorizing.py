@@ -88,7 +88,7 @@ def _mapped_size(leaves, dims, axis_size, tree) -> int:
         raise ValueError("vmap wrapped function must be passed at least one argument containing an array or axis_size must be specified, "
                          "got empty *args=() and **kwargs={}")
     if not sizes:
-        raise ValueError(at_user_line("vmap must have at least one non-None value in in_axes or axis_size must be specified"))
+        raise ValueError(at_user_line("vmap must have at least one non-None value in in_axes or axis_size must be specified. Map an argument (in_axes=0), or call the function without vmap."))
     if len(sizes) > 1:
         paths = [keystr(p[1:]) for p, _ in tree_flatten_with_path(tree)[0]]
         what = "; ".join(f"argument {p} of shape {get_aval(x).shape} has size {get_aval(x).shape[d]} along axis {d}" for p, x, d in zip(paths, leaves, dims) if d is not None)

@@ -165,7 +165,7 @@ def switch(index, branches: Sequence[Callable], *operands, operand=NO_OPERAND):
     operands = _operands("switch", operands, operand)
     branches = list(branches)
     if not branches:
-        raise ValueError(at_user_line("Empty branch sequence."))
+        raise ValueError(at_user_line("Empty branch sequence: switch needs at least one branch."))
     if not all(map(callable, branches)):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     if not is_array_like(index) or get_aval(index).shape or not dtypes.is_int(get_aval(index).dtype):

@@ -242,7 +242,7 @@ class custom_jvp:
 
     def __call__(self, *args, **kwargs):
         if self.jvp is None:
-            raise AttributeError(at_user_line(f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."))
+            raise AttributeError(at_user_line(f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp. Give it its rule: f.defjvp(rule) with rule(primals, tangents)."))
         args = resolve(self.fun, args, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         leaves, in_tree = tree_flatten(tuple(a for i, a in enumerate(args) if i not in static))

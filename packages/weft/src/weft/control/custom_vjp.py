@@ -285,7 +285,7 @@ class custom_vjp:
 
     def __call__(self, *args, **kwargs):
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(at_user_line(f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."))
+            raise AttributeError(at_user_line(f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp. Give it both rules: f.defvjp(forward, backward)."))
         args = resolve(self.fun, args, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)

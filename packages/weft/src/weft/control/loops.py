@@ -276,7 +276,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         jaxpr, consts, out_tree = trace_open(f, in_tree, [*carry_avals, *x_avals], f"the body of scan, {getattr(f, '__name__', 'f')}")
         children = out_tree.children()
         if out_tree.node is not tuple or len(children) != 2:
-            raise TypeError(at_user_line(f"scan body output must be a pair, got {out_tree}."))
+            raise TypeError(at_user_line(f"scan body output must be a pair (carry, y), got {out_tree}. Return None as y if there is nothing to stack."))
         carry_tree, ys_tree = children
         num_carry = init_tree.num_leaves
         outs = jaxpr.out_avals[:carry_tree.num_leaves]

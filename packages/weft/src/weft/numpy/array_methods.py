@@ -72,11 +72,11 @@ def _first(nested):
 
 
 def __float__(self) -> float:
-    return float(_scalar(self, ConcretizationTypeError, "float() was called; use x.astype(float) to change the dtype"))
+    return float(_scalar(self, ConcretizationTypeError, "float() was called; use x.astype(float) to change the dtype, or mark the argument static"))
 
 
 def __int__(self) -> int:
-    return int(_scalar(self, ConcretizationTypeError, "int() was called; use x.astype(int) to change the dtype"))
+    return int(_scalar(self, ConcretizationTypeError, "int() was called; use x.astype(int) to change the dtype, or mark the argument static"))
 
 
 def __complex__(self) -> complex:
@@ -84,7 +84,7 @@ def __complex__(self) -> complex:
 
 
 def __index__(self) -> int:
-    value = _concrete(self, TracerIntegerConversionError, "a Python integer was needed (an index, a range, a size)")
+    value = _concrete(self, TracerIntegerConversionError, "a Python integer was needed (an index, a range, a size); mark the argument static (static_argnames), loop with weft.lax.fori_loop, or index a weft.numpy array")
     if self.shape or not dtypes.is_int(self.dtype):
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
     return value.tolist()

@@ -73,7 +73,7 @@ def _sizes(terms, shapes) -> dict[str, int]:
         for label, n in zip(term, shape):
             known = sizes.get(label, 1)
             if known != 1 and n not in (1, known):
-                raise ValueError(at_user_line(f"Size of label '{label}' for operand {k} ({n}) does not match previous terms ({known})."))
+                raise ValueError(at_user_line(f"Size of label '{label}' for operand {k} ({n}) does not match previous terms ({known}). Use one label for axes of one size only."))
             sizes[label] = (known if n == 1 else n) if 0 not in (known, n) else 0
     return sizes
 

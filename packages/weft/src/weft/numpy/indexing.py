@@ -85,7 +85,7 @@ def _entries(idx, shape: tuple) -> list:
     if sum(i is Ellipsis for i in idx) > 1:
         raise IndexError("an index can only have a single ellipsis ('...').")
     if used > len(shape):
-        raise IndexError(at_user_line(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed."))
+        raise IndexError(at_user_line(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed. Leave indices out, or add an axis with x[:, None]."))
     fill = [slice(None)] * (len(shape) - used)
     at = next((k for k, i in enumerate(idx) if i is Ellipsis), None)
     idx = [*idx, *fill] if at is None else [*idx[:at], *fill, *idx[at + 1:]]

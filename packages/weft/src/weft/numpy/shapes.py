@@ -67,7 +67,7 @@ def fill_in_shape(mine: tuple, shape) -> tuple:
                             f"({rest}) does not evenly divide {size}.")
         sizes = tuple((size // rest if rest else 0) if n == -1 else n for n in sizes)
     if math.prod(sizes) != size or any(n < 0 for n in sizes):
-        raise TypeError(at_user_line(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} (size {math.prod(sizes)})."))
+        raise TypeError(at_user_line(f"cannot reshape array of shape {mine} (size {size}) into shape {sizes} (size {math.prod(sizes)}). One size may be -1, and follows from the others."))
     return sizes
 
 

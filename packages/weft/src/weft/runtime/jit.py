@@ -60,7 +60,7 @@ def _positions(fun: Callable, nums, names) -> tuple[tuple, tuple]:
     has_var = any(p.kind is p.VAR_POSITIONAL for p in params)
     for n in nums:
         if not has_var and not -len(positional) <= n < len(positional):
-            raise ValueError(at_user_line(f"jitted function has static_argnums={nums}, but only accepts {len(positional)} positional arguments."))
+            raise ValueError(at_user_line(f"jitted function has static_argnums={nums}, but only accepts {len(positional)} positional arguments. Count them from 0, or name them in static_argnames."))
     known = {p.name for p in params}
     if not any(p.kind is p.VAR_KEYWORD for p in params):
         for name in names:
@@ -96,9 +96,9 @@ class JitFunction:
     def __init__(self, fun: Callable, static_argnums=(), static_argnames=(), donate_argnums=(), donate_argnames=(), keep_unused=False,
                  inline=False, device=None, backend=None, in_shardings=None, out_shardings=None, compiler_options=None):
         if not callable(fun):
-            raise TypeError(at_user_line(f"Expected a callable value, got {fun!r}."))
+            raise TypeError(at_user_line(f"Expected a callable value, got {fun!r}. Give jit the function itself, not what it returns."))
         if inspect.isgeneratorfunction(fun):
-            raise TypeError(at_user_line(f"Expected a function, got a generator function: {fun}"))
+            raise TypeError(at_user_line(f"Expected a function, got a generator function: {getattr(fun, '__qualname__', fun)}. Return an array, or a list of what it yields."))
         update_wrapper(self, fun)
         self.fun, self.name = fun, getattr(fun, "__name__", type(fun).__name__)
         self.static_argnums, self.static_argnames = _positions(fun, static_argnums, static_argnames)
