@@ -69,7 +69,7 @@ def _vjp_flat(flat: Callable, leaves: Sequence):
 def _vjp_call(pull: Callable, in_tree, out_tree, out_avals, consts, ct):
     leaves, tree = tree_flatten(ct, is_leaf=None)
     if tree != out_tree:
-        raise ValueError(at_user_line(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {out_tree}."))
+        raise ValueError(at_user_line(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {out_tree}. Give a cotangent for each output, in the same structure."))
     checked = []
     for x, aval in zip(leaves, out_avals):
         want = tangent_aval(aval)
@@ -278,7 +278,7 @@ def _checked_tangent(primal, t):
     if have.dtype != want.dtype and not (have.weak_type and dtypes.is_python_scalar(t)):
         raise TypeError(at_user_line(f"primal and tangent arguments to jvp do not match; dtypes must be equal. Got primal dtype {dtypes.name(want.dtype)} and tangent dtype {dtypes.name(have.dtype)}."))
     if have.shape != want.shape:
-        raise ValueError(at_user_line(f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape as {have.shape}."))
+        raise ValueError(at_user_line(f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape as {have.shape}. A tangent has the shape of its primal."))
     return convert(t, want.dtype, want.weak_type) if have.dtype != want.dtype else t
 
 

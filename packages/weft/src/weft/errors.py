@@ -223,7 +223,8 @@ class BackendError(RuntimeError):
 def at_user_line(message: str) -> str:
     """`message` with the user's own line below it."""
     info = source_info.current(2)
-    return f"{message}\n  at {info}" if info.code is not None else message
+    line = f"\n  at {info}"
+    return message if info.code is None or line in message else message + line      # what is quoted in it may have named it
 
 
 def type_error(message: str) -> WeftTypeError:

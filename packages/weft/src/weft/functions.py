@@ -52,7 +52,7 @@ def flat_function_with_aux(fun: Callable, in_tree) -> tuple[Callable, list]:
     def flat(*xs):
         pair = fun(*in_tree.unflatten(xs))
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(at_user_line(f"expected function with aux output to return a two-element tuple, but got type {type(pair)} with value {pair!r}."))
+            raise TypeError(at_user_line(f"expected function with aux output to return a two-element tuple, but got type {type(pair).__name__}. Return (value, aux), or leave has_aux out."))
         leaves, tree = tree_flatten(pair[0])
         aux, aux_tree = tree_flatten(pair[1])
         fixed = {i: x for i, x in enumerate(aux) if not is_array_like(x)}
@@ -65,7 +65,7 @@ def as_arrays(leaves: Sequence, who: str) -> list:
     """The leaves, each of which must be an array or a number."""
     for x in leaves:
         if not is_array_like(x):
-            raise TypeError(at_user_line(f"{who}: argument {x!r} of type {type(x).__name__} is not an array or a number."))
+            raise TypeError(at_user_line(f"{who}: argument {x!r} of type {type(x).__name__} is not an array or a number. Name the arguments to differentiate by in argnums, or bind this one with functools.partial."))
     return [x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x for x in leaves]
 
 

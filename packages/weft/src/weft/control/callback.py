@@ -255,7 +255,7 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence, who: str) -
             continue
         x = np.asarray(x)
         if x.shape != aval.shape:
-            raise ValueError(at_user_line(f"{who}: result {i} of {callback.name} has shape {x.shape} where result_shape_dtypes says {aval.str_short()}."))
+            raise ValueError(at_user_line(f"{who}: result {i} of {callback.name} has shape {x.shape} where result_shape_dtypes says {aval.str_short()}. Return that, or correct result_shape_dtypes."))
         if dtypes.kind(aval.dtype) not in "fc" and x.dtype != aval.dtype and not np.can_cast(x.dtype, aval.dtype, "same_kind") \
                 or dtypes.is_complex(x.dtype) and not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{who}: result {i} of {callback.name} has dtype {x.dtype} where result_shape_dtypes says {aval.str_short()}.")

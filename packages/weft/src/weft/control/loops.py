@@ -260,11 +260,11 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         except TypeError as e:
             raise ConcretizationTypeError(f"scan's length must be a concrete integer, got {length!r}. Use while_loop for a length that is traced.") from e
         if any(n != length for n in lengths):
-            raise ValueError(at_user_line(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sorted(lengths)}."))
+            raise ValueError(at_user_line(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sorted(lengths)}. Leave length out, or cut xs to that length."))
     elif not lengths:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     elif len(lengths) > 1:
-        raise ValueError(at_user_line(f"scan got values with different leading axis sizes: {', '.join(str(a.shape[0]) for a in xs_avals)}."))
+        raise ValueError(at_user_line(f"scan got values with different leading axis sizes: {', '.join(str(a.shape[0]) for a in xs_avals)}. All leaves of xs are scanned together: cut them to one length."))
     else:
         length = lengths.pop()
     if config.disable_jit:

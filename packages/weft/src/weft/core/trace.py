@@ -183,7 +183,7 @@ def get_aval(x) -> ShapedArray:
         return x.value_aval
     if hasattr(x, "__jax_array__"):
         return get_aval(x.__jax_array__())
-    raise TypeError(at_user_line(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}"))
+    raise TypeError(at_user_line(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}. Convert it to one, or leave it out."))
 
 
 def is_array_like(x) -> bool:

@@ -76,7 +76,7 @@ def canonical_axis(axis, rank: int, what: str = "axis") -> int:
     """A non-negative axis; ValueError when it is out of range."""
     axis = static_int(what, axis)
     if not -rank <= axis < rank:
-        raise ValueError(at_user_line(f"{what} {axis} is out of bounds for an array of dimension {rank}."))
+        raise ValueError(at_user_line(f"{what} {axis} is out of bounds for an array of dimension {rank}: axes count from 0, or from the end with negative numbers."))
     return axis + rank if axis < 0 else axis
 
 
@@ -88,7 +88,7 @@ def canonical_axes(axes, rank: int, what: str = "axis") -> tuple:
         return (canonical_axis(axes, rank, what),)
     found = tuple(canonical_axis(a, rank, what) for a in axes)
     if len(set(found)) != len(found):
-        raise ValueError(at_user_line(f"duplicate value in {what}: {tuple(axes)}."))
+        raise ValueError(at_user_line(f"duplicate value in {what}: {tuple(axes)}. Name each axis once."))
     return found
 
 

@@ -124,7 +124,7 @@ def broadcast_to(x, shape: tuple):
         return x
     offset = len(shape) - len(mine)
     if offset < 0 or any(n not in (1, m) for n, m in zip(mine, shape[offset:])):
-        raise ValueError(at_user_line(f"Incompatible shapes for broadcasting: {mine} and requested shape {shape}."))
+        raise ValueError(at_user_line(f"Incompatible shapes for broadcasting: {mine} and requested shape {shape}. Give values of that shape, or of one that broadcasts to it."))
     return linear.broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
 
 

@@ -63,7 +63,7 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple]) -> tuple:
     for sizes in zip(*shapes_):
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
-            raise type_error(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
+            raise type_error(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. Sizes of an axis must be equal or 1: reshape one of the arrays, or add an axis (x[:, None]).")
         result.append(wide.pop() if wide else 1)
     return tuple(result)
 
