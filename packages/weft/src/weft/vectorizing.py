@@ -76,7 +76,7 @@ def _checked_axis(dim, x, i: int):
     rank = len(get_aval(x).shape)
     if not -rank <= dim < rank:
         raise ValueError(at_user_line(f"vmap was requested to map its argument along axis {dim}, which implies that its rank should be at least {dim + 1 if dim >= 0 else -dim}, "
-                         f"but is only {rank} (its shape is {get_aval(x).shape})."))
+                         f"but is only {rank} (its shape is {get_aval(x).shape}). Choose another axis in in_axes, or None for an argument that is not mapped."))
     return dim % rank
 
 

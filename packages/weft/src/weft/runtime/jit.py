@@ -275,9 +275,11 @@ class JitFunction:
             try:
                 yield get_aval(x)
             except TypeError as e:
-                where = keystr(path[1:]) or str(path)
+                positional = [n for i, n in enumerate(_parameters(self.fun)) if i not in self.static_argnums]
+                i = getattr(path[1], "idx", None)
+                head = str(getattr(path[1], "key", "?")) if i is None else positional[i] if i < len(positional) else f"args[{i}]"
                 raise TypeError(at_user_line(
-                    f"the argument of {self.name} at {where} has type {type(x).__module__}.{type(x).__qualname__}, which is not an array or a number. "
+                    f"the argument {head}{keystr(path[2:])} of {self.name} has type {type(x).__module__}.{type(x).__qualname__}, which is not an array or a number. "
                     "Register its class as a pytree, or name the argument in static_argnums/static_argnames if it hashes.")) from e
 
     # ahead of time

@@ -1,0 +1,115 @@
+"""The whole text of each error in programs.py, as messages.json has it, and what all of them have in common.
+
+`python -m tests.errors.test_messages` prints the texts of today: read them, then keep them as messages.json.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import traceback
+import warnings
+
+import pytest
+
+import weft
+
+from . import programs
+
+pytest.importorskip("weft_native")
+HERE = pathlib.Path(__file__).resolve().parent
+EXPECTED = json.loads((HERE / "messages.json").read_text()) if (HERE / "messages.json").exists() else {}
+
+
+def caught(name: str) -> Exception:
+    with warnings.catch_warnings(), weft.default_device(weft.devices("cpu")[0]):
+        warnings.simplefilter("ignore")
+        try:
+            programs.PROGRAMS[name]()
+        except Exception as error:
+            return error
+    raise AssertionError(f"{name} raised nothing")
+
+
+def line_of(error: Exception, name: str) -> str:
+    """What a message says of a line: the file and the function; the number changes with every edit, and is checked apart from the text."""
+    text = str(error).replace(str(HERE / "programs.py"), "programs.py")
+    text = re.sub(r"0x[0-9a-f]+", "0x…", text)
+    return re.sub(r"programs\.py:\d+", "programs.py:N", text)
+
+
+def described(name: str) -> list:
+    error = caught(name)
+    return [f"{type(error).__module__}.{type(error).__qualname__}", *line_of(error, name).splitlines()]
+
+
+@pytest.mark.parametrize("name", sorted(programs.PROGRAMS))
+def test_the_whole_message(name):
+    assert described(name) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", sorted(programs.PROGRAMS))
+def test_a_message_is_short_and_names_the_line(name):
+    text = str(caught(name))
+    assert len(text.splitlines()) <= 10
+    lines = {int(n) for n in re.findall(r"programs\.py:(\d+)", text)}
+    first = programs.PROGRAMS[name].__code__.co_firstlineno
+    following = min((f.__code__.co_firstlineno for f in programs.PROGRAMS.values() if f.__code__.co_firstlineno > first), default=10**6)
+    assert lines and all(first <= n < following for n in lines), (lines, first, following)
+
+
+def test_there_are_enough_of_them():
+    assert len(programs.PROGRAMS) >= 60 and set(EXPECTED) == set(programs.PROGRAMS)
+
+
+# tracebacks --------------------------------------------------------------------------------------------------------------
+
+
+def frames(error) -> list:
+    return [f.filename for f in traceback.extract_tb(error.__traceback__)]
+
+
+def failing():
+    def inner(x):
+        raise ZeroDivisionError("mine")
+    weft.jit(weft.grad(lambda x: weft.vmap(inner)(x).sum()))(programs.F)
+
+
+def test_internal_frames_are_left_out_of_tracebacks_unless_asked_for():
+    with pytest.raises(ZeroDivisionError) as caught:
+        failing()
+    assert not [f for f in frames(caught.value) if f"{os.sep}weft{os.sep}" in f or "weft_native" in f]
+    with _unfiltered():
+        with pytest.raises(ZeroDivisionError) as caught:
+            failing()
+    assert [f for f in frames(caught.value) if f"{os.sep}weft{os.sep}" in f]
+
+
+class _unfiltered:
+    def __enter__(self):
+        self.before = weft.config.traceback_filtering
+        weft.config.update("jax_traceback_filtering", "off")
+
+    def __exit__(self, *_):
+        weft.config.update("jax_traceback_filtering", self.before)
+
+
+def test_an_uncaught_error_ends_at_the_line_of_the_user():
+    code = "import weft\ndef f(x):\n    return x.nothing\nweft.jit(f)(1.0)\n"
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"}).stderr
+    assert text.count("File ") == 2 and text.count('File "<string>"') == 2, text
+
+
+def test_every_class_of_jax_has_a_help_page():
+    names = ("ConcretizationTypeError", "InconclusiveDimensionOperation", "JAXIndexError", "JAXTypeError", "JaxRuntimeError", "JaxprTypeError", "KeyReuseError",
+             "NonConcreteBooleanIndexError", "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError", "UnexpectedTracerError")
+    for name in names:
+        assert issubclass(getattr(weft.errors, name), Exception)
+    for cls in (weft.errors.TracerBoolConversionError, weft.errors.ConcretizationTypeError, weft.errors.NonConcreteBooleanIndexError, weft.errors.UnexpectedTracerError):
+        assert ">>>" in cls.__doc__ and len(cls.__doc__) > 200
+    assert issubclass(weft.errors.TracerBoolConversionError, weft.errors.ConcretizationTypeError) and issubclass(weft.errors.KeyReuseError, TypeError)
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: described(name) for name in sorted(programs.PROGRAMS)}, indent=1, ensure_ascii=False))
