@@ -12,6 +12,7 @@ from conftest_native import values
 from weft import dtypes
 from weft.avals import shaped
 from weft.config import enable_x64
+from weft.control.fold import reduce_p
 from weft.core.primitive import registry
 from weft.ops import dot, elementwise, index, linear, random_bits, reduce, shape, sort
 
@@ -219,7 +220,7 @@ def test_reduce_with_a_function(check):
     from weft.transforms.stage import stage_closed
     scalar = shaped((), dtypes.float32)
     both = stage_closed(lambda a, b, c, d: [elementwise.add(a, c), elementwise.max_(b, d)], [scalar] * 4)
-    check(lambda x, y: reduce.reduce_p.bind(x, y, linear.full((), 0, dtypes.float32), linear.full((), -10, dtypes.float32), jaxpr=both, dimensions=(1,)),
+    check(lambda x, y: reduce_p.bind(x, y, linear.full((), 0, dtypes.float32), linear.full((), -10, dtypes.float32), jaxpr=both, dimensions=(1,)),
           values((3, 4), "float32", 1), values((3, 4), "float32", 2))
 
 
