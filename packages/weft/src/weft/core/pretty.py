@@ -25,14 +25,15 @@ def var_name(index: int) -> str:
 class _Names:
     """Names by order of first appearance, over a jaxpr and all that it contains."""
 
-    def __init__(self):
+    def __init__(self, unused: frozenset = frozenset()):
         self.of: dict[Var, str] = {}
+        self.unused = unused      # variables that print as _: those of the outermost jaxpr that nothing uses, as in JAX
         self.shared: dict[Jaxpr, str] = {}
 
     def __call__(self, atom) -> str:
         if type(atom) is Literal:
             return f"{_literal(atom)}:{atom.aval.str_short()}"
-        if type(atom) is DropVar:
+        if atom in self.unused:
             return "_"
         if atom not in self.of:
             self.of[atom] = var_name(len(set(self.of.values())))
@@ -89,7 +90,9 @@ def _shown_params(eqn: JaxprEqn) -> list[tuple[str, object]]:
 
 
 def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
-    outs = " ".join(_binder(names, v) if type(v) is not DropVar else f"_:{v.aval.str_short()}" for v in eqn.outvars)
+    if eqn.primitive.show is not None:
+        return eqn.primitive.show(eqn, names, lambda v: _binder(names, v))
+    outs = " ".join(_binder(names, v) for v in eqn.outvars)
     if eqn.primitive.name == "jit":       # an inner jaxpr that is printed here speaks of the outer variables
         inner = eqn.params["jaxpr"].jaxpr
         if inner not in names.shared:
@@ -112,7 +115,7 @@ def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
 def _block(jaxpr: Jaxpr, names: _Names, indent: int, column: int) -> str:
     """A jaxpr whose further lines are indented by `indent` and whose first begins at `column`."""
     binders = [" ".join(_binder(names, v) for v in vs) for vs in (jaxpr.constvars, jaxpr.invars)]
-    head = f"{{ lambda {binders[0]}{' ' if binders[0] else ''};{' ' if binders[1] else ' '}{binders[1]}. let"
+    head = f"{{ lambda {binders[0]};{' ' if binders[1] else ' '}{binders[1]}. let"
     inner = indent + 4
     eqns = [_eqn(e, names, inner) for e in jaxpr.eqns]
     outs = ", ".join(names(v) for v in jaxpr.outvars)
@@ -136,7 +139,7 @@ def _count_calls(jaxpr: Jaxpr, counts: Counter, order: list) -> None:
 
 def show_jaxpr(jaxpr: Jaxpr, **_) -> str:
     """The text of a jaxpr; functions that are long or called more than once are printed once, in front."""
-    names = _Names()
+    names = _Names(frozenset(v for eqn in jaxpr.eqns for v in eqn.outvars if type(v) is DropVar))
     counts: Counter = Counter()
     order: list = []
     _count_calls(jaxpr, counts, order)
@@ -154,7 +157,7 @@ def show_jaxpr(jaxpr: Jaxpr, **_) -> str:
 
 
 def show_eqn(eqn: JaxprEqn) -> str:
-    return _eqn(eqn, _Names(), 0)
+    return _eqn(eqn, _Names(frozenset(v for v in eqn.outvars if type(v) is DropVar)), 0)
 
 
 _jaxpr.show_jaxpr, _jaxpr.show_eqn = show_jaxpr, show_eqn
