@@ -15,6 +15,7 @@ from weft.host import from_flat
 from weft import dtypes
 
 from catalogue_lax import rows as lax_rows
+from catalogue_special import rows as special_rows
 
 DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "i32": "int32", "u32": "uint32", "u8": "uint8", "i8": "int8", "bool": "bool",
           "c64": "complex64"}
@@ -53,6 +54,14 @@ def sample(spec: str, rng: random.Random):
     else:
         values = [rng.uniform(float(low), float(high)) if low else rng.gauss(0, 1) for _ in range(count)]
     return from_flat(values, shape, dtypes.dtype(DTYPES[kind]))
+
+
+def _neumann(a, b):
+    """The solution of x + a P x = b, where P reverses, by its series."""
+    x = b
+    for _ in range(16):
+        x = b - a * lax.rev(x, (0,))
+    return x
 
 
 def _rows():
@@ -156,11 +165,17 @@ def _rows():
     yield Row("dot_int", lax.dot, ("i32[2,3]", "i32[3,2]"), grad=False)
     yield Row("dot_bf16", lax.dot, ("bf16[2,3]", "bf16[3,2]"), grad=False, rtol=3e-2)
     yield from _linalg_rows()
+    yield from special_rows(Row)
     yield from _convolutions()
     yield from lax_rows(Row)
     # control flow
     yield Row("cond", lambda p, x: lax.cond(p, lambda v: lax.sin(v), lambda v: v * v, x), ("bool[]", "f32[3]"))
     yield Row("switch", lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.exp], x), ("i32[]:0..2", "f32[3]"))
+    yield Row("custom_linear_solve", lambda d, b: lax.custom_linear_solve(lambda x: d * x, b, lambda _, b: b / d, symmetric=True), ("f32[3]:0.5..2", "f32[3]"))
+    yield Row("custom_linear_solve2", lambda a, b: lax.custom_linear_solve(lambda x: x + a * lax.rev(x, (0,)), b, lambda _, b: _neumann(a, b), lambda _, b: _neumann(a, b)),
+              ("f32[]:0.1..0.3", "f32[3]"), rtol=1e-4)
+    yield Row("custom_root", lambda a: lax.custom_root(lambda x: x * x - a, a * 0.0 + 1.0, lambda f, x: lax.fori_loop(0, 12, lambda _, x: x - f(x) / (2.0 * x), x),
+                                                       lambda g, y: y / g(y * 0.0 + 1.0)), ("f32[3]:0.5..4",), rtol=5e-5)
     yield Row("scan", lambda c, x: lax.scan(lambda c, v: (c * 0.5 + v, lax.sin(c)), c, x)[1], ("f32[]", "f32[5]"), rtol=5e-5)
     yield Row("fori_loop", lambda x: lax.fori_loop(0, 4, lambda i, v: v * 0.5 + lax.cos(v), x), ("f32[3]",), rtol=5e-5)
     yield Row("while_loop", lambda x: lax.while_loop(lambda v: lax.lt(v, 100.0), lambda v: v * 2.0 + 1.0, x), ("f32[]:0.5..2",), grad=False)
@@ -259,7 +274,7 @@ def _constant(nested):
 ROWS = list(_rows())
 
 # what WebAssembly does not have yet
-LAPACK_ONLY = {"eigh", "svd", "eigvals", "hessenberg"}
+LAPACK_ONLY = {"eigh", "svd", "eigvals", "hessenberg", "schur"}
 COMPLEX = {"complex", "fft"}
 
 

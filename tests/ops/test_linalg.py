@@ -153,7 +153,7 @@ def test_loops_are_lapack_s_factorisations(dtype):
     close(factorise._householder_product(h, taus), linalg.householder_product(h, taus), dtype)
 
 
-def gauge_free(dtype):
+def gauge_free():
     """Functions of factorisations that do not depend on the signs and phases of vectors."""
     projection = lambda v: v @ jnp.conj(v).T
     yield "svd U", (4, 3), lambda a: projection(jnp.linalg.svd(a, full_matrices=False).U[:, :1])
@@ -181,19 +181,24 @@ def gauge_free(dtype):
     yield "det", (4, 4), jnp.linalg.det
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_derivatives(dtype):
+def slopes(f, x, t, ct):
+    """f's value, its jvp, its vjp: one program."""
+    out, tangent = weft.jvp(f, (x,), (t,))
+    return out, tangent, weft.vjp(f, x)[1](ct)[0]
+
+
+@pytest.mark.parametrize("name,shape,f", gauge_free(), ids=[f"{name} {shape}" for name, shape, _ in gauge_free()])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("complex128", marks=pytest.mark.slow)])
+def test_derivatives(name, shape, f, dtype):
     with weft.enable_x64(True):
-        for name, shape, f in gauge_free(dtype):
-            x, t = random(shape, dtype, 3), random(shape, dtype, 4)
-            step = 1e-6
-            want = (np.asarray(f(jnp.asarray(x + step * t))) - np.asarray(f(jnp.asarray(x - step * t)))) / (2 * step)
-            out, got = weft.jvp(f, (jnp.asarray(x),), (jnp.asarray(t),))
-            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5, err_msg=name)
-            _, pull = weft.vjp(f, jnp.asarray(x))
-            ct = random(out.shape, str(out.dtype), 5)
-            (back,) = pull(jnp.asarray(ct))
-            np.testing.assert_allclose(np.sum(np.asarray(back) * t).real, np.sum(ct * want).real, rtol=1e-4, atol=1e-4, err_msg=name)
+        x, t, step = random(shape, dtype, 3), random(shape, dtype, 4), 1e-6
+        g = weft.jit(f)
+        out = weft.eval_shape(f, x)
+        ct = random(out.shape, str(out.dtype), 5)
+        want = (np.asarray(g(x + step * t)) - np.asarray(g(x - step * t))) / (2 * step)
+        _, got, back = weft.jit(lambda *a: slopes(f, *a))(x, t, ct)
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(np.sum(np.asarray(back) * t).real, np.sum(ct * want).real, rtol=1e-4, atol=1e-4)
 
 
 def test_failures_are_nan():
@@ -290,8 +295,8 @@ def test_cholesky_update(dtype):
 
 
 def test_qdwh(dtype):
-    for shape in ((5, 3), (4, 4), (1, 1)):
-        for scale in (1e-3, 1, 1e3):
+    for shape in ((5, 3), (1, 1)):
+        for scale in (1e-3, 1e3):
             x = (random(shape, dtype) * scale).astype(dtype)
             u, h, count, converged = linalg.qdwh(jnp.asarray(x))
             left, right = scipy.linalg.polar(x)
@@ -319,20 +324,30 @@ def test_algorithms_of_the_cpu(dtype):
         linalg.svd(jnp.asarray(a), algorithm="fast")
 
 
-def test_loops_of_the_newer_primitives(dtype):
+@pytest.mark.parametrize("name", ["geqp3", "ormqr", "cholesky_update", "tridiagonal", "tridiagonal_solve"])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_loops_of_the_newer_primitives(name, dtype):
     """What backends without a kernel run is what LAPACK gives, and what the references say."""
+    with weft.enable_x64(dtype == "complex128"):
+        compare_loops(name, dtype)
+
+
+def compare_loops(name, dtype):
     matrix = lambda *shape, seed=0: random(shape, dtype, seed)
     ops, tri = linalg.ops, linalg._tridiagonal
     for primitive, args, params in (
             (ops.geqp3_p, (matrix(2, 4, 3),), dict(use_magma=None)), (ops.geqp3_p, (matrix(3, 5),), dict(use_magma=None)),
             *[(ops.ormqr_p, (0.3 * matrix(2, 4, 3), matrix(2, k), matrix(2, *((4, 5) if left else (5, 4)), seed=1)), dict(left=left, transpose=transpose))
-              for k in (2, 3) for left in (True, False) for transpose in (True, False)],
+              for k, left, transpose in ((2, True, False), (3, True, True), (3, False, False), (2, False, True))],
             *[(ops.cholesky_update_p, (np.triu(matrix(2, 4, 4)), matrix(2, 4, seed=1)), {})] * ("float" in dtype),
-            *[(tri.tridiagonal_p, (matrix(*shape),), dict(lower=lower)) for shape in ((2, 5, 5), (1, 1), (2, 2)) for lower in (True, False)],
-            *[(tri.tridiagonal_solve_p, (*[matrix(2, n, seed=i) for i in range(3)], matrix(2, n, 3)), dict(perturb_singular=p)) for n in (1, 2, 6) for p in (False, True)]):
+            *[(tri.tridiagonal_p, (matrix(*shape),), dict(lower=lower)) for shape, lower in (((2, 5, 5), True), ((4, 4), False), ((1, 1), True))],
+            *[(tri.tridiagonal_solve_p, (*[matrix(2, n, seed=i) for i in range(3)], matrix(2, n, 3)), dict(perturb_singular=p)) for n, p in ((1, False), (2, True), (6, False))]):
+        if primitive.name != name:
+            continue
         args = [a.astype(dtype) for a in args]
         want = primitive.bind(*map(jnp.asarray, args), **params)
-        for got in (primitive.decompose(*map(jnp.asarray, args), **params), primitive.reference(*args, **params)):
+        loops = weft.jit(lambda *a, primitive=primitive, params=params: primitive.decompose(*a, **params))
+        for got in (loops(*args), primitive.reference(*args, **params)):
             for x, y in zip(*((got, want) if primitive.multiple_results else ([got], [want]))):
                 np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=20 * tol(dtype), atol=20 * tol(dtype), err_msg=str(primitive))
 

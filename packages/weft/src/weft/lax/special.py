@@ -5,12 +5,16 @@ from ..control import incomplete
 from ..core.trace import get_aval
 from ..ops import special as ops
 from ..ops.rules import check_kind, same_dtype
+from ..runtime.jit import inner_jit
 from .common import on_device, operand
 from .shape import broadcast_in_dim, broadcast_shapes
 
 
 def _bind(primitive, *args):
     return primitive.bind(*[operand(primitive.name, x) for x in args])
+
+
+_random_gamma_grad = inner_jit(incomplete.random_gamma_grad, name="random_gamma_grad", inline=True)
 
 
 def polygamma(m, x):
@@ -130,7 +134,7 @@ def random_gamma_grad(a, x):
     check_kind("random_gamma_grad", avals[0], "f")
     shape = broadcast_shapes(avals[0].shape, avals[1].shape)
     wide = [v if aval.shape == shape else broadcast_in_dim(v, shape, tuple(range(len(shape) - len(aval.shape), len(shape)))) for v, aval in zip((a, x), avals)]
-    return incomplete.random_gamma_grad(*wide)
+    return _random_gamma_grad(*wide)
 
 
 def betainc(a, b, x):

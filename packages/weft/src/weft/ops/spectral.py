@@ -288,6 +288,20 @@ def _schur_abstract(x, *, compute_schur_vectors, sort_eig_vals, select_callable)
     return [x, x] if compute_schur_vectors else [x]
 
 
-schur_p.abstract, schur_p.batch = _schur_abstract, _batch(schur_p)
-schur_p.reference = unsupported("NumPy has no Schur factorisation; it is computed by LAPACK alone")
+def _schur_reference(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    """An orthonormal basis of the spaces that eigenvectors span, one after the other; of a real matrix the real and imaginary parts of a pair's."""
+    if sort_eig_vals:
+        raise NotImplementedError("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out.")
+
+    def one(a):
+        w, v = np.linalg.eig(a)
+        if not np.iscomplexobj(a):
+            v = np.stack([v[:, i].imag if w[i].imag < 0 else v[:, i].real for i in range(len(w))], 1)
+        z = np.linalg.qr(v)[0]
+        return np.triu(z.conj().T @ a @ z, -1), z
+    outs = _per_matrix(one, x, outs=2) if x.size else [x, x]
+    return outs[:1 + compute_schur_vectors]
+
+
+schur_p.abstract, schur_p.reference, schur_p.batch = _schur_abstract, _schur_reference, _batch(schur_p)
 schur_p.jvp = unsupported("schur has no derivative rule: the factors are not unique")
