@@ -12,6 +12,7 @@ import jax.ad_checkpoint
 import jax.custom_batching
 import jax.custom_derivatives
 import jax.experimental.jet
+import jax.experimental.ode
 import jax.numpy as jnp
 import numpy as np
 

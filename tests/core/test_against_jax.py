@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import weft
+import weft.experimental.ode
 import weft.numpy as jnp
 
 HERE = pathlib.Path(__file__).parent

@@ -1,5 +1,11 @@
 """What helps to find mistakes: explanations of recompilation, guards, leak checks, NaN checks, live arrays, what the environment is."""
+import gzip
+import json
 import logging
+import os
+import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -83,3 +89,198 @@ def test_explain_cache_misses_logs_the_same(caplog):
     caplog.clear()
     f(np.ones(3))
     assert not caplog.text
+
+
+# leaks -------------------------------------------------------------------------------------------------------------------
+
+TRANSFORMATIONS = {
+    "jit": lambda f: weft.jit(f)(3.0), "grad": lambda f: weft.grad(f)(3.0), "vmap": lambda f: weft.vmap(f)(jnp.ones(3)),
+    "jvp": lambda f: weft.jvp(f, (1.0,), (1.0,)), "vjp": lambda f: weft.vjp(f, 1.0)[1](1.0), "make_jaxpr": lambda f: weft.make_jaxpr(f)(1.0),
+    "scan": lambda f: weft.lax.scan(lambda c, x: (f(c), None), 1.0, None, length=3), "cond": lambda f: weft.lax.cond(True, f, f, 1.0),
+    "fori_loop": lambda f: weft.lax.fori_loop(0, 3, lambda i, x: f(x), 1.0), "checkpoint": lambda f: weft.grad(weft.checkpoint(f))(1.0),
+    "eval_shape": lambda f: weft.eval_shape(f, 1.0), "jit of grad of vmap": lambda f: weft.jit(weft.grad(lambda x: weft.vmap(f)(x).sum()))(jnp.ones(3))}
+KEPT = []
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_a_leaked_tracer_is_found_with_its_line_and_its_keeper(name):
+    run = TRANSFORMATIONS[name]
+
+    def leaky(x):
+        y = x * 2.0      # the line
+        KEPT.append(y)
+        return y
+    with weft.checking_leaks():
+        with pytest.raises(weft.errors.LeakedTracerError, match=r"(?s)made at .*test_debugging.py:\d+ \(leaky\).*a list, at 0, which is kept by the global KEPT of the module"):
+            run(leaky)
+        KEPT.clear()
+        run(lambda x: x * 2.0)
+    run(leaky)
+    KEPT.clear()
+
+
+def test_a_leak_into_an_object_names_the_attribute():
+    class Model:
+        pass
+    model = Model()
+
+    def leaky(x):
+        model.hidden = x + 1
+        return x
+    with weft.checking_leaks(), pytest.raises(weft.errors.LeakedTracerError, match="the attribute hidden of a .*Model"):
+        weft.jit(leaky)(1.0)
+    assert issubclass(weft.errors.LeakedTracerError, weft.errors.UnexpectedTracerError)
+
+
+# guards ------------------------------------------------------------------------------------------------------------------
+
+X = np.ones(3, np.float32)
+
+
+def arrays(platform):
+    return weft.device_put(X, weft.devices(platform)[0])
+
+
+@pytest.mark.parametrize("platform", ["cpu", "reference"])
+def test_transfers_to_the_device(platform):
+    if platform == "cpu":
+        pytest.importorskip("weft_native")
+    with weft.default_device(weft.devices(platform)[0]):
+        implicit = [lambda: weft.jit(lambda x: x + 1)(X), lambda: jnp.sin(X), lambda: jnp.array([1.0, 2.0])]
+        for run in implicit:
+            for option in (weft.transfer_guard, weft.transfer_guard_host_to_device):
+                with option("disallow"), pytest.raises(weft.errors.JaxRuntimeError, match="(?s)Disallowed host-to-device transfer.*device_put.*test_debugging.py"):
+                    run()
+            with weft.transfer_guard("disallow"), weft.transfer_guard("allow"):
+                run()
+        with weft.transfer_guard("disallow"):
+            x = weft.device_put(X)
+            assert (weft.device_get(weft.jit(lambda x: x + x)(x)) == 2).all()
+        with weft.transfer_guard("disallow_explicit"), pytest.raises(weft.errors.JaxRuntimeError, match="Disallowed"):
+            weft.device_put(X)
+
+
+def test_transfers_from_the_device_and_their_log(caplog):
+    x = arrays("reference")
+    with weft.transfer_guard_device_to_host("disallow"):
+        with pytest.raises(weft.errors.JaxRuntimeError, match="(?s)Disallowed device-to-host.*test_debugging.py"):
+            np.asarray(x)
+        assert (weft.device_get(x) == 1).all()
+    with weft.transfer_guard("log"), caplog.at_level(logging.WARNING):
+        np.asarray(arrays("reference"))
+    assert "device-to-host transfer: float32[3]" in caplog.text and "test_debugging.py" in caplog.text
+
+
+def test_transfers_between_devices():
+    pytest.importorskip("weft_native")
+    if len(weft.devices("cpu")) < 2:
+        pytest.skip("one CPU device; run with JAX_NUM_CPU_DEVICES=2")
+    first, second = weft.devices("cpu")[:2]
+    with weft.transfer_guard("disallow"):
+        x = weft.device_put(weft.device_put(X, first), second)
+        with pytest.raises(weft.errors.JaxRuntimeError, match="Disallowed device-to-device"):
+            weft.jit(lambda x: x, device=first)(x)
+
+
+def test_no_tracing_and_no_execution():
+    f = weft.jit(lambda x: x + 1)
+    assert f(1.0) == 2
+    with weft.no_tracing():
+        assert f(2.0) == 3
+        with pytest.raises(RuntimeError, match="(?s)re-tracing.*the shape of x changed: it is f32.3. and was.*test_debugging.py"):
+            f(X)
+    with weft.no_execution():
+        for run in (lambda: f(1.0), lambda: jnp.ones(3), lambda: weft.jit(lambda x: x)(X)):
+            with pytest.raises(RuntimeError, match="(?s)jax_no_execution is set.*test_debugging.py"):
+                run()
+        assert weft.eval_shape(f, X).shape == (3,)
+    assert f(1.0) == 2
+
+
+def test_clear_caches_and_live_arrays():
+    f = weft.jit(lambda x: x + 1)
+    f(1.0)
+    weft.clear_caches()
+    assert f._cache_size() == 0 and f(1.0) == 2
+    for platform in ("reference", "cpu"):
+        x = weft.device_put(np.zeros((7, 11, 13), np.float32), weft.devices(platform)[0])
+        assert sum(y.shape == x.shape for y in weft.live_arrays(platform)) == 1
+        x.delete()
+        assert sum(y.shape == (7, 11, 13) for y in weft.live_arrays(platform)) == 0
+    assert "jaxlib:" in weft.print_environment_info(return_string=True)
+
+
+def test_a_program_may_end_while_the_device_computes():
+    pytest.importorskip("weft_native")
+    code = "import weft, weft.numpy as jnp; f = weft.jit(lambda x: weft.lax.fori_loop(0, 200, lambda i, x: x @ x / 1000, x)); y = f(jnp.ones((1000, 1000))); del y"
+    for _ in range(2):
+        assert subprocess.run([sys.executable, "-c", code], env={**os.environ, "JAX_PLATFORMS": "cpu"}).returncode == 0
+
+
+# profiles ----------------------------------------------------------------------------------------------------------------
+
+
+def layer(x):
+    with weft.named_scope("my_scope"):
+        return jnp.sin(x @ x)
+
+
+def test_a_profile_of_xla_has_functions_scopes_and_annotations(tmp_path):
+    pytest.importorskip("weft_native")
+    options = weft.profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    with weft.default_device(weft.devices("cpu")[0]), weft.profiler.trace(tmp_path, create_perfetto_trace=True, profiler_options=options):
+        with weft.profiler.TraceAnnotation("my_annotation", batch=3), weft.profiler.StepTraceAnnotation("train", step_num=7):
+            weft.profiler.annotate_function(weft.jit(layer), name="my_call")(jnp.ones((64, 64))).block_until_ready()
+    (folder,) = (tmp_path / "plugins" / "profile").iterdir()
+    (planes,) = folder.glob("*.xplane.pb")
+    data = planes.read_bytes()
+    assert b"my_scope" in data and b"jit_layer" in data
+    names = {e.name for p in weft.profiler.ProfileData.from_serialized_xspace(data).planes for line in p.lines for e in line.events}
+    assert {"my_annotation", "train", "my_call"} <= names
+    events = json.loads(gzip.decompress((folder / "perfetto_trace.json.gz").read_bytes()))["traceEvents"]
+    assert any(e.get("name") == "my_annotation" for e in events)
+
+
+def test_a_profile_of_other_backends_has_phases_and_annotations(tmp_path, monkeypatch):
+    before = weft.config.platforms
+    weft.config.update("jax_platforms", "reference")
+    try:
+        with weft.profiler.trace(tmp_path):
+            with weft.profiler.TraceAnnotation("my_annotation", batch=3):
+                weft.jit(layer)(jnp.ones((8, 8)))
+            with pytest.raises(RuntimeError, match="(?s)already been started.*test_debugging.py"):
+                weft.profiler.start_trace(tmp_path)
+        with pytest.raises(weft.errors.BackendError, match="memory profile"):
+            weft.profiler.device_memory_profile()
+        with pytest.raises(weft.errors.BackendError, match="profiler server is XLA's"):
+            weft.profiler.start_server(9999)
+    finally:
+        weft.config.update("jax_platforms", before)
+    (path,) = tmp_path.rglob("*.trace.json.gz")
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    assert {"jaxpr_trace layer", "backend_compile jit(layer)", "my_annotation"} <= {e["name"] for e in events}
+    assert next(e for e in events if e["name"] == "my_annotation")["args"] == {"batch": 3}
+    with pytest.raises(RuntimeError, match="No profile started"):
+        weft.profiler.stop_trace()
+
+
+def test_memory_profiles_and_servers(tmp_path):
+    pytest.importorskip("weft_native")
+    x = arrays("cpu")
+    weft.profiler.save_device_memory_profile(tmp_path / "memory.pb.gz", "cpu")
+    assert b"bytes" in (tmp_path / "memory.pb.gz").read_bytes() and x.shape
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    before = weft.config.platforms
+    weft.config.update("jax_platforms", "cpu")
+    try:
+        weft.profiler.start_server(port)
+        with pytest.raises(ValueError, match="Only one"):
+            weft.profiler.start_server(port)
+        weft.profiler.stop_server()
+        with pytest.raises(ValueError, match="No active"):
+            weft.profiler.stop_server()
+    finally:
+        weft.config.update("jax_platforms", before)

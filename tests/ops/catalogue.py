@@ -175,7 +175,7 @@ def _rows():
     yield Row("custom_linear_solve2", lambda a, b: lax.custom_linear_solve(lambda x: x + a * lax.rev(x, (0,)), b, lambda _, b: _neumann(a, b), lambda _, b: _neumann(a, b)),
               ("f32[]:0.1..0.3", "f32[3]"), rtol=1e-4)
     yield Row("custom_root", lambda a: lax.custom_root(lambda x: x * x - a, a * 0.0 + 1.0, lambda f, x: lax.fori_loop(0, 12, lambda _, x: x - f(x) / (2.0 * x), x),
-                                                       lambda g, y: y / g(y * 0.0 + 1.0)), ("f32[3]:0.5..4",), rtol=5e-5)
+                                                       lambda g, y: y / g(lax.full_like(y, 1.0))), ("f32[3]:0.5..4",), rtol=5e-5)
     yield Row("scan", lambda c, x: lax.scan(lambda c, v: (c * 0.5 + v, lax.sin(c)), c, x)[1], ("f32[]", "f32[5]"), rtol=5e-5)
     yield Row("fori_loop", lambda x: lax.fori_loop(0, 4, lambda i, v: v * 0.5 + lax.cos(v), x), ("f32[3]",), rtol=5e-5)
     yield Row("while_loop", lambda x: lax.while_loop(lambda v: lax.lt(v, 100.0), lambda v: v * 2.0 + 1.0, x), ("f32[]:0.5..2",), grad=False)

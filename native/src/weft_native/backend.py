@@ -20,6 +20,7 @@ from weft.runtime import device as runtime_device
 from weft.runtime.array import KeyArray
 from weft.runtime.backend import CompileOptions
 from weft.runtime.effects import effects_barrier
+from weft.runtime.guards import explained
 from weft.runtime.jit import clear_caches
 from weft.runtime.partition import Partition
 from weft.sharding import Sharding
@@ -153,8 +154,11 @@ class XlaBackend:
         if type(value) is ArrayImpl:
             return self._move(value, device, committed)
         host = np.asarray(value.val if type(value) is TypedScalar else value, dtype=aval.dtype)
-        return xc.batched_device_put(aval, self.sharding(device), [host], [device], committed,
-                                     host_buffer_semantics=_ONLY_DURING_CALL, enable_x64=True)
+        try:
+            return xc.batched_device_put(aval, self.sharding(device), [host], [device], committed,
+                                         host_buffer_semantics=_ONLY_DURING_CALL, enable_x64=True)
+        except _jax.JaxRuntimeError as e:
+            raise explained(e) from None
 
     def _spread(self, value, aval: ShapedArray, sharding: Sharding, committed: bool):
         """A value over the devices of a sharding. What lies on these devices already is exchanged between them, by a program."""
@@ -212,9 +216,10 @@ class XlaBackend:
         from .lower import module      # MLIR's bindings take 40 ms to load: not before the first program
         return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform, device if type(device) is Partition else None)
 
-    def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None, debug_info: bool = False, donated: tuple = ()) -> str:
+    def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None, debug_info: bool = False, donated: tuple = (),
+                     keep_unused: bool = False) -> str:
         """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds the user's lines and scopes."""
-        lowered = self.lower(jaxpr, device, CompileOptions(name, donated))
+        lowered = self.lower(jaxpr, device, CompileOptions(name, donated), keep_unused)
         return executable.module_text(lowered.module, dialect, debug_info)
 
     def lowered_ir(self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None):

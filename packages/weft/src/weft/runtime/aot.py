@@ -139,7 +139,8 @@ class Lowered(Stage):
         backend, jaxpr, where, options = self._forms()
         show = getattr(backend, "lowered_text", None)
         if show is not None:
-            return show(jaxpr, where, options.name, dialect, debug_info=debug_info, donated=options.donated)
+            asked = {"donated": any(options.donated) and options.donated, "keep_unused": self.traced_call.jitted.keep_unused}      # what only XLA's form depends on
+            return show(jaxpr, where, options.name, dialect, debug_info=debug_info, **{k: v for k, v in asked.items() if v})
         self._only_jaxprs(backend, dialect)
         return str(jaxpr)
 
