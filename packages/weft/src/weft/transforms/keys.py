@@ -79,7 +79,7 @@ def _lower_params(params: dict) -> dict:
         if isinstance(value, Jaxpr):
             return lower_keys(ClosedJaxpr(value, [])).jaxpr
         if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
-            return tuple(map(lower, value))
+            return type(value)(*map(lower, value)) if hasattr(value, "_fields") else tuple(map(lower, value))
         return value
     return {k: lower(v) for k, v in params.items()}
 
