@@ -1,6 +1,8 @@
 """XLA's profiler, as jaxlib has it: what `weft.profiler` uses where this backend is there."""
 from __future__ import annotations
 
+import gzip
+
 from jaxlib import _profile_data, _profiler
 
 from .client import client_for
@@ -28,4 +30,4 @@ class Session:
 
 def memory_profile(platform: str) -> bytes:
     """What lies in the devices' memory, as pprof reads it."""
-    return client_for(platform).heap_profile()
+    return gzip.compress(client_for(platform).heap_profile())

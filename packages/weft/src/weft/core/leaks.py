@@ -35,19 +35,22 @@ def check_leaks(trace: Trace, what: str) -> None:
     if not kept:
         return
     lines = [f"{len(kept)} traced value{'s are' if len(kept) > 1 else ' is'} still kept after {what} was traced:"]
-    for tracer in kept[:_SHOWN]:
+    shown = kept[:_SHOWN]
+    for tracer in shown:
         name = getattr(trace, "arg_names", {}).get(getattr(tracer, "_var", None))
         origin = getattr(tracer, "origin", None) or getattr(trace, "origins", {}).get(id(tracer))
         made = f"the argument {name}" if name else f"made at {origin}" if origin is not None else "made by the transformation"
-        lines.append(f"  {tracer.aval.str_short(short_dtypes=False)}, {made}, kept by {_keeper(tracer, [kept])}")
+        lines.append(f"  {tracer.aval.str_short(short_dtypes=False)}, {made}, kept by {_keeper(tracer, [kept, shown])}")
     lines.append("Return such values from the function instead of storing them.")
     raise LeakedTracerError("\n".join(lines))
 
 
 def _keeper(value, ignored: list, depth: int = 3) -> str:
     """Who refers to a value, in words."""
-    for holder in gc.get_referrers(value):
-        if isinstance(holder, _PASSING) or any([holder is other for other in ignored]):
+    referrers = gc.get_referrers(value)
+    ignored = [*ignored, value, referrers]
+    for holder in referrers:
+        if isinstance(holder, _PASSING) or _place(enumerate(ignored), holder) != "?":
             continue
         if isinstance(holder, dict):
             key = _place(holder.items(), value)
@@ -62,8 +65,11 @@ def _keeper(value, ignored: list, depth: int = 3) -> str:
         elif type(holder).__name__ == "cell":
             kind = "the closure of a function"
         else:
+            key = _place(getattr(holder, "__dict__", {}).items(), value)
+            if key != "?":
+                return f"the attribute {key} of a {type(holder).__qualname__}"
             kind = f"a {type(holder).__qualname__}"
-        further = _keeper(holder, [*ignored, value], depth - 1) if depth > 1 and not isinstance(holder, CellType) else ""
+        further = _keeper(holder, ignored, depth - 1) if depth > 1 and not isinstance(holder, CellType) else ""
         return f"{kind}, which is kept by {further}" if further.startswith("the ") else kind
     return "a local variable"
 

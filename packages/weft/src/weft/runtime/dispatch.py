@@ -93,8 +93,11 @@ def to_backend(x, aval: ShapedArray, device):
     if hasattr(x, "device") and hasattr(x, "committed") and not is_host_array(x):
         if x.device == device:
             return x
-        return backend_of(device).put(host_array(x._host(), aval), aval, device, False)
-    return backend_of(device).put(host_array(x, aval), aval, device, False)
+        backend = backend_of(device)
+        if getattr(backend, "guards_transfers", False) and isinstance(x, backend.array_type):
+            return backend.put(x, aval, device, False)
+        return backend.put(host_array(x._host(), aval), aval, device, False)
+    return put(x, aval, device, False)
 
 
 def program_for(closed: ClosedJaxpr, platform: str | None = None) -> tuple[Jaxpr, list]:
