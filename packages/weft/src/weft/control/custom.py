@@ -234,7 +234,6 @@ class custom_jvp:
             for term in terms[1:]:
                 total = tree_map(lambda a, b: a + b, total, term)
             return out, total
-        jvp.__name__ = name_of(self)
         self.defjvp(jvp)
 
     def __get__(self, obj, objtype=None):
