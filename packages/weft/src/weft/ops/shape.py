@@ -19,6 +19,8 @@ iota_p = Primitive("iota")
 def _iota_abstract(*, dtype, shape, dimension, sharding):
     if dtypes.kind(dtype) not in "iufc":
         raise type_error(f"iota does not accept dtype {dtypes.name(dtype)}: it takes numbers.")
+    if not 0 <= dimension < len(shape):
+        raise type_error(f"iota: dimension {dimension} is out of range for an array of shape {shape}.")
     return shaped(shape, dtype)
 
 
