@@ -214,7 +214,8 @@ class XlaBackend:
     def lower(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions(), keep_unused: bool = False):
         """A jaxpr without constvars as a StableHLO module, not yet compiled."""
         from .lower import module      # MLIR's bindings take 40 ms to load: not before the first program
-        return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform, device if type(device) is Partition else None)
+        spread = type(device) is Partition
+        return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform, device if spread else None, device=None if spread else device)
 
     def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None, debug_info: bool = False, donated: tuple = (),
                      keep_unused: bool = False) -> str:

@@ -46,8 +46,12 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     folder = config.compilation_cache_dir
     if not folder or not config.enable_compilation_cache or callbacks or config.compilation_cache_max_size == 0:
         return compat.compile_module(client, lowered.module, devices, options, callbacks)
+    program = _program(lowered)
+    if b"InspectSharding" in program:      # compiling it tells Python something
+        return compat.compile_module(client, lowered.module, devices, options, callbacks)
     monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
-    key = _key(client, lowered, devices, options)
+    monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
+    key = _key(client, program, devices, options)
     path = pathlib.Path(folder) / f"{_file_name(name)}-{key.hex()}{_SUFFIX}"
     begin = time.perf_counter()
     stored = _read(path, key)
@@ -102,10 +106,10 @@ def _text(loaded) -> str:
 # keys ----------------------------------------------------------------------------------------------------------------
 
 
-def _key(client, lowered, devices: Sequence, options) -> bytes:
+def _key(client, program: bytes, devices: Sequence, options) -> bytes:
     """A hash of all that a compiled program depends on."""
     digest = hashlib.sha256()
-    for part in (_MAGIC, _program(lowered), options.SerializeAsString(), xc.__name__.encode(), ".".join(map(str, compat.RELEASE)).encode(),
+    for part in (_MAGIC, program, options.SerializeAsString(), xc.__name__.encode(), ".".join(map(str, compat.RELEASE)).encode(),
                  client.platform.encode(), client.platform_version.encode(), _processor().encode(), _flags().encode(),
                  "|".join(f"{d.id} {d.device_kind}" for d in devices).encode()):
         digest.update(struct.pack("<Q", len(part)))

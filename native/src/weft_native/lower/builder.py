@@ -45,6 +45,7 @@ class Dialects:
         self.attributes: dict = {}
         self.locations: dict = {}
         self.elements: dict = {}
+        self.kept: list = []      # what C++ has a bare pointer to
 
 
 _current: list[Dialects] = []

@@ -15,7 +15,7 @@ from weft.errors import BackendError
 from weft.transforms.dce import live
 from weft.transforms.stage import stage_closed
 
-from . import barriers, callback, collective, control, dot, elementwise, fft, foreign, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
+from . import barriers, callback, collective, control, dot, elementwise, fft, foreign, inspection, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
 from .builder import Builder, Dialects, dialects
 from .registry import broadcasting, rules
 
@@ -43,6 +43,7 @@ class Lowering(Builder):
         self.symbols: set[str] = {"main"}
         self.decomposed: dict = {}
         self.callbacks: list = []
+        self.device: Any = None     # where the program runs, if on one device
         self.members: Any = None    # the devices that run what is being lowered, where it is one device's part (collective.Members)
         self.partitions: Any = None     # the Partition of a program over several devices
         self.meshes: dict = {}
@@ -226,7 +227,7 @@ def spread(state: Lowering, partition, invars, kept, out_avals, alias: dict) -> 
 
 
 def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_unused: bool = False, platform: str = "cpu",
-          partition=None, axes: Sequence = (), symbol: str | None = None, consts: Sequence = ()) -> Lowered:
+          partition=None, axes: Sequence = (), symbol: str | None = None, consts: Sequence = (), device=None) -> Lowered:
     """A jaxpr as a StableHLO module whose `main` takes the arguments that the program uses.
 
     `partition` spreads it over devices; `axes` are the named axes of a program that is one replica's part. `consts` become part of the program.
@@ -238,6 +239,7 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
     alias, unusable = assign_donations([v.aval for v in invars], jaxpr.out_avals, [d for d, k in zip(donated, kept) if k])
     with home.context, ir.Location.unknown(home.context):
         state = Lowering(home, re.sub(r"[^\w.]", "_", symbol or f"jit_{name}"), platform)
+        state.device = device
         attrs = [{"tf.aliasing_output": state.int_attr(alias[i], 32)} if i in alias else {} for i in range(len(invars))]
         result_attrs = None
         if partition is not None:

@@ -6,15 +6,16 @@ import inspect
 import pdb
 import string
 import sys
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from . import dtypes
 from .control.callback import debug_callback, host_function
+from .control.inspection import inspect_sharding_p
 from .core.effects import DebugEffect as DebugEffect, OrderedDebugEffect as OrderedDebugEffect
 from .errors import at_user_line
 from .host import HostArray
 from .source_info import is_internal
-from .tree import tree_map
+from .tree import tree_leaves, tree_map
 
 
 class _Formatter(string.Formatter):
@@ -166,3 +167,65 @@ class _Stop:
         console = pdb.Pdb(nosigint=True)
         console.prompt = "(weftdb) "
         console.run("pass  # the program waits here; 'p name' shows a variable, 'c' goes on", scope, scope)
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable) -> None:
+    """Calls `callback(sharding)` with how each array of a pytree lies over devices: at once, or while the program is compiled that computes it.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.debug.inspect_array_sharding(jnp.ones(3), callback=lambda s: print(s.num_devices))
+        1
+    """
+    for x in tree_leaves(value):
+        inspect_sharding_p.bind(x, callback=callback)
+
+
+def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
+    """Prints which part of an array lies on which device, also inside a jitted function; keyword arguments as for `visualize_sharding`.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.debug.visualize_array_sharding(jnp.ones(3))
+        ┌─────────┐
+        │  CPU 0  │
+        └─────────┘
+    """
+    shape = tuple(arr.shape)
+    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(shape, sharding, **kwargs))
+
+
+def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9, max_width: int = 80,
+                       color_map: Callable | None = None) -> None:
+    """Prints which part of an array of `shape` (one or two axes) lies on which device.
+
+    Args:
+        use_color: colour the parts, where the console can.
+        scale: the width of the drawing, in characters for each element of the array.
+        min_width, max_width: of a part and of the whole, in characters.
+        color_map: a function from [0, 1] to red, green and blue in [0, 1].
+    """
+    shape = tuple(shape)
+    if not 1 <= len(shape) <= 2:
+        raise ValueError(at_user_line(f"`visualize_sharding` only works for shapes with 1 and 2 dimensions; got {shape}. Reshape the array, or look at one index of it."))
+    holders: dict = {}      # (start of the rows, start of the columns) -> the numbers of its devices
+    for device, parts in sharding.devices_indices_map(shape).items():
+        starts = tuple((p.start or 0) for p in parts)
+        holders.setdefault((0,) * (2 - len(starts)) + starts, []).append(device.id)
+    rows, columns = (sorted({at[i] for at in holders}) for i in range(2))
+    name = sharding.platform.upper()
+    labels = {at: f"{name} {','.join(map(str, sorted(ids)))}" for at, ids in holders.items()}
+    width = max(min_width, max(len(t) for t in labels.values()) + 2, int(shape[-1] * scale) // len(columns))
+    width = max(min(width, max_width // len(columns)), max(len(t) for t in labels.values()))
+    colours = sys.stdout.isatty() and use_color
+    order = {at: i / max(len(labels) - 1, 1) for i, at in enumerate(sorted(labels))}
+
+    def cell(at) -> str:
+        text = labels[at].center(width)
+        if not colours:
+            return text
+        red, green, blue = (int(255 * c) for c in (color_map(order[at])[:3] if color_map else (0.2 + 0.6 * order[at], 0.4, 0.8 - 0.6 * order[at])))
+        return f"\x1b[48;2;{red};{green};{blue}m{text}\x1b[0m"
+    line = lambda left, middle, right: left + middle.join(["─" * width] * len(columns)) + right
+    drawn = [f"│{'│'.join(cell((r, c)) for c in columns)}│" for r in rows]
+    builtins.print(line("┌", "┬", "┐"), f"\n{line('├', '┼', '┤')}\n".join(drawn), line("└", "┴", "┘"), sep="\n")

@@ -7,6 +7,7 @@ from typing import Any, Sequence
 
 from ..avals import ShapedArray
 from ..control.callback import HostFunction, check_results, debug_callback_p, io_callback_p, pure_callback_p
+from ..control.inspection import inspect_sharding_p
 from ..core.effects import any_ordered
 from ..core.trace import get_aval, root, tracing
 from .dispatch import device_of, put, to_backend
@@ -81,6 +82,14 @@ def _reference(who: str):
 debug_callback_p.impl, debug_callback_p.reference = _debug_impl, _reference("debug_callback")
 for _p in (pure_callback_p, io_callback_p):
     _p.impl, _p.reference = _impl(_p.name), _reference(_p.name)
+
+
+def _inspect_impl(x, *, callback):
+    callback((x if hasattr(x, "sharding") else put(x)).sharding)
+    return []
+
+
+inspect_sharding_p.impl = _inspect_impl
 
 
 def wait_for_ordered(effects) -> None:

@@ -1,0 +1,27 @@
+"""Looking at how a value lies over devices, also inside compiled programs, where the compiler chooses."""
+from __future__ import annotations
+
+from ..core import effects
+from ..core.primitive import Primitive, unsupported
+
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
+_DEBUG = frozenset([effects.debug])
+
+
+def _jvp(primals, tangents, **params):
+    inspect_sharding_p.bind(*primals, **params)
+    return [], []
+
+
+def _batch(axis, args, dims, **params):
+    inspect_sharding_p.bind(*args, **params)      # of the whole batch
+    return [], []
+
+
+inspect_sharding_p.cache = None      # functions must not be kept alive by a cache of types
+inspect_sharding_p.abstract = lambda aval, *, callback: []
+inspect_sharding_p.effects = lambda params: _DEBUG
+inspect_sharding_p.transpose = unsupported("it computes nothing")
+inspect_sharding_p.jvp, inspect_sharding_p.batch = _jvp, _batch
+
+inspect_sharding_p.reference = lambda x, *, callback: []      # a host value lies nowhere
