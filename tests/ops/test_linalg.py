@@ -187,7 +187,7 @@ def slopes(f, x, t, ct):
     return out, tangent, weft.vjp(f, x)[1](ct)[0]
 
 
-@pytest.mark.parametrize("name,shape,f", gauge_free(), ids=[f"{name} {shape}" for name, shape, _ in gauge_free()])
+@pytest.mark.parametrize("name,shape,f", list(gauge_free()), ids=[f"{name} {shape}" for name, shape, _ in gauge_free()])
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("complex128", marks=pytest.mark.slow)])
 def test_derivatives(name, shape, f, dtype):
     with weft.enable_x64(True):

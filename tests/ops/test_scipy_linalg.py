@@ -91,3 +91,70 @@ def test_factorisations(case):
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4)])
+def test_qr_with_pivoting_and_products_with_q(shape):
+    rng = np.random.default_rng(0)
+    with weft.enable_x64(True):
+        a, m, k = rng.normal(size=shape) + 1j * rng.normal(size=shape), shape[0], min(shape)
+        for mode in ("full", "economic", "r"):
+            for got, want in zip(linalg.qr(a, mode=mode, pivoting=True), reference.qr(a, mode=mode, pivoting=True)):
+                np.testing.assert_allclose(got, want, atol=1e-12)
+        for mode, c in (("right", rng.normal(size=(2, m)) + 0j), ("left", rng.normal(size=(k, 2)) + 0j), ("right", rng.normal(size=m) + 0j), ("left", rng.normal(size=k) + 0j)):
+            for pivoting in (False, True):
+                for conjugate in (False, True):
+                    got = linalg.qr_multiply(a, c, mode, pivoting, conjugate)
+                    want = reference.qr_multiply(a, c, mode, pivoting, conjugate)
+                    for x, y in zip(got, want):
+                        np.testing.assert_allclose(x, y, atol=1e-12)
+    with pytest.raises(ValueError, match="columns"):
+        linalg.qr_multiply(np.ones((3, 2)), np.ones((2, 2)))
+    with pytest.raises(ValueError, match="'x'"):
+        linalg.qr_multiply(np.ones((3, 2)), np.ones((2, 3)), mode="x")
+
+
+def test_polar():
+    rng = np.random.default_rng(0)
+    with weft.enable_x64(True):
+        for shape in ((5, 3), (3, 5), (4, 4)):
+            a = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+            for side in ("left", "right"):
+                want = reference.polar(a, side)
+                for method in ("svd", "qdwh"):
+                    if method == "qdwh" and (shape[0] < shape[1]) == (side == "right") and shape[0] != shape[1]:
+                        with pytest.raises(NotImplementedError, match="method='svd'"):
+                            linalg.polar(a, side, method=method)
+                        continue
+                    for x, y in zip(linalg.polar(a, side, method=method), want):
+                        np.testing.assert_allclose(x, y, atol=1e-12)
+    for wrong in (dict(side="q"), dict(method="q")):
+        with pytest.raises(ValueError, match="'q'"):
+            linalg.polar(np.eye(2), **wrong)
+
+
+def test_eigh_tridiagonal():
+    rng = np.random.default_rng(0)
+    with weft.enable_x64(True):
+        for n in (1, 2, 6):
+            d, e = rng.normal(size=n), rng.normal(size=n - 1)
+            w, v = map(np.asarray, linalg.eigh_tridiagonal(d, e))
+            dense = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
+            np.testing.assert_allclose(w, np.linalg.eigvalsh(dense), atol=1e-12)
+            np.testing.assert_allclose(dense @ v, v * w, atol=1e-12)
+        np.testing.assert_allclose(linalg.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(1, 3)), w[1:4], atol=1e-12)
+        np.testing.assert_allclose(weft.grad(lambda d: linalg.eigh_tridiagonal(d, e, eigvals_only=True)[0])(d), v[:, 0] ** 2, atol=1e-12)
+    for call, error in ((lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(3)), ValueError), (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="q"), ValueError),
+                        (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="v", select_range=(0, 1)), NotImplementedError),
+                        (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(2), select="i"), ValueError)):
+        with pytest.raises(error, match="eigh_tridiagonal"):
+            call()
+
+
+def test_svd_drivers():
+    a = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+    for driver in ("gesdd", "gesvd"):
+        u, s, vh = map(np.asarray, linalg.svd(a, full_matrices=False, lapack_driver=driver))
+        np.testing.assert_allclose(u * s @ vh, a, atol=1e-5)
+    with pytest.raises(ValueError, match="'fast'"):
+        linalg.svd(a, lapack_driver="fast")

@@ -88,6 +88,8 @@ def call(b, target: str, operands, ins, outs, batch: int | None, alias=(), colum
 
 def decomposed(b, name: str, ins, operands, params: dict) -> list:
     """The primitive's loop, where there is no kernel."""
+    if registry[name].decompose is None:
+        raise _lacks(b, name, "Compute it on the CPU: with weft.default_device(weft.devices('cpu')[0]).")
     simpler = b.decomposition(registry[name], tuple(ins), params)
     return b.equations(simpler.jaxpr, [b.embed(c) for c in simpler.consts], operands, located=False)
 

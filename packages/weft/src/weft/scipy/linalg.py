@@ -20,9 +20,10 @@ from ..ops import linalg as ops
 from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import pad as ops_pad
+from .factors import eigh_tridiagonal, polar, qr_multiply
 
-__all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "hessenberg", "inv", "lu", "lu_factor", "lu_solve", "qr", "schur",
-           "solve", "solve_triangular", "svd"]
+__all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "eigh_tridiagonal", "expm", "hessenberg", "inv", "lu", "lu_factor", "lu_solve", "polar",
+           "qr", "qr_multiply", "schur", "solve", "solve_triangular", "svd"]
 
 
 def _inexact(name: str, *args) -> list:
@@ -99,12 +100,22 @@ def eigh(a, b=None, lower: bool = True, eigvals_only: bool = False, overwrite_a:
     return w if eigvals_only else (w, v)
 
 
+_DRIVERS = {"gesdd": lax.SvdAlgorithm.DEFAULT, "gesvd": lax.SvdAlgorithm.QR}
+
+
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"):
-    """(U, s, Vᴴ); s alone without `compute_uv`."""
-    if lapack_driver != "gesdd":
-        raise NotImplementedError(f"svd: the driver is LAPACK's gesdd, not {lapack_driver!r}.")
-    out = _np.svd(a, full_matrices, compute_uv)
-    return tuple(out) if compute_uv else out
+    """(U, s, Vᴴ); s alone without `compute_uv`. The driver is 'gesdd' (divide and conquer) or 'gesvd' (QR).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import linalg
+        >>> linalg.svd(jnp.array([[0., 2.], [1., 0.]]), compute_uv=False, lapack_driver='gesvd').tolist()
+        [2.0, 1.0]
+    """
+    if lapack_driver not in _DRIVERS:
+        raise ValueError(f"svd: lapack_driver must be 'gesdd' or 'gesvd', got {lapack_driver!r}.")
+    (x,) = _inexact("svd", a)
+    return lax.svd(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), algorithm=_DRIVERS[lapack_driver])
 
 
 def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
@@ -158,7 +169,7 @@ def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool
 
 
 def qr(a, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False, check_finite: bool = True):
-    """(Q, R); mode 'full', 'economic' or 'r' (a tuple of R alone).
+    """(Q, R); mode 'full', 'economic' or 'r' (a tuple of R alone). With `pivoting` the order P of a's columns, a[:, P] = Q R, comes last.
 
     Example:
         >>> import weft.numpy as jnp
@@ -169,8 +180,8 @@ def qr(a, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivo
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"Unsupported QR decomposition mode {mode!r}; modes are 'full', 'r' and 'economic'.")
     (x,) = _inexact("qr", a)
-    q, r = lax.qr(x, pivoting=pivoting, full_matrices=mode != "economic")
-    return (r,) if mode == "r" else (q, r)
+    out = lax.qr(x, pivoting=pivoting, full_matrices=mode != "economic")
+    return out[1:] if mode == "r" else out
 
 
 def schur(a, output: str = "real"):
