@@ -103,7 +103,7 @@ _LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "flatten_util", "
          "monitoring", "image", "remote", "as_jax", "debug", "experimental", "export", "stages", "sharding", "profiler", "custom_batching",
          "custom_derivatives", "custom_transpose", "ad_checkpoint", "interpreters", "extend", "parallel")
 # Names of the root that live in such a module: name -> module.
-_NAMES: dict[str, str] = {
+_NAMES: dict[str, str] = {**dict.fromkeys(("Ref", "new_ref", "empty_ref", "free_ref", "freeze", "ds"), "ref"),
     **dict.fromkeys(("pmap", "shard_map", "smap", "make_mesh", "reshard", "device_put_sharded", "device_put_replicated", "make_array_from_callback",
                      "make_array_from_single_device_arrays", "make_array_from_process_local_data"), "parallel"),
     **dict.fromkeys(("P", "NamedSharding", "Shard", "set_mesh"), "sharding"),

@@ -91,6 +91,41 @@ class AbstractToken(AbstractValue):
     __slots__ = ()
     shape, weak_type = (), False
 
+class AbstractRef(AbstractValue):
+    """The type of mutable references to an array of type `inner`."""
+    __slots__ = ("inner", "memory_space", "kind")
+
+    def __init__(self, inner_aval: ShapedArray, memory_space=None, kind=None):
+        self.inner, self.memory_space, self.kind = inner_aval, memory_space, kind
+
+    inner_aval = property(lambda self: self.inner)
+    shape = property(lambda self: self.inner.shape)
+    dtype = property(lambda self: self.inner.dtype)
+    weak_type = property(lambda self: self.inner.weak_type)
+    ndim = property(lambda self: self.inner.ndim)
+    size = property(lambda self: self.inner.size)
+
+    def __eq__(self, other):
+        return type(other) is AbstractRef and self.inner == other.inner
+
+    def __hash__(self):
+        return hash((AbstractRef, self.inner))
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        return f"Ref{{{self.inner.str_short(short_dtypes)}}}"
+
+    def __str__(self):
+        return f"Ref{{{self.inner}}}"
+
+    def __repr__(self):
+        return f"AbstractRef({self.inner})"
+
+
+def reshaped(aval, shape: tuple):
+    """The same type with another shape."""
+    return AbstractRef(reshaped(aval.inner, shape)) if type(aval) is AbstractRef else aval.update(shape=shape)
+
+
     def str_short(self, short_dtypes: bool = True) -> str:
         return "Tok"
 
@@ -114,6 +149,8 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
 
 def physical(aval: ShapedArray) -> ShapedArray:
     """The aval of what is stored: random keys become arrays of uint32 with a trailing axis."""
+    if type(aval) is AbstractRef:
+        return AbstractRef(tangent_aval(aval.inner))
     if isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype):
         return shaped((*aval.shape, *aval.dtype.key_shape), dtypes.uint32)
     return aval

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from .. import dtypes
-from ..avals import tangent_aval
+from ..avals import AbstractRef, tangent_aval
 from ..config import config
 from ..core.effects import any_io
 from ..core.interpret import interpret
@@ -86,6 +86,7 @@ def _cond_partial_eval(trace, args, params):
         out_u = [a or c for a, c in zip(out_u, split_jaxpr(b, unknown).out_unknown)]
     splits = [split_jaxpr(b, unknown, out_u) for b in branches]
     known_ops, unknown_ops = [x for x, u in zip(ops, unknown) if not u], [x for x, u in zip(ops, unknown) if u]
+    values = [j for j, x in enumerate(known_ops) if type(get_aval(x)) is not AbstractRef]      # what linear programs need of a reference has been read
     # Every branch hands over the residuals of all: its own, and zeros for the others'. Known operands need no handing over.
     own = [[i for i, (where, _) in enumerate(s.sources) if where != "arg"] for s in splits]
     avals = [[s.staged.in_avals[i] for i in ids] for s, ids in zip(splits, own)]
@@ -93,14 +94,14 @@ def _cond_partial_eval(trace, args, params):
     offset, total = 0, sum(map(len, own))
     for k, s in enumerate(splits):
         known_branches.append(_known_branch(s, own, avals, k))
-        staged_branches.append(_staged_branch(s, own[k], offset, [a for group in avals for a in group], [get_aval(x) for x in known_ops],
+        staged_branches.append(_staged_branch(s, own[k], offset, [a for group in avals for a in group], values, [get_aval(known_ops[j]) for j in values],
                                               [get_aval(x) for x in unknown_ops]))
         offset += len(own[k])
     outs = cond_p.bind(index, *known_ops, branches=tuple(known_branches))
     n = len(outs) - total
     if not any(out_u):
         return outs[:n]
-    staged = trace.staged.process(cond_p, (index, *outs[n:], *known_ops, *unknown_ops), dict(branches=tuple(staged_branches)))
+    staged = trace.staged.process(cond_p, (index, *outs[n:], *[known_ops[j] for j in values], *unknown_ops), dict(branches=tuple(staged_branches)))
     known_iter, staged_iter = iter(outs[:n]), iter(staged)
     return [next(staged_iter) if u else next(known_iter) for u in out_u]
 
@@ -115,10 +116,10 @@ def _known_branch(split, own, avals, k) -> ClosedJaxpr:
     return stage_closed(run, split.known.in_avals)
 
 
-def _staged_branch(split, own_ids, offset, res_avals, known_avals, unknown_avals) -> ClosedJaxpr:
+def _staged_branch(split, own_ids, offset, res_avals, values, known_avals, unknown_avals) -> ClosedJaxpr:
     def run(*args):
         handed, known, unknown = args[:len(res_avals)], args[len(res_avals):len(res_avals) + len(known_avals)], args[len(res_avals) + len(known_avals):]
-        mine = dict(zip(own_ids, handed[offset:]))
+        mine, known = dict(zip(own_ids, handed[offset:])), dict(zip(values, known))
         residuals = [mine[i] if i in mine else known[j] for i, (_, j) in enumerate(split.sources)]
         return eval_jaxpr(split.staged.jaxpr, split.staged.consts, *residuals, *unknown)
     return stage_closed(run, [*res_avals, *known_avals, *unknown_avals])

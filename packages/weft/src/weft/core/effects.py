@@ -32,6 +32,8 @@ io = Effect("IO", io=True)
 ordered_io = Effect("OrderedIO", ordered=True, io=True)
 no_dce = Effect("NoDCE")      # nothing happens, but what leads here is kept
 
+touches = Effect("Ref")      # making, reading or writing a mutable reference
+
 
 def any_ordered(effects) -> bool:
     return any(e.ordered for e in effects)

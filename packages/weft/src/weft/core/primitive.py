@@ -62,6 +62,9 @@ class Primitive:
         self.impl: Callable | None = None
         self.stage: Callable | None = None        # (trace, args, params) -> outs, where staging is more than recording
         self.effects: Callable | None = None      # params -> frozenset of effects, for primitives that have some
+        self.discharge: Callable | None = None    # (eqn, values) -> (outs, {reference: new value}), see transforms.discharge
+        self.show: Callable | None = None         # (eqn, name of an atom, binder of a variable) -> text, where a jaxpr shows it in a way of its own
+        self.makes_reference = False              # transformations apply their rules to it, whatever its arguments
         self.axis_names: Callable | None = None   # params -> names of mapped axes it communicates over
         self.binds: Callable | None = None        # params -> the mapped axes (`Axis`) that are in scope in its jaxprs
         self.on_raw: Callable | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys

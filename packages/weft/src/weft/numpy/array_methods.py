@@ -1,9 +1,11 @@
 """The operators, methods and properties of arrays, written once and installed on tracers and every array class."""
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .. import dtypes
+from ..avals import AbstractRef
 from ..core.trace import Tracer, aval_of
 from ..errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, at_user_line
 from ..host import np
@@ -124,10 +126,14 @@ def __contains__(self, item) -> bool:
 
 
 def __getitem__(self, idx):
+    if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
+        return import_module("weft.ref").get(self, idx)
     return indexing.take_index(self, idx)
 
 
 def __setitem__(self, idx, value):
+    if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
+        return import_module("weft.ref").set(self, idx, value)
     raise TypeError(at_user_line("arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y)."))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Sequence
 from .. import dtypes, source_info
 from ..avals import AbstractToken, ShapedArray, physical, shaped
 from ..config import config
+from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
 from ..core.primitive import Primitive
 from ..core.trace import EvalTrace, Tracer, get_aval
@@ -18,6 +19,7 @@ from ..ops.linear import copy_p
 from ..ops.placement import transfer_p, sharding_constraint_p
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
 from ..sharding import NamedSharding, P, Sharding, SingleDeviceSharding
+from ..transforms.discharge import discharge, has_refs
 from ..transforms.keys import has_keys, lower_keys
 from ..transforms.platforms import for_platform
 from ..transforms.tokens import Token, has_tokens, without_tokens
@@ -27,6 +29,7 @@ from .backend import CompileOptions
 from .device import backend_of, default_device, eager
 from .guards import check_execution, check_transfer
 from .partition import Partition, place_of, spread_of
+from .refs import Ref
 
 
 
@@ -103,6 +106,8 @@ def to_backend(x, aval: ShapedArray, device):
 def program_for(closed: ClosedJaxpr, platform: str | None = None) -> tuple[Jaxpr, list]:
     """The jaxpr that a backend compiles for a closed jaxpr (no keys, no constvars, no other platform's branches), and the constants that lead
     its arguments."""
+    if has_refs(closed.jaxpr):
+        closed = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), [])) if any(type(c) is Ref for c in closed.consts) else discharge(closed)
     lowered = lower_keys(closed if platform is None else for_platform(closed, platform))
     return consts_as_args(lowered.jaxpr), lowered.consts
 
@@ -168,6 +173,8 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (
         donated = tuple(d for d, x in zip(donated, args) if not isinstance(x, Token))
         outs = iter(run_jaxpr(without_tokens(closed), arrays, name, donated, device, keep_unused, compiler_options))
         return [Token() if isinstance(a, AbstractToken) else next(outs) for a in closed.out_avals]
+    if has_refs(closed.jaxpr):
+        return run_on_refs(closed, args, name, device, keep_unused, compiler_options)
     check_execution(name)
     device = device_of(args) if device is None else device
     if type(device) is not Partition:
@@ -185,6 +192,32 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (
     return outs
 
 
+def run_on_refs(closed: ClosedJaxpr, args: Sequence, name: str, device, keep_unused: bool, compiler_options: tuple) -> list:
+    """`run_jaxpr` for a program that makes references or is given some, which hold what it wrote afterwards."""
+    values = [*closed.consts, *args]
+    refs = [x for x in values if type(x) is Ref]
+    if len(set(map(id, refs))) < len(refs):
+        raise ValueError(at_user_line(f"{name}: one mutable reference is passed twice, as two arguments or as an argument and by the function's closure. Pass it once."))
+    if "as_values" not in closed.jaxpr.cache:
+        closed.jaxpr.cache["as_values"] = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), []))
+    outs = run_jaxpr(closed.jaxpr.cache["as_values"], [x.value if type(x) is Ref else x for x in values], name, (), device, keep_unused, compiler_options)
+    n = len(closed.out_avals)
+    for ref, value in zip(refs, outs[n:]):
+        ref.value = value
+    return outs[:n]
+
+
+def _each_ref_once(closed: ClosedJaxpr, args: Sequence) -> tuple[ClosedJaxpr, Sequence]:
+    """A program of one equation that is given a reference twice (a loop's condition and body may both close over one), with one argument for it."""
+    if len(set(map(id, args))) == len(args):
+        return closed, args
+    vars_of = {id(x): v for v, x in zip(closed.jaxpr.invars, args) if type(x) is Ref}
+    invars = [vars_of.get(id(x), v) for v, x in zip(closed.jaxpr.invars, args)]
+    pairs = list({v: x for v, x in zip(invars, args)}.items())
+    (eqn,) = closed.jaxpr.eqns
+    return ClosedJaxpr(closed.jaxpr.replace(invars=[v for v, _ in pairs], eqns=[eqn.replace(invars=invars)]), []), [x for _, x in pairs]
+
+
 _eager: dict = {}     # (primitive, parameters, avals) -> the closed jaxpr of that one operation
 
 
@@ -192,6 +225,8 @@ def run_primitive(primitive: Primitive, args: tuple, params: dict):
     """What the root trace does: runs one primitive now."""
     if primitive.impl is not None:
         return primitive.impl(*args, **params)
+    if primitive.effects is not None and touches in primitive.effects(params):
+        return run_jaxpr(*_each_ref_once(single_equation(primitive, tuple([get_aval(x) for x in args]), params), args), primitive.name)
     if primitive.name == "jit":
         return run_jaxpr(params["jaxpr"], args, params["name"], params["donated_invars"], keep_unused=params["keep_unused"])
     for x in args:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Callable, Sequence
 
-from ..avals import shaped
+from ..avals import reshaped
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive
@@ -19,7 +19,7 @@ class BatchTracer(Tracer):
     def __init__(self, trace: "BatchTrace", val, dim: int):
         self._trace, self.val, self.dim = trace, val, dim
         aval = get_aval(val)
-        self._aval = shaped(aval.shape[:dim] + aval.shape[dim + 1:], aval.dtype, aval.weak_type)
+        self._aval = reshaped(aval, aval.shape[:dim] + aval.shape[dim + 1:])
 
     @property
     def aval(self):
@@ -46,7 +46,7 @@ class BatchTrace(Trace):
 
     def process(self, primitive: Primitive, args: tuple, params: dict):
         mine = primitive.axis_names is not None and self.axis.name is not None and self.axis.name in primitive.axis_names(params)
-        if not mine:
+        if not mine and not primitive.makes_reference:
             for x in args:
                 if type(x) is BatchTracer and x._trace is self:
                     break
@@ -98,7 +98,7 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_
 
 def _batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched, force_out):
     trace = JaxprTrace("a batched function")
-    args = [trace.new_arg(shaped((axis.size, *a.shape), a.dtype, a.weak_type) if b else a)
+    args = [trace.new_arg(reshaped(a, (axis.size, *a.shape)) if b else a)
             for a, b in zip(closed.in_avals, batched)]
     token = set_trace(trace)
     try:

@@ -48,7 +48,8 @@ class JVPTrace(Trace):
             if type(x) is JVPTracer and x._trace is self:
                 break
         else:
-            return self.pass_on(primitive, args, params)
+            if not primitive.makes_reference:
+                return self.pass_on(primitive, args, params)
         pairs = [self.split(x) for x in args]
         token = set_trace(self.parent)
         try:

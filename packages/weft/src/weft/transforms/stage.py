@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from .. import dtypes, source_info
-from ..avals import AbstractValue, SymbolicSize
+from ..avals import AbstractRef, AbstractValue, SymbolicSize
 from ..config import config
 from ..core.dims import dim_as_value_p
 from ..core.leaks import check_leaks
@@ -98,6 +98,10 @@ class JaxprTrace(Trace):
         constvars = [var for var, _ in self.constants.values()]
         _mark_unused(self.eqns, outvars)
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, frozenset(self.effects), self.what)
+        for i, v in enumerate(outvars):
+            if type(v.aval) is AbstractRef:
+                raise ValueError(at_user_line(f"{self.what} returned a mutable reference of type {v.aval.str_short(False)} (result {i}), but references can't be returned. "
+                                              "Return what it holds: ref[...]."))
         if config.verify_jaxprs or config.enable_checks:
             verify(jaxpr)
         return jaxpr, [value for _, value in self.constants.values()]

@@ -9,6 +9,7 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import reset_trace, set_trace
 from ..ops.linear import add_any
+from .discharge import discharge, has_refs
 from .jvp import instantiate
 from .stage import JaxprTrace
 
@@ -19,6 +20,9 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
     Equations that do not depend on an undefined argument are evaluated forwards first.
     """
     env: dict = dict(zip(jaxpr.constvars, consts))
+    if has_refs(jaxpr):
+        closed = discharge(ClosedJaxpr(jaxpr, consts))
+        jaxpr, consts = closed.jaxpr, closed.consts
     linear = set()
     for var, arg in zip(jaxpr.invars, args):
         if type(arg) is UndefinedPrimal:

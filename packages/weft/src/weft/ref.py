@@ -1,0 +1,225 @@
+"""Mutable references: `ref = weft.new_ref(x)`, `ref[i]`, `ref[i] = y`, in programs and outside of them."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import dtypes, numpy as jnp
+from .avals import AbstractRef as AbstractRef, shaped
+from .control import refs as _rules  # noqa: F401  rules of the primitives that carry jaxprs
+from .core.trace import Tracer, get_aval, is_array_like
+from .errors import NonConcreteBooleanIndexError, at_user_line
+from .host import np
+from .ops import state
+from .runtime.dispatch import put
+from .runtime.refs import Ref as Ref
+
+__all__ = ["AbstractRef", "Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
+
+
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
+    """A new mutable reference that holds `init_val`, an array or a number.
+
+    Programs under jit, grad, vmap and in loops may read and write it. Writes to references that a function closes over are seen outside.
+
+    Args:
+        memory_space: where the memory is; None, the device's own, is all there is.
+        kind: a note that jaxprs show.
+
+    Raises: TypeError for what is no array.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> total = weft.new_ref(jnp.zeros(2))
+        >>> @weft.jit
+        ... def count(x):
+        ...     total[...] += x
+        >>> count(3.0); count(4.0); total[0]
+        Array(7., dtype=float32)
+    """
+    _own_memory(memory_space)
+    if kind is not None and not isinstance(kind, str):
+        raise TypeError(f"new_ref: kind must be a string or None, got {kind!r}.")
+    if not is_array_like(init_val) or isinstance(init_val, Ref):
+        raise TypeError(at_user_line(f"new_ref takes an array or a number; got a {type(init_val).__name__}. For a pytree, make a reference for each leaf with weft.tree.map."))
+    return state.new_ref_p.bind(init_val, kind=kind, memory_space=None)
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+    """A reference to new memory for an array of type `ty` (a `ShapeDtypeStruct`), which must be written before it is read; zeros until then."""
+    _own_memory(memory_space)
+    if not hasattr(ty, "shape") or not hasattr(ty, "dtype"):
+        raise TypeError(f"empty_ref takes a weft.ShapeDtypeStruct; got a {type(ty).__name__}.")
+    return state.empty_ref_p.bind(ty=shaped(tuple(ty.shape), dtypes.canonicalize(ty.dtype)), memory_space=None)
+
+
+def _own_memory(space) -> None:
+    if space is not None:
+        raise ValueError(f"references live in the device's own memory; got memory_space={space!r}. Leave it out.")
+
+
+def freeze(ref: Ref):
+    """The array that a reference holds, which is not to be used any more.
+
+    Example:
+        >>> import weft
+        >>> weft.freeze(weft.new_ref(3.0))
+        Array(3., dtype=float32, weak_type=True)
+    """
+    return state.freeze_p.bind(_checked(ref, "freeze"))
+
+
+def free_ref(ref: Ref) -> None:
+    """Says that a reference is not used any more."""
+    state.free_ref_p.bind(_checked(ref, "free_ref"))
+
+
+def get(ref: Ref, idx: Any = None):
+    """What a reference holds at `idx`: `ref[idx]`; all of it for None.
+
+    Indices are numbers, slices, `weft.ds(start, size)` and integer arrays.
+    """
+    index, operands = _place(_checked(ref, "get"), idx)
+    return state.get_p.bind(ref, *operands, index=index)
+
+
+def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap"):
+    """Writes `value` to `ref[idx]` and returns what was there."""
+    index, operands = _place(_checked(ref, _function_name), idx)
+    return state.swap_p.bind(ref, jnp.asarray(value) if isinstance(value, (list, tuple)) else value, *operands, index=index)
+
+
+def set(ref: Ref, idx: Any, value: Any) -> None:
+    """`ref[idx] = value`; the value's shape and dtype must be those of the place."""
+    swap(ref, idx, value, _function_name="ref_set")
+
+
+def addupdate(ref: Ref, idx: Any, x: Any) -> None:
+    """`ref[idx] += x`, in one operation."""
+    index, operands = _place(_checked(ref, "addupdate"), idx)
+    state.addupdate_p.bind(ref, x, *operands, index=index)
+
+
+def _checked(ref, name: str):
+    if not isinstance(ref, Ref):
+        raise TypeError(at_user_line(f"{name} takes a mutable reference; got a {type(ref).__name__}. Make one with weft.new_ref(x)."))
+    return ref
+
+
+# indices -------------------------------------------------------------------------------------------------------------
+
+
+class Slice(NamedTuple):
+    """A slice whose start may be traced: `ds(start, size)`."""
+    start: Any
+    size: int
+    stride: int = 1
+
+
+def ds(start, size=None, stride: int | None = None):
+    """A slice for indexing references: `size` elements from `start`, which may be traced; `ds(size)` begins at 0.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.jit(lambda i: weft.new_ref(jnp.arange(9))[weft.ds(i, 2)])(3)
+        Array([3, 4], dtype=int32)
+    """
+    if start is None:
+        return slice(None)
+    if size is None:
+        start, size = 0, start
+    if isinstance(size, Tracer):
+        raise TypeError("ds: the size must be a number, it gives the shape of the result; got a traced value.")
+    if stride is not None and stride < 1:
+        raise ValueError(f"ds: the stride must be positive, got {stride}.")
+    return Slice(start, int(size), 1 if stride is None else stride)
+
+
+def _place(ref, idx) -> tuple[tuple, list]:
+    """An index as the primitives have it: one entry for each axis, and the operands."""
+    shape = get_aval(ref).shape
+    given = (...,) if idx is None else idx if isinstance(idx, tuple) and not isinstance(idx, Slice) else (idx,)
+    given = _without_masks(given)
+    if sum(e is Ellipsis for e in given) > 1:
+        raise IndexError("an index of a reference can have one ellipsis ('...') only.")
+    if any(e is Ellipsis for e in given):
+        at = next(i for i, e in enumerate(given) if e is Ellipsis)
+        given = (*given[:at], *[slice(None)] * (len(shape) - len(given) + 1), *given[at + 1:])
+    if len(given) > len(shape):
+        raise ValueError(at_user_line(f"too many indices for a reference of shape {shape}: got {len(given)}."))
+    given = (*given, *[slice(None)] * (len(shape) - len(given)))
+    operands: list = []
+    return tuple([_entry(e, n, d, operands) for d, (e, n) in enumerate(zip(given, shape))]), operands
+
+
+def _entry(e, n: int, axis: int, operands: list) -> tuple:
+    if isinstance(e, slice):
+        if any(isinstance(v, Tracer) for v in (e.start, e.stop, e.step)):
+            raise TypeError(at_user_line("a slice of a reference needs numbers; for a start that is traced use weft.ds(start, size)."))
+        if e.step is not None and e.step < 1:
+            raise ValueError(at_user_line(f"slices of references need a positive step, got {e.step}."))
+        start, stop, step = e.indices(n)
+        return ("slice", start, max(0, -(-(stop - start) // step)), step)
+    if isinstance(e, Slice):
+        if isinstance(e.start, int) or np is not None and isinstance(e.start, np.integer):
+            if not 0 <= int(e.start) <= int(e.start) + (e.size - 1) * e.stride + 1 <= n:
+                raise ValueError(at_user_line(f"out of bounds: {e} on axis {axis} of size {n}."))
+            return ("slice", int(e.start), e.size, e.stride)
+        operands.append(e.start)
+        return ("slice", None, e.size, e.stride)
+    if isinstance(e, list):
+        e = jnp.asarray(e)
+    if isinstance(e, bool) or not is_array_like(e) or not dtypes.is_int(get_aval(e).dtype):
+        raise TypeError(at_user_line(f"references are indexed with integers, slices and integer arrays; got {e!r} of type {type(e).__name__}."))
+    if isinstance(e, int) or np is not None and isinstance(e, np.integer):
+        if not -n <= e < n:
+            raise ValueError(at_user_line(f"out of bounds: index {e} on axis {axis} of size {n}."))
+        return ("at", int(e) % n)
+    operands.append(e)
+    return ("array",) if get_aval(e).shape else ("at", None)
+
+
+def _without_masks(given: tuple) -> tuple:
+    """Boolean arrays as the positions where they are true."""
+    out: list = []
+    for e in given:
+        if is_array_like(e) and getattr(e, "shape", ()) and dtypes.is_bool(get_aval(e).dtype):
+            if isinstance(e, Tracer):
+                raise NonConcreteBooleanIndexError(at_user_line("a reference is indexed with a traced boolean array: how many elements that picks is not known."))
+            out += jnp.nonzero(e)
+        else:
+            out.append(e)
+    return tuple(out)
+
+
+# outside of programs -------------------------------------------------------------------------------------------------
+
+
+def _held(x, aval=None):
+    """A value as a reference keeps it: an array, of the same weak type as before."""
+    return jnp.asarray(x) if isinstance(x, (int, float, complex)) else x if hasattr(x, "committed") or isinstance(x, Tracer) else put(x)
+
+
+def _swap(ref, value, *operands, index):
+    state.swap_p.abstract(get_aval(ref), get_aval(value), *map(get_aval, operands), index=index)
+    old = state.read(ref.value, index, operands)
+    ref.value = _held(state.write(ref.value, index, operands, value))
+    return old
+
+
+def _addupdate(ref, value, *operands, index):
+    state.addupdate_p.abstract(get_aval(ref), get_aval(value), *map(get_aval, operands), index=index)
+    ref.value = _held(state.write(ref.value, index, operands, jnp.add(state.read(ref.value, index, operands), value)))
+    return []
+
+
+state.new_ref_p.impl = lambda x, *, kind, memory_space: Ref(_held(x))
+state.empty_ref_p.impl = lambda *, ty, memory_space: Ref(jnp.zeros(ty.shape, ty.dtype))
+state.get_p.impl = lambda ref, *operands, index: state.read(ref.value, index, operands)
+state.swap_p.impl, state.addupdate_p.impl = _swap, _addupdate
+state.freeze_p.impl = lambda ref: ref.value
+state.free_ref_p.impl = lambda ref: []
+
+Ref.__getitem__ = get
+Ref.__setitem__ = set
+Ref.addupdate = lambda self, x, idx=None: addupdate(self, idx, x)
+Ref.addupdate.__doc__ = "Adds `x` to what the reference holds at `idx`, all of it for None."

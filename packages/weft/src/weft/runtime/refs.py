@@ -1,0 +1,44 @@
+"""Mutable references outside of programs: a cell that holds an array. What users do with one stands in `weft/ref.py`."""
+from __future__ import annotations
+
+from ..avals import AbstractRef
+from ..core.trace import Tracer, aval_of, get_aval
+
+
+class _RefMeta(type):
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or isinstance(instance, Tracer) and type(instance.aval) is AbstractRef
+
+
+class Ref(metaclass=_RefMeta):
+    """A mutable reference to an array: `ref[...]` reads it, `ref[...] = x` writes to it. Made by `weft.new_ref`.
+
+    References of programs that are traced are instances too. A reference can be an argument of a jitted function, or be closed over, but not be returned.
+    """
+    __slots__ = ("value", "__weakref__")
+    __hash__ = object.__hash__
+
+    def __init__(self, value):
+        self.value = value
+
+    aval = property(lambda self: AbstractRef(get_aval(self.value)))
+    shape = property(lambda self: self.value.shape)
+    dtype = property(lambda self: self.value.dtype)
+    ndim = property(lambda self: self.value.ndim)
+    size = property(lambda self: self.value.size)
+    weak_type = property(lambda self: self.value.weak_type)
+    sharding = property(lambda self: self.value.sharding)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of a reference to a scalar")
+        return self.shape[0]
+
+    def __iter__(self):
+        raise TypeError("a mutable reference can't be iterated over. Iterate over what it holds: ref[...].")
+
+    def __repr__(self):
+        return "Ref" + repr(self.value).removeprefix("Array")
+
+
+aval_of[Ref] = lambda ref: ref.aval

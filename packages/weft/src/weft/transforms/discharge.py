@@ -1,0 +1,98 @@
+"""Discharging references: a program that reads and writes mutable references becomes one that takes what they hold, and returns what they hold in the end."""
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+from ..avals import AbstractRef
+from ..core.effects import touches
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar
+from ..core.trace import reset_trace, set_trace
+from ..errors import at_user_line
+from .stage import JaxprTrace
+
+
+def is_ref(atom) -> bool:
+    return type(atom.aval) is AbstractRef
+
+
+def has_refs(jaxpr: Jaxpr) -> bool:
+    """Whether a program takes, makes or touches references."""
+    if "has_refs" not in jaxpr.cache:
+        jaxpr.cache["has_refs"] = touches in jaxpr.effects or any(map(is_ref, jaxpr.invars)) or any(map(is_ref, jaxpr.constvars))
+    return jaxpr.cache["has_refs"]
+
+
+def hoist_refs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list]:
+    """Constants that are references become leading arguments: (closed jaxpr, those references)."""
+    jaxpr, pairs = closed.jaxpr, list(zip(closed.jaxpr.constvars, closed.consts))
+    refs = [(v, c) for v, c in pairs if is_ref(v)]
+    if not refs:
+        return closed, []
+    kept = [(v, c) for v, c in pairs if not is_ref(v)]
+    if "hoist_refs" not in jaxpr.cache:
+        jaxpr.cache["hoist_refs"] = jaxpr.replace(constvars=[v for v, _ in kept], invars=[v for v, _ in refs] + jaxpr.invars)
+    return ClosedJaxpr(jaxpr.cache["hoist_refs"], [c for _, c in kept]), [c for _, c in refs]
+
+
+def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program without references; what those among its arguments hold in the end follows its results, in their order."""
+    cache = closed.jaxpr.cache
+    key = ("discharge", tuple(map(id, closed.consts)))
+    if key not in cache:
+        trace = JaxprTrace(closed.jaxpr.debug_info or "a function")
+        args = [trace.new_arg(a.inner if type(a) is AbstractRef else a) for a in closed.in_avals]
+        token = set_trace(trace)
+        try:
+            outs = eval_discharged(closed.jaxpr, closed.consts, args)
+        finally:
+            reset_trace(token)
+        cache[key] = ClosedJaxpr(*trace.finish(outs))
+    return cache[key]
+
+
+def eval_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+    """Runs a jaxpr on values in place of references: its results, then what each reference among its arguments holds in the end."""
+    env = {**dict(zip(jaxpr.constvars, consts)), **dict(zip(jaxpr.invars, args))}
+
+    def read(atom):
+        return env[atom] if type(atom) is not Literal else atom.val if atom.aval.weak_type else TypedScalar(atom.val, atom.aval)
+    for eqn in jaxpr.eqns:
+        values = [read(a) for a in eqn.invars]
+        if touches in eqn.effects or any(map(is_ref, eqn.invars)):
+            if eqn.primitive.discharge is None:
+                raise TypeError(at_user_line(f"{eqn.primitive.name} takes no mutable references. Read them first: ref[...]."))
+            outs, news = eqn.primitive.discharge(eqn, values)
+            env.update(news)
+        else:
+            out = eqn.primitive.bind(*values, **eqn.params)
+            outs = out if eqn.primitive.multiple_results else [out]
+        env.update(zip(eqn.outvars, outs))
+    return [*[read(v) for v in jaxpr.outvars], *[env[v] for v in jaxpr.invars if is_ref(v)]]
+
+
+def discharged_function(closed: ClosedJaxpr, atoms: Sequence, refs: Sequence) -> Callable:
+    """(values of `refs`, values of the other atoms) -> (results, new values of `refs`) of a jaxpr that is called with `atoms`."""
+    positions: dict = {}
+    for i, atom in enumerate(atoms):
+        if is_ref(atom):
+            positions.setdefault(atom, []).append(i)
+
+    def fun(held: Sequence, others: Sequence):
+        by_ref, rest = dict(zip(refs, held)), iter(others)
+        args = [by_ref[a] if is_ref(a) else next(rest) for a in atoms]
+        outs = eval_discharged(closed.jaxpr, closed.consts, args)
+        n = len(closed.out_avals)
+        finals = dict(zip([i for i, a in enumerate(atoms) if is_ref(a)], outs[n:]))
+        for ref, places in positions.items():
+            changed = [finals[i] for i in places if finals[i] is not by_ref[ref]]
+            if len(changed) > 1:
+                raise ValueError(at_user_line(f"a reference of type {ref.aval.str_short()} is written under two names: as an argument and from the closure, or as two arguments. "
+                                              "Pass it once."))
+            by_ref[ref] = changed[0] if changed else by_ref[ref]
+        return outs[:n], [by_ref[r] for r in refs]
+    return fun
+
+
+def unique_refs(*groups: Sequence) -> list:
+    """The references among atoms, each once."""
+    return list(dict.fromkeys(a for group in groups for a in group if is_ref(a)))

@@ -1,0 +1,220 @@
+"""Mutable references: outside of programs, under jit, in loops, under grad, jvp and vmap; how jaxprs show them; what is refused."""
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as jnp
+from weft import lax
+
+from .helpers import value
+
+X = np.arange(1.0, 5.0, dtype=np.float32)
+
+
+def everything(x, i):
+    """Each kind of index, read, written, swapped and added to."""
+    r = weft.new_ref(x)
+    r[...] = x * 2
+    r[0] = 1.0
+    r[i] = 2.0
+    r[1:3] += 1.0
+    weft.ref.addupdate(r, 0, 5.0)
+    weft.ref.addupdate(r, (), x)
+    a = weft.ref.swap(r, 1, 3.0)
+    b = weft.ref.get(r, weft.ds(i, 2))
+    c = r[jnp.array([0, 2, -1])]
+    r[::2] = jnp.zeros(2)
+    r[jnp.array([1, 3])] = jnp.array([8.0, 9.0])
+    return a, b, c, r[-1], r[...], weft.freeze(r)
+
+
+def by_hand(x, i):
+    r = x * 2
+    r[0] = 1
+    r[i] = 2
+    r[1:3] += 1
+    r[0] += 5
+    r += x
+    a = r[1]
+    r[1] = 3
+    b, c = r[i:i + 2].copy(), r[[0, 2, -1]]
+    r[::2] = 0
+    r[[1, 3]] = [8, 9]
+    return a, b, c, r[-1], r, r
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, weft.jit, lambda f: weft.jit(lambda *xs: weft.jit(f)(*xs)), weft.checkpoint], ids=["eager", "jit", "nested", "checkpoint"])
+@pytest.mark.parametrize("platform", ["cpu", "wasm", "reference"])
+def test_reads_and_writes(wrap, platform):
+    with weft.default_device(weft.devices(platform)[0]):
+        for got, want in zip(wrap(everything)(jnp.asarray(X), jnp.int32(1)), by_hand(X, 1), strict=True):
+            np.testing.assert_array_equal(value(got), want)
+
+
+def test_several_axes():
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+
+    def f(x, i):
+        r = weft.new_ref(x)
+        r[i, :, 1] = jnp.zeros(3)
+        r[0, 1:, ::2] += 1.0
+        return r[..., 2], r[1], r[:, i, weft.ds(i, 2)], r[jnp.array([0, 1]), jnp.array([2, 0])], r[...]
+    r = x.copy()
+    r[1, :, 1] = 0
+    r[0, 1:, ::2] += 1
+    for wrap in (lambda f: f, weft.jit):
+        for got, want in zip(wrap(f)(x, 1), (r[..., 2], r[1], r[:, 1, 1:3], r[[0, 1], [2, 0]], r), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_jaxprs_show_places():
+    def f(x, i):
+        r = weft.new_ref(x)
+        r[0] = r[i]
+        weft.ref.addupdate(r, slice(1, 3), x[:2])
+        return weft.ref.swap(r, weft.ds(i, 2), x[:2]), weft.freeze(r)
+    text = str(weft.make_jaxpr(f)(X, 1))
+    for part in ("c:Ref{f32[4]} = new_ref[kind=None memory_space=None] a", "d:f32[] <- c[b]", "c[0] <- d", "c[1:3] += ", ":f32[2], c[b:b+2] <- c[b:b+2], ", " = freeze c"):
+        assert part in text, f"{part} is not in\n{text}"
+
+
+def test_arguments_and_closures_change_outside():
+    r, total = weft.new_ref(jnp.zeros(3)), weft.new_ref(0)
+
+    @weft.jit
+    def f(ref, x):
+        ref[1] += x
+        total[...] += 1
+        return ref[...].sum()
+    assert f(r, 2.0) == 2 and f(r, 3.0) == 5
+    assert r[...].tolist() == [0, 5, 0] and total[...] == 2
+    assert isinstance(r, weft.Ref) and repr(r) == "Ref([0., 5., 0.], dtype=float32)" and str(weft.typeof(r)) == "Ref{float32[3]}"
+    x = jnp.ones(2)
+    weft.new_ref(x)[0] = 5.0
+    assert x.tolist() == [1, 1]      # the array that it began with stays
+
+
+def test_loops_and_branches():
+    r = weft.new_ref(jnp.zeros(3))
+
+    def steps(x):
+        def body(c, v):
+            r[0] += v * x
+            return c + r[0], r[0]
+        total, seen = lax.scan(body, 0.0, jnp.arange(3.0))
+        lax.fori_loop(0, 3, lambda i, c: (r.__setitem__(1, r[1] + c), c * 2)[1], 1.0)
+        n = lax.while_loop(lambda c: r[2] < 5.0, lambda c: (r.__setitem__(2, r[2] + 2.0), c + 1)[1], 0)
+        lax.cond(x > 1, lambda: r.__setitem__(0, -r[0]), lambda: None)
+        return total, seen, n, lax.switch(1, [lambda: r[0], lambda: r[1]])
+    for wrap in (weft.jit, lambda f: f):
+        r[...] = jnp.zeros(3)
+        total, seen, n, picked = wrap(steps)(2.0)
+        assert (total, seen.tolist(), n, picked) == (8, [0, 2, 6], 3, 7) and r[...].tolist() == [-6, 7, 6]
+
+
+def power(x):
+    """x[0]**3 by a reference in a loop, and something of the rest."""
+    r, log = weft.new_ref(1.0), weft.new_ref(jnp.zeros(3))
+
+    def body(i, c):
+        r[...] *= x[0]
+        log[i] = r[...] * x[1]
+        return c + r[...]
+    total = lax.fori_loop(0, 3, body, 0.0)
+    return total + (log[...] * jnp.arange(3.0)).sum() + lax.cond(x[1] > 0, lambda: r[...] * x[1], lambda: 0.0)
+
+
+def pure_power(x):
+    p = [x[0], x[0] ** 2, x[0] ** 3]
+    return sum(p) + (p[1] + 2 * p[2]) * x[1] + jnp.where(x[1] > 0, p[2] * x[1], 0.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, weft.jit], ids=["eager", "jit"])
+def test_derivatives_and_batching(wrap):
+    x, t = jnp.array([1.5, -0.5]), jnp.array([0.3, 0.7])
+    xs = jnp.array([[1.5, -0.5], [2.0, 0.5], [-1.0, 1.0]])
+    close = lambda a, b: [np.testing.assert_allclose(p, q, rtol=1e-5, atol=1e-6) for p, q in zip(weft.tree.leaves(a), weft.tree.leaves(b), strict=True)]
+    for transform in (lambda f: f(x), lambda f: weft.jvp(f, (x,), (t,)), lambda f: weft.grad(f)(x), lambda f: weft.grad(weft.jit(f))(x), lambda f: weft.vmap(f)(xs),
+                      lambda f: weft.vmap(weft.grad(f))(xs), lambda f: weft.grad(lambda v: weft.vmap(f)(v).sum())(xs), lambda f: weft.jacfwd(weft.grad(f))(x),
+                      lambda f: weft.jacrev(weft.grad(f))(x), lambda f: weft.grad(weft.checkpoint(f))(x), lambda f: weft.linearize(f, x)[1](t),
+                      lambda f: weft.grad(lambda v: weft.jvp(f, (v,), (t,))[1])(x)):
+        close(wrap(lambda: transform(power))(), transform(pure_power))
+
+
+def test_a_derivative_through_scan_saves_what_it_needs():
+    def f(x):
+        r = weft.new_ref(jnp.zeros(()))
+
+        def body(c, v):
+            r[...] += v * c
+            return c * x, r[...]
+        return lax.scan(body, x, jnp.arange(3.0))[1].sum() + r[...]
+    assert weft.grad(f)(2.0) == 60 == weft.jit(weft.grad(f))(2.0)
+    np.testing.assert_allclose(weft.vmap(weft.grad(f))(jnp.array([2.0, 3.0])), [60, 126])
+
+
+def test_vmap_over_references_and_batched_places():
+    R = weft.new_ref(jnp.zeros((2, 3)))
+
+    def f(r, x, i):
+        r[i] = x
+        weft.ref.addupdate(r, 0, 10.0)
+        return r[weft.ds(i, 1)]
+    assert weft.vmap(f)(R, jnp.arange(2.0), jnp.array([1, 2])).tolist() == [[0], [1]]
+    assert R[...].tolist() == [[10, 0, 0], [10, 0, 1]]
+    weft.vmap(lambda r: r.__setitem__(0, 5.0), in_axes=1)(R)
+    assert R[...].tolist() == [[5, 5, 5], [10, 0, 1]]
+
+
+def test_integers_and_randomness_have_no_tangents():
+    def f(x):
+        n = weft.new_ref(0)
+        n[...] += 3
+        return x * n[...]
+    assert weft.grad(f)(2.0) == 3 and weft.jvp(f, (2.0,), (1.0,)) == (6, 3)
+
+
+def test_empty_and_free():
+    def f():
+        r = weft.empty_ref(weft.ShapeDtypeStruct((2,), "float32"))
+        r[...] = jnp.ones(2)
+        x = r[...]
+        weft.free_ref(r)
+        return x
+    assert f().tolist() == [1, 1] == weft.jit(f)().tolist()
+
+
+R3 = lambda: weft.new_ref(jnp.zeros(3))
+
+
+@pytest.mark.parametrize("act,error,match", [
+    (lambda: R3()[0, 1], ValueError, "too many indices"), (lambda: R3()["a"], TypeError, "indexed with integers"), (lambda: R3()[5], ValueError, "index 5 on axis 0 of size 3"),
+    (lambda: R3()[::-1], ValueError, "positive step"), (lambda: R3()[weft.ds(2, 2)], ValueError, "out of bounds"),
+    (lambda: R3().__setitem__(0, jnp.ones(2)), ValueError, r"shape \(2,\) is not the shape \(\)"), (lambda: R3().__setitem__(..., 1.0), ValueError, "is not the shape"),
+    (lambda: R3().__setitem__(0, 3), ValueError, "int32 can't be written"), (lambda: weft.new_ref("a"), TypeError, "takes an array"),
+    (lambda: weft.new_ref({"a": 1}), TypeError, "weft.tree.map"), (lambda: weft.new_ref(R3()), TypeError, "got a Ref"), (lambda: weft.freeze(3), TypeError, "takes a mutable reference"),
+    (lambda: weft.new_ref(1.0, memory_space="host"), ValueError, "memory_space"), (lambda: list(R3()), TypeError, "iterated"), (lambda: jnp.sin(R3()), TypeError, "sin takes no mutable"),
+    (lambda: weft.jit(lambda: R3())(), ValueError, "returned a mutable reference"), (lambda: weft.jit(lambda r: r)(R3()), ValueError, "returned a mutable reference"),
+    (lambda: weft.jit(lambda a, b: a[0])(*[R3()] * 2), ValueError, "passed twice"), (lambda: lax.scan(lambda c, x: (c, R3()), 0.0, None, length=2), ValueError, "returned a mutable"),
+    (lambda: weft.ds(weft.jit(lambda: 1)(), weft.new_ref), TypeError, "int"),
+])
+def test_refused(act, error, match):
+    with pytest.raises(error, match=match):
+        act()
+
+
+def test_refused_across_transformations():
+    r = R3()
+    with pytest.raises(ValueError, match="vmapped value is written"):
+        weft.vmap(lambda x: r.__setitem__(0, x))(jnp.arange(2.0))
+    with pytest.raises(ValueError, match="depends on what is differentiated"):
+        weft.grad(lambda x: (r.__setitem__(0, x), x)[1])(2.0)
+    with pytest.raises(ValueError, match="passed twice"):
+        weft.jit(lambda a: a[0] + r[0])(r)
+    with pytest.raises(ValueError, match="under two names"):
+        weft.jit(lambda: weft.jit(lambda a: [a.__setitem__(0, 1.0), r.__setitem__(0, 2.0)])(r))()
+    with pytest.raises(ValueError, match="condition writes"):
+        weft.jit(lambda: lax.while_loop(lambda c: (r.__setitem__(0, 1.0), c < 3)[1], lambda c: c + 1, 0))()
+    with pytest.raises(weft.errors.NonConcreteBooleanIndexError):
+        weft.jit(lambda m: r[m])(jnp.array([True, False, True]))
+    assert r[jnp.array([True, False, True])].shape == (2,)
