@@ -19,10 +19,10 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
 
     Equations that do not depend on an undefined argument are evaluated forwards first.
     """
-    env: dict = dict(zip(jaxpr.constvars, consts))
     if has_refs(jaxpr):
         closed = discharge(ClosedJaxpr(jaxpr, consts))
         jaxpr, consts = closed.jaxpr, closed.consts
+    env: dict = dict(zip(jaxpr.constvars, consts))
     linear = set()
     for var, arg in zip(jaxpr.invars, args):
         if type(arg) is UndefinedPrimal:
