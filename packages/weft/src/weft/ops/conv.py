@@ -75,6 +75,8 @@ def _abstract(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation,
         if sorted(spec) != list(range(rank)):
             raise type_error(f"{_NAME}: each of {dimension_numbers} must be a permutation of the {rank} axes.")
     if preferred_element_type is not None and preferred_element_type != dt:
+        if dtypes.is_float(dt) and dtypes.is_float(preferred_element_type) and dtypes.bits(preferred_element_type) < dtypes.bits(dt):
+            raise type_error(f"{_NAME}: preferred_element_type {dtypes.name(preferred_element_type)} must not be narrower than the operands' {dtypes.name(dt)}.")
         if dtypes.kind(dt) in "iu" and dtypes.kind(preferred_element_type) not in "iuf" or dtypes.kind(dt) == "f" and not dtypes.is_float(preferred_element_type) \
                 or dtypes.is_complex(dt) and not dtypes.is_complex(preferred_element_type):
             raise type_error(f"{_NAME}: preferred_element_type {dtypes.name(preferred_element_type)} can't hold products of {dtypes.name(dt)}.")

@@ -128,7 +128,7 @@ dynamic_update_slice_p.batch = _dynamic_update_batch
 @param_type
 class GatherScatterMode(enum.Enum):
     """What happens to indices out of bounds: CLIP moves them in, FILL_OR_DROP reads a fill value and drops updates,
-    PROMISE_IN_BOUNDS leaves it open."""
+    PROMISE_IN_BOUNDS leaves it open. ONE_HOT drops updates as FILL_OR_DROP does, and is a mode of scatters only."""
     CLIP = 0
     FILL_OR_DROP = 1
     PROMISE_IN_BOUNDS = 2
@@ -144,7 +144,9 @@ class GatherScatterMode(enum.Enum):
             return GatherScatterMode.FILL_OR_DROP
         if s == "promise_in_bounds":
             return GatherScatterMode.PROMISE_IN_BOUNDS
-        raise ValueError(f"unknown gather mode {s!r}; use 'clip', 'fill', 'drop' or 'promise_in_bounds'.")
+        if s == "one_hot":
+            return GatherScatterMode.ONE_HOT
+        raise ValueError(f"unknown mode {s!r} of a gather or scatter; use 'clip', 'fill', 'drop' or 'promise_in_bounds'.")
 
     def __str__(self):
         return f"GatherScatterMode.{self.name}"
@@ -173,10 +175,28 @@ class ScatterDimensionNumbers(NamedTuple):
 gather_p = Primitive("gather")
 
 
+def _check_axes(name: str, rank: int, increasing: bool = True, **axes) -> None:
+    """Dimension numbers must be distinct axes of an array of `rank`, most of them in order."""
+    for what, dims in axes.items():
+        if len(set(dims)) != len(dims) or any(not 0 <= d < rank for d in dims):
+            raise type_error(f"{name}: {what} {tuple(dims)} must be distinct and lie in 0 … {rank - 1}.")
+        if increasing and list(dims) != sorted(dims):
+            raise type_error(f"{name}: {what} {tuple(dims)} must be sorted.")
+
+
+def _check_batching(name: str, x, indices, operand_dims, indices_dims) -> None:
+    sizes = [[a.shape[d] for d in dims] for a, dims in ((x, operand_dims), (indices, indices_dims))]
+    if sizes[0] != sizes[1]:
+        raise type_error(f"{name}: the operand's batching dimensions {tuple(operand_dims)} and those of the indices {tuple(indices_dims)} must have the same "
+                         f"sizes, got {sizes[0]} and {sizes[1]}.")
+
+
 def _gather_abstract(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
     dn = dimension_numbers
     if not dtypes.is_int(indices.dtype):
-        raise type_error(f"gather: indices must be integers, got {indices}.")
+        raise ValueError(f"gather: indices must be integers, got {indices}.")
+    if mode == GatherScatterMode.ONE_HOT:
+        raise ValueError("gather: 'one_hot' is a mode of scatters; use 'clip', 'fill' or 'promise_in_bounds'.")
     if len(slice_sizes) != len(x.shape) or any(not 0 <= s <= n for s, n in zip(slice_sizes, x.shape)):
         raise type_error(f"gather: slice_sizes {slice_sizes} must not exceed the operand's shape {x.shape}.")
     if not indices.shape or indices.shape[-1] != len(dn.start_index_map):
@@ -185,6 +205,14 @@ def _gather_abstract(x, indices, *, dimension_numbers, slice_sizes, indices_are_
     if len(window) != len(dn.offset_dims):
         raise type_error(f"gather: offset_dims {dn.offset_dims} must name one axis for each of the {len(window)} axes of a slice.")
     rank = len(indices.shape) - 1 + len(window)
+    _check_axes("gather", rank, offset_dims=dn.offset_dims)
+    _check_axes("gather", len(x.shape), collapsed_slice_dims=dn.collapsed_slice_dims, operand_batching_dims=dn.operand_batching_dims)
+    _check_axes("gather", len(x.shape), False, start_index_map=dn.start_index_map)
+    _check_axes("gather", len(indices.shape) - 1, False, start_indices_batching_dims=dn.start_indices_batching_dims)
+    _check_batching("gather", x, indices, dn.operand_batching_dims, dn.start_indices_batching_dims)
+    if any(not isinstance(s := slice_sizes[d], int) or s > 1 for d in (*dn.collapsed_slice_dims, *dn.operand_batching_dims)):
+        raise type_error(f"gather: slice_sizes {slice_sizes} must be at most 1 along collapsed_slice_dims {dn.collapsed_slice_dims} and operand_batching_dims "
+                         f"{dn.operand_batching_dims}.")
     window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])
     return shaped(tuple(next(window_sizes) if d in dn.offset_dims else next(batch_sizes) for d in range(rank)), x.dtype, x.weak_type)
 
@@ -310,7 +338,7 @@ def gather(x, indices, dimension_numbers, slice_sizes, *, indices_are_sorted=Fal
 def _scatter_abstract(x, indices, updates, *, dimension_numbers, **_):
     dn = dimension_numbers
     if not dtypes.is_int(indices.dtype):
-        raise type_error(f"scatter: indices must be integers, got {indices}.")
+        raise ValueError(f"scatter: indices must be integers, got {indices}.")
     if x.dtype != updates.dtype:
         raise type_error(f"scatter: operand and updates must have one dtype, got {x} and {updates}.")
     window = len(x.shape) - len(dn.inserted_window_dims) - len(dn.operand_batching_dims)
@@ -320,6 +348,11 @@ def _scatter_abstract(x, indices, updates, *, dimension_numbers, **_):
         raise type_error(f"scatter: updates of shape {updates.shape} do not fit indices of shape {indices.shape}.")
     if not indices.shape or indices.shape[-1] != len(dn.scatter_dims_to_operand_dims):
         raise type_error(f"scatter: the indices' last axis must have one entry for each of {dn.scatter_dims_to_operand_dims}, got shape {indices.shape}.")
+    _check_axes("scatter", len(updates.shape), update_window_dims=dn.update_window_dims)
+    _check_axes("scatter", len(x.shape), inserted_window_dims=dn.inserted_window_dims, operand_batching_dims=dn.operand_batching_dims)
+    _check_axes("scatter", len(x.shape), False, scatter_dims_to_operand_dims=dn.scatter_dims_to_operand_dims)
+    _check_axes("scatter", len(indices.shape) - 1, False, scatter_indices_batching_dims=dn.scatter_indices_batching_dims)
+    _check_batching("scatter", x, indices, dn.operand_batching_dims, dn.scatter_indices_batching_dims)
     batch = tuple(n for d, n in enumerate(updates.shape) if d not in dn.update_window_dims)
     if batch != indices.shape[:-1]:
         raise type_error(f"scatter: updates have batch sizes {batch}, indices {indices.shape[:-1]}.")
