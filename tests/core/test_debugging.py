@@ -284,3 +284,33 @@ def test_memory_profiles_and_servers(tmp_path):
             weft.profiler.stop_server()
     finally:
         weft.config.update("jax_platforms", before)
+
+
+# values and where they lie ------------------------------------------------------------------------------------------------
+
+
+def test_debug_log_goes_to_the_logger(caplog, capsys):
+    with caplog.at_level(logging.INFO, logger="weft.debug"):
+        weft.jit(lambda x: weft.debug.log("x is {}", x))(3)
+        weft.jit(lambda x: weft.debug.print("x is {}", x))(4)
+        weft.effects_barrier()
+    assert caplog.messages == ["x is 3"] and capsys.readouterr().out == "x is 4\n"
+
+
+def test_shardings_are_told_and_drawn(capsys):
+    pytest.importorskip("weft_native")
+    if len(weft.devices("cpu")) < 4:
+        pytest.skip("fewer than four CPU devices; run with JAX_NUM_CPU_DEVICES=4")
+    first = weft.devices("cpu")[:4]
+    mesh = weft.make_mesh((2, 2), ("a", "b"), devices=first)
+    x = weft.device_put(np.arange(16, dtype=np.float32).reshape(4, 4), weft.NamedSharding(mesh, weft.P("a", "b")))
+    seen = []
+    weft.jit(lambda x: (weft.debug.inspect_array_sharding({"y": x.T * 2}, callback=seen.append), x)[1])(x)
+    weft.debug.inspect_array_sharding([x, weft.device_put(X, first[1])], callback=seen.append)
+    assert seen[0].spec == weft.P("b", "a") and seen[1].spec == weft.P("a", "b") and seen[2].device_set == {first[1]}
+    weft.debug.visualize_array_sharding(x, use_color=False)
+    assert capsys.readouterr().out == ("┌─────────┬─────────┐\n│  CPU 0  │  CPU 1  │\n├─────────┼─────────┤\n│  CPU 2  │  CPU 3  │\n└─────────┴─────────┘\n")
+    weft.jit(lambda x: weft.debug.visualize_array_sharding(x.T[:1].sum(0), min_width=3, scale=0.1))(x)
+    assert "CPU 0" in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"1 and 2 dimensions; got \(2, 2, 2\)"):
+        weft.debug.visualize_array_sharding(jnp.zeros((2, 2, 2)))

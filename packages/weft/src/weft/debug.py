@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import logging
 import pdb
 import string
 import sys
@@ -16,6 +17,8 @@ from .errors import at_user_line
 from .host import HostArray
 from .source_info import is_internal
 from .tree import tree_leaves, tree_map
+
+_log = logging.getLogger("weft.debug")
 
 
 class _Formatter(string.Formatter):
@@ -43,21 +46,25 @@ class _Anything:
 
 class _Print:
     """What a program calls to print: equal for equal texts, so that programs are found again."""
-    __slots__ = ("fmt", "__name__")
+    __slots__ = ("fmt", "logged", "__name__")
 
-    def __init__(self, fmt: str):
-        self.fmt, self.__name__ = fmt, "print"
+    def __init__(self, fmt: str, logged: bool):
+        self.fmt, self.logged, self.__name__ = fmt, logged, "print"
 
     def __call__(self, *args, **kwargs):
         args, kwargs = tree_map(_shown, (args, kwargs))
-        sys.stdout.write(_Formatter().format(self.fmt, *args, **kwargs) + "\n")
-        sys.stdout.flush()
+        text = _Formatter().format(self.fmt, *args, **kwargs)
+        if self.logged:
+            _log.info("%s", text)
+        else:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
 
     def __eq__(self, other):
-        return type(other) is _Print and self.fmt == other.fmt
+        return type(other) is _Print and (self.fmt, self.logged) == (other.fmt, other.logged)
 
     def __hash__(self):
-        return hash(self.fmt)
+        return hash((self.fmt, self.logged))
 
 
 def _shown(x):
@@ -70,7 +77,8 @@ def _shown(x):
     return value[()]
 
 
-def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, **kwargs: Any) -> None:
+def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = False,
+          **kwargs: Any) -> None:
     """Prints values while a program runs; `fmt` is a text for `str.format`, never an f-string.
 
     Args:
@@ -91,12 +99,13 @@ def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False
             _Formatter().format(fmt, *[some] * len(args), **dict.fromkeys(kwargs, some))
         except (ValueError, LookupError) as e:
             raise type(e)(at_user_line(str(e) if isinstance(e, ValueError) else f"debug.print: the text {fmt!r} mentions {e}, which is not given")) from None
-    debug_callback(_Print(fmt), *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    debug_callback(_Print(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)
 
 
-def log(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, **kwargs: Any) -> None:
-    """`print`, to the same place."""
-    print(fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check, **kwargs)
+def log(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = False,
+        **kwargs: Any) -> None:
+    """`print`, to the logger `weft.debug`, at the level INFO."""
+    print(fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check, _use_logging=True, **kwargs)
 
 
 def callback(callback: Callable, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any) -> None:

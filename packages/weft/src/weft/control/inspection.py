@@ -23,5 +23,4 @@ inspect_sharding_p.abstract = lambda aval, *, callback: []
 inspect_sharding_p.effects = lambda params: _DEBUG
 inspect_sharding_p.transpose = unsupported("it computes nothing")
 inspect_sharding_p.jvp, inspect_sharding_p.batch = _jvp, _batch
-
 inspect_sharding_p.reference = lambda x, *, callback: []      # a host value lies nowhere
