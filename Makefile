@@ -55,7 +55,7 @@ test-oracle: setup
 
 ## test-random: 5,000 random programs on XLA and Wasm against the reference interpreter, in value, jvp, vjp and vmap
 test-random: setup
-	@XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0" WEFT_RANDOM_PROGRAMS=5000 $(PYTEST) -n 2 -q tests/core/test_random_programs.py
+	@WEFT_RANDOM_PROGRAMS=5000 $(PYTEST) -n 2 -q tests/core/test_random_programs.py
 
 ## coverage: write docs/coverage.md: which names of jax there are, and what tests them
 coverage: setup
