@@ -70,6 +70,8 @@ def rows(Row):
         yield Row(f"dot_{precision}", lambda x, y, precision=precision: lax.dot(x, y, precision=precision), ("f32[2,3]", "f32[3,4]"), rtol=1e-4)
     yield Row("dot_bf16_to_f32", lambda x, y: lax.dot(x, y, preferred_element_type="float32"), ("bf16[2,3]", "bf16[3,4]"), grad=False, rtol=1e-4)
     yield Row("dot_i8_to_i32", lambda x, y: lax.dot(x, y, preferred_element_type="int32"), ("i8[2,3]", "i8[3,4]"), grad=False)
+    yield Row("dot_bool", lambda x, y: lax.dot(x, y), ("bool[2,3]", "bool[3,4]"), grad=False)
+    yield Row("conv_bool", lambda x, y: lax.conv(x, y, (1,), "SAME"), ("bool[1,2,5]", "bool[3,2,2]"), grad=False)
     # random bits: a key makes the same ones everywhere
     for algorithm in lax.RandomAlgorithm:
         for dtype, shape in (("uint8", (5,)), ("uint16", (3, 3)), ("uint32", (2, 5)), ("uint32", ()), ("uint32", (0,))):

@@ -118,9 +118,16 @@ def _conv(b, ins, outs, x, kernel, *, window_strides, padding, lhs_dilation, rhs
     x_spec, k_spec, out_spec = dimension_numbers
     spatial = len(x_spec) - 2
     numbers = b.attr(f"#stablehlo.conv<{_axes(x_spec, 'b', 'f')}x{_axes(k_spec, 'o', 'i')}->{_axes(out_spec, 'b', 'f')}>")
-    return b.op("stablehlo.convolution", [x, kernel], b.type(outs[0]), {
+    attributes = {
         "dimension_numbers": numbers, "feature_group_count": b.int_attr(feature_group_count),
         "batch_group_count": b.int_attr(batch_group_count), "window_strides": b.i64s(window_strides),
         "padding": b.pairs([v for pair in padding for v in pair]), "lhs_dilation": b.i64s(lhs_dilation),
         "rhs_dilation": b.i64s(rhs_dilation), "window_reversal": ir.DenseBoolArrayAttr.get([False] * spatial),
-        "precision_config": precision_config(b, precision)})
+        "precision_config": precision_config(b, precision)}
+    if not dtypes.is_bool(ins[0].dtype):
+        return b.op("stablehlo.convolution", [x, kernel], b.type(outs[0]), attributes)
+    counts = outs[0].update(dtype=dtypes.int32)      # XLA multiplies no booleans: any(x and y)
+    made = b.op("stablehlo.convolution", [b.convert(v, a.shape, dtypes.int32) for v, a in zip((x, kernel), ins)], b.type(counts), attributes)
+    if dtypes.is_bool(outs[0].dtype):
+        return b.compare("NE", made, b.splat(0, dtypes.int32, counts.shape), counts)
+    return b.convert(made, counts.shape, outs[0].dtype)

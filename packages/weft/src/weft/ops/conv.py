@@ -66,7 +66,7 @@ def conv_shape(name: str, lhs_shape, rhs_shape, window_strides, padding, lhs_dil
 def _abstract(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
               precision, preferred_element_type, out_sharding):
     for operand in (x, kernel):
-        check_kind(_NAME, operand, "iufc")
+        check_kind(_NAME, operand, "biufc")
     dt = same_dtype(_NAME, [x, kernel])
     rank = len(x.shape)
     if rank != len(kernel.shape):
@@ -95,7 +95,7 @@ def _reference(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation
     sizes = conv_shape(_NAME, x.shape, kernel.shape, window_strides, padding, lhs_dilation, rhs_dilation, feature_group_count, batch_group_count)
     config = [(0, 0, 0), (0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation)]]
     x = pad_p.reference(x, np.zeros((), wide), padding_config=config)
-    result = np.zeros(sizes, wide)
+    result = np.zeros(sizes, wide)      # of booleans: whether any product is true
     batch, features = sizes[0], kernel.shape[1]
     per_group = kernel.shape[0] // (feature_group_count * batch_group_count)
     for o in range(kernel.shape[0]):
