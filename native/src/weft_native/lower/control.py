@@ -28,10 +28,23 @@ def _custom(b, ins, outs, *args, call_jaxpr=None, **params):
 
 @rule("remat", "remat2", "checkpoint")
 def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, **params):
-    if differentiated and prevent_cse and args:
+    flags = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
+    if differentiated and any(flags):
         # XLA must not recognise the recomputation as what it has computed already
-        args = b.ops("stablehlo.optimization_barrier", args, [b.type(a) for a in ins])
+        behind = [i for i, f in enumerate(flags) if f]
+        args = list(args)
+        for i, x in zip(behind, b.ops("stablehlo.optimization_barrier", [args[i] for i in behind], [b.type(ins[i]) for i in behind])):
+            args[i] = x
     return b.inline(closed(jaxpr), args)
+
+
+@rule("device_put")
+def _to_memory(b, ins, outs, x, *, memory):
+    if b.platform == "cpu":      # all its memory is the host's
+        return x
+    return b.op("stablehlo.custom_call", [x], b.type(outs[0]), {
+        "call_target_name": b.attr('"annotate_device_placement"'), "backend_config": b.attr('""'), "has_side_effect": b.attr("true"),
+        "mhlo.frontend_attributes": b.attr(f'{{_xla_buffer_placement = "{memory}"}}')})
 
 
 # loops ---------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Any, Callable, Sequence
 
-from ..avals import tangent_aval
+from ..avals import shaped, tangent_aval
 from ..core.effects import any_io
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
@@ -18,7 +18,7 @@ from ..transforms.jvp import jvp_jaxpr
 from ..transforms.linearize import split_jaxpr
 from ..transforms.stage import consts_as_args, hoist_tracers, stage
 from ..transforms.transpose import transpose_jaxpr
-from ..tree import tree_flatten, tree_map, tree_unflatten
+from ..tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 from .call import collective_names
 from .custom import name_of
 from .inline import without_calls
@@ -31,24 +31,66 @@ def _closed(jaxpr: Jaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr, [])
 
 
+def _protected(params: dict, *groups) -> dict:
+    """The parameters for other operands: each group is a number of new ones, or positions of old ones. `prevent_cse` may say of each operand
+    whether the compiler must not see through it."""
+    flags = params["prevent_cse"]
+    if isinstance(flags, bool):
+        return params
+    return dict(params, prevent_cse=tuple([f for g in groups for f in ([True] * g if isinstance(g, int) else [flags[i] for i in g])]))
+
+
 def _jvp(primals, tangents, *, jaxpr, **params):
     nonzeros = [type(t) is not Zero for t in tangents]
     both, out_nz = jvp_jaxpr(_closed(jaxpr), nonzeros)
+    params = _protected(params, len(both.consts), range(len(primals)), [i for i, nz in enumerate(nonzeros) if nz])
     outs = remat_p.bind(*both.consts, *primals, *[t for t in tangents if type(t) is not Zero], jaxpr=consts_as_args(both.jaxpr), **params)
     n = len(out_nz)
     live = iter(outs[n:])
     return outs[:n], [next(live) if nz else Zero(tangent_aval(a)) for nz, a in zip(out_nz, jaxpr.out_avals)]
 
 
+MEMORIES = ("device", "pinned_host", "unpinned_host")
+
+
 def _verdict(policy, eqn: JaxprEqn):
     """Saveable, Recompute or an Offloadable."""
     answer = policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params)
+    if isinstance(answer, Offloadable):
+        for memory in answer:
+            if memory not in MEMORIES:
+                raise ValueError(f"a checkpoint policy offloads from {answer.src!r} to {answer.dst!r}; memories are called {', '.join(MEMORIES)}.")
     if answer is Saveable or answer is Recompute or isinstance(answer, Offloadable):
         return answer
     if not isinstance(answer, bool):
         raise TypeError("Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, `ad_checkpoint.Saveable` or "
                         f"`ad_checkpoint.Offloadable(...)`. Got {answer} of type {type(answer)}.")
     return Saveable if answer else Recompute
+
+
+def _judged(policy, eqn: JaxprEqn):
+    """What a policy says of an equation's results, by variable, and the equation; for a loop that saves something in each iteration, the pair
+    of the loop that hands it out and the loop that takes it."""
+    verdict = _verdict(policy, eqn)
+    if verdict is not Recompute or eqn.primitive.name != "scan":
+        return {v: verdict for v in eqn.outvars}, eqn
+    closed = without_calls(eqn.params["jaxpr"])
+    inner = {v: answer for e in closed.eqns for answer in [_verdict(policy, e)] if answer is not Recompute for v in e.outvars if type(v) is not DropVar}
+    if not inner:
+        return {}, eqn
+    stacked = {v: Var(shaped((eqn.params["length"], *v.aval.shape), v.aval.dtype, v.aval.weak_type)) for v in inner}
+    body = closed.jaxpr
+    giving = ClosedJaxpr(body.replace(outvars=[*body.outvars, *inner]), closed.consts)
+    rest = [e for e in body.eqns if not (e.outvars and all(v in inner for v in e.outvars))]
+    taking = ClosedJaxpr(body.replace(invars=[*body.invars, *inner], eqns=[_without(e, inner) for e in rest]), closed.consts)
+    first = eqn.replace(outvars=[*eqn.outvars, *stacked.values()], params=dict(eqn.params, jaxpr=giving))
+    second = eqn.replace(invars=[*eqn.invars, *stacked.values()], params=dict(eqn.params, jaxpr=taking))
+    return {stacked[v]: answer for v, answer in inner.items()}, (first, second)
+
+
+def _without(eqn: JaxprEqn, known) -> JaxprEqn:
+    """An equation that no longer defines some of its results, because they are handed in."""
+    return eqn.replace(outvars=[DropVar(v.aval) if v in known else v for v in eqn.outvars]) if any(v in known for v in eqn.outvars) else eqn
 
 
 def _partial_eval(trace, args, params):
@@ -61,15 +103,18 @@ def _partial_eval(trace, args, params):
     n_known = len(known.outvars) - split.num_handed_over
     residuals = split.residuals(known.invars, known.outvars[:n_known], known.outvars[n_known:])
     saveable, moved = {*known.constvars, *known.invars}, {}
-    for eqn in known.eqns if policy is not None else ():
-        verdict = _verdict(policy, eqn)
-        if verdict is not Recompute:
-            saveable.update(eqn.outvars)
-        if isinstance(verdict, Offloadable):
-            moved.update((v, verdict) for v in eqn.outvars)
+    now, again = [], []      # the known part as it is computed first, and what must be computed again
+    for eqn in known.eqns:
+        verdicts, second = ({}, eqn) if policy is None else _judged(policy, eqn)
+        eqn, second = second if isinstance(second, tuple) else (eqn, second)
+        saveable.update(v for v, verdict in verdicts.items() if verdict is not Recompute)
+        moved.update((v, verdict) for v, verdict in verdicts.items() if isinstance(verdict, Offloadable))
+        now.append(eqn)
+        if not (second.outvars and all(v in saveable for v in second.outvars)):      # prints too
+            again.append(second)
+    known = known.replace(eqns=now)
     saved = [v for e in known.eqns for v in e.outvars if v in saveable and type(v) is not DropVar]
     # the known part that must be computed again, then the staged part, as one program
-    again = [e for e in known.eqns if not (e.outvars and all(v in saveable for v in e.outvars))]      # prints too
     back = {v: Var(v.aval) for v in saved if v in moved}      # what offloaded values are until they are fetched
     fetch = [JaxprEqn([back[v]], [v], to_memory_p, dict(memory=moved[v].src)) for v in back]
     swap = dict(zip(staged.invars, residuals))
@@ -86,6 +131,10 @@ def _partial_eval(trace, args, params):
     kept_values = [to_memory_p.bind(x, memory=moved[v].dst) if v in moved else x for v, x in zip(kept, outs[n_known:])]
     others = [*known_closed.consts, *known_args, *split.staged.consts, *[x for x, u in zip(args, unknown) if u]]
     inputs = [*kept_values, *[x for x, u in zip(others, used[len(saved):]) if u]]
+    places = [*[None] * len(known_closed.consts), *[i for i, u in enumerate(unknown) if not u], *[None] * len(split.staged.consts),
+              *[i for i, u in enumerate(unknown) if u]]
+    left = [i for i, u in zip(places, used[len(saved):]) if u]
+    params = _protected(params, len(kept_values), *[1 if i is None else [i] for i in left])
     staged_outs = iter(trace.staged.process(remat_p, tuple(inputs), dict(params, jaxpr=whole, differentiated=True)) if any(split.out_unknown) else [])
     known_outs = iter(outs[:n_known])
     return [next(staged_outs) if u else next(known_outs) for u in split.out_unknown]
@@ -96,12 +145,14 @@ def _transpose(cts, *args, jaxpr, **params):
     nonzero = [type(ct) is not Zero for ct in cts]
     back = transpose_jaxpr(_closed(jaxpr), linear, nonzero)
     inputs = [*back.consts, *[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero]]
+    params = _protected(params, len(back.consts), [i for i, lin in enumerate(linear) if not lin], sum(nonzero))
     outs = iter(remat_p.bind(*inputs, jaxpr=consts_as_args(back.jaxpr), **params))
     return [next(outs) if lin else None for lin in linear]
 
 
 def _batch(axis, args, dims, *, jaxpr, **params):
     new, out_b = batch_jaxpr(_closed(jaxpr), axis, [d is not None for d in dims])
+    params = _protected(params, len(new.consts), range(len(args)))
     outs = remat_p.bind(*new.consts, *[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], jaxpr=consts_as_args(new.jaxpr), **params)
     return outs, [0 if b else None for b in out_b]
 
@@ -111,7 +162,7 @@ def _dce(used_outputs, eqn: JaxprEqn):
     if not jaxpr.eqns and not any(used_outputs):
         return None
     return eqn.replace(invars=[a for a, u in zip(eqn.invars, used) if u], outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u],
-                       params=dict(eqn.params, jaxpr=jaxpr))
+                       params=dict(_protected(eqn.params, [i for i, u in enumerate(used) if u]), jaxpr=jaxpr))
 
 
 remat_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
@@ -146,7 +197,6 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool | Sequence[bool
         raise TypeError(f"Expected a callable value, got {fun!r}.")
     argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     argnames = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
-    separate = prevent_cse if isinstance(prevent_cse, bool) else tuple(prevent_cse)
 
     @api_boundary
     def wrapped(*args, **kwargs):
@@ -168,10 +218,20 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool | Sequence[bool
         if any_io(closed.effects):
             raise NotImplementedError(at_user_line("Effects not supported in `checkpoint`: a function with io_callback would be called again on the way back. "
                                                    "Call it outside of the checkpointed function."))
-        outs = remat_p.bind(*closed.consts, *outer, *leaves, jaxpr=consts_as_args(closed.jaxpr), prevent_cse=separate, differentiated=False, policy=policy)
+        flags = prevent_cse if isinstance(prevent_cse, bool) else (*[True] * (len(closed.consts) + len(outer)), *_flags_of_leaves(prevent_cse, tree, leaves))
+        outs = remat_p.bind(*closed.consts, *outer, *leaves, jaxpr=consts_as_args(closed.jaxpr), prevent_cse=flags, differentiated=False, policy=policy)
         return tree_unflatten(box[0], outs)
     update_wrapper(wrapped, fun)
     return wrapped
+
+
+def _flags_of_leaves(prevent_cse: Sequence[bool], tree, leaves: Sequence) -> list:
+    """A flag for each leaf from one for each positional argument; those of keyword arguments are protected."""
+    args, kwargs = tree.unflatten(leaves)
+    try:
+        return [*broadcast_prefix(list(prevent_cse), args), *[True] * len(tree_flatten(kwargs)[0])]
+    except ValueError as e:
+        raise ValueError(f"checkpoint's prevent_cse must be a bool, or have one for each argument (a tree prefix of them); got {prevent_cse}: {e}") from e
 
 
 # names, and memories -------------------------------------------------------------------------------------------------

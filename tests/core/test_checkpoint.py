@@ -1,0 +1,94 @@
+"""What checkpoint keeps, moves and computes again: counted in jaxprs and programs, and always the same derivatives."""
+import functools
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as jnp
+from weft import lax
+from weft.ad_checkpoint import checkpoint_name, print_saved_residuals, saved_residuals
+
+from .helpers import close
+
+P = weft.checkpoint_policies
+W = np.eye(3, dtype=np.float32) * 0.5 + 0.1
+X = np.ones(3, np.float32)
+OFFLOAD = P.save_and_offload_only_these_names(names_which_can_be_saved=[], names_which_can_be_offloaded=["a"], offload_src="device", offload_dst="pinned_host")
+
+
+def layers(w, x):
+    step = lambda c, t: (jnp.sin(checkpoint_name(jnp.tanh(w @ c), "a") * t), None)
+    return lax.scan(step, x, jnp.arange(1.0, 6.0))[0].sum()
+
+
+def plain(w, x):
+    return jnp.sin(checkpoint_name(weft.jit(lambda w, x: jnp.tanh(w @ x))(w, x), "a")).sum()
+
+
+@pytest.mark.parametrize("f", [layers, plain])
+@pytest.mark.parametrize("policy", [None, P.dots_saveable, P.dots_with_no_batch_dims_saveable, P.save_only_these_names("a"), P.save_any_names_but_these("b"),
+                                    P.save_anything_except_these_names("a"), P.everything_saveable, P.nothing_saveable, OFFLOAD])
+def test_policies_change_no_derivative(f, policy):
+    close(weft.jit(derivatives, static_argnums=0)(weft.checkpoint(f, policy=policy), W, X), wanted(f), rtol=2e-5, atol=1e-6)
+
+
+def derivatives(g, w, x):
+    return (weft.grad(g)(w, x), weft.grad(weft.jit(g))(w, x), weft.jvp(g, (w, x), (w, x)), weft.grad(lambda w, x: (weft.grad(g)(w, x) ** 2).sum())(w, x),
+            weft.vmap(weft.grad(g), (None, 0))(w, jnp.stack([x, 2 * x])))
+
+
+@functools.cache
+def wanted(f):
+    return weft.jit(derivatives, static_argnums=0)(f, W, X)
+
+
+def count(f, policy, word):
+    return str(weft.make_jaxpr(weft.grad(weft.checkpoint(f, policy=policy)))(W, X)).count(word)
+
+
+def test_policies_reach_into_calls_and_loops():
+    for f in (layers, plain):
+        again = count(f, None, "dot_general")
+        assert count(f, P.dots_saveable, "dot_general") == again - 1
+        assert count(f, P.everything_saveable, " = tanh") == 1
+    named = lambda w, x: jnp.sin(checkpoint_name(w @ x, "a")).sum()
+    assert count(named, P.save_only_these_names("a"), "dot_general") == count(named, P.save_any_names_but_these("a"), "dot_general") - 1
+    kept = [a.shape for a, _ in saved_residuals(weft.checkpoint(layers, policy=P.dots_saveable), W, X)]
+    assert (5, 3) in kept and (5, 3, 3) not in kept
+
+
+def test_offloading_moves_values_on_devices_with_a_memory_of_their_own():
+    f = weft.jit(weft.grad(weft.checkpoint(plain, policy=OFFLOAD)))
+    text = f.trace(W, X).lower(lowering_platforms=("cuda",)).as_text()
+    assert text.count("annotate_device_placement") == 2 and '"pinned_host"' in text and '"device"' in text
+    assert "annotate_device_placement" not in f.lower(W, X).as_text()      # the host's memory is all there is
+    with pytest.raises(ValueError, match="pinned_host"):
+        weft.grad(weft.checkpoint(plain, policy=P.offload_dot_with_no_batch_dims("device", "moon")))(W, X)
+
+
+def test_prevent_cse_of_each_argument():
+    f = lambda x, y: jnp.sin(jnp.sin(x * y["a"])).sum()
+    protected = lambda flags: weft.jit(weft.grad(weft.checkpoint(f, prevent_cse=flags), (0, 1))).lower(X, {"a": X}).as_text().split("optimization_barrier")
+    assert len(protected(False)) == 1 and len(protected(True)) == 2
+    assert "%arg0" in protected((True, False))[1].split(":")[0] and "%arg1" not in protected((True, False))[1].split(":")[0]
+    close(weft.vmap(weft.grad(weft.checkpoint(f, prevent_cse=(True, False))))(np.stack([X, X]), {"a": np.stack([X, 2 * X])}),
+          weft.vmap(weft.grad(f))(np.stack([X, X]), {"a": np.stack([X, 2 * X])}))
+    with pytest.raises(ValueError, match="prevent_cse"):
+        weft.checkpoint(f, prevent_cse=(True,))(X, {"a": X})
+
+
+def test_static_arguments():
+    f = weft.checkpoint(lambda x, n, *, m: x ** n * m, static_argnums=-1, static_argnames="m")
+    close(weft.grad(f)(2.0, 3, m=2.0), 24.0)
+    with pytest.raises(ValueError, match="static_argnums"):
+        weft.checkpoint(lambda x: x, static_argnums=2)(1.0)
+
+
+def test_what_is_kept_is_listed(capsys):
+    print_saved_residuals(lambda p, x: jnp.sin(p["w"] @ x).sum(), {"w": W}, X)
+    lines = capsys.readouterr().out.splitlines()
+    assert any("from the argument x" in line for line in lines) and any("output of cos from" in line and __file__ in line for line in lines)
+    print_saved_residuals(weft.checkpoint(plain, policy=P.save_only_these_names("a")), W, X)
+    out = capsys.readouterr().out
+    assert "f32[3,3] from the argument w" in out and "f32[3] named 'a'" in out
