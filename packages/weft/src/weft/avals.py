@@ -34,14 +34,18 @@ def as_size(n):
 
 
 class ShapedArray(AbstractValue):
-    """A shape, a dtype and whether the type is weak (came from a Python scalar and yields to others in promotion)."""
-    __slots__ = ("shape", "dtype", "weak_type", "_hash", "__weakref__")
+    """A shape, a dtype and whether the type is weak (came from a Python scalar and yields to others in promotion).
+
+    `vma` names the axes of devices along which the value may vary, inside a shard_map that checks it.
+    """
+    __slots__ = ("shape", "dtype", "weak_type", "vma", "_hash", "__weakref__")
 
     def __init__(self, shape, dtype, weak_type: bool = False, sharding=None, vma=frozenset(), memory_space=None):
         # plain integers only: equal avals are shared, and 2.0 or True would be found again where 2 or 1 is meant
         self.shape = tuple([n if type(n) is int else as_size(n) for n in shape])
         self.dtype = dtypes.dtype(dtype)
         self.weak_type = weak_type
+        self.vma = vma if type(vma) is frozenset else frozenset(vma)
         self._hash = None
 
     @property
@@ -57,26 +61,27 @@ class ShapedArray(AbstractValue):
 
     def __eq__(self, other):
         return self is other or (type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
-                                 and self.weak_type == other.weak_type)
+                                 and self.weak_type == other.weak_type and self.vma == other.vma)
 
     def __hash__(self):
         if self._hash is None:
-            self._hash = hash((self.shape, self.dtype, self.weak_type))
+            self._hash = hash((self.shape, self.dtype, self.weak_type, self.vma))
         return self._hash
 
-    def update(self, shape=None, dtype=None, weak_type=None) -> "ShapedArray":
+    def update(self, shape=None, dtype=None, weak_type=None, vma=None) -> "ShapedArray":
         return shaped(self.shape if shape is None else tuple(shape), self.dtype if dtype is None else dtype,
-                      self.weak_type if weak_type is None else weak_type)
+                      self.weak_type if weak_type is None else weak_type, self.vma if vma is None else vma)
 
     def strip_weak_type(self) -> "ShapedArray":
-        return shaped(self.shape, self.dtype) if self.weak_type else self
+        return shaped(self.shape, self.dtype, False, self.vma) if self.weak_type else self
 
     def to_tangent_aval(self) -> "ShapedArray":
         return tangent_aval(self)
 
     def str_short(self, short_dtypes: bool = True) -> str:
         name = short_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        vary = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
+        return f"{name}[{','.join(map(str, self.shape))}]{vary}"
 
     def __str__(self):
         return ("~" if self.weak_type else "") + self.str_short(short_dtypes=False)
@@ -85,11 +90,6 @@ class ShapedArray(AbstractValue):
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}]{weak})"
 
-
-class AbstractToken(AbstractValue):
-    """The type of the tokens that order effects."""
-    __slots__ = ()
-    shape, weak_type = (), False
 
 class AbstractRef(AbstractValue):
     """The type of mutable references to an array of type `inner`."""
@@ -126,6 +126,11 @@ def reshaped(aval, shape: tuple):
     return AbstractRef(reshaped(aval.inner, shape)) if type(aval) is AbstractRef else aval.update(shape=shape)
 
 
+class AbstractToken(AbstractValue):
+    """The type of the tokens that order effects."""
+    __slots__ = ()
+    shape, weak_type = (), False
+
     def str_short(self, short_dtypes: bool = True) -> str:
         return "Tok"
 
@@ -136,23 +141,23 @@ token = AbstractToken()
 
 
 @lru_cache(maxsize=65536)
-def shaped(shape: tuple, dtype, weak_type: bool = False) -> ShapedArray:
+def shaped(shape: tuple, dtype, weak_type: bool = False, vma: frozenset = frozenset()) -> ShapedArray:
     """The aval of a shape and dtype; equal ones are one object, so comparing them is cheap."""
-    return ShapedArray(shape, dtype, weak_type)
+    return ShapedArray(shape, dtype, weak_type, vma=vma)
 
 
 @lru_cache(maxsize=65536)
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
     """The aval of tangents and cotangents: the same for floats and complex numbers, float0 for all else."""
+    if type(aval) is AbstractRef:
+        return AbstractRef(tangent_aval(aval.inner))
     return aval if dtypes.is_inexact(aval.dtype) else shaped(aval.shape, dtypes.float0)
 
 
 def physical(aval: ShapedArray) -> ShapedArray:
     """The aval of what is stored: random keys become arrays of uint32 with a trailing axis."""
-    if type(aval) is AbstractRef:
-        return AbstractRef(tangent_aval(aval.inner))
     if isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype):
-        return shaped((*aval.shape, *aval.dtype.key_shape), dtypes.uint32)
+        return shaped((*aval.shape, *aval.dtype.key_shape), dtypes.uint32, False, aval.vma)
     return aval
 
 

@@ -93,16 +93,16 @@ def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = _
         for (path, x), spec in zip(tree_flatten_with_path(args)[0], ins):
             if not is_array_like(x):
                 raise TypeError(f"shard_map: the argument at {keystr(path)} is a {type(x).__name__}, which is not an array or a number.")
-        parts = [_local(abstractify(x), spec, over, path) for (path, x), spec in zip(tree_flatten_with_path(args)[0], ins)]
+        parts = [_local(abstractify(x), spec, over, path, check_vma) for (path, x), spec in zip(tree_flatten_with_path(args)[0], ins)]
         key = (in_tree, tuple(parts), tuple(ins), over, names, config.trace_context())
         known = cache.get(key)
         if known is None:
-            known = _trace_parts(f, in_tree, parts, over, names, out_specs)
+            known = _trace_parts(f, in_tree, parts, over, names, out_specs, check_vma)
             if not known[1]:      # nothing of an outer trace
                 cache[key] = known
         closed, consts, out_tree, outs = known
         if check_vma:
-            check_copies(closed, [P()] * len(consts) + ins, outs, over, names, getattr(f, "__name__", str(f)))
+            check_copies(closed.out_avals, outs, over, getattr(f, "__name__", str(f)))
         results = bind_shard_map([*consts, *leaves], closed, over, [P()] * len(consts) + ins, outs, check_vma, names)
         return tree_unflatten(out_tree, results)
     return shard_map_f
@@ -125,14 +125,14 @@ def _flat_specs(what: str, specs: Any, tree: Any, names) -> list:
     return [P() if s is None else s for s in flat]
 
 
-def _local(aval, spec, mesh, path):
+def _local(aval, spec, mesh, path, check_vma: bool):
     try:
-        return local_aval(aval, spec, mesh)
+        return local_aval(aval, spec, mesh, check_vma)
     except ValueError as e:
         raise ValueError(f"shard_map: the argument at {keystr(path)}: {e}") from e
 
 
-def _trace_parts(f: Callable, in_tree, avals, mesh, names, out_specs):
+def _trace_parts(f: Callable, in_tree, avals, mesh, names, out_specs, check_vma: bool):
     """(the program of one device's parts, the constants that lead its arguments, the results' structure, their specs)."""
     box: list = []
 
@@ -140,7 +140,7 @@ def _trace_parts(f: Callable, in_tree, avals, mesh, names, out_specs):
         out, tree = tree_flatten(f(*in_tree.unflatten(xs)))
         box.append(tree)
         return out
-    with mapped_axes(*manual_axes(mesh, names)):
+    with mapped_axes(*manual_axes(mesh, names, check_vma)):
         traced = stage_closed(flat, avals, f"the function {getattr(f, '__name__', f)}")
     jaxpr = traced.jaxpr
     closed = ClosedJaxpr(jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars), [])
@@ -170,47 +170,15 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = _INFER, out_axes: Any, 
     return shard_map(f, in_specs=specs(in_axes), out_specs=specs(out_axes), axis_names={axis_name})
 
 
-def check_copies(closed: ClosedJaxpr, in_specs, out_specs, mesh, names, who: str) -> None:
+def check_copies(avals: Sequence, out_specs, mesh, who: str) -> None:
     """Raises ValueError for a result that may differ between devices which, by its spec, hold copies of it."""
-    varying = vary(closed.jaxpr, [frozenset(a for part in s for a in axes_of(part)) for s in in_specs])
-    for i, (axes, spec) in enumerate(zip(varying, out_specs)):
+    for i, (aval, spec) in enumerate(zip(avals, out_specs)):
         named = {a for part in spec for a in axes_of(part)}
-        wrong = [a for a in mesh.axis_names if a in axes and a not in named and mesh.shape[a] > 1]
+        wrong = [a for a in mesh.axis_names if a in aval.vma and a not in named]
         if wrong:
             raise ValueError(f"shard_map of {who}: out_specs say that result {i} ({spec}) is the same along {wrong}, and it may differ there. "
                              f"Name the axes in its spec, reduce the result over them (weft.lax.psum, pmean, …), or, if you know that it is the same, "
                              "pass check_vma=False.")
-
-
-def vary(jaxpr, ins: Sequence[frozenset]) -> list:
-    """For each result, the manual axes along which it may differ, given those of the arguments."""
-    env: dict = dict(zip(jaxpr.invars, ins))
-    of = lambda atom: env.get(atom, frozenset())
-    for eqn in jaxpr.eqns:
-        env.update(zip(eqn.outvars, _vary_eqn(eqn, [of(a) if hasattr(a, "aval") and not hasattr(a, "val") else frozenset() for a in eqn.invars])))
-    return [of(a) if not hasattr(a, "val") else frozenset() for a in jaxpr.outvars]
-
-
-def _vary_eqn(eqn, ins: list) -> list:
-    name, params, together = eqn.primitive.name, eqn.params, frozenset().union(*ins)
-    n = len(eqn.outvars)
-    if name in ("psum", "pmax", "pmin") and params["axis_index_groups"] is None:
-        return [x - set(params["axes"]) for x in ins]
-    if name in ("psum", "pmax", "pmin"):
-        return [x | set(params["axes"]) for x in ins]
-    if name == "pbroadcast":
-        return [together - set(eqn.primitive.axis_names(params))]
-    if name == "all_gather" and params["axis_index_groups"] is None:
-        return [together | set(eqn.primitive.axis_names(params))]
-    if eqn.primitive.binds is not None:      # a shard_map inside
-        return [together] * n
-    if name in ("jit", "remat", "checkpoint", "custom_jvp_call", "custom_vjp_call"):
-        inner = next((v for v in params.values() if isinstance(v, ClosedJaxpr)), None)
-        if inner is not None and len(inner.jaxpr.invars) == len(ins) and len(inner.jaxpr.outvars) == n:
-            return vary(inner.jaxpr, ins)
-    if eqn.primitive.axis_names is not None:
-        together |= frozenset(eqn.primitive.axis_names(params)) if name != "jit" else frozenset()
-    return [together] * n
 
 
 # pmap ----------------------------------------------------------------------------------------------------------------

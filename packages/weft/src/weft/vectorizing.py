@@ -56,7 +56,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axi
         dims = [_checked_axis(d, x, i) for i, (d, x) in enumerate(zip(dims, leaves))]
         size = _mapped_size(leaves, dims, axis_size, (args, kwargs))
         flat, box = flat_function(lambda a, k: fun(*a, **k), in_tree)
-        axis = Axis(axis_name, size, False, spmd)
+        axis = Axis(axis_name, size, spmd=spmd)
         outs, out_dims = batch_flat(flat, axis, leaves, dims)
         for x in outs:
             if not is_array_like(x):

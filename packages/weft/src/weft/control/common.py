@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from ..avals import ShapedArray, shaped
-from ..core.jaxpr import ClosedJaxpr, Jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from ..core.trace import get_aval
+from ..ops.collective import pvary_p
 from ..ops.linear import convert
-from ..transforms.stage import consts_as_args, stage
+from ..transforms.stage import consts_as_args, stage, stage_closed
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
 
 
@@ -52,6 +53,8 @@ def strengthen(values: Sequence, avals: Sequence[ShapedArray], outs: Sequence[Sh
         if a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape:
             dt = o.dtype
             v, a, changed = convert(v, dt, o.weak_type), shaped(a.shape, dt, o.weak_type), True
+        elif o.vma - a.vma:      # the same everywhere at first, and then not
+            v, changed = pvary_p.bind(v, axes=tuple(sorted(o.vma - a.vma, key=str))), True
         new_values.append(v)
         new_avals.append(a)
     return new_values, new_avals, changed
@@ -59,3 +62,14 @@ def strengthen(values: Sequence, avals: Sequence[ShapedArray], outs: Sequence[Sh
 
 def avals_of(values: Sequence) -> list[ShapedArray]:
     return [get_aval(v) for v in values]
+
+
+def widen(index, operands: Sequence, branches: Sequence[ClosedJaxpr]) -> tuple[Sequence, Sequence]:
+    """Operands and branches of a cond whose choice may differ between devices (see `transforms.vary`): operands vary then too, so that
+    devices which take different branches need not communicate in them to add up cotangents."""
+    where = get_aval(index).vma
+    if not where:
+        return operands, branches
+    wide = [x if where <= get_aval(x).vma else pvary_p.bind(x, axes=tuple(sorted(where, key=str))) for x in operands]
+    avals = avals_of(wide)
+    return wide, [stage_closed(lambda *xs, b=b: eval_jaxpr(b.jaxpr, b.consts, *xs), avals) for b in branches]

@@ -24,7 +24,7 @@ from ..transforms.stage import stage_closed
 from ..transforms.transpose import transpose_jaxpr
 from ..tree import tree_flatten, tree_unflatten
 from .call import collective_names
-from .common import describe_mismatch, trace_open
+from .common import describe_mismatch, trace_open, widen
 
 cond_p = Primitive("cond", multiple_results=True)
 
@@ -244,7 +244,8 @@ def choose(index, funs: Sequence[Callable], operands: Sequence, who: str):
     for jaxpr, cs, _ in traced:
         closed.append(_with_consts(jaxpr, len(cs), start, [get_aval(c) for c in consts], avals, strong))
         start += len(cs)
-    return tree_unflatten(first_tree, cond_p.bind(index, *consts, *flat, branches=tuple(closed)))
+    operands, closed = widen(index, [*consts, *flat], closed)
+    return tree_unflatten(first_tree, cond_p.bind(index, *operands, branches=tuple(closed)))
 
 
 def _weakly_equal(a, b) -> bool:

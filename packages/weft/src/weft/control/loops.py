@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from .. import dtypes
-from ..avals import SymbolicSize, as_size, shaped, tangent_aval
+from ..avals import SymbolicSize, as_size, reshaped, shaped, tangent_aval
 from ..config import config
 from ..core.dims import as_value, max_dim
 from ..core.effects import any_io
@@ -43,7 +43,7 @@ def _split3(values: Sequence, num_consts: int, num_carry: int):
 
 
 def _scan_abstract(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
-    ys = [shaped((length, *a.shape), a.dtype, a.weak_type) for a in jaxpr.out_avals[num_carry:]]
+    ys = [reshaped(a, (length, *a.shape)) for a in jaxpr.out_avals[num_carry:]]
     return [*jaxpr.out_avals[:num_carry], *ys]
 
 
@@ -269,7 +269,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         length = lengths.pop()
     if config.disable_jit:
         return _scan_in_python(f, init, xs_flat, xs_tree, length, reverse)
-    x_avals = [shaped(a.shape[1:], a.dtype, a.weak_type) for a in xs_avals]
+    x_avals = [reshaped(a, a.shape[1:]) for a in xs_avals]
     in_tree = tree_structure((init_tree.unflatten([0] * init_tree.num_leaves), xs_tree.unflatten([0] * xs_tree.num_leaves)))
     for _ in range(3):
         carry_avals = avals_of(init_flat)

@@ -9,7 +9,7 @@ import math
 from typing import Sequence
 
 from .. import dtypes
-from ..avals import shaped, tangent_aval
+from ..avals import reshaped, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr, subjaxprs
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
@@ -37,13 +37,13 @@ def bind_shard_map(args: Sequence, jaxpr: ClosedJaxpr, mesh, in_specs, out_specs
                             newly_manual_axes=manual)
 
 
-def scope(mesh, manual):
+def scope(mesh, manual, check_vma: bool = False):
     """The axes that the body communicates over."""
-    return mapped_axes(*manual_axes(mesh, manual))
+    return mapped_axes(*manual_axes(mesh, manual, check_vma))
 
 
-def manual_axes(mesh, manual) -> tuple:
-    return tuple(Axis(n, s, True) for n, s in mesh.shape_tuple if n in manual)
+def manual_axes(mesh, manual, check_vma: bool = False) -> tuple:
+    return tuple(Axis(n, s, True, check_vma) for n, s in mesh.shape_tuple if n in manual)
 
 
 def inside() -> bool:
@@ -51,8 +51,8 @@ def inside() -> bool:
     return any(a.manual for a in axis_env())
 
 
-def local_aval(aval, spec, mesh):
-    """One device's part of an aval; ValueError where an axis can't be cut evenly."""
+def local_aval(aval, spec, mesh, check_vma: bool = False):
+    """One device's part of an aval; ValueError where an axis can't be cut evenly. With `check_vma` its type says along which axes it varies."""
     sizes = mesh.shape
     if len(spec) > len(aval.shape):
         raise ValueError(f"the spec {spec} has more entries than the value of shape {aval.shape} has axes.")
@@ -63,10 +63,11 @@ def local_aval(aval, spec, mesh):
             raise ValueError(f"axis {i} of a value of shape {aval.shape} can't be cut evenly by {spec}: its size {shape[i]} must be a multiple of {n}, "
                              f"the number of devices along {part!r}.")
         shape[i] //= n
-    return shaped(tuple(shape), aval.dtype, aval.weak_type)
+    vma = aval.vma.union(a for part in spec for a in axes_of(part)) if check_vma else aval.vma
+    return shaped(tuple(shape), aval.dtype, aval.weak_type, vma)
 
 
-def global_aval(aval, spec, mesh):
+def global_aval(aval, spec, mesh, manual=frozenset()):
     """The whole of which `aval` is one device's part."""
     sizes = mesh.shape
     if len(spec) > len(aval.shape):
@@ -74,7 +75,7 @@ def global_aval(aval, spec, mesh):
     shape = list(aval.shape)
     for i, part in enumerate(spec):
         shape[i] *= math.prod(sizes[a] for a in axes_of(part))
-    return shaped(tuple(shape), aval.dtype, aval.weak_type)
+    return shaped(tuple(shape), aval.dtype, aval.weak_type, aval.vma - manual)
 
 
 def unmentioned(spec, mesh, manual) -> tuple:
@@ -84,7 +85,7 @@ def unmentioned(spec, mesh, manual) -> tuple:
 
 
 def _abstract(*avals, jaxpr, mesh, in_specs, out_specs, check_vma, newly_manual_axes):
-    return [global_aval(a, spec, mesh) for a, spec in zip(jaxpr.out_avals, out_specs)]
+    return [global_aval(a, spec, mesh, newly_manual_axes) for a, spec in zip(jaxpr.out_avals, out_specs)]
 
 
 # derivatives ---------------------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ def _abstract(*avals, jaxpr, mesh, in_specs, out_specs, check_vma, newly_manual_
 
 def _jvp(primals, tangents, *, jaxpr, mesh, in_specs, out_specs, check_vma, newly_manual_axes):
     nonzeros = [type(t) is not Zero for t in tangents]
-    with scope(mesh, newly_manual_axes):
+    with scope(mesh, newly_manual_axes, check_vma):
         both, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
     live = lambda values, flags: [v for v, nz in zip(values, flags) if nz]
     outs = bind_shard_map([*primals, *live(tangents, nonzeros)], both, mesh, [*in_specs, *live(in_specs, nonzeros)],
@@ -117,36 +118,38 @@ def _split(closed: ClosedJaxpr, unknown: tuple):
 
         def staged(*args):
             return eval_jaxpr(split.staged.jaxpr, split.staged.consts, *[squeeze(x, (0,)) if h else x for x, h in zip(args, handed)])
-        wide = [shaped((1, *a.shape), a.dtype, a.weak_type) if h else a for a, h in zip(avals, handed)]
+        wide = [reshaped(a, (1, *a.shape)) if h else a for a, h in zip(avals, handed)]
         closed.jaxpr.cache[key] = split, n, stage_closed(known, split.known.in_avals), stage_closed(staged, wide)
     return closed.jaxpr.cache[key]
 
 
 def _partial_eval(trace, args, params):
     mesh, manual, in_specs, out_specs = params["mesh"], params["newly_manual_axes"], params["in_specs"], params["out_specs"]
-    unknown = tuple([trace.is_unknown(x) for x in args])
-    with scope(mesh, manual):
+    unknown, check_vma = tuple([trace.is_unknown(x) for x in args]), params["check_vma"]
+    with scope(mesh, manual, check_vma):
         split, n, known, staged = _split(params["jaxpr"], unknown)
     of = lambda values, flags, want: [v for v, f in zip(values, flags) if f is want]
     everywhere = P(tuple(a for a in mesh.axis_names if a in manual))
     known_args, known_specs, known_out_specs = of(args, unknown, False), of(in_specs, unknown, False), of(out_specs, split.out_unknown, False)
-    outs = bind_shard_map(known_args, known, mesh, known_specs, known_out_specs + [everywhere] * split.num_handed_over, False, manual)
+    outs = bind_shard_map(known_args, known, mesh, known_specs, known_out_specs + [everywhere] * split.num_handed_over, check_vma, manual)
     residuals = split.residuals(known_args, outs[:n], outs[n:])
     residual_specs = split.residuals(known_specs, known_out_specs, [everywhere] * split.num_handed_over)
     staged_outs: list = []
     if any(split.out_unknown):
         staged_outs = trace.staged.process(shard_map_p, (*residuals, *of(args, unknown, True)), dict(
             jaxpr=staged, mesh=mesh, in_specs=(*residual_specs, *of(in_specs, unknown, True)), out_specs=tuple(of(out_specs, split.out_unknown, True)),
-            check_vma=False, newly_manual_axes=manual))
+            check_vma=check_vma, newly_manual_axes=manual))
     known_outs, later = iter(outs[:n]), iter(staged_outs)
     return [next(later) if u else next(known_outs) for u in split.out_unknown]
 
 
 def _transpose(cts, *args, jaxpr, mesh, in_specs, out_specs, check_vma, newly_manual_axes):
-    """Copies of a result share its cotangent; the cotangents of an argument's copies are added up."""
+    """Copies of a result share its cotangent; the cotangents of an argument's copies are added up. Where types say what is a copy, the cotangents
+    of copies are copies."""
     manual, sizes = newly_manual_axes, mesh.shape
     linear, nonzero = tuple([type(x) is UndefinedPrimal for x in args]), tuple([type(ct) is not Zero for ct in cts])
-    key = ("shard_transpose", linear, nonzero, mesh, in_specs, out_specs, manual)
+    key = ("shard_transpose", linear, nonzero, mesh, in_specs, out_specs, manual, check_vma)
+    copies_of = lambda spec: () if check_vma else unmentioned(spec, mesh, manual)
 
     def back(*values):
         values, primals = list(values), []
@@ -154,25 +157,32 @@ def _transpose(cts, *args, jaxpr, mesh, in_specs, out_specs, check_vma, newly_ma
             primals.append(UndefinedPrimal(aval) if lin else values.pop(0))
         given, parts = iter(values), []
         for aval, spec, nz in zip(jaxpr.out_avals, out_specs, nonzero):
-            copies = math.prod(sizes[a] for a in unmentioned(spec, mesh, manual))
+            copies = math.prod(sizes[a] for a in copies_of(spec))
             ct = next(given) if nz else Zero(tangent_aval(aval))
             parts.append(div(ct, full(shape_of(ct), copies, get_aval(ct).dtype)) if nz and copies > 1 else ct)
         results = []
         for ct, spec, lin in zip(backward_pass(jaxpr.jaxpr, jaxpr.consts, primals, parts), in_specs, linear):
             if lin:
-                copies = unmentioned(spec, mesh, manual)
+                copies = copies_of(spec)
                 ct = instantiate(ct)
                 results.append(psum_p.bind(ct, axes=copies, axis_index_groups=None)[0] if copies else ct)
         return results
-    with scope(mesh, manual):
+    with scope(mesh, manual, check_vma):
         if key not in jaxpr.jaxpr.cache:
             plain = [a for a, lin in zip(jaxpr.in_avals, linear) if not lin]
-            jaxpr.jaxpr.cache[key] = stage_closed(back, [*plain, *[tangent_aval(a) for a, nz in zip(jaxpr.out_avals, nonzero) if nz]])
+            jaxpr.jaxpr.cache[key] = stage_closed(back, [*plain, *[_ct_aval(a, s, manual, check_vma) for a, s, nz in zip(jaxpr.out_avals, out_specs, nonzero)
+                                                                           if nz]])
         program = jaxpr.jaxpr.cache[key]
     inputs = [x for x, lin in zip(args, linear) if not lin] + [ct for ct in cts if type(ct) is not Zero]
     specs = [s for s, lin in zip(in_specs, linear) if not lin] + [s for s, nz in zip(out_specs, nonzero) if nz]
-    outs = iter(bind_shard_map(inputs, program, mesh, specs, [s for s, lin in zip(in_specs, linear) if lin], False, manual))
+    outs = iter(bind_shard_map(inputs, program, mesh, specs, [s for s, lin in zip(in_specs, linear) if lin], check_vma, manual))
     return [next(outs) if lin else None for lin in linear]
+
+
+def _ct_aval(aval, spec, manual, check_vma: bool):
+    """The type of one device's part of a result's cotangent."""
+    made = tangent_aval(aval)
+    return made.update(vma=(made.vma - manual).union(a for part in spec for a in axes_of(part))) if check_vma else made
 
 
 # batching and the rest -----------------------------------------------------------------------------------------------
@@ -184,7 +194,7 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, check_vma, new
     parts = math.prod(mesh.shape[a] for a in along)
     if axis.size % parts:
         raise ValueError(f"vmap(spmd_axis_name={along!r}): the mapped axis of size {axis.size} can't be cut evenly over {parts} devices.")
-    with scope(mesh, newly_manual_axes):
+    with scope(mesh, newly_manual_axes, check_vma and not along):
         new, out_batched = batch_jaxpr(jaxpr, axis._replace(size=axis.size // parts), [d is not None for d in dims])
     lead = along if len(along) > 1 else along[0] if along else None
     wider = lambda specs, flags: [P(lead, *s) if b else s for s, b in zip(specs, flags)]
@@ -311,4 +321,4 @@ shard_map_p.jvp, shard_map_p.partial_eval, shard_map_p.transpose, shard_map_p.ba
 shard_map_p.decompose = by_vmap
 shard_map_p.effects = lambda params: params["jaxpr"].effects
 shard_map_p.axis_names = lambda params: collective_names(params["jaxpr"]) - params["newly_manual_axes"]
-shard_map_p.binds = lambda params: manual_axes(params["mesh"], params["newly_manual_axes"])
+shard_map_p.binds = lambda params: manual_axes(params["mesh"], params["newly_manual_axes"], params["check_vma"])

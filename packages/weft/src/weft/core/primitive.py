@@ -66,6 +66,7 @@ class Primitive:
         self.show: Callable | None = None         # (eqn, name of an atom, binder of a variable) -> text, where a jaxpr shows it in a way of its own
         self.makes_reference = False              # transformations apply their rules to it, whatever its arguments
         self.axis_names: Callable | None = None   # params -> names of mapped axes it communicates over
+        self.vary: Callable | None = None         # (params, vma of each operand) -> vma of each result, where it is not their union
         self.binds: Callable | None = None        # params -> the mapped axes (`Axis`) that are in scope in its jaxprs
         self.on_raw: Callable | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys
         self.cache: dict | None = {}              # (avals, params) -> abstract result; None where it depends on more than these

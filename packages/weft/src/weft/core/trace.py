@@ -137,6 +137,7 @@ class Axis(NamedTuple):
     name: Any
     size: int
     manual: bool = False     # its members are devices (pmap, shard_map)
+    checked: bool = False    # types say whether values differ between them (shard_map's check_vma)
     spmd: tuple = ()         # the mesh axes along which the members lie (vmap's spmd_axis_name)
 
 

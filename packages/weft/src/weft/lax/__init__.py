@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 from ..control.cond import cond, switch
 from ..control.loops import fori_loop, scan, while_loop
 from ..control.prefix import associative_scan, map_ as map
-from .collectives import (all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle, pswapaxes, psum,
+from .collectives import (all_gather, all_to_all, axis_index, axis_size, pbroadcast, pcast, pmax, pmean, pmin, ppermute, pshuffle, pswapaxes, psum,
                           psum_scatter)
 from .dots import DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general
 from .elementwise import (AccuracyMode, RoundingMethod, Tolerance, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitcast_convert_type, bitwise_and,

@@ -261,3 +261,20 @@ def pshuffle(x: Any, axis_name, perm):
         raise ValueError(f"pshuffle: perm must be a permutation, got {perm}.")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)))))
 
+
+def pcast(x: Any, axis_name, *, to: str):
+    """`x` (a pytree), whose type says from here on that it may vary along named axes of `shard_map`; its cotangents are then added up over them.
+
+    Values are made varying by themselves where they meet varying ones. `to` is 'varying'; other kinds of types weft does not have.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> f = lambda x: x * weft.lax.pcast(2., "x", to="varying")
+        >>> weft.shard_map(f, mesh=weft.make_mesh((1,), ("x",)), in_specs=weft.P("x"), out_specs=weft.P("x"))(jnp.ones(2))
+        Array([2., 2.], dtype=float32)
+    """
+    if to != "varying":
+        raise ValueError(f"pcast: `to` must be 'varying', got {to!r}; weft's types have no values that are unreduced or reduced.")
+    names = _names(axis_name)
+    ops.axis_size(names)
+    return tree_map(lambda leaf: ops.pvary_p.bind(operand("pcast", leaf), axes=names), x)

@@ -10,7 +10,7 @@ import math
 from .. import dtypes
 from ..avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero, unsupported
-from ..core.trace import axis_size_of, get_aval
+from ..core.trace import axis_env, axis_size_of, get_aval
 from ..errors import type_error
 from ..host import from_flat
 from .elementwise import add, eq
@@ -22,7 +22,7 @@ from .index import gather as _gather
 from .linear import broadcast_in_dim, broadcast_to_axis, full, moveaxis, reduce_sum, zeros
 from .linear import reshape as _reshape
 from .reduce import reduce_max, reduce_min
-from .rules import is_linear_arg, shape_of
+from .rules import is_linear_arg, linear_jvp, shape_of
 from .shape import concatenate as _concatenate
 from .shape import iota
 from .shape import slice_ as _slice
@@ -200,10 +200,14 @@ def _psum_jvp(primals, tangents, **params):
 
 def _psum_transpose(cts, *xs, axes, axis_index_groups):
     positions, names = [a for a in axes if isinstance(a, int)], names_of(axes)
+    same = checked(names) if axis_index_groups is None else ()      # along these the cotangent is the same, and every member's
+    names = tuple(n for n in names if n not in same)
     spread = []
     for c, x in zip(cts, xs):
         if is_linear_arg(x) and type(c) is not Zero:
             kept = tuple(d for d in range(len(x.aval.shape)) if d not in positions)
+            copies = math.prod(axis_size_of(n) for n in same if n not in x.aval.vma)
+            c = _times(c, copies) if copies > 1 else c
             spread.append(broadcast_in_dim(c, x.aval.shape, kept) if positions else c)
     sums = iter(psum_p.bind(*spread, axes=names, axis_index_groups=axis_index_groups) if names and spread else spread)
     return [next(sums) if is_linear_arg(x) and type(c) is not Zero else None for c, x in zip(cts, xs)]
@@ -221,10 +225,39 @@ def _no_derivative(name: str):
 pmax_p.jvp, pmin_p.jvp = _no_derivative("pmax"), _no_derivative("pmin")
 
 
+# types that say where values vary ------------------------------------------------------------------------------------
+
+
+def checked(names) -> tuple:
+    """Those of the named axes along which types say whether values vary."""
+    known = {a.name for a in axis_env() if a.checked}
+    return tuple(n for n in names if n in known)
+
+
+def _reduced(params, ins):
+    names = frozenset(checked(names_of(params["axes"])))
+    return [v - names if params["axis_index_groups"] is None else v | names for v in ins]
+
+
+def _everywhere(params, ins):
+    return [ins[0].union(checked(names_of(params["axis_name"])))]
+
+
+psum_p.vary = pmax_p.vary = pmin_p.vary = _reduced
+
+pvary_p = Primitive("pvary")
+pvary_p.abstract = lambda x, *, axes: x
+pvary_p.vary = lambda params, ins: [ins[0].union(checked(params["axes"]))]
+pvary_p.reference = pvary_p.decompose = lambda x, *, axes: x
+pvary_p.jvp = linear_jvp(pvary_p)
+pvary_p.transpose = lambda ct, x, *, axes: [ct]      # which is added up over the axes where it is used: transforms.vary.match
+pvary_p.batch = lambda axis, args, dims, *, axes: (pvary_p.bind(*args, axes=axes), dims[0])
+
 # where a member stands -----------------------------------------------------------------------------------------------
 
 axis_index_p = Primitive("axis_index")
 axis_index_p.abstract = lambda *, axis_name: (axis_size_of(axis_name), shaped((), dtypes.int32))[1]
+axis_index_p.vary = lambda params, ins: [frozenset(checked((params["axis_name"],)))]
 axis_index_p.axis_names = lambda params: (params["axis_name"],)
 axis_index_p.jvp = lambda primals, tangents, **params: (axis_index_p.bind(**params), Zero(tangent_aval(shaped((), dtypes.int32))))
 axis_index_p.batch = lambda axis, args, dims, *, axis_name: (iota(dtypes.int32, (axis.size,), 0), 0)
@@ -261,7 +294,7 @@ def _collective(name: str, alone, dimensions: tuple, abstract, transpose) -> Pri
 
     primitive.abstract, primitive.batch, primitive.jvp, primitive.transpose = abstract, batch, jvp, transpose
     primitive.axis_names = lambda params: names_of(params["axis_name"])
-    primitive.reference = unsupported(_OUTSIDE)
+    primitive.reference, primitive.vary = unsupported(_OUTSIDE), _everywhere
     return primitive
 
 

@@ -14,6 +14,7 @@ from ..core.trace import Trace, Tracer, get_aval, leaked, reset_trace, set_trace
 from ..core.verify import verify
 from ..errors import at_user_line
 from ..host import HostArray, is_host_array
+from .vary import checking, typed
 
 
 class JaxprTracer(Tracer):
@@ -40,7 +41,7 @@ class JaxprTrace(Trace):
         self.eqns: list[JaxprEqn] = []
         self.effects: set = set()
         self.constants: dict[int, tuple[Var, Any]] = {}     # id(value) -> (constvar, value kept alive)
-        self.closed = False
+        self.closed, self.typed = False, checking()
         self.arg_names: dict[Var, str] = {}
 
     def new_arg(self, aval: AbstractValue, name: str | None = None) -> JaxprTracer:
@@ -81,6 +82,9 @@ class JaxprTrace(Trace):
         """Adds the equation `primitive[params] args` and returns tracers of its results."""
         invars = [x._var if type(x) is JaxprTracer and x._trace is self and not self.closed else self.atom(x) for x in args]
         out = primitive.abstract_eval(tuple([a.aval for a in invars]), params)
+        if self.typed:
+            out = typed(primitive, params, [a.aval for a in invars], out if primitive.multiple_results else [out])
+            out = out if primitive.multiple_results else out[0]
         outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
         effects = frozenset() if primitive.effects is None else primitive.effects(params)
         info = source_info.current(3)
@@ -94,14 +98,14 @@ class JaxprTrace(Trace):
     def finish(self, outs: Sequence) -> tuple[Jaxpr, list]:
         """The jaxpr that computes `outs`, and the values of its constants."""
         outvars = [self.atom(x) for x in outs]
-        self.closed = True
-        constvars = [var for var, _ in self.constants.values()]
-        _mark_unused(self.eqns, outvars)
-        jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, frozenset(self.effects), self.what)
         for i, v in enumerate(outvars):
             if type(v.aval) is AbstractRef:
                 raise ValueError(at_user_line(f"{self.what} returned a mutable reference of type {v.aval.str_short(False)} (result {i}), but references can't be returned. "
                                               "Return what it holds: ref[...]."))
+        self.closed = True
+        constvars = [var for var, _ in self.constants.values()]
+        _mark_unused(self.eqns, outvars)
+        jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, frozenset(self.effects), self.what)
         if config.verify_jaxprs or config.enable_checks:
             verify(jaxpr)
         return jaxpr, [value for _, value in self.constants.values()]

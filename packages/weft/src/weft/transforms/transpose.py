@@ -12,6 +12,7 @@ from ..ops.linear import add_any
 from .discharge import discharge, has_refs
 from .jvp import instantiate
 from .stage import JaxprTrace
+from .vary import checking, match
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Sequence) -> list:
@@ -45,10 +46,13 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
 
     ct_env: dict = {}
+    typed = checking()
 
     def accumulate(atom, ct):
         if ct is None or type(ct) is Zero or type(atom) is Literal:
             return
+        if typed:
+            ct = match(ct, atom.aval)
         ct_env[atom] = add_any(ct_env[atom], ct) if atom in ct_env else ct
 
     for atom, ct in zip(jaxpr.outvars, cotangents):

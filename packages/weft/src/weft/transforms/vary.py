@@ -1,0 +1,50 @@
+"""Along which devices values may differ, as part of their types.
+
+Inside `shard_map(check_vma=True)` an aval's `vma` names the manual axes along which its value may differ from device to device; a value
+without them is the same everywhere, and so is its cotangent. Results vary where an operand does, but for collectives, which say it themselves
+(`Primitive.vary`), and for primitives that carry jaxprs, whose results have the types of the jaxprs' results.
+"""
+from __future__ import annotations
+
+from typing import Sequence
+
+from ..avals import ShapedArray
+from ..core.jaxpr import subjaxprs
+from ..core.primitive import Primitive, registry
+from ..core.trace import axis_env, get_aval
+
+_NOWHERE: frozenset = frozenset()
+# These give the results of a jaxpr as they are; other primitives that carry jaxprs vary where an operand does.
+_CALLS = ("jit", "scan", "while", "cond", "remat2", "remat_opt", "custom_jvp_call", "custom_vjp_call")
+
+
+def checking() -> bool:
+    """Whether types say where values vary: inside a shard_map that checks it."""
+    return any([a.checked for a in axis_env()])
+
+
+def _of(aval) -> frozenset:
+    return aval.vma if type(aval) is ShapedArray else _NOWHERE
+
+
+def typed(primitive: Primitive, params: dict, operands: Sequence, results: Sequence) -> list:
+    """The avals of an equation's results with the axes along which they vary."""
+    ins = [_of(a) for a in operands]
+    if primitive.vary is not None:
+        places = primitive.vary(params, ins)
+    else:
+        together = _NOWHERE.union(*ins)
+        carried = [list(map(_of, sub.out_avals)) for sub in subjaxprs(params)] if primitive.name in _CALLS else []
+        if primitive.name == "cond":
+            places = [ins[0].union(*outs) for outs in zip(*carried)]
+        elif carried:
+            places = [_of(a) for a in results]
+        else:
+            places = [together] * len(results)
+    return [a.update(vma=v) if type(a) is ShapedArray and a.vma != v else a for a, v in zip(results, places)]
+
+
+def match(ct, aval):
+    """A cotangent for a value of type `aval`: where the value is the same and its uses are not, their cotangents are added up."""
+    more = _of(get_aval(ct)) - _of(aval)
+    return registry["psum"].bind(ct, axes=tuple(sorted(more, key=str)), axis_index_groups=None)[0] if more else ct
