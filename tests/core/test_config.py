@@ -131,6 +131,15 @@ def test_options_without_effect_say_so_and_why():
     assert all(reason for _, _, reason in NO_EFFECT.values())
 
 
+def test_contexts_without_effect_say_so_too():
+    with pytest.warns(UserWarning, match="'jax_softmax_custom_jvp' has no effect"), weft.softmax_custom_jvp(True):
+        assert config.softmax_custom_jvp
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with weft.debug_key_reuse(False), weft.auto_pcast():
+            pass
+
+
 # what options do ---------------------------------------------------------------------------------------------------------
 
 

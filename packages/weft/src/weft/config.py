@@ -319,6 +319,28 @@ def disable_jit(disable: bool = True):
     return _disable_jit(disable)
 
 
+def _without_effect(name: str) -> Callable:
+    """The context manager of an option that has no effect: it checks the value, and warns of one that is not the default."""
+    @contextmanager
+    def local(new_val=True):
+        option = config._find(name)
+        if option.check(new_val) != option.get():
+            warnings.warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[name][2]}.", stacklevel=3)
+        token = option._local.set(new_val)
+        try:
+            yield
+        finally:
+            option._local.reset(token)
+    local.__name__ = local.__qualname__ = name
+    local.__doc__ = f"Sets a config option that has no effect in weft: {NO_EFFECT[name][2]}."
+    return local
+
+
+auto_pcast, debug_key_reuse, softmax_custom_jvp = _without_effect("auto_pcast"), _without_effect("debug_key_reuse"), _without_effect("softmax_custom_jvp")
+jax2tf_associative_scan_reductions = _without_effect("jax2tf_associative_scan_reductions")
+remove_size_one_mesh_axis_from_type = _without_effect("remove_size_one_mesh_axis_from_type")
+
+
 def _set_logging(name: str) -> None:
     if name in ("logging_level", "debug_log_modules"):
         level = config.logging_level

@@ -183,7 +183,9 @@ def inspect_array_sharding(value: Any, *, callback: Callable) -> None:
 
     Example:
         >>> import weft, weft.numpy as jnp
-        >>> weft.debug.inspect_array_sharding(jnp.ones(3), callback=lambda s: print(s.num_devices))
+        >>> seen = []
+        >>> weft.debug.inspect_array_sharding(jnp.ones(3), callback=seen.append)
+        >>> seen[0].num_devices
         1
     """
     for x in tree_leaves(value):
