@@ -55,8 +55,8 @@ def bessel_i0e(x):
 
     Example:
         >>> from weft import lax
-        >>> float(lax.bessel_i0e(0.0))
-        1.0
+        >>> round(float(lax.bessel_i0e(1.0)), 4)
+        0.4658
     """
     return _bind(ops.bessel_i0e_p, x)
 
@@ -126,7 +126,7 @@ def random_gamma_grad(a, x):
     Example:
         >>> from weft import lax
         >>> round(float(lax.random_gamma_grad(1.0, 1.0)), 3)
-        1.148
+        1.174
     """
     a, x = [on_device(operand("random_gamma_grad", v)) for v in (a, x)]
     avals = [get_aval(a), get_aval(x)]
