@@ -9,7 +9,6 @@ from typing import Callable
 
 from .. import dtypes
 from ..ops.elementwise import abs_, add, and_, div, eq, exp, ge, gt, is_finite, le, log, log1p, lt, mul, ne, neg, not_, or_, select, sub
-from ..ops.linear import full
 from ..ops.reduce import reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.special import (digamma, epsilon, filled, igamma_grad_a_p, igamma_p, igammac_p, in_single, lgamma, plus, regularized_incomplete_beta_p, times, where)

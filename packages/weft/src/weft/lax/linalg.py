@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable
+from typing import Callable
 
 from .. import dtypes
 from ..control import factorise as factorise  # the primitives' loops
