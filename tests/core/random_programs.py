@@ -36,7 +36,7 @@ class Program:
             self.length -= 1
 
     def __call__(self, *args):
-        maker = Maker(random.Random(self.seed * 7 + 1), list(args), self)
+        maker = Maker(random.Random(self.seed * 7 + 1), list(map(jnp.asarray, args)), self)
         for i in range(self.length):
             maker.add((i,))
         results = maker.pool[-3:]
