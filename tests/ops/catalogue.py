@@ -274,7 +274,7 @@ def _constant(nested):
 ROWS = list(_rows())
 
 # what WebAssembly does not have yet
-LAPACK_ONLY = {"eigh", "svd", "eigvals", "hessenberg", "schur"}
+LAPACK_ONLY = {"eigh", "svd", "eigvals", "schur"}
 COMPLEX = {"complex", "fft"}
 
 

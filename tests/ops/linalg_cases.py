@@ -38,7 +38,6 @@ CALLS = {
     "svd large wide": ("linalg.svd", [(3, 1025)]),
     "eig": ("linalg.eig", [(2, 4, 4)]),
     "eig right": ("lambda x: linalg.eig(x, compute_left_eigenvectors=False)", [(4, 4)]),
-    "hessenberg": ("linalg.hessenberg", [(2, 4, 4)]),
     "schur": ("linalg.schur", [(2, 4, 4)]),
     "schur values": ("lambda x: linalg.schur(x, compute_schur_vectors=False)", [(4, 4)]),
     "schur sorted": ("lambda x: linalg.schur(x, sort_eig_vals=True)", [(4, 4)]),

@@ -324,7 +324,7 @@ def test_algorithms_of_the_cpu(dtype):
         linalg.svd(jnp.asarray(a), algorithm="fast")
 
 
-@pytest.mark.parametrize("name", ["geqp3", "ormqr", "cholesky_update", "tridiagonal", "tridiagonal_solve"])
+@pytest.mark.parametrize("name", ["geqp3", "ormqr", "cholesky_update", "hessenberg", "tridiagonal", "tridiagonal_solve"])
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_loops_of_the_newer_primitives(name, dtype):
     """What backends without a kernel run is what LAPACK gives, and what the references say."""
@@ -340,6 +340,7 @@ def compare_loops(name, dtype):
             *[(ops.ormqr_p, (0.3 * matrix(2, 4, 3), matrix(2, k), matrix(2, *((4, 5) if left else (5, 4)), seed=1)), dict(left=left, transpose=transpose))
               for k, left, transpose in ((2, True, False), (3, True, True), (3, False, False), (2, False, True))],
             *[(ops.cholesky_update_p, (np.triu(matrix(2, 4, 4)), matrix(2, 4, seed=1)), {})] * ("float" in dtype),
+            *[(linalg.hessenberg_p, (matrix(*shape),), {}) for shape in ((2, 4, 4), (1, 1), (2, 2))],
             *[(tri.tridiagonal_p, (matrix(*shape),), dict(lower=lower)) for shape, lower in (((2, 5, 5), True), ((4, 4), False), ((1, 1), True))],
             *[(tri.tridiagonal_solve_p, (*[matrix(2, n, seed=i) for i in range(3)], matrix(2, n, 3)), dict(perturb_singular=p)) for n, p in ((1, False), (2, True), (6, False))]):
         if primitive.name != name:

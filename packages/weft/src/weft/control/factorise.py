@@ -18,6 +18,7 @@ from ..ops.matrix import columns, conjugate, eye, index, mH, mT, real_part, rows
 from ..ops.reduce import argmax, reduce_max, reduce_min
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import rev
+from ..ops.spectral import hessenberg_p
 from ..ops.tridiagonal import tridiagonal_p, tridiagonal_solve_p
 from .loops import fori_loop
 
@@ -321,6 +322,25 @@ def _tridiagonal(a, *, lower):
     return [flip(stored, 2), flip(d, 1), flip(e, 1), flip(taus, 1)]
 
 
+def _hessenberg(a):
+    """Reflections from both sides, each of which leaves a column zero below its first subdiagonal."""
+    *batch, n, _ = shape_of(a)
+    taus = full((*batch, max(n - 1, 0)), 0, dtype_of(a))
+    if n < 2:
+        return [a, taus]
+
+    def step(k, carry):
+        a, taus = carry
+        one = add(k, scalar_like(k, 1))
+        column = _at(a, -1, k)
+        v, tau, head, _ = _reflection(column, one)
+        a = sub(a, _outer(_times(mT(a), v), conjugate(mul(v, _over(v, conjugate(tau))))))
+        update = _outer(mul(v, _over(v, conjugate(tau))), _times(a, conjugate(v)))
+        a = sub(a, _keep(gt(index(shape_of(a), -1), broadcast_in_dim(k, shape_of(a), ())), update))
+        return _put(a, -1, k, _stored(column, one, v, head)), _put(taus, -1, k, tau)
+    return list(_loop(n - 1, step, (a, taus)))
+
+
 def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
     """Gaussian elimination with rows swapped, downwards, and substitution upwards: U has two diagonals above its own."""
     n, zero = shape_of(d)[-1], _zeros(d)
@@ -367,5 +387,5 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
 
 for _primitive, _meaning in ((cholesky_p, _cholesky), (triangular_solve_p, _triangular_solve), (lu_p, _lu), (lu_pivots_to_permutation_p, _pivots),
                              (geqrf_p, _geqrf), (geqp3_p, _geqp3), (householder_product_p, _householder_product), (ormqr_p, _ormqr),
-                             (cholesky_update_p, _cholesky_update), (tridiagonal_p, _tridiagonal), (tridiagonal_solve_p, _tridiagonal_solve)):
+                             (cholesky_update_p, _cholesky_update), (tridiagonal_p, _tridiagonal), (tridiagonal_solve_p, _tridiagonal_solve), (hessenberg_p, _hessenberg)):
     _primitive.decompose = _meaning
