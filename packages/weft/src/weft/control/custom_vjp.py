@@ -8,7 +8,7 @@ from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import Primitive, Zero
-from ..core.trace import get_aval
+from ..core.trace import get_aval, is_array_like
 from ..errors import at_user_line
 from ..ops.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, settled
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
@@ -334,7 +334,10 @@ def _flat_cotangents(cts, in_tree, rule: str, fun: str) -> list:
         else:
             try:
                 leaves, tree = tree_flatten(ct, is_leaf=lambda x: x is None)
-                flat.extend(leaves if tree == sub else sub.flatten_up_to(ct))
+                mine = leaves if tree == sub else sub.flatten_up_to(ct)
+                if any(x is not None and not is_zero(x) and not is_array_like(x) for x in mine):
+                    raise ValueError(f"it gives {tree} for an argument of structure {sub}")
+                flat.extend(mine)
             except ValueError as e:
                 raise TypeError(f"Custom VJP bwd rule {rule} for {fun} must produce outputs with the structure of its arguments: {e}") from e
     return flat

@@ -57,7 +57,7 @@ def _value(names: _Names, value, indent: int, column: int) -> str:
     if isinstance(value, Jaxpr):
         return names.shared[value] if value in names.shared else _block(value, names, indent, column)
     if hasattr(value, "_fields") and any(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
-        return f"{type(value).__name__}({', '.join(f'{k}={_value(names, v, indent, column)}' for k, v in zip(value._fields, value))})"
+        return f"{type(value).__name__}({', '.join(f'{k}={v}' for k, v in zip(value._fields, value))})"
     if isinstance(value, tuple) and value and all(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
         pad = " " * (indent + 2)
         return "(\n" + "".join(f"{pad}{_value(names, v, indent + 2, indent + 2)}\n" for v in value) + " " * indent + ")"
