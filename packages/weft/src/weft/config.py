@@ -6,13 +6,13 @@ weft does not have can be set as well, but say so in a warning: they stand toget
 """
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import sys
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from typing import Any, Callable
 
 from . import source_info
@@ -136,7 +136,7 @@ class Config:
             default, choices, reason = NO_EFFECT[short]
             option = self._options[short] = Option(short, default, choices, doc=f"No effect: {reason}.")
         if option is None:
-            near = difflib.get_close_matches(short, [*self._options, *NO_EFFECT], 1)
+            near = import_module("difflib").get_close_matches(short, [*self._options, *NO_EFFECT], 1)
             hint = f" Did you mean {'jax_' + near[0]!r}?" if near else " weft.config.values lists all."
             raise AttributeError(at_user_line(f"there is no config option {name!r}.{hint}"))
         return option
