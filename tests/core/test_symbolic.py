@@ -177,3 +177,14 @@ def test_solving():
                        ([(a * b, 12, "x[0]")], "Cannot solve")]:
         with pytest.raises(ValueError, match=match):
             solve(bad, frozenset("ab" if match == "Cannot solve" else "a"))
+
+
+def test_arrays_outside_of_traced_programs_have_numbers():
+    (b,) = export.symbolic_shape("b")
+    for make in (lambda: jnp.zeros(b), lambda: jnp.arange(b), lambda: weft.jit(lambda: jnp.zeros(b).sum())(), lambda: weft.jit(lambda x: x)(b)):
+        with pytest.raises(InconclusiveDimensionOperation, match="symbolic dimension"):
+            make()
+    with pytest.raises(ValueError, match="compiler needs numbers"):
+        weft.jit(lambda x: x).lower(weft.ShapeDtypeStruct((b,), "float32")).compile()
+    with pytest.raises(ValueError, match="Unsatisfiable constraints: a >= 4, a <= 3"):
+        export.symbolic_shape("a", constraints=["a >= 4", "a <= 3"])

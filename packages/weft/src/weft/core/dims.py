@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import WeakSet
 
 from .. import source_info
 from ..avals import SymbolicSize, shaped
@@ -499,6 +500,9 @@ decide: Any = None
 
 # scopes --------------------------------------------------------------------------------------------------------------
 
+live_scopes: WeakSet = WeakSet()      # while there is none, no program needs to be searched for symbolic dimensions
+
+
 class SymbolicScope:
     """What dimension variables of one program have in common: constraints on them. Expressions of different scopes don't mix.
 
@@ -518,6 +522,7 @@ class SymbolicScope:
     def __init__(self, constraints_str: Iterable[str] = ()):
         if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
             raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
+        live_scopes.add(self)
         self.texts: list[str] = []
         self.positive: list = []      # expressions that are >= 0
         self.checks: list = []        # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0

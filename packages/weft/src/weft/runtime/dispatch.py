@@ -8,11 +8,13 @@ from typing import Any, Sequence
 from .. import dtypes, source_info
 from ..avals import AbstractToken, ShapedArray, physical, shaped
 from ..config import config
+from ..core.dims import live_scopes
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
 from ..core.primitive import Primitive
+from ..core.specialize import symbolic_scope
 from ..core.trace import EvalTrace, Tracer, get_aval
-from ..errors import BackendError, at_user_line
+from ..errors import BackendError, InconclusiveDimensionOperation, at_user_line
 from ..host import HostArray, from_flat, is_host_array, np
 from ..monitoring import COMPILE, log, timed
 from ..ops.linear import copy_p
@@ -144,6 +146,10 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
     key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused, compiler_options)
     found = cache.get(key)
     if found is None:
+        if live_scopes and symbolic_scope(closed.jaxpr) is not None:
+            raise InconclusiveDimensionOperation(
+                f"{name} has symbolic dimensions, and a compiler needs numbers. Export it (weft.export.export) with an argument that has these dimensions; an exported "
+                "program is compiled for the sizes of each call.")
         for call in exported_for(closed.jaxpr):
             check_platform(*call, device)
         jaxpr, consts = program_for(closed, device.platform)
@@ -263,6 +269,10 @@ def single_equation(primitive: Primitive, avals: tuple, params: dict) -> ClosedJ
         outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
         effects = primitive.effects(params) if primitive.effects else frozenset()
         closed = ClosedJaxpr(Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, primitive, params, effects)], effects), [])
+        if live_scopes and symbolic_scope(closed.jaxpr) is not None:
+            raise InconclusiveDimensionOperation(
+                f"{primitive.name} would make an array with symbolic dimensions ({', '.join(v.aval.str_short() for v in outvars)}) outside a traced program. "
+                "Trace the function that does this: weft.export.export, weft.eval_shape, weft.make_jaxpr.")
         if key is not None:
             if len(_eager) >= 10_000:      # shapes that never come again must not pile up
                 _eager.clear()
