@@ -276,7 +276,7 @@ def _checked_tangent(primal, t):
         raise TypeError(f"primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal dtype the tangent dtype must be float0. "
                         f"Got primal dtype {dtypes.name(get_aval(primal).dtype)} and so expected tangent dtype float0, but got tangent dtype {dtypes.name(have.dtype)} instead.")
     if have.dtype != want.dtype and not (have.weak_type and dtypes.is_python_scalar(t)):
-        raise TypeError(at_user_line(f"primal and tangent arguments to jvp do not match; dtypes must be equal. Got primal dtype {dtypes.name(want.dtype)} and tangent dtype {dtypes.name(have.dtype)}."))
+        raise TypeError(at_user_line(f"primal and tangent arguments to jvp do not match; dtypes must be equal. Got primal dtype {dtypes.name(want.dtype)} and tangent dtype {dtypes.name(have.dtype)}. Convert the tangent with astype."))
     if have.shape != want.shape:
         raise ValueError(at_user_line(f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape as {have.shape}. A tangent has the shape of its primal."))
     return convert(t, want.dtype, want.weak_type) if have.dtype != want.dtype else t

@@ -105,7 +105,7 @@ class PyTreeDef:
     def unflatten(self, leaves: Iterable):
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
-            raise ValueError(at_user_line(f"this structure has {self.num_leaves} leaves; got {len(leaves)}: {self}"))
+            raise ValueError(at_user_line(f"this structure has {self.num_leaves} leaves; got {len(leaves)}: {self}. Give one leaf for each *."))
         return self._build(iter(leaves))
 
     def _build(self, leaves):
@@ -261,7 +261,7 @@ def _paths(x, path: tuple, out: list, is_leaf) -> PyTreeDef:
 
 def _mismatch(path, expected: PyTreeDef, value):
     where = f" at {keystr(path)}" if path else ""
-    return ValueError(at_user_line(f"pytree structures differ{where}: expected {expected._text()}, got {tree_structure(value)._text()}."))
+    return ValueError(at_user_line(f"pytree structures differ{where}: expected {expected._text()}, got {tree_structure(value)._text()}. Give both the same containers and keys."))
 
 
 def _flatten_up_to(treedef: PyTreeDef, value, out: list, path: tuple) -> None:

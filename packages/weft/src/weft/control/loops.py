@@ -287,7 +287,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
     problem = describe_mismatch(init, outs, avals_of(init_flat), carry_tree, init_tree)
     if problem:
-        raise type_error(f"scan body function carry input and carry output must have equal types; in the carry that f returns {problem}.")
+        raise type_error(f"scan body function carry input and carry output must have equal types; in the carry that f returns {problem}. Return what has the type of the initial carry, or give an initial carry of the type that f returns.")
     length_ = max_dim(length, 0)
     if isinstance(length_, SymbolicSize) and unroll is True:
         raise ValueError(f"scan can't unroll a loop of the symbolic length '{length_}'; give a number of iterations as `unroll`.")
@@ -505,7 +505,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
             break
     problem = describe_mismatch(init_val, body.out_avals, avals_of(init), out_tree, tree)
     if problem:
-        raise type_error(f"while_loop body function carry input and carry output must have equal types; in what body_fun returns {problem}.")
+        raise type_error(f"while_loop body function carry input and carry output must have equal types; in what body_fun returns {problem}. Return what has the type of init_val.")
     cond, cond_consts, cond_tree = trace_open(cond_fun, in_tree, avals_of(init), f"the condition of while_loop, {getattr(cond_fun, '__name__', 'f')}")
     if not treedef_is_leaf(cond_tree):
         raise type_error(f"cond_fun must return a boolean scalar, but got pytree {cond_tree}.")

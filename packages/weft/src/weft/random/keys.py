@@ -30,7 +30,7 @@ def _generator(impl: Any):
     for generator in generators.values():
         if name in (generator.name, generator.dtype.name, generator.dtype.name.removeprefix("key<").removesuffix(">")):
             return generator
-    raise ValueError(at_user_line(f"unknown random generator {impl!r}; generators are {', '.join(generators)}."))
+    raise ValueError(at_user_line(f"unknown random generator {impl!r}; generators are {', '.join(generators)}. Name one of them, or leave impl out."))
 
 
 def _seeded(name: str, seed, impl):
@@ -136,7 +136,7 @@ def as_key(name: str, keys, single: bool = True):
     if raw:
         generator = _generator(None)
         if aval.dtype != dtypes.uint32 or aval.shape[-1:] != generator.dtype.key_shape:
-            raise TypeError(at_user_line(f"{name} takes a random key (weft.random.key(seed)) or raw uint32 key data, got {aval}."))
+            raise TypeError(at_user_line(f"{name} takes a random key (weft.random.key(seed)) or raw uint32 key data, got {aval}. Make a key of the seed first."))
         if config.legacy_prng_key != "allow":
             message = at_user_line(f"{name} got raw uint32 key data, and jax_legacy_prng_key is {config.legacy_prng_key!r}. Make keys with weft.random.key(seed), "
                                    "or wrap these words with weft.random.wrap_key_data.")
