@@ -85,7 +85,7 @@ def _shardings(place, loaded, in_avals, out_avals) -> tuple[list, list]:
     if type(place) is not Partition:
         here = xc.SingleDeviceSharding(place)
         return [here] * len(in_avals), [here] * len(out_avals)
-    chosen = loaded.get_output_shardings() if any(s is None for s in place.outs) else ()
+    chosen = loaded.get_output_shardings() if len(place.devices) > 1 and any(s is None for s in place.outs) else ()
     outs = []
     for i, (sharding, aval) in enumerate(zip(place.outs, out_avals)):
         if sharding is None:

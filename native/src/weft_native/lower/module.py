@@ -242,7 +242,7 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
         state.device = device
         attrs = [{"tf.aliasing_output": state.int_attr(alias[i], 32)} if i in alias else {} for i in range(len(invars))]
         result_attrs = None
-        if partition is not None:
+        if partition is not None and len(partition.devices) > 1:      # one device holds everything whole
             attrs, result_attrs = spread(state, partition, invars, kept, jaxpr.out_avals, alias)
         if axes:
             state.members = collective.replicas(axes)

@@ -33,8 +33,8 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence, axis_types=None,
 
     Example:
         >>> import weft
-        >>> weft.make_mesh((1,), ("x",)).shape
-        OrderedDict({'x': 1})
+        >>> weft.make_mesh((1,), ("x",)).axis_sizes
+        (1,)
     """
     sizes = tuple(int(n) for n in axis_shapes)
     found = list(all_devices() if devices is None else devices)

@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Sequence
 
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from ..errors import BackendError
 from ..sharding import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
 from ..tree import broadcast_prefix
+from .device import backend_of
 
 
 class Partition(NamedTuple):
@@ -130,7 +132,13 @@ def place_of(closed: ClosedJaxpr, args: Sequence, device, ins: Any = None, outs:
     """Where a program runs: `device`, or a Partition where the program, an argument or the caller asks for several."""
     if ins is None and outs is None and not isinstance(device, Sharding) and not meshes(closed.jaxpr):
         return device
-    return partition_for(closed, args, ins, outs) or device
+    place = partition_for(closed, args, ins, outs)
+    if place is None or hasattr(backend_of(place.devices[0]), "join"):
+        return place or device
+    if len(place.devices) > 1:      # a backend whose programs run on one device
+        raise BackendError(f"the platform {place.platform!r} runs programs on one device only, and this one asks for {len(place.devices)}. Use a mesh of one "
+                           "device, or weft.vmap.")
+    return place.devices[0]
 
 
 def flat_shardings(what: str, prefix: Any, values: Any) -> list | None:
