@@ -14,11 +14,16 @@ from weft import lax
 from weft.host import from_flat
 from weft import dtypes
 
+from catalogue_collective import rows as collective_rows
 from catalogue_lax import rows as lax_rows
+from catalogue_parts import rows as part_rows
 from catalogue_special import rows as special_rows
 
 DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "i32": "int32", "u32": "uint32", "u8": "uint8", "i8": "int8", "bool": "bool",
-          "c64": "complex64"}
+          "c64": "complex64", "i2": "int2", "i4": "int4", "u2": "uint2", "u4": "uint4", "f4": "float4_e2m1fn", "f8e3": "float8_e3m4", "f8e4": "float8_e4m3",
+          "f8e4fn": "float8_e4m3fn", "f8e4b11": "float8_e4m3b11fnuz", "f8e4nz": "float8_e4m3fnuz", "f8e5": "float8_e5m2", "f8e5nz": "float8_e5m2fnuz",
+          "f8e8": "float8_e8m0fnu"}
+NARROW = [kind for kind in DTYPES if kind[1:2] in "24" and kind[:2] != "i3" or kind.startswith(("f4", "f8"))]      # without storage on WebAssembly
 
 
 class Row(NamedTuple):
@@ -166,8 +171,10 @@ def _rows():
     yield Row("dot_bf16", lax.dot, ("bf16[2,3]", "bf16[3,2]"), grad=False, rtol=3e-2)
     yield from _linalg_rows()
     yield from special_rows(Row)
+    yield from collective_rows(Row)
     yield from _convolutions()
     yield from lax_rows(Row)
+    yield from part_rows(Row)
     # control flow
     yield Row("cond", lambda p, x: lax.cond(p, lambda v: lax.sin(v), lambda v: v * v, x), ("bool[]", "f32[3]"))
     yield Row("switch", lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.exp], x), ("i32[]:0..2", "f32[3]"))
@@ -281,6 +288,8 @@ COMPLEX = {"complex", "fft"}
 def waits_on_wasm(row: Row) -> str | None:
     """Why a row can't run on WebAssembly yet; None if it can."""
     head = row.name.split("_")[0]
+    if head == "narrow" or any(spec.split("[")[0] in NARROW for spec in row.args):
+        return "no dtypes of fewer than 8 bits and no float8 on wasm yet"
     if head in COMPLEX or any(spec.startswith("c64") for spec in row.args):
         return "no complex numbers on wasm yet"
     if head in LAPACK_ONLY:

@@ -72,6 +72,20 @@ def rows(Row):
     yield Row("dot_i8_to_i32", lambda x, y: lax.dot(x, y, preferred_element_type="int32"), ("i8[2,3]", "i8[3,4]"), grad=False)
     yield Row("dot_bool", lambda x, y: lax.dot(x, y), ("bool[2,3]", "bool[3,4]"), grad=False)
     yield Row("conv_bool", lambda x, y: lax.conv(x, y, (1,), "SAME"), ("bool[1,2,5]", "bool[3,2,2]"), grad=False)
+    # the narrowest dtypes, on XLA and the reference (test_lax_against_jax.py has every function for each of them)
+    for kind in ("i4", "u4", "f4", "f8e4fn", "f8e5nz"):
+        integer, bounds = kind[0] in "iu", ":0..1" if kind[0] in "iu" else ":0.5..2"
+        for name in ("add", "mul", "max", "lt"):
+            yield Row(name, getattr(lax, name), (f"{kind}[2,3]{bounds}", f"{kind}[2,3]{bounds}"), grad=False, rtol=0.3)
+        for name in ("neg", "square", *(() if integer else ("exp",))):
+            yield Row(name, getattr(lax, name), (f"{kind}[2,3]{bounds}",), grad=False, rtol=0.3)
+        for name in ("reduce_max", "reduce_sum"):
+            yield Row(name, lambda x, f=getattr(lax, name): f(x, (1,)), (f"{kind}[2,3]{bounds}",), grad=False, rtol=0.3)
+        yield Row("convert_float32", lambda x: lax.convert_element_type(x, "float32"), (f"{kind}[4]{bounds}",), grad=False)
+    for new in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz",
+                "float8_e5m2", "float8_e5m2fnuz"):
+        for old in ("i32[6]:-9..9",) if "int" in new else ("i32[6]:-9..9", "f32[6]"):
+            yield Row(f"narrow_{new}", lambda x, new=new: lax.convert_element_type(lax.convert_element_type(x, new), "float32"), (old,), grad=False)
     # random bits: a key makes the same ones everywhere
     for algorithm in lax.RandomAlgorithm:
         for dtype, shape in (("uint8", (5,)), ("uint16", (3, 3)), ("uint32", (2, 5)), ("uint32", ()), ("uint32", (0,))):

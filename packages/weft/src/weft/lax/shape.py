@@ -415,7 +415,7 @@ def shape_as_value(shape):
         >>> lax.shape_as_value((2, 3))
         Array([2, 3], dtype=int32)
     """
-    return dispatch.put(from_flat(canonical_shape(shape), (len(shape),), dtypes.canonicalize(int)))
+    return dispatch.put(from_flat(canonical_shape(shape), (len(shape),), dtypes.int32))
 
 
 def zeros_like_array(x):
