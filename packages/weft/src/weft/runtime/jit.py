@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 from weakref import WeakSet
 
 from .. import dtypes
-from ..avals import ShapeDtypeStruct, ShapedArray, shaped
+from ..avals import ShapedArray, shaped
 from ..config import config
 from ..control.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
@@ -22,8 +22,8 @@ from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_with_path, tree_unflatten
 from . import aot
 from .aot import option_pairs
-from .device import backend_of, devices, get_backend, known_backends
-from .dispatch import compile_place, device_of, executable_for, forget_operations, program_for, run_jaxpr
+from .device import devices, get_backend, known_backends
+from .dispatch import device_of, executable_for, forget_operations, run_jaxpr
 from .explain import Explanation, History
 from .guards import check_tracing, explained
 from .nans import check_program, watching
