@@ -128,7 +128,7 @@ def _structure(new: _Call, old: _Call) -> list[str]:
     if found:
         return found
     dynamic = [n for i, n in enumerate(new.names) if i not in {s[0] for s in new.static} and n not in {s[0] for s in new.static}]
-    (args, kwargs), (old_args, old_kwargs) = new.tree.children(), old.tree.children()
+    args, old_args = new.tree.children()[0], old.tree.children()[0]
     for name, a, b in zip(dynamic, args.children(), old_args.children()):
         if a != b:
             return [f"the structure of {name} is {a} and was {b}"]
