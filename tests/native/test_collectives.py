@@ -202,3 +202,36 @@ def test_mistakes(f, error, match):
 def test_pmax_has_no_derivative():
     with pytest.raises(NotImplementedError, match="psum"):
         weft.grad(lambda x: weft.pmap(lambda x: lax.pmax(x, "i"), axis_name="i")(x).sum())(np.ones(4, np.float32))
+
+
+@pytest.mark.parametrize("way", [by_vmap, by_pmap], ids=lambda f: f.__name__)
+def test_ragged_all_to_all(way):
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(0, 3, (N, N))      # what i sends to j
+    begins = np.cumsum(sizes, 1) - sizes
+    places = np.cumsum(sizes, 0) - sizes
+    x, out = rng.normal(size=(N, 9, 2)).astype(np.float32), np.full((N, 10, 2), -1, np.float32)
+    want = out.copy()
+    for i in range(N):
+        for j in range(N):
+            want[j, places[i, j]:places[i, j] + sizes[i, j]] = x[i, begins[i, j]:begins[i, j] + sizes[i, j]]
+    f = lambda a: lax.ragged_all_to_all(a["x"], a["out"], a["begins"], a["sizes"], a["places"], a["got"], axis_name="i")
+    a = dict(x=x, out=out, begins=begins.astype(np.int32), sizes=sizes.astype(np.int32), places=places.astype(np.int32), got=sizes.T.astype(np.int32))
+    np.testing.assert_array_equal(np.asarray(way(f)(a)), want)
+    with pytest.raises(TypeError, match="vector of 4 integers"):
+        way(f)(dict(a, sizes=a["sizes"][:, :2]))
+
+
+def test_ragged_all_to_all_in_groups():
+    one = np.ones(2, np.int32)
+    f = lambda x, i: lax.ragged_all_to_all(x, jnp.zeros(2), np.arange(2, dtype=np.int32), one, jnp.stack([i, i]), one, axis_name="i", axis_index_groups=GROUPS)
+    got = weft.vmap(f, axis_name="i")(np.arange(8, dtype=np.float32).reshape(4, 2), np.array([0, 1, 1, 0], np.int32))
+    assert got.tolist() == [[0, 4], [7, 3], [1, 5], [6, 2]]
+
+
+def test_sending_and_receiving():
+    pairs = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    f = lambda x: lax.precv(lax.psend(x, "i", pairs), weft.ShapeDtypeStruct(x.shape, x.dtype), "i", pairs)
+    np.testing.assert_array_equal(np.asarray(by_pmap(f)(X)), X[[3, 0, 1, 2]])
+    with pytest.raises(ValueError, match="received along"):
+        by_vmap(lambda x: lax.precv(lax.psend(x, "i", pairs), x, "i", pairs[:2]))(X)

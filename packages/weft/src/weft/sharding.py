@@ -12,6 +12,7 @@ import enum
 import itertools
 import math
 from collections import OrderedDict
+from importlib import import_module
 from typing import Any, Sequence
 
 from .config import config
@@ -549,3 +550,9 @@ def canonical_sharding(where, rank_of=None) -> Any:
 def has_several_devices(where) -> bool:
     """Whether something says that a value lies on more than one device."""
     return isinstance(where, Sharding) and len(where._devices()) > 1
+
+
+def __getattr__(name: str):
+    if name == "reshard":      # it needs what is built on shardings
+        return import_module("weft.parallel").reshard
+    raise AttributeError(f"module 'weft.sharding' has no attribute {name!r}")

@@ -38,6 +38,7 @@ _LAZY |= {name: "ragged" for name in ("RaggedDotDimensionNumbers", "ragged_dot",
 _LAZY |= {name: "generator" for name in ("RandomAlgorithm", "rng_bit_generator", "rng_uniform")}
 _LAZY |= {name: "solving" for name in ("custom_linear_solve", "custom_root")}
 _LAZY["with_sharding_constraint"] = "placement"
+_LAZY |= {name: "exchange" for name in ("precv", "psend", "ragged_all_to_all")}
 _LAZY |= {name: "windows" for name in ("padtype_to_pads", "reduce_window", "reduce_window_shape_tuple")}
 
 # by the names that jax.lax gives them
