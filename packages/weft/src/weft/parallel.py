@@ -90,7 +90,7 @@ def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = _
             raise ValueError(f"shard_map's axis_names {sorted(map(str, names))} must be axes of the mesh, whose axes are {over.axis_names}.")
         leaves, in_tree = tree_flatten(args)
         ins = _flat_specs("in_specs", in_specs, args, names)
-        for (path, x), spec in zip(tree_flatten_with_path(args)[0], ins):
+        for path, x in tree_flatten_with_path(args)[0]:
             if not is_array_like(x):
                 raise TypeError(f"shard_map: the argument at {keystr(path)} is a {type(x).__name__}, which is not an array or a number.")
         parts = [_local(abstractify(x), spec, over, path, check_vma) for (path, x), spec in zip(tree_flatten_with_path(args)[0], ins)]
