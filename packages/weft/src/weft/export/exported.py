@@ -30,6 +30,9 @@ from .call import call_exported_p
 minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = artifact.CONVENTIONS
 
 
+_KEPT = 64      # forms of one program that are kept; sizes that never come again must not pile up
+
+
 class DisabledSafetyCheck:
     """A check that `export` and calls leave out: that of the platform, or that of a custom call.
 
@@ -97,6 +100,7 @@ class Exported:
         self._variables = frozenset().union(*[n.variables() for a in in_avals for n in a.shape if isinstance(n, Dim)])
         self._real = [(i, a) for i, a in enumerate(in_avals) if a.dtype != dtypes.float0]
         self._forms: dict = {}      # sizes -> (the program for them, the function that derivatives see)
+        self._calls: dict = {}      # the arguments' types -> the same
 
     def __repr__(self):
         return f"Exported(fun_name={self.fun_name}, ...)"
@@ -191,7 +195,14 @@ class Exported:
 
     def _call_flat(self, leaves: list) -> list:
         """The results of flat arguments, both without float0."""
-        closed, differentiable = self._form(self._sizes_of(leaves))
+        with enable_x64(True) if self._x64 and not config.enable_x64 else nullcontext():
+            avals = tuple([get_aval(x) for x in leaves])
+        known = self._calls.get(avals)
+        if known is None:
+            if len(self._calls) >= _KEPT:
+                self._calls.pop(next(iter(self._calls)))
+            known = self._calls[avals] = self._form(self._sizes_of(avals))
+        closed, differentiable = known
         raw = [random_unwrap_p.bind(x) if dtypes.is_key(a.dtype) else x for x, (_, a) in zip(leaves, self._real)]
         if current_trace() is root and not any([isinstance(x, Tracer) for x in raw]):
             outs = self._run(closed, raw)
@@ -216,10 +227,8 @@ class Exported:
     def _allowed(self) -> tuple | None:
         return None if DisabledSafetyCheck.platform() in self.disabled_safety_checks else self.platforms
 
-    def _sizes_of(self, leaves: list) -> dict:
+    def _sizes_of(self, avals: Sequence[ShapedArray]) -> dict:
         """Checks the arguments' types, and solves for the dimension variables."""
-        with enable_x64(True) if self._x64 and not config.enable_x64 else nullcontext():
-            avals = [get_aval(x) for x in leaves]
         equations = []
         for (i, want), have in zip(self._real, avals):
             if have.dtype == want.dtype and have.shape == want.shape and self._scope is None:
@@ -250,7 +259,7 @@ class Exported:
     def _form(self, sizes: dict) -> tuple[ClosedJaxpr, Callable]:
         key = tuple(sorted(sizes.items(), key=lambda item: item[0]))
         if key not in self._forms:
-            if len(self._forms) > 64:
+            if len(self._forms) > _KEPT:
                 self._forms.pop(next(k for k in self._forms if k != "vjp"))
             closed = self._closed
             if self._scope is not None:
@@ -284,7 +293,7 @@ def _nothing_like(aval: ShapedArray, leaves: list, exported: Exported):
     """What stands for a result of dtype float0."""
     if np is None:
         raise ValueError(f"{exported.fun_name} returns the dtype float0, which needs NumPy here; call it through weft.grad or weft.vjp.")
-    sizes = exported._sizes_of([x for x, a in zip(leaves, exported.in_avals) if a.dtype != dtypes.float0])
+    sizes = exported._sizes_of([get_aval(x) for x, a in zip(leaves, exported.in_avals) if a.dtype != dtypes.float0])
     return np.zeros([n.substitute(sizes) if isinstance(n, Dim) else n for n in aval.shape], dtypes.float0)
 
 
