@@ -125,9 +125,13 @@ def _scan_partial_eval(trace, args, params):
     held = lambda values, flags: [v for v, u in zip(values, flags) if u]
     k_consts, k_carry, k_xs = known(consts, const_u), known(carry, carry_u), known(xs, xs_u)
     # A residual that is a constant of the loop, or follows from its constants, is handed on as one; any other is saved for each iteration.
-    body, n_known = without_calls(split.known), len(split.known.out_avals) - split.num_handed_over
-    atoms = split.residuals(body.jaxpr.invars, body.jaxpr.outvars[:n_known], body.jaxpr.outvars[n_known:])
+    body, n_known = split.known, len(split.known.out_avals) - split.num_handed_over
+    residuals_of = lambda jaxpr: split.residuals(jaxpr.invars, jaxpr.outvars[:n_known], jaxpr.outvars[n_known:])
     prefix, fixed_vars = _loop_invariant(body.jaxpr, len(k_consts))
+    if _hidden_in_calls(body.jaxpr, residuals_of(body.jaxpr), fixed_vars):
+        body = without_calls(body)
+        prefix, fixed_vars = _loop_invariant(body.jaxpr, len(k_consts))
+    atoms = residuals_of(body.jaxpr)
     invariant = [type(a) is Literal or a in fixed_vars for a in atoms]
     saved = [a for a, inv in zip(atoms, invariant) if not inv]
     body = ClosedJaxpr(body.jaxpr.replace(outvars=[*body.jaxpr.outvars[:n_known], *saved]), body.consts)
@@ -159,6 +163,12 @@ def _loop_invariant(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, set]:
             eqns.append(eqn)
             fixed.update(eqn.outvars)
     return Jaxpr(jaxpr.constvars, jaxpr.invars[:num_consts], [], eqns), fixed
+
+
+def _hidden_in_calls(jaxpr: Jaxpr, residuals: Sequence, fixed: set) -> bool:
+    """Whether a residual may follow from constants alone, but comes out of a call that also takes what changes."""
+    wanted = {a for a in residuals if type(a) is not Literal and a not in fixed}
+    return any(e.primitive.name == "jit" and any(v in wanted for v in e.outvars) and any(type(a) is not Literal and a in fixed for a in e.invars) for e in jaxpr.eqns)
 
 
 def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_carry):
