@@ -101,6 +101,14 @@ def test_an_uncaught_error_ends_at_the_line_of_the_user():
     assert text.count("File ") == 2 and text.count('File "<string>"') == 2, text
 
 
+def test_uncaught_errors_of_any_function_are_filtered_and_those_of_others_left_alone():
+    run = lambda code, **env: subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "JAX_PLATFORMS": "reference", **env}).stderr
+    code = "import weft.numpy as jnp\njnp.reshape(jnp.ones(3), (2, 2))\n"
+    assert run(code).count("File ") == 1 and run(code, JAX_TRACEBACK_FILTERING="off").count("File ") > 1
+    own = "import weft, functools, contextlib\n@contextlib.contextmanager\ndef f():\n    yield\n    1 / 0\nwith f():\n    pass\n"
+    assert "contextlib.py" in run(own) and "ZeroDivisionError" in run(own)
+
+
 def test_every_class_of_jax_has_a_help_page():
     names = ("ConcretizationTypeError", "InconclusiveDimensionOperation", "JAXIndexError", "JAXTypeError", "JaxRuntimeError", "JaxprTypeError", "KeyReuseError",
              "NonConcreteBooleanIndexError", "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError", "UnexpectedTracerError")

@@ -95,13 +95,14 @@ from .runtime.processes import (
     process_index as process_index,
     process_indices as process_indices,
 )
-from .source_info import named_scope as named_scope
+from .source_info import filter_uncaught as _filter_uncaught, named_scope as named_scope
 from . import tree as tree
 from .tree import tree_map as tree_map
 
 from .version import __version__ as __version__, __version_info__ as __version_info__
 
 remat = checkpoint
+_filter_uncaught()
 
 # Modules that load when they are first used, as far as they are installed.
 _LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "flatten_util", "typing", "version", "ref", "ffi", "distributed", "dlpack",

@@ -11,7 +11,8 @@ from functools import wraps
 from types import TracebackType
 
 _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_internal_paths = [_ROOT, contextlib.__file__, functools.__file__]
+_STANDARD = (contextlib.__file__, functools.__file__)      # whose frames say nothing where they lie between ours
+_internal_paths = [_ROOT, *_STANDARD]
 _internal: dict = {}     # code object -> whether it belongs to us (or to a library that asked to be left out)
 _name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
 filtering = lambda: "auto"      # the option jax_traceback_filtering; the configuration, which stands above this module, puts itself here
@@ -45,6 +46,20 @@ def hide_internal_frames(error: BaseException) -> None:
     for tb in reversed(kept):
         new = TracebackType(new, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
     error.__traceback__ = new
+
+
+def filter_uncaught() -> None:
+    """Has Python show errors that nobody catches without our own frames, wherever in the library they were raised."""
+    shown = sys.excepthook
+
+    def show(kind, error, tb):
+        frame = tb
+        while frame is not None and not (is_internal(frame.tb_frame.f_code) and frame.tb_frame.f_code.co_filename not in _STANDARD):
+            frame = frame.tb_next
+        if frame is not None:      # an error that went through the library
+            hide_internal_frames(error)
+        shown(kind, error, error.__traceback__)
+    sys.excepthook = show
 
 
 def api_boundary(fun):
