@@ -75,6 +75,12 @@ def parameters(value: Any) -> list[str] | None:
         return None
 
 
+def takes(have: list[str], want: list[str]) -> bool:
+    """Whether parameters `have` contain `want` in the same order; more are no harm to calls written for jax."""
+    rest = iter(have)
+    return all(name in rest for name in want)
+
+
 def innermost(value: Any) -> Any:
     """The function under jit and other wrappers."""
     while True:
@@ -210,7 +216,7 @@ def entries(modules: Iterable[str] = MODULES) -> list[Entry]:
             value, dotted = values[f"{module}.{name}"], f"{module}.{name}"
             have = parameters(value) if value is not None and wanted is not None and kind == "function" else None
             want = [p for p in wanted or () if not p.lstrip("*").startswith("_")]
-            made.append(Entry(module, name, kind, value is not None, None if have is None or have == want else (have, want),
+            made.append(Entry(module, name, kind, value is not None, None if have is None or takes(have, want) else (have, want),
                               tested(rows[dotted]), [row.id for row, _ in rows[dotted]], files[id(value)] if value is not None else []))
     return made
 

@@ -7,6 +7,7 @@ Example:
 """
 from __future__ import annotations
 
+from functools import partial as _partial
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 
@@ -101,6 +102,7 @@ from .tree import tree_map as tree_map
 
 from .version import __version__ as __version__, __version_info__ as __version_info__
 
+checking_leaks = _partial(check_tracer_leaks, True)
 remat = checkpoint
 _filter_uncaught()
 
