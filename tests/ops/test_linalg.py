@@ -153,6 +153,34 @@ def test_loops_are_lapack_s_factorisations(dtype):
     close(factorise._householder_product(h, taus), linalg.householder_product(h, taus), dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_jacobi_s_rotations(dtype):
+    """Eigenvalues and singular values of backends without LAPACK: stacks, both triangles, every shape, a singular matrix, NaN."""
+    with weft.enable_x64(dtype == "complex128"):
+        a = random((2, 5, 5), dtype)
+        a = a + mH(a)
+        params = dict(sort_eigenvalues=True, subset_by_index=None, algorithm=None)
+        for lower in (True, False):
+            v, w = map(np.asarray, weft.jit(lambda x: linalg.eigh_p.decompose(x, lower=lower, **params))(np.tril(a) if lower else np.triu(a)))
+            close(w, np.linalg.eigvalsh(a), dtype)
+            close(a @ v, v * w[:, None], dtype)
+        assert np.isnan(np.asarray(linalg.eigh_p.decompose(jnp.full((2, 2), jnp.nan), lower=True, **params)[0])).all()
+        params = dict(compute_uv=True, subset_by_index=None, algorithm=None)
+        for shape in ((2, 5, 3), (3, 5), (4, 4), (1, 1)):
+            x, k = random(shape, dtype), min(shape[-2:])
+            x[..., -1] = x[..., 0]
+            for full in (True, False):
+                s, u, vh = map(np.asarray, weft.jit(lambda x: linalg.svd_p.decompose(x, full_matrices=full, **params))(x))
+                want = np.linalg.svd(x, full_matrices=full)
+                assert (u.shape, vh.shape) == (want[0].shape, want[2].shape)
+                close(s, want[1], dtype)
+                close(u[..., :k] * s[..., None, :] @ vh[..., :k, :], x, dtype)
+                close(mH(u) @ u, np.broadcast_to(np.eye(u.shape[-1]), (*shape[:-2], *u.shape[-1:] * 2)), dtype)
+                close(vh @ mH(vh), np.broadcast_to(np.eye(vh.shape[-2]), (*shape[:-2], *vh.shape[-2:-1] * 2)), dtype)
+        with pytest.raises(NotImplementedError, match="QR"):
+            linalg.svd_p.decompose(jnp.eye(2), full_matrices=True, **{**params, "algorithm": linalg.SvdAlgorithm.QR})
+
+
 def gauge_free():
     """Functions of factorisations that do not depend on the signs and phases of vectors."""
     projection = lambda v: v @ jnp.conj(v).T
