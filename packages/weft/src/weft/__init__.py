@@ -38,7 +38,6 @@ from .api import (
 from .avals import ShapeDtypeStruct as ShapeDtypeStruct
 from .config import (
     check_tracer_leaks as check_tracer_leaks,
-    check_tracer_leaks as checking_leaks,
     config as config,
     debug_infs as debug_infs,
     debug_nans as debug_nans,
@@ -102,8 +101,8 @@ from .tree import tree_map as tree_map
 
 from .version import __version__ as __version__, __version_info__ as __version_info__
 
-checking_leaks = _partial(check_tracer_leaks, True)
 remat = checkpoint
+checking_leaks = _partial(check_tracer_leaks, True)
 _filter_uncaught()
 
 # Modules that load when they are first used, as far as they are installed.
