@@ -454,3 +454,10 @@ def test_debug_nans_sees_programs_over_devices(mesh):
 def test_dlpack_is_for_one_device(mesh):
     with pytest.raises(BufferError, match="addressable_shards"):
         weft.device_put(X, NamedSharding(mesh, P("x"))).__dlpack__()
+
+
+def test_keys_lie_over_devices(mesh):
+    keys = weft.device_put(weft.random.split(weft.random.key(0), 8), NamedSharding(mesh, P("x")))
+    assert keys.sharding.spec == P("x") and keys.addressable_shards[0].data.shape == (2,) and not keys.is_fully_replicated
+    np.testing.assert_array_equal(np.asarray(weft.random.key_data(keys)), np.asarray(weft.random.key_data(weft.random.split(weft.random.key(0), 8))))
+    assert weft.random.key(0).sharding == SingleDeviceSharding(weft.devices()[0])

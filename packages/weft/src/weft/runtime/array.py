@@ -9,6 +9,7 @@ from .. import dtypes
 from ..avals import ShapedArray
 from ..core.trace import Tracer, aval_of
 from ..host import from_bytes, np, require_numpy
+from ..sharding import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import check_transfer
 
 
@@ -75,6 +76,9 @@ class BufferArray:
     weak_type = property(lambda self: self.aval.weak_type)
     nbytes = property(lambda self: self.aval.size * dtypes.itemsize(self.aval.dtype))
     device = property(lambda self: self.device_)
+    sharding = property(lambda self: SingleDeviceSharding(self.device_))
+    addressable_shards = global_shards = property(lambda self: [Shard(self.device_, self.sharding, self.aval.shape, self)])
+    is_fully_replicated = is_fully_addressable = property(lambda self: True)
 
     def devices(self) -> set:
         return {self.device_}
@@ -134,6 +138,22 @@ class KeyArray:
     weak_type = property(lambda self: False)
     nbytes = property(lambda self: self.raw.nbytes)
     device = property(lambda self: self.raw.device)
+    is_fully_replicated = property(lambda self: self.raw.is_fully_replicated)
+    is_fully_addressable = property(lambda self: self.raw.is_fully_addressable)
+    global_shards = property(lambda self: self.addressable_shards)
+
+    @property
+    def sharding(self):
+        """That of the words, without their own axis."""
+        found = self.raw.sharding
+        return found.update(spec=P(*found.spec.partitions[:self.ndim])) if isinstance(found, NamedSharding) else found
+
+    @property
+    def addressable_shards(self) -> list:
+        words = self.raw.ndim - self.ndim
+        parts = [(s.device, KeyArray(self.aval.update(shape=s.data.shape[:-words]), s.data)) for s in self.raw.addressable_shards]
+        return [Shard(device, self.sharding, self.shape, part) for device, part in parts]
+
     committed = property(lambda self: self.raw.committed)
 
     def devices(self) -> set:
