@@ -17,7 +17,7 @@ def rows(Row):
     }.items():
         yield Row(name, four(f), ("f32[4,4,2]",))
     for name in ("pmax", "pmin"):
-        yield Row(name, four(lambda x, f=getattr(lax, name): f(x, "i")), ("f32[4,3]",), grad=False)
+        yield Row(f"{name}_alone", four(lambda x, f=getattr(lax, name): f(x, "i")), ("f32[4,3]",), grad=False)
     both = lambda f: weft.vmap(weft.vmap(f, axis_name="j"), axis_name="i")
     yield Row("all_gather_of_two", both(lambda x: lax.all_gather(x, ("j", "i"), tiled=True)), ("f32[2,3,2]",))
     yield Row("psum_scatter_of_two", both(lambda x: lax.psum_scatter(x, ("i", "j"))), ("f32[2,2,4]",))
