@@ -5,6 +5,7 @@ import math
 
 from .. import dtypes
 from ..control.custom import custom_jvp
+from ..lax import special as incomplete
 from ..numpy import reductions, ufuncs
 from ..numpy.selecting import where as _where
 from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes
@@ -67,6 +68,71 @@ def gamma(x):
     out = _where(ufuncs.logical_and(el.lt(x, scalar_like(x, 0)), odd), el.neg(size), size)
     pole = ufuncs.logical_and(el.lt(x, scalar_like(x, 0)), el.eq(x, whole))
     return _where(pole, math.nan, out)
+
+
+def _broadcasting(name: str, args: tuple, op):
+    return op(*promote_shapes(name, *promote_inexact(name, *args)))
+
+
+def gammainc(a, x):
+    """The regularized lower incomplete gamma function.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> round(float(special.gammainc(1.0, 2.0)), 4)
+        0.8647
+    """
+    return _broadcasting("gammainc", (a, x), incomplete.igamma)
+
+
+def gammaincc(a, x):
+    """The regularized upper incomplete gamma function, 1 - gammainc(a, x).
+
+    Example:
+        >>> from weft.scipy import special
+        >>> round(float(special.gammaincc(1.0, 2.0)), 4)
+        0.1353
+    """
+    return _broadcasting("gammaincc", (a, x), incomplete.igammac)
+
+
+def betainc(a, b, x):
+    """The regularized incomplete beta function; differentiable in x.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> round(float(special.betainc(2.0, 1.0, 0.5)), 4)
+        0.25
+    """
+    return _broadcasting("betainc", (a, b, x), incomplete.betainc)
+
+
+def zeta(x, q=None):
+    """Hurwitz's zeta function, the sum of (q + k)**-x over k = 0, 1, …; Riemann's (q = 1) without q. NaN for x < 1.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> round(float(special.zeta(2.0)), 4)
+        1.6449
+    """
+    return _broadcasting("zeta", (x, 1.0 if q is None else q), incomplete.zeta)
+
+
+def polygamma(n, x):
+    """The n-th derivative of digamma; NaN unless n is a whole number >= 0.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> round(float(special.polygamma(1, 1.0)), 4)
+        1.6449
+    """
+    return _broadcasting("polygamma", (n, x), incomplete.polygamma)
+
+
+i0e = _unary("i0e", "exp(-|x|) I0(x), the scaled modified Bessel function of order 0.", gammas.bessel_i0e)
+i1e = _unary("i1e", "exp(-|x|) I1(x), the scaled modified Bessel function of order 1.", gammas.bessel_i1e)
+i0 = _unary("i0", "The modified Bessel function of order 0.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i0e(x)))
+i1 = _unary("i1", "The modified Bessel function of order 1.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i1e(x)))
 
 
 def betaln(a, b):
