@@ -192,3 +192,21 @@ def test_the_module_of_the_cache(folder, tmp_path):
     compilation_cache.reset_cache()
     run()
     assert len(files(other)) == 1
+
+
+def test_donation_shardings_and_keys_survive(folder, hits):
+    devices = weft.devices("cpu")
+    mesh = weft.make_mesh((min(2, len(devices)),), ("a",), devices=devices[:min(2, len(devices))])
+    seen = []
+    with weft.default_device(devices[0]):
+        for _ in range(2):
+            x = jnp.arange(4.0)
+            y = weft.jit(lambda x: x + 1, donate_argnums=0)(x)
+            z = weft.device_put(np.arange(16, dtype=np.float32).reshape(4, 4), weft.NamedSharding(mesh, weft.P("a")))
+            product = weft.jit(lambda z: z @ z, out_shardings=weft.NamedSharding(mesh, weft.P(None, "a")))(z)
+            drawn = weft.jit(lambda key: weft.random.normal(key, (2,)))(weft.random.key(0))
+            seen.append((np.asarray(y).tolist(), x.is_deleted(), np.asarray(product).tolist(), product.sharding.spec, np.asarray(drawn).tolist()))
+            weft.clear_caches()
+    assert seen[0] == seen[1] and seen[0][1]
+    half = len(hits) // 2
+    assert hits[:half] == ["cache_misses"] * half and hits[half:] == ["cache_hits"] * half and half >= 3
