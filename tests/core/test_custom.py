@@ -117,3 +117,36 @@ def test_checkpoint_saves_what_the_policy_says():
         loss = lambda w: jnp.sin(weft.checkpoint(lambda w: jnp.sin(w @ w), policy=policy)(w)).sum()
         return str(weft.make_jaxpr(weft.grad(loss))(np.eye(3, dtype=np.float32))).count("dot_general")
     assert count(None) == count(weft.checkpoint_policies.dots_saveable) + 1
+
+
+def test_a_forward_rule_whose_residuals_are_not_needed_is_not_run():
+    @weft.custom_vjp
+    def f(x):
+        return jnp.sin(x)
+    f.defvjp(lambda x: (jnp.sin(x), jnp.cos(x)), lambda cos_x, g: (10.0 * g * cos_x,), optimize_remat=True)
+    close(weft.grad(f)(1.0), 10 * np.cos(1))
+    close(weft.grad(weft.grad(f))(1.0), -10 * np.sin(1))
+    close(weft.jit(weft.vmap(weft.grad(weft.checkpoint(lambda x: jnp.exp(f(x))))))(ONES), 10 * np.cos(ONES) * np.exp(np.sin(ONES)))
+    forward = str(weft.make_jaxpr(weft.grad(weft.checkpoint(lambda x: jnp.exp(f(x)))))(1.0)).split("remat2")[0]
+    assert "sin" in forward and "cos" not in forward      # the checkpoint keeps no residual, so it runs the function itself
+    with pytest.raises(NotImplementedError, match="optimize_remat"):
+        f.defvjp(lambda x: (x, x), lambda r, g: (g,), symbolic_zeros=True, optimize_remat=True)
+
+
+def test_what_a_function_closes_over_has_no_rule():
+    def outer(y, wrap, define):
+        f = wrap(lambda x: x * y)
+        define(f)
+        return f(1.0)
+    for wrap, define in ((weft.custom_jvp, lambda f: f.defjvp(lambda p, t: (f(*p), t[0]))), (weft.custom_vjp, lambda f: f.defvjp(lambda x: (f(x), None), lambda r, g: (g,)))):
+        with pytest.raises(weft.errors.UnexpectedTracerError, match="closed-over value"):
+            weft.grad(weft.jit(lambda y: outer(y, wrap, define)))(2.0)
+
+
+def test_rules_name_what_is_wrong_in_trees():
+    f = weft.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda r, g: ((g, g),))
+    with pytest.raises(TypeError, match="structure of its arguments"):
+        weft.grad(f)(1.0)
+    with pytest.raises(ValueError, match="nondiff_argnames.*'q'"):
+        weft.custom_jvp(lambda x: x, nondiff_argnames=("q",))

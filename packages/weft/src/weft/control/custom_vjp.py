@@ -236,12 +236,17 @@ def _opt_dce(used_outputs, eqn: JaxprEqn):
     return eqn.replace(outvars=eqn.outvars[num_res:], params=params)
 
 
+def _opt_partial_eval(trace, args, params):
+    """Where it is differentiated once more, its operations stand for themselves."""
+    return eval_jaxpr(params["fwd_jaxpr"].jaxpr, params["fwd_jaxpr"].consts, *args)
+
+
 remat_opt_p.abstract = lambda *avals, fwd_jaxpr, **_: list(fwd_jaxpr.out_avals)
 remat_opt_p.effects = lambda params: params["fwd_jaxpr"].effects
 remat_opt_p.axis_names = lambda params: collective_names(params["fwd_jaxpr"])
 remat_opt_p.impl = lambda *args, fwd_jaxpr, **_: eval_jaxpr(fwd_jaxpr.jaxpr, fwd_jaxpr.consts, *args)
 remat_opt_p.decompose = remat_opt_p.impl
-remat_opt_p.jvp, remat_opt_p.batch, remat_opt_p.dce = _opt_jvp, _opt_batch, _opt_dce
+remat_opt_p.jvp, remat_opt_p.partial_eval, remat_opt_p.batch, remat_opt_p.dce = _opt_jvp, _opt_partial_eval, _opt_batch, _opt_dce
 
 
 # the function --------------------------------------------------------------------------------------------------------
