@@ -179,3 +179,25 @@ def test_wrong_segments(args, error, match):
 def test_dlpack():
     assert [weft.dlpack.is_supported_dtype(d) for d in ("int4", "float8_e4m3fn", "bfloat16", "bool", "complex64")] == [False, False, True, True, True]
     assert weft.dlpack.from_dlpack(np.arange(3, dtype=np.float32)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("guard,option,chosen", [
+    (weft.enable_checks, "jax_enable_checks", True), (weft.check_tracer_leaks, "jax_check_tracer_leaks", True), (weft.checking_leaks, "jax_check_tracer_leaks", None),
+    (weft.enable_custom_prng, "jax_enable_custom_prng", True), (weft.thread_guard, "jax_thread_guard", True),
+    (weft.array_garbage_collection_guard, "jax_array_garbage_collection_guard", "log"), (weft.transfer_guard_device_to_device, "jax_transfer_guard_device_to_device", "disallow")])
+def test_options_hold_for_a_block(guard, option, chosen):
+    before = getattr(weft.config, option)
+    with guard() if chosen is None else guard(chosen):
+        assert getattr(weft.config, option) == (True if chosen is None else chosen)
+    assert getattr(weft.config, option) == before
+
+
+@pytest.mark.parametrize("name", ["jax2tf_associative_scan_reductions", "remove_size_one_mesh_axis_from_type"])
+def test_options_without_an_effect_say_so(name):
+    assert weft.jax2tf_associative_scan_reductions is not weft.remove_size_one_mesh_axis_from_type
+    assert "no effect" in getattr(weft, name).__doc__
+
+
+def test_a_sharding_is_drawn(capsys):
+    weft.debug.visualize_sharding((4,), jnp.ones(4).sharding, use_color=False)
+    assert "CPU 0" in capsys.readouterr().out
