@@ -16,6 +16,7 @@ import importlib
 import inspect
 import json
 import pathlib
+import re
 import sys
 from typing import Any, Iterable, Iterator, NamedTuple
 
@@ -123,8 +124,9 @@ def functions_called(fun, codes: dict) -> set:
 
 
 def backends_of(row, waits_on_wasm) -> list[str]:
-    """Where test_catalogue.py runs a row."""
-    return ["xla", "reference"] if waits_on_wasm(row) else ["xla", "wasm", "webgpu", "reference"]
+    """Where test_catalogue.py runs a row: on the platforms that it names, but for what WebAssembly waits for."""
+    named = re.search(r'"WEFT_TEST_PLATFORMS", "([\w,]+)"', (ROOT / "tests" / "ops" / "test_catalogue.py").read_text()).group(1).split(",")
+    return [{"cpu": "xla"}.get(p, p) for p in named if p not in ("wasm", "webgpu") or not waits_on_wasm(row)]
 
 
 def catalogue(functions: dict) -> dict:
@@ -251,6 +253,7 @@ def page(found: list[Entry]) -> str:
     lines = ["# What weft has of jax", "",
              f"Made by `make coverage` from the public names of jax {version} (`tests/meta/names.json`) and from the tests. In the columns of what is tested by the operation",
              f"catalogue, each letter is a backend: {', '.join(f'{letter} {name}' for name, letter in BACKENDS.items())}. `tests` says whether a row, a test file or an example names the function.",
+             "WebGPU runs the loop programs that Wasm runs; `tests/webgpu` tests it with programs of its own, and the catalogue where WEFT_TEST_PLATFORMS names it.",
              "", "| module | names | present | with jax's parameters | functions | tested |", "|---|---|---|---|---|---|"]
     groups = {m: [e for e in found if e.module == m] for m in dict.fromkeys(e.module for e in found)}
     for module, group in {**groups, "all": found}.items():
