@@ -1,5 +1,6 @@
 """The bytes of jaxprs: they come back as they were, and no bytes at all do harm."""
 import random
+import re
 import subprocess
 import sys
 
@@ -24,12 +25,17 @@ def opened(fun, *args):
     return portable(program_for(weft.make_jaxpr(fun)(*args))[0])[0]
 
 
+def without_names(jaxpr) -> str:
+    """The text without variables' names: two jaxprs of one program may share a variable, and no longer do so after the trip."""
+    return re.sub(r"(?<![\w.])[a-z]{1,2}(?![\w.=\[])", "v", str(jaxpr))
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_round_trip(name):
     jaxpr, _, _ = written(name)
     data = s.serialize(jaxpr)
     program = s.deserialize(data)
-    assert str(program.jaxpr) == str(jaxpr)
+    assert without_names(program.jaxpr) == without_names(jaxpr)
     assert s.serialize(program.jaxpr) == data
     assert not program.x64
     for mine, theirs in zip(program.jaxpr.eqns, jaxpr.eqns):
