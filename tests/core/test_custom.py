@@ -150,3 +150,23 @@ def test_rules_name_what_is_wrong_in_trees():
         weft.grad(f)(1.0)
     with pytest.raises(ValueError, match="nondiff_argnames.*'q'"):
         weft.custom_jvp(lambda x: x, nondiff_argnames=("q",))
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_functions_may_close_over_what_is_mapped(kind):
+    def scaled(y):
+        f = weft.custom_jvp(lambda x: x * y) if kind == "jvp" else weft.custom_vjp(lambda x: x * y)
+        if kind == "jvp":
+            f.defjvp(lambda p, t: (f(*p), 10.0 * t[0] * y))
+        else:
+            f.defvjp(lambda x: (f(x), None), lambda _, g: (10.0 * g * y,))
+        return f
+    ys = np.arange(1.0, 4.0, dtype=np.float32)
+    for wrap in (lambda f: f, weft.jit):
+        close(wrap(weft.vmap(lambda y: scaled(y)(2.0)))(ys), 2 * ys)
+        close(wrap(weft.vmap(lambda y: weft.grad(scaled(y))(2.0)))(ys), 10 * ys)
+        close(wrap(weft.vmap(lambda y: weft.vmap(scaled(y))(ys)))(ys), np.outer(ys, ys))
+        close(wrap(weft.grad(lambda x: weft.vmap(lambda y: scaled(y)(x))(ys).sum()))(2.0), 10 * ys.sum())      # the rule, through what is mapped
+    constant = weft.custom_jvp(lambda x: 3.0 * x)
+    constant.defjvps(lambda t, out, x: t)
+    close(weft.vmap(lambda x: (x, constant(2.0)), out_axes=(0, None))(ys), (ys, 6.0))      # what is not mapped stays so

@@ -151,6 +151,7 @@ custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out
 custom_jvp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_jvp_call_p.axis_names = lambda params: axis_names_of(params["call_jaxpr"])
 custom_jvp_call_p.impl = lambda *args, call_jaxpr, **_: call(call_jaxpr, args)
+custom_jvp_call_p.function_form = "call_jaxpr"
 custom_jvp_call_p.stage, custom_jvp_call_p.jvp, custom_jvp_call_p.batch = _stage, _jvp, _batch
 custom_jvp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args)
 

@@ -58,6 +58,7 @@ class Primitive:
         self.batch: Callable | None = None
         self.partial_eval: Callable | None = None
         self.dce: Callable | None = None
+        self.function_form: str | None = None     # the parameter that may hold a Python function, which may close over tracers
         self.decompose: Callable | None = None
         self.impl: Callable | None = None
         self.stage: Callable | None = None        # (trace, args, params) -> outs, where staging is more than recording

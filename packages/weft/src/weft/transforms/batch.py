@@ -8,7 +8,7 @@ from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive
 from ..core.trace import Axis, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
-from ..ops.linear import broadcast_to_axis, moveaxis
+from ..ops.linear import broadcast_to_axis, moveaxis, settled
 from .stage import JaxprTrace
 
 
@@ -35,6 +35,22 @@ class BatchTrace(Trace):
     def __init__(self, parent: Trace, axis: Axis):
         self.parent, self.axis, self.closed = parent, axis, False
 
+    # where the axis of a batching rule is expected: functions that it runs may close over values of this very trace
+    size = property(lambda self: self.axis.size)
+    name = property(lambda self: self.axis.name)
+
+    def closed_over_by(self, fun: Callable, args: Sequence) -> bool:
+        """Whether a function of values that are not batched gives some that are, because it closes over them."""
+        parent, self.parent = self.parent, JaxprTrace("a function under vmap")
+        token = set_trace(self)
+        try:
+            return any(type(x) is BatchTracer and x._trace is self for x in fun(*map(settled, args)))
+        except Exception:      # it says so again where it is called in earnest
+            return False
+        finally:
+            reset_trace(token)
+            self.parent = parent
+
     def split(self, x):
         """(value, batch axis or None)."""
         if type(x) is BatchTracer and x._trace is self:
@@ -45,17 +61,20 @@ class BatchTrace(Trace):
         return val if dim is None else BatchTracer(self, val, dim)
 
     def process(self, primitive: Primitive, args: tuple, params: dict):
+        form = params[primitive.function_form] if primitive.function_form is not None else None
+        calls = form is not None and not isinstance(form, ClosedJaxpr)
         mine = primitive.axis_names is not None and self.axis.name is not None and self.axis.name in primitive.axis_names(params)
         if not mine and not primitive.makes_reference:
             for x in args:
                 if type(x) is BatchTracer and x._trace is self:
                     break
             else:
-                return self.pass_on(primitive, args, params)
+                if not calls or not self.closed_over_by(form, args):
+                    return self.pass_on(primitive, args, params)
         pairs = [self.split(x) for x in args]
         token = set_trace(self.parent)
         try:
-            out, dim = primitive.batch(self.axis, [v for v, _ in pairs], [d for _, d in pairs], **params)
+            out, dim = primitive.batch(self if calls else self.axis, [v for v, _ in pairs], [d for _, d in pairs], **params)
         finally:
             reset_trace(token)
         if primitive.multiple_results:
@@ -65,6 +84,8 @@ class BatchTrace(Trace):
 
 def batch_flat(fun: Callable, axis: Axis, args: Sequence, dims: Sequence) -> tuple[list, list]:
     """Runs `fun` (flat in, flat out) with each argument batched along its dim: (results, their dims or None)."""
+    if type(axis) is BatchTrace:
+        return _batch_again(axis, fun, args, dims)
     trace = BatchTrace(current_trace(), axis)
     watch_origins(trace)
     token = set_trace(trace)
@@ -77,6 +98,19 @@ def batch_flat(fun: Callable, axis: Axis, args: Sequence, dims: Sequence) -> tup
     trace.closed = True
     del outs
     check_leaks(trace, "a function under vmap")
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def _batch_again(trace: BatchTrace, fun: Callable, args: Sequence, dims: Sequence) -> tuple[list, list]:
+    """The same under a trace that there is already, wherever that is now."""
+    parent, trace.parent = trace.parent, current_trace()
+    token = set_trace(trace)
+    try:
+        with mapped_axes(trace.axis):
+            pairs = [trace.split(x) for x in fun(*[trace.join(x, d) for x, d in zip(args, dims)])]
+    finally:
+        reset_trace(token)
+        trace.parent = parent
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
