@@ -18,6 +18,8 @@ from .random_programs import Program, shrink
 COUNT = int(os.environ.get("WEFT_RANDOM_PROGRAMS", "200"))
 START = int(os.environ.get("WEFT_RANDOM_START", "0"))
 CHUNK = 10      # programs for each test
+# The compiler of jaxlib 0.10.2 ends the process on int8(float) & int8(int32 + int32) of a vector of 2, for real jax too.
+CRASHES_XLA = {877}
 
 
 def transformed(program: Program) -> dict:
@@ -101,6 +103,8 @@ def test_agrees_with_the_reference(first, platform):
     except BackendError as e:
         pytest.skip(str(e))
     for seed in range(first, min(first + CHUNK, START + COUNT)):
+        if platform == "cpu" and seed in CRASHES_XLA:
+            continue
         program = Program(seed, lapack=platform == "cpu")
         check(program, platform)
 
