@@ -6,7 +6,6 @@ from typing import Any, Sequence
 
 from ..config import config
 from ..core.primitive import param_type
-from ..errors import type_error
 from ..ops import dot as ops
 from ..ops.dot import DotAlgorithm, DotAlgorithmPreset
 from ..ops.rules import shape_of

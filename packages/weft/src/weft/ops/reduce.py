@@ -10,7 +10,7 @@ from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
 from .elementwise import abs_, add, div, eq, exp, log1p, max_, min_, mul, neg, select, sub
-from .linear import broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reduce_sum, reduced_shape, reduction_batch
+from .linear import broadcast_in_dim, convert, full, moveaxis, reduce_sum, reduced_shape, reduction_batch
 from .linear import reshape as _reshape
 from .linear import transpose as _transpose
 from .rules import check_kind, dtype_of, shape_of

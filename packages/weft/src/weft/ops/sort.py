@@ -133,7 +133,10 @@ def approx_top_k_size(size: int, rank: int, k: int, recall_target: float, aggreg
     bins = min(max(int((1 - k) / math.log(round_scalar(recall_target, dtypes.float32))), lanes), size)
     halvings = ((size_override if size_override >= 0 else size) // bins).bit_length() - 1
     halvings = min(halvings, (size // lanes - 1).bit_length())
-    return size if halvings <= 0 else -(-(-(-size // lanes)) // (1 << halvings)) * lanes
+    if halvings <= 0:
+        return size
+    tiles = -(-size // lanes)
+    return -(-tiles // (1 << halvings)) * lanes
 
 
 def _approx_abstract(x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override, aggregate_to_topk):
