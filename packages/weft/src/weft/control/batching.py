@@ -6,7 +6,7 @@ from typing import Callable
 
 from .. import dtypes
 from ..avals import tangent_aval
-from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import at_user_line

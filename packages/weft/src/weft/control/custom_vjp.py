@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from .. import dtypes
-from ..avals import SymbolicSize, as_size, reshaped, shaped, tangent_aval
+from ..avals import SymbolicSize, as_size, reshaped, tangent_aval
 from ..config import config
 from ..core.dims import as_value, max_dim
 from ..core.effects import any_io

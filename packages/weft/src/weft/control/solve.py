@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable, NamedTuple, Sequence
 
 from ..avals import tangent_aval
-from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval, is_array_like
 from ..errors import at_user_line
