@@ -169,6 +169,8 @@ class Builder:
             return self.closed(inner, ins) if isinstance(inner, ClosedJaxpr) else self.jaxpr(inner, ins)
         if name in IDENTITIES:
             return ins
+        if name == "dce_sink":  # it has kept what leads here in the jaxpr; nothing is computed from it
+            return []
         if eqn.effects and name not in ("scan", "while", "cond"):
             raise LoweringError(f"{name} has effects ({', '.join(map(str, eqn.effects))}), which compiled wasm and webgpu programs can't perform; "
                                 f"call it outside of jit, or use the cpu backend. At {eqn.source_info}")
