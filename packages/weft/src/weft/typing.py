@@ -1,7 +1,7 @@
 """Types for annotations: what functions take as arrays and as dtypes."""
 from __future__ import annotations
 
-from typing import Any, Protocol, Union, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .host import np
 from .runtime.array import Array
@@ -16,10 +16,10 @@ class SupportsDType(Protocol):
 
 
 if np is not None:
-    ArrayLike = Union[Array, np.ndarray, np.bool_, np.number, bool, int, float, complex]
-    DTypeLike = Union[str, type[Any], np.dtype, SupportsDType]
+    ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+    DTypeLike = str | type[Any] | np.dtype | SupportsDType
 else:
-    ArrayLike = Union[Array, bool, int, float, complex]
-    DTypeLike = Union[str, type[Any], SupportsDType]
+    ArrayLike = Array | bool | int | float | complex
+    DTypeLike = str | type[Any] | SupportsDType
 
 __all__ = ["ArrayLike", "DTypeLike"]
