@@ -200,3 +200,9 @@ def test_map_in_batches(batch_size):
     xs = {"a": np.arange(5, dtype=np.float32), "b": np.ones((5, 2), np.float32)}
     out = map_(lambda x: {"y": lax.add(lax.mul(x["b"], x["a"]), x["b"])}, xs, batch_size=batch_size)
     close(out["y"], xs["b"] * xs["a"][:, None] + 1)
+
+
+def test_a_weak_carry_takes_the_type_of_the_result_only_where_it_promotes_to_it():
+    assert weft.lax.fori_loop(0, 3, lambda i, x: x + jnp.float16(0.5), 1).dtype == jnp.float16
+    with pytest.raises(TypeError, match=r"\[1\] has type i32\[\] where f32\[\] is expected"):
+        weft.lax.fori_loop(0, 3, lambda i, x: x.astype(jnp.int32), 1.0)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Callable, Sequence
 
+from .. import dtypes
 from ..avals import ShapedArray, shaped
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from ..core.trace import get_aval
@@ -50,9 +51,9 @@ def strengthen(values: Sequence, avals: Sequence[ShapedArray], outs: Sequence[Sh
     """Initial values converted where the body gives a strong type for a weak one: (values, avals, whether any changed)."""
     new_values, new_avals, changed = [], [], False
     for v, a, o in zip(values, avals, outs):
-        if a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape:
-            dt = o.dtype
-            v, a, changed = convert(v, dt, o.weak_type), shaped(a.shape, dt, o.weak_type), True
+        if a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape and \
+                dtypes.promote((a.dtype, True), (o.dtype, o.weak_type))[0] == o.dtype:      # 1.0 does not become an integer
+            v, a, changed = convert(v, o.dtype, o.weak_type), shaped(a.shape, o.dtype, o.weak_type), True
         elif o.vma - a.vma:      # the same everywhere at first, and then not
             v, changed = pvary_p.bind(v, axes=tuple(sorted(o.vma - a.vma, key=str))), True
         new_values.append(v)
