@@ -6,7 +6,7 @@ import weft
 from weft.control.cond import cond, switch
 from weft.control.loops import fori_loop, scan, while_loop
 from weft.control.prefix import associative_scan, map_
-from weft import lax
+from weft import lax, numpy as jnp
 
 from .helpers import check_grads, close, value
 
