@@ -256,6 +256,11 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {type(f).__name__}.")
+    return _scan("scan", f, init, xs, length, reverse, unroll)
+
+
+def _scan(who: str, f: Callable, init, xs, length, reverse: bool, unroll: int | bool):
+    """`scan`, for the function that errors name."""
     xs_flat, xs_tree = tree_flatten(xs)
     xs_flat = [_as_array(x, "lax.scan") for x in xs_flat]
     init_flat, init_tree = tree_flatten(init)
@@ -283,7 +288,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     in_tree = tree_structure((init_tree.unflatten([0] * init_tree.num_leaves), xs_tree.unflatten([0] * xs_tree.num_leaves)))
     for _ in range(3):
         carry_avals = avals_of(init_flat)
-        jaxpr, consts, out_tree = trace_open(f, in_tree, [*carry_avals, *x_avals], f"the body of scan, {getattr(f, '__name__', 'f')}")
+        jaxpr, consts, out_tree = trace_open(f, in_tree, [*carry_avals, *x_avals], f"the body of {who}, {getattr(f, '__name__', 'f')}")
         children = out_tree.children()
         if out_tree.node is not tuple or len(children) != 2:
             raise TypeError(at_user_line(f"scan body output must be a pair (carry, y), got {out_tree}. Return None as y if there is nothing to stack."))
@@ -297,7 +302,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
     problem = describe_mismatch(init, outs, avals_of(init_flat), carry_tree, init_tree)
     if problem:
-        raise type_error(f"scan body function carry input and carry output must have equal types; in the carry that f returns {problem}. Return what has the type of the initial carry, or give an initial carry of the type that f returns.")
+        raise type_error(f"{who} body function carry input and carry output must have equal types; in the carry that f returns {problem}. Return what has the type of the initial carry, or give an initial carry of the type that f returns.")
     length_ = max_dim(length, 0)
     if isinstance(length_, SymbolicSize) and unroll is True:
         raise ValueError(f"scan can't unroll a loop of the symbolic length '{length_}'; give a number of iterations as `unroll`.")
@@ -568,7 +573,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
         if config.disable_jit and hi <= lo:
             return init_val
         first = lower if not isinstance(lower, (int, SymbolicSize)) else as_value(lo)
-        (_, result), _ = scan(step, (first, init_val), None, length=max_dim(hi - lo, 0), unroll=1 if unroll is None else unroll)
+        (_, result), _ = _scan("fori_loop", step, (first, init_val), None, max_dim(hi - lo, 0), False, 1 if unroll is None else unroll)
         return result
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError("fori_loop can be unrolled only when its bounds are known while tracing.")
