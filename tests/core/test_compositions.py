@@ -14,6 +14,8 @@ from weft import lax
 from weft.config import enable_x64
 from weft.custom_batching import custom_vmap
 
+pytestmark = pytest.mark.slow
+
 X = np.array([0.3, -0.7, 1.1])
 T = np.array([0.5, 1.0, -0.25])
 

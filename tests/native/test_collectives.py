@@ -6,6 +6,8 @@ import weft
 import weft.numpy as jnp
 from weft import lax
 
+pytestmark = pytest.mark.slow
+
 N = 4
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, N, 8, 3)).astype(np.float32)      # one (4, 8, 3) for each member

@@ -6,6 +6,8 @@ import weft
 import weft.numpy as jnp
 from weft import lax
 
+pytestmark = pytest.mark.slow
+
 X = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
 
 

@@ -11,6 +11,8 @@ import weft.numpy as jnp
 from weft import lax
 from weft.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P, SingleDeviceSharding
 
+pytestmark = pytest.mark.slow
+
 X = np.arange(16.0, dtype=np.float32).reshape(8, 2)
 
 

@@ -16,6 +16,8 @@ from weft.control.fold import reduce_p
 from weft.core.primitive import registry
 from weft.ops import dot, elementwise, index, linear, random_bits, reduce, shape, sort
 
+pytestmark = pytest.mark.slow
+
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 COMPLEX = ["complex64", "complex128"]
 INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]

@@ -18,6 +18,8 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import conv_cases  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 EXPECTED = json.loads((HERE / "conv_expected.json").read_text())
 array = conv_cases.array
 

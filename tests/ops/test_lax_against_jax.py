@@ -15,6 +15,8 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from lax_cases import SETUP, describe, expressions  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 EXPECTED = json.loads((HERE / "lax_expected.json").read_text())
 TOLERANCE = {"float32": 2e-6, "complex64": 2e-6, "bfloat16": 1e-2, "float16": 2e-3}
 

@@ -8,6 +8,8 @@ import weft.numpy as jnp
 from weft import lax
 from weft.control import factorise
 
+pytestmark = pytest.mark.slow
+
 linalg = lax.linalg
 TYPES = ["float32", "float64", "complex64", "complex128"]
 

@@ -19,6 +19,8 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from linalg_cases import CALLS, DTYPES, EDGES, ERRORS, JAXPRS, PLATFORMS, REAL, REAL_CALLS, error_of, helpers, kernels  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 EXPECTED = json.loads((HERE / "linalg_expected.json").read_text())
 NAMES = {"lax": lax, "linalg": lax.linalg, "jnp": jnp, **helpers(jnp, weft.jvp)}
 

@@ -7,6 +7,8 @@ import weft
 import weft.numpy as jnp
 from weft.scipy import linalg
 
+pytestmark = pytest.mark.slow
+
 TYPES = ["float32", "float64", "complex64", "complex128"]
 
 

@@ -9,6 +9,8 @@ import weft.numpy as jnp
 from weft import lax
 from weft.scipy import special
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 POSITIVE = [np.exp(RNG.uniform(-2, 3, 60)) for _ in range(3)]
 CASES = {"gammainc": (POSITIVE[0], POSITIVE[1]), "gammaincc": (POSITIVE[0], POSITIVE[1]), "betainc": (POSITIVE[0], POSITIVE[1], RNG.uniform(size=60)),

@@ -15,6 +15,8 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from catalogue import ROWS, waits_on_wasm  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("wasmtime")
 
 
