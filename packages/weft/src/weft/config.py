@@ -6,7 +6,6 @@ weft does not have can be set as well, but say so in a warning: they stand toget
 """
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import warnings
@@ -341,12 +340,17 @@ jax2tf_associative_scan_reductions = _without_effect("jax2tf_associative_scan_re
 remove_size_one_mesh_axis_from_type = _without_effect("remove_size_one_mesh_axis_from_type")
 
 
+def logger(name: str):
+    """The logger of that name; `logging` is loaded by the first program that logs, since it takes 4 ms."""
+    return import_module("logging").getLogger(name)
+
+
 def _set_logging(name: str) -> None:
     if name in ("logging_level", "debug_log_modules"):
         level = config.logging_level
-        logging.getLogger("weft").setLevel(level or "NOTSET")
+        logger("weft").setLevel(level or "NOTSET")
         for module in filter(None, config.debug_log_modules.split(",")):
-            logging.getLogger(module.strip()).setLevel("DEBUG")
+            logger(module.strip()).setLevel("DEBUG")
 
 
 config.listen(_set_logging)

@@ -16,20 +16,18 @@ Example:
 """
 from __future__ import annotations
 
-import logging
 import time
 from contextlib import contextmanager
 from typing import Callable
 
 from . import source_info
-from .config import config
+from .config import config, logger
 
 TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILE = "/jax/core/compile/backend_compile_duration"
 _VERBS = {TRACE: "tracing", LOWER: "lowering", COMPILE: "compiling"}
 
-log = logging.getLogger("weft.compile")
 _events: list[Callable] = []
 _durations: list[Callable] = []
 _spans: list[Callable] = []
@@ -131,4 +129,4 @@ def timed(event: str, fun_name: str = "<unnamed>"):
     record_event_duration_secs(event, seconds, fun_name=fun_name)
     record_event_time_span(event, start, start + seconds, fun_name=fun_name)
     if config.log_compiles:
-        log.warning("Finished %s %s in %.6f s\n  at %s", _VERBS.get(event, event), fun_name, seconds, source_info.current(3))
+        logger("weft.compile").warning("Finished %s %s in %.6f s\n  at %s", _VERBS.get(event, event), fun_name, seconds, source_info.current(3))

@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 from .. import dtypes, source_info
 from ..avals import AbstractToken, ShapedArray, physical, shaped
-from ..config import config
+from ..config import config, logger
 from ..core.dims import live_scopes
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
@@ -16,7 +16,7 @@ from ..core.specialize import symbolic_scope
 from ..core.trace import EvalTrace, Tracer, get_aval
 from ..errors import BackendError, InconclusiveDimensionOperation, at_user_line
 from ..host import HostArray, from_flat, is_host_array, np
-from ..monitoring import COMPILE, log, timed
+from ..monitoring import COMPILE, timed
 from ..ops.linear import copy_p
 from ..ops.placement import transfer_p, sharding_constraint_p
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
@@ -154,7 +154,7 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
             check_platform(*call, device)
         jaxpr, consts = program_for(closed, device.platform)
         if config.log_compiles:
-            log.warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
+            logger("weft.compile").warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
         size, most = sum([getattr(c, "nbytes", 0) for c in consts]), config.captured_constants_warn_bytes
         if size >= most >= 0:
             warnings.warn(at_user_line(f"{name} closes over arrays of {size:,} bytes in all, which stay on the device with the program. Pass them as arguments, or raise "

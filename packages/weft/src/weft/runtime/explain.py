@@ -5,8 +5,7 @@ from typing import Any, NamedTuple, Sequence
 
 from .. import source_info
 from ..avals import ShapedArray
-from ..config import config
-from ..monitoring import log
+from ..config import config, logger
 from ..tree import PyTreeDef
 
 MOST = 100      # reasons that a function keeps
@@ -81,7 +80,7 @@ class History:
 
     def _note(self, reason: Reason) -> None:
         if config.explain_cache_misses:
-            log.warning("%s was %s", self.name, reason)
+            logger("weft.compile").warning("%s was %s", self.name, reason)
         if len(self.reasons) >= MOST:
             del self.reasons[MOST // 2]      # the first and the latest say most
         self.reasons.append(reason)

@@ -7,9 +7,8 @@ from contextvars import ContextVar
 from typing import Callable
 
 from .. import errors
-from ..config import config
+from ..config import config, logger
 from ..errors import at_user_line
-from ..monitoring import log
 
 DIRECTIONS = ("host_to_device", "device_to_host", "device_to_device")
 _all = config._options["transfer_guard"]
@@ -59,7 +58,7 @@ def check_transfer(direction: str, what: str) -> None:
     wished = _explicit.get()
     if found in ("log", "log_explicit"):
         if found == "log_explicit" or not wished:
-            log.warning(at_user_line(f"{direction.replace('_', '-')} transfer: {what}"))
+            logger("weft.compile").warning(at_user_line(f"{direction.replace('_', '-')} transfer: {what}"))
     elif found == "disallow_explicit" or not wished:
         raise errors.JaxRuntimeError(at_user_line(f"Disallowed {direction.replace('_', '-')} transfer: {what}.\n{_HINT}"))
 
