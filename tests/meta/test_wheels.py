@@ -1,0 +1,44 @@
+"""The wheels: each module of the package is in exactly one, and each stays small enough for a page."""
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROJECTS = ("packages/weft", "packages/weft-library", "packages/weft-remote", "native", "wasm")
+# What a trace needs. Every other folder of the package is a family that users call, and belongs to weft-library.
+LANGUAGE = {"control", "core", "ops", "runtime", "transforms"}
+LIMIT = 400_000      # bytes
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory) -> dict[str, zipfile.ZipFile]:
+    built = {}
+    for project in PROJECTS:
+        folder = tmp_path_factory.mktemp("wheel")
+        subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT / project, check=True, capture_output=True)
+        built[project] = zipfile.ZipFile(next(folder.glob("*.whl")))
+    return built
+
+
+def modules(wheel: zipfile.ZipFile) -> set[str]:
+    return {name for name in wheel.namelist() if ".dist-info/" not in name}
+
+
+def test_each_module_is_in_exactly_one_of_the_two(wheels):
+    language, library = modules(wheels["packages/weft"]), modules(wheels["packages/weft-library"])
+    source = ROOT / "packages/weft/src"
+    assert not language & library
+    assert language | library == {str(p.relative_to(source)) for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+
+
+def test_the_language_is_what_a_trace_needs(wheels):
+    folders = {name.split("/")[1] for name in modules(wheels["packages/weft"]) if name.count("/") > 1}
+    assert folders == LANGUAGE, "add the folder to packages/weft-library/pyproject.toml, and to `exclude` in packages/weft/pyproject.toml"
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_a_wheel_is_small(wheels, project):
+    assert pathlib.Path(wheels[project].filename).stat().st_size <= LIMIT
