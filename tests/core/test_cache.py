@@ -60,6 +60,22 @@ def test_a_program_is_found_again(folder, hits):
     np.testing.assert_allclose(first, np.sin(X) * 2 + X.sum(), rtol=1e-6)
 
 
+def test_what_a_function_ran_last_is_read_while_it_is_traced(folder, hits, monkeypatch):
+    from weft_native import cache
+    first = run()
+    monkeypatch.setattr(cache, "_WORTH", 0)
+    with monkeypatch.context() as m:
+        m.setattr(cache, "_read_now", None)      # what was read ahead is all there is
+        np.testing.assert_array_equal(first, run())
+    assert hits == ["cache_misses", "cache_hits"]
+    np.testing.assert_allclose(run(3.0), np.sin(X) * 3 + X.sum(), rtol=1e-6)      # another program of the same name was read
+    assert hits == ["cache_misses", "cache_hits", "cache_misses"] and not cache._ahead
+    for file in files(folder):
+        file.write_bytes(file.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match="is ignored: it should hold"):
+        np.testing.assert_array_equal(first, run())
+
+
 def test_another_program_is_another_entry(folder, hits):
     run(), run(3.0), run(x=X[:1]), run(x=X.astype(np.int32))
     assert hits == ["cache_misses"] * 4 and len(files(folder)) == 4

@@ -25,10 +25,10 @@ from weft.runtime.jit import clear_caches
 from weft.runtime.partition import Partition
 from weft.sharding import Sharding
 
-from . import arrays, cluster, compat, dispatch, executable, operators, profile
+from . import arrays, cache, cluster, compat, dispatch, executable, operators, profile
 from . import sharding as placing
 from .arrays import ArrayImpl
-from .client import PLATFORMS, client_for, forget_clients
+from .client import PLATFORMS, client_for, compile_options, forget_clients
 
 Device = _jax.Device
 _chosen_device = config._options["default_device"].get
@@ -135,7 +135,9 @@ class XlaBackend:
             if type(x) is ArrayImpl and x._committed:
                 where = x.device
                 if isinstance(where, Sharding):
-                    return where, True
+                    if where.num_devices > 1:
+                        return where, True
+                    (where,) = where._devices()
                 if found is None:
                     found = where
                 elif where != found:
@@ -252,4 +254,10 @@ class XlaBackend:
 
     def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str):
         """A callable that runs cached programs in C++; see `weft.runtime.backend.FastPath`."""
-        return dispatch.jit(fun, miss, static_argnums, static_argnames, name, self.shard_arg)
+        return dispatch.jit(fun, miss, static_argnums, static_argnames, name, self.shard_arg, self._read_ahead)
+
+    def _read_ahead(self, name: str) -> None:
+        """A function is about to be traced for the first time: the compile cache may begin."""
+        if config.compilation_cache_dir and trace.current_trace() is trace.root:
+            device = self.default_device()
+            cache.read_ahead(device, compile_options([device]), name)

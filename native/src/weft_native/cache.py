@@ -18,7 +18,8 @@ import tempfile
 import time
 import warnings
 from functools import lru_cache
-from typing import Any, Sequence
+from threading import Thread
+from typing import Any, NamedTuple, Sequence
 
 from jaxlib import _jax
 from jaxlib import xla_client as xc
@@ -54,12 +55,11 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     key = _key(client, program, devices, options)
     path = pathlib.Path(folder) / f"{_file_name(name)}-{key.hex()}{_SUFFIX}"
     begin = time.perf_counter()
-    stored = _read(path, key)
-    loaded = _load(client, stored[0], devices, options, path) if stored is not None else None
+    stored, loaded = _read_ahead(path, devices, options) or _read_now(client, path, key, devices, options)
     if loaded is not None and not config.compilation_cache_check_contents:
         seconds = time.perf_counter() - begin
         monitoring.record_event("/jax/compilation_cache/cache_hits")
-        monitoring.record_event_duration_secs("/jax/compilation_cache/compile_time_saved_sec", stored[1] - seconds)
+        monitoring.record_event_duration_secs("/jax/compilation_cache/compile_time_saved_sec", stored - seconds)
         monitoring.record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", seconds)
         return loaded
     monitoring.record_event("/jax/compilation_cache/cache_misses")
@@ -151,6 +151,67 @@ def _flags() -> str:
     """XLA's environment, but for where it dumps what it does."""
     words = [w for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS") for w in os.environ.get(name, "").split()]
     return " ".join(sorted(w for w in words if not w.startswith("--xla_dump")))
+
+
+# reading ahead -------------------------------------------------------------------------------------------------------
+
+# XLA reads a large program on a thread of its own, and takes longer than tracing and lowering do. Which program it will be is known for certain only
+# afterwards, so the one last used by a function of this name is taken for it, and dropped if it turns out to be another.
+_WORTH = 1 << 20      # bytes: smaller programs are read in less time than this takes
+_ahead: dict[str, "_Ahead"] = {}      # by the function's name in the folder
+
+
+class _Ahead(NamedTuple):
+    """A program that is being read."""
+    path: pathlib.Path
+    device: Any
+    options: bytes
+    thread: Thread
+    found: list       # when the thread has ended: the seconds that it took to compile, and the executable; or nothing
+
+
+def read_ahead(device, options, name: str) -> None:
+    """Starts to read what a function of this name, whose first call on `device` is about to be traced, ran last."""
+    folder, prefix = config.compilation_cache_dir, _file_name(name) + "-"
+    if not config.enable_compilation_cache or config.compilation_cache_check_contents:
+        return
+    try:
+        with os.scandir(folder) as entries:
+            found = [(e.stat().st_mtime_ns, e.path) for e in entries
+                     if e.name.startswith(prefix) and len(e.name) == len(prefix) + 64 + len(_SUFFIX) and e.stat().st_size >= _WORTH]
+    except OSError:      # no folder yet, or a file that another process has evicted
+        return
+    if not found:
+        return
+    _configure(options)
+    path, result = pathlib.Path(max(found)[1]), []
+
+    def read():
+        try:
+            data = path.read_bytes()
+            if _damage(data, bytes.fromhex(path.name[len(prefix):-len(_SUFFIX)])) is None:
+                loaded = device.client.deserialize_executable(data[_HEADER.size:], xc.DeviceList((device,)), options)
+                result.extend((_HEADER.unpack_from(data)[2], loaded))
+        except (OSError, ValueError, _jax.JaxRuntimeError):
+            pass      # read again where it is needed, and said there
+    thread = Thread(target=read, name=f"weft reads {name}")
+    _ahead[_file_name(name)] = _Ahead(path, device, options.SerializeAsString(), thread, result)
+    thread.start()
+
+
+def _read_ahead(path: pathlib.Path, devices: Sequence, options) -> tuple[float, Any] | None:
+    """(seconds that it took to compile, executable), if this is the program that was read ahead for its function."""
+    ahead = _ahead.pop(path.name[:-65 - len(_SUFFIX)], None)
+    if ahead is None or ahead.path != path or [ahead.device] != list(devices) or ahead.options != options.SerializeAsString():
+        return None
+    ahead.thread.join()
+    return tuple(ahead.found) or None
+
+
+def _read_now(client, path: pathlib.Path, key: bytes, devices: Sequence, options) -> tuple[float, Any]:
+    """(seconds that it took to compile, executable); the executable is None where there is none to be had."""
+    stored = _read(path, key)
+    return (stored[1], _load(client, stored[0], devices, options, path)) if stored is not None else (0.0, None)
 
 
 # files ---------------------------------------------------------------------------------------------------------------

@@ -120,9 +120,15 @@ def exchange(backend, array, sharding: Sharding):
     return executable.execute([array])[0]
 
 
-def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str, shard_arg: Callable):
-    """A callable that runs known calls in C++ and asks `miss` about all others."""
+def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str, shard_arg: Callable, first: Callable):
+    """A callable that runs known calls in C++ and asks `miss` about all others; `first(name)` is called before the first of those."""
+    missed = False
+
     def cache_miss(*args, **kwargs):
+        nonlocal missed
+        if not missed:
+            missed = True
+            first(name)
         out, prepared = miss(*args, **kwargs)
         if prepared is None or type(prepared.executable) is not XlaExecutable or config.debug_nans or config.debug_infs:
             return out, None, False

@@ -124,13 +124,14 @@ class Lowering(Builder):
     def equation(self, eqn: JaxprEqn, env) -> list:
         name = eqn.primitive.name
         ins, outs = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
-        rule = rules.get(name)
+        own = eqn.primitive.lowerings
+        rule = own and (own.get(self.platform) or own.get(None)) or (None if eqn.primitive.foreign else rules.get(name))
         if rule is None:
             if eqn.primitive.decompose is None:
                 raise BackendError(f"XLA has no lowering for the primitive {name!r}, and the primitive no decomposition.\n  at {eqn.source_info}")
             simpler = self.decomposition(eqn.primitive, tuple(ins), eqn.params)
             return self.equations(simpler.jaxpr, [self.embed(c) for c in simpler.consts], [self.read(a, env) for a in eqn.invars], located=False)
-        if name in broadcasting:
+        if name in broadcasting and not own and not eqn.primitive.foreign:
             shape = outs[0].shape
             operands = [self.splat(a.val, a.aval.dtype, shape) if type(a) is Literal else self.fit(env[a], a.aval, shape)
                         for a in eqn.invars]
