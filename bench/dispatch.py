@@ -7,20 +7,15 @@ Each figure is the least of several rounds that alternate between the two, on wh
 """
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import subprocess
-import sys
 import time
 
-ROUNDS = 5
+from side_by_side import main
 
 
-def measure() -> dict[str, float]:
+def measure(which: str) -> dict[str, float]:
     """Microseconds by case, in the process of one of the two."""
     start = time.perf_counter()
-    if os.environ["BENCH_DISPATCH"] == "jax":
+    if which == "jax":
         import jax as lib
         import jax.numpy as jnp
         imported = time.perf_counter()
@@ -57,32 +52,5 @@ def measure() -> dict[str, float]:
     return result
 
 
-def run(python: str, which: str) -> dict[str, float]:
-    env = dict(os.environ, BENCH_DISPATCH=which, JAX_PLATFORMS="cpu")
-    if which == "jax":
-        env.pop("PYTHONPATH", None)
-    done = subprocess.run([python, os.path.abspath(__file__)], env=env, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jax", default=os.environ.get("JAX_PYTHON"), help="a Python that has jax 0.10.2 installed")
-    options = parser.parse_args()
-    results: dict[str, dict[str, float]] = {"weft": {}, "jax": {}}
-    for _ in range(ROUNDS):
-        for which, python in (("weft", sys.executable), ("jax", options.jax)):
-            if python:
-                for case, value in run(python, which).items():
-                    results[which][case] = min(value, results[which].get(case, float("inf")))
-    print(f"{'us per call':32} {'jax':>9} {'weft':>9} {'weft/jax':>9}")
-    for case, ours in results["weft"].items():
-        theirs = results["jax"].get(case)
-        print(f"{case:32} {'' if theirs is None else f'{theirs:9.2f}':>9} {ours:9.2f} {'' if theirs is None else f'{ours / theirs:9.2f}':>9}")
-
-
 if __name__ == "__main__":
-    if "BENCH_DISPATCH" in os.environ:
-        print(json.dumps(measure()))
-    else:
-        main()
+    main(__file__, __doc__, measure, "us per call")

@@ -7,19 +7,16 @@ tracing, lowering and compiling, and of all steps for a step. The losses after t
 """
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import subprocess
-import sys
 import time
+
+from side_by_side import main
 
 STEPS = 4
 
 
-def measure() -> dict[str, float]:
+def measure(which: str) -> dict[str, float]:
     """Milliseconds by phase, in the process of one of the two."""
-    if os.environ["BENCH_TRANSFORMER"] == "weft":
+    if which == "weft":
         import weft.as_jax  # noqa: F401
     import transformer_program as program
     import jax
@@ -47,35 +44,5 @@ def measure() -> dict[str, float]:
     return {"trace": trace, "lower": lower, "trace + lower": trace + lower, "and once more": warm, "compile": compile_, "step": best, "loss": float(loss)}
 
 
-def run(python: str, which: str) -> dict[str, float]:
-    env = dict(os.environ, BENCH_TRANSFORMER=which, JAX_PLATFORMS="cpu")
-    if which == "jax":
-        env.pop("PYTHONPATH", None)
-    done = subprocess.run([python, os.path.abspath(__file__)], env=env, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jax", default=os.environ.get("JAX_PYTHON"), help="a Python that has jax 0.10.2 installed")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    results: dict[str, dict[str, float]] = {"weft": {}, "jax": {}}
-    for _ in range(options.rounds):
-        for which, python in (("weft", sys.executable), ("jax", options.jax)):
-            if python:
-                for case, value in run(python, which).items():
-                    results[which][case] = min(value, results[which].get(case, float("inf")))
-    print(f"{'ms':16} {'jax':>10} {'weft':>10} {'weft/jax':>9}")
-    for case, ours in results["weft"].items():
-        theirs = results["jax"].get(case)
-        decimals = 5 if case == "loss" else 1
-        shown = f"{theirs:10.{decimals}f}" if theirs is not None else ""
-        print(f"{case:16} {shown:>10} {ours:10.{decimals}f} {'' if theirs is None else f'{ours / theirs:9.3f}':>9}")
-
-
 if __name__ == "__main__":
-    if "BENCH_TRANSFORMER" in os.environ:
-        print(json.dumps(measure()))
-    else:
-        main()
+    main(__file__, __doc__, measure, "ms", decimals=1)
