@@ -193,7 +193,7 @@ function options({ series, element }: Chart): uPlot.Options {
   return {
     width: element.clientWidth || 400,
     height: HEIGHT,
-    padding: [8, 12, 0, 0],
+    padding: [8, 24, 0, 0],      // half of the last label stands right of the axis
     cursor: { y: false, drag: { setScale: false } },
     legend: { show: false },
     scales: { x: { time: false } },
