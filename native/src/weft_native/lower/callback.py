@@ -19,24 +19,24 @@ def _debug(b, ins, outs, *args, callback, effect, **_):
     def call(device, *values):
         call_host(callback, values, ins, device)
         return ()
-    return _call(b, "debug_callback", ins, outs, args, call, effect.ordered, True)
+    return emit(b, "debug_callback", ins, outs, args, call, effect.ordered, True)
 
 
 @rule("pure_callback")
 def _pure(b, ins, outs, *args, callback, result_avals, **_):
     def call(device, *values):
         return tuple(host_results("pure_callback", callback, result_avals, values, ins, device))
-    return _call(b, "pure_callback", ins, outs, args, call, False, False)
+    return emit(b, "pure_callback", ins, outs, args, call, False, False)
 
 
 @rule("io_callback")
 def _io(b, ins, outs, *args, callback, result_avals, ordered, **_):
     def call(device, *values):
         return tuple(host_results("io_callback", callback, result_avals, values, ins, device))
-    return _call(b, "io_callback", ins, outs, args, call, ordered, True)
+    return emit(b, "io_callback", ins, outs, args, call, ordered, True)
 
 
-def _call(b, name: str, ins, outs, args, function: Callable, ordered: bool, effect: bool) -> list:
+def emit(b, name: str, ins, outs, args, function: Callable, ordered: bool, effect: bool) -> list:
     """A custom call of `function(device, *values) -> tuple`. Ordered ones take the token of the one before and give the next."""
     target = _TARGETS.get(b.platform)
     if target is None:

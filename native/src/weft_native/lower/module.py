@@ -127,6 +127,9 @@ class Lowering(Builder):
         own = eqn.primitive.lowerings
         rule = own and (own.get(self.platform) or own.get(None)) or (None if eqn.primitive.foreign else rules.get(name))
         if rule is None:
+            if eqn.primitive.decompose is None and eqn.primitive.foreign:
+                raise NotImplementedError(f"MLIR translation rule for primitive {name!r} not found for platform {self.platform}: give one with "
+                                          f"jax.interpreters.mlir.register_lowering.\n  at {eqn.source_info}")
             if eqn.primitive.decompose is None:
                 raise BackendError(f"XLA has no lowering for the primitive {name!r}, and the primitive no decomposition.\n  at {eqn.source_info}")
             simpler = self.decomposition(eqn.primitive, tuple(ins), eqn.params)

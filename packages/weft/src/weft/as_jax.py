@@ -1,7 +1,11 @@
 """`import weft.as_jax` makes `import jax` resolve to weft in this process.
 
-Opt-in: nothing else in weft imports this module. If real jax has been imported already, ImportError says so; the two can't share a
-process. `jax.x.y` is the very module `weft.x.y`, so classes and functions are the same objects under both names.
+Opt-in: nothing else in weft imports this module. If real jax has been imported already, ImportError says so; the two can't share a process.
+`jax.x.y` is the very module `weft.x.y`, so classes and functions are the same objects under both names; what libraries take from jax beyond its public
+modules stands in `weft.compat`.
+
+From then on `importlib.metadata.version("jax")` is the release whose names weft has, so that micropip installs libraries that depend on jax in a
+page. On a desktop pip runs in a process of its own and wants files: `python -m weft.as_jax install` writes them into the environment.
 
 Example:
     >>> import weft.as_jax
@@ -17,8 +21,11 @@ import importlib.machinery
 import importlib.util
 import sys
 from types import ModuleType
+from typing import Any
 
 import weft
+
+from .compat import MODULES, NAMES, PACKAGES, Named
 
 # The release whose names and semantics weft has; libraries compare with it.
 VERSION = "0.10.2"
@@ -30,38 +37,69 @@ class _Facade(ModuleType):
     def __getattr__(self, name: str):
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in PACKAGES or name in MODULES or name in NAMES:
+            return importlib.import_module(f"jax.{name}")
         try:
             return getattr(weft, name)
         except AttributeError:
             raise AttributeError(f"module 'jax' has no attribute {name!r}: weft, which stands for jax here, does not have it.") from None
 
     def __dir__(self):
-        return sorted({*dir(weft), *self.__dict__})
+        return sorted({*dir(weft), *self.__dict__, "core", "extend", "interpreters", "api_util"})
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):      # a module that is no package, or has no spec
+        return False
+
+
+def _place(name: str) -> str | None:
+    """Weft's module for the module `name` of jax, if it has one."""
+    if name in MODULES:
+        return "weft." + MODULES[name]
+    own = "weft." + name.removeprefix("_src.")
+    return own if _exists(own) else None
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `jax.x.y` as `weft.x.y`."""
+    """Finds `jax.x.y`, and the distributions that stand for jax's."""
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname.startswith("jax.") and importlib.util.find_spec("weft." + fullname[4:]) is not None:
+        name = fullname.removeprefix("jax.")
+        if name != fullname and (name in PACKAGES or name in NAMES or _place(name) is not None):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 
     def create_module(self, spec):
-        module = importlib.import_module("weft." + spec.name[4:])
+        name = spec.name.removeprefix("jax.")
+        place = _place(name)
+        if name in NAMES or place is None:
+            return Named(spec.name, NAMES.get(name, ""), place)
+        module = importlib.import_module(place)
         self.own_spec = module.__spec__
         return module
 
     def exec_module(self, module):
-        module.__spec__ = self.own_spec      # the import system has put ours in its place
+        if not isinstance(module, Named):
+            module.__spec__ = self.own_spec      # the import system has put ours in its place
+
+    def find_distributions(self, context=None):
+        """What `importlib.metadata` is told: jax is there, and jaxlib too where no real one can be."""
+        from .standin import distributions
+        return distributions(getattr(context, "name", None), getattr(context, "path", sys.path))
 
 
-def install() -> None:
-    """Puts weft in jax's place; called by importing this module."""
+def install(stub: Any = None) -> None:
+    """Puts weft in jax's place; called by importing this module.
+
+    `stub` is the module of the stand-in distribution (weft.standin) that is being imported as `jax`.
+    """
     present = sys.modules.get("jax")
     if isinstance(present, _Facade):
         return
-    if present is not None and getattr(present, "__file__", None):
+    if present is not None and present is not stub and getattr(present, "__file__", None) and not getattr(present, "stands_for_weft", False):
         raise ImportError("real jax is imported in this process already, and weft can't stand for it beside it. "
                           "Import weft.as_jax before anything that imports jax, or run in a new process.")
     facade = _Facade("jax", "weft under the name of jax")
@@ -71,7 +109,12 @@ def install() -> None:
     for name in [name for name in sys.modules if name.startswith("jax.")]:
         del sys.modules[name]
     sys.modules["jax"] = facade
-    sys.meta_path.insert(0, _Finder())
+    finder: Any = _Finder()
+    sys.meta_path.insert(0, finder)
 
 
-install()
+if __name__ == "__main__":
+    from weft.standin import main
+    main(sys.argv[1:])
+else:
+    install()

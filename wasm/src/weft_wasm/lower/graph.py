@@ -164,6 +164,8 @@ class Builder:
     def equation(self, eqn, ins: list[Value]) -> list[Value]:
         primitive, params = eqn.primitive, eqn.params
         name = primitive.name
+        if primitive.foreign:
+            return self.decompose(eqn, ins)
         if name in CALLS:
             inner = params[CALLS[name]]
             return self.closed(inner, ins) if isinstance(inner, ClosedJaxpr) else self.jaxpr(inner, ins)

@@ -7,10 +7,10 @@ class Effect:
 
     `io` effects change the world and must happen exactly as often as the program says; others (printing) may be repeated.
     """
-    __slots__ = ("name", "ordered", "io")
+    ordered = io = False
 
-    def __init__(self, name: str, ordered: bool = False, io: bool = False):
-        self.name, self.ordered, self.io = name, ordered, io
+    def __init__(self, name: str = "", ordered: bool = False, io: bool = False):
+        self.name, self.ordered, self.io = name or type(self).__name__, ordered, io
 
     def __repr__(self):
         return self.name

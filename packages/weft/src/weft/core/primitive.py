@@ -46,10 +46,10 @@ def unsupported(why: str) -> Unsupported:
 
 
 class Primitive:
-    """One operation of the language. Making one adds it to `registry`, by name."""
+    """One operation of the language. Making one adds it to `registry`, by name, unless it is `foreign`: a library's own."""
 
-    def __init__(self, name: str, *, multiple_results: bool = False, hidden: tuple = (), basic: bool = True):
-        self.name, self.multiple_results, self.basic = name, multiple_results, basic
+    def __init__(self, name: str, *, multiple_results: bool = False, hidden: tuple = (), basic: bool = True, foreign: bool = False):
+        self.name, self.multiple_results, self.basic, self.foreign = name, multiple_results, basic, foreign
         self.hidden = hidden              # parameters that jaxprs don't show while they are None or False
         self.abstract: Callable | None = None
         self.reference: Callable | None = None
@@ -58,6 +58,7 @@ class Primitive:
         self.batch: Callable | None = None
         self.partial_eval: Callable | None = None
         self.dce: Callable | None = None
+        self.hand_over: Callable | None = None    # (eqn, apart) -> ..., what checkpoint policies save inside it, see control.saving
         self.function_form: str | None = None     # the parameter that may hold a Python function, which may close over tracers
         self.decompose: Callable | None = None
         self.impl: Callable | None = None
@@ -70,7 +71,10 @@ class Primitive:
         self.vary: Callable | None = None         # (params, vma of each operand) -> vma of each result, where it is not their union
         self.binds: Callable | None = None        # params -> the mapped axes (`Axis`) that are in scope in its jaxprs
         self.on_raw: Callable | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys
+        self.lowerings: dict = {}                 # platform, or None for all -> XLA's rule, where it comes with the primitive (weft.compat.mlir)
         self.cache: dict | None = {}              # (avals, params) -> abstract result; None where it depends on more than these
+        if foreign:
+            return
         if name in registry:
             raise ValueError(f"there is a primitive {name!r} already")
         registry[name] = self

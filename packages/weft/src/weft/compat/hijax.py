@@ -1,0 +1,97 @@
+"""jax.experimental.hijax: operations on values that aren't arrays. They run at once; programs hold arrays alone, so they can't be traced."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..avals import AbstractRef as AbstractRef, AbstractValue as AbstractValue, ShapedArray as ShapedArray
+from ..core.primitive import Zero as Zero, is_undefined_primal as is_undefined_primal
+from ..core.trace import Tracer, aval_of, current_trace, root
+from ..errors import at_user_line
+from ..transforms.jvp import instantiate
+from .core import Primitive
+
+
+class HiType(AbstractValue):
+    """Base of the types of such values."""
+    has_qdd = False
+
+
+class MutableHiType(HiType):
+    """Base of the types of those whose contents change."""
+    has_qdd = True
+
+
+class HiPrimitive(Primitive):
+    """Base of operations on such values. Subclasses define `impl`; the other rules are for tracing, which is refused."""
+
+    def __init__(self, name: str):
+        own = {rule: getattr(type(self), rule) for rule in ("multiple_results",) if rule in type(self).__dict__}
+        super().__init__(name)
+        for rule in ("impl", "abstract", "jvp", "batch", "transpose"):
+            if hasattr(type(self), rule):
+                self.__dict__.pop(rule, None)
+        self.multiple_results = own.get("multiple_results", False)
+
+    def bind(self, *args, **params):
+        if current_trace() is not root or any(isinstance(x, Tracer) for x in args):
+            raise NotImplementedError(at_user_line(
+                f"{self.name} works on values that aren't arrays, and weft's programs hold arrays alone: it runs outside of jit, grad and vmap only. "
+                "Pass the arrays inside the value to the transformed function (for flax.nnx: leave hijax variables off)."))
+        return self.impl(*args, **params)
+
+
+class VJPHiPrimitive(HiPrimitive):
+    """The same for operations with a derivative."""
+
+
+class AvalQDD(tuple):
+    """A type and what is known of the contents."""
+
+    def __new__(cls, aval, qdd):
+        return super().__new__(cls, (aval, qdd))
+
+    aval = property(lambda self: self[0])
+    qdd = property(lambda self: self[1])
+
+
+class AvalMutableQDD(AvalQDD):
+    mutable_qdd = property(lambda self: self[1])
+
+
+class _Allowed:
+    """Kinds of effects that control flow may have."""
+
+    def __init__(self):
+        self._types: set = set()
+
+    def add_type(self, effect_type: type) -> None:
+        self._types.add(effect_type)
+
+    def contains(self, effect) -> bool:
+        return isinstance(effect, tuple(self._types))
+
+
+control_flow_allowed_effects = _Allowed()
+
+
+def register_hitype(cls: type, typeof: Callable) -> None:
+    """Says which type the values of a class have."""
+    aval_of[cls] = typeof
+
+
+def instantiate_zeros(x) -> Any:
+    return instantiate(x)
+
+
+class aval_property(property):
+    """A property of a type that values of the type have too."""
+
+
+class aval_method:
+    """A method of a type that values of the type have too."""
+
+    def __init__(self, fun: Callable):
+        self.fun = fun
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else self.fun.__get__(instance, owner)
