@@ -1,5 +1,9 @@
-"""Strict in tests: every jaxpr that is made is verified."""
+"""Strict in tests: every jaxpr that is made is verified. All tests find what they share (`frozen.py`) beside this file."""
 import os
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).parent))
 
 os.environ.setdefault("WEFT_VERIFY_JAXPRS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

@@ -2,7 +2,7 @@
 
     <a Python with jax 0.10.2> tests/core/make_transforms_expected.py
 """
-import json
+import functools
 import pathlib
 import sys
 import warnings
@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from transform_cases import SETUP, evaluate, expressions  # noqa: E402
+sys.path += [str(HERE), str(HERE.parent)]
+from frozen import describe_tree, outcome, write  # noqa: E402
+from transform_cases import SETUP, expressions  # noqa: E402
 
 warnings.simplefilter("ignore")
 scope = {"jax": jax, "jnp": jnp, "lax": jax.lax, "np": np}
 exec(SETUP, scope)
-results = {text: evaluate(text, scope) for text in expressions()}
-(HERE / "transforms_expected.json").write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in results.items()) + "\n}\n")
-print(len(results), "results,", sum(v[0] == "error" for v in results.values()), "of them errors")
+describe = functools.partial(describe_tree, jax=jax, np=np)
+write(HERE / "transforms_expected.json", {text: outcome(text, scope, describe) for text in expressions()})

@@ -1,4 +1,5 @@
 """Expressions over `jnp`, `lax`, `nn`, `jax` and `np` whose results (or error classes) must be those of real JAX."""
+from frozen import split
 
 SETUP = """
 x = jnp.arange(12.).reshape(3, 4) - 5
@@ -71,47 +72,4 @@ jax.jit(lambda x: x[x > 0])(x); jax.jit(lambda x: jnp.nonzero(x))(x); jax.jit(la
 
 def expressions() -> list[str]:
     """Every expression, once."""
-    return list(dict.fromkeys(e.strip() for line in CASES.strip().splitlines() for e in _split(line) if e.strip()))
-
-
-def _split(line: str):
-    """Splits at semicolons outside of brackets."""
-    depth, start = 0, 0
-    for k, ch in enumerate(line):
-        depth += (ch in "([{") - (ch in ")]}")
-        if ch == ";" and depth == 0:
-            yield line[start:k]
-            start = k + 1
-    yield line[start:]
-
-
-def evaluate(names: dict) -> dict:
-    """Each expression's result as plain data: [dtype, shape, weak type, value] for arrays, the value's repr otherwise, or its error class."""
-    scope = dict(names)
-    exec(SETUP, scope)
-    np, results = scope["np"], {}
-    for text in expressions():
-        try:
-            value = eval(text, scope)
-        except Exception as e:
-            results[text] = ["error", [c.__name__ for c in type(e).__mro__ if c.__module__ in ("builtins",) or "Error" in c.__name__]]
-            continue
-        results[text] = describe(value, np)
-    return results
-
-
-def describe(value, np) -> list:
-    if hasattr(value, "dtype") and hasattr(value, "weak_type"):
-        if str(value.dtype).startswith("key"):
-            return ["key", list(value.shape)]
-        plain = np.asarray(value)
-        plain = plain.astype("float32") if value.dtype == "bfloat16" else plain
-        parts = [plain.real, plain.imag] if plain.dtype.kind == "c" else [plain]
-        return ["array", str(value.dtype), list(value.shape), bool(value.weak_type), [_words(p) for p in parts]]
-    if isinstance(value, (list, tuple)) and any(hasattr(v, "weak_type") for v in value):
-        return ["sequence", [describe(v, np) for v in value]]
-    return ["value", repr(value).replace("jax.numpy", "jnp").replace("weft.numpy", "jnp")[:4000]]
-
-
-def _words(plain) -> list:
-    return [("nan" if v != v else "inf" if v > 0 else "-inf") if isinstance(v, float) and not (v - v == 0) else v for v in plain.reshape(-1).tolist()]
+    return list(dict.fromkeys(split(CASES)))

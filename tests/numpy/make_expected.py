@@ -2,7 +2,6 @@
 
     <a Python with jax 0.10.2> tests/numpy/make_expected.py
 """
-import json
 import pathlib
 import sys
 import warnings
@@ -12,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from cases import evaluate  # noqa: E402
+sys.path += [str(HERE), str(HERE.parent)]
+from cases import SETUP, expressions  # noqa: E402
+from frozen import outcome, write  # noqa: E402
 
 warnings.simplefilter("ignore")
-results = evaluate({"jax": jax, "jnp": jnp, "lax": jax.lax, "nn": jax.nn, "np": np})
-(HERE / "expected.json").write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in results.items()) + "\n}\n")
-print(len(results), "results,", sum(v[0] == "error" for v in results.values()), "of them errors")
+scope = {"jax": jax, "jnp": jnp, "lax": jax.lax, "nn": jax.nn, "np": np}
+exec(SETUP, scope)
+write(HERE / "expected.json", {text: outcome(text, scope) for text in expressions()})

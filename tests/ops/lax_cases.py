@@ -1,9 +1,5 @@
 """Expressions over `lax` and `jax` whose results (or error classes) must be those of real JAX."""
-import pathlib
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "numpy"))
-from cases import _split, describe  # noqa: E402
+from frozen import split
 
 NARROW = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
           "float8_e5m2fnuz", "float8_e8m0fnu")
@@ -70,21 +66,5 @@ one(D)[0].item(); np.asarray(one(D)).dtype.name; jax.device_put(np.asarray(one(D
 
 
 def expressions() -> list[str]:
-    found = [e.strip() for line in CASES.strip().splitlines() for e in _split(line)]
-    return found + [e.strip().replace("D)", f"'{d}')").replace("D,", f"'{d}',") for d in DTYPES for e in _split(TYPED)
-                    if not (d == "float8_e8m0fnu" and "lax.cum" in e)]      # it has no zero to pad with
-
-
-def evaluate(names: dict, crashes: set = frozenset()) -> dict:
-    """Each expression's result as plain data, or its error class."""
-    scope = dict(names)
-    exec(SETUP, scope)
-    results = {}
-    for text in expressions():
-        if text in crashes:
-            continue
-        try:
-            results[text] = describe(eval(text, scope), scope["np"])
-        except Exception as e:
-            results[text] = ["error", [c.__name__ for c in type(e).__mro__ if c.__module__ in ("builtins",) or "Error" in c.__name__]]
-    return results
+    return [*split(CASES), *[e.replace("D)", f"'{d}')").replace("D,", f"'{d}',") for d in DTYPES for e in split(TYPED)
+                             if not (d == "float8_e8m0fnu" and "lax.cum" in e)]]      # it has no zero to pad with

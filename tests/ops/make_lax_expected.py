@@ -2,16 +2,20 @@
 
     <a Python with jax 0.10.2> tests/ops/make_lax_expected.py
 """
-import json
 import pathlib
+import sys
 import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from lax_cases import evaluate
+
+HERE = pathlib.Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent)]
+from frozen import outcome, write  # noqa: E402
+from lax_cases import SETUP, expressions  # noqa: E402
 
 warnings.simplefilter("ignore")
-results = evaluate({"jax": jax, "jnp": jnp, "lax": jax.lax, "np": np})
-pathlib.Path(__file__).with_name("lax_expected.json").write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in results.items()) + "\n}\n")
-print(len(results), "results,", sum(v[0] == "error" for v in results.values()), "of them errors")
+scope = {"jax": jax, "jnp": jnp, "lax": jax.lax, "np": np}
+exec(SETUP, scope)
+write(HERE / "lax_expected.json", {text: outcome(text, scope) for text in expressions()})

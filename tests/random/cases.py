@@ -1,4 +1,5 @@
 """Random draws whose results must be those of real JAX, in both modes of threefry and from raw and new-style keys."""
+from frozen import describe
 
 
 def make_cases(jax, jnp) -> dict:
@@ -34,8 +35,5 @@ def draw(jax, jnp, np) -> dict:
     out = {}
     for name, (mode, f) in make_cases(jax, jnp).items():
         with jax.threefry_partitionable(mode):
-            value = f()
-        plain = np.asarray(value)
-        parts = [plain.real, plain.imag] if plain.dtype.kind == "c" else [plain]
-        out[name] = [str(value.dtype), list(value.shape), [p.reshape(-1).tolist() for p in parts]]
+            out[name] = describe(f(), np)
     return out

@@ -1,11 +1,11 @@
 """weft.random draws what real JAX drew (expected.json, written by make_expected.py): integers exactly, floats to the last bits of erf_inv and log."""
 import importlib.util
 import json
-import math
 import pathlib
 
 import numpy as np
 import pytest
+from frozen import TOLERANCE, compare, describe
 
 import weft
 import weft.numpy as jnp
@@ -27,16 +27,8 @@ def draws():
 def test_draws_as_jax(name, draws):
     mode, f = draws[name]
     with weft.threefry_partitionable(mode):
-        value = f()
-    dtype, shape, parts = EXPECTED[name]
-    assert str(value.dtype) == dtype and list(value.shape) == shape
-    plain = np.asarray(value)
-    for mine, theirs in zip([plain.real, plain.imag] if plain.dtype.kind == "c" else [plain], parts):
-        for a, b in zip(mine.reshape(-1).tolist(), theirs, strict=True):
-            if isinstance(b, float) and name.split("-")[0] not in EXACT:
-                assert math.isclose(a, b, rel_tol=2e-6, abs_tol=1e-7), (a, b)
-            else:
-                assert a == b
+        got = describe(f(), np)
+    compare(got, EXPECTED[name], dict.fromkeys(TOLERANCE, 0) if name.split("-")[0] in EXACT else None)
 
 
 @pytest.mark.parametrize("bad, error", [

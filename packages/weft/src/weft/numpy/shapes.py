@@ -8,13 +8,14 @@ from .. import dtypes
 from ..avals import SymbolicSize
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
-from ..errors import InconclusiveDimensionOperation, at_user_line
+from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation, at_user_line
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops import shape as ops
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, gather
 from ..ops.reduce import cumsum_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..transforms.stage import concretization_error
 from .creation import array, asarray
 from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, only, operand, promote, static_int, static_size
 from .util import broadcast_shapes as _broadcast_shapes
@@ -636,7 +637,8 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     n = shape[axis]
     if isinstance(repeats, Tracer) or total_repeat_length is not None:
         if total_repeat_length is None:
-            static_int("repeats", repeats)
+            raise ConcretizationTypeError(concretization_error(repeats, "repeat needs the numbers of its argument 'repeats', because the result's shape depends "
+                                                               "on them; or give total_repeat_length"))
         return _repeat_dynamic(x, repeats, axis, total_repeat_length)
     counts = list(repeats) if isinstance(repeats, (list, tuple)) else flat_host(repeats)
     counts = [static_int("repeats", c) for c in counts]
