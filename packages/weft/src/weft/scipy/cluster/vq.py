@@ -1,0 +1,38 @@
+"""weft.scipy.cluster.vq: the nearest codes of observations."""
+from __future__ import annotations
+
+from ... import numpy as jnp
+from ...numpy.util import promote_inexact
+from ...source_info import api_boundary
+
+__all__ = ["vq"]
+
+
+@api_boundary
+def vq(obs, code_book, check_finite: bool = True) -> tuple:
+    """(index of the nearest code, distance to it) of each observation.
+
+    obs is [n, d] and code_book [k, d], or [n] and [k] for numbers. `check_finite` has no effect: values are not known while a function is traced.
+
+    Raises: ValueError for other ranks, ranks that differ, and an empty code_book. TypeError for sizes that differ.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy.cluster.vq import vq
+        >>> vq(jnp.array([0.1, 0.9]), jnp.array([0., 1.]))[0].tolist()
+        [0, 1]
+    """
+    obs, codes = (jnp.asarray(x) for x in promote_inexact("vq", obs, code_book))
+    if obs.ndim != codes.ndim:
+        raise ValueError(f"vq: obs and code_book must have the same rank, got shapes {obs.shape} and {codes.shape}.")
+    if obs.ndim not in (1, 2):
+        raise ValueError(f"vq: obs and code_book must be of rank 1 or 2, got shape {obs.shape}.")
+    if obs.ndim == 1:
+        obs, codes = obs[:, None], codes[:, None]
+    if obs.shape[1] != codes.shape[1]:
+        raise TypeError(f"vq: observations and codes must have the same size, got shapes {obs.shape} and {codes.shape}.")
+    if not codes.shape[0]:
+        raise ValueError("vq: code_book is empty; give at least one code.")
+    distances = jnp.linalg.norm(obs[:, None] - codes, axis=-1)
+    nearest = jnp.argmin(distances, -1)
+    return nearest, jnp.min(distances, -1)
