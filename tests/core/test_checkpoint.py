@@ -92,3 +92,72 @@ def test_what_is_kept_is_listed(capsys):
     print_saved_residuals(weft.checkpoint(plain, policy=P.save_only_these_names("a")), W, X)
     out = capsys.readouterr().out
     assert "f32[3,3] from the argument w" in out and "f32[3] named 'a'" in out
+
+
+# how deep policies reach: the shapes of what is saved, as real jax saves them (jax.ad_checkpoint.print_saved_residuals) -------------------------------
+
+def nested(w, x):
+    inner = lambda c, t: (jnp.sin(jnp.tanh(w @ c) * t), None)
+    return lax.scan(lambda c, t: (lax.scan(inner, c, jnp.arange(4.0) * t)[0], None), x, jnp.arange(1.0, 6.0))[0].sum()
+
+
+def choosing(w, x):
+    return lax.cond(x.sum() > 0, lambda x: jnp.sin(jnp.tanh(w @ x)), lambda x: jnp.cos(w @ x * 2), x).sum()
+
+
+def deep(w, x):
+    inner = lambda c, t: (jnp.sin(checkpoint_name(jnp.tanh(w @ c), "a") * t), None)
+    outer = lambda c, t: (lax.cond(t > 2, lambda c: lax.scan(inner, c, jnp.arange(4.0) * t)[0], lambda c: checkpoint_name(w @ c, "a"), c), None)
+    return lax.scan(outer, x, jnp.arange(1.0, 6.0))[0].sum()
+
+
+def checkpoint_inside(w, x):
+    return jnp.cos(w @ weft.checkpoint(lambda w, x: jnp.sin(jnp.tanh(w @ x)))(w, x)).sum()
+
+
+def checkpoint_in_a_loop(w, x):
+    g = weft.checkpoint(lambda w, x: jnp.sin(checkpoint_name(jnp.tanh(w @ x), "a")), policy=P.dots_saveable)
+    return lax.scan(lambda c, t: (g(w, c) * t, None), x, jnp.arange(1.0, 6.0))[0].sum()
+
+
+def known_parts(w, x):
+    v, y = lax.stop_gradient((w, x))
+    y = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jnp.tanh(v @ c[1])), (0, y))[1]
+    y, ys = lax.scan(lambda c, t: (jnp.tanh(v @ c), jnp.tanh(v @ v)), y, jnp.arange(3.0))
+    return jnp.sin(w @ (y * x) * ys.sum()).sum()
+
+
+def over_devices(w, x):
+    mesh, spec = weft.make_mesh((1,), ("i",)), weft.sharding.PartitionSpec
+    f = lambda w, x: jnp.sin(jnp.tanh(checkpoint_name(w @ lax.psum(x, "i"), "a")))
+    return weft.shard_map(f, mesh=mesh, in_specs=(spec(), spec("i")), out_specs=spec())(w, x).sum()
+
+
+TANH = lambda primitive, *_, **__: primitive.name == "tanh"
+NAMED = P.save_only_these_names("a")
+SAVED = [      # what a policy saves, and how often an operation is then computed
+    (nested, None, [], ("dot_general", 4)), (nested, P.dots_saveable, [(5, 4, 3)], ("dot_general", 3)), (nested, TANH, [(5, 4, 3)], ("tanh", 1)),
+    (nested, P.everything_saveable, [(5, 4), *[(5, 4, 3)] * 4], ("sin", 1)),
+    (choosing, None, [], ("dot_general", 8)), (choosing, P.dots_saveable, [(3,)], ("dot_general", 6)), (choosing, TANH, [(3,)], ("dot_general", 7)),
+    (deep, P.dots_saveable, [(5, 3), (5, 4, 3)], ("dot_general", 6)), (deep, NAMED, [(5, 3), (5, 4, 3)], ("dot_general", 7)), (deep, TANH, [(5, 4, 3)], ("tanh", 1)),
+    (checkpoint_inside, None, [], ("dot_general", 9)), (checkpoint_inside, P.dots_saveable, [(3,), (3,)], ("dot_general", 6)), (checkpoint_inside, TANH, [(3,)], ("tanh", 1)),
+    (checkpoint_in_a_loop, None, [], ("dot_general", 4)), (checkpoint_in_a_loop, P.dots_saveable, [(5, 3)], ("dot_general", 3)),
+    (checkpoint_in_a_loop, NAMED, [(5, 3)], ("tanh", 2)), (checkpoint_in_a_loop, TANH, [(5, 3)], ("tanh", 1)),
+    (known_parts, lambda primitive, *_, **__: primitive.name == "while", [], ("while", 2)), (known_parts, P.dots_saveable, [(3,), (3, 3), (3, 3)], ("while", 2)),
+    (over_devices, None, [], ("dot_general", 4)), (over_devices, P.dots_saveable, [(1, 3)], ("dot_general", 3)), (over_devices, NAMED, [(1, 3)], ("dot_general", 3)),
+]
+
+
+@pytest.mark.parametrize("f, policy, shapes, counted", SAVED)
+def test_policies_reach_every_depth(f, policy, shapes, counted):
+    g, (word, times) = weft.checkpoint(f, policy=policy), counted
+    assert sorted(a.shape for a, where in saved_residuals(g, W, X) if "argument" not in where and "constant" not in where) == shapes
+    assert str(weft.make_jaxpr(weft.grad(g, (0, 1)))(W, X)).count(f" = {word}") == times
+    close(weft.grad(g, (0, 1))(W, X), weft.grad(f, (0, 1))(W, X), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [P.everything_saveable, P.dots_saveable, NAMED, OFFLOAD])
+@pytest.mark.parametrize("f", [nested, choosing, deep, checkpoint_inside, checkpoint_in_a_loop, over_devices])
+def test_policies_at_depth_change_no_derivative(f, policy):
+    close(weft.jit(derivatives, static_argnums=0)(weft.checkpoint(f, policy=policy), W, X), wanted(f), rtol=5e-5, atol=1e-5)

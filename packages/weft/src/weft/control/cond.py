@@ -8,13 +8,13 @@ from ..avals import AbstractRef, tangent_aval
 from ..config import config
 from ..core.effects import any_io
 from ..core.interpret import interpret
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval, is_array_like
 from ..source_info import api_boundary
 from ..errors import at_user_line, type_error
-from ..ops.elementwise import clamp, ne, select_n_p
-from ..ops.linear import broadcast_in_dim, convert, zeros
+from ..ops.elementwise import clamp, eq, ne, select_n_p
+from ..ops.linear import broadcast_in_dim, convert, stop_gradient_p, zeros
 from ..ops.rules import scalar_like, shape_of
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
@@ -61,11 +61,17 @@ def _cond_batch(axis, args, dims, *, branches):
             raise NotImplementedError(at_user_line("IO effect not supported in vmap-of-cond: where elements choose differently all branches run, and the "
                                                    "callback would be called for elements that do not choose its branch. Use lax.map over the elements."))
         index = to_front(axis, index, dims[0])
+        masked = [b and not isinstance(get_aval(x), AbstractRef) and dtypes.is_inexact(get_aval(x).dtype) for x, b in zip(ops, batched)]
+        which = ne(index, scalar_like(index, 0))
+        if len(branches) != 2:
+            index = which = clamp(scalar_like(index, 0), index, scalar_like(index, len(branches) - 1))
         results = []
-        for b in branches:
+        for k, b in enumerate(branches):
+            # derivatives of a branch at operands that did not choose it may be infinite: they must not reach those operands, not even times 0
+            mine = which if k and len(branches) == 2 else eq(index, scalar_like(index, k))
+            chosen = [select_n_p.bind(broadcast_in_dim(mine, shape_of(x), (0,)), stop_gradient_p.bind(x), x) if m else x for x, m in zip(ops, masked)]
             new, _ = batch_jaxpr(b, axis, batched, True)
-            results.append(eval_jaxpr(new.jaxpr, new.consts, *ops))
-        which = ne(index, scalar_like(index, 0)) if len(branches) == 2 else clamp(scalar_like(index, 0), index, scalar_like(index, len(branches) - 1))
+            results.append(eval_jaxpr(new.jaxpr, new.consts, *chosen))
         outs = [select_n_p.bind(broadcast_in_dim(which, shape_of(cases[0]), (0,)), *cases) for cases in zip(*results)]
         return outs, [0] * len(outs)
     out_b = [False] * len(branches[0].out_avals)
@@ -87,18 +93,14 @@ def _cond_partial_eval(trace, args, params):
     splits = [split_jaxpr(b, unknown, out_u) for b in branches]
     known_ops, unknown_ops = [x for x, u in zip(ops, unknown) if not u], [x for x, u in zip(ops, unknown) if u]
     values = [j for j, x in enumerate(known_ops) if type(get_aval(x)) is not AbstractRef]      # what linear programs need of a reference has been read
-    # Every branch hands over the residuals of all: its own, and zeros for the others'. Known operands need no handing over.
+    # Every branch hands over as many residuals as the one with the most; branches share places. Known operands need no handing over.
     own = [[i for i, (where, _) in enumerate(s.sources) if where != "arg"] for s in splits]
-    avals = [[s.staged.in_avals[i] for i in ids] for s, ids in zip(splits, own)]
-    known_branches, staged_branches = [], []
-    offset, total = 0, sum(map(len, own))
-    for k, s in enumerate(splits):
-        known_branches.append(_known_branch(s, own, avals, k))
-        staged_branches.append(_staged_branch(s, own[k], offset, [a for group in avals for a in group], values, [get_aval(known_ops[j]) for j in values],
-                                              [get_aval(x) for x in unknown_ops]))
-        offset += len(own[k])
+    slots, places = _slots([[s.staged.in_avals[i] for i in ids] for s, ids in zip(splits, own)])
+    known_branches = [_known_branch(s, ids, at, slots) for s, ids, at in zip(splits, own, places)]
+    staged_branches = [_staged_branch(s, ids, at, slots, values, [get_aval(known_ops[j]) for j in values], [get_aval(x) for x in unknown_ops])
+                       for s, ids, at in zip(splits, own, places)]
     outs = cond_p.bind(index, *known_ops, branches=tuple(known_branches))
-    n = len(outs) - total
+    n = len(outs) - len(slots)
     if not any(out_u):
         return outs[:n]
     staged = trace.staged.process(cond_p, (index, *outs[n:], *[known_ops[j] for j in values], *unknown_ops), dict(branches=tuple(staged_branches)))
@@ -106,23 +108,22 @@ def _cond_partial_eval(trace, args, params):
     return [next(staged_iter) if u else next(known_iter) for u in out_u]
 
 
-def _known_branch(split, own, avals, k) -> ClosedJaxpr:
+def _known_branch(split, own, places, slots) -> ClosedJaxpr:
     def run(*args):
         outs = eval_jaxpr(split.known.jaxpr, split.known.consts, *args)
         n = len(outs) - split.num_handed_over
         mine = split.residuals(args, outs[:n], outs[n:])
-        residuals = [mine[i] for i in own[k]]
-        return [*outs[:n], *[r for j, group in enumerate(avals) for r in (residuals if j == k else [zeros(a) for a in group])]]
+        return [*outs[:n], *_placed([mine[i] for i in own], places, slots)]
     return stage_closed(run, split.known.in_avals)
 
 
-def _staged_branch(split, own_ids, offset, res_avals, values, known_avals, unknown_avals) -> ClosedJaxpr:
+def _staged_branch(split, own, places, slots, values, known_avals, unknown_avals) -> ClosedJaxpr:
     def run(*args):
-        handed, known, unknown = args[:len(res_avals)], args[len(res_avals):len(res_avals) + len(known_avals)], args[len(res_avals) + len(known_avals):]
-        mine, known = dict(zip(own_ids, handed[offset:])), dict(zip(values, known))
+        handed, known, unknown = args[:len(slots)], args[len(slots):len(slots) + len(known_avals)], args[len(slots) + len(known_avals):]
+        mine, known = {i: handed[at] for i, at in zip(own, places)}, dict(zip(values, known))
         residuals = [mine[i] if i in mine else known[j] for i, (_, j) in enumerate(split.sources)]
         return eval_jaxpr(split.staged.jaxpr, split.staged.consts, *residuals, *unknown)
-    return stage_closed(run, [*res_avals, *known_avals, *unknown_avals])
+    return stage_closed(run, [*slots, *known_avals, *unknown_avals])
 
 
 def _cond_transpose(cts, index, *args, branches):
@@ -143,6 +144,51 @@ def _cond_dce(used_outputs, eqn: JaxprEqn):
                        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=dict(eqn.params, branches=new))
 
 
+def _cond_hand_over(eqn: JaxprEqn, apart):
+    parts = [apart(b) for b in eqn.params["branches"]]
+    slots, places = _slots([[(v.aval, answer) for v, answer in p.saved.items()] for p in parts])
+    handed, avals, k = [Var(a) for a, _ in slots], eqn.params["branches"][0].in_avals, len(slots)
+
+    def giving(part, mine):
+        def run(*args):
+            outs = eval_jaxpr(part.giving.jaxpr, part.giving.consts, *args)
+            n = len(outs) - len(mine)
+            return [*outs[:n], *_placed(outs[n:], mine, [a for a, _ in slots])]
+        return stage_closed(run, avals)
+
+    def taking(part, mine):
+        return stage_closed(lambda *args: eval_jaxpr(part.taking.jaxpr, part.taking.consts, *args[:-k or None], *[args[len(avals) + i] for i in mine]),
+                            [*avals, *[a for a, _ in slots]])
+    first = eqn.replace(outvars=[*eqn.outvars, *handed], params=dict(eqn.params, branches=tuple(map(giving, parts, places))))
+    second = eqn.replace(invars=[*eqn.invars, *handed], params=dict(eqn.params, branches=tuple(map(taking, parts, places))))
+    return {v: answer for v, (_, answer) in zip(handed, slots)}, [first], second
+
+
+def _slots(branches: Sequence[Sequence]) -> tuple[list, list]:
+    """The fewest places that hold what any one branch hands over, where equal kinds share places: these, and where each branch's values lie."""
+    slots: list = []
+    places = []
+    for kinds in branches:
+        free, mine = list(range(len(slots))), []
+        for kind in kinds:
+            i = next((i for i in free if slots[i] == kind), None)
+            if i is None:
+                i = len(slots)
+                slots.append(kind)
+            else:
+                free.remove(i)
+            mine.append(i)
+        places.append(mine)
+    return slots, places
+
+
+def _placed(values: Sequence, places: Sequence[int], avals: Sequence) -> list:
+    """One branch's values in their places, and zeros in the others'."""
+    mine = dict(zip(places, values))
+    return [mine[i] if i in mine else zeros(a) for i, a in enumerate(avals)]
+
+
+cond_p.hand_over = _cond_hand_over
 cond_p.abstract, cond_p.reference, cond_p.jvp, cond_p.batch = _cond_abstract, _cond_reference, _cond_jvp, _cond_batch
 cond_p.partial_eval, cond_p.transpose, cond_p.dce = _cond_partial_eval, _cond_transpose, _cond_dce
 cond_p.effects = lambda params: frozenset().union(*[b.effects for b in params["branches"]])
@@ -234,7 +280,7 @@ def choose(index, funs: Sequence[Callable], operands: Sequence, who: str):
     for i, (_, _, out_tree) in enumerate(traced[1:], 1):
         example = tree_unflatten(first_tree, outs[0]) if first_tree.num_leaves else first_tree.unflatten([])
         problem = describe_mismatch(example, outs[i], outs[0], out_tree, first_tree)
-        if problem and not (out_tree == first_tree and _weakly_equal(outs[0], outs[i])):
+        if problem and not (out_tree == first_tree and _equal_but_for_weakness(outs[0], outs[i])):
             raise type_error(f"{who} branches must have equal output types but they differ: in the result of branch {i} {problem} (branch 0).")
     strong = [_common(column) for column in zip(*outs)]
     consts, closed = [], []
@@ -248,8 +294,8 @@ def choose(index, funs: Sequence[Callable], operands: Sequence, who: str):
     return tree_unflatten(first_tree, cond_p.bind(index, *operands, branches=tuple(closed)))
 
 
-def _weakly_equal(a, b) -> bool:
-    return all(x.shape == y.shape and (x.dtype == y.dtype or x.weak_type or y.weak_type) for x, y in zip(a, b))
+def _equal_but_for_weakness(a, b) -> bool:
+    return all(x.shape == y.shape and x.dtype == y.dtype for x, y in zip(a, b))
 
 
 def _common(column):

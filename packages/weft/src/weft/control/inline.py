@@ -1,6 +1,8 @@
 """Programs with the functions that they call written in place, so that each operation can be looked at for itself."""
 from __future__ import annotations
 
+from typing import Sequence
+
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var
 
 
@@ -14,6 +16,11 @@ def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
         eqns, outvars = _inlined(closed.jaxpr, {}, consts, False)
         closed.jaxpr.cache[key] = ClosedJaxpr(closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars), [c for _, c in consts])
     return closed.jaxpr.cache[key]
+
+
+def inlined(jaxpr: Jaxpr, args: Sequence) -> tuple[list, list]:
+    """A jaxpr without constants at `args`, as equations over new variables and its results."""
+    return _inlined(jaxpr, dict(zip(jaxpr.invars, args)), [], True)
 
 
 def _inlined(jaxpr: Jaxpr, env: dict, consts: list, is_callee: bool) -> tuple[list, list]:

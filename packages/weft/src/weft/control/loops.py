@@ -9,7 +9,7 @@ from ..config import config
 from ..core.dims import as_value, max_dim
 from ..core.effects import any_io
 from ..core.interpret import interpret
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import Tracer, get_aval, is_array_like, reset_trace, set_trace
 from ..source_info import api_boundary
@@ -30,7 +30,8 @@ from ..transforms.transpose import backward_pass
 from ..tree import tree_flatten, tree_leaves, tree_structure, tree_unflatten, treedef_is_leaf
 from .call import collective_names
 from .common import avals_of, close, describe_mismatch, reorder, strengthen, trace_open
-from .inline import without_calls
+from .inline import inlined, without_calls
+from .saving import whole
 
 # scan ----------------------------------------------------------------------------------------------------------------
 
@@ -231,6 +232,26 @@ def _scan_dce(used_outputs, eqn: JaxprEqn):
     return eqn.replace(invars=[a for a, u in zip(eqn.invars, used_in) if u], outvars=[v for v, u in zip(eqn.outvars, keep) if u], params=params)
 
 
+def _scan_hand_over(eqn: JaxprEqn, apart):
+    """What is saved in each iteration is stacked; what follows from the loop's constants alone is saved once."""
+    n, params = eqn.params["num_consts"], eqn.params
+    giving, taking, saved = apart(params["jaxpr"])
+    body, n_out, m = giving.jaxpr, len(eqn.outvars), len(eqn.invars)
+    prefix, fixed = _loop_invariant(body, n)
+    once, each = [v for v in saved if v in fixed and not body.constvars], [v for v in saved if v not in fixed or body.constvars]
+    before, outside = inlined(dce_jaxpr(prefix.replace(outvars=once), [True] * len(once), True)[0], eqn.invars[:n])
+    stacked = [Var(reshaped(v.aval, (params["length"], *v.aval.shape))) for v in each]
+    inside = [e for e in body.eqns if not (e.outvars and all(v in once or type(v) is DropVar for v in e.outvars))]
+    giving = giving.replace(jaxpr=body.replace(invars=[*body.invars[:n], *once, *body.invars[n:]], eqns=inside, outvars=[*body.outvars[:n_out], *each]))
+    where = dict(zip(saved, range(m, m + len(saved))))
+    taking = reorder(taking, [*range(n), *[where[v] for v in once], *range(n, m), *[where[v] for v in each]])
+    invars = [*eqn.invars[:n], *outside, *eqn.invars[n:]]
+    first = eqn.replace(invars=invars, outvars=[*eqn.outvars, *stacked], params=dict(params, jaxpr=giving, num_consts=n + len(once)))
+    second = eqn.replace(invars=[*invars, *stacked], params=dict(params, jaxpr=taking, num_consts=n + len(once)))
+    return {new: saved[v] for v, new in zip([*once, *each], [*outside, *stacked])}, [*before, _scan_dce([True] * len(first.outvars), first)], second
+
+
+scan_p.hand_over = _scan_hand_over
 scan_p.abstract, scan_p.reference, scan_p.jvp, scan_p.batch = _scan_abstract, _scan_reference, _scan_jvp, _scan_batch
 scan_p.partial_eval, scan_p.transpose, scan_p.dce = _scan_partial_eval, _scan_transpose, _scan_dce
 scan_p.effects = lambda params: params["jaxpr"].effects
@@ -487,6 +508,7 @@ def _while_transpose(cts, *args, **params):
 
 
 while_p.transpose = _while_transpose
+while_p.hand_over = whole
 
 
 @api_boundary

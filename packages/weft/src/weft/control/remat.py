@@ -4,9 +4,9 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Any, Callable, Sequence
 
-from ..avals import shaped, tangent_aval
+from ..avals import tangent_aval
 from ..core.effects import any_io
-from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval
 from ..errors import at_user_line
@@ -19,16 +19,22 @@ from ..transforms.linearize import split_jaxpr
 from ..transforms.stage import consts_as_args, hoist_tracers, stage
 from ..transforms.transpose import transpose_jaxpr
 from ..tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
-from .call import collective_names
+from .call import bind_jit, collective_names
 from .custom import name_of
 from .inline import without_calls
-from .policies import Offloadable, Recompute, Saveable
+from .policies import Offloadable
+from .saving import equations, under
 
 remat_p = Primitive("remat2", multiple_results=True)
 
 
 def _closed(jaxpr: Jaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr, [])
+
+
+def _open(closed: ClosedJaxpr) -> Jaxpr:
+    """A jaxpr without constants that does the same."""
+    return stage(lambda *xs: bind_jit(closed, xs, "checkpoint"), closed.in_avals)[0] if closed.consts else closed.jaxpr
 
 
 def _protected(params: dict, *groups) -> dict:
@@ -50,70 +56,19 @@ def _jvp(primals, tangents, *, jaxpr, **params):
     return outs[:n], [next(live) if nz else Zero(tangent_aval(a)) for nz, a in zip(out_nz, jaxpr.out_avals)]
 
 
-MEMORIES = ("device", "pinned_host", "unpinned_host")
-
-
-def _verdict(policy, eqn: JaxprEqn):
-    """Saveable, Recompute or an Offloadable."""
-    answer = policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params)
-    if isinstance(answer, Offloadable):
-        for memory in answer:
-            if memory not in MEMORIES:
-                raise ValueError(f"a checkpoint policy offloads from {answer.src!r} to {answer.dst!r}; memories are called {', '.join(MEMORIES)}.")
-    if answer is Saveable or answer is Recompute or isinstance(answer, Offloadable):
-        return answer
-    if not isinstance(answer, bool):
-        raise TypeError("Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, `ad_checkpoint.Saveable` or "
-                        f"`ad_checkpoint.Offloadable(...)`. Got {answer} of type {type(answer)}.")
-    return Saveable if answer else Recompute
-
-
-def _judged(policy, eqn: JaxprEqn):
-    """What a policy says of an equation's results, by variable, and the equation; for a loop that saves something in each iteration, the pair
-    of the loop that hands it out and the loop that takes it."""
-    verdict = _verdict(policy, eqn)
-    if verdict is not Recompute or eqn.primitive.name != "scan":
-        return {v: verdict for v in eqn.outvars}, eqn
-    closed = without_calls(eqn.params["jaxpr"])
-    inner = {v: answer for e in closed.eqns for answer in [_verdict(policy, e)] if answer is not Recompute for v in e.outvars if type(v) is not DropVar}
-    if not inner:
-        return {}, eqn
-    stacked = {v: Var(shaped((eqn.params["length"], *v.aval.shape), v.aval.dtype, v.aval.weak_type)) for v in inner}
-    body = closed.jaxpr
-    giving = ClosedJaxpr(body.replace(outvars=[*body.outvars, *inner]), closed.consts)
-    rest = [e for e in body.eqns if not (e.outvars and all(v in inner for v in e.outvars))]
-    taking = ClosedJaxpr(body.replace(invars=[*body.invars, *inner], eqns=[_without(e, inner) for e in rest]), closed.consts)
-    first = eqn.replace(outvars=[*eqn.outvars, *stacked.values()], params=dict(eqn.params, jaxpr=giving))
-    second = eqn.replace(invars=[*eqn.invars, *stacked.values()], params=dict(eqn.params, jaxpr=taking))
-    return {stacked[v]: answer for v, answer in inner.items()}, (first, second)
-
-
-def _without(eqn: JaxprEqn, known) -> JaxprEqn:
-    """An equation that no longer defines some of its results, because they are handed in."""
-    return eqn.replace(outvars=[DropVar(v.aval) if v in known else v for v in eqn.outvars]) if any(v in known for v in eqn.outvars) else eqn
-
-
 def _partial_eval(trace, args, params):
     """Known results are computed now; what the rest needs of the known part is computed again later, but for what the policy saves."""
     policy = params["policy"]
     unknown = [trace.is_unknown(x) for x in args]
-    split = split_jaxpr(_closed(params["jaxpr"]), unknown)
+    split = split_jaxpr(_closed(under(policy, params["jaxpr"])), unknown)
     known_closed = split.known if policy is None else without_calls(split.known)
     known, staged = known_closed.jaxpr, split.staged.jaxpr
     n_known = len(known.outvars) - split.num_handed_over
     residuals = split.residuals(known.invars, known.outvars[:n_known], known.outvars[n_known:])
-    saveable, moved = {*known.constvars, *known.invars}, {}
-    now, again = [], []      # the known part as it is computed first, and what must be computed again
-    for eqn in known.eqns:
-        verdicts, second = ({}, eqn) if policy is None else _judged(policy, eqn)
-        eqn, second = second if isinstance(second, tuple) else (eqn, second)
-        saveable.update(v for v, verdict in verdicts.items() if verdict is not Recompute)
-        moved.update((v, verdict) for v, verdict in verdicts.items() if isinstance(verdict, Offloadable))
-        now.append(eqn)
-        if not (second.outvars and all(v in saveable for v in second.outvars)):      # prints too
-            again.append(second)
+    now, again, verdicts = equations(policy, known.eqns)
+    moved = {v: verdict for v, verdict in verdicts.items() if isinstance(verdict, Offloadable)}
     known = known.replace(eqns=now)
-    saved = [v for e in known.eqns for v in e.outvars if v in saveable and type(v) is not DropVar]
+    saved = [*verdicts]
     # the known part that must be computed again, then the staged part, as one program
     back = {v: Var(v.aval) for v in saved if v in moved}      # what offloaded values are until they are fetched
     fetch = [JaxprEqn([back[v]], [v], to_memory_p, dict(memory=moved[v].src)) for v in back]
@@ -157,6 +112,15 @@ def _batch(axis, args, dims, *, jaxpr, **params):
     return outs, [0 if b else None for b in out_b]
 
 
+def _hand_over(eqn: JaxprEqn, apart):
+    giving, taking, saved = apart(_closed(eqn.params["jaxpr"]))
+    handed = {v: Var(v.aval) for v in saved}
+    first = eqn.replace(outvars=[*eqn.outvars, *handed.values()], params=dict(eqn.params, jaxpr=_open(giving)))
+    second = eqn.replace(invars=[*eqn.invars, *handed.values()],
+                         params=dict(_protected(eqn.params, range(len(eqn.invars)), len(handed)), jaxpr=_open(taking)))
+    return {handed[v]: answer for v, answer in saved.items()}, [first], second
+
+
 def _dce(used_outputs, eqn: JaxprEqn):
     jaxpr, used = dce_jaxpr(eqn.params["jaxpr"], used_outputs)
     if not jaxpr.eqns and not any(used_outputs):
@@ -168,6 +132,7 @@ def _dce(used_outputs, eqn: JaxprEqn):
 remat_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 remat_p.impl = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)
 remat_p.jvp, remat_p.partial_eval, remat_p.transpose, remat_p.batch, remat_p.dce = _jvp, _partial_eval, _transpose, _batch, _dce
+remat_p.hand_over = _hand_over
 remat_p.effects = lambda params: params["jaxpr"].effects
 remat_p.axis_names = lambda params: collective_names(_closed(params["jaxpr"]))
 remat_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)

@@ -10,7 +10,7 @@ from typing import Sequence
 
 from .. import dtypes
 from ..avals import reshaped, shaped, tangent_aval
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr, subjaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
 from ..ops.collective import all_gather_p, axis_index_p, psum_p
@@ -110,17 +110,27 @@ def _split(closed: ClosedJaxpr, unknown: tuple):
         split = split_jaxpr(closed, unknown)
         n = len(split.known.out_avals) - split.num_handed_over
 
-        def known(*args):
-            outs = eval_jaxpr(split.known.jaxpr, split.known.consts, *args)
-            return [*outs[:n], *[expand_dims(x, (0,)) for x in outs[n:]]]
-        avals = split.staged.in_avals
-        handed = [where == "res" for where, _ in split.sources] + [False] * (len(avals) - len(split.sources))
-
-        def staged(*args):
-            return eval_jaxpr(split.staged.jaxpr, split.staged.consts, *[squeeze(x, (0,)) if h else x for x, h in zip(args, handed)])
-        wide = [reshaped(a, (1, *a.shape)) if h else a for a, h in zip(avals, handed)]
-        closed.jaxpr.cache[key] = split, n, stage_closed(known, split.known.in_avals), stage_closed(staged, wide)
+        handed = [where == "res" for where, _ in split.sources] + [False] * (len(split.staged.in_avals) - len(split.sources))
+        closed.jaxpr.cache[key] = split, n, _wide_out(split.known, n), _wide_in(split.staged, handed)
     return closed.jaxpr.cache[key]
+
+
+def _wide_out(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
+    """A body whose results from the n-th on have the leading axis along which devices lie."""
+    def run(*args):
+        outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
+        return [*outs[:n], *[expand_dims(x, (0,)) for x in outs[n:]]]
+    return stage_closed(run, closed.in_avals)
+
+
+def _wide_in(closed: ClosedJaxpr, handed: Sequence[bool]) -> ClosedJaxpr:
+    """A body that takes the arguments that were handed over so."""
+    return stage_closed(lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *[squeeze(x, (0,)) if h else x for x, h in zip(args, handed)]),
+                        [reshaped(a, (1, *a.shape)) if h else a for a, h in zip(closed.in_avals, handed)])
+
+
+def _everywhere(mesh, manual):
+    return P(tuple(a for a in mesh.axis_names if a in manual))
 
 
 def _partial_eval(trace, args, params):
@@ -129,7 +139,7 @@ def _partial_eval(trace, args, params):
     with scope(mesh, manual, check_vma):
         split, n, known, staged = _split(params["jaxpr"], unknown)
     of = lambda values, flags, want: [v for v, f in zip(values, flags) if f is want]
-    everywhere = P(tuple(a for a in mesh.axis_names if a in manual))
+    everywhere = _everywhere(mesh, manual)
     known_args, known_specs, known_out_specs = of(args, unknown, False), of(in_specs, unknown, False), of(out_specs, split.out_unknown, False)
     outs = bind_shard_map(known_args, known, mesh, known_specs, known_out_specs + [everywhere] * split.num_handed_over, check_vma, manual)
     residuals = split.residuals(known_args, outs[:n], outs[n:])
@@ -316,6 +326,21 @@ def on_outer_axis(*args, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, **
     return [whole(x, s) for x, s in zip(outs, out_specs)]
 
 
+def _hand_over(eqn: JaxprEqn, apart):
+    params = eqn.params
+    mesh, manual = params["mesh"], params["newly_manual_axes"]
+    with scope(mesh, manual, params["check_vma"]):
+        part = apart(params["jaxpr"])
+        n, m = len(eqn.outvars), len(eqn.invars)
+        giving, taking = _wide_out(part.giving, n), _wide_in(part.taking, [False] * m + [True] * len(part.saved))
+    everywhere = _everywhere(mesh, manual)
+    handed = [Var(global_aval(a, everywhere, mesh, manual)) for a in giving.out_avals[n:]]
+    first = eqn.replace(outvars=[*eqn.outvars, *handed], params=dict(params, jaxpr=giving, out_specs=(*params["out_specs"], *[everywhere] * len(handed))))
+    second = eqn.replace(invars=[*eqn.invars, *handed], params=dict(params, jaxpr=taking, in_specs=(*params["in_specs"], *[everywhere] * len(handed))))
+    return dict(zip(handed, part.saved.values())), [first], second
+
+
+shard_map_p.hand_over = _hand_over
 shard_map_p.abstract, shard_map_p.reference = _abstract, unsupported("shard_map is interpreted as vmap; see decompose")
 shard_map_p.jvp, shard_map_p.partial_eval, shard_map_p.transpose, shard_map_p.batch, shard_map_p.dce = _jvp, _partial_eval, _transpose, _batch, _dce
 shard_map_p.decompose = by_vmap

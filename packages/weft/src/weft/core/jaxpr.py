@@ -165,6 +165,17 @@ def _jaxprs_in(value):
             yield from _jaxprs_in(item)
 
 
+def map_jaxprs(value: Any, f: Callable[[ClosedJaxpr], ClosedJaxpr]) -> Any:
+    """A parameter with `f` applied to the jaxprs in it."""
+    if isinstance(value, ClosedJaxpr):
+        return f(value)
+    if isinstance(value, Jaxpr):
+        return f(ClosedJaxpr(value, [])).jaxpr
+    if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
+        return type(value)(*map(f, value)) if hasattr(value, "_fields") else tuple(map(f, value))
+    return value
+
+
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args) -> list:
     """Runs a jaxpr's equations one by one through `bind`, under whatever trace is current."""
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))

@@ -9,7 +9,7 @@ from typing import Sequence
 
 from .. import dtypes
 from ..avals import ShapedArray, physical
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, subjaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs
 from ..core.trace import Axis, get_aval, mapped_axes, reset_trace, set_trace
 from ..ops.linear import moveaxis
 from .stage import JaxprTrace
@@ -62,7 +62,7 @@ def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
             outs = primitive.on_raw(dtype, *values, **params)
         elif any(True for _ in subjaxprs(params)):
             with mapped_axes(*(primitive.binds(params) if primitive.binds is not None else ())):
-                params = _lower_params(params)
+                params = {k: map_jaxprs(v, lower_keys) for k, v in params.items()}
             outs = primitive.bind(*values, **params)
         elif any(key_in) or any(key_out):
             outs = _as_batch(primitive, values, key_in, params)
@@ -70,18 +70,6 @@ def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
             outs = primitive.bind(*values, **params)
         env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
     return [read(a) for a in jaxpr.outvars]
-
-
-def _lower_params(params: dict) -> dict:
-    def lower(value):
-        if isinstance(value, ClosedJaxpr):
-            return lower_keys(value)
-        if isinstance(value, Jaxpr):
-            return lower_keys(ClosedJaxpr(value, [])).jaxpr
-        if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
-            return type(value)(*map(lower, value)) if hasattr(value, "_fields") else tuple(map(lower, value))
-        return value
-    return {k: lower(v) for k, v in params.items()}
 
 
 def _as_batch(primitive, values, key_in, params):

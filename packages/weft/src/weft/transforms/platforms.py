@@ -5,7 +5,7 @@ from typing import Sequence
 
 from .. import dtypes
 from ..avals import shaped
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, subjaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs
 from ..core.primitive import Primitive
 from ..core.trace import reset_trace, set_trace
 from ..host import np
@@ -71,16 +71,6 @@ def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence, platform: str) -> list:
             branch = params["branches"][min(max(values[0].val, 0), len(params["branches"]) - 1)]
             outs = _run(branch.jaxpr, branch.consts, values[1:], platform)
         else:
-            outs = primitive.bind(*values, **{k: _lowered(v, platform) for k, v in params.items()})
+            outs = primitive.bind(*values, **{k: map_jaxprs(v, lambda closed: for_platform(closed, platform)) for k, v in params.items()})
         env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
     return [read(a) for a in jaxpr.outvars]
-
-
-def _lowered(value, platform: str):
-    if isinstance(value, ClosedJaxpr):
-        return for_platform(value, platform)
-    if isinstance(value, Jaxpr):
-        return for_platform(ClosedJaxpr(value, []), platform).jaxpr
-    if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
-        return tuple(_lowered(v, platform) for v in value)
-    return value
