@@ -463,3 +463,9 @@ def test_keys_lie_over_devices(mesh):
     assert keys.sharding.spec == P("x") and keys.addressable_shards[0].data.shape == (2,) and not keys.is_fully_replicated
     np.testing.assert_array_equal(np.asarray(weft.random.key_data(keys)), np.asarray(weft.random.key_data(weft.random.split(weft.random.key(0), 8))))
     assert weft.random.key(0).sharding == SingleDeviceSharding(weft.devices()[0])
+
+
+def test_an_array_on_a_mesh_of_one_device_is_computed_with_eagerly():
+    x = weft.device_put(np.arange(3.0, dtype=np.float32), weft.NamedSharding(weft.make_mesh((1,), ("i",)), weft.P("i")))
+    np.testing.assert_allclose(jnp.sin(x) + x[1] + (x @ x), np.sin([0, 1, 2]) + 6, rtol=1e-6)
+    np.testing.assert_array_equal(x + weft.device_put(np.ones(3, np.float32), weft.devices()[0]), [1, 2, 3])

@@ -72,7 +72,9 @@ def device_of(args: Sequence) -> Any:
         if where is None or isinstance(x, (Tracer, TypedScalar)) or is_host_array(x):
             continue
         if isinstance(where, Sharding):
-            return where
+            if where.num_devices > 1:
+                return where
+            (where,) = where._devices()
         if x.committed:
             if committed is not None and committed != where:
                 raise ValueError(at_user_line(f"Received incompatible devices for jitted computation: arguments on {committed} and {where}. "

@@ -108,7 +108,7 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
             raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {ins[i]},\narg sharding: "
                              f"{_sharding_of(x)} for arg type: {x.aval.str_short(short_dtypes=False)}. Move it with weft.device_put.")
     for x in args:
-        if getattr(x, "committed", False) and spread_of(x) is None and devices != (x.device,):
+        if getattr(x, "committed", False) and spread_of(x) is None and devices != _sharding_of(x)._devices():
             raise incompatible(source, f"an argument committed to {x.device}")
     mesh = next((m for m in [*[getattr(s, "mesh", None) for s in (*named, *found)], *meshes(jaxpr)] if m is not None and m.flat_devices == devices), None)
     mesh = Mesh(list(devices), ("d",)) if mesh is None else mesh
