@@ -1,6 +1,9 @@
 """The errors of the language. Each class's docstring is its help page: what causes it, an example, and what to do instead."""
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from . import source_info
 
 
@@ -199,7 +202,7 @@ class VerificationError(WeftError, JaxprTypeError):
     """A jaxpr is malformed: a variable is used before it is defined, or a type does not follow from its operands."""
 
 
-class JaxRuntimeError(RuntimeError):
+class OwnRuntimeError(RuntimeError):
     """A compiled program failed while it ran, or the device refused to run it.
 
     The message is the runtime's. What a callback raised is in it; for a device's memory that is exhausted, donate arguments (`donate_argnums`) or
@@ -230,3 +233,13 @@ def at_user_line(message: str) -> str:
 def type_error(message: str) -> WeftTypeError:
     """A `WeftTypeError` that names the user's line."""
     return WeftTypeError(at_user_line(message))
+
+
+def __getattr__(name: str) -> Any:
+    if name != "JaxRuntimeError":
+        raise AttributeError(f"module 'weft.errors' has no attribute {name!r}")
+    try:
+        import_module("weft_native.bootstrap")     # C++ raises a class of its own, which it puts here
+    except (ImportError, BackendError):
+        pass
+    return globals().setdefault(name, OwnRuntimeError)
