@@ -216,6 +216,11 @@ def copy(a, order: str | None = None):
     return array(operand("copy", a), copy=True, order=order)
 
 
+def _placed(out, device):
+    """A new array on the device that was asked for; inside a program, where the program runs."""
+    return out if device is None or isinstance(out, Tracer) else dispatch.move(out, device)
+
+
 def _full(name: str, shape, value, dtype, device):
     dt = asked_dtype(name, dtype)
     shape = canonical_shape(shape)
@@ -228,7 +233,7 @@ def _full(name: str, shape, value, dtype, device):
         out = broadcast_to(linear.convert(value, dt, weak), shape)
     else:
         out = linear.broadcast_in_dim(linear.convert(value, dt, weak), shape)
-    return out if device is None or isinstance(out, Tracer) else dispatch.put(out._host(), get_aval(out), device)
+    return _placed(out, device)
 
 
 def zeros(shape, dtype: Any = None, *, device=None, out_sharding=None):
@@ -385,14 +390,14 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
     if by == 0:
         raise ValueError("arange: step must not be zero.")
     n = max(0, math.ceil((hi - lo) / by)) if not any(isinstance(v, SymbolicSize) for v in (lo, hi, by)) else _symbolic_count(lo, hi, by)
-    if lo == 0 and by == 1 and not dtypes.is_complex(dt) and not dtypes.is_bool(dt):
-        return iota(dt, (n,), 0)
-    if (dtypes.is_inexact(dt) or isinstance(lo, float) or isinstance(by, float)) and not isinstance(n, SymbolicSize):
-        values = [lo + i * by for i in range(n)]
-        return dispatch.put(from_flat([_round(v, dt) for v in values], (n,), dt), shaped((n,), dt), device)
-    out = iota(dt, (n,), 0)
-    out = el.mul(out, scalar_like(out, by)) if by != 1 else out
-    return el.add(out, scalar_like(out, lo)) if lo != 0 else out
+    computed = dtypes.float32 if dtypes.is_float(dt) and dt.itemsize < 4 and (lo != 0 or by != 1) else dt
+    out = iota(computed, (n,), 0)
+    if by != 1:
+        out = el.mul(scalar_like(out, by), out)
+    if by != 1 or lo != 0:
+        out = el.add(scalar_like(out, lo), out)
+    out = linear.convert(out, dt)
+    return _placed(out, device)
 
 
 @inner_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
