@@ -23,7 +23,6 @@ DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float6
           "c64": "complex64", "i2": "int2", "i4": "int4", "u2": "uint2", "u4": "uint4", "f4": "float4_e2m1fn", "f8e3": "float8_e3m4", "f8e4": "float8_e4m3",
           "f8e4fn": "float8_e4m3fn", "f8e4b11": "float8_e4m3b11fnuz", "f8e4nz": "float8_e4m3fnuz", "f8e5": "float8_e5m2", "f8e5nz": "float8_e5m2fnuz",
           "f8e8": "float8_e8m0fnu"}
-NARROW = [kind for kind in DTYPES if kind[1:2] in "24" and kind[:2] != "i3" or kind.startswith(("f4", "f8"))]      # without storage on WebAssembly
 
 
 class Row(NamedTuple):
@@ -282,16 +281,11 @@ ROWS = list(_rows())
 
 # what WebAssembly does not have yet
 LAPACK_ONLY = {"eigvals", "schur"}
-COMPLEX = {"complex", "fft"}
 
 
 def waits_on_wasm(row: Row) -> str | None:
     """Why a row can't run on WebAssembly yet; None if it can."""
     head = row.name.split("_")[0]
-    if head == "narrow" or any(spec.split("[")[0] in NARROW for spec in row.args):
-        return "no dtypes of fewer than 8 bits and no float8 on wasm yet"
-    if head in COMPLEX or any(spec.startswith("c64") for spec in row.args):
-        return "no complex numbers on wasm yet"
     if head in LAPACK_ONLY:
         return "general eigenvalues are complex, and have no loops"
     return None

@@ -127,8 +127,3 @@ def test_a_long_chain_is_cut():
             x = registry["sin"].bind(registry["mul"].bind(x, x))
         return x
     check(chain, values(rng, "float32", (40,)))
-
-
-def test_complex_is_refused_with_the_users_line():
-    with pytest.raises(Exception, match="complex64.*wasm.*test_elementwise"):
-        check(lambda x: registry["complex"].bind(x, x), np.ones(3, np.float32))

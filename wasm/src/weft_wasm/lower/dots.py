@@ -9,6 +9,7 @@ from weft_wasm.ir import Expr, Let, Var, convert
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import Blocks, View, transpose_view
 from weft_wasm.lower.emit import OPAQUE, Body, Reader
+from weft_wasm.lower.formats import FORMATS, settle
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.types import scalar_dtype
 from weft_wasm.routines.gemm import gemm
@@ -70,7 +71,8 @@ def emit_dot(body: Body, group: fuse.Group) -> list:
         statements: list = []
         several = len(group.members) > 1
         reader = Reader(body, statements if several else None, where)
-        reader.remember(out, where, convert(value, scalar_dtype(out.dtype)))
+        value = convert(value, scalar_dtype(out.dtype))
+        reader.remember(out, where, settle(value, out.dtype) if out.dtype in FORMATS else value)
         stores = []
         for v in group.members:
             e = reader.memo[out, where] if v is out else reader.compute(v, where)

@@ -11,9 +11,10 @@ from typing import Callable, Sequence
 
 from weft_wasm import ir
 from weft_wasm.ir import Binary, Bitcast, Call, Const, Convert, Expr, Select, Unary, convert
-from weft_wasm.lower import graph
+from weft_wasm.lower import formats, graph
 from weft_wasm.lower.graph import Node
-from weft_wasm.lower.types import LoweringError, scalar_dtype
+from weft_wasm.lower.formats import FORMATS
+from weft_wasm.lower.types import LoweringError, memory_dtype, narrow, scalar_dtype, widen
 
 Rule = Callable[[Node, Sequence[Expr]], Expr]
 RULES: dict[str, Rule] = {}
@@ -117,7 +118,24 @@ def _integer_pow(node, a):
     return Binary("div", one, result) if n < 0 else result
 
 
-for _name, _op in (("floor", "floor"), ("ceil", "ceil"), ("sqrt", "sqrt"), ("population_count", "popcount"), ("clz", "clz")):
+@rule("population_count")
+def _population_count(n, a):
+    return Unary("popcount", _own_bits(n, a[0]))
+
+
+@rule("clz")
+def _clz(n, a):
+    spare = 8 - FORMATS[n.inputs[0].dtype].bits if n.inputs[0].dtype in FORMATS else 0
+    return ir.sub(Unary("clz", _own_bits(n, a[0])), spare)
+
+
+def _own_bits(n, x: Expr) -> Expr:
+    """An integer without the sign that a narrow one is extended by."""
+    kind = FORMATS.get(n.inputs[0].dtype)
+    return Binary("and", x, Const((1 << kind.bits) - 1, x.dtype)) if kind is not None and kind.signed else x
+
+
+for _name, _op in (("floor", "floor"), ("ceil", "ceil"), ("sqrt", "sqrt")):
     rule(_name, 4 if _name == "sqrt" else 1)(lambda n, a, op=_op: Unary(op, a[0]))
 
 
@@ -161,7 +179,7 @@ def _shift_as(twin, x: Expr, y: Expr) -> Expr:
     return ir.bitcast(Binary("shr", ir.bitcast(x, other), ir.bitcast(y, other)), x.dtype)
 
 
-rule("shift_right_logical")(lambda n, a: _shift_as(unsigned_twin, *a))
+rule("shift_right_logical")(lambda n, a: _shift_as(unsigned_twin, _own_bits(n, a[0]), a[1]))
 rule("shift_right_arithmetic")(lambda n, a: _shift_as(signed_twin, *a))
 
 # ---- functions
@@ -179,14 +197,18 @@ rule("pow", 3 * MATH_COST)(lambda n, a: Call("pow", a[0], convert(a[1], a[0].dty
 def _nextafter(n, a):
     storage, _ = dtypes_of(n)
     x, y = a
-    if storage not in ir.STORAGE_FLOATS:
+    if storage not in ir.STORAGE_FLOATS and storage not in FORMATS:
         return Call("nextafter", x, y)
-    # one step in the bits of the 16-bit format, away from or towards zero
-    bits = Convert(Bitcast(Convert(x, storage), "u16"), "i32")
+    # one step in the bits of the narrow format, away from or towards zero
+    word = "u16" if storage in ir.STORAGE_FLOATS else "u8"
+    sign = 1 << (15 if word == "u16" else 3 if storage == "f4e2m1fn" else 7)
+    bits = Convert(ir.bitcast(narrow(x, storage), word), "i32")
     up = Select(ir.gt(x, Const(0.0, "f32")), ir.gt(y, x), ir.lt(y, x))
-    step = Convert(Binary("add", bits, Select(up, ir.i32(1), ir.i32(-1))), "u16")
-    tiny = Select(ir.gt(y, x), Const(1, "u16"), Const(0x8001, "u16"))
-    moved = Convert(Bitcast(Select(ir.eq(x, 0.0), tiny, step), storage), "f32")
+    step = Convert(Binary("add", bits, Select(up, ir.i32(1), ir.i32(-1))), word)
+    if storage.endswith("fnuz"):
+        step = Select(ir.eq(step, Const(sign, word)), Const(0, word), step)
+    tiny = Select(ir.gt(y, x), Const(1, word), Const(sign | 1, word))
+    moved = widen(ir.bitcast(Select(ir.eq(x, 0.0), tiny, step), memory_dtype(storage)), storage)
     return Select(Binary("or", ir.ne(x, x), ir.ne(y, y)), ir.add(x, y), Select(ir.eq(x, y), y, moved))
 
 
@@ -199,7 +221,7 @@ def _convert(n, a):
     _, new = dtypes_of(n)
     if new in ir.STORAGE_FLOATS:
         return Convert(Convert(x, new), "f32")
-    return convert(x, new)
+    return formats.converted(x, new) if new in FORMATS else convert(x, new)
 
 
 @rule("reduce_precision", 6)
@@ -229,10 +251,7 @@ def _reduce_precision(n, a):
 
 def bitcast_same_size(x: Expr, old: str, new: str) -> Expr:
     """The bits of a value of storage dtype `old` as storage dtype `new` of the same size."""
-    if old in ir.STORAGE_FLOATS:
-        x = Convert(x, old)
-    out = ir.bitcast(x, new)
-    return Convert(out, "f32") if new in ir.STORAGE_FLOATS else out
+    return widen(ir.bitcast(narrow(x, old), memory_dtype(new)), new)
 
 
 def check_bitcast(node: Node) -> None:

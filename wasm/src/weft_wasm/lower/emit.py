@@ -16,8 +16,9 @@ from weft_wasm.affine import linear as affine
 from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Store, Var
 from weft_wasm.lower import elementwise, reductions, views
 from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
+from weft_wasm.lower.formats import FORMATS, KEEPS, settle
 from weft_wasm.lower.graph import Graph, Node, Value
-from weft_wasm.lower.types import constant, narrow, widen
+from weft_wasm.lower.types import constant, memory_dtype, narrow, widen
 
 OPAQUE: dict[str, Callable] = {}
 BIG_ARRAY = 1 << 14  # from this size on, transposing loops are tiled
@@ -35,10 +36,10 @@ class Place(NamedTuple):
         return index if self.offset is None else ir.add(self.offset, index)
 
     def load(self, blocks: Blocks) -> Expr:
-        return widen(Load(self.buffer, self.at(blocks)))
+        return widen(Load(self.buffer, self.at(blocks)), self.buffer.label)
 
     def store(self, blocks: Blocks, value: Expr) -> Store:
-        return Store(self.buffer, self.at(blocks), narrow(value, self.buffer.dtype))
+        return Store(self.buffer, self.at(blocks), narrow(value, self.buffer.label))
 
     def copy(self, source: Place, count: int) -> Copy:
         """`count` elements of another place put here."""
@@ -61,16 +62,21 @@ class Module:
         return f"{prefix}{self.count}"
 
     def temp(self, dtype: str, shape: Sequence[int], prefix: str = "t") -> Buffer:
-        buffer = Buffer(self.name(prefix), dtype, shape)
+        buffer = Buffer(self.name(prefix), memory_dtype(dtype), shape, label=dtype)
         self.temps.append(buffer)
         return buffer
 
     def constant(self, v: Value) -> Buffer:
-        """The buffer of a constant array; equal bytes share one."""
-        key = v.dtype.encode() + b":" + v.data
+        """The buffer of a constant array."""
+        return self.table(v.dtype, v.data)
+
+    def table(self, dtype: str, data: bytes) -> Buffer:
+        """A constant buffer; equal bytes share one."""
+        key = dtype.encode() + b":" + data
         found = self.constants.get(key)
         if found is None:
-            found = self.constants[key] = Buffer(self.name("c"), v.dtype, v.shape, "constant", v.data)
+            kind = memory_dtype(dtype)
+            found = self.constants[key] = Buffer(self.name("c"), kind, (len(data) // ir.ITEMSIZE[kind],), "constant", data, dtype)
         return found
 
 
@@ -130,7 +136,8 @@ class Reader:
             size = v.size
             args = [self.element(x, blocks if x.size == size else () if x.size == 1 else views.operand_view(node, j).apply(blocks))
                     for j, x in enumerate(node.inputs)]  # fmt: skip
-            return rule(node, args)
+            e = rule(node, args)
+            return settle(e, v.dtype) if v.dtype in FORMATS and op not in KEEPS else e
         if op in views.VIEWS:
             return self.element(node.inputs[0], views.view_of(node).apply(blocks))
         found = views.ELEMENTS.get(op)
@@ -404,7 +411,7 @@ class Body:
             acc = Local(f"acc{len(body)}", value.dtype)
             body.append(Declare(acc, value))
             accumulators.append(acc)
-            reader.remember(v, blocks, acc)
+            reader.remember(v, blocks, settle(acc, v.dtype) if v.dtype in FORMATS else acc)
         if x.size == 0:
             return
         steps: list = []

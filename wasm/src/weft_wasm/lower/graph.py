@@ -17,7 +17,9 @@ from weft.host import to_bytes
 from weft.transforms.stage import stage_closed
 
 from weft_wasm import ir
-from weft_wasm.lower.types import LoweringError, storage_dtype
+from weft_wasm.lower.complexes import CALLS, IDENTITIES, planes
+from weft_wasm.lower.formats import FORMATS
+from weft_wasm.lower.types import LoweringError, scalar_dtype, storage_dtype
 
 
 class Value:
@@ -59,10 +61,6 @@ class Graph:
 
 # Primitives that a graph holds; everything else is inlined or decomposed. The families fill it.
 known: set[str] = set()
-# Primitives whose equation is a call of a jaxpr: parameter name.
-CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat2": "jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call",
-         "linear_call": "callee"}
-IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient", "name", "device_put"))
 _FOLD: dict[str, Callable] = {
     "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "max": max, "min": min, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
@@ -209,7 +207,7 @@ class Builder:
             key = closed = None
         if closed is None:
             many = primitive.multiple_results
-            closed = stage_closed((lambda *xs: list(rule(*xs, **params))) if many else (lambda *xs: [rule(*xs, **params)]), avals)
+            closed = planes(stage_closed((lambda *xs: list(rule(*xs, **params))) if many else (lambda *xs: [rule(*xs, **params)]), avals))
             if key is not None:
                 _decomposed[key] = closed
         return self.closed(closed, ins)
@@ -218,7 +216,7 @@ class Builder:
         """Arithmetic on known scalars; None where the host's arithmetic may differ from the device's."""
         values = [x.constant for x in ins]
         kind = ins[0].dtype
-        if kind in ("f16", "bf16") or any(isinstance(v, float) and not math.isfinite(v) for v in values):
+        if kind in ("f16", "bf16") or kind in FORMATS or any(isinstance(v, float) and not math.isfinite(v) for v in values):
             return None
         result = _FOLD[name](*values)
         if dtype == "f32":
@@ -261,7 +259,7 @@ def _convert(b: Builder, eqn, ins):
     new = storage_dtype(eqn.params["new_dtype"], "convert_element_type", eqn.source_info)
     if new == x.dtype:
         return [x]
-    if x.constant is None or new in ("f16", "bf16"):
+    if x.constant is None or new in ("f16", "bf16") or new in FORMATS:
         return None
     v = x.constant
     if new == "bool":
@@ -274,11 +272,15 @@ def _convert(b: Builder, eqn, ins):
 def _sort(b: Builder, eqn, ins):
     """A sort along the last axis of [batch, n], between transposes where it is another axis."""
     d, rank = eqn.params["dimension"], len(ins[0].shape)
+    wide = [scalar_dtype(x.dtype) if x.dtype in FORMATS else x.dtype for x in ins]
+    narrow = [x.dtype for x in ins]
+    ins = [x if w == x.dtype else b.add("convert_element_type", [x], [(x.shape, w)])[0] for x, w in zip(ins, wide)]
     order = (*[k for k in range(rank) if k != d], d)
     back = tuple(sorted(range(rank), key=order.__getitem__))
     ins = [b.transpose(x, order) for x in ins]
     shape = ins[0].shape
     outs = b.add("sort", ins, [(shape, x.dtype) for x in ins], {"num_keys": eqn.params["num_keys"]}, eqn.source_info)
+    outs = [o if o.dtype == n else b.add("convert_element_type", [o], [(o.shape, n)])[0] for o, n in zip(outs, narrow)]
     return [b.transpose(o, back) for o in outs]
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from weft.core.jaxpr import Jaxpr
+from weft import dtypes
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr
 
 from weft_wasm.ir import Buffer, Program
-from weft_wasm.lower import arrange, control, dots, graph, indexing, sequences  # noqa: F401 (the families register themselves)
+from weft_wasm.lower import arrange, control, dots, fourier, graph, indexing, sequences  # noqa: F401 (the families register themselves)
+from weft_wasm.lower.complexes import real_program
 from weft_wasm.lower.emit import Body, Module, Place
+from weft_wasm.lower.graph import Value
+from weft_wasm.lower.types import memory_dtype
 
 
 def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), features: frozenset[str] = frozenset(),
@@ -18,16 +22,22 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), featur
     donated: for each argument, whether its storage may become a result's. features: of the target, see `compile.KNOWN_FEATURES`.
     plain: no packed matrix products (targets that schedule by themselves). Raises LoweringError for what can't be compiled.
     """
-    g = graph.build(jaxpr)
+    real = real_program(jaxpr)
+    g = graph.build(real.jaxpr, real.consts) if type(real) is ClosedJaxpr else graph.build(real)
     module = Module(features, plain)
-    inputs = [Buffer(f"in{k}", v.dtype, v.shape, "input") for k, v in enumerate(g.inputs)]
-    outputs = [Buffer(f"out{k}", v.dtype, v.shape, "output") for k, v in enumerate(g.outputs)]
+    inputs = [Buffer(f"in{k}", memory_dtype(v.dtype), v.shape, "input", label=label(v, a)) for k, (v, a) in enumerate(zip(g.inputs, jaxpr.invars))]
+    outputs = [Buffer(f"out{k}", memory_dtype(v.dtype), v.shape, "output", label=label(v, a)) for k, (v, a) in enumerate(zip(g.outputs, jaxpr.outvars))]
     places = {v: Place(b) for v, b in zip(g.inputs, inputs)}
     body = Body(module, g, places, [Place(b) for b in outputs])
     statements = body.emit()
     aliases = donations(body, donated, inputs, outputs)
     program = Program(name, inputs, outputs, module.temps, statements, list(module.constants.values()), aliases)
     return program, module
+
+
+def label(v: Value, a) -> str:
+    """What the artifact calls the dtype of an argument or result."""
+    return {"complex64": "c64", "complex128": "c128"}.get(dtypes.name(a.aval.dtype), v.dtype)
 
 
 def donations(body: Body, donated: Sequence[bool], inputs: list[Buffer], outputs: list[Buffer]) -> dict[int, int]:

@@ -22,7 +22,7 @@ def _one(storage: str) -> Const:
 def _all_ones(storage: str) -> Const:
     if storage == "bool":
         return Const(True, "bool")
-    return Const(-1, storage) if storage[0] == "i" else highest(storage)
+    return Const(-1, scalar_dtype(storage)) if storage[0] == "i" else highest(storage)
 
 
 def _combine(op: str, for_bool: str) -> Callable[[Expr, Expr], Expr]:

@@ -9,10 +9,13 @@ from weft.errors import BackendError
 
 from weft_wasm import ir
 from weft_wasm.ir import Const, Expr
+from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits
 
 _NAMES = {
     "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
     "uint64": "u64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+    "int4": "i4", "uint4": "u4", "int2": "i2", "uint2": "u2",
+    **{name.replace("f", "float", 1).replace("e", "_e", 1): name for name in FORMATS if name[0] == "f"},
 }  # fmt: skip
 
 
@@ -28,23 +31,28 @@ def storage_dtype(dtype, who: str = "an argument", where: object = "") -> str:
     except (KeyError, AttributeError):
         at = f" at {where}" if where else ""
         name = dtypes.name(dtype)
-        hint = "take real and imaginary parts apart" if name.startswith("complex") else "convert to a wider dtype first"
+        hint = "convert to another dtype first"
         raise LoweringError(f"{who} has dtype {name}, which the wasm and webgpu backends do not have: {hint}, or use the cpu backend.{at}") from None
 
 
 def scalar_dtype(storage: str) -> str:
     """The dtype in which values of a storage dtype are computed: f16 and bf16 in f32."""
-    return "f32" if storage in ir.STORAGE_FLOATS else storage
+    return "f32" if storage in ir.STORAGE_FLOATS else computed(storage) if storage in FORMATS else storage
+
+
+def memory_dtype(storage: str) -> str:
+    """The loop IR's dtype of what lies in memory: bytes for formats that it doesn't have."""
+    return "u8" if storage in FORMATS else storage
 
 
 def narrow(e: Expr, storage: str) -> Expr:
     """A computed value as what a buffer of that dtype holds."""
-    return ir.Convert(e, storage) if storage in ir.STORAGE_FLOATS else e
+    return ir.Convert(e, storage) if storage in ir.STORAGE_FLOATS else encode(e, storage) if storage in FORMATS else e
 
 
-def widen(e: Expr) -> Expr:
+def widen(e: Expr, storage: str) -> Expr:
     """A loaded value as what is computed with."""
-    return ir.Convert(e, "f32") if e.dtype in ir.STORAGE_FLOATS else e
+    return ir.Convert(e, "f32") if storage in ir.STORAGE_FLOATS else decode(e, storage) if storage in FORMATS else e
 
 
 def constant(value, storage: str) -> Const:
@@ -58,6 +66,8 @@ def constant(value, storage: str) -> Const:
 def lowest(storage: str) -> Const:
     """The identity of max."""
     kind = scalar_dtype(storage)
+    if storage in FORMATS and kind != "f32":
+        return Const(limits(storage)[0], kind)
     if kind in ir.FLOATS:
         return Const(-math.inf, kind)
     if kind == "bool":
@@ -68,6 +78,8 @@ def lowest(storage: str) -> Const:
 def highest(storage: str) -> Const:
     """The identity of min."""
     kind = scalar_dtype(storage)
+    if storage in FORMATS and kind != "f32":
+        return Const(limits(storage)[1], kind)
     if kind in ir.FLOATS:
         return Const(math.inf, kind)
     if kind == "bool":

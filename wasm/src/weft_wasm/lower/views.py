@@ -18,10 +18,11 @@ from weft_wasm.lower.blocks import (
     IDENTITY, NONE, Blocks, Source, Splits, View, broadcast_view, linear, merge, regroup, slice_view, trailing, transpose_view,
 )  # fmt: skip
 from weft_wasm.lower.elementwise import bitcast_same_size, check_bitcast
+from weft_wasm.lower.formats import FORMATS, converted, limits
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.random_bits import COST as THREEFRY_COST
 from weft_wasm.lower.random_bits import threefry2x32
-from weft_wasm.lower.types import constant, scalar_dtype
+from weft_wasm.lower.types import LoweringError, constant, scalar_dtype
 
 VIEWS: dict[str, Callable[[Node], View]] = {
     "reshape": lambda n: IDENTITY,
@@ -85,7 +86,10 @@ def _iota(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
     shape, d = node.outputs[0].shape, node.params["dimension"]
     sizes = [math.prod(shape[:d]), shape[d], math.prod(shape[d + 1 :])]
     index = linear(regroup(blocks, sizes)[1])
-    return ir.convert(index, scalar_dtype(node.outputs[0].dtype)) if type(index) is not Const else constant(index.value, node.outputs[0].dtype)
+    dtype = node.outputs[0].dtype
+    if dtype in FORMATS:
+        return converted(index, dtype)
+    return ir.convert(index, scalar_dtype(dtype)) if type(index) is not Const else constant(index.value, dtype)
 
 
 @element_rule("threefry2x32", THREEFRY_COST // 2)
@@ -106,6 +110,8 @@ def _bitcast(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
     check_bitcast(node)
     x, out = node.inputs[0], node.outputs[0]
     old, new = x.dtype, out.dtype
+    if x.size != out.size and (old in FORMATS or new in FORMATS):
+        raise LoweringError(f"bitcast_convert_type between {old} and {new} of another size can't be compiled: a number takes a whole byte here. At {node.info}")
     if x.size == out.size:
         return bitcast_same_size(reader.element(x, blocks), old, new)
     narrow, wide = (new, old) if out.size > x.size else (old, new)
@@ -296,6 +302,8 @@ def _gather(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
 def _fill(out: Value, fill_value):
     if fill_value is not None:
         return fill_value
+    if out.dtype in FORMATS and out.dtype[0] != "f":
+        return limits(out.dtype)[out.dtype[0] == "u"]
     if out.dtype in ir.SIGNED:
         return -(1 << (8 * ir.ITEMSIZE[out.dtype] - 1))
     if out.dtype in ir.UNSIGNED:

@@ -1,0 +1,580 @@
+"""Programs of complex numbers as programs of real ones: each complex array is two planes, its real and its imaginary parts.
+
+In memory a complex array is what the host has, pairs (re, im): an argument float[…, 2], which the program takes apart when it begins, and so puts
+together what it returns (docs/decisions/015). A rule of `RULES` takes an equation's parameters and its operands, `Pair`s where they are complex, in the
+terms of weft's own primitives; operations without a rule that have a decomposition are decomposed first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, NamedTuple, Sequence
+
+from weft import dtypes
+from weft.avals import ShapedArray, shaped
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
+from weft.core.primitive import Unsupported, registry
+from weft.core.trace import get_aval
+from weft.host import from_bytes, to_bytes
+from weft.ops import elementwise as ew
+from weft.ops.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, not_, or_, select, sub
+from weft.ops.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
+from weft.ops.rules import dtype_of, scalar_of, shape_of
+from weft.ops.shape import concatenate, slice_
+from weft.transforms.stage import stage_closed
+
+from weft_wasm.lower.types import LoweringError
+
+
+class Pair(NamedTuple):
+    """A complex array: two real arrays of its shape."""
+
+    re: Any
+    im: Any
+
+
+# Primitives whose equation is a call of a jaxpr: parameter name.
+CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat2": "jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call",
+         "linear_call": "callee"}  # fmt: skip
+IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient", "name", "device_put"))
+RULES: dict[str, Callable] = {}  # primitive -> rule(equation, *operands) -> result (a list where the primitive has several)
+# What moves, adds and selects elements does so plane by plane; operands that are real serve both planes.
+PLANEWISE = (
+    "add", "add_any", "sub", "neg", "reshape", "broadcast_in_dim", "transpose", "squeeze", "slice", "rev", "dynamic_slice", "dynamic_update_slice",
+    "concatenate", "pad", "select_n", "reduce_sum", "cumsum", "scatter", "scatter-add", "scatter-sub", "reduce_precision", "reduce_window_sum", "split",
+    "unstack", "stack", "tile", "optimization_barrier",
+)  # fmt: skip
+
+
+def rule(*names: str):
+    def register(f: Callable) -> Callable:
+        for name in names:
+            RULES[name] = f
+        return f
+
+    return register
+
+
+# ---- programs
+
+
+def is_complex(aval) -> bool:
+    return isinstance(aval, ShapedArray) and dtypes.is_complex(aval.dtype)
+
+
+def has_complex(jaxpr: Jaxpr) -> bool:
+    """Whether a complex array occurs anywhere in a jaxpr."""
+    found = jaxpr.cache.get("has_complex")
+    if found is None:
+        known: dict = {}  # dtype -> whether it is complex: programs have few
+
+        def seen(aval) -> bool:
+            dtype = getattr(aval, "dtype", None)
+            if dtype not in known:
+                known[dtype] = is_complex(aval)
+            return known[dtype]
+
+        found = any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)]) or any(
+            [any([seen(v.aval) for v in e.outvars]) or any(has_complex(sub) for sub in subjaxprs(e.params)) for e in jaxpr.eqns]
+        )
+        jaxpr.cache["has_complex"] = found
+    return found
+
+
+def real_program(jaxpr: Jaxpr) -> Jaxpr | ClosedJaxpr:
+    """A jaxpr without constvars with its complex arguments and results as pairs in a last axis of 2; the jaxpr itself if there are none."""
+    if not has_complex(jaxpr):
+        return jaxpr
+    found = jaxpr.cache.get("real_program")
+    if found is None:
+        found = jaxpr.cache["real_program"] = stage_closed(
+            lambda *xs: [joined(o) for o in run(jaxpr, (), [apart(x, v.aval) for x, v in zip(xs, jaxpr.invars)])], [stored(v.aval) for v in jaxpr.invars])  # fmt: skip
+    return found
+
+
+def planes(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program with two real arguments for each complex one, and two results for each complex result."""
+    if not has_complex(closed.jaxpr):
+        return closed
+    key = ("planes", tuple(map(id, closed.consts)))
+    if key not in closed.jaxpr.cache:
+        avals = [real for a in closed.in_avals for real in reals(a)]
+
+        def program(*xs):
+            rest = iter(xs)
+            args = [Pair(next(rest), next(rest)) if is_complex(a) else next(rest) for a in closed.in_avals]
+            return flat(run(closed.jaxpr, [apart_constant(c) for c in closed.consts], args))
+
+        closed.jaxpr.cache[key] = stage_closed(program, avals)
+    return closed.jaxpr.cache[key]
+
+
+def reals(aval) -> list:
+    """The avals of what stands for one of this aval."""
+    return [shaped(aval.shape, dtypes.real_of(aval.dtype))] * 2 if is_complex(aval) else [aval]
+
+
+def stored(aval):
+    """The aval of an array as it lies in memory."""
+    return shaped((*aval.shape, 2), dtypes.real_of(aval.dtype)) if is_complex(aval) else aval
+
+
+def apart(x, aval):
+    if not is_complex(aval):
+        return x
+    shape, n = aval.shape, len(aval.shape)
+    return Pair(*[reshape(slice_(x, (*[0] * n, k), (*shape, k + 1)), shape) for k in (0, 1)])
+
+
+def joined(x):
+    """The array in memory of a Pair."""
+    if type(x) is not Pair:
+        return x
+    n = len(shape_of(x.re))
+    return concatenate([expand_dims(v, (n,)) for v in x], n)
+
+
+def apart_constant(x):
+    aval = get_aval(x)
+    if not is_complex(aval):
+        return x
+    host = x._host() if hasattr(x, "_host") else x
+    return apart(from_bytes(bytes(to_bytes(host)), (*aval.shape, 2), dtypes.real_of(aval.dtype)), aval)
+
+
+def flat(values: Sequence) -> list:
+    return [x for v in values for x in (v if type(v) is Pair else (v,))]
+
+
+def grouped(values: Sequence, avals: Sequence) -> list:
+    """The inverse of `flat`."""
+    rest = iter(values)
+    return [Pair(next(rest), next(rest)) if is_complex(a) else next(rest) for a in avals]
+
+
+def literal(a: Literal):
+    if not is_complex(a.aval):
+        return TypedScalar(a.val, a.aval)
+    real = dtypes.real_of(a.aval.dtype)
+    return Pair(scalar_of(complex(a.val).real, real), scalar_of(complex(a.val).imag, real))
+
+
+def run(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+    """The results of a jaxpr on Pairs and real arrays, by the current trace."""
+    env = dict(zip(jaxpr.constvars, consts))
+    env.update(zip(jaxpr.invars, args))
+    for eqn in jaxpr.eqns:
+        ins = [literal(a) if type(a) is Literal else env[a] for a in eqn.invars]
+        outs = equation(eqn, ins)
+        env.update(zip(eqn.outvars, outs))
+    return [literal(a) if type(a) is Literal else env[a] for a in jaxpr.outvars]
+
+
+def equation(eqn: JaxprEqn, ins: list) -> list:
+    primitive, params = eqn.primitive, eqn.params
+    name = primitive.name
+    if name in CALLS and not primitive.foreign:
+        inner = params[CALLS[name]]
+        return run(inner.jaxpr, [apart_constant(c) for c in inner.consts], ins) if isinstance(inner, ClosedJaxpr) else run(inner, (), ins)
+    if name in IDENTITIES:
+        return ins
+    special = None if primitive.foreign else RULES.get(name)
+    mixed = any(type(x) is Pair for x in ins) or any([is_complex(v.aval) for v in eqn.outvars])
+    if not mixed and not any(has_complex(sub) for sub in subjaxprs(params)):
+        outs = primitive.bind(*ins, **params)
+        return outs if primitive.multiple_results else [outs]
+    if special is not None:
+        outs = special(eqn, *ins)
+        return outs if primitive.multiple_results else [outs]
+    rule = primitive.decompose
+    if rule is None or isinstance(rule, Unsupported):
+        kinds = ", ".join(a.aval.str_short() for a in eqn.invars)
+        raise LoweringError(f"the wasm and webgpu backends can't compile {name} of ({kinds}): it has no rule for complex numbers. Use the cpu backend "
+                            f"for it. At {eqn.source_info}")  # fmt: skip
+    many = primitive.multiple_results
+    closed = stage_closed((lambda *xs: list(rule(*xs, **params))) if many else (lambda *xs: [rule(*xs, **params)]), [a.aval for a in eqn.invars])
+    return run(closed.jaxpr, [apart_constant(c) for c in closed.consts], ins)
+
+
+# ---- both planes alike
+
+
+def planewise(eqn: JaxprEqn, *xs):
+    params = eqn.params
+    if "update_jaxpr" in params:
+        params = dict(params, update_jaxpr=None)
+    outs = [eqn.primitive.bind(*[x[k] if type(x) is Pair else x for x in xs], **params) for k in (0, 1)]
+    return [Pair(*o) for o in zip(*outs)] if eqn.primitive.multiple_results else Pair(*outs)
+
+
+for _name in PLANEWISE:
+    RULES[_name] = planewise
+
+
+@rule("gather")
+def _gather(eqn, x, indices):
+    fill = eqn.params["fill_value"]
+    value = complex(math.nan, 0.0) if fill is None else complex(fill)
+    return Pair(*[eqn.primitive.bind(v, indices, **dict(eqn.params, fill_value=f)) for v, f in zip(x, (value.real, value.imag))])
+
+
+# ---- control flow, sort
+
+
+@rule("scan")
+def _scan(eqn, *xs):
+    p = eqn.params
+    n, m = p["num_consts"], p["num_consts"] + p["num_carry"]
+    parts = [flat(part) for part in (xs[:n], xs[n:m], xs[m:])]
+    outs = eqn.primitive.bind(*[x for part in parts for x in part], **dict(p, jaxpr=planes(p["jaxpr"]), num_consts=len(parts[0]), num_carry=len(parts[1])))
+    return grouped(outs, [v.aval for v in eqn.outvars])
+
+
+@rule("while")
+def _while(eqn, *xs):
+    p = eqn.params
+    n, m = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+    parts = [flat(part) for part in (xs[:n], xs[n:m], xs[m:])]
+    outs = eqn.primitive.bind(*[x for part in parts for x in part], **dict(
+        p, cond_jaxpr=planes(p["cond_jaxpr"]), body_jaxpr=planes(p["body_jaxpr"]), cond_nconsts=len(parts[0]), body_nconsts=len(parts[1])))  # fmt: skip
+    return grouped(outs, [v.aval for v in eqn.outvars])
+
+
+@rule("cond")
+def _cond(eqn, index, *xs):
+    outs = eqn.primitive.bind(index, *flat(xs), **dict(eqn.params, branches=tuple(map(planes, eqn.params["branches"]))))
+    return grouped(outs, [v.aval for v in eqn.outvars])
+
+
+@rule("sort")
+def _sort(eqn, *xs):
+    """Complex keys are sorted by their real parts, then by their imaginary ones."""
+    keys = eqn.params["num_keys"]
+    outs = eqn.primitive.bind(*flat(xs), **dict(eqn.params, num_keys=len(flat(xs[:keys]))))
+    return grouped(outs, [v.aval for v in eqn.outvars])
+
+
+# ---- products
+
+
+def times(x, y, product: Callable):
+    """The bilinear `product` of Pairs or real arrays."""
+    if type(x) is not Pair:
+        return Pair(product(x, y.re), product(x, y.im))
+    if type(y) is not Pair:
+        return Pair(product(x.re, y), product(x.im, y))
+    return Pair(sub(product(x.re, y.re), product(x.im, y.im)), add(product(x.re, y.im), product(x.im, y.re)))
+
+
+@rule("dot_general", "conv_general_dilated")
+def _bilinear(eqn, x, y):
+    kind = eqn.params.get("preferred_element_type")
+    params = dict(eqn.params, preferred_element_type=dtypes.real_of(kind) if kind is not None and dtypes.is_complex(kind) else kind)
+    return times(x, y, lambda a, b: eqn.primitive.bind(a, b, **params))
+
+
+def number(like, value: float):
+    return scalar_of(value, dtype_of(like))
+
+
+def over(x, y):
+    """x / y with real y."""
+    return Pair(div(x.re, y), div(x.im, y))
+
+
+def spread(x, shape: tuple):
+    """Operands of elementwise operations in one shape."""
+    if type(x) is Pair:
+        return Pair(spread(x.re, shape), spread(x.im, shape))
+    have = shape_of(x)
+    if have == shape:
+        return x
+    return broadcast_in_dim(x, shape, tuple(range(len(shape))) if have else ())
+
+
+def multiply(x: Pair, y: Pair) -> Pair:
+    return times(x, y, mul)
+
+
+def divide(x: Pair, y: Pair) -> Pair:
+    """Smith's division, with the denominator turned so that its larger part is the real one; infinite and zero operands as C has them."""
+    a, b, c, d = *x, *y
+    turn = lt(abs_(c), abs_(d))
+    a1, b1, c1, d1 = select(turn, b, a), select(turn, neg(a), b), select(turn, d, c), select(turn, neg(c), d)
+    r = div(d1, c1)
+    scale = add(c1, mul(d1, r))
+    re, im = div(add(a1, mul(b1, r)), scale), div(sub(b1, mul(a1, r)), scale)
+    zero, inf = full(shape_of(re), 0.0, dtype_of(re)), full(shape_of(re), math.inf, dtype_of(re))
+    # what C99 does where the rule gives NaN twice
+    nothing = and_(eq(c, zero), eq(d, zero))
+    endless = lambda u, v: or_(eq(abs_(u), inf), eq(abs_(v), inf))
+    finite = lambda u, v: and_(is_finite(u), is_finite(v))
+    lost = and_(ne(re, re), ne(im, im))
+    unit = lambda u: copy_sign(select(eq(abs_(u), inf), full(shape_of(re), 1.0, dtype_of(re)), zero), u)
+    big = and_(endless(a, b), finite(c, d))
+    small = and_(endless(c, d), finite(a, b))
+    a2, b2, c2, d2 = select(big, unit(a), a), select(big, unit(b), b), select(small, unit(c), c), select(small, unit(d), d)
+    factor = select(small, zero, inf)
+    pole = copy_sign(inf, c)
+    re2 = select(nothing, mul(pole, a), mul(factor, add(mul(a2, c2), mul(b2, d2))))
+    im2 = select(nothing, mul(pole, b), mul(factor, sub(mul(b2, c2), mul(a2, d2))))
+    mend = and_(lost, or_(nothing, or_(big, small)))
+    return Pair(select(mend, re2, re), select(mend, im2, im))
+
+
+def copy_sign(x, y):
+    """x ≥ 0 with the sign bit of y."""
+    word = dtypes.dtype("int32" if dtypes.name(dtype_of(y)) == "float32" else "int64")
+    negative = lt(registry["bitcast_convert_type"].bind(y, new_dtype=word), full(shape_of(y), 0, word))
+    return select(negative, neg(x), x)
+
+
+def _same_shape(f: Callable) -> Callable:
+    """A rule of operands that are broadcast to the result's shape."""
+
+    def call(eqn, *xs):
+        shape = eqn.outvars[0].aval.shape
+        return f(*[spread(x, shape) for x in xs])
+
+    return call
+
+
+RULES["mul"], RULES["div"] = _same_shape(multiply), _same_shape(divide)
+
+
+# ---- parts
+
+
+RULES["real"] = lambda eqn, x: x.re
+RULES["imag"] = lambda eqn, x: x.im
+RULES["complex"] = lambda eqn, re, im: Pair(*[spread(v, eqn.outvars[0].aval.shape) for v in (re, im)])
+
+
+@rule("conj")
+def _conj(eqn, x):
+    return Pair(x.re, neg(x.im)) if type(x) is Pair else Pair(x, full(shape_of(x), -0.0, dtype_of(x)))
+
+
+@rule("convert_element_type")
+def _convert(eqn, x):
+    new = eqn.params["new_dtype"]
+    if dtypes.is_complex(new):
+        real = dtypes.real_of(new)
+        return Pair(*[convert(v, real) for v in x]) if type(x) is Pair else Pair(convert(x, real), full(shape_of(x), 0.0, real))
+    if dtypes.name(new) == "bool":
+        return or_(*[ne(v, full(shape_of(v), 0.0, dtype_of(v))) for v in x])
+    return convert(x.re, new)
+
+
+@rule("iota")
+def _iota(eqn):
+    real = dtypes.real_of(eqn.params["dtype"])
+    return Pair(eqn.primitive.bind(**dict(eqn.params, dtype=real)), full(eqn.params["shape"], 0.0, real))
+
+
+RULES["eq"] = _same_shape(lambda x, y: and_(eq(x.re, y.re), eq(x.im, y.im)))
+RULES["ne"] = _same_shape(lambda x, y: or_(ne(x.re, y.re), ne(x.im, y.im)))
+
+
+def _extremum(before: Callable) -> Callable:
+    def pick(x, y):
+        """Of two numbers the one that comes first by real part, then by imaginary part; one that is no number before all."""
+        first = or_(before(x.re, y.re), and_(eq(x.re, y.re), before(x.im, y.im)))
+        first = or_(first, or_(ne(x.re, x.re), ne(x.im, x.im)))
+        return Pair(select(first, x.re, y.re), select(first, x.im, y.im))
+
+    return _same_shape(pick)
+
+
+RULES["max"], RULES["min"] = _extremum(gt), _extremum(lt)
+
+
+@rule("reduce_prod")
+def _product(eqn, x):
+    """Halves the reduced axes again and again."""
+    axes, shape = eqn.params["axes"], shape_of(x.re)
+    kept = [d for d in range(len(shape)) if d not in axes]
+    outer, n = tuple(shape[d] for d in kept), math.prod(shape[d] for d in axes)
+    x = Pair(*[reshape(transpose(v, (*kept, *axes)), (*outer, n)) for v in x])
+    cut = lambda x, a, b: Pair(*[slice_(v, (*[0] * len(outer), a), (*outer, b)) for v in x])
+    if not n:
+        return Pair(*[full(outer, value, dtype_of(x.re)) for value in (1.0, 0.0)])
+    while n > 1:
+        half = n // 2
+        made = multiply(cut(x, 0, half), cut(x, half, 2 * half))
+        x = Pair(*[concatenate([m, v], len(outer)) for m, v in zip(made, cut(x, 2 * half, n))]) if n % 2 else made
+        n -= half
+    return Pair(*[reshape(v, outer) for v in x])
+
+
+# ---- functions (W. Kahan, "Branch cuts for complex elementary functions", 1987)
+
+
+def like(x, value: float):
+    return full(shape_of(x), value, dtype_of(x))
+
+
+def absolute(x: Pair):
+    """The length of (re, im), without overflow."""
+    a, b = abs_(x.re), abs_(x.im)
+    large, small = ew.max_(a, b), ew.min_(a, b)
+    ratio = select(eq(large, small), like(a, 1.0), div(small, large))
+    length = mul(large, ew.sqrt(add(mul(ratio, ratio), like(a, 1.0))))
+    inf = like(a, math.inf)
+    return select(or_(eq(a, inf), eq(b, inf)), inf, select(eq(large, like(a, 0.0)), large, length))
+
+
+def logarithm(x: Pair) -> Pair:
+    return Pair(log_length(x), ew.atan2(x.im, x.re))
+
+
+def log_length(x: Pair):
+    """log |x|, exact also where |x| is near 1."""
+    a, b = abs_(x.re), abs_(x.im)
+    large, small = ew.max_(a, b), ew.min_(a, b)
+    one, half = like(a, 1.0), like(a, 0.5)
+    ratio = select(eq(large, small), one, div(small, large))
+    far = add(ew.log(large), mul(half, ew.log1p(mul(ratio, ratio))))
+    near = mul(half, ew.log1p(add(mul(sub(large, one), add(large, one)), mul(small, small))))
+    out = select(and_(gt(large, half), lt(large, like(a, 1.5))), near, far)
+    inf = like(a, math.inf)
+    return select(or_(eq(a, inf), eq(b, inf)), inf, out)
+
+
+def exponential(x: Pair, exp: Callable = ew.exp, angle=None) -> Pair:
+    size, y = exp(x.re), x.im if angle is None else angle
+    half = exp(mul(x.re, like(y, 0.5)))
+    large = gt(size, like(y, 1e38))  # where only the product with a small cosine is finite
+    part = lambda t: select(large, mul(mul(half, t), half), mul(size, t))
+    flat_ = eq(y, like(y, 0.0))
+    vanishing = eq(x.re, like(y, -math.inf))
+    zero = like(y, 0.0)
+    return Pair(select(vanishing, zero, select(flat_, size, part(ew.cos(y)))), select(or_(flat_, vanishing), select(flat_, y, zero), part(ew.sin(y))))
+
+
+def root(x: Pair) -> Pair:
+    a, b = abs_(x.re), abs_(x.im)
+    large = ew.max_(a, b)
+    zero, one = like(a, 0.0), like(a, 1.0)
+    safe = select(or_(eq(large, zero), eq(large, like(a, math.inf))), one, large)
+    p, q = div(a, safe), div(b, safe)
+    t = mul(ew.sqrt(safe), ew.sqrt(mul(like(a, 0.5), add(p, ew.sqrt(add(mul(p, p), mul(q, q)))))))
+    nothing = eq(large, zero)
+    other = select(nothing, zero, div(mul(b, like(a, 0.5)), select(nothing, one, t)))
+    right = ge(x.re, zero)
+    re, im = select(right, t, other), select(right, other, t)
+    re, im = select(nothing, zero, re), select(nothing, zero, im)
+    inf = like(a, math.inf)
+    tall, wide = eq(b, inf), eq(a, inf)
+    re = select(tall, inf, select(and_(wide, eq(x.im, x.im)), select(right, inf, zero), re))
+    im = select(tall, inf, select(and_(wide, eq(x.im, x.im)), select(right, zero, inf), im))
+    return Pair(re, copy_sign(im, x.im))
+
+
+def reciprocal(x: Pair) -> Pair:
+    return divide(Pair(like(x.re, 1.0), like(x.re, 0.0)), x)
+
+
+def power(x: Pair, y) -> Pair:
+    """exp(y log x); x ** 0 is 1, and 0 ** y is 0 where y has a positive real part."""
+    y = y if type(y) is Pair else Pair(convert(y, dtype_of(x.re)), like(x.re, 0.0))
+    out = exponential(multiply(logarithm(x), y))
+    zero, one = like(x.re, 0.0), like(x.re, 1.0)
+    none = and_(eq(x.re, zero), eq(x.im, zero))
+    still = and_(eq(y.re, zero), eq(y.im, zero))
+    none = and_(none, gt(y.re, zero))
+    return Pair(select(still, one, select(none, zero, out.re)), select(or_(still, none), zero, out.im))
+
+
+def hyperbolic_tangent(x: Pair) -> Pair:
+    one, four = like(x.re, 1.0), like(x.re, 4.0)
+    t, s = ew.tan(x.im), ew.sinh(x.re)
+    beta = add(one, mul(t, t))
+    scale = add(one, mul(beta, mul(s, s)))
+    re, im = div(mul(mul(beta, ew.sqrt(add(one, mul(s, s)))), s), scale), div(t, scale)
+    far = gt(abs_(x.re), like(x.re, 20.0))
+    tail = mul(mul(four, mul(ew.sin(x.im), ew.cos(x.im))), ew.exp(mul(like(x.re, -2.0), abs_(x.re))))
+    tail = select(eq(abs_(x.re), like(x.re, math.inf)), mul(like(x.re, 0.0), select(is_finite(x.im), ew.sin(mul(x.im, like(x.re, 2.0))), one)), tail)
+    return Pair(select(far, ew.sign(x.re), re), select(far, tail, im))
+
+
+def turned(f: Callable) -> Callable:
+    """z ↦ -i f(i z): how trigonometric functions come from hyperbolic ones and back."""
+
+    def call(x: Pair) -> Pair:
+        out = f(Pair(neg(x.im), x.re))
+        return Pair(out.im, neg(out.re))
+
+    return call
+
+
+def _around_one(x: Pair) -> tuple[Pair, Pair]:
+    """(√(1 - x), √(1 + x))."""
+    one = like(x.re, 1.0)
+    return root(Pair(sub(one, x.re), neg(x.im))), root(Pair(add(one, x.re), x.im))
+
+
+def arc_sine(x: Pair) -> Pair:
+    a, b = _around_one(x)
+    return Pair(ew.atan2(x.re, multiply(a, b).re), ew.asinh(multiply(Pair(a.re, neg(a.im)), b).im))
+
+
+def arc_cosine(x: Pair) -> Pair:
+    a, b = _around_one(x)
+    return Pair(mul(like(x.re, 2.0), ew.atan2(a.re, b.re)), ew.asinh(multiply(Pair(b.re, neg(b.im)), a).im))
+
+
+def hyperbolic_arc_cosine(x: Pair) -> Pair:
+    one = like(x.re, 1.0)
+    a, b = root(Pair(sub(x.re, one), x.im)), root(Pair(add(x.re, one), x.im))
+    return Pair(ew.asinh(multiply(Pair(a.re, neg(a.im)), b).re), mul(like(x.re, 2.0), ew.atan2(a.im, b.re)))
+
+
+def hyperbolic_arc_tangent(x: Pair) -> Pair:
+    one, a = like(x.re, 1.0), abs_(x.re)
+    gap, square = sub(one, a), mul(x.im, x.im)
+    re = mul(like(a, 0.25), ew.log1p(div(mul(like(a, 4.0), a), add(mul(gap, gap), square))))
+    im = mul(like(a, 0.5), ew.atan2(mul(like(a, 2.0), x.im), sub(mul(gap, add(one, a)), square)))
+    return Pair(copy_sign(re, x.re), im)
+
+
+def log_one_plus(x: Pair) -> Pair:
+    one = like(x.re, 1.0)
+    moved = Pair(add(one, x.re), x.im)
+    near = mul(like(x.re, 0.5), ew.log1p(add(mul(x.re, add(like(x.re, 2.0), x.re)), mul(x.im, x.im))))
+    small = lt(ew.max_(abs_(x.re), abs_(x.im)), like(x.re, 0.5))
+    return Pair(select(small, near, log_length(moved)), ew.atan2(x.im, moved.re))
+
+
+def exponential_minus_one(x: Pair) -> Pair:
+    half = ew.sin(mul(x.im, like(x.im, 0.5)))
+    whole = exponential(x)
+    near = sub(mul(ew.expm1(x.re), ew.cos(x.im)), mul(like(x.im, 2.0), mul(half, half)))
+    return Pair(select(lt(abs_(x.re), like(x.re, 1.0)), near, sub(whole.re, like(x.re, 1.0))), whole.im)
+
+
+def direction(x: Pair) -> Pair:
+    """x / |x|; 0 of 0."""
+    length = absolute(x)
+    nothing = eq(length, like(length, 0.0))
+    safe = select(nothing, like(length, 1.0), length)
+    return Pair(*[select(nothing, like(v, 0.0), div(v, safe)) for v in x])
+
+
+_FUNCTIONS: dict[str, Callable] = {
+    "abs": absolute, "log": logarithm, "exp": exponential, "sqrt": root, "rsqrt": lambda x: reciprocal(root(x)),
+    "exp2": lambda x: exponential(x, ew.exp2, mul(x.im, like(x.im, math.log(2)))),
+    "cbrt": lambda x: power(x, Pair(like(x.re, 1 / 3), like(x.re, 0.0))),
+    "square": lambda x: Pair(mul(sub(x.re, x.im), add(x.re, x.im)), mul(like(x.re, 2.0), mul(x.re, x.im))),
+    "sin": lambda x: Pair(mul(ew.sin(x.re), ew.cosh(x.im)), mul(ew.cos(x.re), ew.sinh(x.im))),
+    "cos": lambda x: Pair(mul(ew.cos(x.re), ew.cosh(x.im)), neg(mul(ew.sin(x.re), ew.sinh(x.im)))),
+    "sinh": lambda x: Pair(mul(ew.sinh(x.re), ew.cos(x.im)), mul(ew.cosh(x.re), ew.sin(x.im))),
+    "cosh": lambda x: Pair(mul(ew.cosh(x.re), ew.cos(x.im)), mul(ew.sinh(x.re), ew.sin(x.im))),
+    "tanh": hyperbolic_tangent, "tan": turned(hyperbolic_tangent), "asin": arc_sine, "acos": arc_cosine, "asinh": turned(arc_sine),
+    "acosh": hyperbolic_arc_cosine, "atanh": hyperbolic_arc_tangent, "atan": turned(hyperbolic_arc_tangent), "log1p": log_one_plus,
+    "expm1": exponential_minus_one, "sign": direction,
+    "logistic": lambda x: reciprocal((lambda e: Pair(add(e.re, like(e.re, 1.0)), e.im))(exponential(Pair(neg(x.re), neg(x.im))))),
+}  # fmt: skip
+for _name, _function in _FUNCTIONS.items():
+    RULES[_name] = lambda eqn, x, f=_function: f(x)
+RULES["pow"] = _same_shape(power)

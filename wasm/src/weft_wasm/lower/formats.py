@@ -1,0 +1,145 @@
+"""Numbers of eight bits and fewer: what the bits of a byte mean, and the byte of a number.
+
+In memory each takes a byte, as on the host, with the bits above its own zero. Integers are computed in i8 or u8, floats in f32; every operation's result is
+brought back into its format, so that programs give what they would if each operation were of that format.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from weft_wasm import ir
+from weft_wasm.ir import Binary, Bitcast, Const, Convert, Expr, Select, Unary
+
+
+class Int(NamedTuple):
+    bits: int
+    signed: bool
+
+
+class Float(NamedTuple):
+    """exponent: its bits and bias; special: "ieee" (infinities and NaN), "fn" (NaN is all ones), "fnuz" (NaN is -0), "none" (neither: numbers saturate)."""
+
+    exponent: int
+    mantissa: int
+    bias: int
+    special: str
+
+
+FORMATS: dict[str, Int | Float] = {
+    "i4": Int(4, True), "u4": Int(4, False), "i2": Int(2, True), "u2": Int(2, False), "f4e2m1fn": Float(2, 1, 1, "none"),
+    "f8e3m4": Float(3, 4, 3, "ieee"), "f8e4m3": Float(4, 3, 7, "ieee"), "f8e5m2": Float(5, 2, 15, "ieee"), "f8e4m3fn": Float(4, 3, 7, "fn"),
+    "f8e4m3fnuz": Float(4, 3, 8, "fnuz"), "f8e4m3b11fnuz": Float(4, 3, 11, "fnuz"), "f8e5m2fnuz": Float(5, 2, 16, "fnuz"), "f8e8m0fnu": Float(8, 0, 127, "power"),
+}  # fmt: skip
+# Operations whose result is an operand's, or as small.
+KEEPS = frozenset(("select_n", "max", "min", "clamp", "abs", "rem", "convert_element_type", "reduce_precision", "sign", "population_count", "clz", "nextafter"))
+
+
+def computed(name: str) -> str:
+    """The dtype that a format is computed in."""
+    kind = FORMATS[name]
+    return "f32" if type(kind) is Float else "i8" if kind.signed else "u8"
+
+
+def u32(value: int) -> Const:
+    return Const(value, "u32")
+
+
+def decode(byte: Expr, name: str) -> Expr:
+    """The number that a u8 stands for."""
+    kind = FORMATS[name]
+    if type(kind) is Int:
+        return settle(Bitcast(byte, computed(name)), name)
+    bits: Expr = Convert(byte, "u32")
+    if kind.special == "power":
+        value = Select(ir.eq(bits, u32(0)), Const(2.0**-127, "f32"), Bitcast(Binary("shl", bits, u32(23)), "f32"))
+        return Select(ir.eq(bits, u32(255)), Const(math.nan, "f32"), value)
+    e, m, bias, special = kind
+    size = Binary("and", bits, u32((1 << (e + m)) - 1))
+    normal = Bitcast(ir.add(Binary("shl", size, u32(23 - m)), u32((127 - bias) << 23)), "f32")
+    small = ir.mul(Convert(Bitcast(size, "i32"), "f32"), 2.0 ** (1 - bias - m))
+    value: Expr = Select(ir.lt(size, u32(1 << m)), small, normal)
+    if special == "ieee":
+        top = ((1 << e) - 1) << m
+        value = Select(ir.ge(size, u32(top)), Select(ir.eq(size, u32(top)), Const(math.inf, "f32"), Const(math.nan, "f32")), value)
+    elif special == "fn":
+        value = Select(ir.eq(size, u32((1 << (e + m)) - 1)), Const(math.nan, "f32"), value)
+    sign = Binary("and", bits, u32(1 << (e + m)))
+    value = Select(ir.ne(sign, u32(0)), Unary("neg", value), value)
+    return Select(ir.eq(bits, u32(128)), Const(math.nan, "f32"), value) if special == "fnuz" else value
+
+
+def encode(x: Expr, name: str) -> Expr:
+    """The u8 of a computed number: the nearest, ties to even."""
+    kind = FORMATS[name]
+    if type(kind) is Int:
+        return Binary("and", Bitcast(x, "u8"), Const((1 << kind.bits) - 1, "u8"))
+    bits = Bitcast(x, "u32")
+    size = Binary("and", bits, u32(0x7FFFFFFF))
+    nan = ir.ne(x, x)
+    if kind.special == "power":
+        up = Binary("shr", ir.add(size, u32(0x400000)), u32(23))  # halfway between two powers goes to the larger
+        low = Select(ir.lt(size, u32(0x00400000)), u32(255), Select(ir.lt(size, u32(0x00600000)), u32(0), u32(1)))
+        code = Select(ir.lt(size, u32(0x00800000)), low, up)
+        code = Select(Binary("or", nan, ir.le(x, Const(0.0, "f32"))), u32(255), Binary("min", code, u32(255)))
+        return Convert(code, "u8")
+    e, m, bias, special = kind
+    drop = 23 - m
+    last = Binary("and", Binary("shr", size, u32(drop)), u32(1))
+    rounded = Binary("shr", ir.add(size, ir.add(last, u32((1 << (drop - 1)) - 1))), u32(drop))
+    normal = ir.sub(rounded, u32((127 - bias) << m))
+    small = Bitcast(Convert(Unary("round_even", ir.mul(Binary("min", Unary("abs", x), Const(2.0 ** (1 - bias), "f32")), 2.0 ** (bias - 1 + m))), "i32"), "u32")
+    code = Select(ir.lt(size, u32((128 - bias) << 23)), small, normal)
+    top = (1 << (e + m)) - 1
+    infinite = ((1 << e) - 1) << m
+    most = {"ieee": infinite - 1, "fn": top - 1, "fnuz": top, "none": top}[special]
+    over = {"ieee": infinite, "fn": top, "fnuz": 1 << (e + m), "none": top}[special]
+    large = Binary("or", ir.gt(code, u32(most)), ir.ge(size, u32(0x7F800000)))
+    code = Select(large, u32(over), code)
+    sign = Binary("shl", Binary("shr", bits, u32(31)), u32(e + m))
+    if special == "fnuz":  # neither -0 nor a NaN with a sign
+        none = Binary("or", ir.eq(code, u32(0)), ir.eq(code, u32(over)))
+        return Convert(Select(nan, u32(over), Binary("or", code, Select(none, u32(0), sign))), "u8")
+    quiet = {"ieee": infinite | 1 << (m - 1), "fn": top, "none": 0}[special]
+    return Convert(Select(nan, u32(quiet) if special != "none" else u32(1 << (e + m)), code) | (sign if special != "none" else Select(nan, u32(0), sign)), "u8")
+
+
+def settle(x: Expr, name: str) -> Expr:
+    """A computed number brought back into its format."""
+    kind = FORMATS[name]
+    if type(kind) is Float:
+        return decode(encode(x, name), name)
+    if not kind.signed:
+        return Binary("and", x, Const((1 << kind.bits) - 1, "u8"))
+    gap = Const(8 - kind.bits, "i8")
+    return Binary("shr", Binary("shl", x, gap), gap)
+
+
+def converted(x: Expr, name: str) -> Expr:
+    """A number of any dtype in a format; floats become integers by truncation, and stay within their range."""
+    kind = FORMATS[name]
+    if type(kind) is Float:
+        return settle(to_f32(x), name)
+    if x.dtype in ir.FLOATS:
+        low, high = limits(name)
+        x = Binary("min", Binary("max", x, Const(float(low), x.dtype)), Const(float(high), x.dtype))
+    return settle(ir.convert(x, computed(name)), name)
+
+
+def to_f32(x: Expr) -> Expr:
+    """x as f32; of f64 rounded to odd, so that rounding once more is rounding once."""
+    if x.dtype != "f64":
+        return ir.convert(x, "f32")
+    near = Convert(x, "f32")
+    back = Convert(near, "f64")
+    bits = Bitcast(near, "u32")
+    inexact = Binary("and", ir.ne(back, x), Binary("and", ir.eq(Binary("and", bits, u32(1)), u32(0)), ir.eq(x, x)))
+    step = Select(ir.gt(Unary("abs", x), Unary("abs", back)), u32(1), u32(0xFFFFFFFF))
+    return Select(inexact, Bitcast(ir.add(bits, step), "f32"), near)
+
+
+def limits(name: str) -> tuple[int, int]:
+    """The least and the largest integer of a format."""
+    bits, signed = FORMATS[name]
+    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
