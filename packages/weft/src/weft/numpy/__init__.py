@@ -26,7 +26,7 @@ _FAMILIES = {
         round sign signbit sin sinc sinh sqrt square tan tanh true_divide trunc""",
     "universal": """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
         multiply negative subtract frompyfunc ufunc""",
-    "numeric": "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num",
+    "numeric": "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num spacing",
     "padding": "pad",
     "reductions": """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean min nanargmax nanargmin
         nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var""",
@@ -43,7 +43,13 @@ _FAMILIES = {
     "statistics": """bincount convolve correlate corrcoef cov diff ediff1d gradient histogram histogram_bin_edges interp median nanmedian nanpercentile
         nanquantile percentile polyval quantile trapezoid unwrap vander""",
     "testing": "allclose array_equal array_equiv can_cast isclose isdtype issubdtype promote_types result_type",
+    "standard": "__array_namespace_info__",
     "vectorizing": "vectorize",
+    "grids": "c_ index_exp iterable ix_ mask_indices mgrid ogrid r_ s_",
+    "histograms": "histogram2d histogramdd",
+    "pieces": "apply_over_axes packbits piecewise place unpackbits",
+    "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub roots",
+    "windows": "bartlett blackman hamming hanning i0 kaiser",
 }
 _family_of = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 _MODULES = ("fft", "linalg")
@@ -67,6 +73,7 @@ def __dir__():
 # the function einsum and the module that holds it have one name; the function is what users mean
 from .einsum import einsum, einsum_path # noqa: E402
 
+__array_api_version__ = "2025.12"
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, 0.5772156649015329, math.inf, math.nan, None
 (bool_, int2, int4, int8, int16, int32, int64, uint2, uint4, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2,
  float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e3m4, float8_e4m3, float8_e8m0fnu, float4_e2m1fn, complex64, complex128) = map(_dtypes.scalar_type, (

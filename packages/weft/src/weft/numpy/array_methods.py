@@ -137,6 +137,12 @@ def __setitem__(self, idx, value):
     raise TypeError(at_user_line("arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y)."))
 
 
+def _at(self):
+    if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
+        return import_module("weft.ref").Places(self)
+    return indexing.IndexUpdateHelper(self)
+
+
 def __delitem__(self, idx):
     raise TypeError("arrays are immutable, so an item can't be deleted. Use jnp.delete(x, idx).")
 
@@ -216,6 +222,9 @@ def to_device(self, device, *, stream=None):
 
 
 def __array_namespace__(self, *, api_version=None):
+    """The module weft.numpy, which follows the array API standard from 2022.12 to 2025.12; ValueError for another version."""
+    if api_version not in (None, "2022.12", "2023.12", "2024.12", "2025.12"):
+        raise ValueError(f"__array_namespace__: api_version {api_version!r} is not available; weft.numpy follows 2022.12 to 2025.12.")
     return _namespace[0]
 
 
@@ -252,7 +261,7 @@ def _methods() -> dict[str, Any]:
     table["flatten"] = _method(lambda x, order="C", **kw: shapes.ravel(x, order), "flatten")
     table.update(T=property(lambda self: shapes.transpose(self)), mT=property(lambda self: shapes.matrix_transpose(self)),
                  real=property(lambda self: ufuncs.real(self)), imag=property(lambda self: ufuncs.imag(self)),
-                 at=property(lambda self: indexing.IndexUpdateHelper(self)), itemsize=property(lambda self: dtypes.itemsize(self.dtype)))
+                 at=property(_at), itemsize=property(lambda self: dtypes.itemsize(self.dtype)))
     return table
 
 

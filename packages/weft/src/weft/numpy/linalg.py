@@ -21,8 +21,8 @@ from .ufuncs import abs as _abs
 from .util import broadcast_shapes, broadcast_to, canonical_axes, on_device, operand, promote_inexact, static_int
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
-           "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace",
-           "vecdot", "vector_norm"]
+           "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
+           "tensorsolve", "trace", "vecdot", "vector_norm"]
 
 
 class SlogdetResult(NamedTuple):
@@ -571,3 +571,48 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
         off = b - matmul(a, x)
         residuals = linear.reduce_sum(matrix.real_part(el.mul(off, matrix.conjugate(off))), (0,))
     return x[:, 0] if single else x, residuals, rank, s
+
+
+def tensorinv(a, ind: int = 2):
+    """The inverse with respect to `tensordot(tensorinv(a), a, ind)`: the first `ind` axes against the others.
+
+    Raises:
+        ValueError: for ind < 1, and where the two groups of axes have different sizes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.tensorinv(jnp.eye(4).reshape(4, 2, 2), ind=1).shape
+        (2, 2, 4)
+    """
+    (x,) = _inexact("tensorinv", a)
+    ind, shape = static_int("ind", ind), shape_of(x)
+    if ind <= 0:
+        raise ValueError(f"tensorinv: ind must be a positive integer; got {ind}.")
+    n = math.prod(shape[:ind])
+    if n != math.prod(shape[ind:]):
+        raise ValueError(f"tensorinv is only possible when the product of the first {ind} dimensions equals that of the others; got shape {shape}.")
+    return linear.reshape(inv(linear.reshape(x, (n, n))), (*shape[ind:], *shape[:ind]))
+
+
+def tensorsolve(a, b, axes=None):
+    """The x with `tensordot(a, x, x.ndim) == b`; `axes` of `a` are moved behind the others first.
+
+    Raises:
+        ValueError: where a's leading axes are not those of b, or its others have another size.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.tensorsolve(2 * jnp.eye(4).reshape(2, 2, 4), jnp.ones((2, 2)))
+        Array([0.5, 0.5, 0.5, 0.5], dtype=float32)
+    """
+    a, b = _inexact("tensorsolve", a, b)
+    if axes is not None:
+        moved = canonical_axes(tuple(axes), len(shape_of(a)), "axes")
+        a = linear.transpose(a, [d for d in range(len(shape_of(a))) if d not in moved] + list(moved))
+    lead, rest = shape_of(a)[:len(shape_of(b))], shape_of(a)[len(shape_of(b)):]
+    if lead != shape_of(b):
+        raise ValueError(f"tensorsolve: after moving axes to the end, leading axes of a must match b; got shapes {shape_of(a)} and {shape_of(b)}.")
+    n = math.prod(lead)
+    if n != math.prod(rest):
+        raise ValueError(f"tensorsolve: the leading axes {lead} of a and its others {rest} must have one product.")
+    return linear.reshape(solve(linear.reshape(a, (n, n)), linear.reshape(b, (n,))), rest)

@@ -11,6 +11,7 @@ from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.reduce import reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..runtime.jit import inner_jit
 from .ufuncs import imag, signbit, where_jit
 from .util import on_device, operand, promote, promote_inexact, promote_shapes
 
@@ -230,3 +231,30 @@ def _integers(name, x1, x2):
         raise ValueError(f"{name} takes integers, got {get_aval(x)} and {get_aval(y)}.")
     return x, y
 
+
+
+@inner_jit(name="spacing")
+def _spacing(x):
+    zero, far = el.eq(x, scalar_like(x, 0)), linear.full(shape_of(x), math.inf, dtype_of(x))
+    far = el.select_n_p.bind(el.lt(x, scalar_like(x, 0)), far, el.neg(far))
+    step = el.sub(el.nextafter(x, far), x)
+    step = linear.stop_gradient_p.bind(step)
+    step = el.select_n_p.bind(zero, step, linear.full(shape_of(x), float(dtypes.finfo(dtype_of(x)).smallest_subnormal), dtype_of(x)))
+    return el.select_n_p.bind(el.is_finite(x), linear.full(shape_of(x), math.nan, dtype_of(x)), step)
+
+
+def spacing(x, /):
+    """The distance from x to the next number away from zero.
+
+    Raises:
+        ValueError: for complex numbers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.spacing(jnp.float32(1))) == jnp.finfo('float32').eps
+        True
+    """
+    (x,) = promote_inexact("spacing", x)
+    if dtypes.is_complex(dtype_of(x)):
+        raise ValueError(f"spacing is not defined for complex numbers, got {get_aval(x)}.")
+    return _spacing(on_device(linear.convert(x, dtype_of(x))))

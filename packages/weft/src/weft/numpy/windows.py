@@ -1,0 +1,81 @@
+"""Window functions, and the modified Bessel function that one of them needs."""
+from __future__ import annotations
+
+import math
+from typing import Callable
+
+from .. import dtypes
+from ..core.trace import get_aval
+from ..lax.special import bessel_i0e
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.rules import dtype_of
+from ..runtime.jit import inner_jit
+from . import ufuncs
+from .creation import arange, ones
+from .util import float_dtype, on_device, promote_inexact
+
+
+@inner_jit(name="i0")
+def _i0(x):
+    return el.mul(el.exp(el.abs_(x)), bessel_i0e(x))
+
+
+def i0(x):
+    """The modified Bessel function of the first kind, order 0.
+
+    Raises:
+        ValueError: for complex numbers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> round(float(jnp.i0(1.0)), 4)
+        1.2661
+    """
+    (x,) = promote_inexact("i0", x)
+    if dtypes.is_complex(dtype_of(x)):
+        raise ValueError(f"i0 takes real numbers, got {get_aval(x)}.")
+    return _i0(on_device(x))
+
+
+def _window(name: str, text: str, shape: Callable):
+    def function(M: int):
+        M = int(M)
+        return ones(M, float_dtype()) if M <= 1 else shape(linear.convert(arange(M), float_dtype()), M)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The {text} window of M points (a concrete number).\n\n    Example:\n        >>> import weft.numpy as jnp\n" \
+        f"        >>> jnp.{name}(5).shape\n        (5,)\n    "
+    return function
+
+
+def _cosines(*weights: float):
+    """A sum of cosines that run 0, 1, 2, … times round over the window."""
+    def shape(n, M):
+        angle = ufuncs.divide(ufuncs.multiply(2 * math.pi, n), M - 1)
+        out = ufuncs.add(weights[0], ufuncs.multiply(weights[1], ufuncs.cos(angle)))
+        return out if len(weights) == 2 else ufuncs.add(out, ufuncs.multiply(weights[2], ufuncs.cos(ufuncs.multiply(2, angle))))
+    return shape
+
+
+bartlett = _window("bartlett", "triangular", lambda n, M: ufuncs.subtract(1, ufuncs.divide(ufuncs.abs(ufuncs.subtract(ufuncs.multiply(2, n), M - 1)), M - 1)))
+blackman = _window("blackman", "Blackman", _cosines(0.42, -0.5, 0.08))
+hamming = _window("hamming", "Hamming", _cosines(0.54, -0.46))
+hanning = _window("hanning", "Hann", _cosines(0.5, -0.5))
+
+
+def kaiser(M: int, beta):
+    """The Kaiser window of M points (a concrete number), narrower for larger `beta`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> float(jnp.kaiser(5, 3.0)[2])
+        1.0
+    """
+    M = int(M)
+    if M <= 1:
+        return ones(M, float_dtype())
+    n = linear.convert(arange(M), float_dtype())
+    half = (M - 1) / 2
+    beta = linear.convert(on_device(promote_inexact("kaiser", beta)[0]), float_dtype())
+    place = ufuncs.divide(ufuncs.subtract(n, half), half)
+    return ufuncs.divide(i0(ufuncs.multiply(beta, ufuncs.sqrt(ufuncs.subtract(1, ufuncs.square(place))))), i0(beta))
