@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 
 from .. import dtypes
 from ..control.custom import custom_jvp
@@ -282,3 +283,20 @@ def softmax(x, axis=None):
 def log_softmax(x, axis=None):
     """log(softmax(x))."""
     return ufuncs.subtract(x, logsumexp(x, axis, keepdims=True))
+
+
+# functions that a program may never need load when they are first used
+_LAZY = {**dict.fromkeys(("dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "owens_t", "sici", "spence", "wofz"), "special_integrals"),
+         **dict.fromkeys(("bernoulli", "bessel_jn", "boxcox", "boxcox1p", "comb", "gammasgn", "log_ndtr", "loggamma", "multigammaln", "poch", "sph_harm_y"), "special_more"),
+         **dict.fromkeys(("hyp1f1", "hyp2f1"), "special_hypergeometric")}
+
+
+def __getattr__(name: str):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'weft.scipy.special' has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(f"weft.scipy.{_LAZY[name]}"), name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY})

@@ -186,7 +186,7 @@ def _solve(name: str, method: Callable, A, b, x0, tol, atol, maxiter, M, symmetr
     start, start_tree = tree_flatten(x0)
     if start_tree != tree:
         raise ValueError(f"{name}: x0 and b must have one tree structure, got {start_tree} and {tree}.")
-    shapes = lambda xs: [jnp.shape(x) for x in xs]
+    shapes = lambda xs: [get_aval(x).shape if is_array_like(x) else x.shape for x in xs]      # an x may be an array's type alone
     if shapes(start) != shapes(leaves):
         raise ValueError(f"{name}: arrays in x0 and b must have matching shapes, got {shapes(start)} and {shapes(leaves)}.")
     size = sum(get_aval(x).size for x in leaves)

@@ -1,0 +1,49 @@
+"""How the functions of a distribution are made: their arguments become arrays of one float dtype that broadcast, and each is documented by its name."""
+from __future__ import annotations
+
+from functools import update_wrapper
+from inspect import signature
+from typing import Callable
+
+from ... import numpy as jnp
+from ...numpy.util import on_device, promote_inexact, promote_shapes
+
+_TEXTS = {"pdf": "The density at x", "pmf": "The probability of k", "cdf": "The probability of values <= {x}", "sf": "The probability of values > {x}",
+          "ppf": "The value that `cdf` takes to {x}", "isf": "The value that `sf` takes to {x}", "entropy": "The entropy"}
+
+
+class Distribution:
+    """Decorates the functions of one distribution; `example` has arguments for an example, of a value and the parameters without defaults."""
+
+    def __init__(self, what: str, *example: float):
+        self.what, self.example = what, example
+
+    def __call__(self, f: Callable, name: str | None = None) -> Callable:
+        bind = signature(f).bind
+        home, name = f.__module__.rpartition(".")[2], name or f.__name__
+        title = f"{home}.{name}"
+
+        def function(*args, **kwargs):
+            bound = bind(*args, **kwargs)
+            bound.apply_defaults()
+            return f(*[on_device(x) for x in promote_shapes(title, *promote_inexact(title, *bound.args))])
+        first = next(iter(signature(f).parameters))
+        text = _TEXTS[name.removeprefix("log")].format(x=first)
+        text = f"The logarithm of {text[0].lower()}{text[1:]}" if name.startswith("log") else text
+        call = f"{title}({', '.join(map(str, self.example[name == 'entropy':]))})"
+        update_wrapper(function, f)
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = f"{text}, of {self.what}.\n\n    Arguments promote to one float dtype and broadcast.\n\n    Raises:\n        TypeError: for lists." \
+            f" ValueError: for shapes that do not broadcast.\n\n    Example:\n        >>> from weft.scipy.stats import {home}\n        >>> y = {call}\n    "
+        return function
+
+    def exp(self, log: Callable) -> Callable:
+        """The function that `log` is the logarithm of."""
+        return self._after(jnp.exp, log, log.__name__.removeprefix("log"))
+
+    def log(self, f: Callable) -> Callable:
+        """The logarithm of a function."""
+        return self._after(jnp.log, f, f"log{f.__name__}")
+
+    def _after(self, outer: Callable, f: Callable, name: str) -> Callable:
+        return self(update_wrapper(lambda *args: outer(f(*args)), f), name)

@@ -1,0 +1,19 @@
+"""The generalized normal distribution, of a density proportional to exp(-|x| ** beta)."""
+from ... import numpy as jnp
+from .. import special
+from .define import Distribution
+
+_define = Distribution("the generalized normal distribution", 0.5, 1.5)
+
+
+@_define
+def logpdf(x, beta):
+    return jnp.log(beta / 2) - special.gammaln(1 / beta) - jnp.abs(x) ** beta
+
+
+pdf = _define.exp(logpdf)
+
+
+@_define
+def cdf(x, beta):
+    return 0.5 * (1 + jnp.sign(x) * special.gammainc(1 / beta, jnp.abs(x) ** beta))

@@ -1,0 +1,37 @@
+"""Gumbel's distribution of minima."""
+import math
+
+from ... import numpy as jnp
+from .define import Distribution
+
+_define = Distribution("Gumbel's distribution of minima", 0.5)
+
+
+@_define
+def logpdf(x, loc=0, scale=1):
+    z = (x - loc) / scale
+    return jnp.where(scale > 0, z - jnp.exp(z) - jnp.log(scale), math.nan)
+
+
+pdf = _define.exp(logpdf)
+
+
+@_define
+def logsf(x, loc=0, scale=1):
+    return jnp.where(scale > 0, -jnp.exp((x - loc) / scale), math.nan)
+
+
+sf = _define.exp(logsf)
+
+
+@_define
+def cdf(x, loc=0, scale=1):
+    return -jnp.expm1(logsf(x, loc, scale))
+
+
+logcdf = _define.log(cdf)
+
+
+@_define
+def ppf(p, loc=0, scale=1):
+    return jnp.where((p > 0) & (p < 1) & (scale > 0), loc + scale * jnp.log(-jnp.log1p(-p)), math.nan)

@@ -1,0 +1,25 @@
+"""The uniform distribution, on loc <= x <= loc + scale."""
+import math
+
+from ... import numpy as jnp
+from .define import Distribution
+
+_define = Distribution("the uniform distribution", 0.5)
+
+
+@_define
+def logpdf(x, loc=0, scale=1):
+    return jnp.where((x < loc) | (x > loc + scale), -math.inf, -jnp.log(scale))
+
+
+pdf = _define.exp(logpdf)
+
+
+@_define
+def cdf(x, loc=0, scale=1):
+    return jnp.clip((x - loc) / scale, 0, 1)
+
+
+@_define
+def ppf(q, loc=0, scale=1):
+    return jnp.where((q < 0) | (q > 1), math.nan, loc + scale * q)
