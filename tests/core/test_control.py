@@ -142,6 +142,13 @@ def test_cond_derivatives():
           [np.cos(1), -2])
 
 
+def test_cond_under_vmap_keeps_infinite_derivatives_to_those_that_chose_them():
+    f = lambda x: cond(lax.gt(x, f32(3)), lambda x: lax.log(x), lambda x: lax.mul(x, x), x)
+    close(weft.vmap(weft.grad(f))(np.array([0, 5], np.float32)), [0, 0.2])
+    g = lambda i, x: switch(i, [lambda x: lax.log(x), lambda x: lax.sqrt(x), lambda x: x], x)
+    close(weft.grad(lambda x: lax.reduce_sum(weft.vmap(g)(np.array([-1, 1, 2, 7], np.int32), x), (0,)))(np.array([2, 4, 0, 0], np.float32)), [0.5, 0.25, 1, 1])
+
+
 def test_cond_refuses():
     with pytest.raises(TypeError, match="branch 1.*i32"):
         cond(True, lambda: np.int32(1), lambda: np.float32(1))

@@ -18,6 +18,7 @@ from ..ops.linear import broadcast_in_dim, convert, stop_gradient_p, zeros
 from ..ops.rules import scalar_like, shape_of
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
+from ..transforms.discharge import hoist_refs
 from ..transforms.jvp import is_concrete, jvp_jaxpr
 from ..transforms.linearize import split_jaxpr
 from ..transforms.stage import stage_closed
@@ -27,6 +28,11 @@ from .call import collective_names
 from .common import describe_mismatch, trace_open, widen
 
 cond_p = Primitive("cond", multiple_results=True)
+
+
+def _bind_cond(index, *args, branches: Sequence[ClosedJaxpr]) -> list:
+    branches, refs = hoist_refs(*branches)      # of a custom derivative's rule that closes over them
+    return cond_p.bind(index, *refs, *args, branches=tuple(branches))
 
 
 def _cond_abstract(index, *avals, branches, **_):
@@ -46,7 +52,7 @@ def _cond_jvp(primals, tangents, *, branches):
     for b in branches:
         out_nz = [a or c for a, c in zip(out_nz, jvp_jaxpr(b, nonzero)[1])]
     both = tuple(jvp_jaxpr(b, nonzero, out_nz)[0] for b in branches)
-    outs = cond_p.bind(index, *args, *[t for t in tangents[1:] if type(t) is not Zero], branches=both)
+    outs = _bind_cond(index, *args, *[t for t in tangents[1:] if type(t) is not Zero], branches=both)
     n = len(out_nz)
     ts = iter(outs[n:])
     return outs[:n], [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(outs[:n], out_nz)]
@@ -78,7 +84,7 @@ def _cond_batch(axis, args, dims, *, branches):
     for b in branches:
         out_b = [a or c for a, c in zip(out_b, batch_jaxpr(b, axis, batched)[1])]
     new = tuple(batch_jaxpr(b, axis, batched, out_b)[0] for b in branches)
-    return cond_p.bind(index, *ops, branches=new), [0 if b else None for b in out_b]
+    return _bind_cond(index, *ops, branches=new), [0 if b else None for b in out_b]
 
 
 def _cond_partial_eval(trace, args, params):
@@ -99,7 +105,7 @@ def _cond_partial_eval(trace, args, params):
     known_branches = [_known_branch(s, ids, at, slots) for s, ids, at in zip(splits, own, places)]
     staged_branches = [_staged_branch(s, ids, at, slots, values, [get_aval(known_ops[j]) for j in values], [get_aval(x) for x in unknown_ops])
                        for s, ids, at in zip(splits, own, places)]
-    outs = cond_p.bind(index, *known_ops, branches=tuple(known_branches))
+    outs = _bind_cond(index, *known_ops, branches=tuple(known_branches))
     n = len(outs) - len(slots)
     if not any(out_u):
         return outs[:n]
@@ -130,7 +136,7 @@ def _cond_transpose(cts, index, *args, branches):
     linear = [type(x) is UndefinedPrimal for x in args]
     nonzero = [type(ct) is not Zero for ct in cts]
     back = tuple(transpose_jaxpr(b, linear, nonzero) for b in branches)
-    outs = iter(cond_p.bind(index, *[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero], branches=back))
+    outs = iter(_bind_cond(index, *[x for x, lin in zip(args, linear) if not lin], *[ct for ct in cts if type(ct) is not Zero], branches=back))
     return [None, *[next(outs) if lin else None for lin in linear]]
 
 
@@ -291,7 +297,7 @@ def choose(index, funs: Sequence[Callable], operands: Sequence, who: str):
         closed.append(_with_consts(jaxpr, len(cs), start, [get_aval(c) for c in consts], avals, strong))
         start += len(cs)
     operands, closed = widen(index, [*consts, *flat], closed)
-    return tree_unflatten(first_tree, cond_p.bind(index, *operands, branches=tuple(closed)))
+    return tree_unflatten(first_tree, _bind_cond(index, *operands, branches=tuple(closed)))
 
 
 def _equal_but_for_weakness(a, b) -> bool:
