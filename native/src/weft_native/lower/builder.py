@@ -11,6 +11,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from weft import dtypes
 from weft.avals import AbstractToken, ShapedArray
+from weft.errors import BackendError
 
 _ELEMENTS: dict[str, Callable[[], Any]] = {
     "bool": lambda: ir.IntegerType.get_signless(1), "bfloat16": ir.BF16Type.get, "float16": ir.F16Type.get,
@@ -80,7 +81,11 @@ class Builder:
         try:
             return self.home.elements[dtype]
         except KeyError:
-            made = self.home.elements[dtype] = _ELEMENTS[dtypes.name(dtype)]()
+            make = _ELEMENTS.get(dtypes.name(dtype))
+            if make is None:
+                raise BackendError(f"XLA has no programs over arrays of dtype {dtypes.name(dtype)}. Convert to another dtype before (weft.numpy.asarray(x, dtype)), "
+                                   "or run on another backend.") from None
+            made = self.home.elements[dtype] = make()
             return made
 
     def type(self, aval: ShapedArray):

@@ -13,9 +13,9 @@ from .errors import TypePromotionError, at_user_line
 from .host import HostArray, np
 
 # name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
-_TABLE = {"bool": ("b", 8), "int2": ("i", 2), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32), "int64": ("i", 64),
-          "uint2": ("u", 2), "uint4": ("u", 4), "uint8": ("u", 8), "uint16": ("u", 16), "uint32": ("u", 32), "uint64": ("u", 64),
-          "float4_e2m1fn": ("f", 4), "float8_e3m4": ("f", 8), "float8_e4m3": ("f", 8), "float8_e4m3fn": ("f", 8), "float8_e5m2": ("f", 8),
+_TABLE = {"bool": ("b", 8), "int1": ("i", 1), "int2": ("i", 2), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32), "int64": ("i", 64),
+          "uint1": ("u", 1), "uint2": ("u", 2), "uint4": ("u", 4), "uint8": ("u", 8), "uint16": ("u", 16), "uint32": ("u", 32), "uint64": ("u", 64),
+          "float4_e2m1fn": ("f", 4), "float6_e2m3fn": ("f", 6), "float6_e3m2fn": ("f", 6), "float8_e3m4": ("f", 8), "float8_e4m3": ("f", 8), "float8_e4m3fn": ("f", 8), "float8_e5m2": ("f", 8),
           "float8_e4m3b11fnuz": ("f", 8), "float8_e4m3fnuz": ("f", 8), "float8_e5m2fnuz": ("f", 8), "float8_e8m0fnu": ("f", 8),
           "bfloat16": ("f", 16), "float16": ("f", 16), "float32": ("f", 32), "float64": ("f", 64), "complex64": ("c", 64), "complex128": ("c", 128)}
 # the narrowest ones, which take part in promotion only with bool and Python's scalars, and floats with integers
@@ -97,13 +97,19 @@ class unsignedinteger(integer): pass
 class inexact(number): pass
 class floating(inexact): pass
 class complexfloating(inexact): pass
+class flexible(generic): pass
+class character(flexible): pass
+class object_(generic): pass
 class extended(generic): pass
 class prng_key(extended): pass
+class ComplexWarning(RuntimeWarning):
+    """Complex numbers lose their imaginary parts where they become real ones."""
 
 
 if np is not None:
     generic, number, integer, signedinteger = np.generic, np.number, np.integer, np.signedinteger
     unsignedinteger, inexact, floating, complexfloating = np.unsignedinteger, np.inexact, np.floating, np.complexfloating
+    flexible, character, object_, ComplexWarning = np.flexible, np.character, np.object_, np.exceptions.ComplexWarning
 
     class extended(np.generic):
         """Abstract class of dtypes whose elements are not numbers."""
@@ -170,6 +176,7 @@ def _scalar_type(name: str):
                                     "__doc__": f"The dtype {name}; called with a value, an array of it."})
 
 
+names = tuple(_TABLE)
 _scalar_types = {name: _scalar_type(name) for name in _TABLE}
 
 

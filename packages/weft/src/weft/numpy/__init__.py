@@ -75,15 +75,14 @@ from .einsum import einsum, einsum_path # noqa: E402
 
 __array_api_version__ = "2025.12"
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, 0.5772156649015329, math.inf, math.nan, None
-(bool_, int2, int4, int8, int16, int32, int64, uint2, uint4, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2,
- float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e3m4, float8_e4m3, float8_e8m0fnu, float4_e2m1fn, complex64, complex128) = map(_dtypes.scalar_type, (
-     "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
-     "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e3m4", "float8_e4m3", "float8_e8m0fnu",
-     "float4_e2m1fn", "complex64", "complex128"))
+globals().update({name: _dtypes.scalar_type(name) for name in _dtypes.names})
+bool_ = _dtypes.scalar_type("bool")
 bool = bool_
+float32, float64, int64, uint64, complex64, complex128 = map(_dtypes.scalar_type, ("float32", "float64", "int64", "uint64", "complex64", "complex128"))
 single, double, csingle, cdouble, int_, uint, float_, complex_ = float32, float64, complex64, complex128, int64, uint64, float64, complex128
 generic, number, inexact, integer = _dtypes.generic, _dtypes.number, _dtypes.inexact, _dtypes.integer
 signedinteger, unsignedinteger, floating, complexfloating = _dtypes.signedinteger, _dtypes.unsignedinteger, _dtypes.floating, _dtypes.complexfloating
+flexible, character, object_, ComplexWarning = _dtypes.flexible, _dtypes.character, _dtypes.object_, _dtypes.ComplexWarning
 finfo, iinfo = _dtypes.finfo, _dtypes.iinfo
 
 
