@@ -202,7 +202,7 @@ def _key_dtype(name: str, aval):
     return aval.dtype
 
 
-def _key_primitive(name: str, abstract, on_raw) -> Primitive:
+def key_primitive(name: str, abstract, on_raw) -> Primitive:
     """A primitive of keys. `on_raw` computes it from raw keys; backends see only that (see transforms.keys)."""
     primitive = Primitive(name, basic=False)
 
@@ -215,12 +215,12 @@ def _key_primitive(name: str, abstract, on_raw) -> Primitive:
     return primitive
 
 
-random_seed_p = _key_primitive("random_seed", lambda seed, *, impl: shaped(seed.shape, impl),
+random_seed_p = key_primitive("random_seed", lambda seed, *, impl: shaped(seed.shape, impl),
                                lambda dtype, seed, *, impl: generators[impl.impl].seed(seed))
-random_wrap_p = _key_primitive("random_wrap", lambda raw, *, impl: shaped(raw.shape[:-1], impl), lambda dtype, raw, *, impl: raw)
-random_unwrap_p = _key_primitive("random_unwrap", lambda key: shaped((*key.shape, *_key_dtype("random_unwrap", key).key_shape), dtypes.uint32),
+random_wrap_p = key_primitive("random_wrap", lambda raw, *, impl: shaped(raw.shape[:-1], impl), lambda dtype, raw, *, impl: raw)
+random_unwrap_p = key_primitive("random_unwrap", lambda key: shaped((*key.shape, *_key_dtype("random_unwrap", key).key_shape), dtypes.uint32),
                                  lambda dtype, raw: raw)
-random_split_p = _key_primitive("random_split", lambda key, *, shape: shaped((*key.shape, *shape), _key_dtype("random_split", key)),
+random_split_p = key_primitive("random_split", lambda key, *, shape: shaped((*key.shape, *shape), _key_dtype("random_split", key)),
                                 lambda dtype, raw, *, shape: generators[dtype.impl].split(raw, shape))
 
 
@@ -241,7 +241,7 @@ def _fold_in_batch(axis, args, dims):
     return random_fold_in_p.bind(*[expand_dims(x, (0,)) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]), 0
 
 
-random_bits_p = _key_primitive("random_bits", _random_bits_abstract,
+random_bits_p = key_primitive("random_bits", _random_bits_abstract,
                                lambda dtype, raw, *, bit_width, shape: generators[dtype.impl].bits(raw, bit_width, shape))
-random_fold_in_p = _key_primitive("random_fold_in", _fold_in_abstract, lambda dtype, raw, data: generators[dtype.impl].fold_in(raw, data))
+random_fold_in_p = key_primitive("random_fold_in", _fold_in_abstract, lambda dtype, raw, data: generators[dtype.impl].fold_in(raw, data))
 random_fold_in_p.batch = _fold_in_batch

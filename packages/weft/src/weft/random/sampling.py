@@ -9,6 +9,7 @@ from ..avals import shaped
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
+from ..errors import at_user_line
 from ..host import from_flat, to_bytes
 from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int
 from ..numpy import reductions, selecting, shapes, sorting, ufuncs
@@ -33,13 +34,16 @@ def _float(name: str, dtype, allow_complex: bool = False):
 
 def _shape(shape, *params, name: str) -> tuple:
     """The shape of the result: the one asked for, which parameters broadcast to, or theirs."""
-    mine = broadcast_shapes([shape_of(p) for p in params]) if params else ()
-    if shape is None:
-        return mine
-    shape = canonical_shape(shape)
-    if broadcast_shapes([shape, mine]) != shape:
-        raise ValueError(f"{name}: parameters of shape {mine} do not broadcast to the shape {shape}.")
-    return shape
+    shapes = [shape_of(p) for p in params]
+    wanted = None if shape is None else canonical_shape(shape)
+    try:
+        found = broadcast_shapes([*shapes, () if wanted is None else wanted])
+    except ValueError:
+        found = None
+    if found is None or wanted not in (None, found):
+        what = " and ".join(map(str, shapes))
+        raise ValueError(at_user_line(f"{name}: parameters of shape {what} do not broadcast to {'one shape' if wanted is None else f'the shape {wanted}'}."))
+    return found
 
 
 @inner_jit(name="_uniform", static_argnames=("shape", "dtype"))

@@ -1,0 +1,341 @@
+"""Gamma random numbers, and the distributions that are made of them.
+
+Marsaglia & Tsang, "A simple method for generating gamma variables" (ACM TOMS 26, 2000). Below 1 the shape parameter is raised by one and the sample
+multiplied by a power of a uniform number, as their section 6 says.
+"""
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from .. import dtypes
+from ..avals import shaped, tangent_aval
+from ..control.incomplete import random_gamma_grad
+from ..control.loops import while_loop
+from ..control.prefix import map_
+from ..core.primitive import Primitive, Zero
+from ..core.trace import get_aval
+from ..errors import at_user_line, type_error
+from ..lax.common import canonical_shape, on_device, only, operand
+from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.random_bits import FRY, key_primitive, random_split_p
+from ..ops.reduce import reduce_max, reduce_or
+from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..ops.shape import slice_
+from ..runtime.jit import inner_jit
+from ..transforms.keys import lower_keys
+from ..transforms.stage import inline_call, stage_closed
+from .keys import as_key
+from .sampling import _float, _normal_real, _rademacher, _shape, _uniform, exponential
+
+
+def parts(keys, n: int) -> list:
+    """Each key of an array of keys split in `n`: that many arrays of keys of the same shape."""
+    shape = shape_of(keys)
+    made, zeros = random_split_p.bind(keys, shape=(n,)), (0,) * len(shape)
+    return [linear.squeeze(slice_(made, (*zeros, i), (*shape, i + 1)), (len(shape),)) for i in range(n)]
+
+
+def _any(x):
+    return reduce_or(x, tuple(range(len(shape_of(x)))))
+
+
+def _one_each(keys, a, log_space: bool):
+    """A sample for each of `n` keys and parameters; the elements whose sample is rejected go on while the others wait."""
+    dt = dtype_of(a)
+    like = lambda value: linear.full(shape_of(a), value, dt)
+    large = a >= 1
+    d = el.select(large, a, a + 1) - 1 / 3
+    c = 1 / 3 / el.sqrt(d)
+
+    def draw(state):
+        keys, x, v = state
+        again = v <= 0
+        keys, sub = parts(keys, 2)
+        new = _normal_real(sub, (), dt)
+        return keys, el.select(again, new, x), el.select(again, 1 + new * c, v)
+
+    def rejected(x2, v, u):
+        return (u >= 1 - 0.0331 * (x2 * x2)) & (el.log(u) >= x2 * 0.5 + d * ((1 - v) + el.log(v)))
+
+    def attempt(state):
+        keys, *old = state
+        keys, for_x, for_u = parts(keys, 3)
+        _, x, v = while_loop(lambda s: _any(s[2] <= 0), draw, (for_x, like(0), like(-1)))
+        new, again = (x * x, v * v * v, _uniform(for_u, 0.0, 1.0, shape=(), dtype=dt)), rejected(*old)
+        return keys, *[el.select(again, n, o) for n, o in zip(new, old)]
+
+    keys, last = parts(keys, 2)
+    v = while_loop(lambda s: _any(rejected(*s[1:])), attempt, (keys, like(0), like(1), like(2)))[2]
+    u = _uniform(last, 0.0, 1.0, shape=(), dtype=dt)
+    if log_space:
+        log_u = el.log1p(-u)
+        return el.log(d) + el.log(v) + el.select(large | (log_u == 0), like(0), log_u * (1 / a))
+    return d * v * el.select(large, like(1), (1 - u) ** (1 / a))
+
+
+def _sample(keys, a, *, log_space: bool):
+    shape = shape_of(a)
+    n = math.prod(shape)
+    made = random_split_p.bind(keys, shape=(math.prod(shape[len(shape_of(keys)):]),))
+    made, flat = linear.reshape(made, (n,)), linear.reshape(a, (n,))
+    if dtype_of(keys) == FRY:
+        out = _one_each(made, flat, log_space)
+    else:         # these generators make the numbers of all keys of an array from the first
+        one = lambda xs: linear.squeeze(_one_each(*[linear.expand_dims(x, (0,)) for x in xs], log_space), (0,))
+        out = map_(one, (made, flat))
+    return linear.reshape(out, shape)
+
+
+def _abstract(key, a, *, log_space):
+    if not dtypes.is_key(key.dtype) or not dtypes.is_float(a.dtype) or a.shape[:len(key.shape)] != key.shape:
+        raise type_error(f"random_gamma takes keys and floats whose shape begins with that of the keys, got {key} and {a}.")
+    return shaped(a.shape, a.dtype)
+
+
+def _on_raw(dtype, raw, a, *, log_space):
+    """The program on keys, rewritten as every program is."""
+    avals = [shaped(shape_of(raw)[:-1], dtype), shaped(shape_of(a), dtype_of(a))]
+    closed = lower_keys(stage_closed(lambda keys, a: [_sample(keys, a, log_space=log_space)], avals, "random_gamma"))
+    return inline_call(closed, [raw, a])[0]
+
+
+def _jvp(primals, tangents, *, log_space):
+    """Where the probability of a smaller sample stays the same: implicit differentiation."""
+    out = random_gamma_p.bind(*primals, log_space=log_space)
+    t, a = tangents[1], primals[1]
+    if type(t) is Zero:
+        return out, Zero(tangent_aval(get_aval(out)))
+    if not log_space:
+        return out, el.mul(t, random_gamma_grad(a, out))
+    sample = el.exp(out)
+    tiny = linear.full(shape_of(out), float(dtypes.finfo(dtype_of(out)).tiny), dtype_of(out))
+    sample = el.select(el.eq(sample, scalar_like(sample, 0)), tiny, sample)
+    return out, el.mul(t, el.div(random_gamma_grad(a, sample), sample))
+
+
+random_gamma_p: Primitive = key_primitive("random_gamma", _abstract, _on_raw)
+random_gamma_p.jvp = _jvp
+
+
+@inner_jit(name="_gamma", static_argnames=("shape", "dtype", "log_space"))
+def _gamma(key, a, *, shape, dtype, log_space=True):
+    a = linear.convert(a, dtype)
+    a = a if shape_of(a) == shape else broadcast_to(a, shape)
+    return random_gamma_p.bind(key, a, log_space=log_space)
+
+
+def _params(name: str, key, shape, dtype, *params) -> tuple:
+    """(key, shape, dtype, parameters) of a sampler of floats, checked."""
+    key, _ = as_key(name, key)
+    dtype = _float(name, dtype)
+    params = [operand(name, p) for p in params]
+    return (key, _shape(shape, *params, name=name), dtype, *params)
+
+
+def gamma(key, a, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of the gamma distribution with shape parameter `a` and scale 1, differentiable in `a`.
+
+    `shape` defaults to that of `a`, and must be what both broadcast to.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Example:
+        >>> import weft
+        >>> weft.random.gamma(weft.random.key(0), 2.0, (3,)).shape
+        (3,)
+    """
+    only("gamma", out_sharding=out_sharding)
+    key, shape, dtype, a = _params("gamma", key, shape, dtype, a)
+    return _gamma(key, a, shape=shape, dtype=dtype, log_space=False)
+
+
+def loggamma(key, a, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Logarithms of gamma random numbers, which do not underflow where `a` is small. Arguments as `gamma`'s.
+
+    Example:
+        >>> import weft
+        >>> bool(weft.random.loggamma(weft.random.key(0), 1e-6) > -weft.numpy.inf)
+        True
+    """
+    only("loggamma", out_sharding=out_sharding)
+    key, shape, dtype, a = _params("loggamma", key, shape, dtype, a)
+    return _gamma(key, a, shape=shape, dtype=dtype)
+
+
+@inner_jit(name="_beta", static_argnames=("shape", "dtype"))
+def _beta(key, a, b, *, shape, dtype):
+    a, b = [_gamma(k, broadcast_to(linear.convert(v, dtype), shape), shape=shape, dtype=dtype) for k, v in zip(parts(key, 2), (a, b))]
+    top = el.max_(a, b)
+    a, b = el.exp(a - top), el.exp(b - top)
+    return a / (a + b)
+
+
+def beta(key, a, b, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of the beta distribution with parameters `a` and `b`, differentiable in both.
+
+    Raises:
+        ValueError: for a dtype that is no float, or shapes that do not fit.
+
+    Example:
+        >>> import weft
+        >>> 0 < float(weft.random.beta(weft.random.key(0), 2.0, 3.0)) < 1
+        True
+    """
+    only("beta", out_sharding=out_sharding)
+    key, shape, dtype, a, b = _params("beta", key, shape, dtype, a, b)
+    return _beta(key, a, b, shape=shape, dtype=dtype)
+
+
+@inner_jit(name="_dirichlet", static_argnames=("shape", "dtype"))
+def _dirichlet(key, alpha, *, shape, dtype):
+    logs = _gamma(key, linear.convert(alpha, dtype), shape=(*shape, shape_of(alpha)[-1]), dtype=dtype)
+    axis = len(shape)
+    top = el.max_(scalar_like(logs, -math.inf), reduce_max(logs, (axis,)))
+    exps = el.exp(logs - linear.stop_gradient_p.bind(linear.expand_dims(top, (axis,))))
+    return exps / linear.expand_dims(linear.reduce_sum(exps, (axis,)), (axis,))
+
+
+def dirichlet(key, alpha, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Vectors of the Dirichlet distribution: `shape` (alpha.shape[:-1] by default) of them, each of the size of alpha's last axis, with the sum 1.
+
+    Raises:
+        ValueError: if alpha has no axis, for a dtype that is no float, or a shape that does not fit.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.random.dirichlet(weft.random.key(0), jnp.ones(3), (4,)).shape
+        (4, 3)
+    """
+    only("dirichlet", out_sharding=out_sharding)
+    key, _ = as_key("dirichlet", key)
+    dtype = _float("dirichlet", dtype)
+    alpha = on_device(operand("dirichlet", alpha))
+    batch = shape_of(alpha)[:-1]
+    if not shape_of(alpha):
+        raise ValueError(at_user_line("dirichlet: alpha must have at least one axis, the last of which holds the parameters of one vector; got a scalar."))
+    shape = batch if shape is None else canonical_shape(shape)
+    if broadcast_shapes([shape, batch]) != shape:
+        raise ValueError(at_user_line(f"dirichlet: the batch shape {batch} of alpha does not broadcast to the shape {shape}."))
+    return _dirichlet(key, alpha, shape=shape, dtype=dtype)
+
+
+@inner_jit(name="_chisquare", static_argnames=("shape", "dtype"))
+def _chisquare(key, df, *, shape, dtype):
+    return el.exp(_gamma(key, linear.convert(df, dtype) / 2, shape=shape, dtype=dtype)) * 2
+
+
+def chisquare(key, df, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of the chi-squared distribution with `df` degrees of freedom.
+
+    Example:
+        >>> import weft
+        >>> float(weft.random.chisquare(weft.random.key(0), 3)) > 0
+        True
+    """
+    only("chisquare", out_sharding=out_sharding)
+    key, shape, dtype, df = _params("chisquare", key, shape, dtype, df)
+    return _chisquare(key, df, shape=shape, dtype=dtype)
+
+
+@inner_jit(name="_f", static_argnames=("shape", "dtype"))
+def _f(key, dfnum, dfden, *, shape, dtype):
+    dfden, dfnum = linear.convert(dfden, dtype), linear.convert(dfnum, dtype)
+    for_den, for_num = parts(key, 2)
+    num, den = [_chisquare(k, df, shape=shape, dtype=dtype) / df for k, df in ((for_num, dfnum), (for_den, dfden))]
+    return num / den
+
+
+def f(key, dfnum, dfden, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of the F distribution with `dfnum` and `dfden` degrees of freedom.
+
+    Example:
+        >>> import weft
+        >>> float(weft.random.f(weft.random.key(0), 3, 4)) > 0
+        True
+    """
+    only("f", out_sharding=out_sharding)
+    key, shape, dtype, dfnum, dfden = _params("f", key, shape, dtype, dfnum, dfden)
+    return _f(key, dfnum, dfden, shape=shape, dtype=dtype)
+
+
+@inner_jit(name="_t", static_argnames=("shape", "dtype"))
+def _t(key, df, *, shape, dtype):
+    df = linear.convert(df, dtype)
+    for_normal, for_gamma = parts(key, 2)
+    half = df / 2
+    return _normal_real(for_normal, shape, dtype) * el.sqrt(half / _gamma(for_gamma, half, shape=shape, dtype=dtype, log_space=False))
+
+
+def t(key, df, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of Student's t distribution with `df` degrees of freedom, differentiable in `df`.
+
+    Example:
+        >>> import weft
+        >>> weft.random.t(weft.random.key(0), 3, (2,)).shape
+        (2,)
+    """
+    only("t", out_sharding=out_sharding)
+    key, shape, dtype, df = _params("t", key, shape, dtype, df)
+    return _t(key, df, shape=shape, dtype=dtype)
+
+
+@inner_jit(name="_generalized_normal", static_argnames=("shape", "dtype"))
+def _generalized_normal(key, p, *, shape, dtype):
+    for_gamma, for_sign = parts(key, 2)
+    size = _gamma(for_gamma, 1 / p, shape=shape, dtype=dtype, log_space=False)
+    return _rademacher(for_sign, shape, dtype) * el.pow_(*_ranked(size, linear.convert(1 / p, dtype)))
+
+
+def _ranked(x, y):
+    return x, y if not shape_of(y) else broadcast_to(y, shape_of(x))
+
+
+def generalized_normal(key, p, shape=(), dtype: Any = None, *, out_sharding=None):
+    """Numbers with the density exp(-|x|**p), up to a factor.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape of `p` that does not broadcast to `shape`.
+
+    Example:
+        >>> import weft
+        >>> weft.random.generalized_normal(weft.random.key(0), 1.5, (2,)).shape
+        (2,)
+    """
+    only("generalized_normal", out_sharding=out_sharding)
+    key, shape, dtype, p = _params("generalized_normal", key, shape, dtype, p)
+    return _generalized_normal(key, *promote_inexact("generalized_normal", p), shape=shape, dtype=dtype)
+
+
+@inner_jit(name="_ball", static_argnames=("d", "shape", "dtype"))
+def _ball(key, p, *, d, shape, dtype):
+    """Barthe, Guédon, Mendelson & Naor, "A probabilistic approach to the geometry of the lpⁿ-ball" (Annals of Probability 33, 2005)."""
+    for_normal, for_radius = parts(key, 2)
+    g = _generalized_normal(for_normal, p, shape=(*shape, d), dtype=dtype)
+    e = exponential(for_radius, shape, dtype)
+    total = linear.reduce_sum(el.pow_(el.abs_(g), linear.convert(p, dtype)), (len(shape),)) + e
+    return g / linear.expand_dims(el.pow_(total, linear.convert(1 / p, dtype)), (len(shape),))
+
+
+def ball(key, d: int, p: float = 2, shape=(), dtype: Any = None, *, out_sharding=None):
+    """Vectors of size `d`, uniform in the unit ball of the norm of order `p`; the result has the shape (*shape, d).
+
+    Raises:
+        TypeError: for a `d` that is no integer. ValueError: for a dtype that is no float.
+
+    Example:
+        >>> import weft
+        >>> weft.random.ball(weft.random.key(0), 3, shape=(2,)).shape
+        (2, 3)
+    """
+    only("ball", out_sharding=out_sharding)
+    key, shape, dtype = _params("ball", key, shape, dtype)
+    try:
+        d = operator.index(d)
+    except TypeError:
+        raise TypeError(at_user_line(f"ball: the size d of the vectors must be an integer, got {d!r}.")) from None
+    return _ball(key, *promote_inexact("ball", p), d=d, shape=shape, dtype=dtype)

@@ -1,0 +1,148 @@
+"""Random vectors and matrices, and two distributions of numbers made of normal ones."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ..errors import at_user_line
+from ..lax.common import canonical_shape, on_device, only, operand
+from ..numpy.einsum import einsum
+from ..numpy.linalg import cholesky, eigh, qr, svd
+from ..numpy.selecting import diagonal
+from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
+from ..ops import elementwise as el
+from ..ops import linear
+from ..ops.rules import shape_of
+from ..runtime.jit import inner_jit
+from .gammas import _params, _ranked, parts
+from .keys import as_key
+from .sampling import _float, _maxwell, _normal, _normal_real, _rademacher, _uniform
+
+
+@inner_jit(name="_wald", static_argnames=("shape", "dtype"))
+def _wald(key, mean, *, shape, dtype):
+    """Michael, Schucany & Haas, "Generating random variates using transformations with multiple roots" (The American Statistician 30, 1976)."""
+    for_normal, for_choice = parts(key, 2)
+    mean = broadcast_to(linear.convert(mean, dtype), shape)
+    v = _normal_real(for_normal, shape, dtype)
+    z = _uniform(for_choice, 0.0, 1.0, shape=shape, dtype=dtype)
+    y, square = el.integer_pow(v, 2), el.integer_pow(mean, 2)
+    root = el.sqrt(4 * mean * y + square * el.integer_pow(y, 2))
+    x = mean + square * y / 2 - mean / 2 * root
+    return el.select(z <= mean / (mean + x), x, square / x)
+
+
+def wald(key, mean, shape=None, dtype: Any = None, *, out_sharding=None):
+    """Numbers of the Wald (inverse Gaussian) distribution with the given mean and scale 1.
+
+    Raises:
+        ValueError: for a dtype that is no float, or a shape that does not fit.
+
+    Example:
+        >>> import weft
+        >>> float(weft.random.wald(weft.random.key(0), 2.0)) > 0
+        True
+    """
+    only("wald", out_sharding=out_sharding)
+    key, shape, dtype, mean = _params("wald", key, shape, dtype, mean)
+    return _wald(key, mean, shape=shape, dtype=dtype)
+
+
+@inner_jit(name="_double_sided_maxwell", static_argnames=("shape", "dtype"))
+def _double_sided_maxwell(key, loc, scale, *, shape, dtype):
+    for_size, for_sign = parts(key, 2)
+    signed = _rademacher(for_sign, shape, dtype) * _maxwell(for_size, shape, dtype)
+    return el.add(*_ranked(el.mul(*_ranked(signed, linear.convert(scale, dtype))), linear.convert(loc, dtype)))
+
+
+def double_sided_maxwell(key, loc, scale, shape=(), dtype: Any = None, *, out_sharding=None):
+    """Maxwell numbers of either sign, times `scale`, plus `loc`.
+
+    The result has the shape (*shape, *parameters) where `parameters` is what loc and scale broadcast to, twice that where shape is (): JAX's choice.
+
+    Example:
+        >>> import weft
+        >>> weft.random.double_sided_maxwell(weft.random.key(0), 0.0, 1.0, (2,)).shape
+        (2,)
+    """
+    only("double_sided_maxwell", out_sharding=out_sharding)
+    key, _ = as_key("double_sided_maxwell", key)
+    dtype = _float("double_sided_maxwell", dtype)
+    loc, scale = operand("double_sided_maxwell", loc), operand("double_sided_maxwell", scale)
+    params = broadcast_shapes([shape_of(loc), shape_of(scale)])
+    return _double_sided_maxwell(key, loc, scale, shape=(*(canonical_shape(shape) or params), *params), dtype=dtype)
+
+
+@inner_jit(name="_multivariate_normal", static_argnames=("shape", "dtype", "method"))
+def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
+    if method == "cholesky":
+        factor = cholesky(cov)
+    elif method == "eigh":
+        values, vectors = eigh(cov)
+        factor = vectors * el.sqrt(linear.expand_dims(values, (len(shape_of(values)) - 1,)))
+    else:
+        vectors, values, _ = svd(cov)
+        factor = vectors * el.sqrt(linear.expand_dims(values, (len(shape_of(values)) - 1,)))
+    normal = _normal_real(key, (*shape, shape_of(mean)[-1]), dtype)
+    return mean + einsum("...ij,...j->...i", factor, normal)
+
+
+def multivariate_normal(key, mean, cov, shape=None, dtype: Any = None, method: str = "cholesky", *, out_sharding=None):
+    """Vectors (*shape, n) of the normal distribution with mean (…, n) and covariance (…, n, n).
+
+    `shape` defaults to what the leading axes of both broadcast to. `method` takes a root of the covariance: 'cholesky' is the fastest and needs a
+    definite one (NaN otherwise); 'eigh' and 'svd' take semi-definite ones too.
+
+    Raises:
+        ValueError: for another method, a dtype that is no float, or shapes that do not fit.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> weft.random.multivariate_normal(weft.random.key(0), jnp.zeros(2), jnp.eye(2), (3,)).shape
+        (3, 2)
+    """
+    only("multivariate_normal", out_sharding=out_sharding)
+    key, _ = as_key("multivariate_normal", key)
+    dtype = _float("multivariate_normal", dtype)
+    mean, cov = [on_device(x) for x in promote_inexact("multivariate_normal", mean, cov)]
+    if method not in ("svd", "eigh", "cholesky"):
+        raise ValueError(at_user_line(f"multivariate_normal: method is 'cholesky', 'eigh' or 'svd', got {method!r}."))
+    if not shape_of(mean) or shape_of(cov)[-2:] != shape_of(mean)[-1:] * 2:
+        raise ValueError(at_user_line(f"multivariate_normal takes a mean of shape (…, n) and a cov of shape (…, n, n), got {shape_of(mean)} and {shape_of(cov)}."))
+    batch = broadcast_shapes([shape_of(mean)[:-1], shape_of(cov)[:-2]])
+    shape = batch if shape is None else canonical_shape(shape)
+    if broadcast_shapes([shape, batch]) != shape:
+        raise ValueError(at_user_line(f"multivariate_normal: the batch shape {batch} of mean and cov does not broadcast to the shape {shape}."))
+    return _multivariate_normal(key, mean, cov, shape=shape, dtype=dtype, method=method)
+
+
+@inner_jit(name="_orthogonal", static_argnames=("shape", "n", "dtype", "m"))
+def _orthogonal(key, *, shape, n, dtype, m):
+    """Mezzadri, "How to generate random matrices from the classical compact groups" (Notices of the AMS 54, 2007)."""
+    q, r = qr(_normal(key, (*shape, max(n, m), min(n, m)), dtype))
+    q = el.mul(q, linear.expand_dims(el.sign(diagonal(r, 0, -2, -1)), (len(shape),)))
+    rank = len(shape)
+    return q if n >= m else linear.transpose(q, (*range(rank), rank + 1, rank))
+
+
+def orthogonal(key, n: int, shape=(), dtype: Any = None, m: int | None = None, *, out_sharding=None):
+    """Random orthogonal (for complex dtypes unitary) matrices (*shape, n, m), uniform in the Haar measure; `m` is n by default.
+
+    With m != n the rows or columns, whichever are fewer, are orthonormal.
+
+    Raises:
+        TypeError: for an `n` or `m` that is no integer. ValueError: for a dtype that is neither float nor complex.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> q = weft.random.orthogonal(weft.random.key(0), 3)
+        >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+        True
+    """
+    only("orthogonal", out_sharding=out_sharding)
+    key, _ = as_key("orthogonal", key)
+    try:
+        n, m = operator.index(n), operator.index(n if m is None else m)
+    except TypeError:
+        raise TypeError(at_user_line(f"orthogonal: n and m are integers, got n={n!r}, m={m!r}.")) from None
+    return _orthogonal(key, shape=canonical_shape(shape), n=n, dtype=_float("orthogonal", dtype, True), m=m)
