@@ -218,3 +218,92 @@ def test_refused_across_transformations():
     with pytest.raises(weft.errors.NonConcreteBooleanIndexError):
         weft.jit(lambda m: r[m])(jnp.array([True, False, True]))
     assert r[jnp.array([True, False, True])].shape == (2,)
+
+
+# parts of references -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("outer", [1, slice(None), (slice(1, None), slice(None, None, 2)), (slice(None), -1), np.array([2, 0]), (np.array([0, 2]), slice(1, 3)),
+                                   weft.ds(1, 2), (1, slice(2, None))])
+@pytest.mark.parametrize("inner", [..., 0, -1, slice(1, None), np.array([1, 0])])
+@pytest.mark.parametrize("jit", [False, True])
+def test_parts_are_read_and_written_where_numpy_has_them(outer, inner, jit):
+    want = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    at = lambda i: slice(i.start, i.start + i.size) if isinstance(i, weft.ref.Slice) else i
+    part = want[at(outer)].copy()
+
+    def run(ref):
+        view = ref.at[outer]
+        old = view[inner]
+        view[inner] = jnp.full(part[inner].shape, 50.0)
+        view.addupdate(jnp.ones(part.shape))
+        return old, view[...], view.shape
+    got = (weft.jit(run) if jit else run)(ref := weft.new_ref(want))
+    old = part[inner].copy()
+    part[inner] = 50.0
+    part += 1
+    want[at(outer)] = part
+    for a, b in zip((got[0], got[1], ref[...]), (old, part, want)):
+        np.testing.assert_array_equal(value(a), b)
+    assert tuple(map(int, got[2])) == part.shape
+
+
+def test_parts_of_parts_with_traced_places():
+    ref = weft.new_ref(jnp.arange(12.0).reshape(3, 4))
+    f = weft.jit(lambda ref, i, j: ref.at[i].at[weft.ds(1, 3)][j])
+    assert [value(f(ref, i, j)).item() for i, j in ((0, 0), (2, -1), (-1, 1))] == [1.0, 11.0, 10.0]
+    weft.ref.swap(ref.at[0].at[1:3], 1, 9.0)
+    weft.ref.set(ref.at[:, 0], slice(1, 2), jnp.zeros(1))
+    assert value(ref[0, 2]) == 9.0 and value(ref[1, 0]) == 0.0
+    assert "b[1,2] <- " in str(weft.make_jaxpr(lambda x: weft.new_ref(x).at[1].at[2:].__setitem__(0, 0.0))(jnp.ones((2, 3))))
+    for bad, error in ((lambda: ref.at[5], ValueError), (lambda: ref.at[0].at[4], ValueError), (lambda: ref.at[np.array([0, 1])].at[0], TypeError),
+                       (lambda: ref.at[0].__setitem__(0, jnp.ones(2)), ValueError), (lambda: ref.at[0].at["a"], TypeError)):
+        with pytest.raises(error):
+            bad()
+    assert value(weft.grad(lambda x: _written(x))(3.0)) == 3.0
+
+
+def _written(x):
+    r = weft.new_ref(jnp.zeros(3))
+    r.at[1][...] = x * 2
+    r.at[:2][1] += x
+    return r[...].sum()
+
+
+# rules of the user's that close over references ----------------------------------------------------------------------
+
+
+def logging():
+    """A function whose rule for the way back writes its cotangent to a reference, and the reference."""
+    ref = weft.new_ref(-1.0)
+
+    @weft.custom_vjp
+    def f(x):
+        return x * 2
+
+    def bwd(_, ct):
+        ref[...] = ct
+        return (ct * 2,)
+    f.defvjp(lambda x: (x * 2, None), bwd)
+    return f, ref
+
+
+@pytest.mark.parametrize("around, derivative, logged", [
+    (lambda f: lambda x: f(x) ** 2, 24.0, 12.0), (lambda f: weft.jit(lambda x: f(x) ** 2), 24.0, 12.0), (lambda f: weft.checkpoint(lambda x: f(x) ** 2), 24.0, 12.0),
+    (lambda f: lambda x: lax.cond(x > 0, lambda x: f(x) ** 2, lambda x: x, x), 24.0, 12.0),
+    (lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], 4.0, 2.0)])
+def test_rules_write_to_references_that_they_close_over(around, derivative, logged):
+    for transform in (weft.grad, lambda g: weft.jit(weft.grad(g))):
+        f, ref = logging()
+        assert value(transform(around(f))(3.0)) == derivative and value(ref[...]) == logged
+
+
+def test_functions_with_rules_read_and_write_references():
+    ref = weft.new_ref(1.0)
+    for custom in (weft.custom_vjp, weft.custom_jvp):
+        f = custom(lambda x: [ref.__setitem__(..., x), x * ref[...]][1])
+        f.defvjp(f, f) if custom is weft.custom_vjp else f.defjvp(f)      # never called
+        assert value(f(2.0)) == 4.0 and value(ref[...]) == 2.0 and value(weft.jit(f)(3.0)) == 9.0 and value(ref[...]) == 3.0
+    f = weft.custom_vjp(lambda x, r: x * 2)
+    f.defvjp(lambda x, r: (x * 2, r), lambda r, ct: [r.__setitem__(..., ct), (ct * 2, None)][1])
+    assert value(weft.jit(weft.grad(lambda x, r: f(x, r) ** 2))(3.0, ref)) == 24.0 and value(ref[...]) == 12.0

@@ -469,3 +469,44 @@ def test_an_array_on_a_mesh_of_one_device_is_computed_with_eagerly():
     x = weft.device_put(np.arange(3.0, dtype=np.float32), weft.NamedSharding(weft.make_mesh((1,), ("i",)), weft.P("i")))
     np.testing.assert_allclose(jnp.sin(x) + x[1] + (x @ x), np.sin([0, 1, 2]) + 6, rtol=1e-6)
     np.testing.assert_array_equal(x + weft.device_put(np.ones(3, np.float32), weft.devices()[0]), [1, 2, 3])
+
+
+# references ----------------------------------------------------------------------------------------------------------
+
+
+def double(ref):
+    ref[...] = ref[...] * 2
+    return ref[...].sum(keepdims=True)
+
+
+@pytest.mark.parametrize("jit", [weft.jit, lambda f: f])
+def test_references_are_cut_like_arrays(jit):
+    line = weft.make_mesh((8,), ("i",))
+    for start in (np.arange(8.0, dtype=np.float32), weft.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(line, P("i")))):
+        ref = weft.new_ref(start)
+        np.testing.assert_array_equal(jit(weft.shard_map(double, mesh=line, in_specs=P("i"), out_specs=P("i")))(ref), np.arange(8) * 2)
+        np.testing.assert_array_equal(ref[...], np.arange(8) * 2)
+    ref = weft.new_ref(np.zeros(8, np.float32))
+    add = lambda x: [ref.__setitem__(0, ref[0] + lax.psum(x, "i")[0]), x + ref[0]][1]      # closed over: the same on all devices
+    np.testing.assert_array_equal(jit(weft.shard_map(add, mesh=line, in_specs=P("i"), out_specs=P("i")))(np.ones(8, np.float32)), [9] * 8)
+    assert ref[0] == 8
+
+
+def test_references_inside_of_shard_map():
+    line = weft.make_mesh((8,), ("i",))
+
+    def body(x):
+        ref = weft.new_ref(x)
+        total, _ = lax.scan(lambda c, _: [ref.addupdate(jnp.ones(2)), (c + lax.psum(ref[...].sum(), "i"), None)][1], 0.0, None, length=3)
+        ref[0] = ref[0] ** 2
+        return total, ref[...]
+    f = weft.shard_map(body, mesh=line, in_specs=P("i"), out_specs=(P(), P("i")))
+    x = np.arange(16.0, dtype=np.float32)
+    total, rows = weft.jit(f)(x)
+    want = x + 3
+    want[::2] **= 2
+    np.testing.assert_allclose(rows, want)
+    assert total == 3 * x.sum() + 16 * (1 + 2 + 3)
+    np.testing.assert_allclose(weft.grad(lambda x: f(x)[1].sum())(x), np.where(np.arange(16) % 2, 1, 2 * (x + 3)))
+    with pytest.raises(ValueError, match="differs between devices"):
+        weft.shard_map(lambda r, x: r.__setitem__(..., x), mesh=line, in_specs=(P(), P("i")), out_specs=P())(weft.new_ref(np.zeros(2, np.float32)), x)

@@ -1,7 +1,8 @@
 """Mutable references: `ref = weft.new_ref(x)`, `ref[i]`, `ref[i] = y`, in programs and outside of them."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any, NamedTuple, Sequence
 
 from . import dtypes, numpy as jnp
 from .avals import AbstractRef as AbstractRef, shaped
@@ -78,14 +79,21 @@ def get(ref: Ref, idx: Any = None):
 
     Indices are numbers, slices, `weft.ds(start, size)` and integer arrays.
     """
-    index, operands = _place(_checked(ref, "get"), idx)
-    return state.get_p.bind(ref, *operands, index=index)
+    ref, index, operands, within = _target(ref, idx, "get")
+    held = state.get_p.bind(ref, *operands, index=index)
+    return held if within is None else state.read(held, *within)
 
 
 def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap"):
     """Writes `value` to `ref[idx]` and returns what was there."""
-    index, operands = _place(_checked(ref, _function_name), idx)
-    return state.swap_p.bind(ref, jnp.asarray(value) if isinstance(value, (list, tuple)) else value, *operands, index=index)
+    ref, index, operands, within = _target(ref, idx, _function_name)
+    value = jnp.asarray(value) if isinstance(value, (list, tuple)) else value
+    if within is None:
+        return state.swap_p.bind(ref, value, *operands, index=index)
+    held = state.get_p.bind(ref, *operands, index=index)
+    state.check_value(_function_name, AbstractRef(get_aval(held)), get_aval(value), [get_aval(o) for o in within[1]], within[0])
+    state.swap_p.bind(ref, state.write(held, *within, value), *operands, index=index)
+    return state.read(held, *within)
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
@@ -95,8 +103,82 @@ def set(ref: Ref, idx: Any, value: Any) -> None:
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     """`ref[idx] += x`, in one operation."""
-    index, operands = _place(_checked(ref, "addupdate"), idx)
-    state.addupdate_p.bind(ref, x, *operands, index=index)
+    base, index, operands, within = _target(ref, idx, "addupdate")
+    if within is not None:
+        return set(ref, idx, get(ref, idx) + x)
+    state.addupdate_p.bind(base, x, *operands, index=index)
+
+
+def _target(ref, idx, name: str) -> tuple:
+    """Where an index of a reference, or of a part of one, lies: the reference, the index in it, its operands, and, where that names a part that arrays
+    pick, the index within this part and its operands."""
+    if not isinstance(ref, RefView):
+        return (_checked(ref, name), *_place(ref.shape, idx), None)
+    index, operands = _place(ref.shape, idx)
+    if any(entry[0] == "array" for entry in ref.index):
+        return ref.ref, ref.index, ref.operands, None if index == state.whole(ref.shape) else (index, operands)
+    return (ref.ref, *_composed(ref.index, ref.operands, ref.shape, index, operands), None)
+
+
+def _composed(outer: tuple, outer_operands: Sequence, shape: tuple, inner: tuple, inner_operands: Sequence) -> tuple[tuple, list]:
+    """The index of what `inner` picks of the part, of that shape, which `outer` picks with numbers and slices."""
+    starts, steps, sizes = iter(outer_operands), iter(inner), iter(shape)
+    given, index, operands = iter(inner_operands), [], []
+    for entry in outer:
+        start = next(starts) if entry[1] is None else entry[1]
+        if entry[0] == "slice":
+            (kind, *rest), n = next(steps), next(sizes)
+            at = next(given) if kind == "array" or rest[0] is None else rest[0]
+            if not isinstance(at, int):
+                at = jnp.where(at < 0, at + n, at)      # from the end of the part
+            start = start + entry[3] * at
+            entry = (kind,) if kind == "array" else (kind, None) if kind == "at" else (kind, None, rest[1], entry[3] * rest[2])
+        if isinstance(start, int):
+            entry = (entry[0], start, *entry[2:])
+        else:
+            operands.append(start)
+        index.append(entry)
+    return tuple(index), operands
+
+
+class Places:
+    """`ref.at`: index it to name a part of a reference.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> ref = weft.new_ref(jnp.zeros((2, 3)))
+        >>> row = ref.at[1]
+        >>> row[1:] = jnp.ones(2)
+        >>> row[...], ref[0, 1]
+        (Array([0., 1., 1.], dtype=float32), Array(0., dtype=float32))
+    """
+    __slots__ = ("ref",)
+
+    def __init__(self, ref):
+        self.ref = ref
+
+    def __getitem__(self, idx) -> "RefView":
+        ref, index, operands, within = _target(self.ref, idx, "at")
+        if within is not None:
+            raise TypeError(at_user_line("ref.at: this part was picked with an integer array, so a part of it has no place of its own. Index it instead: part[...]."))
+        return RefView(ref, index, operands)
+
+
+class RefView:
+    """A part of a reference, which is read and written as a reference is. It is no argument of functions: pass the reference, and take the part inside."""
+    __slots__ = ("ref", "index", "operands", "shape")
+
+    def __init__(self, ref, index: tuple, operands: Sequence):
+        self.ref, self.index, self.operands = ref, index, operands
+        self.shape = state.result_shape(index, [get_aval(o) for o in operands])
+
+    dtype = property(lambda self: self.ref.dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: math.prod(self.shape))
+    at = property(Places)
+
+    def __repr__(self):
+        return f"RefView({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}] of {self.ref!r})"
 
 
 def _checked(ref, name: str):
@@ -134,9 +216,8 @@ def ds(start, size=None, stride: int | None = None):
     return Slice(start, int(size), 1 if stride is None else stride)
 
 
-def _place(ref, idx) -> tuple[tuple, list]:
+def _place(shape: tuple, idx) -> tuple[tuple, list]:
     """An index as the primitives have it: one entry for each axis, and the operands."""
-    shape = get_aval(ref).shape
     given = (...,) if idx is None else idx if isinstance(idx, tuple) and not isinstance(idx, Slice) else (idx,)
     given = _without_masks(given)
     if sum(e is Ellipsis for e in given) > 1:
@@ -219,7 +300,11 @@ state.swap_p.impl, state.addupdate_p.impl = _swap, _addupdate
 state.freeze_p.impl = lambda ref: ref.value
 state.free_ref_p.impl = lambda ref: []
 
-Ref.__getitem__ = get
-Ref.__setitem__ = set
-Ref.addupdate = lambda self, x, idx=None: addupdate(self, idx, x)
-Ref.addupdate.__doc__ = "Adds `x` to what the reference holds at `idx`, all of it for None."
+def add_to(self, x, idx=None) -> None:
+    """Adds `x` to what the reference holds at `idx`, all of it for None."""
+    addupdate(self, idx, x)
+
+
+for _class in (Ref, RefView):
+    _class.__getitem__, _class.__setitem__, _class.addupdate = get, set, add_to
+Ref.at = property(Places)

@@ -8,6 +8,7 @@ from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
+from ..transforms.discharge import hoist_refs
 from ..transforms.jvp import jvp_jaxpr
 from ..transforms.linearize import split_jaxpr
 from ..transforms.transpose import transpose_jaxpr
@@ -17,6 +18,8 @@ jit_p = Primitive("jit", multiple_results=True)
 
 def bind_jit(closed: ClosedJaxpr, args: Sequence, name: str, inline: bool = False, keep_unused: bool = False, donated=None) -> list:
     """Calls a closed jaxpr as one program under the current trace."""
+    (closed,), refs = hoist_refs(closed)
+    args, donated = [*refs, *args], donated and (*[False] * len(refs), *donated)
     return jit_p.bind(*args, jaxpr=closed, name=name, donated_invars=tuple(donated or (False,) * len(args)), keep_unused=keep_unused, inline=inline)
 
 

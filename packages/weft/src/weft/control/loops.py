@@ -23,6 +23,7 @@ from ..ops.rules import scalar_like, shape_of
 from ..ops.shape import concatenate, slice_
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
+from ..transforms.discharge import hoist_refs
 from ..transforms.jvp import instantiate, is_concrete, jvp_jaxpr
 from ..transforms.linearize import split_jaxpr, transpose_known_first
 from ..transforms.stage import JaxprTrace, stage
@@ -41,6 +42,11 @@ scan_p = Primitive("scan", multiple_results=True)
 def _split3(values: Sequence, num_consts: int, num_carry: int):
     values = list(values)
     return values[:num_consts], values[num_consts:num_consts + num_carry], values[num_consts + num_carry:]
+
+
+def _bind_scan(*args, jaxpr: ClosedJaxpr, num_consts: int, **params) -> list:
+    (jaxpr,), refs = hoist_refs(jaxpr)      # of a custom derivative's rule that closes over them
+    return scan_p.bind(*refs, *args, jaxpr=jaxpr, num_consts=len(refs) + num_consts, **params)
 
 
 def _scan_abstract(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
@@ -82,7 +88,7 @@ def _scan_jvp(primals, tangents, *, jaxpr, length, reverse, unroll, num_consts, 
     outs_index = range(n_out + sum(out_nz))
     order = [*outs_index[:num_carry], *outs_index[n_out:n_out + live], *outs_index[num_carry:n_out], *outs_index[n_out + live:]]
     body = reorder(both, [*c, *dc, *k, *dk, *x, *dx], order)
-    outs = scan_p.bind(*consts, *const_t, *carry, *carry_t, *xs, *xs_t, jaxpr=body, length=length, reverse=reverse, unroll=unroll,
+    outs = _bind_scan(*consts, *const_t, *carry, *carry_t, *xs, *xs_t, jaxpr=body, length=length, reverse=reverse, unroll=unroll,
                        num_consts=num_consts + ct, num_carry=num_carry + len(carry_t))
     carry_out, carry_t_out = outs[:num_carry], outs[num_carry:num_carry + live]
     ys, ys_t = outs[num_carry + live:num_carry + live + num_ys], outs[num_carry + live + num_ys:]
@@ -106,7 +112,7 @@ def _scan_batch(axis, args, dims, *, jaxpr, length, reverse, unroll, num_consts,
     consts = [x if d is None else moveaxis(x, d, 0) for x, d in zip(consts, dc)]
     carry = [to_front(axis, x, d) if b else x for x, d, b in zip(carry, dk, carry_b)]
     xs = [x if d is None else moveaxis(x, d, 1) for x, d in zip(xs, dx)]
-    outs = scan_p.bind(*consts, *carry, *xs, jaxpr=body, length=length, reverse=reverse, unroll=unroll, num_consts=num_consts, num_carry=num_carry)
+    outs = _bind_scan(*consts, *carry, *xs, jaxpr=body, length=length, reverse=reverse, unroll=unroll, num_consts=num_consts, num_carry=num_carry)
     return outs, [(0 if i < num_carry else 1) if b else None for i, b in enumerate(out_b)]
 
 
@@ -137,7 +143,7 @@ def _scan_partial_eval(trace, args, params):
     saved = [a for a, inv in zip(atoms, invariant) if not inv]
     body = ClosedJaxpr(body.jaxpr.replace(outvars=[*body.jaxpr.outvars[:n_known], *saved]), body.consts)
     loop = dict(length=params["length"], reverse=params["reverse"], unroll=params["unroll"])
-    outs = scan_p.bind(*k_consts, *k_carry, *k_xs, jaxpr=body, num_consts=len(k_consts), num_carry=len(k_carry), **loop)
+    outs = _bind_scan(*k_consts, *k_carry, *k_xs, jaxpr=body, num_consts=len(k_consts), num_carry=len(k_carry), **loop)
     known_outs, stacked = outs[:n_known], outs[n_known:]
     if not any(split.out_unknown):
         return known_outs
@@ -209,7 +215,7 @@ def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_
     finally:
         reset_trace(token)
     body = ClosedJaxpr(*trace.finish(outs))
-    results = scan_p.bind(*res_consts, *ct_consts, *ct_carry, *ct_ys, *res_xs, jaxpr=body, length=length, reverse=not reverse,
+    results = _bind_scan(*res_consts, *ct_consts, *ct_carry, *ct_ys, *res_xs, jaxpr=body, length=length, reverse=not reverse,
                           unroll=unroll, num_consts=n_rc, num_carry=n_cc + n_k)
     out_c, out_k, out_x = iter(results[:n_cc]), iter(results[n_cc:n_cc + n_k]), iter(results[n_cc + n_k:])
     return [*[next(out_c) if lin else None for lin in const_l], *[ct if lin else None for ct, lin in zip(out_k, carry_l)],
@@ -330,7 +336,7 @@ def _scan(who: str, f: Callable, init, xs, length, reverse: bool, unroll: int | 
     steps = (length_ if unroll is True else 1 if unroll is False else unroll) or 1
     same = _unchanged(jaxpr.outvars[:num_carry], jaxpr.invars[len(consts):], init_flat)
     jaxpr, consts, carry = _as_constants(jaxpr, consts, init_flat, same)
-    outs = iter(scan_p.bind(*consts, *carry, *xs_flat, jaxpr=close(jaxpr), length=length_, reverse=bool(reverse), unroll=steps,
+    outs = iter(_bind_scan(*consts, *carry, *xs_flat, jaxpr=close(jaxpr), length=length_, reverse=bool(reverse), unroll=steps,
                             num_consts=len(consts), num_carry=len(carry)))
     last = [x if i in same else next(outs) for i, x in enumerate(init_flat)]
     return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, list(outs))

@@ -4,18 +4,21 @@ from __future__ import annotations
 from typing import Sequence
 
 from ..avals import shaped
-from ..core.jaxpr import ClosedJaxpr
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.trace import get_aval
 from ..errors import at_user_line
 from ..ops.linear import add_any, broadcast_to_axis, moveaxis
 from ..ops.state import addupdate_p, get_p, read, result_shape, swap_p, whole, write
 from ..transforms.batch import batch_flat, to_front
 from ..transforms.discharge import discharged_function, is_ref, unique_refs
-from ..transforms.stage import stage_closed
+from ..transforms.stage import consts_as_args, stage_closed
 from .call import jit_p
 from .cond import cond_p
+from .custom import custom_jvp_call_p
+from .custom_vjp import custom_vjp_call_p
 from .loops import scan_p, while_p
 from .remat import remat_p
+from .shard_map import bind_shard_map, scope, shard_map_p
 
 
 def _split(atoms: Sequence, values: Sequence, refs: Sequence) -> tuple[list, list]:
@@ -33,24 +36,55 @@ def _staged(fun, n: int, avals: Sequence) -> ClosedJaxpr:
     return stage_closed(lambda *xs: [x for part in fun(xs[:n], xs[n:]) for x in part], avals)
 
 
-def _jit(eqn, values):
-    refs = unique_refs(eqn.invars)
-    held, others = _split(eqn.invars, values, refs)
-    closed = _staged(discharged_function(eqn.params["jaxpr"], eqn.invars, refs), len(refs), _avals([*held, *others]))
-    outs = jit_p.bind(*held, *others, **dict(eqn.params, jaxpr=closed, donated_invars=(False,) * len(closed.in_avals)))
+def _parts(atoms: Sequence, values: Sequence, *closeds: ClosedJaxpr) -> tuple[list, list, list]:
+    """The references among atoms, what they hold before the other values, and programs of these."""
+    refs = unique_refs(atoms)
+    held, others = _split(atoms, values, refs)
+    inputs = [*held, *others]
+    return refs, inputs, [_staged(discharged_function(closed, atoms, refs), len(refs), _avals(inputs)) for closed in closeds]
+
+
+def _results(eqn, outs: Sequence, refs: Sequence) -> tuple[Sequence, dict]:
     n = len(eqn.outvars)
     return outs[:n], dict(zip(refs, outs[n:]))
+
+
+def _jit(eqn, values):
+    refs, inputs, (closed,) = _parts(eqn.invars, values, eqn.params["jaxpr"])
+    return _results(eqn, jit_p.bind(*inputs, **dict(eqn.params, jaxpr=closed, donated_invars=(False,) * len(inputs))), refs)
 
 
 def _remat(eqn, values):
-    refs = unique_refs(eqn.invars)
-    held, others = _split(eqn.invars, values, refs)
-    fun = discharged_function(ClosedJaxpr(eqn.params["jaxpr"], []), eqn.invars, refs)
-    closed = _staged(fun, len(refs), _avals([*held, *others]))
-    jaxpr = closed.jaxpr.replace(constvars=[], invars=closed.jaxpr.constvars + closed.jaxpr.invars)
-    outs = remat_p.bind(*closed.consts, *held, *others, **dict(eqn.params, jaxpr=jaxpr))
-    n = len(eqn.outvars)
-    return outs[:n], dict(zip(refs, outs[n:]))
+    refs, inputs, (closed,) = _parts(eqn.invars, values, ClosedJaxpr(eqn.params["jaxpr"], []))
+    return _results(eqn, remat_p.bind(*closed.consts, *inputs, **dict(eqn.params, jaxpr=consts_as_args(closed.jaxpr))), refs)
+
+
+def _cond(eqn, values):
+    refs, inputs, branches = _parts(eqn.invars[1:], values[1:], *eqn.params["branches"])
+    return _results(eqn, cond_p.bind(values[0], *inputs, **dict(eqn.params, branches=tuple(branches))), refs)
+
+
+def _custom(eqn, values):
+    """The derivatives have been taken: what is left of a function with rules of its own is the function."""
+    refs, inputs, (closed,) = _parts(eqn.invars, values, eqn.params["call_jaxpr"])
+    return _results(eqn, eval_jaxpr(closed.jaxpr, closed.consts, *inputs), refs)
+
+
+def _shard_map(eqn, values):
+    """A reference lies over the devices as its spec says, before and after."""
+    p, atoms, specs = eqn.params, eqn.invars, {}
+    for atom, spec in zip(atoms, p["in_specs"]):
+        if is_ref(atom) and specs.setdefault(atom, spec) != spec:
+            raise ValueError(f"shard_map: one mutable reference is passed with two specs, {specs[atom]} and {spec} (at {eqn.source_info}).")
+    refs = unique_refs(atoms)
+    held, others = _split(atoms, values, refs)
+    local = {a: v.aval.inner if is_ref(v) else v.aval for a, v in zip(atoms, p["jaxpr"].jaxpr.invars)}
+    rest = [(v.aval, s) for a, v, s in zip(atoms, p["jaxpr"].jaxpr.invars, p["in_specs"]) if not is_ref(a)]
+    with scope(p["mesh"], p["newly_manual_axes"], p["check_vma"]):
+        closed = _staged(discharged_function(p["jaxpr"], atoms, refs), len(refs), [*[local[r] for r in refs], *[aval for aval, _ in rest]])
+    outs = bind_shard_map([*held, *others], closed, p["mesh"], [*[specs[r] for r in refs], *[s for _, s in rest]],
+                          [*p["out_specs"], *[specs[r] for r in refs]], p["check_vma"], p["newly_manual_axes"])
+    return _results(eqn, outs, refs)
 
 
 def _scan(eqn, values):
@@ -105,18 +139,9 @@ def _while(eqn, values):
     return outs[n:], dict(zip(refs, outs[:n]))
 
 
-def _cond(eqn, values):
-    which, atoms = values[0], eqn.invars[1:]
-    refs = unique_refs(atoms)
-    held, others = _split(atoms, values[1:], refs)
-    avals = _avals([*held, *others])
-    branches = tuple(_staged(discharged_function(branch, atoms, refs), len(refs), avals) for branch in eqn.params["branches"])
-    outs = cond_p.bind(which, *held, *others, **dict(eqn.params, branches=branches))
-    n = len(eqn.outvars)
-    return outs[:n], dict(zip(refs, outs[n:]))
-
-
 jit_p.discharge, remat_p.discharge, scan_p.discharge, while_p.discharge, cond_p.discharge = _jit, _remat, _scan, _while, _cond
+custom_jvp_call_p.discharge = custom_vjp_call_p.discharge = _custom
+shard_map_p.discharge = _shard_map
 
 # batching ------------------------------------------------------------------------------------------------------------
 

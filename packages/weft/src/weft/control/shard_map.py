@@ -9,7 +9,7 @@ import math
 from typing import Sequence
 
 from .. import dtypes
-from ..avals import reshaped, shaped, tangent_aval
+from ..avals import AbstractRef, reshaped, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
@@ -22,6 +22,7 @@ from ..ops.shape import slice_
 from ..sharding import AbstractMesh, P, axes_of
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
+from ..transforms.discharge import hoist_refs
 from ..transforms.jvp import instantiate, jvp_jaxpr
 from ..transforms.linearize import split_jaxpr
 from ..transforms.stage import stage_closed
@@ -33,6 +34,8 @@ shard_map_p = Primitive("shard_map", multiple_results=True)
 
 def bind_shard_map(args: Sequence, jaxpr: ClosedJaxpr, mesh, in_specs, out_specs, check_vma: bool, manual: frozenset) -> list:
     """Runs `jaxpr`, a program of one device's parts, under the current trace."""
+    (jaxpr,), refs = hoist_refs(jaxpr)
+    args, in_specs = [*refs, *args], [*[P()] * len(refs), *in_specs]
     return shard_map_p.bind(*args, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs), out_specs=tuple(out_specs), check_vma=check_vma,
                             newly_manual_axes=manual)
 
@@ -56,6 +59,8 @@ def local_aval(aval, spec, mesh, check_vma: bool = False):
     sizes = mesh.shape
     if len(spec) > len(aval.shape):
         raise ValueError(f"the spec {spec} has more entries than the value of shape {aval.shape} has axes.")
+    if type(aval) is AbstractRef:
+        return AbstractRef(local_aval(aval.inner, spec, mesh, check_vma))
     shape = list(aval.shape)
     for i, part in enumerate(spec):
         n = math.prod(sizes[a] for a in axes_of(part))

@@ -1,6 +1,7 @@
 """The operators, methods and properties of arrays, written once and installed on tracers and every array class."""
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..host import np
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
 from . import creation, indexing, products, reductions, selecting, shapes, sorting, ufuncs
-from .printing import array_repr, array_str
+from .printing import repr_text, str_text
 
 
 def _is_operand(x) -> bool:
@@ -152,11 +153,11 @@ def __repr__(self) -> str:
         return f"Tracer({self.aval.str_short(short_dtypes=False)})"
     if self.is_deleted():
         return f"Array(<deleted>, shape={self.shape}, dtype={dtypes.name(self.dtype)})"
-    return array_repr(self._host().tolist(), self.shape, self.dtype, self.weak_type)
+    return repr_text(self._host().tolist(), self.shape, self.dtype, self.weak_type)
 
 
 def __str__(self) -> str:
-    return repr(self) if isinstance(self, Tracer) else array_str(self._host().tolist(), self.shape, self.dtype)
+    return repr(self) if isinstance(self, Tracer) else str_text(self._host().tolist(), self.shape, self.dtype)
 
 
 def __format__(self, spec: str) -> str:
@@ -265,6 +266,13 @@ def _methods() -> dict[str, Any]:
     return table
 
 
+def _addupdate(self):
+    if type(self.aval) is not AbstractRef:
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute 'addupdate'")
+    return partial(import_module("weft.ref").add_to, self)
+
+
 install_methods(_methods())
+Tracer.addupdate = property(_addupdate)
 Tracer.nbytes = property(lambda self: self.size * dtypes.itemsize(self.dtype))
 Tracer.is_fully_addressable = property(lambda self: True)

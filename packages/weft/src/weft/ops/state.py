@@ -15,6 +15,7 @@ from ..core.jaxpr import TypedScalar
 from ..core.primitive import Primitive, Zero, unsupported
 from ..core.trace import get_aval
 from ..errors import at_user_line, type_error
+from .collective import pvary_p
 from .elementwise import add, lt, mul, select
 from .index import (GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, dynamic_slice_p, dynamic_update_slice_p, gather, scatter_p)
 from .linear import add_any, broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reshape, squeeze, zeros
@@ -165,8 +166,12 @@ def _get_abstract(ref, *operands, index):
     return shaped(result_shape(index, operands), inner.dtype, inner.weak_type)
 
 
-def _check_value(name: str, ref, value, operands, index) -> None:
+def check_value(name: str, ref, value, operands, index) -> None:
+    """Raises an error that says why a value can't be written to a place."""
     inner, want = _inner(name, ref), result_shape(index, operands)
+    if value.vma - inner.vma:
+        raise ValueError(at_user_line(f"{name}: a value that differs between devices (along {', '.join(map(repr, sorted(value.vma - inner.vma, key=str)))}) is written to "
+                                      f"{ref.str_short()}, which is the same on all. Cut the reference too, in shard_map's in_specs, or reduce the value first."))
     if value.shape != want:
         raise ValueError(at_user_line(f"{name}: the value's shape {value.shape} is not the shape {want} of the place in {ref.str_short()} that it is written to."))
     if value.dtype != inner.dtype:
@@ -174,13 +179,17 @@ def _check_value(name: str, ref, value, operands, index) -> None:
 
 
 def _swap_abstract(ref, value, *operands, index):
-    _check_value("swap", ref, value, operands, index)
+    check_value("swap", ref, value, operands, index)
     return shaped(value.shape, value.dtype, ref.inner.weak_type)
 
 
 def _addupdate_abstract(ref, value, *operands, index):
-    _check_value("addupdate", ref, value, operands, index)
+    check_value("addupdate", ref, value, operands, index)
     return []
+
+
+def _zeros(aval):
+    return pvary_p.bind(zeros(aval), axes=tuple(sorted(aval.vma, key=str))) if aval.vma else zeros(aval)
 
 
 def _new_ref_jvp(primals, tangents, *, kind, memory_space):
@@ -189,7 +198,7 @@ def _new_ref_jvp(primals, tangents, *, kind, memory_space):
     (t,) = tangents
     if tangent_aval(get_aval(primals[0])).dtype == dtypes.float0:
         return out, Zero(tangent_aval(get_aval(out)))
-    return out, new_ref_p.bind(zeros(t.aval) if type(t) is Zero else t, kind="tangent", memory_space=memory_space)
+    return out, new_ref_p.bind(_zeros(t.aval) if type(t) is Zero else t, kind="tangent", memory_space=memory_space)
 
 
 def _get_jvp(primals, tangents, *, index):

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any, Sequence
 
 from .. import dtypes, source_info
-from ..avals import AbstractToken, ShapedArray, physical, shaped
+from ..avals import AbstractToken, ShapeDtypeStruct, ShapedArray, physical, shaped
 from ..config import config, logger
 from ..core.dims import live_scopes
 from ..core.effects import touches
@@ -53,6 +53,8 @@ def host_array(value, aval: ShapedArray):
         return from_flat([value], (), aval.dtype)
     if isinstance(value, HostArray):
         return value if value.dtype == aval.dtype else from_flat(_flat(value), value.shape, aval.dtype)
+    if isinstance(value, ShapeDtypeStruct):
+        raise TypeError(at_user_line(f"{value} does not have a value and cannot be computed with. Give an array, or only trace the function: weft.eval_shape."))
     value = np.asarray(value)
     return value if value.dtype == aval.dtype else value.astype(aval.dtype)
 
@@ -208,7 +210,11 @@ def run_on_refs(closed: ClosedJaxpr, args: Sequence, name: str, device, keep_unu
         raise ValueError(at_user_line(f"{name}: one mutable reference is passed twice, as two arguments or as an argument and by the function's closure. Pass it once."))
     if "as_values" not in closed.jaxpr.cache:
         closed.jaxpr.cache["as_values"] = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), []))
-    outs = run_jaxpr(closed.jaxpr.cache["as_values"], [x.value if type(x) is Ref else x for x in values], name, (), device, keep_unused, compiler_options)
+    held = [x.value if type(x) is Ref else x for x in values]
+    if type(device) is Partition:      # what a reference holds stays where it lies
+        device, _ = compile_place(device, held[:len(closed.consts)])
+        device = device._replace(outs=(*device.outs, *[place for x, place in zip(values, device.ins) if type(x) is Ref]))
+    outs = run_jaxpr(closed.jaxpr.cache["as_values"], held, name, (), device, keep_unused, compiler_options)
     n = len(closed.out_avals)
     for ref, value in zip(refs, outs[n:]):
         ref.value = value

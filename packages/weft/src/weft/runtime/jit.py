@@ -157,7 +157,7 @@ class JitFunction:
                 raise ValueError(at_user_line(f"`compiler_options` can only be passed to top-level `jit`: {self.name} has {dict(self.compiler_options)} and is called inside "
                                               "another function that is traced. Give them to the outermost jit."))
             if has_refs(closed.jaxpr):      # references are arguments: what is written to them belongs to the outer program
-                closed, refs = hoist_refs(closed)
+                (closed,), refs = hoist_refs(closed)
                 outer = (*refs, *outer)
             if ins is not None:
                 leaves = [constrain(x, s) for x, s in zip(leaves, ins)]

@@ -5,8 +5,8 @@ from typing import Callable, Sequence
 
 from ..avals import AbstractRef
 from ..core.effects import touches
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar
-from ..core.trace import reset_trace, set_trace
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, Var
+from ..core.trace import get_aval, reset_trace, set_trace
 from ..errors import at_user_line
 from .stage import JaxprTrace
 
@@ -22,16 +22,20 @@ def has_refs(jaxpr: Jaxpr) -> bool:
     return jaxpr.cache["has_refs"]
 
 
-def hoist_refs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list]:
-    """Constants that are references become leading arguments: (closed jaxpr, those references)."""
+def hoist_refs(*closeds: ClosedJaxpr) -> tuple[list, list]:
+    """Constants of programs that are references become leading arguments, the same of all: (the programs, those references)."""
+    refs = list({id(c): c for closed in closeds for v, c in zip(closed.jaxpr.constvars, closed.consts) if is_ref(v)}.values())
+    return ([_with_refs(closed, refs) for closed in closeds], refs) if refs else (list(closeds), refs)
+
+
+def _with_refs(closed: ClosedJaxpr, refs: Sequence) -> ClosedJaxpr:
     jaxpr, pairs = closed.jaxpr, list(zip(closed.jaxpr.constvars, closed.consts))
-    refs = [(v, c) for v, c in pairs if is_ref(v)]
-    if not refs:
-        return closed, []
+    key = ("hoist_refs", *map(id, refs))
     kept = [(v, c) for v, c in pairs if not is_ref(v)]
-    if "hoist_refs" not in jaxpr.cache:
-        jaxpr.cache["hoist_refs"] = jaxpr.replace(constvars=[v for v, _ in kept], invars=[v for v, _ in refs] + jaxpr.invars)
-    return ClosedJaxpr(jaxpr.cache["hoist_refs"], [c for _, c in kept]), [c for _, c in refs]
+    if key not in jaxpr.cache:
+        own = {id(c): v for v, c in pairs if is_ref(v)}
+        jaxpr.cache[key] = jaxpr.replace(constvars=[v for v, _ in kept], invars=[*[own[id(r)] if id(r) in own else Var(get_aval(r)) for r in refs], *jaxpr.invars])
+    return ClosedJaxpr(jaxpr.cache[key], [c for _, c in kept])
 
 
 def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:

@@ -5,11 +5,12 @@ from typing import Sequence
 
 from .. import dtypes
 from ..avals import tangent_aval
+from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import reset_trace, set_trace
 from ..ops.linear import add_any
-from .discharge import discharge, has_refs
+from .discharge import discharge
 from .jvp import instantiate
 from .stage import JaxprTrace
 from .vary import checking, match
@@ -20,7 +21,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
 
     Equations that do not depend on an undefined argument are evaluated forwards first.
     """
-    if has_refs(jaxpr):
+    if touches in jaxpr.effects:      # it makes references; of those of the outer program it uses none but in rules of the user's
         closed = discharge(ClosedJaxpr(jaxpr, consts))
         jaxpr, consts = closed.jaxpr, closed.consts
     env: dict = dict(zip(jaxpr.constvars, consts))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ..avals import ShapedArray
+from ..avals import AbstractRef, ShapedArray
 from ..core.jaxpr import subjaxprs
 from ..core.primitive import Primitive, registry
 from ..core.trace import axis_env, get_aval
@@ -24,7 +24,7 @@ def checking() -> bool:
 
 
 def _of(aval) -> frozenset:
-    return aval.vma if type(aval) is ShapedArray else _NOWHERE
+    return aval.vma if type(aval) is ShapedArray else aval.inner.vma if type(aval) is AbstractRef else _NOWHERE
 
 
 def typed(primitive: Primitive, params: dict, operands: Sequence, results: Sequence) -> list:
