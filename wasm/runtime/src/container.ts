@@ -25,6 +25,8 @@ export interface Metadata {
   scratch: number;
   features: string[];
   errors: Record<string, string>;
+  /** For each function of the host that the program calls, how many addresses it is given. */
+  calls?: number[];
 }
 
 export interface Artifact {

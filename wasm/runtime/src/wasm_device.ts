@@ -18,6 +18,9 @@ interface Program {
 /** Runs a program: input addresses to the address of output 0; see WasmDevice.entry. */
 export type Entry = (...inputs: number[]) => number;
 
+/** A function of the host that programs call with addresses; what it returns, if not 0, ends the program. */
+export type HostCall = (number: number, addresses: Uint32Array) => number;
+
 export interface WasmDeviceOptions {
   /** Pages of 64 KiB the memory begins with. */
   initialPages?: number;
@@ -65,9 +68,9 @@ export class WasmDevice {
 
   /**
    * Compiles a container, at once; on a page's main thread engines refuse modules over 8 MB, in a worker they
-   * do not.
+   * do not. `host` is what a program calls whose metadata has `calls`: number k with as many addresses as calls[k].
    */
-  load(bytes: Uint8Array): number {
+  load(bytes: Uint8Array, host?: HostCall): number {
     const { metadata, code, constants } = parseArtifact(bytes);
     if ((metadata.kind ?? "wasm") !== "wasm") {
       throw new WeftRuntimeError(`program ${metadata.name} was compiled for ${metadata.kind}; load it on that device`);
@@ -79,7 +82,10 @@ export class WasmDevice {
           `${this.features.join(", ") || "none of them"}); compile it for the features of this device`,
       );
     }
-    const main = this.instantiate(metadata.name, code);
+    if (metadata.calls?.length && !host) {
+      throw new WeftRuntimeError(`program ${metadata.name} calls functions of its host; load it with a host, from Python`);
+    }
+    const main = this.instantiate(metadata, code, host);
     const count = metadata.inputs.length + metadata.outputs.length + 2;
     const table = this.alloc(4 * count);
     let constantsPtr: number;
@@ -228,11 +234,14 @@ export class WasmDevice {
     return program;
   }
 
-  private instantiate(name: string, code: Uint8Array): Program["main"] {
+  private instantiate(metadata: Metadata, code: Uint8Array, host?: HostCall): Program["main"] {
+    const { name, calls } = metadata;
+    const call = (number: number, table: number): number =>
+      host!(number, new Uint32Array(this.memory.buffer, table, calls![number]!).slice());
     let instance: WebAssembly.Instance;
     try {
       const module = new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
-      instance = new WebAssembly.Instance(module, { weft: { memory: this.memory } });
+      instance = new WebAssembly.Instance(module, { weft: calls?.length ? { memory: this.memory, call } : { memory: this.memory } });
     } catch (error) {
       throw new WeftRuntimeError(`program ${name} is not a module of this ABI: ${(error as Error).message}`);
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import Any, Callable, Iterator, Sequence
@@ -105,7 +106,8 @@ class WasmExecutable:
         self.device = backend._devices[0]
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [v.aval for v in jaxpr.outvars]
-        self.call = backend.runtime.load(artifact, self.donated)
+        functions = [functools.partial(c.perform, backend.runtime, self.device) for c in program.calls]
+        self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
 
     def execute(self, args: Sequence[WasmArray]) -> list[WasmArray]:
         """Runs on arrays of this device. Donated ones are deleted."""

@@ -43,6 +43,7 @@ def compile_program(
         "outputs": [_spec(b) | {"alias": aliases.get(k)} for k, b in enumerate(program.outputs)],
         "scratch": placed.size,
         "features": sorted(features),
+        **({"calls": [len(c.ins) + len(c.outs) for c in program.calls]} if program.calls else {}),
         "errors": {str(code): text for code, text in program.errors.items()},
     }
     return Artifact(metadata, code, constants)

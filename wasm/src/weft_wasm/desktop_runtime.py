@@ -20,7 +20,7 @@ class DesktopRuntime:
             self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
         )  # fmt: skip
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Callable[[list[int]], list[int]]:
-        """A function from input addresses to output addresses."""
-        device, loaded, given = self.device, self.device.load(artifact), frozenset(donated)
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[Callable] = ()) -> Callable[[list[int]], list[int]]:
+        """A function from input addresses to output addresses. functions: what the program calls, on lists of addresses."""
+        device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
         return lambda handles: device.run(loaded, handles, given)

@@ -144,7 +144,8 @@ def f32_bytes(value: float) -> bytes:
 
 
 class Module:
-    """Collects functions and writes a module that imports memory ("weft", "memory") and exports functions by name.
+    """Collects functions and writes a module that imports memory ("weft", "memory") and, where host_calls,
+    the function ("weft", "call") as number 0; it exports functions by name.
 
     >>> m = Module()
     >>> m.export("main", m.function([I32], [I32], [], OP["local.get"] + b"\\0"))
@@ -152,7 +153,7 @@ class Module:
     b'\\x00asm'
     """
 
-    def __init__(self, shared_pages: int = 0):
+    def __init__(self, shared_pages: int = 0, host_calls: bool = False):
         self.types: dict[bytes, int] = {}
         self.functions: list[int] = []
         self.bodies: list[bytes] = []
@@ -160,6 +161,9 @@ class Module:
         self.exports: list[tuple[str, int]] = []
         self.known: dict[tuple[int, bytes], int] = {}
         self.shared_pages = shared_pages
+        self.imported: list[bytes] = []  # types of imported functions, which are numbered before all others
+        if host_calls:
+            self.imported.append(unsigned(self.types.setdefault(b"\x60\x02" + bytes((I32, I32)) + b"\x01" + bytes((I32,)), 0)))
 
     def function(
         self, params: list[int], results: list[int], local_types: list[int], code: bytes, name: str = ""
@@ -181,7 +185,7 @@ class Module:
         body.append(0x0B)
         key = (type_index, bytes(body))
         if key not in self.known:
-            self.known[key] = len(self.functions)
+            self.known[key] = len(self.imported) + len(self.functions)
             self.functions.append(type_index)
             self.bodies.append(key[1])
             self.names.append(name)
@@ -201,11 +205,12 @@ class Module:
 
         limits = b"\x03\x01" + unsigned(self.shared_pages) if self.shared_pages else b"\x00\x01"
         section(1, list(self.types))
-        section(2, [_name("weft") + _name("memory") + b"\x02" + limits])
+        calls = [_name("weft") + _name("call") + b"\x00" + kind for kind in self.imported]
+        section(2, [_name("weft") + _name("memory") + b"\x02" + limits, *calls])
         section(3, [unsigned(t) for t in self.functions])
         section(7, [_name(name) + b"\x00" + unsigned(index) for name, index in self.exports])
         section(10, [unsigned(len(body)) + body for body in self.bodies])
-        names = b"".join(unsigned(k) + _name(n) for k, n in enumerate(self.names))
+        names = b"".join(unsigned(k) + _name(n) for k, n in enumerate(self.names, len(self.imported)))
         names = unsigned(len(self.names)) + names
         custom = _name("name") + b"\x01" + unsigned(len(names)) + names
         out.append(0)

@@ -25,7 +25,7 @@ EXPRESSION, REDUCE, DOT, OPAQUE = "expression", "reduce", "dot", "opaque"
 # Opaque operations whose first operand's storage may become the result's.
 IN_PLACE = frozenset(("dynamic_update_slice", "scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"))
 # Opaque operations that read operands from memory; the others read expressions.
-FROM_MEMORY = frozenset(("scan", "while", "cond"))
+FROM_MEMORY = frozenset(("scan", "while", "cond", "host_call"))
 
 
 def kind_of(node: Node) -> str:

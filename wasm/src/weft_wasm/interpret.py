@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from weft_wasm import scalar_math
 from weft_wasm.ir import (
     INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare,
-    Expr, Fail, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Switch, Unary, Var, While, constants_of, wrap,
+    Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Switch, Unary, Var, While, constants_of, wrap,
 )  # fmt: skip
 
 _FORMAT = {"bool": "<?", "i8": "<b", "u8": "<B", "i16": "<h", "u16": "<H", "i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q",
@@ -127,6 +127,8 @@ class _Machine:
                 self.memory[s.dst][a * size : (a + s.count) * size] = self.memory[s.src][
                     b * size : (b + s.count) * size
                 ]
+            case HostCall():
+                raise InterpretError(f"call {s.number}: there is no host")
             case Fail():
                 raise InterpretError(f"fail {s.code}")
             case Barrier():

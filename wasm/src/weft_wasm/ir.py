@@ -368,13 +368,25 @@ class Fail:
 
 
 @dataclass(slots=True, eq=False)
+class HostCall:
+    """Program level: calls function `number` of the host, which reads the arguments and writes the results; where it fails, so does the program.
+
+    table: an i32 temp, into which the addresses of the arguments and results are put."""
+
+    number: int
+    table: Buffer
+    arguments: list[Buffer]
+    results: list[Buffer]
+
+
+@dataclass(slots=True, eq=False)
 class Program:
-    """Buffers and statements. The program level holds Kernel, Copy, Fail, and For (sequential), While, If, Switch around them.
+    """Buffers and statements. The program level holds Kernel, Copy, HostCall, Fail, and For (sequential), While, If, Switch around them.
 
     donated: {output index: input index}; the output may be the very storage of the input, so the program must be right
     when it is (the planner never checks it). An output may also be read back by later kernels.
     constants: every Buffer of role "constant"; collected by `constants_of` if left empty.
-    errors: texts of `Fail` codes.
+    errors: texts of `Fail` codes. calls: what its host calls do, for whoever loads it.
     """
 
     name: str
@@ -385,6 +397,7 @@ class Program:
     constants: list[Buffer] = field(default_factory=list)
     donated: dict[int, int] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
+    calls: list = field(default_factory=list)
 
     def __repr__(self) -> str:
         return describe(self)
@@ -641,6 +654,7 @@ _EXPRESSIONS = {
     Kernel: lambda s: (),
     Copy: lambda s: tuple(x for x in (s.dst_index, s.src_index) if isinstance(x, Expr)),
     Fail: lambda s: (),
+    HostCall: lambda s: (),
 }
 
 
@@ -667,6 +681,9 @@ def touched(body: Sequence) -> tuple[list[Buffer], list[Buffer]]:
         elif type(s) is Copy:
             writes[s.dst] = None
             reads[s.src] = None
+        elif type(s) is HostCall:
+            reads.update(dict.fromkeys(s.arguments))
+            writes.update(dict.fromkeys((s.table, *s.results)))
     return list(reads), list(writes)
 
 
@@ -750,6 +767,8 @@ def _lines(body: Sequence, depth: int) -> Iterator[str]:
                 yield f"{pad}copy {s.count} of {s.src.name}[{show(s.src_index)}:] to {s.dst.name}[{show(s.dst_index)}:]"
             case Barrier():
                 yield f"{pad}barrier"
+            case HostCall():
+                yield f"{pad}call {s.number}({', '.join(b.name for b in s.arguments)}) -> ({', '.join(b.name for b in s.results)})"
             case Fail():
                 yield f"{pad}fail {s.code}"
 

@@ -16,6 +16,7 @@ from weft_wasm.ir import (
     Copy,
     Expr,
     For,
+    HostCall,
     If,
     Kernel,
     Let,
@@ -126,6 +127,11 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
                 use_expressions(s)
                 use(s.src, False)
                 use(s.dst, True)
+            elif kind is HostCall:
+                for b in s.arguments:
+                    use(b, False)
+                for b in (s.table, *s.results):
+                    use(b, True)
             elif kind is For or kind is While:
                 use_expressions_now = kind is For
                 if use_expressions_now:
@@ -155,7 +161,7 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
         for s in [*(loop.cond if type(loop) is While else ()), *loop.body]:
             reads, writes = touched([s])
             if buffer in reads or buffer in writes:
-                return type(s) not in (Kernel, Copy)
+                return type(s) not in (Kernel, Copy, HostCall)
         return True
 
     visit(program.body)

@@ -6,11 +6,14 @@ from array import array
 from typing import Callable, Sequence
 
 import _weft_page as page
-from pyodide.ffi import JsException, to_js
+from pyodide.ffi import JsException, create_proxy, to_js
 
 from weft.errors import JaxRuntimeError
 
 from weft_wasm.artifact import Artifact
+
+
+HOST_FAILED = -1  # a program's code where a function of the host raised
 
 
 class PyodideRuntime:
@@ -37,8 +40,10 @@ class PyodideRuntime:
     def stats(self) -> dict:
         return self.device.stats().to_py()
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Callable[[list[int]], list[int]]:
-        """A function from input addresses to output addresses."""
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[Callable] = ()) -> Callable[[list[int]], list[int]]:
+        """A function from input addresses to output addresses. functions: what the program calls, on lists of addresses."""
+        if functions:
+            return self.with_calls(artifact, donated, functions)
         number = self.device.load(to_js(artifact.to_bytes()))
         entry = self.device.entry(number, *donated)
         count = len(artifact.metadata["outputs"])
@@ -64,6 +69,29 @@ class PyodideRuntime:
             return pointers.tolist()
 
         return call_many
+
+
+    def with_calls(self, artifact: Artifact, donated: Sequence[int], functions: Sequence[Callable]) -> Callable[[list[int]], list[int]]:
+        """`load` of a program that calls the host."""
+        raised: list[BaseException] = []
+
+        def host(number: int, addresses) -> int:
+            try:
+                functions[number](addresses.to_py().tolist())
+            except BaseException as e:
+                raised.append(e)
+                return HOST_FAILED
+            return 0
+
+        number = self.device.load(to_js(artifact.to_bytes()), create_proxy(host))
+
+        def call(handles: list[int]) -> list[int]:
+            try:
+                return self.device.run(number, to_js(handles), to_js(list(donated))).to_py()
+            except JsException as e:
+                raise raised.pop() if raised else failure(artifact.name, e) from None
+
+        return call
 
 
 def failure(name: str, e) -> Exception:

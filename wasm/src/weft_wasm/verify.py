@@ -25,6 +25,7 @@ from weft_wasm.ir import (
     Declare,
     Expr,
     Fail,
+    HostCall,
     For,
     If,
     Kernel,
@@ -108,7 +109,7 @@ class _Verifier:
 
     def statement(self, s, top: bool) -> Expr | None:
         kind = type(s)
-        allowed = (Kernel, Copy, Fail, For, While, If, Switch) if top else _INNER
+        allowed = (Kernel, Copy, HostCall, Fail, For, While, If, Switch) if top else _INNER
         if kind not in allowed:
             level = "the program level" if top else "a kernel"
             self.fail(f"{kind.__name__} is not a statement of {level}" if kind in _ALL else f"{s!r} is not a statement")
@@ -140,6 +141,14 @@ class _Verifier:
                 self.expect(index, "i32", s, "the index")
             elif not 0 <= index <= b.size - s.count:
                 self.fail(f"{s.count} elements at {index} exceed {b!r}", s)
+
+    def host_call(self, s: HostCall, top: bool) -> None:
+        for b in s.arguments:
+            self.readable(b, s)
+        for b in (s.table, *s.results):
+            self.writable(b, s)
+        if s.table.dtype != "i32" or s.table.size < len(s.arguments) + len(s.results):
+            self.fail(f"{s.table!r} has no room for {len(s.arguments) + len(s.results)} addresses", s)
 
     def loop(self, s: For, top: bool) -> None:
         if s.kind not in LOOP_KINDS:
@@ -414,7 +423,7 @@ _CHECKS = {
     Kernel: _Verifier.kernel, Copy: _Verifier.copy, For: _Verifier.loop, If: _Verifier.branch, Switch: _Verifier.switch,
     Let: _Verifier.let, Declare: _Verifier.declare, Assign: _Verifier.assign, Store: _Verifier.store,
     Barrier: lambda self, s, top: self.fail("a barrier in a vector loop", s) if self.vector else None,
-    Fail: lambda self, s, top: None,
+    Fail: lambda self, s, top: None, HostCall: _Verifier.host_call,
 }  # fmt: skip
 _ALL = (*_CHECKS, While)
 _INNER = (For, While, If, Switch, Let, Declare, Assign, Store, Barrier)

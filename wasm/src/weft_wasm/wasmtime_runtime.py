@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import wasmtime
@@ -13,6 +14,7 @@ from weft_wasm.plan import ALIGNMENT, padded
 
 PAGE = 65536
 LIMIT = 1 << 32
+HOST_FAILED = -1  # a program's code where a function of the host raised
 FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer
 
 
@@ -119,7 +121,7 @@ class WasmtimeDevice:
         self.store = wasmtime.Store(WasmtimeDevice._engine)
         self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
         self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(1, LIMIT // PAGE)))
-        self.pages = 1
+        self.pages, self.raised = 1, None
         self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
         self.allocator = Allocator(self._grow, limit=limit)
         self.alloc, self.free = self.allocator.alloc, self.allocator.free
@@ -169,8 +171,8 @@ class WasmtimeDevice:
         if pointer < 0 or nbytes < 0 or pointer + nbytes > self.pages * PAGE:
             raise ValueError(f"{nbytes} bytes at {pointer} are outside the device memory")
 
-    def load(self, artifact: Artifact | bytes) -> Loaded:
-        """Compiles (or finds) the module and copies the constants."""
+    def load(self, artifact: Artifact | bytes, functions: Sequence[Callable[[list[int]], None]] = ()) -> Loaded:
+        """Compiles (or finds) the module and copies the constants. functions: what the program calls of the host, on the addresses of arrays."""
         if not isinstance(artifact, Artifact):
             artifact = Artifact.from_bytes(artifact)
         if artifact.kind != "wasm":
@@ -178,7 +180,11 @@ class WasmtimeDevice:
         module = self._modules.get(artifact.hash)
         if module is None:
             module = self._modules[artifact.hash] = wasmtime.Module(WasmtimeDevice._engine, artifact.code)
-        instance = wasmtime.Instance(self.store, module, [self.memory])
+        calls = artifact.metadata.get("calls", ())
+        if len(calls) != len(functions):
+            raise ValueError(f"{artifact.name} calls {len(calls)} functions of the host, {len(functions)} are given")
+        imports = [self.memory, self._host(calls, functions)] if calls else [self.memory]
+        instance = wasmtime.Instance(self.store, module, imports)
         constants = self.alloc(len(artifact.constants)) if artifact.constants else 0
         if constants:
             self.write(constants, artifact.constants)
@@ -191,6 +197,20 @@ class WasmtimeDevice:
             [(spec["bytes"], spec.get("alias")) for spec in meta["outputs"]],
             meta["scratch"],
         )
+
+    def _host(self, counts: Sequence[int], functions: Sequence[Callable[[list[int]], None]]) -> wasmtime.Func:
+        """The import that calls functions; what they raise is kept for `run`."""
+
+        def call(number: int, table: int) -> int:
+            try:
+                functions[number](list((ctypes.c_uint32 * counts[number]).from_address(self.base + table)))
+            except BaseException as e:
+                self.raised = e
+                return HOST_FAILED
+            return 0
+
+        i32 = wasmtime.ValType.i32()
+        return wasmtime.Func(self.store, wasmtime.FuncType([i32, i32], [i32]), call)
 
     def unload(self, loaded: Loaded) -> None:
         """Frees the constants. The code stays in the store until the device goes."""
@@ -227,6 +247,9 @@ class WasmtimeDevice:
             finally:
                 if scratch:
                     self.free(scratch)
+            if code == HOST_FAILED and self.raised is not None:
+                raised, self.raised = self.raised, None
+                raise raised
             if code:
                 text = loaded.artifact.metadata["errors"].get(str(code), "no text for this code")
                 raise ProgramError(f"{loaded.artifact.name} ended with error {code}: {text}")

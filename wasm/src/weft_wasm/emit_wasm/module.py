@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft_wasm.emit_wasm.statements import _STATEMENT, Statements
 from weft_wasm.emit_wasm.tables import SCALAR
-from weft_wasm.encode import I32, OP, Module, memarg, unsigned
+from weft_wasm.encode import I32, OP, VOID, Module, memarg, unsigned
 from weft_wasm.ir import (
     ITEMSIZE,
     Assign,
@@ -13,6 +13,7 @@ from weft_wasm.ir import (
     Expr,
     Fail,
     For,
+    HostCall,
     Kernel,
     Local,
     Program,
@@ -138,6 +139,23 @@ class MainEmitter(Statements):
         self.const(s.code)
         self.code += OP["return"]
 
+    def host_call(self, s: HostCall) -> None:
+        """call(number, table of addresses); what it returns, if not 0, ends the program."""
+        table = self.buffer_at[s.table]
+        for k, buffer in enumerate((*s.arguments, *s.results)):
+            self.get(table)
+            self.get(self.buffer_at[buffer])
+            self.code += OP["i32.store"] + memarg(4, 4 * k)
+        code = self.new_local(I32)
+        self.const(s.number)
+        self.get(table)
+        self.code += OP["call"] + unsigned(0)
+        self.set(code)
+        self.get(code)
+        self.code += OP["if"] + bytes((VOID,))
+        self.get(code)
+        self.code += OP["return"] + OP["end"]
+
     def enter_pointers(self, body, var, step):
         self.loop_pointers.append([])  # the addresses of program-level loads are computed where they are used
         return []
@@ -146,7 +164,7 @@ class MainEmitter(Statements):
         return []  # kernels in the body may write anything
 
 
-_STATEMENT |= {Kernel: MainEmitter.kernel, Copy: MainEmitter.copy, Fail: MainEmitter.fail}
+_STATEMENT |= {Kernel: MainEmitter.kernel, Copy: MainEmitter.copy, Fail: MainEmitter.fail, HostCall: MainEmitter.host_call}
 
 
 def lay_out_constants(buffers: list[Buffer]) -> tuple[dict[Buffer, int], bytes]:
@@ -172,7 +190,7 @@ def emit_module(program: Program, plan: Plan, constants: dict[Buffer, int], feat
         a, b = storage.get(a, a), storage.get(b, b)
         return a is b or plan.overlap(a, b)
 
-    module = Module()
+    module = Module(host_calls=any(type(s) is HostCall for s in walk(program.body)))
     main = MainEmitter(program, plan, constants, features, module, overlap)
     main.block(program.body)
     main.const(0)

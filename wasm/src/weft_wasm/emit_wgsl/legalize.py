@@ -9,7 +9,7 @@ from weft_wasm.emit_wgsl.chunks import chunked
 from weft_wasm.emit_wgsl.dispatches import free, split
 from weft_wasm.emit_wgsl.shader import TYPES, WgslError
 from weft_wasm.ir import (
-    Assign, Buffer, Convert, Copy, Declare, Expr, Fail, For, If, Kernel, Let, Load, Program, Select, Store, Switch, Var, While,
+    Assign, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program, Select, Store, Switch, Var, While,
     constants_of, i32, lt, operands, rebuild, touched, walk, walk_expr,
 )  # fmt: skip
 
@@ -190,8 +190,12 @@ class _Legalizer:
         raise WgslError(f"{self.program.name}: a WebGPU program can't end with an error ({text!r}); run it on the wasm or cpu backend")
 
 
+def _no_calls(self, s: HostCall) -> list:
+    raise WgslError(f"{self.program.name}: a WebGPU program can't call the host; run it on the wasm or cpu backend")
+
+
 _RULES = {
-    Kernel: _Legalizer.kernel, Copy: _Legalizer.copy, For: _Legalizer.loop, While: _Legalizer.loop_while, If: _Legalizer.branch,
+    HostCall: _no_calls, Kernel: _Legalizer.kernel, Copy: _Legalizer.copy, For: _Legalizer.loop, While: _Legalizer.loop_while, If: _Legalizer.branch,
     Switch: _Legalizer.switch, Fail: _Legalizer.fail,
 }  # fmt: skip
 

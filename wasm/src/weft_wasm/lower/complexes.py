@@ -322,6 +322,12 @@ def divide(x: Pair, y: Pair) -> Pair:
     return Pair(select(mend, re2, re), select(mend, im2, im))
 
 
+def side(x, y):
+    """|x|, negative where y < 0: -0 lies on the upper side of a branch cut, as XLA has it."""
+    x = abs_(x)
+    return select(lt(y, like(y, 0.0)), neg(x), x)
+
+
 def copy_sign(x, y):
     """x ≥ 0 with the sign bit of y."""
     word = dtypes.dtype("int32" if dtypes.name(dtype_of(y)) == "float32" else "int64")
@@ -420,8 +426,7 @@ def absolute(x: Pair):
     large, small = ew.max_(a, b), ew.min_(a, b)
     ratio = select(eq(large, small), like(a, 1.0), div(small, large))
     length = mul(large, ew.sqrt(add(mul(ratio, ratio), like(a, 1.0))))
-    inf = like(a, math.inf)
-    return select(or_(eq(a, inf), eq(b, inf)), inf, select(eq(large, like(a, 0.0)), large, length))
+    return select(or_(eq(large, like(a, 0.0)), eq(large, like(a, math.inf))), large, length)
 
 
 def logarithm(x: Pair) -> Pair:
@@ -437,8 +442,7 @@ def log_length(x: Pair):
     far = add(ew.log(large), mul(half, ew.log1p(mul(ratio, ratio))))
     near = mul(half, ew.log1p(add(mul(sub(large, one), add(large, one)), mul(small, small))))
     out = select(and_(gt(large, half), lt(large, like(a, 1.5))), near, far)
-    inf = like(a, math.inf)
-    return select(or_(eq(a, inf), eq(b, inf)), inf, out)
+    return select(eq(large, like(a, math.inf)), large, out)
 
 
 def exponential(x: Pair, exp: Callable = ew.exp, angle=None) -> Pair:
@@ -446,10 +450,8 @@ def exponential(x: Pair, exp: Callable = ew.exp, angle=None) -> Pair:
     half = exp(mul(x.re, like(y, 0.5)))
     large = gt(size, like(y, 1e38))  # where only the product with a small cosine is finite
     part = lambda t: select(large, mul(mul(half, t), half), mul(size, t))
-    flat_ = eq(y, like(y, 0.0))
-    vanishing = eq(x.re, like(y, -math.inf))
-    zero = like(y, 0.0)
-    return Pair(select(vanishing, zero, select(flat_, size, part(ew.cos(y)))), select(or_(flat_, vanishing), select(flat_, y, zero), part(ew.sin(y))))
+    real = eq(y, like(y, 0.0))
+    return Pair(select(real, size, part(ew.cos(y))), select(real, y, part(ew.sin(y))))
 
 
 def root(x: Pair) -> Pair:
@@ -468,7 +470,7 @@ def root(x: Pair) -> Pair:
     tall, wide = eq(b, inf), eq(a, inf)
     re = select(tall, inf, select(and_(wide, eq(x.im, x.im)), select(right, inf, zero), re))
     im = select(tall, inf, select(and_(wide, eq(x.im, x.im)), select(right, zero, inf), im))
-    return Pair(re, copy_sign(im, x.im))
+    return Pair(re, side(im, x.im))
 
 
 def reciprocal(x: Pair) -> Pair:
@@ -476,14 +478,19 @@ def reciprocal(x: Pair) -> Pair:
 
 
 def power(x: Pair, y) -> Pair:
-    """exp(y log x); x ** 0 is 1, and 0 ** y is 0 where y has a positive real part."""
+    """exp(y log x); x ** 0 and 1 ** y are 1, and 0 ** y is 0 for positive y."""
     y = y if type(y) is Pair else Pair(convert(y, dtype_of(x.re)), like(x.re, 0.0))
     out = exponential(multiply(logarithm(x), y))
     zero, one = like(x.re, 0.0), like(x.re, 1.0)
     none = and_(eq(x.re, zero), eq(x.im, zero))
-    still = and_(eq(y.re, zero), eq(y.im, zero))
-    none = and_(none, gt(y.re, zero))
+    still = or_(and_(eq(y.re, zero), eq(y.im, zero)), and_(eq(x.re, one), eq(x.im, zero)))
+    none = and_(none, and_(gt(y.re, zero), eq(y.im, zero)))
     return Pair(select(still, one, select(none, zero, out.re)), select(or_(still, none), zero, out.im))
+
+
+def scaled(x, y):
+    """x y; a zero x stays one even if y is infinite."""
+    return select(eq(x, like(x, 0.0)), x, mul(x, y))
 
 
 def hyperbolic_tangent(x: Pair) -> Pair:
@@ -516,18 +523,18 @@ def _around_one(x: Pair) -> tuple[Pair, Pair]:
 
 def arc_sine(x: Pair) -> Pair:
     a, b = _around_one(x)
-    return Pair(ew.atan2(x.re, multiply(a, b).re), ew.asinh(multiply(Pair(a.re, neg(a.im)), b).im))
+    return Pair(ew.atan2(x.re, multiply(a, b).re), side(ew.asinh(multiply(Pair(a.re, neg(a.im)), b).im), x.im))
 
 
 def arc_cosine(x: Pair) -> Pair:
     a, b = _around_one(x)
-    return Pair(mul(like(x.re, 2.0), ew.atan2(a.re, b.re)), ew.asinh(multiply(Pair(b.re, neg(b.im)), a).im))
+    return Pair(mul(like(x.re, 2.0), ew.atan2(a.re, b.re)), neg(side(ew.asinh(multiply(Pair(b.re, neg(b.im)), a).im), x.im)))
 
 
 def hyperbolic_arc_cosine(x: Pair) -> Pair:
     one = like(x.re, 1.0)
     a, b = root(Pair(sub(x.re, one), x.im)), root(Pair(add(x.re, one), x.im))
-    return Pair(ew.asinh(multiply(Pair(a.re, neg(a.im)), b).re), mul(like(x.re, 2.0), ew.atan2(a.im, b.re)))
+    return Pair(ew.asinh(multiply(Pair(a.re, neg(a.im)), b).re), side(mul(like(x.re, 2.0), ew.atan2(a.im, b.re)), x.im))
 
 
 def hyperbolic_arc_tangent(x: Pair) -> Pair:
@@ -535,7 +542,14 @@ def hyperbolic_arc_tangent(x: Pair) -> Pair:
     gap, square = sub(one, a), mul(x.im, x.im)
     re = mul(like(a, 0.25), ew.log1p(div(mul(like(a, 4.0), a), add(mul(gap, gap), square))))
     im = mul(like(a, 0.5), ew.atan2(mul(like(a, 2.0), x.im), sub(mul(gap, add(one, a)), square)))
-    return Pair(copy_sign(re, x.re), im)
+    # far away 1 / x, and a quarter turn
+    b = abs_(x.im)
+    large, small = ew.max_(a, b), ew.min_(a, b)
+    endless = eq(large, like(a, math.inf))
+    ratio = select(or_(endless, eq(large, like(a, 0.0))), like(a, 0.0), div(small, large))
+    tail = div(select(endless, like(a, 0.0), div(a, large)), mul(large, add(one, mul(ratio, ratio))))
+    far = gt(large, like(a, 1e10))
+    return Pair(copy_sign(select(far, tail, re), x.re), side(select(far, like(a, math.pi / 2), im), x.im))
 
 
 def log_one_plus(x: Pair) -> Pair:
@@ -566,10 +580,10 @@ _FUNCTIONS: dict[str, Callable] = {
     "exp2": lambda x: exponential(x, ew.exp2, mul(x.im, like(x.im, math.log(2)))),
     "cbrt": lambda x: power(x, Pair(like(x.re, 1 / 3), like(x.re, 0.0))),
     "square": lambda x: Pair(mul(sub(x.re, x.im), add(x.re, x.im)), mul(like(x.re, 2.0), mul(x.re, x.im))),
-    "sin": lambda x: Pair(mul(ew.sin(x.re), ew.cosh(x.im)), mul(ew.cos(x.re), ew.sinh(x.im))),
-    "cos": lambda x: Pair(mul(ew.cos(x.re), ew.cosh(x.im)), neg(mul(ew.sin(x.re), ew.sinh(x.im)))),
-    "sinh": lambda x: Pair(mul(ew.sinh(x.re), ew.cos(x.im)), mul(ew.cosh(x.re), ew.sin(x.im))),
-    "cosh": lambda x: Pair(mul(ew.cosh(x.re), ew.cos(x.im)), mul(ew.sinh(x.re), ew.sin(x.im))),
+    "sin": lambda x: Pair(scaled(ew.sin(x.re), ew.cosh(x.im)), scaled(ew.sinh(x.im), ew.cos(x.re))),
+    "cos": lambda x: Pair(mul(ew.cos(x.re), ew.cosh(x.im)), neg(scaled(ew.sin(x.re), ew.sinh(x.im)))),
+    "sinh": lambda x: Pair(scaled(ew.sinh(x.re), ew.cos(x.im)), scaled(ew.sin(x.im), ew.cosh(x.re))),
+    "cosh": lambda x: Pair(mul(ew.cosh(x.re), ew.cos(x.im)), scaled(ew.sin(x.im), ew.sinh(x.re))),
     "tanh": hyperbolic_tangent, "tan": turned(hyperbolic_tangent), "asin": arc_sine, "acos": arc_cosine, "asinh": turned(arc_sine),
     "acosh": hyperbolic_arc_cosine, "atanh": hyperbolic_arc_tangent, "atan": turned(hyperbolic_arc_tangent), "log1p": log_one_plus,
     "expm1": exponential_minus_one, "sign": direction,

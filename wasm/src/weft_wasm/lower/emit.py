@@ -53,6 +53,7 @@ class Module:
         self.features, self.plain = features, plain
         self.temps: list[Buffer] = []
         self.constants: dict[bytes, Buffer] = {}
+        self.calls: list = []  # what the program calls of the host
         self.plans: list = []  # (depth, fuse.Plan), for reading
         self.depth = 0
         self.count = 0

@@ -40,9 +40,10 @@ class Value:
 class Node:
     """One operation. `info` is the user's line; `cache` holds what lowering derives from the node (its view, its costs)."""
 
-    __slots__ = ("op", "params", "inputs", "outputs", "info", "index", "cache")
+    __slots__ = ("op", "params", "inputs", "outputs", "info", "index", "cache", "effect")
 
-    def __init__(self, op: str, params: dict, inputs: list[Value], info=None):
+    def __init__(self, op: str, params: dict, inputs: list[Value], info=None, effect: bool = False):
+        self.effect = effect  # it does something besides: never dropped, never shared
         self.op, self.params, self.inputs, self.info = op, params, inputs, info
         self.outputs: list[Value] = []
         self.index = -1
@@ -61,6 +62,7 @@ class Graph:
 
 # Primitives that a graph holds; everything else is inlined or decomposed. The families fill it.
 known: set[str] = set()
+EFFECTS = frozenset(("scan", "while", "cond", "debug_callback", "io_callback", "host_call"))  # may have some
 _FOLD: dict[str, Callable] = {
     "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "max": max, "min": min, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
@@ -104,17 +106,18 @@ class Builder:
 
     # ---- nodes
 
-    def add(self, op: str, inputs: Sequence[Value], shapes: Sequence[tuple[tuple, str]], params: dict | None = None, info=None) -> list[Value]:
+    def add(self, op: str, inputs: Sequence[Value], shapes: Sequence[tuple[tuple, str]], params: dict | None = None, info=None,
+            effect: bool = False) -> list[Value]:  # fmt: skip
         """The results of a node, shared with an equal one."""
         params = params or {}
         try:
-            key = (op, *inputs, *shapes, *params.items())      # shapes too: a reshape has no parameters
-            found = self.interned.get(key)
+            key = None if effect else (op, *inputs, *shapes, *params.items())      # shapes too: a reshape has no parameters
+            found = None if effect else self.interned.get(key)
         except TypeError:  # a parameter that doesn't hash
             key = found = None
         if found is not None:
             return found
-        node = Node(op, params, list(inputs), info)
+        node = Node(op, params, list(inputs), info, effect)
         node.outputs = [Value(shape, dtype, node, k) for k, (shape, dtype) in enumerate(shapes)]
         self.nodes.append(node)
         if key is not None:
@@ -171,10 +174,10 @@ class Builder:
             return ins
         if name == "dce_sink":  # it has kept what leads here in the jaxpr; nothing is computed from it
             return []
-        if eqn.effects and name not in ("scan", "while", "cond"):
+        if eqn.effects and name not in EFFECTS:
             raise LoweringError(f"{name} has effects ({', '.join(map(str, eqn.effects))}), which compiled wasm and webgpu programs can't perform; "
                                 f"call it outside of jit, or use the cpu backend. At {eqn.source_info}")
-        special = _REWRITES.get(name)
+        special = rewrites.get(name)
         if special is not None:
             outs = special(self, eqn, ins)
             if outs is not None:
@@ -188,7 +191,7 @@ class Builder:
             folded = self.fold(name, ins, *shapes[0])
             if folded is not None:
                 return [folded]
-        return self.add(name, ins, shapes, params, eqn.source_info)
+        return self.add(name, ins, shapes, params, eqn.source_info, bool(eqn.effects))
 
     def decompose(self, eqn, ins: list[Value]) -> list[Value]:
         primitive, params = eqn.primitive, eqn.params
@@ -299,7 +302,7 @@ def _of_single(b: Builder, eqn, ins):
     return [b.reshape(x, shape)] if x.size == math.prod(shape) and x.size else None
 
 
-_REWRITES = {
+rewrites = {
     **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor"), _of_single),
     "broadcast_in_dim": _broadcast, "transpose": _transpose, "reshape": _same_order, "squeeze": _same_order,
     "expand_dims": _same_order, "convert_element_type": _convert, "sort": _sort, "mul": _one_times,
@@ -329,7 +332,7 @@ def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | N
 
 def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
     """The nodes that outputs depend on, numbered, with the users of every value."""
-    needed = {v.node for v in outputs if v.node is not None}
+    needed = {v.node for v in outputs if v.node is not None} | {node for node in nodes if node.effect}
     kept = []
     for node in reversed(nodes):
         if node in needed:

@@ -8,7 +8,7 @@ from weft import dtypes
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr
 
 from weft_wasm.ir import Buffer, Program
-from weft_wasm.lower import arrange, control, dots, fourier, graph, indexing, sequences  # noqa: F401 (the families register themselves)
+from weft_wasm.lower import arrange, callbacks, control, dots, fourier, graph, indexing, sequences  # noqa: F401 (the families register themselves)
 from weft_wasm.lower.complexes import real_program
 from weft_wasm.lower.emit import Body, Module, Place
 from weft_wasm.lower.graph import Value
@@ -31,7 +31,7 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), featur
     body = Body(module, g, places, [Place(b) for b in outputs])
     statements = body.emit()
     aliases = donations(body, donated, inputs, outputs)
-    program = Program(name, inputs, outputs, module.temps, statements, list(module.constants.values()), aliases)
+    program = Program(name, inputs, outputs, module.temps, statements, list(module.constants.values()), aliases, calls=module.calls)
     return program, module
 
 

@@ -1,0 +1,92 @@
+"""Calls of Python functions from programs: debug_callback, pure_callback, io_callback. The module calls an import with the addresses of arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Sequence
+
+from weft.control.callback import HostFunction
+from weft.core.primitive import Primitive
+from weft.host import from_bytes, to_bytes
+from weft.runtime.effects import call_host, host_results
+
+from weft_wasm import ir
+from weft_wasm.lower import graph
+from weft_wasm.lower.complexes import apart, joined, rule, stored
+from weft_wasm.lower.emit import Body, opaque
+from weft_wasm.lower.graph import Builder, Node
+from weft_wasm.lower.types import LoweringError, storage_dtype
+
+NAMES = ("debug_callback", "pure_callback", "io_callback")
+graph.known.add("host_call")
+
+
+class HostCall(NamedTuple):
+    """What a program calls: `name` is the primitive, `ins` and `outs` the avals of the arrays at the addresses that it hands over."""
+
+    name: str
+    callback: HostFunction
+    ins: tuple
+    outs: tuple
+
+    def perform(self, runtime: Any, device: Any, addresses: Sequence[int]) -> None:
+        """Calls the function on what lies at the first addresses; its results go to the others."""
+        nbytes = lambda aval: max(aval.size * aval.dtype.itemsize, 0)
+        values = [from_bytes(bytes(runtime.read(p, nbytes(a))), a.shape, a.dtype) for p, a in zip(addresses, self.ins)]
+        if self.name == "debug_callback":
+            call_host(self.callback, values, self.ins, device)
+            return
+        results = host_results(self.name, self.callback, self.outs, values, self.ins, device)
+        for pointer, x in zip(addresses[len(self.ins) :], results):
+            runtime.write(pointer, to_bytes(x))
+
+
+def call_of(name: str, params: dict, ins: Sequence) -> HostCall:
+    return HostCall(name, params["callback"], tuple(ins), tuple(params.get("result_avals", ())))
+
+
+# callbacks of complex arrays, on arrays as they lie in memory
+host_call_p = Primitive("host_call", multiple_results=True, foreign=True)
+host_call_p.foreign, host_call_p.cache = False, None
+host_call_p.abstract = lambda *avals, call, has: [stored(a) for a in call.outs]
+host_call_p.effects = lambda params: params["has"]
+
+
+@rule(*NAMES)
+def _joined(eqn, *xs):
+    call = call_of(eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars])
+    outs = host_call_p.bind(*[joined(x) for x in xs], call=call, has=frozenset(eqn.effects))
+    return [apart(x, a) for x, a in zip(outs, call.outs)]
+
+
+def _call(b: Builder, eqn, ins: list) -> list:
+    call = eqn.params["call"] if eqn.primitive is host_call_p else call_of(eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars])
+    shapes = [(v.aval.shape, storage_dtype(v.aval.dtype, eqn.primitive.name, eqn.source_info)) for v in eqn.outvars]
+    return b.add("host_call", ins, shapes, {"call": call}, eqn.source_info, bool(eqn.effects))
+
+
+graph.rewrites.update(dict.fromkeys((*NAMES, "host_call"), _call))
+
+
+@opaque("host_call")
+def emit_call(body: Body, node: Node) -> list:
+    module = body.module
+    if module.plain:
+        raise LoweringError(f"programs for webgpu can't call Python functions; take the callback out of the program, or run it on wasm or cpu. At {node.info}")
+    out: list = []
+    arguments, results, after = [], [], []
+    for x in node.inputs:
+        place = body.place_of(x)
+        if place is None or place.offset is not None:
+            place = body.new_place(x)
+            out += body.fill(x, place)
+        arguments.append(place.buffer)
+    for v in node.outputs:
+        place = body.places[v]
+        if place.offset is not None:
+            spare = body.new_place(v)
+            after.append(place.copy(spare, v.size))
+            place = spare
+        results.append(place.buffer)
+    table = module.temp("i32", (max(len(arguments) + len(results), 1),), "addresses")
+    module.calls.append(node.params["call"])
+    return [*out, ir.HostCall(len(module.calls) - 1, table, arguments, results), *after]
