@@ -13,7 +13,7 @@ from ..runtime.jit import inner_jit
 from . import linalg, reductions, selecting, ufuncs
 from .creation import arange
 from .products import dot
-from .shapes import concatenate, roll
+from .shapes import roll
 from .sorting import argsort
 from .statistics import convolve, vander
 from .util import on_device, operand, promote, promote_inexact, static_int

@@ -1,16 +1,99 @@
-"""How arrays print: NumPy's look, without NumPy."""
+"""How arrays print: NumPy's look and NumPy's options, without NumPy."""
 from __future__ import annotations
 
+import contextlib
 import math
+import operator
 import struct
+from contextvars import ContextVar
 from typing import Callable
 
 from .. import dtypes
-from ..host import round_bfloat16
+from ..core.trace import Tracer, get_aval
+from ..errors import TracerArrayConversionError
+from ..host import np, round_bfloat16
+from ..transforms.stage import concretization_error
+from .util import host_list, operand
 
-LINE_WIDTH, THRESHOLD, EDGE_ITEMS, PRECISION = 75, 1000, 3, 8
+_DEFAULTS = {"edgeitems": 3, "threshold": 1000, "floatmode": "maxprec", "precision": 8, "suppress": False, "linewidth": 75, "nanstr": "nan",
+             "infstr": "inf", "sign": "-", "formatter": None, "legacy": False, "override_repr": None}
+_own: ContextVar[dict] = ContextVar("printoptions", default=_DEFAULTS)
 _LARGE = {"float32": 1e6, "complex64": 1e6, "float16": 1e3}     # from here on floats of a dtype print in scientific notation
 _DIGITS = {"float64": ("d", 17), "float32": ("f", 9), "float16": ("e", 5), "complex64": ("f", 9), "complex128": ("d", 17)}
+
+
+# options -------------------------------------------------------------------------------------------------------------
+
+
+def get_printoptions() -> dict:
+    """The options by which arrays print (NumPy's own, where NumPy is there).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.get_printoptions()["precision"]
+        8
+    """
+    return np.get_printoptions() if np is not None else dict(_own.get())
+
+
+def set_printoptions(*args, **kwargs) -> None:
+    """Changes options by which arrays print: precision, threshold, edgeitems, linewidth, suppress, nanstr, infstr, formatter, sign, floatmode.
+
+    Raises:
+        TypeError, ValueError: for options that do not exist, and values that they can't have.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.set_printoptions(precision=8)
+    """
+    if np is not None:
+        np.set_printoptions(*args, **kwargs)
+    else:
+        _own.set(_changed(*args, **kwargs))
+
+
+@contextlib.contextmanager
+def printoptions(*args, **kwargs):
+    """A context in which `set_printoptions` holds.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> with jnp.printoptions(precision=2):
+        ...     print(jnp.array([1 / 3]))
+        [0.33]
+    """
+    if np is not None:
+        with np.printoptions(*args, **kwargs) as options:
+            yield options
+        return
+    token = _own.set(_changed(*args, **kwargs))
+    try:
+        yield get_printoptions()
+    finally:
+        _own.reset(token)
+
+
+def _changed(precision=None, threshold=None, edgeitems=None, linewidth=None, suppress=None, nanstr=None, infstr=None, formatter=None, sign=None,
+             floatmode=None, *, legacy=None, override_repr=None) -> dict:
+    """The options of where NumPy is absent, with changes."""
+    given = dict(edgeitems=edgeitems, threshold=threshold, floatmode=floatmode, precision=precision, suppress=suppress, linewidth=linewidth,
+                 nanstr=nanstr, infstr=infstr, sign=sign)
+    if floatmode not in (None, "fixed", "unique", "maxprec", "maxprec_equal"):
+        raise ValueError(f"floatmode must be one of 'fixed', 'unique', 'maxprec', 'maxprec_equal', got {floatmode!r}.")
+    if sign not in (None, " ", "+", "-"):
+        raise ValueError(f"sign must be one of ' ', '+', '-', got {sign!r}.")
+    if threshold is not None and not isinstance(threshold, (int, float)):
+        raise TypeError(f"threshold must be a number, got {threshold!r}.")
+    if threshold is not None and threshold != threshold:
+        raise ValueError("threshold must not be NaN; use a large number to print all elements.")
+    if legacy or override_repr:
+        raise NotImplementedError("the print options 'legacy' and 'override_repr' need NumPy, which is not installed here; leave them out.")
+    if precision is not None:
+        operator.index(precision)
+    return {**_own.get(), **{k: v for k, v in given.items() if v is not None}, "formatter": formatter}
+
+
+# numbers -------------------------------------------------------------------------------------------------------------
 
 
 def shortest(value: float, name: str) -> str:
@@ -37,89 +120,108 @@ def _repr_digits(value: float) -> int:
     return max(1, len(digits))
 
 
-def _positional(text: str, value: float) -> str:
-    """Shortest digits in positional notation with at most PRECISION decimals, trailing zeros cut: '1.', '0.25'."""
+def _positional(text: str, negative: bool) -> str:
+    """Shortest digits in positional notation: '1.', '0.25'."""
     mantissa, exponent = text.split("e")
     digits, shift = mantissa.lstrip("-").replace(".", ""), int(exponent)
-    sign = "-" if value < 0 or value == 0 and math.copysign(1, value) < 0 else ""
     if shift >= 0:
         digits = digits.ljust(shift + 1, "0")
         whole, fraction = digits[:shift + 1], digits[shift + 1:]
     else:
         whole, fraction = "0", "0" * (-shift - 1) + digits
-    if len(fraction) > PRECISION:
-        whole, fraction = f"{abs(value):.{PRECISION}f}".split(".")
-    return f"{sign}{whole}.{fraction.rstrip('0')}"
+    return f"{'-' if negative else ''}{whole}.{fraction.rstrip('0')}"
 
 
 class _FloatFormat:
     """One format for all floats of an array: positional, or scientific when the range is wide."""
 
-    def __init__(self, values: list, name: str, sign: bool = False):
-        self.name, self.sign = name, sign
+    def __init__(self, values: list, name: str, options: dict, sign: str):
+        self.name, self.sign, self.options = name, sign, options
+        self.mode, self.limit = options["floatmode"], None if options["floatmode"] == "unique" else options["precision"]
         finite = [v for v in values if math.isfinite(v)]
         sizes = [abs(v) for v in finite if v != 0]
-        self.scientific = bool(sizes) and (max(sizes) >= _LARGE.get(name, 1e8) or min(sizes) < 1e-4 or max(sizes) / min(sizes) > 1e3)
-        texts = {v: self._digits(v) for v in set(finite)}
+        self.scientific = bool(sizes) and (max(sizes) >= _LARGE.get(name, 1e8) or not options["suppress"] and (
+            min(sizes) < 1e-4 or max(sizes) / min(sizes) > 1e3))
+        self.left = self.right = 0
+        self.least = self.limit if self.scientific and self.mode == "fixed" else 0
+        texts = [self._digits(v) for v in dict.fromkeys(finite)]
+        texts += ["-0."] if any(v == 0 and math.copysign(1, v) < 0 for v in finite) and not self.scientific else []
         if self.scientific:
-            parts = [t.split("e") for t in texts.values()]
-            self.decimals = max([len(m.split(".")[1]) for m, _ in parts], default=0)
-            self.left = max([len(m.split(".")[0]) for m, _ in parts], default=1)
-            self.exponent = max([len(e) - 1 for _, e in parts], default=2)
-            self.right = self.exponent + 2 + self.decimals
-        else:
-            parts = [t.split(".") for t in texts.values()]
-            self.left = max([len(w) for w, _ in parts], default=0)
-            self.right = max([len(f) for _, f in parts], default=0)
+            parts = [t.split("e") for t in texts]
+            self.exponent = max(len(e) - 1 for _, e in parts)
+            self.least = self.limit = max(len(m.split(".")[1]) for m, _ in parts)
+            self.left = max(len(m.split(".")[0]) for m, _ in parts)
+            self.right = self.exponent + 2 + self.least
+        elif texts:
+            parts = [t.split(".") for t in texts]
+            self.left, self.right = max(len(w) for w, _ in parts), max(len(f) for _, f in parts)
+            if self.mode in ("fixed", "maxprec_equal"):
+                self.least = self.limit = self.right
+        if sign == " " and not any(math.copysign(1, v) < 0 for v in finite):
+            self.left += 1
         special = [v for v in values if not math.isfinite(v)]
         if special:
-            self.left = max(self.left, max(len(self._special(v)) for v in special) - self.right - 1)
-
-    def _sign(self, text: str) -> str:
-        return "+" + text if self.sign and not text.startswith("-") else text
-
-    def _special(self, v: float) -> str:
-        return self._sign("nan" if v != v else "inf" if v > 0 else "-inf")
+            signed = sign != "-" or any(v < 0 for v in special)
+            self.left = max(self.left, len(options["nanstr"]) - self.right - 1, len(options["infstr"]) + signed - self.right - 1)
 
     def _digits(self, v: float) -> str:
+        """At most `limit` and at least `least` digits behind the point; those beyond the shortest are those of the exact value."""
         text = shortest(v, self.name)
+        code = "e" if self.scientific else "f"
         if not self.scientific:
-            return self._sign(_positional(text, v))
-        mantissa, exponent = text.split("e")
-        whole, _, fraction = mantissa.partition(".")
-        if len(fraction) > PRECISION:
-            mantissa, exponent = f"{v:.{PRECISION}e}".split("e")
-            whole, _, fraction = mantissa.partition(".")
-        return self._sign(f"{whole}.{fraction.rstrip('0')}e{exponent}")
+            text = _positional(text, math.copysign(1, v) < 0)
+        elif "." not in text:
+            text = text.replace("e", ".e")
+        mantissa, mark, exponent = text.partition("e")
+        mantissa = mantissa.rstrip("0") if self.scientific else mantissa
+        count = len(mantissa.split(".")[1])
+        if self.limit is not None and (count > self.limit or self.mode == "fixed" and not self.scientific):
+            mantissa, mark, exponent = f"{v:#.{self.limit}{code}}".partition("e")
+            if self.mode != "fixed" or self.scientific:
+                mantissa = mantissa.rstrip("0")
+        count = len(mantissa.split(".")[1])
+        if count < self.least:
+            mantissa, mark, exponent = f"{v:#.{self.least}{code}}".partition("e")
+        return ("+" if self.sign == "+" and not mantissa.startswith("-") else "") + mantissa + mark + exponent
 
     def __call__(self, v: float) -> str:
         if not math.isfinite(v):
-            return self._special(v).rjust(self.left + 1 + self.right)
+            plus = "+" if self.sign == "+" else ""
+            text = plus + self.options["nanstr"] if v != v else ("-" if v < 0 else plus) + self.options["infstr"]
+            return text.rjust(self.left + 1 + self.right)
         text = self._digits(v)
         if self.scientific:
-            if len(text.split("e")[0].split(".")[1]) < self.decimals:      # further digits are those of the exact value
-                text = self._sign(f"{v:.{self.decimals}e}")
             mantissa, exponent = text.split("e")
             whole, _, fraction = mantissa.partition(".")
-            exponent = exponent[0] + exponent[1:].rjust(self.exponent, "0")
-            return f"{whole.rjust(self.left)}.{fraction.ljust(self.decimals, '0')}e{exponent}"
+            return f"{whole.rjust(self.left)}.{fraction}e{exponent[0]}{exponent[1:].rjust(self.exponent, '0')}"
         whole, fraction = text.split(".")
         return f"{whole.rjust(self.left)}.{fraction.ljust(self.right)}"
 
 
-def _formatter(values: list, dt) -> Callable:
+_FORMATTERS = {"b": ("bool", "all"), "i": ("int", "int_kind", "all"), "u": ("int", "int_kind", "all"), "f": ("float", "float_kind", "all"),
+               "c": ("complexfloat", "complex_kind", "all")}
+
+
+def _formatter(values: list, dt, options: dict, scalar: bool) -> Callable:
     kind, name = dtypes.kind(dt), dtypes.name(dt)
+    narrow = kind in "iu" and dtypes.bits(dt) < 8 or kind == "f" and name not in _DIGITS      # what NumPy knows as objects
+    given = {k: f for k, f in (options["formatter"] or {}).items() if f is not None}
+    for key in ("numpystr", "str_kind", "all") if narrow else _FORMATTERS[kind]:
+        if key in given:
+            return given[key]
     if kind == "b":
-        width = max([len(str(bool(v))) for v in values], default=0)
-        return lambda v: str(bool(v)).rjust(width)
+        return str if scalar else lambda v: str(v).rjust(5)
+    if kind in "iu" and narrow:
+        return str
     if kind in "iu":
-        width = max([len(str(v)) for v in values], default=0)
-        return lambda v: str(v).rjust(width)
-    if kind == "f" and name not in _DIGITS:      # bfloat16 and the float8 types
+        sign = "-" if options["sign"] == " " and min(values) < 0 else options["sign"]
+        width = max(len(str(max(values))) + (sign in "+ " and max(values) >= 0), len(str(min(values))))
+        return lambda v: f"{v:{sign}{width}d}"
+    if kind == "f" and narrow:
         return lambda v: f"{v:g}"
     if kind == "f":
-        return _FloatFormat([float(v) for v in values], name)
-    real, imag = _FloatFormat([v.real for v in values], name), _FloatFormat([v.imag for v in values], name, True)
+        return _FloatFormat([float(v) for v in values], name, options, options["sign"])
+    real, imag = _FloatFormat([v.real for v in values], name, options, options["sign"]), _FloatFormat([v.imag for v in values], name, options, "+")
 
     def complex_format(v):
         part = imag(v.imag)
@@ -128,67 +230,59 @@ def _formatter(values: list, dt) -> Callable:
     return complex_format
 
 
-def _shown(data, shape: tuple, summarize: bool) -> list:
+# arrays --------------------------------------------------------------------------------------------------------------
+
+
+def _shown(data, shape: tuple, edge: int | None) -> list:
     """The elements that are printed, flat."""
     if not shape:
         return [data]
-    rows = data[:EDGE_ITEMS] + data[-EDGE_ITEMS:] if summarize and len(data) > 2 * EDGE_ITEMS else data
-    return list(rows) if len(shape) == 1 else [v for row in rows for v in _shown(row, shape[1:], summarize)]
+    rows = data if edge is None or len(data) <= 2 * edge else data[:edge] + data[len(data) - max(edge, 1):]
+    return list(rows) if len(shape) == 1 else [v for row in rows for v in _shown(row, shape[1:], edge)]
 
 
-def _size(shape: tuple) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size
-
-
-def array_text(data, shape: tuple, dt, prefix: str = "", separator: str = " ", suffix: int = 0) -> str:
-    """Nested lists as text. `prefix` is what stands before on the first line; `suffix` is how much comes after on the last."""
-    if not _size(shape):
+def array_text(data, shape: tuple, dt, prefix: str = "", separator: str = " ", suffix: str = "", **changes) -> str:
+    """Nested lists as text. `prefix` is what stands before on the first line, `suffix` what comes after on the last."""
+    options = {**get_printoptions(), **changes}
+    if options["legacy"]:
+        return np.array2string(np.asarray(data).astype(dt).reshape(shape), prefix=prefix, separator=separator, suffix=suffix,
+                               max_line_width=options["linewidth"], precision=options["precision"], suppress_small=options["suppress"])
+    if not math.prod(shape):
         return "[]"
-    summarize = _size(shape) > THRESHOLD
-    fmt = _formatter(_shown(data, shape, summarize), dt)
+    edge = options["edgeitems"] if math.prod(shape) > options["threshold"] else None
+    values = _shown(data, shape, edge)
+    fmt = _formatter(values, dt, options, not shape)
     if not shape:
         return fmt(data)
-    width = LINE_WIDTH - suffix
     sep = separator.rstrip(" ")
 
-    def block(rows, dims: tuple, indent: str) -> str:
-        cut = summarize and len(rows) > 2 * EDGE_ITEMS
-        if len(dims) == 1:
-            words = [fmt(v) for v in rows[:EDGE_ITEMS]] + ["..."] + [fmt(v) for v in rows[-EDGE_ITEMS:]] if cut else [fmt(v) for v in rows]
-            lines, line = [], indent
-            # the innermost axis leaves room for the brackets that close behind it
-            room = width - (len(shape) if len(shape) >= 1 else 0)
-            for i, word in enumerate(words):
-                last = i == len(words) - 1
-                limit = room if last else width - len(sep)
-                if len(line) + len(word) > limit and len(line) > len(indent):
-                    lines.append(line.rstrip(" "))
-                    line = indent
-                line += word + ("" if last else sep + " ")
-            lines.append(line)
-            return "[" + "\n".join(lines)[len(indent):] + "]"
-        inner = indent + " "
-        parts = [block(r, dims[1:], inner) for r in (rows[:EDGE_ITEMS] if cut else rows)]
-        if cut:
-            parts += ["..."] + [block(r, dims[1:], inner) for r in rows[-EDGE_ITEMS:]]
-        glue = sep + "\n" * (len(dims) - 1) + indent
-        return "[" + glue.join(parts) + "]"
-    return block(data, shape, " " * (len(prefix) + 1))
+    def block(rows, dims: tuple, indent: str, width: int) -> str:
+        cut = edge is not None and len(rows) > 2 * edge
+        lead, trail = (rows[:edge], rows[len(rows) - max(edge, 1):]) if cut else (rows, [])
+        if len(dims) > 1:
+            parts = [block(r, dims[1:], indent + " ", width - 1) for r in lead] + ["..."] * cut + [block(r, dims[1:], indent + " ", width - 1) for r in trail]
+            return "[" + (sep + "\n" * (len(dims) - 1) + indent).join(parts) + "]"
+        words = [fmt(v) for v in lead] + ["..."] * cut + [fmt(v) for v in trail]
+        lines, line = [], indent
+        room = width - max(len(sep), 1)
+        for i, word in enumerate(words):
+            if len(line) + len(word) > room and len(line) > len(indent):
+                lines.append(line.rstrip())
+                line = indent
+            line += word + (separator if i < len(words) - 1 else "")
+        return "[" + "\n".join([*lines, line])[len(indent):] + "]"
+    return block(data, shape, " " * (len(prefix) + 1), options["linewidth"] - len(suffix))
 
 
-def array_repr(data, shape: tuple, dt, weak_type: bool) -> str:
+def repr_text(data, shape: tuple, dt, weak_type: bool) -> str:
     """`Array([0, 1, 2], dtype=int32)`, with `weak_type=True` where it is so."""
     prefix = "Array("
     tail = f"dtype={dtypes.name(dt)}{', weak_type=True' if weak_type else ''})"
-    if not _size(shape):
+    if not math.prod(shape):
         return f"{prefix}[], shape={shape}, {tail}"
-    text = array_text(data, shape, dt, prefix, ", ", 1)
+    text = array_text(data, shape, dt, prefix, ", ", ",")
     last = len(text) - (text.rfind("\n") + 1)
-    first = len(prefix) if "\n" not in text else 0
-    sep = " " if first + last + len(tail) + 2 <= LINE_WIDTH else " " * len(prefix)      # as JAX does it, on one line
+    sep = " " if last + len(tail) + 2 <= get_printoptions()["linewidth"] else " " * len(prefix)      # as JAX does it, on one line
     return f"{prefix}{text},{sep}{tail}"
 
 
@@ -201,11 +295,10 @@ def scalar_text(value, dt) -> str:
         text = shortest(value, name)
         if name not in _DIGITS:
             return f"{value:g}"
-        if value != 0 and not 1e-4 <= abs(value) < _LARGE.get(name, 1e16):
-            mantissa, exponent = text.split("e")
-            return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
         mantissa, exponent = text.split("e")
-        positional = _exact(text, value)
+        if value != 0 and not 1e-4 <= abs(value) < _LARGE.get(name, 1e16):
+            return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
+        positional = _positional(text, math.copysign(1, value) < 0)
         return positional + "0" if positional.endswith(".") else positional
     if kind == "c":
         real, imag = (scalar_text(v, dtypes.real_of(dt)).removesuffix(".0") for v in (value.real, value.imag))
@@ -213,16 +306,62 @@ def scalar_text(value, dt) -> str:
     return str(value)
 
 
-def _exact(text: str, value: float) -> str:
-    mantissa, exponent = text.split("e")
-    digits, shift = mantissa.lstrip("-").replace(".", ""), int(exponent)
-    sign = "-" if math.copysign(1, value) < 0 else ""
-    if shift >= 0:
-        digits = digits.ljust(shift + 1, "0")
-        return f"{sign}{digits[:shift + 1]}.{digits[shift + 1:].rstrip('0')}"
-    return f"{sign}0.{'0' * (-shift - 1)}{digits.rstrip('0') or '0'}"
-
-
-def array_str(data, shape: tuple, dt) -> str:
+def str_text(data, shape: tuple, dt) -> str:
     """`[0 1 2]`: an array without its dtype."""
     return array_text(data, shape, dt) if shape else scalar_text(data, dt)
+
+
+# functions of arrays -------------------------------------------------------------------------------------------------
+
+_IMPLIED = ("bool", "int64", "float64", "complex128")
+
+
+def _read(name: str, x) -> tuple:
+    x = operand(name, x)
+    if isinstance(x, Tracer):
+        raise TracerArrayConversionError(concretization_error(x, f"{name} prints the values of an array; use weft.debug.print in traced functions"))
+    return host_list(x), get_aval(x)
+
+
+def _changes(max_line_width, precision, suppress_small) -> dict:
+    given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    return {k: v for k, v in given.items() if v is not None}
+
+
+def array_repr(arr, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+    """An array as text with its class and dtype, as NumPy writes it (its own default dtypes are left out).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.array_repr(jnp.array([0.5, 0.25]), precision=1).endswith("([0.5, 0.2], dtype=float32)")
+        True
+    """
+    if np is not None and isinstance(arr, np.ndarray):
+        return np.array_repr(arr, max_line_width, precision, suppress_small)
+    data, aval = _read("array_repr", arr)
+    changes = _changes(max_line_width, precision, suppress_small)
+    prefix = f"{'Array' if dtypes.is_python_scalar(arr) else type(arr).__name__}("
+    shape, size, name = tuple(aval.shape), math.prod(aval.shape), dtypes.name(aval.dtype)
+    options = {**get_printoptions(), **changes}
+    extras = [f"shape={shape}"] if not size and shape != (0,) or size > options["threshold"] else []
+    extras += [] if name in _IMPLIED and size else [f"dtype={name}"]
+    text = prefix + array_text(data, shape, aval.dtype, prefix, ", ", "," if extras else ")", **changes)
+    if not extras:
+        return text + ")"
+    tail = ", ".join(extras) + ")"
+    last = len(text) + 1 - (text.rfind("\n") + 1)
+    return text + "," + (" " if last + len(tail) + 1 <= options["linewidth"] else "\n" + " " * len(prefix)) + tail
+
+
+def array_str(a, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+    """The elements of an array as text.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.array_str(jnp.array([1 / 3, 0.5]), precision=2)
+        '[0.33 0.5 ]'
+    """
+    data, aval = _read("array_str", a)
+    if not aval.shape:
+        return scalar_text(data, aval.dtype)
+    return array_text(data, tuple(aval.shape), aval.dtype, **_changes(max_line_width, precision, suppress_small))
