@@ -19,7 +19,7 @@ from ..ops.shape import concatenate, iota, slice_
 from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
-from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, on_device, only, operand, promote, result_dtype,
+from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, on_device, only, operand, promote, result_dtype,
                    static_size)
 
 _FORMATS = {"?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
@@ -402,7 +402,7 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
 
 @inner_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _linspace(start, stop, *, num, endpoint, dtype, axis):
-    computed = dtype if dtypes.is_inexact(dtype) else float_dtype()
+    computed = inexact_dtype(dtype)
     start, stop = [linear.convert(v, computed) for v in (start, stop)]
     shape = broadcast_shapes([shape_of(start), shape_of(stop)])
     start, stop = [broadcast_to(v, shape) if shape else v for v in (start, stop)]
@@ -444,11 +444,11 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     dt = asked_dtype("linspace", dtype)
     if dt is None:
         dt = result_dtype(start, stop)[0]
-        dt = dt if dtypes.is_inexact(dt) else float_dtype()
+        dt = inexact_dtype(dt)
     out = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dt, axis=int(axis))
     if not retstep:
         return out
-    a, b = [linear.convert(v, dt if dtypes.is_inexact(dt) else float_dtype()) for v in (start, stop)]
+    a, b = [linear.convert(v, inexact_dtype(dt)) for v in (start, stop)]
     div = num - 1 if endpoint else num
     step = el.div(el.sub(b, a), scalar_like(b, div)) if div > 0 else linear.full((), math.nan, dtype_of(b))
     return out, on_device(step)
@@ -478,8 +478,8 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype: Any = No
         >>> jnp.geomspace(1., 4., 3).shape
         (3,)
     """
-    dt = asked_dtype("geomspace", dtype) or result_dtype(start, stop)[0]
-    computed = dt if dtypes.is_inexact(dt) else float_dtype()
+    dt = asked_dtype("geomspace", dtype) or inexact_dtype(result_dtype(start, stop)[0])
+    computed = inexact_dtype(dt)
     start, stop = [linear.convert(operand("geomspace", v), computed) for v in (start, stop)]
     sign = el.sign(start)
     logs = [el.log(el.abs_(v)) for v in (start, stop)]
@@ -538,7 +538,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None):
                [1., 1.]], dtype=float32)
     """
     return linear.convert(lower_mask(static_size("N", N), static_size("N" if M is None else "M", N if M is None else M), k),
-                          asked_dtype("tri", dtype) or float_dtype())
+                          asked_dtype("tri", dtype) or dtypes.float32)
 
 
 def lower_mask(n: int, m: int, k: int):
@@ -582,7 +582,7 @@ def indices(dimensions, dtype: Any = None, sparse: bool = False):
         >>> jnp.indices((2, 3)).shape
         (2, 2, 3)
     """
-    dims, dt = canonical_shape(dimensions), asked_dtype("indices", dtype) or dtypes.int32
+    dims, dt = canonical_shape(dimensions), asked_dtype("indices", dtype) or index_dtype()
     if sparse:
         return tuple(linear.reshape(iota(dt, (n,), 0), tuple(n if e == d else 1 for e in range(len(dims)))) for d, n in enumerate(dims))
     grids = [iota(dt, dims, d) for d in range(len(dims))]

@@ -13,16 +13,95 @@ from ..ops import linalg as ops
 from ..ops.reduce import reduce_max, reduce_min, reduce_prod
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota
-from .products import cross, matmul, outer, tensordot, vecdot
-from .selecting import diagonal, take_along_axis, trace
+from . import products, selecting
+from .products import vecdot
+from .selecting import take_along_axis
 from .shapes import matrix_transpose
 from .sorting import argsort as _argsort
 from .ufuncs import abs as _abs
-from .util import broadcast_shapes, broadcast_to, canonical_axes, on_device, operand, promote_inexact, static_int
+from .util import broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, index_dtype, on_device, operand, promote_inexact, static_int
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
            "tensorsolve", "trace", "vecdot", "vector_norm"]
+
+
+def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
+    """`weft.numpy.matmul`, as the array API standard has it.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.matmul(jnp.ones((2, 3)), jnp.ones(3))
+        Array([3., 3.], dtype=float32)
+    """
+    return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
+    """`weft.numpy.tensordot`, as the array API standard has it.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)))
+        Array(6., dtype=float32)
+    """
+    return products.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+
+
+def outer(x1, x2, /):
+    """The products x1[i] x2[j] of two vectors.
+
+    Raises:
+        ValueError: for arrays that are not vectors.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4])).tolist()
+        [[3, 4], [6, 8]]
+    """
+    x, y = operand("outer", x1), operand("outer", x2)
+    if len(shape_of(x)) != 1 or len(shape_of(y)) != 1:
+        raise ValueError(f"outer takes vectors, got x1 of shape {shape_of(x)} and x2 of shape {shape_of(y)}. Flatten them with ravel first.")
+    return products.outer(x, y)
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """The cross product of vectors of three components.
+
+    Raises:
+        ValueError: where the axis has another size.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+        Array([0, 0, 1], dtype=int32)
+    """
+    sizes = [shape_of(x)[canonical_axis(axis, len(shape_of(x)))] for x in (operand("cross", x1), operand("cross", x2))]
+    if sizes != [3, 3]:
+        raise ValueError(f"cross takes vectors of 3 components along axis {axis}, got {sizes[0]} of x1 and {sizes[1]} of x2. weft.numpy.cross takes 2 as well.")
+    return products.cross(x1, x2, axis=axis)
+
+
+def diagonal(x, /, *, offset: int = 0):
+    """The diagonals of the last two axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
+        Array([1, 4], dtype=int32)
+    """
+    return selecting.diagonal(x, offset, -2, -1)
+
+
+def trace(x, /, *, offset: int = 0, dtype=None):
+    """The sums of the diagonals of the last two axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.trace(jnp.ones((3, 2, 2)))
+        Array([2., 2., 2.], dtype=float32)
+    """
+    return selecting.trace(x, offset, -2, -1, dtype)
 
 
 class SlogdetResult(NamedTuple):
@@ -497,10 +576,10 @@ def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
     (x,) = _inexact("matrix_rank", M)
     if len(shape_of(x)) < 2:
         largest = reduce_max(_abs(x), tuple(range(len(shape_of(x)))))
-        return linear.convert(el.ne(largest, scalar_like(largest, 0)), dtypes.int32)
+        return linear.convert(el.ne(largest, scalar_like(largest, 0)), index_dtype())
     s = svd(x, compute_uv=False, hermitian=hermitian)
     bound = _cutoff(s, shape_of(x), rtol) if tol is None else on_device(operand("matrix_rank", tol))
-    return linear.reduce_sum(linear.convert(s > bound[..., None], dtypes.int32), (len(shape_of(s)) - 1,))
+    return linear.reduce_sum(linear.convert(s > bound[..., None], index_dtype()), (len(shape_of(s)) - 1,))
 
 
 def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
@@ -561,7 +640,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
     u, s, vh = svd(a, full_matrices=False)
     rcond = max(m, n) * float(dtypes.finfo(dtype_of(s)).eps) if rcond is None or isinstance(rcond, (int, float)) and rcond < 0 else rcond
     live = s > _cutoff(s, (m, n), rcond)
-    rank = linear.reduce_sum(linear.convert(live, dtypes.int32), (0,))
+    rank = linear.reduce_sum(linear.convert(live, index_dtype()), (0,))
     one, zero = linear.full(shape_of(s), 1, dtype_of(s)), linear.full(shape_of(s), 0, dtype_of(s))
     inverse = el.select(live, el.div(one, el.select(live, s, one)), zero)
     x = matmul(matrix.mH(vh), matrix.scale_rows(matmul(matrix.mH(u), b), inverse))

@@ -14,7 +14,7 @@ from ..ops import reduce as ops
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate
 from .ufuncs import where_jit
-from .util import asked_dtype, canonical_axes, canonical_axis, float_dtype, no_out, on_device, operand, promote_inexact, size_along, to_bool
+from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, to_bool
 
 
 def _keep(x, axes, keepdims: bool):
@@ -36,15 +36,6 @@ def _document(function, name: str, text: str, result: str = ""):
     return function
 
 
-def _accumulator(dt):
-    """The dtype in which small integers are summed."""
-    if dtypes.is_bool(dt):
-        return dtypes.canonicalize(int)
-    if dtypes.is_int(dt) and dtypes.bits(dt) < 32:
-        return dtypes.dtype("uint32") if dtypes.is_unsigned(dt) else dtypes.int32
-    return dt
-
-
 def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable):
     def function(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, initial=None, where=None, promote_integers: bool = True):
         no_out(name, out)
@@ -53,7 +44,7 @@ def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable)
         axes = canonical_axes(axis, len(aval.shape))
         dt = asked_dtype(name, dtype)
         if dt is None:
-            dt = _accumulator(aval.dtype) if promote_integers or dtypes.is_bool(aval.dtype) else aval.dtype
+            dt = accumulator(aval.dtype) if promote_integers or dtypes.is_bool(aval.dtype) else aval.dtype
         x = linear.convert(_masked(x, where, identity) if not dtypes.is_bool(aval.dtype) or where is None else
                            _masked(linear.convert(x, dt), where, identity), dt)
         narrow = dtypes.is_float(dt) and dtypes.bits(dt) < 32
@@ -62,7 +53,7 @@ def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable)
         if initial is not None:
             out_ = join(out_, linear.convert(operand(name, initial), dt))
         return on_device(_keep(out_, axes, keepdims))
-    return _document(function, name, text, "Booleans and small integers are added up as 32-bit integers.")
+    return _document(function, name, text, "Booleans and integers are added up as the widest integers that are on (32 bits, or 64).")
 
 
 sum = _sum_like("sum", "The sum", linear.reduce_sum, 0, el.add)
@@ -133,7 +124,7 @@ def mean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, *, w
     aval = get_aval(x)
     dt = asked_dtype("mean", dtype)
     if dt is None:
-        dt = aval.dtype if dtypes.is_inexact(aval.dtype) else float_dtype()
+        dt = inexact_dtype(aval.dtype)
     computed = dtypes.float32 if dtypes.is_float(dt) and dtypes.bits(dt) < 32 else dt
     axes = canonical_axes(axis, len(aval.shape))
     x = linear.convert(x, computed)
@@ -193,7 +184,7 @@ def _var_arguments(name, a, axis, dtype, ddof, correction):
     aval = get_aval(x)
     dt = asked_dtype(name, dtype)
     if dt is None:
-        dt = aval.dtype if dtypes.is_inexact(aval.dtype) else float_dtype()
+        dt = inexact_dtype(aval.dtype)
     if correction is not None:
         if not isinstance(ddof, int) or ddof:
             raise ValueError(f"{name}: give ddof or correction, not both.")
@@ -252,7 +243,7 @@ def count_nonzero(a, axis=None, keepdims: bool = False):
         >>> jnp.count_nonzero(jnp.array([1, 0, 3]))
         Array(2, dtype=int32)
     """
-    return sum(to_bool("count_nonzero", a), axis, dtype=dtypes.int32, keepdims=keepdims)
+    return sum(to_bool("count_nonzero", a), axis, dtype=index_dtype(), keepdims=keepdims)
 
 
 def _cumulative(name: str, text: str, primitive, identity: int, nan: bool = False):
@@ -295,6 +286,8 @@ def _cumulative_with_initial(name: str, base: Callable, identity: int):
                 raise ValueError(f"{name} needs an axis for an array of rank {rank}.")
             axis = 0
         axis = canonical_axis(axis, rank)
+        if dtype is None and name == "cumulative_sum":      # the standard asks it of the product too, but JAX does not do it
+            dtype = accumulator(dtype_of(x))
         out = base(x, axis, dtype)
         if not include_initial:
             return out
@@ -314,9 +307,9 @@ def _arg(name: str, text: str, op: Callable):
     def run(x, axis, keepdims):
         shape = shape_of(x)
         if axis is None:
-            out = op(linear.reshape(x, (math.prod(shape),)), 0, dtypes.int32)
+            out = op(linear.reshape(x, (math.prod(shape),)), 0, index_dtype())
             return linear.reshape(out, (1,) * len(shape)) if keepdims else out
-        out = op(x, axis, dtypes.int32)
+        out = op(x, axis, index_dtype())
         return linear.expand_dims(out, (axis,)) if keepdims else out
 
     def function(a, axis: int | None = None, out=None, keepdims: bool = False):
@@ -330,7 +323,7 @@ def _arg(name: str, text: str, op: Callable):
             raise ValueError(f"attempt to get {name} of an empty sequence.")
         return run(x, axis, bool(keepdims))
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{text} along `axis` (None: in the flattened array), as int32.\n\n    Raises:\n        ValueError: for an empty array.\n\n" \
+    function.__doc__ = f"{text} along `axis` (None: in the flattened array).\n\n    Raises:\n        ValueError: for an empty array.\n\n" \
         f"    Example:\n        >>> import weft.numpy as jnp\n        >>> y = jnp.{name}(jnp.array([1., 5., 3.]))\n    "
     return function
 

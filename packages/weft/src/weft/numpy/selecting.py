@@ -19,7 +19,7 @@ from .creation import array, asarray, lower_mask
 from .indexing import _nonzero
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .ufuncs import where_jit
-from .util import asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, expand_ranks, flat_host, no_out, on_device, operand, promote, promote_shapes, static_int, to_bool
+from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, expand_ranks, flat_host, index_dtype, no_out, on_device, operand, promote, promote_shapes, static_int, to_bool
 
 
 def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=None):
@@ -80,25 +80,25 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(concretization_error(x, "nonzero needs the values, because the number of results depends on them; "
                                                                   "give it size=… to use it under jit"))
-        return tuple(array(rows, dtypes.int32) for rows in _nonzero(x))
+        return tuple(array(rows, index_dtype()) for rows in _nonzero(x))
     size, total = static_int("size", size), math.prod(shape)
     flags = linear.reshape(to_bool("nonzero", x), (total,))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value or 0,) * len(shape)
     if total == 0 or size == 0:
-        return tuple(broadcast_to(linear.convert(f, dtypes.int32), (size,)) for f in fills)
+        return tuple(broadcast_to(linear.convert(f, index_dtype()), (size,)) for f in fills)
     # the k-th result is the number of elements that have at most k true ones up to and including them
-    ends = cumsum_p.bind(linear.convert(flags, dtypes.int32), axis=0, reverse=False)
-    order = ops.iota(dtypes.int32, (size,), 0)
+    ends = cumsum_p.bind(linear.convert(flags, index_dtype()), axis=0, reverse=False)
+    order = ops.iota(index_dtype(), (size,), 0)
     before = el.le(linear.expand_dims(ends, (0,)), linear.expand_dims(order, (1,)))
-    flat = linear.reduce_sum(linear.convert(before, dtypes.int32), (1,))
-    count = linear.reduce_sum(linear.convert(flags, dtypes.int32), (0,))
+    flat = linear.reduce_sum(linear.convert(before, index_dtype()), (1,))
+    count = linear.reduce_sum(linear.convert(flags, index_dtype()), (0,))
     found = el.lt(order, count)
     out = []
     stride = total
     for n, f in zip(shape, fills):
         stride //= max(n, 1)
         index = el.rem(el.div(flat, scalar_like(flat, max(stride, 1))), scalar_like(flat, n))
-        out.append(el.select_n_p.bind(found, broadcast_to(linear.convert(f, dtypes.int32), (size,)), index))
+        out.append(el.select_n_p.bind(found, broadcast_to(linear.convert(f, index_dtype()), (size,)), index))
     return tuple(out)
 
 
@@ -118,7 +118,7 @@ def argwhere(a, *, size: int | None = None, fill_value=None):
     x = on_device(operand("argwhere", a))
     if not shape_of(x):
         n = 1 if size is None and bool(flat_host(x)[0]) else size or 0
-        return linear.full((n, 0), 0, dtypes.int32)
+        return linear.full((n, 0), 0, index_dtype())
     columns = nonzero(x, size=size, fill_value=fill_value)
     return ops.concatenate([linear.expand_dims(c, (1,)) for c in columns], 1)
 
@@ -357,8 +357,7 @@ def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
     x = operand("trace", a)
     if len(shape_of(x)) < 2:
         raise ValueError(f"trace takes arrays of rank 2 or more, got shape {shape_of(x)}.")
-    dt = asked_dtype("trace", dtype) or get_aval(x).dtype
-    return _trace(x, static_int("offset", offset), int(axis1), int(axis2), dtypes.int32 if dtypes.is_bool(dt) else dt)
+    return _trace(x, static_int("offset", offset), int(axis1), int(axis2), asked_dtype("trace", dtype) or accumulator(get_aval(x).dtype))
 
 
 def _triangle(name: str, text: str, keep_low: bool):
@@ -393,14 +392,14 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
         >>> [i.tolist() for i in jnp.tril_indices(2)]
         [[0, 1, 1], [0, 0, 1]]
     """
-    pairs = [(i, j) for i in range(n) for j in range(min(m or n, max(0, i + k + 1)))]
-    return tuple(array([p[d] for p in pairs], dtypes.int32) for d in (0, 1))
+    pairs = [(i, j) for i in range(n) for j in range(min(n if m is None else m, max(0, i + k + 1)))]
+    return tuple(array([p[d] for p in pairs], index_dtype()) for d in (0, 1))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """The positions at and above the k-th diagonal of an n × m matrix."""
-    pairs = [(i, j) for i in range(n) for j in range(max(0, i + k), m or n)]
-    return tuple(array([p[d] for p in pairs], dtypes.int32) for d in (0, 1))
+    pairs = [(i, j) for i in range(n) for j in range(max(0, i + k), n if m is None else m)]
+    return tuple(array([p[d] for p in pairs], index_dtype()) for d in (0, 1))
 
 
 def tril_indices_from(arr, k: int = 0) -> tuple:
@@ -417,7 +416,7 @@ def triu_indices_from(arr, k: int = 0) -> tuple:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple:
     """The positions of the main diagonal of an array with `ndim` axes of size n."""
-    return (ops.iota(dtypes.int32, (n,), 0),) * ndim
+    return (ops.iota(index_dtype(), (n,), 0),) * ndim
 
 
 def diag_indices_from(arr) -> tuple:

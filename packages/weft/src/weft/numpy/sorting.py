@@ -19,7 +19,7 @@ from ..transforms.stage import concretization_error
 from .creation import array
 from .shapes import concatenate, ravel, take_rows
 from .ufuncs import where_jit
-from .util import canonical_axis, flat_host, on_device, operand, promote, static_int
+from .util import canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int
 
 
 @inner_jit(name="sort", static_argnums=(1, 2, 3))
@@ -46,7 +46,7 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
 
 @inner_jit(name="argsort", static_argnums=(1, 2, 3))
 def _argsort(x, axis, stable, descending):
-    positions = ops.iota(dtypes.int32, shape_of(x), axis)
+    positions = ops.iota(index_dtype(), shape_of(x), axis)
     if not descending:
         return sort_p.bind(x, positions, dimension=axis, is_stable=stable, num_keys=1)[1]
     # sorted upwards with positions running down, then read backwards: equal elements keep their order
@@ -85,9 +85,9 @@ def lexsort(keys, axis: int = -1):
     if len({shape_of(x) for x in xs}) > 1:
         raise ValueError("lexsort: all keys need to be the same shape.")
     if not shape_of(xs[0]):
-        return array(0, dtypes.int32)
+        return array(0, index_dtype())
     axis = canonical_axis(axis, len(shape_of(xs[0])))
-    positions = ops.iota(dtypes.int32, shape_of(xs[0]), axis)
+    positions = ops.iota(index_dtype(), shape_of(xs[0]), axis)
     return sort_p.bind(*reversed(xs), positions, dimension=axis, is_stable=True, num_keys=len(xs))[-1]
 
 
@@ -197,6 +197,18 @@ class UniqueAllResult(NamedTuple):
     counts: Any
 
 
+class UniqueCountsResult(NamedTuple):
+    """What unique_counts finds."""
+    values: Any
+    counts: Any
+
+
+class UniqueInverseResult(NamedTuple):
+    """What unique_inverse finds."""
+    values: Any
+    inverse_indices: Any
+
+
 def unique(ar, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, *,
            equal_nan: bool = True, size: int | None = None, fill_value=None, sorted: bool = True):
     """The distinct elements (or slices along an axis), sorted. Under jit `size` says how many to return.
@@ -218,17 +230,17 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     n, width = shape_of(rows)
     out_shape = () if axis is None else tuple(m for d, m in enumerate(shape) if d != canonical_axis(axis, len(shape)))
     columns = [linear.reshape(ops.slice_(rows, (0, j), (n, j + 1)), (n,)) for j in range(width)]
-    order = sort_p.bind(*columns, ops.iota(dtypes.int32, (n,), 0), dimension=0, is_stable=True, num_keys=width)[-1] if width else \
-        ops.iota(dtypes.int32, (n,), 0)
+    order = sort_p.bind(*columns, ops.iota(index_dtype(), (n,), 0), dimension=0, is_stable=True, num_keys=width)[-1] if width else \
+        ops.iota(index_dtype(), (n,), 0)
     ordered = take_rows(rows, order, 0)
     different = _differs(ordered, equal_nan) if n else linear.full((0,), True, dtypes.bool_)
-    flags = linear.convert(different, dtypes.int32)
-    rank_of = el.sub(cumsum_p.bind(flags, axis=0, reverse=False), scalar_like(flags, 1)) if n else linear.full((0,), 0, dtypes.int32)
+    flags = linear.convert(different, index_dtype())
+    rank_of = el.sub(cumsum_p.bind(flags, axis=0, reverse=False), scalar_like(flags, 1)) if n else linear.full((0,), 0, index_dtype())
     count = linear.reduce_sum(flags, (0,))
     total = flat_host(count)[0] if size is None else static_int("size", size)
     starts = _first_positions(different, total, n)
     picked = take_rows(ordered, starts, 0) if n else linear.full((total, width), 0, dtype_of(x))
-    present = el.lt(ops.iota(dtypes.int32, (total,), 0), count)
+    present = el.lt(ops.iota(index_dtype(), (total,), 0), count)
     if size is not None:
         fill = picked[:1] if fill_value is None and n else linear.full((1, width), 0 if fill_value is None else fill_value, dtype_of(x))
         mask = linear.broadcast_in_dim(present, (total, width), (0,))
@@ -241,10 +253,10 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
         inverse = sort_p.bind(order, rank_of, dimension=0, is_stable=True, num_keys=1)[1]
         out.append(linear.reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
-        ends = concatenate([starts[1:], linear.full((1,), n, dtypes.int32)]) if total else starts
-        counts = el.sub(el.select_n_p.bind(el.lt(el.add(ops.iota(dtypes.int32, (total,), 0), linear.full((total,), 1, dtypes.int32)), count),
-                                           linear.full((total,), n, dtypes.int32), ends), starts) if total else starts
-        out.append(el.select_n_p.bind(present, linear.full((total,), 0, dtypes.int32), counts) if total else counts)
+        ends = concatenate([starts[1:], linear.full((1,), n, index_dtype())]) if total else starts
+        counts = el.sub(el.select_n_p.bind(el.lt(el.add(ops.iota(index_dtype(), (total,), 0), linear.full((total,), 1, index_dtype())), count),
+                                           linear.full((total,), n, index_dtype()), ends), starts) if total else starts
+        out.append(el.select_n_p.bind(present, linear.full((total,), 0, index_dtype()), counts) if total else counts)
     return out[0] if len(out) == 1 else tuple(out)
 
 
@@ -271,31 +283,55 @@ def _differs(ordered, equal_nan: bool):
 def _first_positions(flags, size: int, n: int):
     """The positions of the first `size` true flags; n - 1 behind the last."""
     if n == 0:
-        return linear.full((size,), 0, dtypes.int32)
-    key = linear.convert(el.not_(flags), dtypes.int32)
-    order = sort_p.bind(key, ops.iota(dtypes.int32, (n,), 0), dimension=0, is_stable=True, num_keys=1)[1]
+        return linear.full((size,), 0, index_dtype())
+    key = linear.convert(el.not_(flags), index_dtype())
+    order = sort_p.bind(key, ops.iota(index_dtype(), (n,), 0), dimension=0, is_stable=True, num_keys=1)[1]
     if size > n:
-        order = ops.concatenate([order, linear.full((size - n,), n - 1, dtypes.int32)], 0)
+        order = ops.concatenate([order, linear.full((size - n,), n - 1, index_dtype())], 0)
     return ops.slice_(order, (0,), (size,))
 
 
 def unique_values(x, /, *, size: int | None = None, fill_value=None):
-    """The distinct elements, sorted."""
+    """The distinct elements, sorted; each NaN counts for itself, as in the functions below.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.unique_values(jnp.array([3, 1, 3]))
+        Array([1, 3], dtype=int32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def unique_counts(x, /, *, size: int | None = None, fill_value=None):
-    """The distinct elements and how often each appears."""
-    return unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+def unique_counts(x, /, *, size: int | None = None, fill_value=None) -> UniqueCountsResult:
+    """The distinct elements and how often each appears.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts.tolist()
+        [1, 2]
+    """
+    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_inverse(x, /, *, size: int | None = None, fill_value=None):
-    """The distinct elements and, for each element, which of them it is."""
-    return unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+def unique_inverse(x, /, *, size: int | None = None, fill_value=None) -> UniqueInverseResult:
+    """The distinct elements and, for each element, which of them it is.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices.tolist()
+        [1, 0, 1]
+    """
+    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_all(x, /, *, size: int | None = None, fill_value=None) -> UniqueAllResult:
-    """The distinct elements, their first positions, inverse and counts."""
+    """The distinct elements, their first positions, inverse and counts.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.unique_all(jnp.array([3, 1, 3])).indices.tolist()
+        [1, 0]
+    """
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
 
@@ -362,11 +398,11 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
         return values[isin(values, b, invert=True)]
     kept = isin(a, b, invert=True)
     fill = 0 if fill_value is None else fill_value
-    ordered = sort_p.bind(linear.convert(el.not_(kept), dtypes.int32), a, dimension=0, is_stable=True, num_keys=2)
+    ordered = sort_p.bind(linear.convert(el.not_(kept), index_dtype()), a, dimension=0, is_stable=True, num_keys=2)
     first = el.and_(el.eq(ordered[0], scalar_like(ordered[0], 0)), _differs(linear.expand_dims(ordered[1], (1,)), True))
     picked = take_rows(ordered[1], _first_positions(first, size, shape_of(a)[0]), 0)
-    count = linear.reduce_sum(linear.convert(first, dtypes.int32), (0,))
-    return el.select_n_p.bind(el.lt(ops.iota(dtypes.int32, (size,), 0), count), linear.full((size,), fill, dtype_of(a)), picked)
+    count = linear.reduce_sum(linear.convert(first, index_dtype()), (0,))
+    return el.select_n_p.bind(el.lt(ops.iota(index_dtype(), (size,), 0), count), linear.full((size,), fill, dtype_of(a)), picked)
 
 
 def setxor1d(ar1, ar2, assume_unique: bool = False):

@@ -22,7 +22,7 @@ from .reductions import mean
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .sorting import searchsorted
 from .ufuncs import where_jit
-from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, no_out, on_device, operand, promote, promote_inexact, static_int
+from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, index_dtype, no_out, on_device, operand, promote, promote_inexact, static_int
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -232,7 +232,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
             raise ConcretizationTypeError(concretization_error(x, "bincount needs the values, because the number of results depends on them; "
                                                                   "give it length=… to use it under jit"))
         length = max(max(flat_host(x), default=-1) + 1, static_int("minlength", minlength))
-    weights = linear.full(shape_of(x), 1, dtypes.int32) if weights is None else on_device(operand("bincount", weights))
+    weights = linear.full(shape_of(x), 1, index_dtype()) if weights is None else on_device(operand("bincount", weights))
     zero = scalar_like(x, 0)
     return _count_into(el.max_(x, zero), weights, static_int("length", length))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import dtypes
 from ..core.trace import get_aval
+from ..host import np
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.reduce import reduce_and
@@ -99,10 +100,13 @@ def result_type(*args):
     return dtypes.promote(*[_kind_of(a) for a in args])[0]
 
 
+_DTYPES = (dtypes.DType, dtypes.KeyDType) + (() if np is None else (np.dtype,))
+
+
 def _kind_of(x) -> tuple:
     if x in (bool, int, float, complex):
         return dtypes.canonicalize(x), x is not bool
-    if isinstance(x, (str, type)) or not (hasattr(x, "shape") or dtypes.is_python_scalar(x)):
+    if isinstance(x, (str, type)) or isinstance(x, _DTYPES) or not (hasattr(x, "shape") or dtypes.is_python_scalar(x)):
         return dtypes.canonicalize(x), False
     aval = get_aval(x) if not hasattr(x, "dtype") or not hasattr(x, "shape") else x
     return dtypes.canonicalize(aval.dtype), getattr(aval, "weak_type", False)

@@ -16,14 +16,29 @@ from ..ops import linear
 from ..ops.elementwise import ne
 from ..ops.rules import scalar_like, shape_of
 
-__all__ = ["asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
-           "expand_ranks", "float_dtype", "is_concrete", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
+__all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
+           "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
            "promote_shapes", "result_dtype", "static_int", "static_size", "to_bool"]
 
 
 def float_dtype():
     """The dtype that integers become where a function needs floats."""
     return dtypes.canonicalize(dtypes.float64)
+
+
+def index_dtype():
+    """The dtype of positions and counts."""
+    return dtypes.canonicalize(dtypes.int64)
+
+
+def accumulator(dt):
+    """The dtype in which integers and booleans are added up: the widest integer that is on. Floats stay."""
+    return dtypes.canonicalize(dtypes.dtype("uint64" if dtypes.is_unsigned(dt) else "int64")) if dtypes.is_bool(dt) or dtypes.is_int(dt) else dt
+
+
+def inexact_dtype(dt):
+    """The dtype in which a function of real numbers is computed: floats stay, 64-bit integers become the default float, others float32."""
+    return dt if dtypes.is_inexact(dt) else dtypes.canonicalize(dtypes.float64) if dtypes.is_int(dt) and dtypes.bits(dt) == 64 else dtypes.float32
 
 
 def asked_dtype(name: str, dtype: Any):
@@ -55,11 +70,11 @@ def promote(name: str, *args) -> list:
 
 
 def promote_inexact(name: str, *args) -> list:
-    """The arguments converted to their common dtype, or to the default float where that is none."""
+    """The arguments converted to their common dtype, or to the float for it where that is none."""
     args = [operand(name, a) for a in args]
     dt, weak = result_dtype(*args)
     if not dtypes.is_inexact(dt):
-        dt = float_dtype()
+        dt = inexact_dtype(dt)
     return [linear.convert(a, dt, weak) for a in args]
 
 
