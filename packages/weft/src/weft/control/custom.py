@@ -15,6 +15,7 @@ from ..host import np
 from ..ops.linear import convert, settled, zeros
 from ..transforms.batch import batch_flat, to_front
 from ..transforms.stage import consts_as_args, stage
+from ..transforms.transpose import backward_pass
 from ..tree import tree_flatten, tree_map, tree_unflatten
 from .call import collective_names
 
@@ -147,6 +148,7 @@ def _batch(axis, args, dims, *, call_jaxpr, jvp, **params):
     return outs, [0] * len(outs)
 
 
+custom_jvp_call_p.transpose = lambda cts, *args, call_jaxpr, **_: backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, args, cts)
 custom_jvp_call_p.abstract = lambda *avals, call_jaxpr, **_: list(call_jaxpr.out_avals)
 custom_jvp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_jvp_call_p.axis_names = lambda params: axis_names_of(params["call_jaxpr"])

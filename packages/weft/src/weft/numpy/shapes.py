@@ -185,8 +185,8 @@ def expand_dims(a, axis):
         (1, 2)
     """
     x = _array("expand_dims", a)
-    axes = axis if isinstance(axis, (list, tuple)) else (axis,)
-    dims = canonical_axes(tuple(axes), len(shape_of(x)) + len(axes))
+    axes = tuple(axis) if hasattr(axis, "__len__") else (axis,)
+    dims = canonical_axes(axes, len(shape_of(x)) + len(axes))
     return linear.expand_dims(x, dims) if dims else x
 
 
