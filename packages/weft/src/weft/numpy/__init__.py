@@ -47,6 +47,7 @@ _FAMILIES = {
     "vectorizing": "vectorize",
     "grids": "c_ index_exp iterable ix_ mask_indices mgrid ogrid r_ s_",
     "histograms": "histogram2d histogramdd",
+    "files": "fromfile fromiter fromstring load save savez",
     "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
     "pieces": "apply_over_axes packbits piecewise place unpackbits",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub roots",

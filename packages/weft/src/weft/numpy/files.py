@@ -1,0 +1,217 @@
+"""Arrays in files of NumPy's formats .npy and .npz, and numbers in text."""
+from __future__ import annotations
+
+import ast
+import io
+import math
+import os
+import zipfile
+from typing import IO, Any
+
+from .. import dtypes
+from ..core.trace import Tracer
+from ..errors import TracerArrayConversionError
+from ..host import HostArray, from_bytes, from_flat, is_host_array, np, to_bytes, unpack
+from ..transforms.stage import concretization_error
+from .creation import asarray
+
+_MAGIC = b"\x93NUMPY"
+_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
+
+
+def load(file: IO[bytes] | str | os.PathLike, *args: Any, **kwargs: Any):
+    """The array of a .npy file; of a .npz file its arrays by name, read when they are asked for. Further arguments are those of `numpy.load`.
+
+    Raises:
+        OSError: if the file can't be read. ValueError: if it holds something else.
+
+    Example:
+        >>> import io, weft.numpy as jnp
+        >>> f = io.BytesIO()
+        >>> jnp.save(f, jnp.arange(3)); _ = f.seek(0)
+        >>> jnp.load(f)
+        Array([0, 1, 2], dtype=int32)
+    """
+    if np is not None:
+        found = np.load(file, *args, **kwargs)
+        if not isinstance(found, np.ndarray):
+            return found
+        return asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found) if found.dtype.kind != "V" or found.dtype.itemsize == 2 else found
+    if args or kwargs:
+        raise NotImplementedError("load takes only the file where NumPy is not installed: nothing is mapped or unpickled. Install numpy for its other arguments.")
+    data = file.read() if hasattr(file, "read") else _contents(file)
+    return _Archive(io.BytesIO(data)) if data[:2] == b"PK" else asarray(_parse(data))
+
+
+def _contents(path) -> bytes:
+    with open(path, "rb") as f:
+        return f.read()
+
+
+class _Archive:
+    """The arrays of a .npz file by name, where NumPy is absent."""
+
+    def __init__(self, stream):
+        self.zip = zipfile.ZipFile(stream)
+        self.files = [name.removesuffix(".npy") for name in self.zip.namelist()]
+
+    def __getitem__(self, name: str):
+        if name not in self.files:
+            raise KeyError(f"{name!r} is not in the archive, which has {', '.join(self.files)}.")
+        return asarray(_parse(self.zip.read(name + ".npy")))
+
+    def __iter__(self):
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self) -> None:
+        self.zip.close()
+
+
+def _parse(data: bytes) -> HostArray:
+    """The host array in the bytes of a .npy file."""
+    if data[:6] != _MAGIC:
+        raise ValueError("not a .npy file: it does not begin with \\x93NUMPY. Save arrays with weft.numpy.save.")
+    width = 2 if data[6] == 1 else 4
+    start = 8 + width + int.from_bytes(data[8:8 + width], "little")
+    header = ast.literal_eval(data[8 + width:start].decode("latin1"))
+    descr, shape = header["descr"], tuple(header["shape"])
+    order, kind, size = descr[0], descr[1], int(descr[2:])
+    name = "bool" if kind == "b" else "bfloat16" if kind == "V" and size == 2 else f"{_KINDS.get(kind, '?')}{8 * size}"
+    if "?" in name or order == ">" and size > 1:
+        raise ValueError(f"a .npy file with elements of type {descr!r} can't be read without NumPy; numbers in little-endian order can.")
+    n = math.prod(shape)
+    host = from_bytes(data[start:start + n * size], shape, dtypes.dtype(name))
+    if not header["fortran_order"] or len(shape) < 2:
+        return host
+    flat, rows = unpack(host.data, name), []
+    for k in range(n):      # the k-th element in row-major order lies where its indices, read backwards, say
+        at, stride, rest = 0, n, k
+        for size in reversed(shape):
+            stride //= size
+            at, rest = at + rest % size * stride, rest // size
+        rows.append(flat[at])
+    return from_flat(rows, shape, host.dtype)
+
+
+def _host(name: str, x):
+    if isinstance(x, Tracer):
+        raise TracerArrayConversionError(concretization_error(x, f"{name} writes the values of an array"))
+    return x if is_host_array(x) else asarray(x)._host()
+
+
+def _bytes(x) -> bytes:
+    """A host array as a .npy file."""
+    name = dtypes.name(x.dtype)
+    size = dtypes.itemsize(x.dtype)
+    kind = "V" if name == "bfloat16" else dtypes.kind(x.dtype)
+    text = f"{{'descr': '{'|' if size == 1 else '<'}{kind}{size}', 'fortran_order': False, 'shape': {tuple(x.shape)!r}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return _MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode("latin1") + bytes(to_bytes(x))
+
+
+def _write(file, suffix: str, data: bytes) -> None:
+    if hasattr(file, "write"):
+        file.write(data)
+        return
+    path = os.fspath(file)
+    with open(path if path.endswith(suffix) else path + suffix, "wb") as f:
+        f.write(data)
+
+
+def save(file, arr, allow_pickle: bool = True) -> None:
+    """Writes an array to a .npy file (an open file, or a path, to which .npy is added where it does not end so).
+
+    Example:
+        >>> import io, weft.numpy as jnp
+        >>> f = io.BytesIO()
+        >>> jnp.save(f, jnp.arange(3))
+        >>> f.getvalue()[1:6]
+        b'NUMPY'
+    """
+    if np is not None:
+        np.save(file, arr, allow_pickle=allow_pickle)
+    else:
+        _write(file, ".npy", _bytes(_host("save", arr)))
+
+
+def savez(file, *args, allow_pickle: bool = True, **kwds) -> None:
+    """Writes arrays to a .npz file: those with a keyword under that name, the others as arr_0, arr_1, …
+
+    Raises:
+        ValueError: if a keyword is the name of an array without one.
+
+    Example:
+        >>> import io, weft.numpy as jnp
+        >>> f = io.BytesIO()
+        >>> jnp.savez(f, jnp.arange(3), x=jnp.ones(2)); _ = f.seek(0)
+        >>> sorted(jnp.load(f).files)
+        ['arr_0', 'x']
+    """
+    if np is not None:
+        np.savez(file, *args, allow_pickle=allow_pickle, **kwds)
+        return
+    named = {f"arr_{k}": x for k, x in enumerate(args)}
+    if named.keys() & kwds.keys():
+        raise ValueError(f"savez: {', '.join(sorted(named.keys() & kwds.keys()))} is the name of an array that was given without one.")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, x in {**named, **kwds}.items():
+            archive.writestr(name + ".npy", _bytes(_host("savez", x)))
+    _write(file, ".npz", buffer.getvalue())
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str):
+    """The numbers in a text, between separators (spaces in `sep` stand for any white space).
+
+    Raises:
+        ValueError: for text that is not a number of that dtype, for fewer numbers than `count`, and for an empty separator.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fromstring("1, 2.5", sep=",")
+        Array([1. , 2.5], dtype=float32)
+    """
+    if not sep:
+        raise ValueError("fromstring: the separator is empty; to read bytes, use weft.numpy.frombuffer.")
+    if isinstance(string, (bytes, bytearray)):
+        string = bytes(string).decode("latin1")
+    if not isinstance(string, str):
+        raise TypeError(f"fromstring takes a string, got {type(string).__name__}.")
+    parts = [part.strip() for part in (string.split(sep.strip()) if sep.strip() else string.split())]
+    parts = parts[:-1] if parts and not parts[-1] else parts
+    dt = dtypes.dtype(dtype)
+    read = float if dtypes.is_float(dt) else complex if dtypes.is_complex(dt) else int
+    try:
+        values: list = [read(part) for part in parts[:count if count >= 0 else None]]
+    except ValueError as e:
+        raise ValueError(f"fromstring: the text could not be read to its end as {dtypes.name(dt)} between {sep!r}: {e}.") from None
+    if len(values) < count:
+        raise ValueError(f"fromstring: {count} numbers were asked for, but the text has {len(values)}.")
+    if dtypes.is_int(dt):      # as C reads them: what is too large wraps
+        bits = dtypes.bits(dt)
+        values = [v & (1 << bits) - 1 for v in values]
+        values = [v - (1 << bits) if dtypes.is_signed(dt) and v >> (bits - 1) else v for v in values]
+    return asarray(values, dt)
+
+
+def _unsafe(name: str):
+    def function(*args, **kwargs):
+        raise NotImplementedError(f"{name} does not exist here: what it reads may change between a function's traces. "
+                                  f"Use weft.numpy.asarray(numpy.{name}(…)) outside of traced functions.")
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Not offered, as in JAX: raises NotImplementedError. Read with `numpy.{name}` and convert.\n\n    Example:\n" \
+        f"        >>> import weft.numpy as jnp\n        >>> jnp.{name}()  # doctest: +IGNORE_EXCEPTION_DETAIL\n        Traceback (most recent call last):\n" \
+        "        NotImplementedError: …\n    "
+    return function
+
+
+fromfile, fromiter = _unsafe("fromfile"), _unsafe("fromiter")
