@@ -21,8 +21,8 @@ FLOATS, INTS = ("float32", "bfloat16", "float16"), ("int32", "uint8", "int8", "u
 class Program:
     """A random function of float32, int32 and bool arrays (`args`), of which the first `num_floats` are differentiable."""
 
-    def __init__(self, seed: int, dropped: frozenset = frozenset(), result: int | None = None, lapack: bool = True):
-        self.seed, self.dropped, self.result, self.lapack = seed, dropped, result, lapack
+    def __init__(self, seed: int, dropped: frozenset = frozenset(), result: int | None = None, wide: bool = False):
+        self.seed, self.dropped, self.result, self.wide = seed, dropped, result, wide      # wide: with complex numbers and those of eight bits and fewer
         rng, values = random.Random(seed), np.random.default_rng(seed)
         self.length = rng.randint(3, 20)
         self.forward = rng.random() < 0.8          # without custom_vjp, which has no forward derivative
@@ -43,10 +43,10 @@ class Program:
         return results if self.result is None else [results[self.result]]
 
     def replace(self, dropped=None, result=None) -> "Program":
-        return Program(self.seed, self.dropped if dropped is None else frozenset(dropped), self.result if result is None else result, self.lapack)
+        return Program(self.seed, self.dropped if dropped is None else frozenset(dropped), self.result if result is None else result, self.wide)
 
     def __repr__(self):
-        return f"Program({self.seed}, dropped=frozenset({sorted(self.dropped)}), result={self.result}, lapack={self.lapack})"
+        return f"Program({self.seed}, dropped=frozenset({sorted(self.dropped)}), result={self.result}, wide={self.wide})"
 
 
 class Maker:
@@ -68,6 +68,8 @@ class Maker:
     def pick(self, path: tuple) -> tuple[Callable, object]:
         rng, chance, n = self.rng, self.rng.random(), self.rng.getrandbits(20)
         x, y, i, b = self.kind("f"), self.kind("f"), self.kind("i"), self.kind("b")
+        if self.program.wide and rng.random() < 0.3:
+            return (lambda: trim(small(WIDE[n % len(WIDE)](x, fit(y, x), few(whole(i)), n >> 8)))), x
         if chance < 0.22:
             return (lambda: UNARY[n % len(UNARY)](x)), x
         if chance < 0.36:
@@ -83,8 +85,7 @@ class Maker:
             ops = STRUCTURAL if x.shape else SCALAR
             return (lambda: trim(small(ops[n % len(ops)](x, y, whole(i), n >> 8)))), x
         if chance < 0.86:
-            ops = ALGEBRA if self.program.lapack else ALGEBRA[len(LAPACK):]
-            return (lambda: trim(small(ops[n % len(ops)](x, y)))), x
+            return (lambda: trim(small(ALGEBRA[n % len(ALGEBRA)](x, y)))), x
         return self.control(rng.getrandbits(30), n, path, x, y, whole(i))
 
     def control(self, inner: int, n: int, path: tuple, x, y, i) -> tuple[Callable, object]:
@@ -227,16 +228,55 @@ def definite(x, n: int = 3):
     return a @ a.T + 2.0 * jnp.eye(n)
 
 
-LAPACK = [     # what Wasm does not have
-    lambda x, y: jnp.linalg.eigvalsh(definite(x) + jnp.diag(jnp.array([0.0, 4.0, 9.0]))), lambda x, y: jnp.sum(jnp.abs(jnp.fft.rfft(_flat(x)[:5], 6)) ** 2)]
 ALGEBRA = [
-    *LAPACK, lambda x, y: jnp.linalg.cholesky(definite(x)), lambda x, y: jnp.linalg.solve(definite(x), fit(y, jnp.zeros((3, 2)))), lambda x, y: jnp.linalg.inv(matrix(inside(x), 2) * 0.5 + 3.0 * jnp.eye(2)),
+    lambda x, y: jnp.linalg.eigvalsh(definite(x) + jnp.diag(jnp.array([0.0, 4.0, 9.0]))), lambda x, y: jnp.sum(jnp.abs(jnp.fft.rfft(_flat(x)[:5], 6)) ** 2),
+    lambda x, y: jnp.linalg.cholesky(definite(x)), lambda x, y: jnp.linalg.solve(definite(x), fit(y, jnp.zeros((3, 2)))), lambda x, y: jnp.linalg.inv(matrix(inside(x), 2) * 0.5 + 3.0 * jnp.eye(2)),
     lambda x, y: lax.linalg.triangular_solve(definite(x, 2), fit(y, jnp.zeros((2, 3))), left_side=True, lower=True), lambda x, y: jnp.linalg.det(definite(x)),
     lambda x, y: lax.dot_general(fit(x, jnp.zeros((2, 3, 2))), fit(y, jnp.zeros((2, 2, 3))), (((2,), (1,)), ((0,), (0,)))), lambda x, y: fit(x, jnp.zeros((2, 3))) @ fit(y, jnp.zeros((3, 2))),
     lambda x, y: lax.conv_general_dilated(fit(x, jnp.zeros((1, 2, 5))), fit(y, jnp.zeros((3, 2, 2))), (1,), "SAME"),
     lambda x, y: lax.conv_general_dilated(fit(x, jnp.zeros((1, 4, 4, 1))), fit(y, jnp.zeros((2, 2, 1, 2))), (2, 1), [(1, 0), (0, 1)], dimension_numbers=("NHWC", "HWIO", "NHWC")),
     lambda x, y: jnp.convolve(_flat(x)[:5], _flat(y)[:3]),
     lambda x, y: jnp.linalg.qr(matrix(inside(x), 3) + 4.0 * jnp.eye(3))[1]]
+
+
+z = lax.complex
+_parts = lambda w: w.real + 0.5 * w.imag
+_row = lambda w: jnp.ravel(w)[:24]
+_complex_matrix = lambda x, y: z(matrix(inside(x), 3), matrix(inside(y), 3))
+INT_NAMES, FLOAT_NAMES = ("int4", "uint4", "int2", "uint2"), ("float8_e4m3fn", "float8_e5m2", "float8_e3m4", "float8_e4m3fnuz", "float4_e2m1fn")
+
+
+def narrow_ints(x, i, n: int):
+    """Arithmetic of four or two bits on numbers that all dtypes hold."""
+    name = INT_NAMES[n % 4]
+    a = (i & 7).astype(name)
+    b = jnp.roll(jnp.ravel(a), 1).reshape(a.shape)
+    ops = [a + b, a * b, a - b, lax.max(a, b), a & b, a ^ b, lax.bitwise_not(a), a // (b | a.dtype.type(1)), jnp.sort(jnp.ravel(a)), jnp.cumsum(jnp.ravel(a)), jnp.where(a > b, a, b)]
+    return ops[(n >> 2) % len(ops)].astype("float32") * 0.1 + x.sum() * 0.1
+
+
+def narrow_floats(x, i, n: int):
+    """The same of small floats: whole numbers and halves below 3, on which they agree."""
+    name = FLOAT_NAMES[n % 5]
+    a = ((i & 3).astype("float32") * 0.5).astype(name)
+    b = jnp.roll(jnp.ravel(a), 1).reshape(a.shape)
+    ops = [a + b, lax.max(a, b), -a, jnp.sort(jnp.ravel(a)), jnp.where(a > b, a, b), lax.abs(a - b), a * b, jnp.concatenate([jnp.ravel(a), jnp.ravel(b)])[1:], lax.pad(jnp.ravel(a), a.dtype.type(1), [(1, 0, 0)])]
+    return ops[(n >> 3) % len(ops)].astype("float32") * 0.1 + x.sum() * 0.1
+
+
+WIDE = [
+    lambda x, y, i, n: _parts(jnp.exp(z(inside(x), y))), lambda x, y, i, n: jnp.abs(z(x, y) * z(y, x)) * 0.5, lambda x, y, i, n: _parts(z(x, y) / z(above(x), y)),
+    lambda x, y, i, n: _parts(jnp.sqrt(z(above(x), y))), lambda x, y, i, n: _parts(jnp.log(z(above(x), y))), lambda x, y, i, n: _parts(jnp.sin(z(x, inside(y))) + jnp.conj(z(y, x))),
+    lambda x, y, i, n: _parts(jnp.tanh(z(inside(x), inside(y)))), lambda x, y, i, n: _parts(z(above(x), inside(y)) ** 2), lambda x, y, i, n: _parts(jnp.cos(z(inside(x), inside(y)))),
+    lambda x, y, i, n: _parts(jnp.fft.fft(_row(z(x, y)))) * 0.3, lambda x, y, i, n: _parts(jnp.fft.ifft(_row(z(x, y)), 5 + n % 7)), lambda x, y, i, n: _parts(jnp.fft.rfft(_row(x), 6 + n % 8)) * 0.3,
+    lambda x, y, i, n: jnp.fft.irfft(_row(z(x, y)), 4 + n % 9), lambda x, y, i, n: _parts(jnp.cumsum(_row(z(x, y)))), lambda x, y, i, n: _parts(jnp.sum(z(x, y), axis=0) if x.ndim else z(x, y)),
+    lambda x, y, i, n: _parts(jnp.prod(z(inside(x), y * 0.3))), lambda x, y, i, n: _parts(jnp.sort(_row(z(lax.round(lax.stop_gradient(x)), y)))), lambda x, y, i, n: _parts(jnp.dot(_row(z(x, y)), _row(z(y, x)))) * 0.2,
+    lambda x, y, i, n: _parts(z(x, y).T[..., ::-1] if x.ndim else z(x, y)), lambda x, y, i, n: _parts(jnp.take(_row(z(x, y)), _index(x, i), mode="clip")),
+    lambda x, y, i, n: _parts(_row(z(x, y)).at[_index(x, i)].add(1.0 + 0.5j)), lambda x, y, i, n: _parts(jnp.where(x > y, z(x, y), z(y, 0.0 * x))),
+    lambda x, y, i, n: _parts(lax.fori_loop(0, 3, lambda k, c: c * z(inside(x), inside(y)) + 0.5j, z(x, y))), lambda x, y, i, n: _parts(lax.scan(lambda c, v: (c * 0.5 + v, c), z(x, y)[None][0], z(jnp.stack([x, y]), jnp.stack([y, y])))[1]),
+    lambda x, y, i, n: _parts(lax.cond(jnp.sum(x) > 0, lambda w: w * 1j, jnp.conj, z(x, y))), lambda x, y, i, n: _parts(jnp.linalg.solve(_complex_matrix(x, y) * 0.3 + 2.0 * jnp.eye(3), z(fit(y, jnp.zeros((3, 2))), fit(x, jnp.zeros((3, 2)))))),
+    lambda x, y, i, n: jnp.linalg.eigvalsh((lambda a: a @ a.conj().T + jnp.diag(jnp.array([0.0, 4.0, 9.0])))(_complex_matrix(x, y) * 0.3)), lambda x, y, i, n: _parts(jnp.linalg.det(_complex_matrix(x, y) * 0.3 + 2.0 * jnp.eye(3))),
+    lambda x, y, i, n: narrow_ints(x, i, n), lambda x, y, i, n: narrow_floats(x, i, n)]
 
 
 def _custom_jvp(body, x, y, i, n):
