@@ -106,7 +106,7 @@ checking_leaks = _partial(check_tracer_leaks, True)
 _filter_uncaught()
 
 # Modules that load when they are first used, as far as they are installed.
-_LAZY = ("lax", "numpy", "random", "nn", "scipy", "tree_util", "flatten_util", "typing", "version", "ref", "ffi", "distributed", "dlpack",
+_LAZY = ("lax", "numpy", "random", "nn", "scipy", "example_libraries", "tree_util", "flatten_util", "typing", "version", "ref", "ffi", "distributed", "dlpack",
          "monitoring", "image", "remote", "as_jax", "debug", "experimental", "export", "stages", "sharding", "profiler", "custom_batching",
          "custom_derivatives", "custom_transpose", "ad_checkpoint", "interpreters", "extend", "parallel")
 # Names of the root that live in such a module: name -> module.

@@ -1,0 +1,279 @@
+"""optimizers: first-order methods as triples of functions on pytrees of parameters.
+
+`init_fn(params)` gives a state, `update_fn(step, grads, state)` the next one, `params_fn(state)` the parameters. Step sizes are numbers or schedules, functions
+of the step.
+
+Example:
+    >>> import weft, weft.numpy as jnp
+    >>> from weft.example_libraries import optimizers
+    >>> init, update, params = optimizers.momentum(0.1, mass=0.9)
+    >>> state = init({"w": jnp.array(1.0)})
+    >>> for step in range(40):
+    ...     state = update(step, weft.grad(lambda p: p["w"] ** 2)(params(state)), state)
+    >>> bool(abs(params(state)["w"]) < 0.3)
+    True
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, NamedTuple
+
+from .. import numpy as jnp
+from ..tree import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
+
+__all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule", "State", "Step", "UpdateFn", "Updates", "adagrad", "adam",
+           "adamax", "clip_grads", "constant", "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov", "optimizer",
+           "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop", "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state"]
+
+Step = int
+Params = State = Updates = Any
+Schedule = Callable[[Step], float]
+InitFn = Callable[[Params], "OptimizerState"]
+UpdateFn = Callable[[Step, Updates, "OptimizerState"], "OptimizerState"]
+ParamsFn = Callable[["OptimizerState"], Params]
+
+
+class OptimizerState(NamedTuple):
+    """The state of an optimizer, a pytree: for each parameter the flat state, and how to rebuild it."""
+    packed_state: Any
+    tree_def: Any
+    subtree_defs: Any
+
+
+register_pytree_node(OptimizerState, lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)), lambda aux, children: OptimizerState(children[0], *aux))
+
+
+class Optimizer(NamedTuple):
+    """The three functions of an optimizer."""
+    init_fn: InitFn
+    update_fn: UpdateFn
+    params_fn: ParamsFn
+
+
+class JoinPoint:
+    """Where the state of one parameter begins in what `unpack_optimizer_state` gives; a leaf."""
+    def __init__(self, subtree: Any):
+        self.subtree = subtree
+
+    def __iter__(self):
+        yield self.subtree
+
+
+def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
+    """Decorator: makes an optimizer of arrays, (init, update, get_params), one of pytrees."""
+    @functools.wraps(opt_maker)
+    def make(*args, **kwargs) -> Optimizer:
+        init, update, get_params = opt_maker(*args, **kwargs)
+
+        def init_fn(params):
+            leaves, tree = tree_flatten(params)
+            return _packed([init(x) for x in leaves], tree)
+
+        def update_fn(i, grads, state):
+            packed, tree, subtrees = state
+            gradients, grad_tree = tree_flatten(grads)
+            if grad_tree != tree:
+                raise TypeError(f"{opt_maker.__name__}: the gradients must have the structure of the parameters, {tree}, got {grad_tree}.")
+            new = _packed([update(i, g, tree_unflatten(s, x)) for g, s, x in zip(gradients, subtrees, packed)], tree)
+            for before, after in zip(subtrees, new.subtree_defs):
+                if before != after:
+                    raise TypeError(f"{opt_maker.__name__}: update gave a state of the structure {after}, not {before} as init did.")
+            return new
+
+        def params_fn(state):
+            packed, tree, subtrees = state
+            return tree_unflatten(tree, [get_params(tree_unflatten(s, x)) for s, x in zip(subtrees, packed)])
+        return Optimizer(init_fn, update_fn, params_fn)
+    return make
+
+
+def _packed(states: list, tree) -> OptimizerState:
+    flat = [tree_flatten(s) for s in states]
+    return OptimizerState(tuple(tuple(leaves) for leaves, _ in flat), tree, tuple(t for _, t in flat))
+
+
+def unpack_optimizer_state(opt_state: OptimizerState):
+    """The state as a pytree like the parameters, with a `JoinPoint` of its own state at each; for saving it without private classes."""
+    packed, tree, subtrees = opt_state
+    return tree_unflatten(tree, [JoinPoint(tree_unflatten(s, x)) for s, x in zip(subtrees, packed)])
+
+
+def pack_optimizer_state(marked_pytree) -> OptimizerState:
+    """The state from what `unpack_optimizer_state` gave."""
+    points, tree = tree_flatten(marked_pytree)
+    if not all(isinstance(p, JoinPoint) for p in points):
+        raise TypeError("pack_optimizer_state takes a pytree whose leaves are JoinPoints, as unpack_optimizer_state gives it.")
+    return _packed([p.subtree for p in points], tree)
+
+
+# Optimizers ----------------------------------------------------------------------------------------------------------
+
+
+@optimizer
+def sgd(step_size):
+    """Gradient descent."""
+    step_size = make_schedule(step_size)
+    return lambda x0: x0, lambda i, g, x: x - step_size(i) * g, lambda x: x
+
+
+def _first(state):
+    return state[0]
+
+
+@optimizer
+def momentum(step_size: Schedule, mass: float):
+    """Gradient descent with momentum."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - step_size(i) * velocity, velocity
+    return lambda x0: (x0, jnp.zeros_like(x0)), update, _first
+
+
+@optimizer
+def nesterov(step_size: Schedule, mass: float):
+    """Nesterov's momentum."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - step_size(i) * (mass * velocity + g), velocity
+    return lambda x0: (x0, jnp.zeros_like(x0)), update, _first
+
+
+def _inverse_root(x):
+    return jnp.where(x > 0, 1 / jnp.sqrt(jnp.where(x > 0, x, 1)), 0.)
+
+
+@optimizer
+def adagrad(step_size, momentum=0.9):
+    """Adagrad: J. Duchi et al. (2011)."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, square, m = state
+        square = square + jnp.square(g)
+        m = (1 - momentum) * (g * _inverse_root(square)) + momentum * m
+        return x - step_size(i) * m, square, m
+    return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, _first
+
+
+@optimizer
+def rmsprop(step_size, gamma=0.9, eps=1e-8):
+    """RMSProp."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, mean = state
+        mean = mean * gamma + jnp.square(g) * (1 - gamma)
+        return x - step_size(i) * g / jnp.sqrt(mean + eps), mean
+    return lambda x0: (x0, jnp.zeros_like(x0)), update, _first
+
+
+@optimizer
+def rmsprop_momentum(step_size, gamma=0.9, eps=1e-8, momentum=0.9):
+    """RMSProp with momentum."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, mean, m = state
+        mean = mean * gamma + jnp.square(g) * (1 - gamma)
+        m = momentum * m + step_size(i) * g / jnp.sqrt(mean + eps)
+        return x - m, mean, m
+    return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, _first
+
+
+@optimizer
+def adam(step_size, b1=0.9, b2=0.999, eps=1e-8):
+    """Adam: D. Kingma and J. Ba (2014)."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, m, v = state
+        m = (1 - b1) * g + b1 * m
+        v = (1 - b2) * jnp.square(g) + b2 * v
+        unbiased = lambda mean, b: mean / (1 - jnp.asarray(b, m.dtype) ** (i + 1))
+        return x - step_size(i) * unbiased(m, b1) / (jnp.sqrt(unbiased(v, b2)) + eps), m, v
+    return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, _first
+
+
+@optimizer
+def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
+    """Adamax, Adam with the infinity norm."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, m, u = state
+        m = (1 - b1) * g + b1 * m
+        u = jnp.maximum(b2 * u, jnp.abs(g))
+        return x - step_size(i) / (1 - jnp.asarray(b1, m.dtype) ** (i + 1)) * m / (u + eps), m, u
+    return lambda x0: (x0, jnp.zeros_like(x0), jnp.zeros_like(x0)), update, _first
+
+
+@optimizer
+def sm3(step_size, momentum=0.9):
+    """SM3, which keeps a vector for each axis: R. Anil et al. (2019)."""
+    step_size = make_schedule(step_size)
+
+    def update(i, g, state):
+        x, m, parts = state
+        rank = x.ndim
+        spread = [jnp.expand_dims(v, [a for a in range(rank) if a != k]) for k, v in enumerate(parts)]
+        total = functools.reduce(jnp.minimum, spread, jnp.inf) + jnp.square(g) if rank else jnp.square(g)
+        m = (1 - momentum) * (g * _inverse_root(total)) + momentum * m
+        return x - step_size(i) * m, m, [total.max([a for a in range(rank) if a != k]) for k in range(rank)]
+    return lambda x0: (x0, jnp.zeros_like(x0), [jnp.zeros(n, x0.dtype) for n in x0.shape]), update, _first
+
+
+# Schedules -----------------------------------------------------------------------------------------------------------
+
+
+def constant(step_size) -> Schedule:
+    """One step size."""
+    return lambda i: step_size
+
+
+def exponential_decay(step_size, decay_steps, decay_rate) -> Schedule:
+    """A factor of decay_rate in each decay_steps steps."""
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(step_size, decay_steps, decay_rate, staircase: bool = False) -> Schedule:
+    """step_size / (1 + decay_rate * i / decay_steps); in whole multiples of decay_steps with `staircase`."""
+    return lambda i: step_size / (1 + decay_rate * (jnp.floor(i / decay_steps) if staircase else i / decay_steps))
+
+
+def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0) -> Schedule:
+    """From step_size to final_step_size in decay_steps steps."""
+    return lambda i: (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power * (step_size - final_step_size) + final_step_size
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """values[k] for steps after boundaries[k - 1], up to boundaries[k]."""
+    boundaries, values = jnp.array(boundaries), jnp.array(values)
+    if not boundaries.ndim == values.ndim == 1 or boundaries.shape[0] != values.shape[0] - 1:
+        raise ValueError(f"piecewise_constant: boundaries and values must be of shapes (n,) and (n + 1,), got {boundaries.shape} and {values.shape}.")
+    return lambda i: values[jnp.sum(i > boundaries)]
+
+
+def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
+    """A number as a schedule; schedules as they are. TypeError for others."""
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if getattr(scalar_or_schedule, "shape", None) == () or jnp.isscalar(scalar_or_schedule) and not isinstance(scalar_or_schedule, str):
+        return constant(scalar_or_schedule)
+    raise TypeError(f"a step size is a number or a function of the step, got {type(scalar_or_schedule).__name__}.")
+
+
+def l2_norm(tree):
+    """The Euclidean norm of all leaves as one vector."""
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
+
+
+def clip_grads(grad_tree, max_norm):
+    """The gradients, scaled down where their norm is above max_norm."""
+    norm = l2_norm(grad_tree)
+    return tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
