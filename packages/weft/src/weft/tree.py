@@ -149,7 +149,10 @@ class PyTreeDef:
 
     def __hash__(self):
         if self._hash is None:
-            self._hash = hash((self.node, self.aux, self.nodes))
+            try:
+                self._hash = hash((self.node, self.aux, self.nodes))
+            except TypeError:      # a class of nodes may have a list beside its children
+                self._hash = hash((self.node, self.nodes))
         return self._hash
 
     def _text(self) -> str:

@@ -8,13 +8,40 @@ from ..core.primitive import UndefinedPrimal as UndefinedPrimal, Zero as Zero, i
 from ..core.trace import get_aval
 from ..avals import tangent_aval
 from ..ops.linear import add_any as add_jaxvals, add_any_p as add_jaxvals_p, zeros as zeros_like_aval
-from ..transforms.jvp import JVPTrace as JVPTrace, JVPTracer as JVPTracer, instantiate as instantiate_zeros, jvp_flat
+from ..control.custom import float0_zeros, is_zero
+from ..dtypes import float0
+from ..transforms.jvp import JVPTrace as JVPTrace, JVPTracer as JVPTracer, instantiate as _instantiate, jvp_flat
 from ..transforms.linearize import linearize_flat
 from .core import RuleTable
 
+
+
+def instantiate_zeros(tangent):
+    """A tangent as an array: zeros for one that is known to be zero."""
+    return float0_zeros(tangent.aval) if type(tangent) is Zero and tangent.aval.dtype == float0 else _instantiate(tangent)
+
+
+def _symbolic(t):
+    """Zeros of integers as we have them everywhere: without a value."""
+    return Zero(tangent_aval(get_aval(t) if not is_zero(t) else t.aval)) if is_zero(t) or getattr(t, "dtype", None) == float0 else t
+
+
+def _own_jvp(rule: Callable) -> Callable:
+    def jvp(primals, tangents, **params):
+        out, out_tangents = rule(tuple(primals), tuple(tangents), **params)
+        return out, [_symbolic(t) for t in out_tangents] if isinstance(out_tangents, (list, tuple)) else _symbolic(out_tangents)
+    return jvp
+
+
+def _own_transpose(rule: Callable) -> Callable:
+    def transpose(ct, *args, **params):
+        return [None if x is None or getattr(x, "dtype", None) == float0 else _symbolic(x) for x in rule(ct, *args, **params)]
+    return transpose
+
+
 instantiate = instantiate_zeros
-primitive_jvps = RuleTable("jvp")
-primitive_transposes = RuleTable("transpose")
+primitive_jvps = RuleTable("jvp", _own_jvp, lambda p: p.jvp)
+primitive_transposes = RuleTable("transpose", _own_transpose, lambda p: p.transpose)
 
 
 def get_primitive_transpose(p) -> Callable:

@@ -40,8 +40,8 @@ def custom_vjp_primal_tree_values(tree):
 
 
 def zero_from_primal(val, symbolic_zeros: bool = False):
-    """The zero cotangent of a value: an array, or with `symbolic_zeros` a `SymbolicZero`."""
-    return SymbolicZero.from_primal_value(val) if symbolic_zeros else settled(zero_tangent(val))
+    """The zero cotangents of a pytree of values: arrays, or with `symbolic_zeros` `SymbolicZero`s."""
+    return tree_map(lambda x: SymbolicZero.from_primal_value(x) if symbolic_zeros else settled(zero_tangent(x)), val)
 
 
 # the call ------------------------------------------------------------------------------------------------------------
@@ -315,11 +315,13 @@ class custom_vjp:
                                 f"got {type(pair).__name__}."))
             outs, trees["out"] = tree_flatten(pair[0])
             res, trees["res"] = tree_flatten(pair[1])
-            return res, outs
+            trees["known"] = {i: x for i, x in enumerate(res) if type(x) is bool}     # bwd may branch on what Python decided
+            return [x for i, x in enumerate(res) if i not in trees["known"]], outs
 
         def flat_bwd(*xs):
-            n = trees["res"].num_leaves
-            cts = self.bwd(*static.values(), trees["res"].unflatten(xs[:n]), trees["out"].unflatten(xs[n:]))
+            known, rest = trees["known"], iter(xs)
+            res = [known[i] if i in known else next(rest) for i in range(trees["res"].num_leaves)]
+            cts = self.bwd(*static.values(), trees["res"].unflatten(res), trees["out"].unflatten(list(rest)))
             return _flat_cotangents(cts, in_tree, name_of(self.bwd), name_of(self.fun))
         outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=flat, fwd=Rule(name_of(self.fwd), flat_fwd), bwd=Rule(name_of(self.bwd), flat_bwd),
                                       name=name_of(self), num_consts=0, symbolic_zeros=self.symbolic_zeros, optimize_remat=self.optimize_remat)

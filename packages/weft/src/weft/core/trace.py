@@ -10,7 +10,7 @@ from contextvars import ContextVar, Token
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..avals import ShapedArray, SymbolicSize, scalar_aval, shaped
+from ..avals import ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
 from ..errors import UnexpectedTracerError, at_user_line
 from ..host import HostArray, np
 from .jaxpr import TypedScalar
@@ -19,6 +19,7 @@ from .jaxpr import TypedScalar
 class Trace:
     """Base of traces. `process` gives the result of a primitive for arguments of which some may be this trace's tracers."""
     parent: "Trace | None" = None
+    main = property(lambda self: self)      # libraries compare these
 
     def process(self, primitive, args: tuple, params: dict):
         raise NotImplementedError
@@ -199,6 +200,7 @@ def _host_aval(x) -> ShapedArray:
 
 aval_of[HostArray] = _host_aval
 aval_of[TypedScalar] = lambda x: x.aval
+aval_of[ShapeDtypeStruct] = lambda x: shaped(x.shape, x.dtype, x.weak_type)     # where no value is needed
 if np is not None:
     aval_of[np.ndarray] = _host_aval
     aval_of[np.generic] = _host_aval

@@ -19,7 +19,7 @@ from ..host import HostArray, from_flat, is_host_array, np
 from ..monitoring import COMPILE, timed
 from ..ops.linear import copy_p
 from ..ops.placement import transfer_p, sharding_constraint_p
-from ..ops.random_bits import random_unwrap_p, random_wrap_p
+from ..ops.random_bits import random_clone_p, random_unwrap_p, random_wrap_p
 from ..sharding import NamedSharding, P, Sharding, SingleDeviceSharding
 from ..transforms.discharge import discharge, has_refs
 from ..transforms.keys import has_keys, lower_keys
@@ -194,9 +194,12 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (
     values = [to_backend(x, a, place) for x, a, place in zip(args, closed.in_avals, places)]
     outs = executable.execute([*consts, *values])
     if any(donated):
-        for x, d in zip(args, donated):
-            if d and isinstance(x, (BufferArray, KeyArray)):
-                x.delete()
+        how = f"donated to jit({name}) at {source_info.current(2)}"
+        for x in [x.raw if isinstance(x, KeyArray) else x for x, d in zip(args, donated) if d]:
+            if isinstance(x, BufferArray):
+                x.delete(how)
+            elif hasattr(x, "is_deleted"):      # by the runtime
+                x.gone = how
     if has_keys(closed.jaxpr):
         outs = [KeyArray(a, o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
     return outs
@@ -293,6 +296,7 @@ EvalTrace.run = staticmethod(run_primitive)
 # keys come and go between their two representations without a program
 random_wrap_p.impl = lambda raw, *, impl: KeyArray(shaped(get_aval(raw).shape[:-1], impl), raw if hasattr(raw, "committed") else put(raw))
 random_unwrap_p.impl = lambda key: key.raw
+random_clone_p.impl = lambda key: KeyArray(key.aval, key.raw)
 
 
 def move(x, where=None, copy: bool = False, donate: bool = False):
