@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import weft
+import weft.numpy as jnp
 from weft import lax
 from weft.errors import ConcretizationTypeError, TracerBoolConversionError
 
@@ -175,3 +176,24 @@ def test_the_dispatch_follows_the_platform():
             assert device == weft.devices()[0]
     finally:
         weft.config.update("jax_platforms", before)
+
+
+# arrays whose memory is gone -----------------------------------------------------------------------------------------
+
+USES = [lambda x: x + 1, lambda x: x == x, lambda x: -x, lambda x: x[0], lambda x: jnp.sin(x), weft.jit(lambda a: a * 2), lambda x: np.asarray(x), lambda x: x.tolist(),
+        lambda x: x.block_until_ready(), lambda x: weft.device_put(x) + 1, weft.grad(lambda y: (y ** 2).sum()), lambda x: weft.jit(lambda y: y + x)(1.0),
+        lambda x: weft.vmap(lambda a: a + 1)(x), lambda x: lax.scan(lambda c, t: (c, t), 0.0, x), lambda x: x.copy(), lambda x: weft.device_get(x)]
+increment = weft.jit(lambda a: a + 1, donate_argnums=0)
+
+
+def test_using_a_deleted_array_says_who_deleted_it():
+    for use in USES:
+        for _ in range(2):      # the second time from the caches
+            use(jnp.ones(3))
+            for gone, who in ((jnp.ones(3) * 2, r"by x\.delete\(\) at .*test_jit.py"), (jnp.ones(3) * 2, "donated to")):
+                gone.delete() if "delete" in who else increment(gone)
+                assert gone.is_deleted() and gone.shape == (3,)
+                with pytest.raises(RuntimeError, match=rf"of type float32\[3\] has been deleted: (it was )?{who}") as info:
+                    use(gone)
+                assert "test_jit.py" in str(info.value).splitlines()[-1] and len(str(info.value).splitlines()) < 5
+    gone.delete()      # again: nothing

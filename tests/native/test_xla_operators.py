@@ -30,7 +30,7 @@ BITS = ["and_", "or_", "xor", "lshift", "rshift"]
 
 
 def test_they_are_installed():
-    installed = [n for n in NAMES if type(getattr(ArrayImpl, f"__{n}__")).__name__ == "PjitFunction"]
+    installed = [n for n in NAMES if getattr(ArrayImpl, f"__{n}__").__module__ == "weft_native.operators"]
     assert {"add", "radd", "mul", "sub", "rsub", "truediv", "lt", "eq", "neg"} <= set(installed)
 
 

@@ -5,15 +5,17 @@ from operator import attrgetter
 
 import numpy as np
 from jaxlib import xla_client as xc
-from weft import dtypes
+from weft import dtypes, source_info
 from weft.avals import ShapedArray
 from weft.runtime.array import register_array_class
+from weft.runtime.guards import DELETED, deleted
 
 from . import compat
 from . import sharding as placing
 
 ArrayImpl = xc.ArrayImpl
 _SINGLE = xc.SingleDeviceSharding
+_free, _wait = ArrayImpl.delete, ArrayImpl.block_until_ready
 OWN = ("shape", "dtype", "ndim", "size", "weak_type", "nbytes", "itemsize", "device", "devices", "sharding", "committed", "_host", "_live",
        "addressable_shards", "global_shards", "is_fully_addressable", "is_fully_replicated", "block_until_ready", "is_ready", "is_deleted", "delete",
        "__array__", "__dlpack__", "__dlpack_device__", "aval")
@@ -22,14 +24,27 @@ OWN = ("shape", "dtype", "ndim", "size", "weak_type", "nbytes", "itemsize", "dev
 def _host(self) -> np.ndarray:
     """The value as a read-only NumPy array, fetched once; on the CPU it shares the array's memory."""
     if self.is_deleted():
-        raise RuntimeError(f"Array has been deleted with shape={self.aval.str_short(short_dtypes=False)}. "
-                           "It was donated to a jit call or deleted; keep a copy (x.copy()) if you need it afterwards.")
+        raise deleted(self)
     value = self._npy_value
     if value is None:
         value = compat.to_numpy(self) if type(self._sharding) is _SINGLE else placing.assemble(self)
         value.flags.writeable = False
         self._npy_value = value
     return value
+
+
+def _delete(self) -> None:
+    """Frees the array's memory at once."""
+    if not self.is_deleted():
+        self.gone = f"{DELETED} at {source_info.current(2)}"
+        _free(self)
+
+
+def _block_until_ready(self):
+    """Waits until the array has been computed; the array."""
+    if self.is_deleted():
+        raise deleted(self)
+    return _wait(self)
 
 
 def _array(self, dtype=None, copy=None):
@@ -90,7 +105,7 @@ def install() -> None:
     cls.addressable_shards = cls.global_shards = property(placing.shards)
     cls.is_fully_addressable = property(lambda self: True)
     cls.is_fully_replicated = property(lambda self: type(self._sharding) is _SINGLE or placing.from_xla(self._sharding).is_fully_replicated)
-    cls._host, cls.__array__ = _host, _array
+    cls._host, cls.__array__, cls.delete, cls.block_until_ready = _host, _array, _delete, _block_until_ready
     cls.__dlpack__, cls.__dlpack_device__ = _dlpack, _dlpack_device
     cls.copy_to_host_async = lambda self: self._copy_single_device_array_to_host_async()
     cls.__array_priority__ = 100

@@ -172,8 +172,11 @@ class Eager:
                     # None: an array of another backend
                     return apply_by_compiling(primitive, args, params) if any([v is None for v in values]) else call(*values)
             return call(*args)
-        except _jax.JaxRuntimeError as e:
-            raise guards.explained(e) from None
+        except (_jax.JaxRuntimeError, ValueError) as e:
+            told = guards.explained(e, lambda: [("an array", x) for x in args])
+            if told is e:
+                raise
+            raise told from None
 
     def _new_call(self, primitive, params: dict):
         def run(*args):      # what C++ calls under disable_jit; it is also the call's identity

@@ -11,6 +11,7 @@ from weft.errors import WeftError
 from weft.runtime import array as runtime_array
 from weft.runtime.backend import CompileOptions
 from weft.runtime.dispatch import executable_for
+from weft.runtime.guards import explained
 from weft.runtime.partition import place_of
 from weft.sharding import Sharding
 from weft.transforms.stage import consts_as_args, stage
@@ -69,4 +70,15 @@ def _fast(backend, name: str, method, cache):
         executable, consts = executable_for(closed, place, name.strip("_"))
         (out,) = executable.execute([*consts, *[backend.array(x, a, p) for x, a, p in zip(args, closed.in_avals, place.ins)]])
         return out, fast_entry(out, executable, consts), False
-    return _jax.pjit(name, method, miss, [], [], name, registry, backend.shard_arg, cache)
+    call = _jax.pjit(name, method, miss, [], [], name, registry, backend.shard_arg, cache)
+
+    def operator(*args):
+        try:
+            return call(*args)
+        except (_jax.JaxRuntimeError, ValueError) as e:
+            told = explained(e, lambda: [("an array", x) for x in args])
+            if told is e:
+                raise
+            raise told from None
+    operator.__name__ = name
+    return operator

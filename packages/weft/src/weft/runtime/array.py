@@ -5,12 +5,12 @@ from __future__ import annotations
 import abc
 from typing import Any, Callable
 
-from .. import dtypes
+from .. import dtypes, source_info
 from ..avals import ShapedArray
 from ..core.trace import Tracer, aval_of
 from ..host import from_bytes, np, require_numpy
 from ..sharding import NamedSharding, P, Shard, SingleDeviceSharding
-from .guards import check_transfer
+from .guards import DELETED, check_transfer, deleted
 
 
 class _ArrayMeta(abc.ABCMeta):
@@ -63,7 +63,7 @@ class BufferArray:
 
     `backend.read(handle, nbytes)` gives the bytes (waiting if it must), `backend.release(handle)` frees them.
     """
-    __slots__ = ("aval", "handle", "device_", "committed", "_cache", "__weakref__")
+    __slots__ = ("aval", "handle", "device_", "committed", "_cache", "gone", "__weakref__")
     _weft_own = ("aval", "_host")
 
     def __init__(self, aval: ShapedArray, handle, device, committed: bool = False):
@@ -85,8 +85,7 @@ class BufferArray:
 
     def _live(self):
         if self.handle is None:
-            raise RuntimeError(f"Array has been deleted with shape={self.aval.str_short(short_dtypes=False)}. "
-                               "It was donated to a jit call or deleted; keep a copy (x.copy()) if you need it afterwards.")
+            raise deleted(self)
         return self.handle
 
     def _host(self):
@@ -99,8 +98,9 @@ class BufferArray:
     def is_deleted(self) -> bool:
         return self.handle is None
 
-    def delete(self) -> None:
+    def delete(self, how: str = "") -> None:
         if self.handle is not None:
+            self.gone = how or f"{DELETED} at {source_info.current(2)}"
             handle, self.handle, self._cache = self.handle, None, None
             self.device_.backend.release(handle)
 
@@ -124,12 +124,12 @@ register_array_class(BufferArray)
 
 class KeyArray:
     """An array of random keys: a dtype of keys over a raw uint32 array with one axis more."""
-    __slots__ = ("aval", "raw")
+    __slots__ = ("aval", "raw", "consumed", "consumed_at")      # the last two: see runtime.key_reuse
     _weft_own = ("aval", "_host", "__repr__", "__str__", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__",
                  "tolist", "item")
 
     def __init__(self, aval: ShapedArray, raw):
-        self.aval, self.raw = aval, raw
+        self.aval, self.raw, self.consumed, self.consumed_at = aval, raw, False, ""
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)

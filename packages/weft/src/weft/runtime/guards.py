@@ -63,16 +63,29 @@ def check_transfer(direction: str, what: str) -> None:
         raise errors.JaxRuntimeError(at_user_line(f"Disallowed {direction.replace('_', '-')} transfer: {what}.\n{_HINT}"))
 
 
+DELETED = "x.delete()"
+
+
+def deleted(x, name: str = "an array") -> RuntimeError:
+    """The error of using an array whose memory is gone. `x.gone` says to whom it was given, where that is known."""
+    how = getattr(x, "gone", None) or "donated to a jitted function (donate_argnums or donate_argnames)"
+    step = "Delete it after its last use" if how.startswith(DELETED) else "Use what that function returned, or leave the array out of what is donated"
+    return RuntimeError(at_user_line(f"{name} of type {x.aval.str_short(short_dtypes=False)} has been deleted: "
+                                     f"{'by' if how.startswith(DELETED) else 'it was'} {how}. {step}; x.copy() before that is another array."))
+
+
 def explained(error: Exception, arguments: Callable = tuple) -> Exception:
     """An error of a runtime; one that a user can do something about with the line and what to do. `arguments` gives (name, array) pairs."""
     text = str(error)
     if "Disallowed" in text and "transfer" in text and _HINT not in text:
         return type(error)(at_user_line(f"{re.sub(_OBJECTS, '', text)}\n{_HINT}"))
-    if "deleted or donated" in text:
-        gone = [name for name, x in arguments() if getattr(x, "is_deleted", bool)()]
-        which = f"the argument {gone[0]}" if gone else "an argument"
-        return type(error)(at_user_line(f"{which} is an array that has been deleted or donated before. Use what the call that it was donated to returned, copy it before "
-                                        "(weft.numpy.copy), or leave it out of donate_argnums there."))
+    if "deleted or donated" in text or "execute_sharded_on_local_devices" in text:
+        for name, x in arguments():
+            if getattr(x, "is_deleted", bool)():
+                return deleted(x, name)
+        if "deleted" in text:
+            return RuntimeError(at_user_line("an array that this computation uses has been deleted, or donated to a jitted function. Use what that function returned, copy the "
+                                             "array before (x.copy()), or leave it out of what is donated."))
     return error
 
 

@@ -26,6 +26,7 @@ from .device import devices, get_backend, known_backends
 from .dispatch import device_of, executable_for, forget_operations, run_jaxpr
 from .explain import Explanation, History
 from .guards import check_tracing, explained
+from . import key_reuse
 from .nans import check_program, watching
 from .partition import flat_shardings, place_of
 
@@ -121,10 +122,15 @@ class JitFunction:
             if isinstance(e, ValueError) and str(e).startswith("Non-hashable static"):
                 self.split(args, kwargs)     # says which argument it is
             hide_internal_frames(e)
-            told = explained(e, lambda: zip(self.arg_names(args, kwargs, self.static_argnums), tree_leaves(self.split(args, kwargs)[:2])))
+            told = explained(e, lambda: self.named_arrays(args, kwargs))
             if told is not e:
                 raise told from None
             raise
+
+    def named_arrays(self, args, kwargs) -> list:
+        """(name, array) of the arguments of a call, and of what the function closes over."""
+        named = [(f"the argument {n}", x) for n, x in zip(self.arg_names(args, kwargs, self.static_argnums), tree_leaves(self.split(args, kwargs)[:2]))]
+        return named + [(f"an array that {self.name} closes over,", x) for traced in self.cache.values() for x in traced.jaxpr.consts]
 
     def __get__(self, obj, objtype=None):
         return self if obj is None else BoundJit(self, obj)
@@ -167,6 +173,9 @@ class JitFunction:
             return tree_unflatten(out_tree, outs), None
         device = place_of(closed, leaves, self.chosen_device(leaves), ins, out_places)
         self.history.compiled(closed, device, donated)
+        if key_reuse.watching():
+            run = lambda: run_jaxpr(closed, leaves, self.name, donated, device, self.keep_unused, self.compiler_options)
+            return tree_unflatten(out_tree, key_reuse.run_program(closed, leaves, self.name, run)), None
         if watching():      # in Python at each call; the arguments are needed again where a result is bad
             outs = run_jaxpr(closed, leaves, self.name, (), device, self.keep_unused, self.compiler_options)
             check_program(closed, leaves, outs, self.name)
@@ -257,6 +266,8 @@ class JitFunction:
         with timed(TRACE, self.name):
             jaxpr, consts = stage(flat, avals, f"the function {self.name}", paths)
             closed, outer = hoist_tracers(jaxpr, consts)
+        if key_reuse.watching():
+            key_reuse.check_program(closed)
         result = Traced(closed, box[0], tuple(outer))
         if not outer:
             self.cache[key] = result
