@@ -1,7 +1,6 @@
 """weft.scipy.signal: convolution and spectral analysis."""
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any, Callable, Sequence
 

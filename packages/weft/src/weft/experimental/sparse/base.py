@@ -1,0 +1,126 @@
+"""What the sparse formats share: their base class, their errors, and operations on one batch element at a time."""
+from __future__ import annotations
+
+import abc
+import math
+import operator
+from typing import Any, Callable, NamedTuple, Sequence
+
+from ... import dtypes, numpy as jnp
+from ...vectorizing import vmap
+
+
+class SparseEfficiencyError(ValueError):
+    """What was asked for would store a sparse array wastefully."""
+
+
+class SparseEfficiencyWarning(UserWarning):
+    """A sparse array is stored wastefully."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """An array can't use a vendor's sparse kernels. weft has none and never warns so; the name is there for filters."""
+
+
+class SparseInfo(NamedTuple):
+    """What is known of a sparse array besides its buffers."""
+    shape: tuple
+    indices_sorted: bool = False
+    unique_indices: bool = False
+
+
+class JAXSparse(abc.ABC):
+    """Base of the sparse formats: an array of `shape` as a few buffers, a pytree of them."""
+    __array_priority__ = 1000
+    __array_ufunc__ = None      # NumPy's operators leave the work to ours
+    __hash__ = None     # type: ignore[assignment]
+
+    shape: tuple
+    data: Any
+
+    nse = property(lambda self: self.data.shape[-1], doc="How many elements are stored (for each batch).")
+    dtype = property(lambda self: self.data.dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: math.prod(self.shape))
+    T = property(lambda self: self.transpose(), doc="The transposed array.")
+
+    def _layout(self) -> dict:
+        return {}
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        try:
+            layout = "".join(f", {k}={v}" for k, v in self._layout().items() if v)
+            return f"{name}({dtypes.name(self.dtype)}{list(self.shape)}, nse={self.nse}{layout})"
+        except Exception:      # buffers may be anything while a pytree is rebuilt
+            return f"{name}(<invalid>)"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def block_until_ready(self):
+        """Waits for the buffers."""
+        for x in self.tree_flatten()[0]:
+            x.block_until_ready()
+        return self
+
+    @abc.abstractmethod
+    def tree_flatten(self):
+        """(buffers, what is static)."""
+
+    @classmethod
+    @abc.abstractmethod
+    def tree_unflatten(cls, aux_data, children):
+        """The array of its buffers."""
+
+    @abc.abstractmethod
+    def transpose(self, axes=None):
+        """The array with its axes in another order."""
+
+    @abc.abstractmethod
+    def todense(self):
+        """The same as a dense array."""
+
+
+def _missing(name: str):
+    def method(self, *args, **kwargs):
+        raise NotImplementedError(f"{type(self).__name__} has no {name}; use BCOO (BCOO.fromdense, BCSR.to_bcoo), or todense().")
+    method.__name__ = name
+    return method
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "neg", "pos", "matmul", "rmatmul", "getitem"):
+    setattr(JAXSparse, f"__{_name}__", _missing(f"__{_name}__"))
+JAXSparse.sum = _missing("sum")
+
+
+def each(f: Callable, n_batch: int) -> Callable:
+    """`f` mapped over the first `n_batch` axes of its arguments."""
+    for _ in range(n_batch):
+        f = vmap(f)
+    return f
+
+
+def with_batch(x, batch: Sequence[int]):
+    """`x` with its batch axes, which may have size 1, repeated to `batch`."""
+    return jnp.broadcast_to(x, (*batch, *x.shape[len(batch):]))
+
+
+def inside(indices, sizes: Sequence[int]):
+    """Which rows of indices lie inside; the others are padding."""
+    if not sizes:
+        return jnp.ones(indices.shape[:-1], bool)
+    return jnp.all((indices >= 0) & (indices < jnp.array(sizes, indices.dtype)), -1)
+
+
+def spread(mask, like):
+    """A mask with axes of size 1 appended, so that it broadcasts against `like`."""
+    return mask.reshape(mask.shape + (1,) * (like.ndim - mask.ndim))
+
+
+def columns(indices) -> tuple:
+    return tuple(indices[..., k] for k in range(indices.shape[-1]))
+
+

@@ -1,0 +1,127 @@
+"""COO: a matrix as rows, columns and data."""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ... import numpy as jnp
+from ...tree import register_pytree_node_class
+from .base import JAXSparse
+from .bcoo import BCOO, bcoo_fromdense
+
+
+def matrix_product(data, row, col, shape: tuple, B, transpose: bool, name: str):
+    """The product with a vector or matrix; of the transposed matrix with `transpose`."""
+    if transpose:
+        row, col, shape = col, row, shape[::-1]
+    B = jnp.asarray(B)
+    if B.shape[:1] != shape[1:]:
+        raise ValueError(f"{name}: a matrix of shape {shape} can't be multiplied with an array of shape {B.shape}.")
+    good = (row >= 0) & (row < shape[0]) & (col >= 0) & (col < shape[1])
+    values = jnp.where(good, data, jnp.zeros((), data.dtype))
+    products = values.reshape(-1, *[1] * (B.ndim - 1)) * B[jnp.where(good, col, 0)]
+    return jnp.zeros((shape[0], *B.shape[1:]), products.dtype).at[jnp.where(good, row, shape[0])].add(products, mode="drop")
+
+
+def dense(data, row, col, shape: tuple):
+    return BCOO((data, jnp.stack([row, col], 1)), shape=shape).todense()
+
+
+def matmul(self, other):
+    if isinstance(other, JAXSparse):
+        raise NotImplementedError(f"{type(self).__name__} is multiplied with dense arrays only; use BCOO for products of two sparse matrices.")
+    other = jnp.asarray(other)
+    if other.ndim not in (1, 2):
+        raise NotImplementedError(f"{type(self).__name__} is multiplied with arrays of rank 1 or 2, got shape {other.shape}.")
+    data, row, col = self._triples()
+    dtype = jnp.result_type(data, other)
+    return matrix_product(data.astype(dtype), row, col, self.shape, other.astype(dtype), False, type(self).__name__)
+
+
+@register_pytree_node_class
+class COO(JAXSparse):
+    """A matrix as (data, row, col), each of shape [nse]; rows out of bounds are padding.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental.sparse import COO
+        >>> COO.fromdense(jnp.array([[0., 2.], [3., 0.]])) @ jnp.ones(2)
+        Array([2., 3.], dtype=float32)
+    """
+    def __init__(self, args: tuple, *, shape: Sequence[int], rows_sorted: bool = False, cols_sorted: bool = False):
+        self.data, self.row, self.col = map(jnp.asarray, args)
+        self.shape = tuple(shape)
+        self._rows_sorted, self._cols_sorted = rows_sorted, cols_sorted
+
+    @classmethod
+    def fromdense(cls, mat, *, nse: int | None = None, index_dtype: Any = "int32") -> "COO":
+        """The elements of a matrix that are not 0."""
+        return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    @classmethod
+    def _empty(cls, shape, *, dtype=None, index_dtype="int32") -> "COO":
+        _two("COO", shape)
+        nothing = jnp.zeros(0, index_dtype)
+        return cls((jnp.zeros(0, dtype), nothing, nothing), shape=shape, rows_sorted=True, cols_sorted=True)
+
+    @classmethod
+    def _eye(cls, N, M, k, *, dtype=None, index_dtype="int32") -> "COO":
+        m = BCOO._eye(N, M, k, dtype=dtype, index_dtype=index_dtype)
+        return cls((m.data, m.indices[:, 0], m.indices[:, 1]), shape=m.shape, rows_sorted=True, cols_sorted=True)
+
+    def _triples(self) -> tuple:
+        return self.data, self.row, self.col
+
+    def _sort_indices(self) -> "COO":
+        """The same with its rows sorted."""
+        m = BCOO((self.data, jnp.stack([self.row, self.col], 1)), shape=self.shape).sort_indices()
+        return COO((m.data, m.indices[:, 0], m.indices[:, 1]), shape=self.shape, rows_sorted=True)
+
+    def todense(self):
+        """The same as a dense array."""
+        return dense(*self._triples(), self.shape)
+
+    def transpose(self, axes=None) -> "COO":
+        """The transposed matrix."""
+        if axes is not None:
+            raise NotImplementedError("COO.transpose takes no axes.")
+        return COO((self.data, self.col, self.row), shape=self.shape[::-1], rows_sorted=self._cols_sorted, cols_sorted=self._rows_sorted)
+
+    def tree_flatten(self):
+        return (self.data, self.row, self.col), (self.shape, self._rows_sorted, self._cols_sorted)
+
+    @classmethod
+    def tree_unflatten(cls, aux_data, children):
+        self = object.__new__(cls)
+        self.data, self.row, self.col = children
+        self.shape, self._rows_sorted, self._cols_sorted = aux_data
+        return self
+
+    __matmul__ = matmul
+
+
+def _two(name: str, shape) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"{name} is a format of matrices, got shape {tuple(shape)}.")
+
+
+def coo_fromdense(mat, *, nse: int | None = None, index_dtype: Any = "int32") -> COO:
+    """The elements of a matrix that are not 0; under jit `nse` must be given."""
+    mat = jnp.asarray(mat)
+    _two("COO", mat.shape)
+    m = bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype)
+    return COO((m.data, m.indices[:, 0], m.indices[:, 1]), shape=m.shape, rows_sorted=True)
+
+
+def coo_todense(mat: COO):
+    """The same as a dense array."""
+    return mat.todense()
+
+
+def coo_matvec(mat: COO, v, transpose: bool = False):
+    """The product with a vector; of the transposed matrix with `transpose`."""
+    return matrix_product(*mat._triples(), mat.shape, v, transpose, "coo_matvec")
+
+
+def coo_matmat(mat: COO, B, *, transpose: bool = False):
+    """The product with a matrix; of the transposed matrix with `transpose`."""
+    return matrix_product(*mat._triples(), mat.shape, B, transpose, "coo_matmat")
