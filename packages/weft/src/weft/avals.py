@@ -6,6 +6,7 @@ from operator import index
 
 from . import dtypes
 from .config import config
+from .sharding import AbstractMesh, NamedSharding, P
 
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
 
@@ -33,6 +34,11 @@ def as_size(n):
     return n if type(n) is int or isinstance(n, SymbolicSize) else int(index(n))
 
 
+@lru_cache
+def _unsharded(ndim: int) -> NamedSharding:
+    return NamedSharding(AbstractMesh((), ()), P(*[None] * ndim))
+
+
 class ShapedArray(AbstractValue):
     """A shape, a dtype and whether the type is weak (came from a Python scalar and yields to others in promotion).
 
@@ -58,6 +64,11 @@ class ShapedArray(AbstractValue):
         for n in self.shape:
             size *= n
         return size
+
+    @property
+    def sharding(self) -> NamedSharding:
+        """Over no axes: types don't say where values lie."""
+        return _unsharded(len(self.shape))
 
     def __eq__(self, other):
         return self is other or (type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype

@@ -26,7 +26,8 @@ import weft.as_jax  # noqa: E402  puts weft in the place of this module
 
 def _metadata(name: str) -> str:
     return (f"Metadata-Version: 2.1\nName: {name}\nVersion: {VERSION}\nSummary: weft, which stands for {name} in this environment\n"
-            "Requires-Python: >=3.11\nRequires-Dist: weft\n")
+            "Requires-Python: >=3.11\nRequires-Dist: weft\n"
+            + ("".join(f"Requires-Dist: {other}\n" for other in ("ml_dtypes", "numpy", "opt_einsum", "scipy")) if name == "jax" else ""))      # what jax brings
 
 
 def _files(name: str) -> dict[str, str]:

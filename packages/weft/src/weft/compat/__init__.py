@@ -19,8 +19,7 @@ MODULES = {
     "extend.source_info_util": "compat.source_info_util", "_src.source_info_util": "compat.source_info_util",
     "_src.traceback_util": "compat.traceback_util", "api_util": "compat.api_util", "_src.api_util": "compat.api_util",
     "extend.backend": "compat.backend", "_src.xla_bridge": "compat.backend", "lib.xla_bridge": "compat.backend",
-    "experimental.hijax": "compat.hijax", "_src.hijax": "compat.hijax",
-    "_src.checkify": "experimental.checkify", "_src.prng": "compat.random", "extend.random": "compat.random", "_src.shard_map": "experimental.shard_map",
+    "_src.hijax": "experimental.hijax", "_src.checkify": "experimental.checkify", "_src.prng": "compat.random", "extend.random": "compat.random", "_src.shard_map": "experimental.shard_map",
 }
 
 # module of jax -> names and where they are: "name" in the place that the line starts with, or "name=other" under another name there

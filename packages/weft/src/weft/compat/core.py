@@ -26,7 +26,7 @@ from ..transforms.batch import BatchTrace
 from ..transforms.jvp import is_concrete as is_concrete
 from ..transforms.stage import JaxprTrace, concretization_error
 from ..transforms.tokens import Token as Token
-from ..tree_util import default_registry as _registry
+from ..tree import registry as node_types
 
 __path__: list = []      # jax.extend.core.primitives is looked for here
 Value, ParamDict, Effects, OutputType = Any, dict, frozenset, Any
@@ -288,6 +288,23 @@ def unsafe_get_axis_names_DO_NOT_USE() -> list:
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
     return bool(axis_env())
+
+
+class _NodeTypes:
+    """The classes whose instances are nodes of pytrees, as the dictionary that libraries look into."""
+    _own = (tuple, list, dict, type(None))
+
+    def __contains__(self, cls) -> bool:
+        return cls in self._own or cls in node_types
+
+    def __iter__(self) -> Iterator:
+        return iter([*self._own, *node_types])
+
+    def __len__(self) -> int:
+        return len(self._own) + len(node_types)
+
+
+_registry = _NodeTypes()
 
 
 # types and programs -------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import at_user_line, type_error
 from ..host import HostArray, np
 from ..runtime import dispatch
+from ..sharding import NamedSharding
 
 _HOST = (bool, int, float, complex, TypedScalar, HostArray) + (() if np is None else (np.ndarray, np.generic))
 
@@ -35,7 +36,7 @@ def on_device(x):
 def only(name: str, **keywords) -> None:
     """Raises for keywords of JAX's signatures that have no meaning here when they are given a value."""
     for key, value in keywords.items():
-        if value is not None:
+        if value is not None and not (isinstance(value, NamedSharding) and not value.mesh.axis_names):     # over no axes: what types say
             raise NotImplementedError(f"{name}: {key}={value!r} has no effect on weft's backends; leave {key} out.")
 
 

@@ -8,7 +8,7 @@ from ..core.primitive import Zero as Zero, is_undefined_primal as is_undefined_p
 from ..core.trace import Tracer, aval_of, current_trace, root
 from ..errors import at_user_line
 from ..transforms.jvp import instantiate
-from .core import Primitive
+from ..compat.core import Primitive
 
 
 class HiType(AbstractValue):
