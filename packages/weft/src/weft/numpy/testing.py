@@ -120,7 +120,7 @@ def promote_types(a, b):
         >>> jnp.promote_types('int32', 'bfloat16') == jnp.bfloat16
         True
     """
-    pairs = [(dtypes.dtype(t), t in (int, float, complex)) for t in (a, b)]
+    pairs = [(dtypes.dtype(t), any(t is python for python in (int, float, complex))) for t in (a, b)]      # numpy.dtype("float64") == float
     return dtypes.promote(*pairs)[0]
 
 
