@@ -510,3 +510,44 @@ def test_references_inside_of_shard_map():
     np.testing.assert_allclose(weft.grad(lambda x: f(x)[1].sum())(x), np.where(np.arange(16) % 2, 1, 2 * (x + 3)))
     with pytest.raises(ValueError, match="differs between devices"):
         weft.shard_map(lambda r, x: r.__setitem__(..., x), mesh=line, in_specs=(P(), P("i")), out_specs=P())(weft.new_ref(np.zeros(2, np.float32)), x)
+
+
+@pytest.mark.parametrize("over", [lambda f: weft.shard_map(f, mesh=weft.make_mesh((8,), ("i",)), in_specs=P("i"), out_specs=P("i")), weft.pmap])
+def test_bad_values_are_named_by_the_operation_on_a_device(over):
+    def body(x):
+        y = lax.scan(lambda c, _: (jnp.sqrt(c - 1), None), x + 8, None, length=2)[0]
+        return y + 1
+
+    def branching(x):
+        return lax.cond(lax.axis_index("i").sum() > 2, jnp.log, lambda x: x, x)
+    x = np.arange(8.0, dtype=np.float32)
+    x[5] = -8
+    with weft.debug_nans(True):
+        for f in (over(body), weft.jit(over(body))):
+            with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in sqrt\n  at .*test_sharding.py:\d+ \(<lambda>\)"):
+                f(x)
+        np.testing.assert_allclose(over(body)(x * 0 + 9), np.sqrt(np.sqrt(16.0) - 1) + 1, rtol=1e-6)
+        with pytest.raises(FloatingPointError, match="encountered in cond"):
+            weft.shard_map(branching, mesh=weft.make_mesh((8,), ("i",)), in_specs=P("i"), out_specs=P("i"))(x)
+
+
+def test_ordered_callbacks_over_devices_come_in_the_order_of_the_program():
+    line, seen = weft.make_mesh((8,), ("i",)), []
+
+    def double(x):
+        def call(v):
+            seen.append(np.asarray(v).ravel().tolist())
+            return np.asarray(v) * 2
+        return weft.experimental.io_callback(call, weft.ShapeDtypeStruct(x.shape, x.dtype), x, ordered=True)
+    twice = lambda x: lax.scan(lambda c, _: (double(c), None), x, None, length=2)[0]
+    x = np.arange(1.0, 9.0, dtype=np.float32)
+    np.testing.assert_array_equal(weft.jit(twice)(weft.device_put(x, NamedSharding(line, P("i")))), 4 * x)      # as one program: once each
+    weft.effects_barrier()
+    assert seen == [x.tolist(), (2 * x).tolist()]
+    for over in (lambda f: weft.jit(weft.shard_map(f, mesh=line, in_specs=P("i"), out_specs=P("i"), check_vma=False)), weft.pmap):
+        seen.clear()
+        np.testing.assert_array_equal(over(lambda x: lax.cond(x.sum() > 0, twice, double, x))(x), 4 * x)      # as programs of devices: in each device's order
+        weft.effects_barrier()
+        assert sorted(seen) == sorted([[v] for v in x] + [[2 * v] for v in x]) and all(seen.index([v]) < len(seen) - 1 - seen[::-1].index([2 * v]) for v in x)
+    with pytest.raises(ValueError, match="ordered debug callbacks .* runs on 8"):
+        weft.jit(lambda x: [weft.debug.print("{}", x, ordered=True), x][1])(weft.device_put(x, NamedSharding(line, P("i"))))

@@ -5,7 +5,7 @@ from typing import Callable
 
 from jaxlib.mlir import ir
 from weft.core.effects import any_ordered
-from weft.errors import BackendError
+from weft.errors import BackendError, at_user_line
 from weft.runtime.effects import call_host, host_results
 from weft.sharding import NamedSharding, P
 
@@ -19,6 +19,9 @@ def _debug(b, ins, outs, *args, callback, effect, **_):
     def call(device, *values):
         call_host(callback, values, ins, device)
         return ()
+    if effect.ordered and b.partitions and len(b.partitions.devices) > 1:
+        raise ValueError(at_user_line(f"ordered debug callbacks (weft.debug.print, weft.debug.callback) run on one device only, and this program runs on {len(b.partitions.devices)}. Use "
+                                      "ordered=False, or weft.experimental.io_callback, which each device calls in the order of the program."))
     return emit(b, "debug_callback", ins, outs, args, call, effect.ordered, True)
 
 
@@ -49,9 +52,6 @@ def emit(b, name: str, ins, outs, args, function: Callable, ordered: bool, effec
         operands, types = [b.token, *operands], [token_type(), *types]
         layouts = [_layout(()), *layouts[0]], [_layout(()), *layouts[1]]
     if b.partitions and b.members is None and effect:
-        if ordered:
-            raise BackendError(f"XLA can't order callbacks of programs over several devices ({name}); make the callback unordered, or run the program on "
-                               f"one device.\n  at {b.loc}")
         placement = {"sdy.sharding": on_first_device(b, max(len(types), 1))}
     else:
         placement = {}

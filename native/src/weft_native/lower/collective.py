@@ -7,11 +7,13 @@ import numpy as np
 from jaxlib.mlir import ir
 from weft import dtypes
 from weft.avals import shaped
+from weft.core.effects import any_ordered
 from weft.core.trace import Axis, mapped_axes
 from weft.errors import BackendError
 from weft.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P, axes_of
 from weft.transforms.stage import stage_closed
 
+from .callback import token_type
 from .registry import rule, rules
 
 
@@ -100,27 +102,33 @@ def _shard_map(b, ins, outs, *args, jaxpr, mesh, in_specs, out_specs, newly_manu
     specs = [*in_specs, *[P(n) for n in counters]]
     local = [*jaxpr.in_avals, *[shaped((1,), dtypes.int32) for _ in counters]]
     symbol, labels = mesh_symbol(b, mesh)
+    tokens = [token_type()] if any_ordered(jaxpr.effects) else []      # each device calls in the order of the program
     per_value = lambda specs, avals: ir.Attribute.parse(
-        f"#sdy.sharding_per_value<[{', '.join(_sharding_text(b, mesh, s, len(a.shape)) for s, a in zip(specs, avals))}]>")
+        f"#sdy.sharding_per_value<[{', '.join([*[_sharding_text(b, mesh, P(), 0) for _ in tokens], *[_sharding_text(b, mesh, s, len(a.shape)) for s, a in zip(specs, avals)]])}]>")
     axes = ", ".join(f'"{labels[n]}"' for n in mesh.axis_names if n in manual)
-    made = ir.Operation.create("sdy.manual_computation", results=[b.type(a) for a in outs], operands=operands, regions=1, loc=b.loc, ip=b.ip,
+    made = ir.Operation.create("sdy.manual_computation", results=[*tokens, *[b.type(a) for a in outs]], operands=[*[b.token for _ in tokens], *operands], regions=1, loc=b.loc,
+                               ip=b.ip,
                                attributes={"in_shardings": per_value(specs, avals), "out_shardings": per_value(out_specs, outs),
                                            "manual_axes": ir.Attribute.parse(f"#sdy<manual_axes{{{axes}}}>")})
-    types = [b.type(a) for a in local]
+    types = [*tokens, *[b.type(a) for a in local]]
     block = made.regions[0].blocks.append(*types, arg_locs=[b.loc] * len(types))
 
     def body():
-        values = list(block.arguments)
+        (b.token, *values) = block.arguments if tokens else (b.token, *block.arguments)
         indices = tuple((n, b.reshape(v, (), dtypes.int32)) for n, v in zip(counters, values[len(args):]))
         names = (*outer.names, *bound) if outer is not None and outer.mesh == mesh else bound
         b.members = Members(mesh.axis_sizes, names, mesh, ((*outer.indices, *indices) if outer is not None else indices) if partial else ())
         with mapped_axes(*[Axis(n, mesh.shape[n], True) for n, _ in bound]):
-            return b.inline(jaxpr, values[:len(args)])
+            results = b.inline(jaxpr, values[:len(args)])
+        return [b.token, *results] if tokens else results
     try:
         b.fill(block, body, "sdy.return")
     finally:
         b.members = outer
-    return list(made.results)
+    if not tokens:
+        return list(made.results)
+    b.token, *results = made.results
+    return results
 
 
 def _nested(b, ins, args, params: dict):

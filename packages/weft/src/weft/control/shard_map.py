@@ -228,14 +228,14 @@ def _dce(used_outputs, eqn: JaxprEqn):
                        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=params)
 
 
-def by_vmap(*args, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, **_):
+def by_vmap(*args, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, evaluate=eval_jaxpr, **_):
     """The same result on one device: the devices' parts as batch axes."""
     axes = manual_axes(mesh, newly_manual_axes)
     parts = [_cut(x, spec, axes) for x, spec in zip(args, in_specs)]
 
     def run(k: int, values):
         if k == len(axes):
-            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *values)
+            return evaluate(jaxpr.jaxpr, jaxpr.consts, *values)
         name = axes[k].name
         outs, dims = batch_flat(lambda *xs: run(k + 1, xs), axes[k], values, [0 if _names(spec, name) else None for spec in in_specs])
         return [to_front(axes[k], x, d) if _names(spec, name) else _first(x, d) for x, d, spec in zip(outs, dims, out_specs)]

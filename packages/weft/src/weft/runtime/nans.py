@@ -2,18 +2,24 @@
 from __future__ import annotations
 
 import math
+from contextvars import ContextVar
 from typing import Sequence
 
 from .. import dtypes
 from ..config import config
+from ..control.shard_map import by_vmap
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
-from ..core.trace import EvalTrace
+from ..core.trace import EvalTrace, Tracer
 from ..errors import at_user_line
 from ..host import HostArray, np
+from ..transforms.batch import BatchTracer
 from .array import KeyArray
 from .dispatch import _flat, run_primitive
 
 _nans, _infs = config._options["debug_nans"], config._options["debug_infs"]
+
+
+_replaying: ContextVar[bool] = ContextVar("replaying", default=False)
 
 
 def bad_value(values: Sequence) -> str | None:
@@ -44,7 +50,7 @@ def watching() -> bool:
 
 def run_checked(primitive, args: tuple, params: dict):
     """`run_primitive`, whose results are looked at where an option says so."""
-    if not watching():
+    if not watching() or _replaying.get():
         return run_primitive(primitive, args, params)
     if "donated_invars" in params:      # the arguments are needed again where a result is bad
         params = dict(params, donated_invars=(False,) * len(args))
@@ -82,9 +88,10 @@ class _Replay:
         outs = self.step(eqn.primitive, eqn.params, args)
         if outs is not None:
             return outs
-        out = run_primitive(eqn.primitive, tuple(args), eqn.params)
+        inside = any(isinstance(x, Tracer) for x in args)      # of a shard_map: the devices' values are batched
+        out = eqn.primitive.bind(*args, **eqn.params) if inside else run_primitive(eqn.primitive, tuple(args), eqn.params)
         outs = out if eqn.primitive.multiple_results else [out]
-        bad = bad_value(outs)
+        bad = bad_value(map(_batch_of, outs))
         if bad is not None:
             raise FloatingPointError(f"invalid value ({bad}) encountered in {eqn.primitive.name}\n  at {eqn.source_info}")
         return outs
@@ -95,6 +102,8 @@ class _Replay:
         if name in ("jit", "remat2", "custom_jvp_call", "custom_vjp_call"):
             inner = params["call_jaxpr"] if "call_jaxpr" in params else params["jaxpr"]
             return self.closed(inner, args) if isinstance(inner, (ClosedJaxpr, Jaxpr)) else None
+        if name in ("cond", "while") and any(isinstance(x, Tracer) for x in args):      # devices may choose differently
+            return None
         if name == "cond":
             branches = params["branches"]
             return self.closed(branches[min(max(_int(args[0]), 0), len(branches) - 1)], args[1:])
@@ -106,7 +115,17 @@ class _Replay:
             return carry
         if name == "scan":
             return self.scan(args, **params)
+        if name == "shard_map":      # results are those of the program itself, which lie over the devices
+            self.watched(lambda: by_vmap(*args, **params, evaluate=lambda jaxpr, consts, *values: self.run(jaxpr, consts, values)))
         return None
+
+    def watched(self, run) -> None:
+        """Runs what looks at results itself, and not at what its operations are made of."""
+        token = _replaying.set(True)
+        try:
+            run()
+        finally:
+            _replaying.reset(token)
 
     def closed(self, program: ClosedJaxpr | Jaxpr, args: Sequence) -> list:
         return self.run(program, [], args) if isinstance(program, Jaxpr) else self.run(program.jaxpr, program.consts, args)
@@ -117,6 +136,13 @@ class _Replay:
         for i in (reversed(range(length)) if reverse else range(length)):
             carry = self.closed(jaxpr, [*consts, *carry, *[x[i] for x in xs]])[:num_carry]
         return None
+
+
+def _batch_of(x):
+    """The values of all elements under the batch axes of a traced value."""
+    while type(x) is BatchTracer:
+        x = x.val
+    return x
 
 
 def _int(x) -> int:
