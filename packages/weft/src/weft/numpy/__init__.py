@@ -32,7 +32,7 @@ _FAMILIES = {
         nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var""",
     "shapes": """append array_split astype atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes broadcast_to column_stack concat
         concatenate dsplit dstack expand_dims flip fliplr flipud hsplit hstack isscalar matrix_transpose moveaxis ndim permute_dims ravel
-        repeat reshape resize roll rollaxis rot90 shape size split squeeze stack swapaxes tile transpose trim_zeros unstack vsplit vstack""",
+        repeat reshape resize roll rollaxis rot90 shape size split squeeze stack swapaxes tile transpose unstack vsplit vstack""",
     "selecting": """apply_along_axis argwhere choose compress delete diag diag_indices diag_indices_from diagflat diagonal extract fill_diagonal
         flatnonzero insert nonzero put put_along_axis ravel_multi_index select take take_along_axis trace tril tril_indices tril_indices_from
         triu triu_indices triu_indices_from unravel_index where""",
@@ -49,7 +49,7 @@ _FAMILIES = {
     "histograms": "histogram2d histogramdd",
     "files": "fromfile fromiter fromstring load save savez",
     "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
-    "pieces": "apply_over_axes packbits piecewise place unpackbits",
+    "pieces": "apply_over_axes packbits piecewise place trim_zeros unpackbits",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub roots",
     "windows": "bartlett blackman hamming hanning i0 kaiser",
 }

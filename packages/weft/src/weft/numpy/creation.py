@@ -19,7 +19,7 @@ from ..ops.shape import concatenate, iota, slice_
 from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
-from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, on_device, only, operand, promote, result_dtype,
+from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, laid_out, on_device, operand, promote, result_dtype,
                    static_size)
 
 _FORMATS = {"?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
@@ -116,7 +116,7 @@ def _from_buffer(view: memoryview, dt, device):
     return array(host, dt, device=device)
 
 
-def array(object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device=None, out_sharding=None):
+def array(object: Any, dtype: Any = None, *args, copy: bool = True, order: str | None = "K", ndmin: int = 0, device=None, out_sharding=None):
     """An array of numbers, (nested) sequences of numbers or arrays, a NumPy array, or a buffer.
 
     Without `dtype`, Python numbers get the default dtypes (int32, float32) and a lone number is weakly typed.
@@ -129,7 +129,12 @@ def array(object: Any, dtype: Any = None, copy: bool = True, order: str | None =
         >>> jnp.array([1, 2.5])
         Array([1. , 2.5], dtype=float32)
     """
-    only("array", out_sharding=out_sharding)
+    if args:      # copy, order and ndmin could once be given by position
+        if len(args) > 3:
+            raise TypeError(f"array takes from 1 to 5 positional arguments, got {2 + len(args)}.")
+        copy, order, ndmin = (*args, *(copy, order, ndmin)[len(args):])
+    if out_sharding is not None:
+        return laid_out("array", array(object, dtype, copy=copy, order=order, ndmin=ndmin), out_sharding, device)
     if order not in (None, "K", "C"):
         raise NotImplementedError("weft.numpy.array: arrays are row-major; order takes None, 'K' or 'C'.")
     dt = asked_dtype("array", dtype)
@@ -247,8 +252,7 @@ def zeros(shape, dtype: Any = None, *, device=None, out_sharding=None):
         >>> jnp.zeros(2)
         Array([0., 0.], dtype=float32)
     """
-    only("zeros", out_sharding=out_sharding)
-    return _full("zeros", shape, 0, float if dtype is None else dtype, device)
+    return laid_out("zeros", _full("zeros", shape, 0, float if dtype is None else dtype, device), out_sharding, device)
 
 
 def ones(shape, dtype: Any = None, *, device=None, out_sharding=None):
@@ -262,8 +266,7 @@ def ones(shape, dtype: Any = None, *, device=None, out_sharding=None):
         >>> jnp.ones((1, 2))
         Array([[1., 1.]], dtype=float32)
     """
-    only("ones", out_sharding=out_sharding)
-    return _full("ones", shape, 1, float if dtype is None else dtype, device)
+    return laid_out("ones", _full("ones", shape, 1, float if dtype is None else dtype, device), out_sharding, device)
 
 
 def empty(shape, dtype: Any = None, *, device=None, out_sharding=None):
@@ -288,8 +291,8 @@ def full(shape, fill_value, dtype: Any = None, *, device=None, out_sharding=None
         >>> jnp.full((2,), 7.0, 'float32')
         Array([7., 7.], dtype=float32)
     """
-    only("full", out_sharding=out_sharding)
-    return _full("full", shape, asarray(fill_value) if isinstance(fill_value, (list, tuple)) else fill_value, dtype, device)
+    value = asarray(fill_value) if isinstance(fill_value, (list, tuple)) else fill_value
+    return laid_out("full", _full("full", shape, value, dtype, device), out_sharding, device)
 
 
 def _like(name: str, a, value, dtype, shape, device):
@@ -312,7 +315,7 @@ def zeros_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=No
         >>> jnp.zeros_like(jnp.ones(2))
         Array([0., 0.], dtype=float32)
     """
-    return _like("zeros_like", a, 0, dtype, shape, device)
+    return laid_out("zeros_like", _like("zeros_like", a, 0, dtype, shape, device), out_sharding, device)
 
 
 def ones_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
@@ -323,10 +326,10 @@ def ones_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=Non
         >>> jnp.ones_like(jnp.zeros(2))
         Array([1., 1.], dtype=float32)
     """
-    return _like("ones_like", a, 1, dtype, shape, device)
+    return laid_out("ones_like", _like("ones_like", a, 1, dtype, shape, device), out_sharding, device)
 
 
-def empty_like(prototype, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
+def empty_like(prototype, dtype: Any = None, shape=None, *, device=None):
     """Zeros of the shape and dtype of `prototype`.
 
     Example:
@@ -345,7 +348,8 @@ def full_like(a, fill_value, dtype: Any = None, shape=None, *, device=None, out_
         >>> jnp.full_like(jnp.zeros(2), 3)
         Array([3., 3.], dtype=float32)
     """
-    return _like("full_like", a, asarray(fill_value) if isinstance(fill_value, (list, tuple)) else fill_value, dtype, shape, device)
+    value = asarray(fill_value) if isinstance(fill_value, (list, tuple)) else fill_value
+    return laid_out("full_like", _like("full_like", a, value, dtype, shape, device), out_sharding, device)
 
 
 def _concrete(name: str, argument: str, value):
@@ -376,7 +380,6 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
         >>> jnp.arange(1, 4)
         Array([1, 2, 3], dtype=int32)
     """
-    only("arange", out_sharding=out_sharding)
     for given in (start, stop, step):
         if given is not None and not isinstance(given, SymbolicSize):
             operand("arange", given)
@@ -397,7 +400,7 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
     if by != 1 or lo != 0:
         out = el.add(scalar_like(out, lo), out)
     out = linear.convert(out, dt)
-    return _placed(out, device)
+    return laid_out("arange", _placed(out, device), out_sharding, device)
 
 
 @inner_jit(static_argnames=("num", "endpoint", "dtype", "axis"))

@@ -6,18 +6,20 @@ from typing import Any, Callable, Sequence
 
 from .. import dtypes
 from ..control.cond import switch
-from ..core.trace import get_aval
+from ..core.trace import Tracer, get_aval
+from ..errors import ConcretizationTypeError
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops import shape as ops
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
+from ..transforms.stage import concretization_error
 from . import reductions
 from .creation import asarray
 from .selecting import nonzero
 from .shapes import ravel, resize
 from .ufuncs import where_jit
-from .util import broadcast_to, canonical_axis, on_device, operand, static_int, to_bool
+from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, on_device, operand, static_int, to_bool
 from .vectorizing import vectorize
 
 
@@ -107,6 +109,39 @@ def apply_over_axes(func: Callable, a, axes: Sequence[int]):
             raise ValueError(f"apply_over_axes: the function is not returning an array of the correct shape: {shape_of(x)} became {shape_of(new)}.")
         x = new
     return x
+
+
+def trim_zeros(filt, trim: str = "fb", axis=None):
+    """A concrete array without zeros at its front (f) and back (b), along an axis, several, or all of them (None).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.trim_zeros(jnp.array([0, 1, 0]))
+        Array([1], dtype=int32)
+    """
+    x = on_device(operand("trim_zeros", filt))
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(concretization_error(x, "trim_zeros needs the values, because the size of the result depends on them"))
+    shape = shape_of(x)
+    if not shape:
+        return x
+    axes = canonical_axes(axis, len(shape))
+    found = [_nonzero_along(flat_host(x), shape, d) for d in axes]
+    for d, flags in zip(axes, found):
+        there = [k for k, flag in enumerate(flags) if flag]
+        lo, hi = (there[0] if "f" in trim.lower() else 0, there[-1] + 1 if "b" in trim.lower() else shape[d]) if there else (0, 0)
+        x = ops.slice_(x, tuple(lo if e == d else 0 for e in range(len(shape))), tuple(hi if e == d else n for e, n in enumerate(shape_of(x))))
+    return x
+
+
+def _nonzero_along(flat: list, shape: tuple, axis: int) -> list:
+    """For each place along an axis, whether something there is not zero."""
+    stride = math.prod(shape[axis + 1:])
+    flags = [False] * shape[axis]
+    for k, value in enumerate(flat):
+        if value != 0:
+            flags[k // stride % shape[axis]] = True
+    return flags
 
 
 def _shifts(name: str, bitorder: str):

@@ -14,7 +14,7 @@ from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
 from .shapes import moveaxis, stack, unstack
 from .ufuncs import multiply, subtract
-from .util import asked_dtype, canonical_axes, canonical_axis, on_device, only, operand, promote
+from .util import asked_dtype, canonical_axes, canonical_axis, on_device, laid_out, operand, promote
 
 
 def _contract(x, y, numbers, precision, preferred, weak: bool):
@@ -45,7 +45,8 @@ def dot(a, b, *, precision: Any = None, preferred_element_type: Any = None, out_
         >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4]))
         Array(11, dtype=int32)
     """
-    only("dot", out_sharding=out_sharding)
+    if out_sharding is not None:
+        return laid_out("dot", dot(a, b, precision=precision, preferred_element_type=preferred_element_type), out_sharding)
     x, y, weak = _operands("dot", a, b)
     m, n = len(shape_of(x)), len(shape_of(y))
     preferred = asked_dtype("dot", preferred_element_type)
@@ -64,7 +65,8 @@ def matmul(a, b, *, precision: Any = None, preferred_element_type: Any = None, o
         >>> jnp.matmul(jnp.ones((2, 3)), jnp.ones(3))
         Array([3., 3.], dtype=float32)
     """
-    only("matmul", out_sharding=out_sharding)
+    if out_sharding is not None:
+        return laid_out("matmul", matmul(a, b, precision=precision, preferred_element_type=preferred_element_type), out_sharding)
     x, y, weak = _operands("matmul", a, b)
     for i, v in enumerate((x, y)):
         if not shape_of(v):
@@ -207,7 +209,8 @@ def tensordot(a, b, axes=2, *, precision: Any = None, preferred_element_type: An
         >>> jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), 1).shape
         (2, 4)
     """
-    only("tensordot", out_sharding=out_sharding)
+    if out_sharding is not None:
+        return laid_out("tensordot", tensordot(a, b, axes, precision=precision, preferred_element_type=preferred_element_type), out_sharding)
     x, y, weak = _operands("tensordot", a, b)
     m, n = len(shape_of(x)), len(shape_of(y))
     if isinstance(axes, (list, tuple)):

@@ -161,12 +161,12 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
 
 
 @inner_jit(name="_var", static_argnames=("axes", "dtype", "keepdims"))
-def _var(x, ddof, where=None, *, axes, dtype, keepdims):
+def _var(x, ddof, where=None, center=None, *, axes, dtype, keepdims):
     aval = get_aval(x)
     computed = dtypes.float32 if dtypes.is_float(dtype) and dtypes.bits(dtype) < 32 else dtype
     if not (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(computed)):
         x = linear.convert(x, computed)
-    center = mean(x, axes, keepdims=True, where=where)
+    center = mean(x, axes, keepdims=True, where=where) if center is None else linear.convert(center, dtype_of(x))
     centered = el.sub(x, center)
     squares = el.real(el.mul(centered, el.conj(centered))) if dtypes.is_complex(dtype_of(centered)) else el.square(centered)
     real = dtype_of(squares)
@@ -192,22 +192,27 @@ def _var_arguments(name, a, axis, dtype, ddof, correction):
     return x, canonical_axes(axis, len(aval.shape)), dt, ddof
 
 
+def _center(name: str, mean):
+    """A mean that is known already, with the reduced axes of size 1."""
+    return None if mean is None else operand(name, mean)
+
+
 def var(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, *, where=None, mean=None, correction=None):
-    """The variance over `axis`: the mean of |x - mean|², divided by n - ddof.
+    """The variance over `axis`: the mean of |x - mean|², divided by n - ddof. A `mean` that is known has the reduced axes with size 1.
 
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.var(jnp.array([1., 3.]))
         Array(1., dtype=float32)
     """
-    no_out("var", out, mean=mean)
+    no_out("var", out)
     x, axes, dt, ddof = _var_arguments("var", a, axis, dtype, ddof, correction)
-    return _var(x, ddof, where, axes=axes, dtype=dt, keepdims=bool(keepdims))
+    return _var(x, ddof, where, _center("var", mean), axes=axes, dtype=dt, keepdims=bool(keepdims))
 
 
 @inner_jit(name="_std", static_argnames=("axes", "dtype", "keepdims"))
-def _std(x, ddof, where=None, *, axes, dtype, keepdims):
-    return el.sqrt(_var(x, ddof, where, axes=axes, dtype=dtype, keepdims=keepdims))
+def _std(x, ddof, where=None, center=None, *, axes, dtype, keepdims):
+    return el.sqrt(_var(x, ddof, where, center, axes=axes, dtype=dtype, keepdims=keepdims))
 
 
 def std(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, *, where=None, mean=None, correction=None):
@@ -218,9 +223,9 @@ def std(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = Fals
         >>> jnp.std(jnp.array([1., 3.]))
         Array(1., dtype=float32)
     """
-    no_out("std", out, mean=mean)
+    no_out("std", out)
     x, axes, dt, ddof = _var_arguments("std", a, axis, dtype, ddof, correction)
-    return _std(x, ddof, where, axes=axes, dtype=dt, keepdims=bool(keepdims))
+    return _std(x, ddof, where, _center("std", mean), axes=axes, dtype=dt, keepdims=bool(keepdims))
 
 
 def ptp(a, axis=None, out=None, keepdims: bool = False):
@@ -409,7 +414,7 @@ def nanmean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, w
     return mean(x, axis, dtype, out, keepdims, where=_not_nan(x, where))
 
 
-def nanvar(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, where=None):
+def nanvar(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, where=None, mean=None):
     """The variance ignoring NaN.
 
     Example:
@@ -418,10 +423,10 @@ def nanvar(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = F
         1.0
     """
     x = operand("nanvar", a)
-    return var(x, axis, dtype, out, ddof, keepdims, where=_not_nan(x, where) if dtypes.is_inexact(get_aval(x).dtype) else where)
+    return var(x, axis, dtype, out, ddof, keepdims, where=_not_nan(x, where) if dtypes.is_inexact(get_aval(x).dtype) else where, mean=mean)
 
 
-def nanstd(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, where=None):
+def nanstd(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, where=None, mean=None):
     """The standard deviation ignoring NaN.
 
     Example:
@@ -429,5 +434,5 @@ def nanstd(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = F
         >>> float(jnp.nanstd(jnp.array([jnp.nan, 5., 3.])))
         1.0
     """
-    return el.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
+    return el.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 

@@ -166,11 +166,11 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     return _take(x, index, axis, mode, fill_value)
 
 
-@inner_jit(name="take_along_axis", static_argnums=(2, 3, 4))
-def _take_along(x, indices, axis, mode, fill_value):
+@inner_jit(name="take_along_axis", static_argnums=(2, 3, 4, 5))
+def _take_along(x, indices, axis, mode, fill_value, wrap):
     shape, rank = shape_of(x), len(shape_of(x))
     n = shape[axis]
-    if mode != "clip":
+    if wrap:
         indices = el.select_n_p.bind(el.lt(indices, scalar_like(indices, 0)), indices, el.add(indices, scalar_like(indices, n)))
     others = [d for d in range(rank) if d != axis]
     lead = broadcast_shapes([tuple(shape[d] for d in others), tuple(shape_of(indices)[d] for d in others)])
@@ -185,8 +185,10 @@ def _take_along(x, indices, axis, mode, fill_value):
     return gather(x, linear.reshape(indices, (*wide, 1)), numbers, (1,) * rank, mode=parsed, fill_value=gather_fill(dtype_of(x), fill_value))
 
 
-def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None):
+def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None, *, wrap_negative_indices: bool | None = None):
     """Elements along an axis at positions that differ from row to row; other axes broadcast.
+
+    Negative positions count from the end, but with wrap_negative_indices=False they are out of bounds.
 
     Example:
         >>> import weft.numpy as jnp
@@ -202,7 +204,8 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
         x, axis = ravel(x), 0
     if len(shape_of(x)) != len(shape_of(indices)):
         raise ValueError(f"take_along_axis: indices and arr must have the same number of dimensions; got shapes {shape_of(indices)} and {shape_of(x)}.")
-    return _take_along(x, linear.convert(indices, dtypes.int32), canonical_axis(axis, len(shape_of(x))), mode, fill_value)
+    wrap = mode != "promise_in_bounds" if wrap_negative_indices is None else bool(wrap_negative_indices)
+    return _take_along(x, linear.convert(indices, dtypes.int32), canonical_axis(axis, len(shape_of(x))), mode, fill_value, wrap)
 
 
 def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *, mode: str | None = None):
@@ -512,14 +515,17 @@ def unravel_index(indices, shape) -> tuple:
     return tuple(out)
 
 
-def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
-    """One position for each axis as flat positions.
+def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C", *, dtype: Any = None):
+    """One position for each axis as flat positions, of an integer `dtype`.
 
     Example:
         >>> import weft.numpy as jnp
         >>> int(jnp.ravel_multi_index((1, 2), (2, 3)))
         5
     """
+    dt = asked_dtype("ravel_multi_index", dtype)
+    if dt is not None and not dtypes.is_int(dt):
+        raise ValueError(f"ravel_multi_index: dtype must be an integer one, got {dtypes.name(dt)}.")
     parts = [on_device(operand("ravel_multi_index", i)) for i in multi_index]
     if len(parts) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(parts)} positions for {len(dims)} axes.")
@@ -540,7 +546,7 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
         term = el.mul(i, scalar_like(i, stride))
         total = term if total is None else el.add(*promote_shapes("ravel_multi_index", total, term))
         stride *= n
-    return total
+    return total if dt is None else linear.convert(total, dt)
 
 
 def apply_along_axis(func1d, axis: int, arr, *args, **kwargs):

@@ -17,7 +17,7 @@ from ..ops.reduce import cumsum_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
 from .creation import array, asarray
-from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, only, operand, promote, static_int, static_size
+from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, laid_out, operand, promote, static_int, static_size
 from .util import broadcast_shapes as _broadcast_shapes
 from .util import broadcast_to as _broadcast_to
 
@@ -37,7 +37,8 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
         >>> jnp.reshape(jnp.arange(4), (2, -1)).shape
         (2, 2)
     """
-    only("reshape", out_sharding=out_sharding)
+    if out_sharding is not None:
+        return laid_out("reshape", reshape(a, shape, order, copy=copy), out_sharding)
     x = operand("reshape", a)
     mine = shape_of(x)
     new = fill_in_shape(mine, shape)
@@ -80,7 +81,7 @@ def ravel(a, order: str = "C", *, out_sharding=None):
         >>> jnp.ravel(jnp.ones((2, 3))).shape
         (6,)
     """
-    return reshape(a, (math.prod(shape_of(operand("ravel", a))),), "C" if order == "K" else order)
+    return reshape(a, (math.prod(shape_of(operand("ravel", a))),), "C" if order == "K" else order, out_sharding=out_sharding)
 
 
 def transpose(a, axes: Sequence[int] | None = None):
@@ -220,7 +221,8 @@ def broadcast_to(array, shape, *, out_sharding=None):
         >>> jnp.broadcast_to(jnp.arange(2), (2, 2)).tolist()
         [[0, 1], [0, 1]]
     """
-    only("broadcast_to", out_sharding=out_sharding)
+    if out_sharding is not None:
+        return laid_out("broadcast_to", broadcast_to(array, shape), out_sharding)
     return on_device(_broadcast_to(asarray(array) if isinstance(array, (list, tuple)) else operand("broadcast_to", array), canonical_shape(shape)))
 
 
@@ -629,6 +631,8 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
         >>> jnp.repeat(jnp.arange(2), 2)
         Array([0, 0, 1, 1], dtype=int32)
     """
+    if out_sharding is not None:
+        return laid_out("repeat", repeat(a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding)
     x = _array("repeat", a)
     if axis is None:
         x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
@@ -699,24 +703,6 @@ def resize(a, new_shape):
     if n == 0:
         return linear.full(shape, 0, dtype_of(x))
     return linear.reshape(_part(tile(x, -(-size // n)), 0, 0, size), shape)
-
-
-def trim_zeros(filt, trim: str = "fb"):
-    """A concrete vector without zeros at its ends.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.trim_zeros(jnp.array([0, 1, 0]))
-        Array([1], dtype=int32)
-    """
-    x = _array("trim_zeros", filt)
-    values = flat_host(x)
-    lo, hi = 0, len(values)
-    while "f" in trim.lower() and lo < hi and values[lo] == 0:
-        lo += 1
-    while "b" in trim.lower() and hi > lo and values[hi - 1] == 0:
-        hi -= 1
-    return _part(x, 0, lo, hi)
 
 
 def astype(x, dtype, /, *, copy: bool = False, device=None):

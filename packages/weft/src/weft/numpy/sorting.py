@@ -19,7 +19,7 @@ from ..transforms.stage import concretization_error
 from .creation import array
 from .shapes import concatenate, ravel, take_rows
 from .ufuncs import where_jit
-from .util import canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int
+from .util import asked_dtype, canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int
 
 
 @inner_jit(name="sort", static_argnums=(1, 2, 3))
@@ -55,8 +55,8 @@ def _argsort(x, axis, stable, descending):
     return ops.rev(order, (axis,))
 
 
-def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False):
-    """The positions that sort the array along an axis (None: flattened).
+def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False, dtype: Any = None):
+    """The positions that sort the array along an axis (None: flattened), as `dtype` (int32 without one).
 
     Example:
         >>> import weft.numpy as jnp
@@ -68,7 +68,8 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
     x = operand("argsort", a)
     if axis is None:
         x, axis = ravel(x), 0
-    return _argsort(x, canonical_axis(axis, len(shape_of(x))), bool(stable), bool(descending))
+    out, dt = _argsort(x, canonical_axis(axis, len(shape_of(x))), bool(stable), bool(descending)), asked_dtype("argsort", dtype)
+    return out if dt is None else linear.convert(out, dt)
 
 
 def lexsort(keys, axis: int = -1):
@@ -366,8 +367,13 @@ def _concrete(name: str, *xs) -> None:
             raise ConcretizationTypeError(concretization_error(x, f"{name} needs the values, because the number of results depends on them"))
 
 
-def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False):
-    """The distinct elements of both arrays, sorted (concrete arrays only).
+def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None, fill_value=None):
+    """The distinct elements of both arrays, sorted; with `return_indices` also where each array has them first.
+
+    Under jit `size` says how many to return; `fill_value` (the first by default) stands behind the last, and positions behind it lie out of bounds.
+
+    Raises:
+        ConcretizationTypeError: for traced arrays without `size`.
 
     Example:
         >>> import weft.numpy as jnp
@@ -375,12 +381,55 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
         Array([1, 3], dtype=int32)
     """
     a, b = [ravel(v) for v in promote("intersect1d", ar1, ar2)]
-    _concrete("intersect1d", a, b)
-    ua, ia = unique(a, return_index=True)
-    ub, ib = unique(b, return_index=True)
-    in_b = isin(ua, ub)
-    common = ua[in_b]
-    return (common, ia[in_b], ib[isin(ub, ua)]) if return_indices else common
+    values, first, in_a, in_b, nowhere = _merged(a, b)
+    chosen = el.and_(first, el.and_(el.lt(in_a, scalar_like(in_a, nowhere)), el.lt(in_b, scalar_like(in_b, nowhere))))
+    fill_value = 0 if fill_value is None and nowhere in (shape_of(a)[0], shape_of(b)[0]) else fill_value
+    out, starts = _chosen("intersect1d", values, chosen, size, fill_value, a, b)
+    if not return_indices:
+        return out
+    n = shape_of(a)[0]
+    found = el.lt(ops.iota(dtypes.int32, shape_of(starts), 0), linear.reduce_sum(linear.convert(chosen, dtypes.int32), (0,)))
+    pick = lambda places, size: el.select_n_p.bind(found, linear.full(shape_of(starts), size, dtypes.int32), take_rows(places, starts, 0)) if nowhere else starts
+    return out, pick(in_a, n), pick(el.sub(in_b, scalar_like(in_b, n)), nowhere - n)
+
+
+def _merged(a, b) -> tuple:
+    """The elements of two vectors sorted; whether each differs from the one before; where its equals are first in a, and (behind a) in b; and the
+    number of all elements, which is the place of those that are in neither."""
+    n, total = shape_of(a)[0], shape_of(a)[0] + shape_of(b)[0]
+    places = ops.iota(dtypes.int32, (total,), 0)
+    if not total:
+        return concatenate([a, b]), el.eq(places, places), places, places, 0
+    values, places = sort_p.bind(concatenate([a, b]), places, dimension=0, is_stable=True, num_keys=1)
+    first = _differs(linear.expand_dims(values, (1,)), True)
+    group = cumsum_p.bind(linear.convert(first, dtypes.int32), axis=0, reverse=False)
+    none = linear.full((total,), total, dtypes.int32)
+    of_b = el.ge(places, scalar_like(places, n))
+    least = lambda mine: take_rows(linear.full((total + 1,), total, dtypes.int32).at[group].min(mine), group, 0)
+    return values, first, least(el.select_n_p.bind(of_b, places, none)), least(el.select_n_p.bind(of_b, none, places)), total
+
+
+def _chosen(name: str, values, chosen, size, fill_value, *given):
+    """The chosen elements of a vector, and their places: as many as `size` says, or all, if they are concrete."""
+    n = shape_of(values)[0]
+    if size is None:
+        _concrete(name, *given)
+        total = sum(flat_host(chosen))
+    else:
+        total = static_int("size", size)
+    starts = _first_positions(chosen, total, n)
+    picked = take_rows(values, starts, 0) if n else linear.full((total,), 0, dtype_of(values))
+    if size is None or not total:
+        return picked, starts
+    if n:
+        least = ops.slice_(picked, (0,), (1,))
+        none = el.not_(reduce_or(chosen, (0,)))
+        least = el.select_n_p.bind(linear.broadcast_in_dim(none, (1,), ()), least, ops.slice_(values, (0,), (1,)))
+    else:
+        least = picked[:1]
+    fill = linear.broadcast_in_dim(least, (total,), (0,)) if fill_value is None else linear.full((total,), fill_value, dtype_of(values))
+    count = linear.reduce_sum(linear.convert(chosen, dtypes.int32), (0,))
+    return el.select_n_p.bind(el.lt(ops.iota(dtypes.int32, (total,), 0), count), fill, picked), starts
 
 
 def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
@@ -405,10 +454,18 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
     return el.select_n_p.bind(el.lt(ops.iota(index_dtype(), (size,), 0), count), linear.full((size,), fill, dtype_of(a)), picked)
 
 
-def setxor1d(ar1, ar2, assume_unique: bool = False):
-    """The distinct elements of exactly one of two concrete arrays, sorted."""
-    a, b = [ravel(v) for v in promote("setxor1d", ar1, ar2)]
-    _concrete("setxor1d", a, b)
-    a, b = (a, b) if assume_unique else (unique(a), unique(b))
-    return sort(concatenate([a[isin(a, b, invert=True)], b[isin(b, a, invert=True)]]))
+def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
+    """The distinct elements of exactly one of two arrays, sorted; under jit `size` says how many to return, and `fill_value` what stands behind the last.
 
+    Raises:
+        ConcretizationTypeError: for traced arrays without `size`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3]))
+        Array([1, 3], dtype=int32)
+    """
+    a, b = [ravel(v) for v in promote("setxor1d", ar1, ar2)]
+    values, first, in_a, in_b, nowhere = _merged(a, b)
+    only_one = el.ne(el.lt(in_a, scalar_like(in_a, nowhere)), el.lt(in_b, scalar_like(in_b, nowhere)))
+    return _chosen("setxor1d", values, el.and_(first, only_one), size, fill_value, a, b)[0]

@@ -22,23 +22,27 @@ from .reductions import mean
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .sorting import searchsorted
 from .ufuncs import where_jit
-from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, index_dtype, no_out, on_device, operand, promote, promote_inexact, static_int
+from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, index_dtype, laid_out, on_device, operand, promote, promote_inexact, static_int)
 
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 @inner_jit(name="quantile", static_argnums=(2, 3, 4, 5))
-def _quantile(x, q, axes, method, keepdims, ignore_nan):
+def _quantile(x, q, axes, method, keepdims, ignore_nan, weights=None):
     shape = shape_of(x)
     kept = [d for d in range(len(shape)) if d not in axes]
     n = math.prod(shape[d] for d in axes)
-    rows = linear.reshape(linear.transpose(x, (*kept, *axes)), (*[shape[d] for d in kept], n))
+    as_rows = lambda v: linear.reshape(linear.transpose(v, (*kept, *axes)), (*[shape[d] for d in kept], n))
+    rows = as_rows(x)
     last = len(kept)
     nan = el.ne(rows, rows)
     if not ignore_nan:
         bad = linear.broadcast_in_dim(reduce_or(nan, (last,)), shape_of(rows), tuple(range(last)))
         rows = where_jit(bad, scalar_like(rows, math.nan), rows)
-    (rows,) = sort_p.bind(rows, dimension=last, is_stable=True, num_keys=1)
+    weights = linear.full(shape_of(rows), 1, dtype_of(q)) if weights is None else as_rows(weights)
+    weights = where_jit(nan, scalar_like(weights, 0), weights) if ignore_nan else weights
+    rows, weights = sort_p.bind(rows, weights, dimension=last, is_stable=True, num_keys=1) if method == "inverted_cdf" else \
+        (*sort_p.bind(rows, dimension=last, is_stable=True, num_keys=1), None)
     q_shape = shape_of(q)
     if ignore_nan:
         counts = linear.reduce_sum(linear.convert(el.not_(nan), dtype_of(q)), (last,))
@@ -61,7 +65,18 @@ def _quantile(x, q, axes, method, keepdims, ignore_nan):
         base = el.mul(ops.iota(dtypes.int32, (cells,), 0), linear.full((cells,), n, dtypes.int32))
         offset = linear.broadcast_in_dim(linear.reshape(base, lead), both, tuple(range(len(q_shape), len(both))))
         return take_rows(flat, linear.reshape(el.add(index, offset), (math.prod(both),)), 0)
-    a, b = [linear.reshape(pick(clip(v)), both) for v in (low, high)]
+    if method == "inverted_cdf":      # the first element up to which at least q of the weight lies
+        total = linear.reduce_sum(weights, (last,))
+        share = el.div(cumsum_p.bind(weights, axis=last, reverse=False), linear.expand_dims(total, (last,)))
+        wide = (*both, n)
+        below = el.lt(linear.broadcast_in_dim(share, wide, tuple(range(len(q_shape), len(wide)))),
+                      linear.broadcast_in_dim(q, wide, tuple(range(len(q_shape)))))
+        index = linear.reduce_sum(linear.convert(below, dtypes.int32), (len(both),))
+        a = b = linear.reshape(pick(el.min_(index, scalar_like(index, n - 1))), both)
+        no_weight = el.not_(el.gt(total, scalar_like(total, 0)))
+        a = el.select_n_p.bind(spread(no_weight, False), a, linear.full(both, math.nan, dtype_of(a)))
+    else:
+        a, b = [linear.reshape(pick(clip(v)), both) for v in (low, high)]
     if method == "linear":
         weight = linear.convert(weight, dtype_of(a))
         out = el.add(el.mul(a, el.sub(scalar_like(weight, 1), weight)), el.mul(b, weight))
@@ -71,14 +86,18 @@ def _quantile(x, q, axes, method, keepdims, ignore_nan):
     elif method == "nearest":
         out = el.select_n_p.bind(el.le(weight, scalar_like(weight, 0.5)), b, a)
     else:
-        out = a if method == "lower" else b
+        out = b if method == "higher" else a
     if ignore_nan:
         none = spread(el.lt(top, scalar_like(top, 0)), False)
         out = el.select_n_p.bind(none, out, linear.full(both, math.nan, dtype_of(out)))
     return linear.expand_dims(out, tuple(len(q_shape) + d for d in axes)) if keepdims and axes else out
 
 
-def _quantile_of(name: str, a, q, axis, method: str, keepdims: bool, ignore_nan: bool):
+def _quantile_of(name: str, a, q, axis, out, overwrite_input: bool, method: str, keepdims: bool, ignore_nan: bool, weights):
+    if out is not None or overwrite_input:
+        raise ValueError(f"{name}: arrays are immutable, so out must be None and overwrite_input False; use the result.")
+    if weights is not None and method in _METHODS and method != "inverted_cdf":
+        raise NotImplementedError(f"{name}: only method='inverted_cdf' takes weights, got {method!r}.")
     if method not in _METHODS:
         raise ValueError(f"{name}: method must be one of {', '.join(_METHODS)}, got {method!r}.")
     x, q = promote_inexact(name, a, q)
@@ -87,28 +106,36 @@ def _quantile_of(name: str, a, q, axis, method: str, keepdims: bool, ignore_nan:
     x = on_device(x)
     if math.prod(shape_of(x)) == 0:
         raise ValueError(f"{name} needs at least one element.")
-    return _quantile(x, on_device(q), canonical_axes(axis, len(shape_of(x))), method, bool(keepdims), ignore_nan)
+    axes, shape = canonical_axes(axis, len(shape_of(x))), shape_of(x)
+    if weights is not None:
+        weights = on_device(linear.convert(operand(name, weights), dtype_of(x)))
+        if shape_of(weights) != shape:
+            if axis is None or shape_of(weights) != tuple(shape[d] for d in axes):
+                raise ValueError(f"{name}: weights of shape {shape_of(weights)} must have the shape {shape} of the array, or that of the axes over which "
+                                 f"it is reduced, {tuple(shape[d] for d in axes)}.")
+            weights = linear.broadcast_in_dim(weights, shape, axes)
+    return _quantile(x, on_device(q), axes, method, bool(keepdims), ignore_nan, weights)
 
 
-def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, interpolation=None):
+def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
     """The q-quantiles (0 ≤ q ≤ 1) over `axis`; axes of q come first in the result. NaN if there is one.
+
+    Between two elements `method` decides: linear, lower, higher, midpoint, nearest or inverted_cdf, which alone takes `weights`.
 
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.quantile(jnp.array([1., 2., 4.]), 0.5))
         2.0
     """
-    no_out("quantile", out)
-    return _quantile_of("quantile", a, q, axis, method, keepdims, False)
+    return _quantile_of("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
 
-def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, interpolation=None):
+def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
     """`quantile` ignoring NaN."""
-    no_out("nanquantile", out)
-    return _quantile_of("nanquantile", a, q, axis, method, keepdims, True)
+    return _quantile_of("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True, weights)
 
 
-def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, interpolation=None):
+def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None, out_sharding=None):
     """`quantile` with q from 0 to 100.
 
     Example:
@@ -117,13 +144,13 @@ def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method:
         2.0
     """
     (q,) = promote_inexact("percentile", q)
-    return quantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims)
+    return laid_out("percentile", quantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims, weights=weights), out_sharding)
 
 
-def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, interpolation=None):
+def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
     """`percentile` ignoring NaN."""
     (q,) = promote_inexact("nanpercentile", q)
-    return nanquantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims)
+    return nanquantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 @inner_jit(name="median", static_argnums=(1, 2))
@@ -139,7 +166,8 @@ def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool
         >>> float(jnp.median(jnp.array([1., 4., 2.])))
         2.0
     """
-    no_out("median", out)
+    if out is not None or overwrite_input:
+        raise ValueError("median: arrays are immutable, so out must be None and overwrite_input False; use the result.")
     (x,) = promote_inexact("median", a)
     if math.prod(shape_of(x)) == 0:
         raise ValueError("median needs at least one element.")
@@ -151,7 +179,7 @@ def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: b
     return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
-def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights=None, aweights=None):
+def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights=None, aweights=None, dtype: Any = None):
     """The covariance matrix of variables in rows (or columns).
 
     Example:
@@ -159,6 +187,9 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = N
         >>> jnp.cov(jnp.array([[1., 2.], [2., 4.]])).tolist()
         [[0.5, 1.0], [1.0, 2.0]]
     """
+    dt = asked_dtype("cov", dtype)
+    if dt is not None and not dtypes.is_inexact(dt):
+        raise ValueError(f"cov: dtype must be a float or complex one, got {dtypes.name(dt)}.")
     xs = [on_device(v) for v in promote_inexact("cov", m, *([] if y is None else [y]))]
     rows = []
     for x in xs:
@@ -167,11 +198,17 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = N
         x = linear.reshape(x, (1, math.prod(shape_of(x)))) if len(shape_of(x)) < 2 else x if rowvar else linear.transpose(x, (1, 0))
         rows.append(x)
     x = concatenate(rows, 0)
+    x = x if dt is None else linear.convert(x, dt)
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights = None
-    for w in (fweights, aweights):
+    for name, w in (("fweights", fweights), ("aweights", aweights)):
         if w is not None:
-            w = linear.convert(on_device(operand("cov", w)), dtype_of(x))
+            w = on_device(operand("cov", w))
+            if name == "fweights" and not dtypes.is_int(dtype_of(w)):
+                raise TypeError(f"cov: fweights must be integer, got {get_aval(w)}.")
+            if shape_of(w) != shape_of(x)[1:]:
+                raise RuntimeError(f"cov: incompatible numbers of samples and {name}: {shape_of(x)[1]} and shape {shape_of(w)}.")
+            w = linear.convert(w, dtype_of(x))
             weights = w if weights is None else el.mul(weights, w)
     if weights is None:
         center, norm = mean(x, 1, keepdims=True), scalar_like(x, shape_of(x)[1] - ddof)
@@ -194,7 +231,7 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = N
 
 def corrcoef(x, y=None, rowvar: bool = True, dtype: Any = None):
     """The matrix of correlation coefficients of variables in rows (or columns)."""
-    c = cov(x, y, rowvar)
+    c = cov(x, y, rowvar, dtype=dtype)
     if not shape_of(c):
         return el.div(c, c)
     n = shape_of(c)[0]
@@ -211,7 +248,7 @@ def _count_into(positions, weights, length: int):
     return scatter_add(linear.full((length,), 0, dtype_of(weights)), linear.expand_dims(positions, (1,)), weights, numbers)
 
 
-def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
+def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, out_sharding=None):
     """How often each of 0, 1, 2, … appears (or the sum of its weights). Under jit `length` fixes the size of the result.
 
     Raises:
@@ -234,7 +271,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
         length = max(max(flat_host(x), default=-1) + 1, static_int("minlength", minlength))
     weights = linear.full(shape_of(x), 1, index_dtype()) if weights is None else on_device(operand("bincount", weights))
     zero = scalar_like(x, 0)
-    return _count_into(el.max_(x, zero), weights, static_int("length", length))
+    return laid_out("bincount", _count_into(el.max_(x, zero), weights, static_int("length", length)), out_sharding)
 
 
 def histogram_bin_edges(a, bins=10, range=None, weights=None):

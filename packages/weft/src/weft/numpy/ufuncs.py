@@ -1,6 +1,7 @@
 """Elementwise functions of `weft.numpy`: arguments promote to one dtype and broadcast to one shape."""
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Callable
 
@@ -43,8 +44,8 @@ def _binary(name: str, text: str, op: Callable, call: str | None = None):
 
 
 def _float_binary(name: str, text: str, op: Callable):
-    def function(x, y, /):
-        x, y = promote_shapes(name, *promote_inexact(name, x, y))
+    def function(x1, x2, /):
+        x, y = promote_shapes(name, *promote_inexact(name, x1, x2))
         return op(x, y)
     return _document(function, name, text, f"{name}(jnp.array([5., 3.]), 2.)")
 
@@ -56,6 +57,13 @@ def _bits_binary(name: str, text: str, op: Callable):
             raise type_error(f"{name} takes integers or booleans, got {get_aval(x)} and {get_aval(y)}.")
         return op(x, y)
     return _document(function, name, text, f"{name}(jnp.array([5, 3]), 2)")
+
+
+def _named(names: str, function: Callable):
+    """The function with other names of its two arguments, which JAX does not give all alike."""
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names.split()]
+    function.__signature__ = inspect.Signature(parameters)
+    return function
 
 
 def _logical(name: str, text: str, op: Callable):
@@ -114,8 +122,8 @@ bitwise_and = _bits_binary("bitwise_and", "Bitwise and.", el.and_)
 bitwise_or = _bits_binary("bitwise_or", "Bitwise or.", el.or_)
 bitwise_xor = _bits_binary("bitwise_xor", "Bitwise exclusive or.", el.xor)
 left_shift = _bits_binary("left_shift", "x shifted left by y bits.", el.shift_left)
-right_shift = _bits_binary("right_shift", "x shifted right by y bits; signed integers keep their sign.",
-                           lambda x, y: (el.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else el.shift_right_arithmetic)(x, y))
+right_shift = _named("x1 x2", _bits_binary("right_shift", "x shifted right by y bits; signed integers keep their sign.",
+                           lambda x, y: (el.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else el.shift_right_arithmetic)(x, y)))
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 logical_and = _logical("logical_and", "Whether both are true (not zero).", el.and_)
 logical_or = _logical("logical_or", "Whether one is true (not zero).", el.or_)
@@ -157,7 +165,7 @@ def _hypot(x, y):
 
 
 hypot = _float_binary("hypot", "sqrt(x² + y²) without overflow.", inner_jit(_hypot, name="hypot"))
-nextafter = _float_binary("nextafter", "The number after x in the direction of y.", el.nextafter)
+nextafter = _named("x y", _float_binary("nextafter", "The number after x in the direction of y.", el.nextafter))
 
 
 @custom_jvp
@@ -203,8 +211,8 @@ def _nan_ignoring(op):
     return f
 
 
-fmax = _binary("fmax", "The larger of x and y, ignoring NaN.", inner_jit(_nan_ignoring(el.max_), name="fmax"))
-fmin = _binary("fmin", "The smaller of x and y, ignoring NaN.", inner_jit(_nan_ignoring(el.min_), name="fmin"))
+fmax = _named("x1 x2", _binary("fmax", "The larger of x and y, ignoring NaN.", inner_jit(_nan_ignoring(el.max_), name="fmax")))
+fmin = _named("x1 x2", _binary("fmin", "The smaller of x and y, ignoring NaN.", inner_jit(_nan_ignoring(el.min_), name="fmin")))
 
 
 def _same(name: str, text: str, op: Callable, kinds: str = "biufc"):
@@ -607,15 +615,15 @@ def power(x1, x2, /):
 pow = power
 
 
-def float_power(x1, x2, /):
-    """x1 to the power x2, as floats.
+def float_power(x, y, /):
+    """x to the power y, as floats.
 
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.float_power(2, -1)
         Array(0.5, dtype=float32, weak_type=True)
     """
-    return el.pow_(*promote_shapes("float_power", *promote_inexact("float_power", x1, x2)))
+    return el.pow_(*promote_shapes("float_power", *promote_inexact("float_power", x, y)))
 
 
 @inner_jit(name="clip")
@@ -628,7 +636,7 @@ def _clip(x, lo, hi):
     return x
 
 
-def clip(arr=None, /, min=None, max=None, *, a=None, a_min=None, a_max=None):
+def clip(arr=None, /, min=None, max=None):
     """x limited to [min, max]; either bound may be None.
 
     Example:
@@ -636,8 +644,7 @@ def clip(arr=None, /, min=None, max=None, *, a=None, a_min=None, a_max=None):
         >>> jnp.clip(jnp.array([-1., 0.5, 2.]), 0, 1)
         Array([0. , 0.5, 1. ], dtype=float32)
     """
-    arr = a if arr is None else arr
-    lo, hi = a_min if min is None else min, a_max if max is None else max
+    lo, hi = min, max
     if arr is None:
         raise ValueError("clip needs an array.")
     given = [operand("clip", v) for v in (arr, lo, hi) if v is not None]

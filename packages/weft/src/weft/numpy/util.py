@@ -14,10 +14,12 @@ from ..host import is_host_array
 from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int, static_size)
 from ..ops import linear
 from ..ops.elementwise import ne
+from ..ops.placement import constrain
 from ..ops.rules import scalar_like, shape_of
+from ..sharding import NamedSharding, PartitionSpec, canonical_sharding
 
 __all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
-           "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
+           "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
            "promote_shapes", "result_dtype", "static_int", "static_size", "to_bool"]
 
 
@@ -166,6 +168,19 @@ def flat_host(x) -> list:
     for _ in shape[1:]:
         out = [v for row in out for v in row]
     return out if shape else [out]
+
+
+def laid_out(name: str, x, out_sharding, device=None):
+    """`x`, which lies over the devices of a mesh as `out_sharding` (a NamedSharding or PartitionSpec, or None) says."""
+    if out_sharding is None:
+        return x
+    if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
+        raise TypeError(f"{name}: out_sharding must be a NamedSharding or a PartitionSpec, got {out_sharding!r}.")
+    if device is not None:
+        raise ValueError(f"{name}: only one of device and out_sharding can say where the result lies; got {device} and {out_sharding}.")
+    if isinstance(out_sharding, PartitionSpec) and not config.context_mesh:
+        raise ValueError(f"{name}: {out_sharding} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding(mesh, {out_sharding}).")
+    return constrain(on_device(x), canonical_sharding(out_sharding))
 
 
 def no_out(name: str, out, **others) -> None:
