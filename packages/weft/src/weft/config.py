@@ -231,7 +231,7 @@ NO_EFFECT: dict[str, tuple] = {
     "source_url_schema": (None, None, "lines are shown as file:line"), "threefry_gpu_kernel_lowering": (False, None, "threefry is lowered to arithmetic on all devices"),
     "tracer_error_num_traceback_frames": (5, None, "errors name the user's own line"), "use_direct_linearize": (True, None, _ALWAYS),
     "captured_constants_report_frames": (0, None, "the warning names the user's line"), "check_static_indices": (False, None, "checkify finds indices out of bounds"),
-    "debug_key_reuse": (False, None, "consumed keys are not tracked"), "explicit_x64_dtypes": ("warn", ("warn", "error", "allow"), "jax_enable_x64 alone decides"),
+    "explicit_x64_dtypes": ("warn", ("warn", "error", "allow"), "jax_enable_x64 alone decides"),
     "high_dynamic_range_gumbel": (False, None, "gumbel is drawn from uniform values of its own dtype"), "cuda_visible_devices": ("all", None, "set CUDA_VISIBLE_DEVICES"),
     "use_emit_pipeline_primitive": (False, None, _PALLAS), "use_magma": ("auto", ("off", "on", "auto"), "eig runs on the CPU"),
     "use_shardy_partitioner": (True, None, _ALWAYS), "use_simplified_jaxpr_constants": (False, None, _PART), "xla_profile_version": (0, None, _PGLE),
@@ -264,6 +264,7 @@ cpu_enable_async_dispatch = _define("cpu_enable_async_dispatch", True, doc="XLA'
 check_tracer_leaks = _define("check_tracer_leaks", False, traced=True, doc="Leaked tracers raise at once.")
 debug_nans = _define("debug_nans", False, doc="A result with a NaN raises, naming the operation.")
 debug_infs = _define("debug_infs", False, doc="A result with an infinity raises, naming the operation.")
+debug_key_reuse = _define("debug_key_reuse", False, traced=True, doc="A random key that is consumed twice raises.")
 enable_checks = _define("enable_checks", False, doc="Every jaxpr is checked by the verifier when it is made.")
 verify_jaxprs = _define("verify_jaxprs", False, doc="Every jaxpr is checked by the verifier when it is made.")
 log_compiles = _define("log_compiles", False, doc="Each compilation is logged, with the time of its phases.")
@@ -335,7 +336,7 @@ def _without_effect(name: str) -> Callable:
     return local
 
 
-auto_pcast, debug_key_reuse, softmax_custom_jvp = _without_effect("auto_pcast"), _without_effect("debug_key_reuse"), _without_effect("softmax_custom_jvp")
+auto_pcast, softmax_custom_jvp = _without_effect("auto_pcast"), _without_effect("softmax_custom_jvp")
 jax2tf_associative_scan_reductions = _without_effect("jax2tf_associative_scan_reductions")
 remove_size_one_mesh_axis_from_type = _without_effect("remove_size_one_mesh_axis_from_type")
 

@@ -242,6 +242,7 @@ def _fold_in_batch(axis, args, dims):
 
 
 random_bits_p = key_primitive("random_bits", _random_bits_abstract,
-                               lambda dtype, raw, *, bit_width, shape: generators[dtype.impl].bits(raw, bit_width, shape))
+                              lambda dtype, raw, *, bit_width, shape: generators[dtype.impl].bits(raw, bit_width, shape))
+random_clone_p = key_primitive("random_clone", lambda key: shaped(key.shape, _key_dtype("random_clone", key)), lambda dtype, raw: raw)
 random_fold_in_p = key_primitive("random_fold_in", _fold_in_abstract, lambda dtype, raw, data: generators[dtype.impl].fold_in(raw, data))
 random_fold_in_p.batch = _fold_in_batch

@@ -18,7 +18,7 @@ from ..numpy.ufuncs import _clip
 from ..numpy.util import broadcast_to, promote_inexact
 from ..ops import elementwise as el
 from ..ops import linear
-from ..ops.random_bits import random_split_p
+from ..ops.random_bits import random_clone_p, random_split_p
 from ..ops.reduce import cumsum
 from ..ops.rules import dtype_of, shape_of
 from ..ops.special import lgamma
@@ -77,7 +77,7 @@ def _poisson_rejection(key, lam, shape, dtype):
 def _poisson(key, lam, shape, dtype):
     small = (lam != lam) | (lam < 10)
     knuth = _poisson_knuth(key, _where(small, lam, 0), shape, dtype)
-    rejection = _poisson_rejection(key, _where(el.not_(small), lam, 1e5), shape, dtype)
+    rejection = _poisson_rejection(random_clone_p.bind(key), _where(el.not_(small), lam, 1e5), shape, dtype)
     return _where(lam != 0, el.select(small, knuth, rejection), 0)
 
 
@@ -159,7 +159,7 @@ def _binomial(key, n, p, shape, dtype):
     few = bad_n | (n * q_safe <= 10)
     whole = el.floor(n)
     by_inversion = linear.convert(_binomial_inversion(key, _where(few, whole, 0), q_safe, shape), dtype)
-    by_rejection = linear.convert(_binomial_rejection(key, _where(el.not_(few), whole, 1e4), _where(el.not_(few), q_safe, 0.5), shape), dtype)
+    by_rejection = linear.convert(_binomial_rejection(random_clone_p.bind(key), _where(el.not_(few), whole, 1e4), _where(el.not_(few), q_safe, 0.5), shape), dtype)
     out = _where(el.not_(bad_q | bad_n), el.select(few, by_inversion, by_rejection), math.nan)
     out = _where(el.not_(infinite & el.not_(bad_q | bad_n)), out, math.inf)
     return el.select(below_half | bad_n | (q != q) | infinite, out, linear.convert(whole, dtype) - out)

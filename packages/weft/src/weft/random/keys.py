@@ -14,7 +14,7 @@ from ..host import from_flat
 from ..lax.common import canonical_shape, operand
 from ..ops import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
 from ..ops import linear
-from ..ops.random_bits import (generators, random_bits_p, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p,
+from ..ops.random_bits import (generators, random_bits_p, random_clone_p, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p,
                                random_wrap_p)
 from ..ops.shape import slice_p
 from ..runtime import dispatch
@@ -123,9 +123,15 @@ def key_impl(keys) -> str:
     return get_aval(keys).dtype.impl
 
 
-def key_dtype(impl: Any = None):
-    """The dtype of keys of a generator."""
-    return _generator(impl).dtype
+def key_dtype(impl_spec: Any = None):
+    """The dtype of keys of a generator: of that name, or of the configured one.
+
+    Example:
+        >>> import weft
+        >>> weft.random.key_dtype("rbg")
+        key<rbg>
+    """
+    return _generator(impl_spec).dtype
 
 
 def as_key(name: str, keys, single: bool = True):
@@ -151,8 +157,17 @@ def as_key(name: str, keys, single: bool = True):
 
 
 def clone(key):
-    """The same key, for use where a key may be used once."""
-    return as_key("clone", key, single=False)[0] if dtypes.is_key(get_aval(operand("clone", key)).dtype) else key
+    """The same key, as one that is not consumed yet where `jax_debug_key_reuse` watches: for numbers that are meant to repeat.
+
+    Example:
+        >>> import weft
+        >>> key = weft.random.key(0)
+        >>> bool(weft.random.normal(key) == weft.random.normal(weft.random.clone(key)))
+        True
+    """
+    keys, raw = as_key("clone", key, single=False)
+    out = random_clone_p.bind(keys)
+    return random_unwrap_p.bind(out) if raw else out
 
 
 def split(key, num: int | tuple = 2):

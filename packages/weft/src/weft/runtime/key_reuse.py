@@ -1,0 +1,67 @@
+"""debug_key_reuse: arrays of keys remember what of them was consumed, and operations that are given it again raise."""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from ..config import config
+from ..core.jaxpr import ClosedJaxpr
+from ..core.trace import EvalTrace, get_aval
+from ..errors import KeyReuseError, at_user_line
+from ..source_info import current
+from ..transforms.key_reuse import Signature, join, overlap, signature, signature_of
+from .array import KeyArray
+from .nans import run_checked
+
+watching: Callable[[], bool] = config._options["debug_key_reuse"].get
+
+
+def check_program(closed: ClosedJaxpr) -> None:
+    """Raises KeyReuseError if a program that was traced consumes a key twice."""
+    signature(closed)
+
+
+def run_consuming(sig: Signature, args: Sequence, name: str, run: Callable[[], Any]):
+    """What `run` returns, after a look at the keys among its arguments, which are consumed then."""
+    given = [(f"argument {i}", args[i], part) for i, part in sig.sinks.items()] + [("a key that it closes over", x, part) for x, part in sig.consts]
+    for what, x, part in given:
+        if isinstance(x, KeyArray) and overlap(x.consumed, part):
+            raise KeyReuseError(at_user_line(
+                f"Previously-consumed key passed to {name}: {what} was consumed {x.consumed_at}. Split it before its first use (weft.random.split) "
+                "and use each half once; if the same numbers are meant, pass weft.random.clone(key)."))
+    outs = run()
+    for _, x, part in given:
+        if isinstance(x, KeyArray):
+            x.consumed, x.consumed_at = join(x.consumed, part), f"by {name} at {current()}"
+    for o, out in enumerate(outs if isinstance(outs, (list, tuple)) else [outs]):
+        if isinstance(out, KeyArray):
+            source = args[sig.forwards[o]] if o in sig.forwards else None
+            if isinstance(source, KeyArray) and source is not out:
+                same = source.size == out.size
+                out.consumed, out.consumed_at = source.consumed if same else bool(source.consumed), source.consumed_at
+            elif o in sig.spent:
+                out.consumed, out.consumed_at = True, f"inside {name} at {current()}"
+    return outs
+
+
+def run_program(closed: ClosedJaxpr, args: Sequence, name: str, run: Callable[[], Any]):
+    """Runs a compiled program that takes keys."""
+    return run_consuming(signature(closed), args, name.lstrip("_"), run)
+
+
+def run_watched(primitive, args: tuple, params: dict):
+    """`run_primitive` that looks at keys where the option says so."""
+    if not watching():
+        return run_checked(primitive, args, params)
+    sig = signature_of(primitive, params, [get_aval(x) for x in args], eager=True)
+    name = params["name"].lstrip("_") if primitive.name == "jit" else primitive.name
+    return run_consuming(sig, args, name, lambda: run_checked(primitive, args, params))
+
+
+def _changed(name: str) -> None:
+    """Puts the looking trace in place when the option is turned on for the first time, over the one that looks for NaNs."""
+    if watching() and name.startswith("debug_") or EvalTrace.run is run_watched:
+        EvalTrace.run = staticmethod(run_watched)
+
+
+config.listen(_changed)
+_changed("debug_key_reuse")

@@ -1,0 +1,177 @@
+"""Which random keys a program consumes: a key that is consumed twice gives the same numbers twice.
+
+`signature` says for a program, and `signature_of` for one operation, which of its arguments are consumed (or which part: slices consume what they take),
+which results are arguments handed on, and which are consumed already. Drawing bits and splitting consume; folding in and reading the words do not.
+"""
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple, Sequence
+
+from .. import dtypes
+from ..avals import ShapedArray
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from ..core.primitive import Primitive
+from ..errors import KeyReuseError, at_user_line
+
+_SOURCES = {"random_seed", "random_wrap", "random_unwrap", "random_fold_in", "random_clone"}
+_CONSUMERS = {"random_split", "random_bits", "random_gamma"}
+_HANDED_ON = {"reshape", "squeeze", "broadcast_in_dim", "copy", "device_put", "transfer", "sharding_constraint", "stop_gradient", "name", "optimization_barrier"}
+_MOST = 100_000      # slices of larger arrays of keys are not told apart
+
+
+class Signature(NamedTuple):
+    """What becomes of keys: consumed arguments (True, or the flat positions of their elements), results that are arguments, results that are consumed.
+
+    `consts` are (key array that the program closes over, what of it is consumed)."""
+    sinks: dict
+    forwards: dict
+    spent: frozenset = frozenset()
+    consts: tuple = ()
+
+
+NOTHING = Signature({}, {})
+
+
+def is_key(x: Any) -> bool:
+    """Whether an aval is one of keys."""
+    return isinstance(x, ShapedArray) and dtypes.is_key(x.dtype)
+
+
+def overlap(a, b) -> bool:
+    """Whether two parts of an array have an element in common."""
+    return bool(a) and bool(b) and (a is True or b is True or not a.isdisjoint(b))
+
+
+def join(a, b):
+    """What is in either part."""
+    return a or b if not (a and b) else True if True in (a, b) else a | b
+
+
+def sliced(shape: Sequence, params: dict):
+    """The flat positions that a slice takes."""
+    if prod(shape) > _MOST:
+        return frozenset()
+    ranges = [range(*bounds) for bounds in zip(params["start_indices"], params["limit_indices"], params["strides"] or (1,) * len(shape))]
+    strides = [prod(shape[d + 1:]) for d in range(len(shape))]
+    return frozenset([sum(i * s for i, s in zip(place, strides)) for place in product(*ranges)])
+
+
+def signature_of(primitive: Primitive, params: dict, avals: Sequence, eager: bool = False) -> Signature:
+    """The signature of one operation on arguments of these avals; `eager`: what is not known to consume keys does not."""
+    name, keys = primitive.name, [i for i, a in enumerate(avals) if is_key(a)]
+    if name in _CONSUMERS:
+        return Signature({0: True}, {})
+    if name in _SOURCES:
+        return NOTHING
+    if name in _HANDED_ON:
+        return Signature({}, {i: i for i in keys})
+    if name == "slice":
+        return Signature({0: sliced(avals[0].shape, params)}, {}) if keys else NOTHING
+    if name == "scan":
+        return _scan(**params)
+    if name == "while":
+        return _while(**params)
+    if name == "cond":
+        return _cond(params["branches"])
+    inner = list(subjaxprs(params))
+    if len(inner) == 1 and len(inner[0].invars) == len(avals):
+        closed = next((v for v in params.values() if isinstance(v, ClosedJaxpr) and v.jaxpr is inner[0]), inner[0])
+        return signature(closed)
+    return NOTHING if eager else Signature(dict.fromkeys(keys, True), {})
+
+
+def _repeated(what: str, sig: Signature, consts: int, carry: int) -> None:
+    """Raises if a body that runs again and again consumes a key anew that does not change between."""
+    again = [i for i in sig.sinks if i < consts]
+    again += [i for i in sig.sinks if consts <= i < consts + carry and (i - consts in sig.spent or sig.forwards.get(i - consts) in sig.sinks)]
+    if again or sig.consts:
+        which = f"the key in its carry (leaf {min(again) - consts})" if again and min(again) >= consts else "a key that stays the same"
+        raise KeyReuseError(at_user_line(f"{what} function leads to key reuse when repeatedly executed: it consumes {which} in each iteration. "
+                                         "Split the key in the body and carry one half, or give each iteration its own key (weft.random.split)."))
+
+
+def _scan(*, jaxpr, num_consts, num_carry, **_) -> Signature:
+    sig = signature(jaxpr)
+    _repeated("scan body", sig, num_consts, num_carry)
+    forwards = {o: i for o, i in sig.forwards.items() if o < num_carry and i == num_consts + o}
+    return Signature({i: part if i < num_consts + num_carry else True for i, part in sig.sinks.items()}, forwards, sig.spent)
+
+
+def _while(*, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **_) -> Signature:
+    sig, test = signature(body_jaxpr), signature(cond_jaxpr)
+    _repeated("while_loop cond", test, len(cond_jaxpr.jaxpr.invars), 0)
+    _repeated("while_loop body", sig, body_nconsts, len(body_jaxpr.jaxpr.outvars))
+    forwards = {o: cond_nconsts + i for o, i in sig.forwards.items() if i == body_nconsts + o}
+    return Signature({cond_nconsts + i: part for i, part in sig.sinks.items()}, forwards, sig.spent)
+
+
+def _cond(branches) -> Signature:
+    """Consumed is what a branch consumes; handed on what all hand on."""
+    sigs = [signature(b) for b in branches]
+    sinks: dict = {}
+    for sig in sigs:
+        for i, part in sig.sinks.items():
+            sinks[i + 1] = join(sinks.get(i + 1), part)
+    forwards = {o: i + 1 for o, i in sigs[0].forwards.items() if all(s.forwards.get(o) == i for s in sigs)}
+    consts = tuple([c for s in sigs for c in s.consts])
+    return Signature(sinks, forwards, frozenset().union(*[s.spent for s in sigs]), consts)
+
+
+def signature(program: ClosedJaxpr | Jaxpr) -> Signature:
+    """The signature of a program. KeyReuseError if it consumes a key twice."""
+    jaxpr, values = (program, []) if isinstance(program, Jaxpr) else (program.jaxpr, program.consts)
+    cache = ("key_reuse", tuple(map(id, values)))
+    if cache not in jaxpr.cache:
+        jaxpr.cache[cache] = _signature(jaxpr, values)
+    return jaxpr.cache[cache]
+
+
+def _signature(jaxpr: Jaxpr, values: Sequence) -> Signature:
+    origin: dict = {}       # a variable that is another handed on -> (that one, whether their elements are the same)
+    used: dict = {}         # variables, and ids of arrays closed over -> what of them is consumed
+    objects: dict = {}      # id -> array
+    held = dict(zip(jaxpr.constvars, values))
+
+    def find(v):
+        found, same = origin.get(v, (v, True))
+        if found in held:
+            objects[id(held[found])] = held[found]
+            found = id(held[found])
+        return found, same
+
+    def consume(place, part, what: str):
+        if overlap(used.get(place), part):
+            raise KeyReuseError(at_user_line(f"In {what} is already consumed. Each key gives its numbers once: split it (weft.random.split) and use each half once."))
+        used[place] = join(used.get(place), part)
+
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        sig = signature_of(eqn.primitive, eqn.params, [a.aval for a in eqn.invars])
+        label = eqn.params["name"].lstrip("_") if name == "jit" else name
+        for i, part in sig.sinks.items():
+            if not isinstance(eqn.invars[i], Literal):
+                place, same = find(eqn.invars[i])
+                consume(place, part if same else True, f"{label}, argument {i}")
+        for value, part in sig.consts:
+            objects[id(value)] = value
+            consume(id(value), part, f"{label}, a key that it closes over")
+        for o, i in sig.forwards.items():
+            if not isinstance(eqn.invars[i], Literal):
+                v, out = eqn.invars[i], eqn.outvars[o]
+                found, same = origin.get(v, (v, True))
+                origin[out] = found, same and v.aval.size == out.aval.size
+        for o in sig.spent:
+            used[eqn.outvars[o]] = True
+    places = {v: i for i, v in enumerate(jaxpr.invars)}
+    forwards, spent = {}, set()
+    for o, v in enumerate(jaxpr.outvars):
+        if is_key(v.aval) and not isinstance(v, Literal):
+            found = origin.get(v, (v, True))[0]
+            if found in places:
+                forwards[o] = places[found]
+            elif used.get(find(v)[0]):
+                spent.add(o)
+    sinks = {i: used[v] for v, i in places.items() if used.get(v)}
+    return Signature(sinks, forwards, frozenset(spent), tuple([(x, used[i]) for i, x in objects.items() if used.get(i)]))

@@ -1,0 +1,83 @@
+"""jax_debug_key_reuse: what raises KeyReuseError in real JAX raises here, in eager code and in programs, and what is allowed there is allowed."""
+import pytest
+
+import weft
+import weft.numpy as jnp
+from weft import lax, random as r
+from weft.errors import KeyReuseError
+
+KEYS = lambda n=3: r.split(r.key(0), n)
+use_all = weft.vmap(r.normal)
+
+
+def both(k):
+    return r.normal(k) + r.uniform(k)
+
+
+def halves(c, _):
+    a, b = r.split(c)
+    return a, r.normal(b)
+
+
+def after(use):
+    """Uses a key, then draws from it."""
+    def run(k):
+        use(k)
+        return r.normal(k)
+    return run
+
+
+FINE = {
+    "fold_in": lambda k: [r.fold_in(k, 1), r.fold_in(k, 2), r.normal(k), r.fold_in(k, 1)], "clone": lambda k: [r.normal(r.clone(k)), r.normal(k)],
+    "words": lambda k: [r.normal(k), r.key_data(k)], "wrapped again": lambda k: [r.normal(k), r.normal(r.wrap_key_data(r.key_data(k)))],
+    "carry": lambda k: lax.scan(halves, k, None, length=3), "one branch": lambda k: lax.cond(True, r.normal, r.uniform, k),
+    "fori": lambda k: lax.fori_loop(0, 3, lambda i, c: halves(c, 0)[0], k), "elements": lambda k: (lambda ks: [r.normal(ks[0]), r.normal(ks[1])])(r.split(k)),
+    "xs": lambda k: lax.scan(lambda c, k: (c, r.normal(k)), 0.0, r.split(k, 3)), "map": lambda k: lax.map(r.normal, r.split(k, 3)),
+    "fold_in mapped": lambda k: weft.vmap(lambda i: r.normal(r.fold_in(k, i)))(jnp.arange(3)), "samplers": lambda k: [f(x) for f, x in zip(
+        (lambda k: r.permutation(k, 5), lambda k: r.gamma(k, 2.0), lambda k: r.poisson(k, 3.0), lambda k: r.beta(k, 1.0, 2.0)), r.split(k, 4))],
+    "grad": lambda k: weft.grad(lambda x: x * r.normal(k))(1.0), "broadcast": lambda k: use_all(jnp.broadcast_to(k, (3,))),
+    "handed on": lambda k: r.normal(weft.jit(lambda k: k)(k)), "choice": lambda k: r.choice(k, 5, (3,), replace=False)}
+REUSE = {
+    "twice": both, "jit": weft.jit(both), "split then use": after(r.split), "jit twice": after(weft.jit(r.normal)), "vmapped": lambda k: weft.vmap(both)(r.split(k)),
+    "scan constant": lambda k: lax.scan(lambda c, _: (c, r.normal(k)), 0, None, length=3), "scan carry": lambda k: lax.scan(lambda c, _: (c, r.normal(c)), k, None, length=3),
+    "while carry": lambda k: lax.while_loop(lambda c: c[1] < 3.0, lambda c: (c[0], c[1] + r.uniform(c[0]) + 1), (k, 0.0)),
+    "while constant": lambda k: lax.while_loop(lambda c: c < 3.0, lambda c: c + r.uniform(k) + 1, 0.0),
+    "while condition": lambda k: lax.while_loop(lambda c: r.uniform(k) < 0.3, lambda c: c + 1, 0.0),
+    "used by one branch": after(lambda k: lax.cond(True, r.normal, lambda k: 0.0, k)), "checkpoint": weft.checkpoint(both), "grad": lambda k: weft.grad(lambda x: x * both(k))(1.0),
+    "one element": lambda k: (lambda ks: [r.normal(ks[0]), r.normal(ks[0])])(r.split(k)), "element and all": lambda k: (lambda ks: [r.normal(ks[0]), use_all(ks)])(r.split(k)),
+    "all and element": lambda k: (lambda ks: [use_all(ks), r.normal(ks[0])])(r.split(k)), "returned": lambda k: r.normal(weft.jit(lambda k: (r.normal(k), k))(k)[1]),
+    "closed over": lambda k: [weft.jit(lambda: r.normal(k))(), weft.jit(lambda: r.normal(k))()], "disable_jit": weft.disable_jit()(lambda k: both(k)),
+    "concatenated": weft.jit(lambda k: jnp.concatenate([k[None], k[None]])), "parent": lambda k: [r.split(k), r.split(k)]}
+
+
+@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("jit", [False, True])
+def test_allowed(name, jit):
+    with weft.debug_key_reuse():
+        (weft.jit(FINE[name]) if jit else FINE[name])(r.key(0))
+
+
+@pytest.mark.parametrize("name", REUSE)
+@pytest.mark.parametrize("jit", [False, True])
+def test_reuse_raises(name, jit):
+    with weft.debug_key_reuse(), pytest.raises(KeyReuseError) as e:
+        (weft.jit(REUSE[name]) if jit else REUSE[name])(r.key(0))
+    assert len(str(e.value).splitlines()) <= 10
+
+
+def test_the_message_names_function_argument_and_first_use():
+    k = r.key(0)
+    with weft.debug_key_reuse(), pytest.raises(KeyReuseError, match="passed to uniform: argument 0 was consumed by normal at .*test_key_reuse"):
+        both(k)
+
+
+def test_off_by_default_and_not_for_raw_keys():
+    both(r.key(0))
+    with weft.debug_key_reuse():
+        both(r.PRNGKey(0))
+        jitted, k = weft.jit(r.normal), r.key(1)
+        with weft.debug_key_reuse(False):
+            jitted(k), jitted(k)
+        jitted(k)
+        with pytest.raises(KeyReuseError):
+            jitted(k)
