@@ -1,12 +1,16 @@
 """einsum: Einstein summation, as a sequence of dot_general, diagonals, sums and transposes."""
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
+import operator
 import string
-from typing import Any, Sequence
+from functools import cache
+from typing import Any, Callable, Sequence
 
 from .. import dtypes
+from ..core.trace import get_aval
 from ..errors import at_user_line
 from ..lax.dots import canonical_precision
 from ..ops import dot as dot_ops
@@ -15,7 +19,7 @@ from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import iota
 from ..core.dims import is_constant_shape
-from .util import asked_dtype, on_device, only, operand, promote
+from .util import asked_dtype, laid_out, on_device, only, operand, promote
 
 
 def _labels(spec: str, what: str) -> list[str]:
@@ -24,7 +28,7 @@ def _labels(spec: str, what: str) -> list[str]:
     head, dots, tail = spec.partition("...")
     if "." in head or "." in tail:
         raise ValueError(f"einsum: {what} {spec!r} is malformed: dots come in one group of three.")
-    if any(c not in string.ascii_letters for c in head + tail):
+    if not (head + tail).isalpha() and head + tail:
         raise ValueError(f"einsum: {what} {spec!r} may contain letters and '...' only.")
     return [*head, *(["..."] if dots else []), *tail]
 
@@ -102,7 +106,7 @@ def _squeeze_ones(x, labels: list[str], sizes: dict[str, int]):
     return linear.squeeze(x, ones), [c for d, c in enumerate(labels) if d not in ones]
 
 
-def _pair(x, xl, y, yl, keep: set[str], precision, preferred):
+def _pair(x, xl, y, yl, keep: set[str], dot: Callable):
     """The product of two operands, summed over the labels that nobody else needs."""
     x, xl = _sum_out(x, xl, keep | set(yl))
     y, yl = _sum_out(y, yl, keep | set(xl))
@@ -111,8 +115,7 @@ def _pair(x, xl, y, yl, keep: set[str], precision, preferred):
     batch = [c for c in both if c in keep]
     numbers = ((tuple(xl.index(c) for c in contract), tuple(yl.index(c) for c in contract)),
                (tuple(xl.index(c) for c in batch), tuple(yl.index(c) for c in batch)))
-    out = dot_ops.dot_general(x, y, numbers, precision=precision, preferred_element_type=preferred)
-    return out, [*batch, *[c for c in xl if c not in both], *[c for c in yl if c not in both]]
+    return dot(x, y, numbers), [*batch, *[c for c in xl if c not in both], *[c for c in yl if c not in both]]
 
 
 def _greedy(terms: list[list[str]], out: list[str], sizes: dict[str, int]) -> tuple[int, int]:
@@ -125,69 +128,128 @@ def _greedy(terms: list[list[str]], out: list[str], sizes: dict[str, int]) -> tu
     return pairs[0] if not is_constant_shape(sizes.values()) else min(cost(i, j) for i, j in pairs)[1:]
 
 
+_OPTIMIZERS = ("auto", "auto-hq", "branch-1", "branch-2", "branch-all", "dp", "dynamic-programming", "eager", "greedy", "opportunistic", "optimal",
+               "random-greedy", "random-greedy-128")
+
+
+@cache
+def _opt_einsum():
+    """The package opt_einsum, where it is installed."""
+    try:
+        return importlib.import_module("opt_einsum")
+    except ImportError:
+        return None
+
+
+def _path(terms: list, out: list, sizes: dict, optimize: Any) -> list[tuple]:
+    """Which operands are contracted, one step after another: their places, the result going behind the others."""
+    if isinstance(optimize, str) and optimize not in _OPTIMIZERS:
+        raise KeyError(f"einsum: no optimizer {optimize!r}; there are {', '.join(_OPTIMIZERS)}.")
+    n = len(terms)
+    if not isinstance(optimize, (str, bool)):
+        path = [tuple(operator.index(k) for k in step) for step in optimize]
+        for step in path:
+            if len(step) > 2:
+                raise NotImplementedError(f"einsum: the path contracts {len(step)} operands at once; give pairs, such as [(0, 1), (0, 1)].")
+            if len(set(step)) != len(step) or any(not 0 <= k < n for k in step):
+                raise IndexError(f"einsum: the path {path} names an operand that is not there: step {step} of {n} operands.")
+            n += 1 - len(step)
+        return path + [(0, 1)] * (n - 1)
+    if n < 3 or optimize is False or not is_constant_shape(sizes.values()):
+        return [(0, 1)] * (n - 1)
+    package = _opt_einsum()
+    if package is not None:
+        symbols = {c: package.get_symbol(k) for k, c in enumerate(sizes)}
+        spell = lambda labels: "".join(symbols[c] for c in labels)
+        text = ",".join(map(spell, terms)) + "->" + spell(out)
+        shapes = [tuple(sizes[c] for c in t) for t in terms]
+        return [tuple(step) for step in package.contract_path(text, *shapes, shapes=True, optimize="optimal" if optimize is True else optimize)[0]]
+    path, terms = [], list(terms)
+    while len(terms) > 1:
+        i, j = _greedy(terms, out, sizes)
+        rest = [t for k, t in enumerate(terms) if k not in (i, j)]
+        keep = set(out).union(*rest)
+        terms = rest + [[c for c in dict.fromkeys([*terms[i], *terms[j]]) if c in keep]]
+        path.append((i, j))
+    return path
+
+
 def _interleaved(operands) -> tuple[str, list]:
     """einsum(x, [0, 1], y, [1, 2], [0, 2]) as subscripts."""
     operands = list(operands)
     result = operands.pop() if len(operands) % 2 else None
-    letter = lambda i: "..." if i is Ellipsis else string.ascii_letters[i]
-    text = ",".join("".join(map(letter, labels)) for labels in operands[1::2])
-    return text + ("" if result is None else "->" + "".join(map(letter, result))), operands[::2]
+    names = sorted({c for labels in [*operands[1::2], result or ()] for c in labels if c is not Ellipsis})
+    letters = dict(zip(names, (*string.ascii_letters, *(chr(c) for c in range(0x4e00, 0x4e00 + len(names))))))
+    spell = lambda labels: "".join("..." if c is Ellipsis else letters[c] for c in labels)
+    return ",".join(map(spell, operands[1::2])) + ("" if result is None else "->" + spell(result)), operands[::2]
 
 
 def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision: Any = None, preferred_element_type: Any = None,
            _dot_general=None, out_sharding=None):
     """Sums of products of arrays, as Einstein's notation names them: einsum('ij,jk->ik', a, b) is a matrix product.
 
+    `optimize` chooses the order of contraction: a path as `einsum_path` gives it, False for the order of the operands, or the name of a
+    method of opt_einsum, which finds it where it is installed (elsewhere every name means the smallest product first).
+
     Raises:
-        ValueError: for malformed subscripts, and sizes of one label that differ.
+        ValueError: for malformed subscripts, and sizes of one label that differ. KeyError: for the name of a method that does not exist.
 
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.einsum('ij,j->i', jnp.ones((2, 3)), jnp.ones(3))
         Array([3., 3.], dtype=float32)
     """
-    only("einsum", out=out, out_sharding=out_sharding)
+    only("einsum", out=out)
+    if out_sharding is not None:
+        return laid_out("einsum", einsum(subscripts, *operands, optimize=optimize, precision=precision, preferred_element_type=preferred_element_type,
+                                         _dot_general=_dot_general), out_sharding)
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if not operands:
         raise ValueError("einsum needs at least one operand.")
     xs = [on_device(x) for x in promote("einsum", *[operand("einsum", x) for x in operands])]
-    preferred = asked_dtype("einsum", preferred_element_type) or dtype_of(xs[0])
+    preferred, weak = asked_dtype("einsum", preferred_element_type) or dtype_of(xs[0]), preferred_element_type is None and get_aval(xs[0]).weak_type
     precision = canonical_precision(precision)
     terms, result = parse(subscripts, [shape_of(x) for x in xs])
     sizes = _sizes(terms, [shape_of(x) for x in xs])
     for k in range(len(xs)):
         xs[k], terms[k] = _diagonal(xs[k], list(terms[k]))
         xs[k], terms[k] = _squeeze_ones(xs[k], terms[k], sizes)
-    while len(xs) > 1:
-        i, j = (0, 1) if len(xs) == 2 or optimize is False else _greedy(terms, result, sizes)
-        keep = set(result).union(*(t for k, t in enumerate(terms) if k not in (i, j)))
-        x, labels = _pair(xs[i], terms[i], xs[j], terms[j], keep, precision, preferred)
-        xs = [v for k, v in enumerate(xs) if k not in (i, j)] + [x]
-        terms = [t for k, t in enumerate(terms) if k not in (i, j)] + [labels]
+    multiply = _dot_general or dot_ops.dot_general
+    dot = lambda x, y, numbers: multiply(x, y, numbers, precision=precision, preferred_element_type=preferred)
+    for step in _path(terms, result, sizes, optimize):
+        rest = [k for k in range(len(xs)) if k not in step]
+        keep = set(result).union(*(terms[k] for k in rest))
+        if len(step) == 2:
+            i, j = sorted(step)
+            x, labels = _pair(xs[i], terms[i], xs[j], terms[j], keep, dot)
+        else:
+            x, labels = _sum_out(xs[step[0]], terms[step[0]], keep)
+        xs, terms = [xs[k] for k in rest] + [x], [terms[k] for k in rest] + [labels]
     x, labels = _sum_out(xs[0], terms[0], set(result))
     x = linear.transpose(x, [labels.index(c) for c in result if c in labels])
     missing = tuple(d for d, c in enumerate(result) if c not in labels)
     if missing:
         x = linear.broadcast_in_dim(x, tuple(sizes[c] for c in result), tuple(d for d in range(len(result)) if d not in missing))
-    return linear.convert(x, preferred)
+    return linear.convert(x, preferred, weak)
 
 
-def einsum_path(subscripts, /, *operands, optimize: Any = "greedy"):
-    """The order in which `einsum` contracts its operands: a list of index pairs, and a line about it.
+def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
+    """The order in which `einsum` contracts its operands: a list of places, and a text about it (what opt_einsum tells, where it is installed).
 
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.einsum_path('ij,jk->ik', jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
         [(0, 1)]
     """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _interleaved((subscripts, *operands))
     shapes = [shape_of(operand("einsum_path", x)) for x in operands]
     terms, result = parse(subscripts, shapes)
-    sizes, path = _sizes(terms, shapes), []
-    while len(terms) > 1:
-        i, j = _greedy(terms, result, sizes)
-        path.append((i, j))
-        rest = [t for k, t in enumerate(terms) if k not in (i, j)]
-        keep = set(result).union(*rest)
-        terms = rest + [[c for c in dict.fromkeys([*terms[i], *terms[j]]) if c in keep]]
-    return path or [(0,)], f"{subscripts}: {len(path)} contractions, pairwise, smallest result first"
+    sizes = _sizes(terms, shapes)
+    if _opt_einsum() is not None and is_constant_shape(sizes.values()) and (not isinstance(optimize, str) or optimize in _OPTIMIZERS):
+        how = "optimal" if isinstance(optimize, bool) else optimize
+        path, told = _opt_einsum().contract_path(subscripts, *shapes, shapes=True, optimize=how)
+        return [tuple(step) for step in path], told
+    path = _path(terms, result, sizes, optimize) or [(0,)]
+    return path, f"{subscripts}: {len(path)} contractions, pairwise, smallest result first"
