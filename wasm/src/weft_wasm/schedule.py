@@ -14,6 +14,7 @@ from weft_wasm.ir import (
     Assign,
     Binary,
     Call,
+    Compare,
     Const,
     Declare,
     Expr,
@@ -25,19 +26,21 @@ from weft_wasm.ir import (
     Local,
     MulAdd,
     Program,
+    Select,
     Store,
     Switch,
     Var,
     While,
     blocks,
+    convert,
     expressions,
     substitute,
     walk,
     walk_expr,
 )  # fmt: skip
 
-SUM_BLOCK = 1024  # a float sum is a sum of blocks of this many terms
-ROWS = 32  # rows of a matrix that a sum over columns reads side by side
+SUM_BLOCK = 256  # a long float sum is a sum of blocks of this many terms, added up in f64
+ROWS = 64  # rows of a matrix that a sum over columns reads side by side
 BIG = 16  # nodes in a body above which unrolling a vector loop only makes code
 
 
@@ -277,8 +280,8 @@ class _Chooser:
     def reduction(self, s: For) -> list:
         inner_loops = any(type(x) is For for x in walk(s.body))
         if inner_loops or type(s.extent) is not int or not self.reducible(s):
-            return self.block_sum(replace(s, body=self.block(s.body)))
-        return self.block_sum(replace(s, vector=4 if s.extent >= 64 else 1))
+            return self.block_sum(replace(s, body=self.block(s.body)), 1 if inner_loops else 32)
+        return self.block_sum(replace(s, vector=4 if s.extent >= 64 else 1), SUM_BLOCK)
 
     def reducible(self, s: For) -> bool:
         simple = all(type(x) in (Let, Assign) for x in walk(s.body))
@@ -310,18 +313,32 @@ class _Chooser:
                 return None
         blocks_, rest = divmod(loop.extent, ROWS)
         block = Var(f"{loop.var.name}.o")
+        summing = start.local.dtype in FLOATS and self.is_sum(loop.body, start.local)
 
         def rows(first: Expr | int, count: int, partial: bool) -> For:
             """Adds `count` rows; `partial`: to what the output holds."""
-            row, column, acc = Var(loop.var.name), Var(axis.var.name), Local(start.local.name, start.local.dtype)
-            mapping: dict[Expr, Expr] = {axis.var: column, loop.var: row + first, start.local: acc}
-            index = substitute(store.index, mapping)
-            init = Load(store.buffer, index) if partial else substitute(start.init, mapping)
-            add_rows = For(row, count, rewrite(loop.body, mapping), "reduce", unroll=4)
+            row, column = Var(loop.var.name), Var(axis.var.name)
+            ways = 4 if summing and count % 4 == 0 else 1  # sums of their own, so that rounding errors stay small
+            accs = [Local(f"{start.local.name}{k or ''}", start.local.dtype) for k in range(ways)]
+            index = substitute(store.index, {axis.var: column})
+            init = substitute(start.init, {axis.var: column})
+            if partial and not summing:
+                init = Load(store.buffer, index)
+            zero = Const(0.0, init.dtype)
+            steps = []
+            for k, acc in enumerate(accs):
+                steps += rewrite(loop.body, {axis.var: column, loop.var: row * ways + first + k, start.local: acc})
+            value = accs[0] if ways == 1 else Binary("add", Binary("add", accs[0], accs[1]), Binary("add", accs[2], accs[3]))
+            if partial and summing:
+                value = Binary("add", Load(store.buffer, index), value)
             return For(
                 column,
                 axis.extent,
-                [Declare(acc, init), add_rows, Store(store.buffer, index, acc)],
+                [
+                    *[Declare(acc, init if k == 0 and not (partial and summing) else zero if summing else init) for k, acc in enumerate(accs)],
+                    For(row, count // ways, steps, "reduce", unroll=1 if ways > 1 else 4),
+                    Store(store.buffer, index, value),
+                ],
                 "parallel",
                 vectors,
             )
@@ -334,36 +351,41 @@ class _Chooser:
         out = []
         for s in body:
             if type(s) is For and s.kind == "reduce":
-                out += self.block_sum(replace(s, body=self.blocked(s.body)))
+                out += self.block_sum(replace(s, body=self.blocked(s.body)), 32, in_lanes=True)
             elif type(s) is For:
                 out.append(replace(s, body=self.blocked(s.body)))
             else:
                 out.append(s)
         return out
 
-    def block_sum(self, s: For) -> list:
-        """acc = Σ over n terms → Σ over blocks of Σ over SUM_BLOCK terms, so that rounding errors grow with √n at most."""
-        if type(s.extent) is not int or s.extent < 4 * SUM_BLOCK:
+    def block_sum(self, s: For, block: int, in_lanes: bool = False) -> list:
+        """acc += Σ over n terms → acc += Σ over blocks of Σ over `block` terms, so that rounding errors do not grow with n. The blocks' sums are added
+        in f64, or, in the lanes of a vector loop (`in_lanes`), with what each addition loses kept beside the total."""
+        if type(s.extent) is not int or s.extent < 32 or s.extent < 2 * block:
             return [s]
         declared = {x.local for x in walk(s.body) if type(x) is Declare}
         targets = {x.local for x in walk(s.body) if type(x) is Assign} - declared
         sums = [acc for acc in targets if acc.dtype in FLOATS and self.is_sum(s.body, acc)]
-        if not sums:
+        if not sums or (block == 1 and all(acc.dtype == "f64" for acc in sums)):
             return [s]
-        out = []
-        whole = s.extent // SUM_BLOCK
-        for start, count, size in ((0, whole, SUM_BLOCK), (whole * SUM_BLOCK, 1, s.extent - whole * SUM_BLOCK)):
+        totals = {acc: Local(f"{acc.name}.sum", acc.dtype if in_lanes else "f64") for acc in sums}
+        lost = {acc: Local(f"{acc.name}.lost", acc.dtype) for acc in sums} if in_lanes else {}
+        out: list = [Declare(local, Const(0.0, local.dtype)) for local in (*totals.values(), *lost.values())]
+        whole = s.extent // block
+        for start, count, size in ((0, whole, block), (whole * block, 1, s.extent - whole * block)):
             if not size:
                 continue
             outer, inner = Var(f"{s.var.name}.o"), Var(s.var.name)
-            mapping: dict[Expr, Expr] = {s.var: outer * SUM_BLOCK + inner + start}
+            place: Expr = outer if block == 1 else inner + start if count == 1 else outer * block + inner + start
             partials = {acc: Local(f"{acc.name}.part", acc.dtype) for acc in sums}
-            body = fresh(s.body, mapping | partials)
-            loop = For(inner, size, body, "reduce", s.vector, s.unroll)
+            body = fresh(s.body, {s.var: place} | partials)
             steps = [Declare(part, Const(0.0, acc.dtype)) for acc, part in partials.items()]
-            steps += [loop] + [Assign(acc, Binary("add", acc, part)) for acc, part in partials.items()]
-            out.append(For(outer, count, steps, "reduce"))
-        return out
+            steps += body if block == 1 else [For(inner, size, body, "reduce", s.vector, s.unroll)]
+            for acc, part in partials.items():
+                steps += _exact_add(totals[acc], part, lost[acc]) if in_lanes else [Assign(totals[acc], Binary("add", totals[acc], convert(part, "f64")))]
+            out += steps if count == 1 else [For(outer, count, steps, "sequential" if in_lanes else "reduce")]
+        ends = {acc: Binary("add", total, lost[acc]) if in_lanes else convert(total, acc.dtype) for acc, total in totals.items()}
+        return out + [Assign(acc, Binary("add", acc, end)) for acc, end in ends.items()]
 
     def is_sum(self, body: list, acc: Local) -> bool:
         for x in walk(body):
@@ -374,6 +396,19 @@ class _Chooser:
                 ):
                     return False
         return True
+
+
+def _exact_add(total: Local, part: Expr, lost: Local) -> list:
+    """total += part, and lost += what the rounding took (D. Knuth's two-sum); nothing where the sum is not finite."""
+    whole, moved = Var("whole", total.dtype), Var("moved", total.dtype)
+    error = Var("error", total.dtype)
+    return [
+        Let(whole, Binary("add", total, part)),
+        Let(moved, Binary("sub", whole, total)),
+        Let(error, Binary("add", Binary("sub", total, Binary("sub", whole, moved)), Binary("sub", part, moved))),
+        Assign(lost, Binary("add", lost, Select(Compare("eq", error, error), error, Const(0.0, total.dtype)))),
+        Assign(total, whole),
+    ]
 
 
 def fresh(body: list, mapping: dict[Expr, Expr]) -> list:

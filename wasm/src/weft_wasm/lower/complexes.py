@@ -578,7 +578,6 @@ def direction(x: Pair) -> Pair:
 _FUNCTIONS: dict[str, Callable] = {
     "abs": absolute, "log": logarithm, "exp": exponential, "sqrt": root, "rsqrt": lambda x: reciprocal(root(x)),
     "exp2": lambda x: exponential(x, ew.exp2, mul(x.im, like(x.im, math.log(2)))),
-    "cbrt": lambda x: power(x, Pair(like(x.re, 1 / 3), like(x.re, 0.0))),
     "square": lambda x: Pair(mul(sub(x.re, x.im), add(x.re, x.im)), mul(like(x.re, 2.0), mul(x.re, x.im))),
     "sin": lambda x: Pair(scaled(ew.sin(x.re), ew.cosh(x.im)), scaled(ew.sinh(x.im), ew.cos(x.re))),
     "cos": lambda x: Pair(mul(ew.cos(x.re), ew.cosh(x.im)), neg(scaled(ew.sin(x.re), ew.sinh(x.im)))),

@@ -35,14 +35,16 @@ def emit_cumulative(body: Body, node: Node) -> list:
     else:
         start, combine = REDUCERS[CUMULATIVE[node.op]]
         initial = start(out.dtype)
+    if node.op == "cumsum" and kind == "f32" and not body.module.plain:  # in f64, so that errors do not grow along the axis
+        kind, initial = "f64", Const(0.0, "f64")
     o, i, t = Var("o"), Var("i"), Var("t")
     at = sub(ir.i32(n - 1), t) if node.params["reverse"] else t
     where = blocks_of((outer, o), (n, at), (inner, i))
     acc, value = Local("acc", kind), Var("x", kind)
     steps = [
-        Let(value, Reader(body).element(x, where)),
+        Let(value, convert(Reader(body).element(x, where), kind)),
         Assign(acc, combine(acc, value)),
-        body.places[out].store(where, acc),
+        body.places[out].store(where, convert(acc, scalar_dtype(out.dtype))),
     ]
     loops = [(v, m) for v, m in ((o, outer), (i, inner)) if m > 1]
     return [body.kernel(node.op, wrap(loops, [Declare(acc, initial), For(t, n, steps, "sequential")]))]
