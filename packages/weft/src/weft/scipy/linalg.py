@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any
 
 from .. import dtypes
@@ -330,3 +331,21 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
 
 def _wide(per_matrix, shape):
     return linear.broadcast_in_dim(per_matrix, shape, tuple(range(len(shape) - 2)))
+
+
+# functions that a program may never need load when they are first used
+_LAZY = {**dict.fromkeys(("circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard", "hankel", "helmert", "hilbert", "invhilbert",
+                          "invpascal", "leslie", "pascal", "toeplitz"), "linalg_matrices"),
+         **dict.fromkeys(("expm_frechet", "funm", "rsf2csf", "solve_sylvester", "sqrtm"), "linalg_functions")}
+__all__ += list(_LAZY)
+
+
+def __getattr__(name: str):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'weft.scipy.linalg' has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(f"weft.scipy.{_LAZY[name]}"), name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY})

@@ -313,7 +313,7 @@ def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = 
                         f"{', '.join(f'{dtypes.name(x.dtype)}{list(x.shape)}' for x in (n, m, theta, phi))}.")
     if any(x.ndim > 1 for x in (n, m, theta, phi)):
         raise ValueError(f"sph_harm_y takes one-dimensional arrays, got shapes {[x.shape for x in (n, m, theta, phi)]}; use ravel() before and reshape after.")
-    top = operator.index(n.max() if n_max is None else n_max)
+    top = int(n.max()) if n_max is None else operator.index(n_max)
     if is_concrete(n) and n.size and int(n.min()) < 0:
         raise ValueError(f"sph_harm_y: degrees must not be negative, got {int(n.min())}.")
     n, m, theta, phi = jnp.broadcast_arrays(jnp.minimum(n, top), m, theta, phi)
