@@ -87,14 +87,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_distributions(self, context=None):
         """What `importlib.metadata` is told: jax is there, and jaxlib too where no real one can be."""
-        from .standin import distributions
+        from .compat.standin import distributions
         return distributions(getattr(context, "name", None), getattr(context, "path", sys.path))
 
 
 def install(stub: Any = None) -> None:
     """Puts weft in jax's place; called by importing this module.
 
-    `stub` is the module of the stand-in distribution (weft.standin) that is being imported as `jax`.
+    `stub` is the module of the stand-in distribution (weft.compat.standin) that is being imported as `jax`.
     """
     present = sys.modules.get("jax")
     if isinstance(present, _Facade):
@@ -114,7 +114,7 @@ def install(stub: Any = None) -> None:
 
 
 if __name__ == "__main__":
-    from weft.standin import main
+    from weft.compat.standin import main
     main(sys.argv[1:])
 else:
     install()
