@@ -620,7 +620,7 @@ def fromfunction(function, shape, *, dtype: Any = float, **kwargs):
     return function(*indices(shape, dtype), **kwargs)
 
 
-def from_dlpack(x, device=None, copy: bool | None = None):
+def from_dlpack(x, /, *, device=None, copy: bool | None = None):
     """An array from any object that offers DLPack.
 
     Example:

@@ -188,7 +188,7 @@ def frexp(x, /):
     return el.select_n_p.bind(special, el.bitcast(cleared, dt), x), el.select_n_p.bind(special, exponent, fill)
 
 
-def gcd(x1, x2, /):
+def gcd(x1, x2):
     """The greatest common divisor of integers.
 
     Example:
@@ -209,7 +209,7 @@ def gcd(x1, x2, /):
     return while_loop(lambda pair: reduce_or(el.ne(pair[1], scalar_like(pair[1], 0)), range(len(shape))), step, (x, y))[0]
 
 
-def lcm(x1, x2, /):
+def lcm(x1, x2):
     """The least common multiple of integers.
 
     Example:

@@ -317,7 +317,7 @@ def _arg(name: str, text: str, op: Callable):
         out = op(x, axis, index_dtype())
         return linear.expand_dims(out, (axis,)) if keepdims else out
 
-    def function(a, axis: int | None = None, out=None, keepdims: bool = False):
+    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
         no_out(name, out)
         x = operand(name, a)
         aval = get_aval(x)
@@ -346,12 +346,12 @@ def _nan_last(sign: int):
 def _nanarg(name: str, base: Callable, sign: int):
     prepare = _nan_last(sign)
 
-    def function(a, axis: int | None = None, out=None, keepdims: bool = False):
+    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
         x = operand(name, a)
         found = base(prepare(x), axis, out, keepdims)
         if not dtypes.is_float(get_aval(x).dtype):
             return found
-        nothing = all(el.ne(x, x), axis, keepdims=keepdims)
+        nothing = all(el.ne(x, x), axis, keepdims=bool(keepdims))
         return where_jit(nothing, scalar_like(found, -1), found)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{base.__name__}` ignoring NaN; -1 where there is nothing else.\n\n    Example:\n        >>> import weft.numpy as jnp\n" \

@@ -170,6 +170,12 @@ nextafter = _named("x y", _float_binary("nextafter", "The number after x in the 
 
 @custom_jvp
 def _logaddexp(x, y):
+    if dtypes.is_complex(dtype_of(x)):
+        high = el.max_(x, y)
+        out = el.add(high, el.log1p(el.exp(el.sub(el.add(x, y), el.mul(high, scalar_like(high, 2))))))
+        turn, angle = scalar_like(el.imag(out), 2 * math.pi), el.imag(out)      # into (-π, π]
+        whole = el.ceil(el.sub(el.div(angle, turn), scalar_like(angle, 0.5)))
+        return el.complex_(el.real(out), el.sub(angle, el.mul(whole, turn)))
     high, gap = el.max_(x, y), el.sub(x, y)
     same_infinity, total = el.ne(gap, gap), el.add(x, y)
     return el.select_n_p.bind(same_infinity, el.add(high, el.log1p(el.exp(el.neg(el.abs_(gap))))), total)
@@ -201,18 +207,22 @@ def _logaddexp2(x, y):
 logaddexp2 = _float_binary("logaddexp2", "log2(2**x + 2**y) without overflow.", inner_jit(_logaddexp2, name="logaddexp2"))
 
 
-def _nan_ignoring(op):
-    def f(x, y):
+def _nan_ignoring(name: str, text: str, op: Callable):
+    @inner_jit(name=name)
+    def run(x, y):
         if not dtypes.is_float(dtype_of(x)):
             return op(x, y)
         shape = shape_of(el.add(x, y))
         x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (x, y)]
         return el.select_n_p.bind(el.ne(x, x), el.select_n_p.bind(el.ne(y, y), op(x, y), x), y)
-    return f
+
+    def function(x1, x2):
+        return run(*promote_shapes(name, *promote(name, x1, x2)))
+    return _document(function, name, text, f"{name}(jnp.array([5, 3]), 2)")
 
 
-fmax = _named("x1 x2", _binary("fmax", "The larger of x and y, ignoring NaN.", inner_jit(_nan_ignoring(el.max_), name="fmax")))
-fmin = _named("x1 x2", _binary("fmin", "The smaller of x and y, ignoring NaN.", inner_jit(_nan_ignoring(el.min_), name="fmin")))
+fmax = _nan_ignoring("fmax", "The larger of x and y, ignoring NaN.", el.max_)
+fmin = _nan_ignoring("fmin", "The smaller of x and y, ignoring NaN.", el.min_)
 
 
 def _same(name: str, text: str, op: Callable, kinds: str = "biufc"):
@@ -306,7 +316,20 @@ def _trunc(x):
     return el.select_n_p.bind(el.lt(x, scalar_like(x, 0)), el.floor(x), el.ceil(x))
 
 
-trunc = _rounding("trunc", "x without its fraction.", inner_jit(_trunc, name="trunc"))
+_truncate = _rounding("trunc", "x without its fraction.", inner_jit(_trunc, name="trunc"))
+
+
+def trunc(x):
+    """x without its fraction.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.trunc(jnp.array([1.5, -1.5]))
+        Array([ 1., -1.], dtype=float32)
+    """
+    return _truncate(x)
+
+
 fix = trunc
 
 
