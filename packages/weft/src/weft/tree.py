@@ -445,7 +445,13 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 def all_leaves(iterable, is_leaf=None) -> bool:
-    """Whether every element is a leaf."""
+    """Whether every element is a leaf.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.all_leaves([1, 2]), weft.tree.all_leaves([[1], 2])
+        (True, False)
+    """
     return all(tree_structure(x, is_leaf) is LEAF for x in iterable)
 
 

@@ -406,7 +406,13 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
 
 
 def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
-    """The norm of matrices in the last two axes."""
+    """The norm of matrices in the last two axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]))
+        Array(5., dtype=float32)
+    """
     return norm(x, ord, (-2, -1), keepdims)
 
 

@@ -103,7 +103,13 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
 
 
 def flatnonzero(a, *, size: int | None = None, fill_value=None):
-    """The positions of elements that are not zero in the flattened array."""
+    """The positions of elements that are not zero in the flattened array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.flatnonzero(jnp.array([[0, 5], [6, 0]]))
+        Array([1, 2], dtype=int32)
+    """
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
@@ -264,12 +270,24 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
 
 
 def extract(condition, arr, *, size: int | None = None, fill_value=0):
-    """The elements of the flattened array where the condition is true."""
+    """The elements of the flattened array where the condition is true.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.extract(jnp.array([True, False]), jnp.array([1, 2]))
+        Array([1], dtype=int32)
+    """
     return compress(ravel(condition), arr, size=size, fill_value=fill_value)
 
 
 def choose(a, choices: Sequence[Any], out=None, mode: str = "raise"):
-    """For each element, that of the array in `choices` which `a` names."""
+    """For each element, that of the array in `choices` which `a` names.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([3, 4])])
+        Array([3, 2], dtype=int32)
+    """
     no_out("choose", out)
     x = operand("choose", a)
     choices = promote("choose", *choices)
@@ -314,7 +332,13 @@ def diag(v, k: int = 0):
 
 
 def diagflat(v, k: int = 0):
-    """A matrix with the flattened `v` on its k-th diagonal."""
+    """A matrix with the flattened `v` on its k-th diagonal.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.diagflat(jnp.array([1, 2])).tolist()
+        [[1, 0], [0, 2]]
+    """
     return _diag(ravel(v), static_int("k", k))
 
 
@@ -400,30 +424,60 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
-    """The positions at and above the k-th diagonal of an n × m matrix."""
+    """The positions at and above the k-th diagonal of an n × m matrix.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [i.tolist() for i in jnp.triu_indices(2)]
+        [[0, 0, 1], [0, 1, 1]]
+    """
     pairs = [(i, j) for i in range(n) for j in range(max(0, i + k), n if m is None else m)]
     return tuple(array([p[d] for p in pairs], index_dtype()) for d in (0, 1))
 
 
 def tril_indices_from(arr, k: int = 0) -> tuple:
-    """`tril_indices` for the shape of a matrix."""
+    """`tril_indices` for the shape of a matrix.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [i.tolist() for i in jnp.tril_indices_from(jnp.eye(2))]
+        [[0, 1, 1], [0, 0, 1]]
+    """
     n, m = shape_of(operand("tril_indices_from", arr))
     return tril_indices(n, k, m)
 
 
 def triu_indices_from(arr, k: int = 0) -> tuple:
-    """`triu_indices` for the shape of a matrix."""
+    """`triu_indices` for the shape of a matrix.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [i.tolist() for i in jnp.triu_indices_from(jnp.eye(2))]
+        [[0, 0, 1], [0, 1, 1]]
+    """
     n, m = shape_of(operand("triu_indices_from", arr))
     return triu_indices(n, k, m)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple:
-    """The positions of the main diagonal of an array with `ndim` axes of size n."""
+    """The positions of the main diagonal of an array with `ndim` axes of size n.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [i.tolist() for i in jnp.diag_indices(2)]
+        [[0, 1], [0, 1]]
+    """
     return (ops.iota(index_dtype(), (n,), 0),) * ndim
 
 
 def diag_indices_from(arr) -> tuple:
-    """`diag_indices` for the shape of an array."""
+    """`diag_indices` for the shape of an array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [i.tolist() for i in jnp.diag_indices_from(jnp.eye(2))]
+        [[0, 1], [0, 1]]
+    """
     shape = shape_of(operand("diag_indices_from", arr))
     if len(set(shape)) != 1 or len(shape) < 2:
         raise ValueError(f"diag_indices_from takes arrays whose axes have one size, got shape {shape}.")
@@ -431,7 +485,13 @@ def diag_indices_from(arr) -> tuple:
 
 
 def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
-    """A new array with `val` on its main diagonal; give inplace=False."""
+    """A new array with `val` on its main diagonal; give inplace=False.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 3., inplace=False).tolist()
+        [[3.0, 0.0], [0.0, 3.0]]
+    """
     if inplace:
         raise ValueError("arrays are immutable: call fill_diagonal with inplace=False and use its result.")
     x = on_device(operand("fill_diagonal", a))

@@ -498,17 +498,35 @@ def split(ary, indices_or_sections, axis: int = 0) -> list:
 
 
 def hsplit(ary, indices_or_sections) -> list:
-    """`split` along the second axis (the first of vectors)."""
+    """`split` along the second axis (the first of vectors).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [x.tolist() for x in jnp.hsplit(jnp.arange(4), 2)]
+        [[0, 1], [2, 3]]
+    """
     return split(ary, indices_or_sections, 0 if len(shape_of(operand("hsplit", ary))) == 1 else 1)
 
 
 def vsplit(ary, indices_or_sections) -> list:
-    """`split` along the first axis."""
+    """`split` along the first axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 2)), 2)]
+        [(2, 2), (2, 2)]
+    """
     return split(ary, indices_or_sections, 0)
 
 
 def dsplit(ary, indices_or_sections) -> list:
-    """`split` along the third axis."""
+    """`split` along the third axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [x.shape for x in jnp.dsplit(jnp.ones((2, 2, 4)), 2)]
+        [(2, 2, 2), (2, 2, 2)]
+    """
     return split(ary, indices_or_sections, 2)
 
 
@@ -530,12 +548,24 @@ def flip(m, axis=None):
 
 
 def fliplr(m):
-    """`flip` along the second axis."""
+    """`flip` along the second axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fliplr(jnp.array([[1, 2]])).tolist()
+        [[2, 1]]
+    """
     return flip(m, 1)
 
 
 def flipud(m):
-    """`flip` along the first axis."""
+    """`flip` along the first axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.flipud(jnp.array([[1], [2]])).tolist()
+        [[2], [1]]
+    """
     return flip(m, 0)
 
 
@@ -718,17 +748,35 @@ def astype(x, dtype, /, *, copy: bool = False, device=None):
 
 
 def ndim(a) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.ndim(jnp.ones((2, 3)))
+        2
+    """
     return len(shape_of(operand("ndim", a)))
 
 
 def shape(a) -> tuple:
-    """The shape."""
+    """The shape.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.shape(jnp.ones((2, 3)))
+        (2, 3)
+    """
     return shape_of(operand("shape", a))
 
 
 def size(a, axis=None) -> int:
-    """The number of elements, or the size of axes."""
+    """The number of elements, or the size of axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.size(jnp.ones((2, 3)))
+        6
+    """
     dims = shape_of(operand("size", a))
     return math.prod(dims[d] for d in canonical_axes(axis, len(dims)))
 

@@ -107,7 +107,13 @@ def partition(a, kth: int, axis: int = -1):
 
 
 def argpartition(a, kth: int, axis: int = -1):
-    """The positions of a `partition`."""
+    """The positions of a `partition`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.argpartition(jnp.array([3, 1, 2]), 1)[0]
+        Array(1, dtype=int32)
+    """
     x = operand("argpartition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
     canonical_axis(kth, shape_of(x)[axis], "kth")
@@ -115,7 +121,13 @@ def argpartition(a, kth: int, axis: int = -1):
 
 
 def sort_complex(a):
-    """The array sorted along its last axis, as complex numbers."""
+    """The array sorted along its last axis, as complex numbers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.sort_complex(jnp.array([2, 1]))
+        Array([1.+0.j, 2.+0.j], dtype=complex64)
+    """
     x = sort(a)
     return x if dtypes.is_complex(dtype_of(x)) else linear.convert(x, dtypes.complex_of(dtype_of(x)))
 
@@ -357,7 +369,13 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
 
 
 def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
-    """The distinct elements of either array, sorted."""
+    """The distinct elements of either array, sorted.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.union1d(jnp.array([1, 2]), jnp.array([2, 3]))
+        Array([1, 2, 3], dtype=int32)
+    """
     return unique(concatenate([ravel(ar1), ravel(ar2)]), size=size, fill_value=fill_value)
 
 

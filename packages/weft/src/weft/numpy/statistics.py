@@ -131,7 +131,13 @@ def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: s
 
 
 def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
-    """`quantile` ignoring NaN."""
+    """`quantile` ignoring NaN.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.nanquantile(jnp.array([jnp.nan, 1., 3.]), .5)
+        Array(2., dtype=float32)
+    """
     return _quantile_of("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True, weights)
 
 
@@ -148,7 +154,13 @@ def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method:
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
-    """`percentile` ignoring NaN."""
+    """`percentile` ignoring NaN.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.nanpercentile(jnp.array([jnp.nan, 1., 3.]), 50)
+        Array(2., dtype=float32)
+    """
     (q,) = promote_inexact("nanpercentile", q)
     return nanquantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims, weights=weights)
 
@@ -175,7 +187,13 @@ def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool
 
 
 def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
-    """The median ignoring NaN."""
+    """The median ignoring NaN.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.nanmedian(jnp.array([jnp.nan, 1., 3.]))
+        Array(2., dtype=float32)
+    """
     return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
@@ -230,7 +248,13 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = N
 
 
 def corrcoef(x, y=None, rowvar: bool = True, dtype: Any = None):
-    """The matrix of correlation coefficients of variables in rows (or columns)."""
+    """The matrix of correlation coefficients of variables in rows (or columns).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.corrcoef(jnp.array([[1., 2.], [2., 4.]])).shape
+        (2, 2)
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not shape_of(c):
         return el.div(c, c)
@@ -361,7 +385,13 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
 
 
 def ediff1d(ary, to_end=None, to_begin=None):
-    """The differences of neighbours of the flattened array."""
+    """The differences of neighbours of the flattened array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.ediff1d(jnp.array([1, 4, 9]))
+        Array([3, 5], dtype=int32)
+    """
     x = diff(ravel(ary))
     parts = ([ravel(linear.convert(asarray(to_begin), dtype_of(x)))] if to_begin is not None else []) + [x] + \
         ([ravel(linear.convert(asarray(to_end), dtype_of(x)))] if to_end is not None else [])
@@ -478,7 +508,13 @@ def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type
 
 
 def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_type=None):
-    """The cross-correlation of two vectors; mode 'full', 'same' or 'valid'."""
+    """The cross-correlation of two vectors; mode 'full', 'same' or 'valid'.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.correlate(jnp.array([1., 2., 3.]), jnp.array([1., 1.]))
+        Array([3., 5.], dtype=float32)
+    """
     _, v2 = promote("correlate", a, v)
     return _convolve("correlate", a, el.conj(on_device(v2)) if dtypes.is_complex(dtype_of(v2)) else v, mode, False, precision)
 
@@ -552,7 +588,13 @@ def polyval(p, x, *, unroll: int = 16):
 
 
 def vander(x, N: int | None = None, increasing: bool = False):
-    """The matrix of powers of a vector."""
+    """The matrix of powers of a vector.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.vander(jnp.array([2, 3])).tolist()
+        [[2, 1], [3, 1]]
+    """
     x = on_device(operand("vander", x))
     if len(shape_of(x)) != 1:
         raise ValueError("x must be a one-dimensional array")

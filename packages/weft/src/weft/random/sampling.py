@@ -418,7 +418,13 @@ def _fit(x, shape: tuple):
 
 
 def pareto(key, b, shape=None, dtype: Any = None, *, out_sharding=None):
-    """Numbers of the Pareto distribution with exponent `b`."""
+    """Numbers of the Pareto distribution with exponent `b`.
+
+    Example:
+        >>> import weft
+        >>> weft.random.pareto(weft.random.key(0), 2., (3,)).shape
+        (3,)
+    """
     only("pareto", out_sharding=out_sharding)
     key, _ = as_key("pareto", key)
     return _pareto(key, operand("pareto", b), _shape(shape, b, name="pareto"), _float("pareto", dtype))
@@ -433,7 +439,13 @@ def _weibull_min(key, scale, concentration, shape, dtype):
 
 
 def weibull_min(key, scale, concentration, shape=(), dtype: Any = None, *, out_sharding=None):
-    """Numbers of the Weibull distribution."""
+    """Numbers of the Weibull distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.weibull_min(weft.random.key(0), 1., 2., (3,)).shape
+        (3,)
+    """
     only("weibull_min", out_sharding=out_sharding)
     key, _ = as_key("weibull_min", key)
     return _weibull_min(key, operand("weibull_min", scale), operand("weibull_min", concentration), canonical_shape(shape), _float("weibull_min", dtype))
@@ -447,7 +459,13 @@ def _rayleigh(key, scale, shape, dtype):
 
 
 def rayleigh(key, scale, shape=None, dtype: Any = None, *, out_sharding=None):
-    """Numbers of the Rayleigh distribution."""
+    """Numbers of the Rayleigh distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.rayleigh(weft.random.key(0), 2., (3,)).shape
+        (3,)
+    """
     only("rayleigh", out_sharding=out_sharding)
     key, _ = as_key("rayleigh", key)
     return _rayleigh(key, operand("rayleigh", scale), _shape(shape, scale, name="rayleigh"), _float("rayleigh", dtype))
@@ -462,7 +480,13 @@ def _geometric(key, p, shape, dtype):
 
 
 def geometric(key, p, shape=None, dtype: Any = None, *, out_sharding=None):
-    """The number of trials up to the first success of probability `p`."""
+    """The number of trials up to the first success of probability `p`.
+
+    Example:
+        >>> import weft
+        >>> weft.random.geometric(weft.random.key(0), .5, (3,)).shape
+        (3,)
+    """
     only("geometric", out_sharding=out_sharding)
     key, _ = as_key("geometric", key)
     (p,) = promote_inexact("geometric", p)
@@ -470,7 +494,13 @@ def geometric(key, p, shape=None, dtype: Any = None, *, out_sharding=None):
 
 
 def triangular(key, left, mode, right, shape=None, dtype: Any = None, *, out_sharding=None):
-    """Numbers of the triangular distribution on [left, right] with its peak at `mode`."""
+    """Numbers of the triangular distribution on [left, right] with its peak at `mode`.
+
+    Example:
+        >>> import weft
+        >>> weft.random.triangular(weft.random.key(0), 0., .5, 1., (3,)).shape
+        (3,)
+    """
     only("triangular", out_sharding=out_sharding)
     key, _ = as_key("triangular", key)
     dt = _float("triangular", dtype)
@@ -484,7 +514,13 @@ def triangular(key, left, mode, right, shape=None, dtype: Any = None, *, out_sha
 
 
 def lognormal(key, sigma=1.0, shape=None, dtype: Any = None, *, out_sharding=None):
-    """exp of normal numbers with standard deviation `sigma`."""
+    """exp of normal numbers with standard deviation `sigma`.
+
+    Example:
+        >>> import weft
+        >>> weft.random.lognormal(weft.random.key(0), 1., (3,)).shape
+        (3,)
+    """
     dt = _float("lognormal", dtype)
     sigma = linear.convert(operand("lognormal", sigma), dt)
     return el.exp(el.mul(normal(key, _shape(shape, sigma, name="lognormal"), dt, out_sharding=out_sharding), sigma))
@@ -496,7 +532,13 @@ def _maxwell(key, shape, dtype):
 
 
 def maxwell(key, shape=(), dtype: Any = None, *, out_sharding=None):
-    """Numbers of the one-sided Maxwell distribution."""
+    """Numbers of the one-sided Maxwell distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.maxwell(weft.random.key(0), (3,)).shape
+        (3,)
+    """
     only("maxwell", out_sharding=out_sharding)
     key, _ = as_key("maxwell", key)
     return _maxwell(key, canonical_shape(shape), _float("maxwell", dtype))
