@@ -346,3 +346,13 @@ def test_programs_with_callbacks_do_not_leave_the_process():
     closed = weft.make_jaxpr(sin_callback())(1.0)
     with pytest.raises(NotPortable, match=r"pure_callback(.|\n)*test_effects.py"):
         portable(closed.jaxpr)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bfloat16", "uint8", "int16"])
+def test_rng_uniform_gives_other_numbers_in_each_run(dtype):
+    low, high = jnp.array(3, dtype), jnp.array(90, dtype)
+    draw = weft.jit(lambda: (lax.rng_uniform(low, high, (40,)), lax.scan(lambda c, _: (c, lax.rng_uniform(low, high, (40,))), 0.0, None, length=2)[1]))
+    runs = [np.asarray(x, "float32").reshape(-1, 40) for _ in range(2) for x in draw()] + [np.asarray(lax.rng_uniform(low, high, (40,)), "float32")[None] for _ in range(2)]
+    rows = np.concatenate(runs)
+    assert rows.shape == (8, 40) and len({row.tobytes() for row in rows}) == 8 and (rows >= 3).all() and (rows < 90.5).all() and 30 < rows.mean() < 60
+    assert draw()[0].dtype == dtype

@@ -426,7 +426,7 @@ def test_callbacks_over_devices(mesh, capfd):
     weft.pmap(lambda v: weft.debug.callback(lambda s: seen.append(float(s)), v))(X[:, 0])
     weft.effects_barrier()
     assert sorted(seen[1:]) == X[:, 0].tolist()
-    with pytest.raises(weft.errors.BackendError, match="order callbacks"):
+    with pytest.raises(ValueError, match="ordered debug callbacks"):
         weft.jit(lambda x: weft.debug.print("{x}", x=x, ordered=True))(x)
 
 

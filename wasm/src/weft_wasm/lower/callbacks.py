@@ -71,6 +71,8 @@ graph.rewrites.update(dict.fromkeys((*NAMES, "host_call"), _call))
 def emit_call(body: Body, node: Node) -> list:
     module = body.module
     if module.plain:
+        if node.params["call"].callback.name == "a_key_for_rng_uniform":
+            raise LoweringError(f"rng_uniform has no state on webgpu, so each run of a program would give the same numbers; use weft.random.uniform, with a key. At {node.info}")
         raise LoweringError(f"programs for webgpu can't call Python functions; take the callback out of the program, or run it on wasm or cpu. At {node.info}")
     out: list = []
     arguments, results, after = [], [], []

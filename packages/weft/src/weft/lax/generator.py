@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..control.uniform import rng_uniform_p
 from ..ops import generator as ops
 from ..ops.generator import RandomAlgorithm
 from .common import canonical_shape, on_device, only, operand
@@ -31,7 +32,7 @@ def rng_bit_generator(key, shape, dtype: Any = dtypes.uint32, algorithm: RandomA
 
 
 def rng_uniform(a, b, shape):
-    """Random numbers in [a, b) without a key: other ones for each program. `weft.random.uniform` is what programs mostly want.
+    """Random numbers in [a, b) without a key: others in each run. `weft.random.uniform` is what programs mostly want.
 
     Raises:
         ValueError: if the bounds are no scalars of one integer or float dtype.
@@ -43,4 +44,4 @@ def rng_uniform(a, b, shape):
         True
     """
     a, b = operand("rng_uniform", a), operand("rng_uniform", b)
-    return ops.rng_uniform_p.bind(a, b, shape=canonical_shape(shape))
+    return rng_uniform_p.bind(a, b, shape=canonical_shape(shape))

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import enum
 import math
-import random
 
 from .. import dtypes
 from ..avals import shaped
 from ..core.primitive import Primitive, param_type
 from ..errors import type_error
 from ..host import np
-from .elementwise import add, bitcast, lt, mul, mulhi, or_, select, shift_left, shift_right_logical, sub, xor
+from .elementwise import add, bitcast, lt, mul, mulhi, or_, shift_left, xor
 from .linear import broadcast_in_dim, broadcast_to_rank_shape, convert, full, moveaxis, reshape
 from .random_bits import Generator, generators, threefry2x32_p, threefry_fold_in, threefry_seed, threefry_split
 from .rules import dtype_of, no_derivative, scalar_like, shape_of
@@ -198,51 +197,6 @@ def rng_bit_generator(key, shape, dtype, algorithm: RandomAlgorithm = RandomAlgo
     """[the next key, bits of `shape`]."""
     return rng_bit_generator_p.bind(key, shape=tuple(shape), dtype=dtype, algorithm=algorithm, out_sharding=None)
 
-
-# rng_uniform ---------------------------------------------------------------------------------------------------------
-
-rng_uniform_p = Primitive("rng_uniform", basic=False)
-
-
-def _uniform_abstract(a, b, *, shape):
-    if a.dtype != b.dtype or dtypes.kind(a.dtype) not in "iuf":
-        raise ValueError(f"rng_uniform: both bounds must have one integer or float dtype, got {a} and {b}.")
-    if a.shape or b.shape:
-        raise ValueError(f"rng_uniform: both bounds must be scalars, got shapes {a.shape} and {b.shape}.")
-    return shaped(shape, a.dtype)
-
-
-def _uniform_decompose(a, b, *, shape):
-    """Numbers from a key that is drawn anew for each compiled program."""
-    dt, f32 = dtype_of(a), dtypes.float32
-    key = concatenate([full((1,), random.getrandbits(32), dtypes.uint32) for _ in range(4)], 0)
-    bits = rng_bit_generator(key, shape, dtypes.uint32)[1]
-    if dtypes.is_int(dt):
-        if dtypes.bits(dt) > 32:
-            bits = convert(rng_bit_generator(key, shape, dtypes.dtype("uint64"))[1], dt)
-        span = convert(sub(b, a), dtypes.dtype(f"uint{max(32, dtypes.bits(dt))}"))
-        bits = convert(bits, dtype_of(span))
-        high = mulhi(bits, broadcast_in_dim(span, shape))
-        return add(convert(high, dt), broadcast_in_dim(a, shape))
-    wide = f32 if dtypes.bits(dt) <= 32 else dt
-    unit = mul(convert(shift_right_logical(bits, scalar_like(bits, 8)), wide), scalar_like(full((), 0, wide), 2.0 ** -24))
-    lo, hi = convert(a, wide), convert(b, wide)
-    out = convert(add(mul(unit, sub(hi, lo)), broadcast_in_dim(lo, shape)), dt)
-    return select(lt(out, broadcast_in_dim(b, shape)), out, broadcast_in_dim(a, shape))
-
-
-def _uniform_reference(a, b, *, shape):
-    with np.errstate(all="ignore"):
-        return (np.random.default_rng().random(shape) * (float(b) - float(a)) + float(a)).astype(a.dtype)
-
-
-def _uniform_batch(axis, args, dims, *, shape):
-    raise NotImplementedError("rng_uniform with batched bounds: draw numbers in [0, 1) outside vmap, or use weft.random.uniform.")
-
-
-p = rng_uniform_p
-p.abstract, p.decompose, p.reference, p.batch, p.jvp = _uniform_abstract, _uniform_decompose, _uniform_reference, _uniform_batch, no_derivative(p)
-del p
 
 # keys ----------------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from ..core.trace import get_aval
 from ..errors import at_user_line
 from ..host import from_flat
 from ..lax.common import canonical_shape, operand
+from ..control import uniform as _uniform  # noqa: F401  rng_uniform
 from ..ops import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
 from ..ops import linear
 from ..ops.random_bits import (generators, random_bits_p, random_clone_p, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p,
