@@ -2,6 +2,8 @@
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
 
+import dataclasses
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -85,3 +87,14 @@ def test_short_names_and_transpose():
     outer, inner = tu.tree_structure([0, 0]), tu.tree_structure({"a": 0})
     assert tu.tree_transpose(outer, inner, [{"a": 1}, {"a": 2}]) == {"a": [1, 2]}
     assert weft.tree.reduce(lambda a, b: a + b, [1, (2, 3)]) == 6
+
+
+def test_register_dataclass_takes_each_field():
+    def made():
+        return dataclasses.make_dataclass("Made", [("x", float), ("y", int), ("z", int, 3)])
+    cls = weft.tree_util.register_dataclass(made(), data_fields=["x"], meta_fields=["y"], drop_fields=["z"])
+    assert weft.tree.map(lambda v: v, cls(1.0, 2, 5)) == cls(1.0, 2, 3)
+    with pytest.raises(ValueError, match=r"\['z'\] are missing"):
+        weft.tree_util.register_dataclass(made(), data_fields=["x"], meta_fields=["y"])
+    with pytest.raises(ValueError, match=r"takes no \['q'\]"):
+        weft.tree_util.register_dataclass(made(), data_fields=["x", "q"], meta_fields=["y", "z"])

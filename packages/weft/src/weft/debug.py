@@ -147,6 +147,8 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_fr
     """
     if backend not in (None, "cli"):
         raise ValueError(f"debug.breakpoint has the backend 'cli' only; got {backend!r}.")
+    if token is not None:
+        raise ValueError(f"debug.breakpoint takes no token, got {token!r}; for breakpoints in the order of the program use ordered=True.")
     frames = []
     for info in inspect.stack(context=0)[1:]:
         if not (filter_frames and is_internal(info.frame.f_code)):

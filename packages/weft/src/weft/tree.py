@@ -513,7 +513,10 @@ def register_pytree_with_keys_class(cls):
 
 
 def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields=()):
-    """Makes a dataclass a container: `data_fields` are children, `meta_fields` are static and hashable."""
+    """Makes a dataclass a container: `data_fields` are children, `meta_fields` are static and hashable; `drop_fields` get their defaults back.
+
+    Raises: ValueError if these are not exactly the fields that the class's constructor takes.
+    """
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:
             raise TypeError("register_dataclass takes both data_fields and meta_fields, or neither.")
@@ -521,6 +524,12 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
         meta_fields = [f.name for f in mine if f.metadata.get("static", False)]
         data_fields = [f.name for f in mine if not f.metadata.get("static", False)]
     data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
+    taken = {f.name for f in nodetype.__dataclass_fields__.values() if f.init} if hasattr(nodetype, "__dataclass_fields__") else {*data_fields, *meta_fields, *drop_fields}
+    missing, unknown = taken - {*data_fields, *meta_fields, *drop_fields}, {*data_fields, *meta_fields} - taken
+    if missing or unknown:
+        raise ValueError(at_user_line(f"register_dataclass({nodetype.__name__}): data_fields and meta_fields must name each field that the constructor takes; "
+                                      + "; ".join([*([f"{sorted(missing)} are missing (in drop_fields they get their defaults back)"] if missing else []),
+                                                   *([f"it takes no {sorted(unknown)}"] if unknown else [])]) + "."))
 
     def with_keys(x):
         return [(GetAttrKey(n), getattr(x, n)) for n in data_fields], tuple(getattr(x, n) for n in meta_fields)

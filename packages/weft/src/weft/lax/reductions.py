@@ -12,7 +12,6 @@ from ..ops import linear
 from ..ops import reduce as ops
 from ..ops import sort as sort_ops
 from ..ops.rules import dtype_of, shape_of
-from ..ops.shape import iota
 from ..transforms.stage import stage_closed
 from ..tree import tree_flatten
 from .common import canonical_axes, canonical_axis, only, operand as checked
@@ -178,10 +177,4 @@ def top_k(operand, k: int, *, axis: int = -1):
     if k < 0:
         raise ValueError(f"top_k: k must not be negative, got {k}.")
     return sort_ops.top_k_p.bind(x, k=int(k), axis=canonical_axis(axis, len(shape_of(x))))
-
-
-def argsort_stable(x, axis: int, descending: bool = False, stable: bool = True):
-    """The order that sorts `x` along `axis`, as int32."""
-    order = iota(dtypes.int32, shape_of(x), axis)
-    return sort_ops.sort_p.bind(x, order, dimension=axis, is_stable=stable, num_keys=1)[1]
 

@@ -11,7 +11,7 @@ from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
 from ..errors import at_user_line
 from ..host import from_flat
-from ..lax.common import canonical_shape, operand
+from ..lax.common import canonical_shape, only, operand
 from ..control import uniform as _uniform  # noqa: F401  rng_uniform
 from ..ops import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
 from ..ops import linear
@@ -232,6 +232,7 @@ def bits(key, shape=(), dtype: Any = None, *, out_sharding=None):
         >>> weft.random.bits(weft.random.key(0), (2,)).dtype
         dtype('uint32')
     """
+    only("bits", out_sharding=out_sharding)
     keys, _ = as_key("bits", key)
     dt = dtypes.canonicalize("uint64" if dtype is None and config.enable_x64 else dtypes.uint32 if dtype is None else dtype)
     if not dtypes.is_unsigned(dt):

@@ -252,6 +252,8 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
     """
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"shape argument of weft.random.choice must be a sequence of integers, got {shape}.")
+    if mode not in (None, "low"):
+        raise NotImplementedError("choice: mode takes 'low' only.")
     shape = canonical_shape(shape)
     key, _ = as_key("choice", key)
     a = operand("choice", a)
