@@ -1,8 +1,7 @@
 """Pytrees: what flattens is what comes back, and what differs says where."""
+import dataclasses
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
-
-import dataclasses
 
 import pytest
 from hypothesis import given, strategies as st
