@@ -140,11 +140,15 @@ def _scan_partial_eval(trace, args, params):
         prefix, fixed_vars = _loop_invariant(body.jaxpr, len(k_consts))
     atoms = residuals_of(body.jaxpr)
     invariant = [type(a) is Literal or a in fixed_vars for a in atoms]
-    saved = [a for a, inv in zip(atoms, invariant) if not inv]
+    varying = [a for a, inv in zip(atoms, invariant) if not inv]
+    given = dict(zip(body.jaxpr.invars[len(k_consts) + len(k_carry):], k_xs))      # residuals that lie stacked already
+    results = dict(zip(body.jaxpr.outvars[len(k_carry):n_known], range(len(k_carry), n_known)))
+    saved = [a for a in dict.fromkeys(varying) if a not in given and a not in results]
     body = ClosedJaxpr(body.jaxpr.replace(outvars=[*body.jaxpr.outvars[:n_known], *saved]), body.consts)
     loop = dict(length=params["length"], reverse=params["reverse"], unroll=params["unroll"])
     outs = _bind_scan(*k_consts, *k_carry, *k_xs, jaxpr=body, num_consts=len(k_consts), num_carry=len(k_carry), **loop)
-    known_outs, stacked = outs[:n_known], outs[n_known:]
+    known_outs = outs[:n_known]
+    stacked = {**{a: outs[i] for a, i in results.items()}, **given, **dict(zip(saved, outs[n_known:]))}
     if not any(split.out_unknown):
         return known_outs
     first, _ = dce_jaxpr(prefix.replace(outvars=[a for a, inv in zip(atoms, invariant) if inv]), [True] * sum(invariant), True)
@@ -155,7 +159,7 @@ def _scan_partial_eval(trace, args, params):
     nc, nk = sum(const_u), sum(carry_u)
     rest = range(n_res, len(split.staged.in_avals))
     staged_body = reorder(split.staged, [*inv_pos, *rest[:nc + nk], *rest[nc + nk:], *res_pos])
-    inputs = [*fixed, *held(consts, const_u), *held(carry, carry_u), *held(xs, xs_u), *stacked]
+    inputs = [*fixed, *held(consts, const_u), *held(carry, carry_u), *held(xs, xs_u), *[stacked[a] for a in varying]]
     staged = trace.staged.process(scan_p, tuple(inputs), dict(jaxpr=staged_body, num_consts=len(fixed) + nc, num_carry=nk, **loop))
     known_iter, staged_iter = iter(known_outs), iter(staged)
     return [next(staged_iter) if u else next(known_iter) for u in split.out_unknown]
