@@ -159,7 +159,7 @@ few = lambda i: i & i.dtype.type(7) if hasattr(i.dtype, "type") else i & 7
 INTEGER = [lax.add, lax.sub, lax.mul, lax.max, lax.min, lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor, lambda i, j: same(i, j, lax.div, 1), lambda i, j: same(i, j, lax.rem, 1),
            lambda i, j: same(i, j, lax.shift_left, 0), lambda i, j: same(i, j, lax.shift_right_logical, 0), lambda i, j: same(i, j, lax.shift_right_arithmetic, 0),
            lambda i, j: lax.population_count(i), lambda i, j: lax.clz(i), lambda i, j: lax.bitwise_not(i), lambda i, j: jnp.cumsum(jnp.ravel(i)), lambda i, j: jnp.sort(jnp.ravel(i)),
-           lambda i, j: jnp.sum(i), lambda i, j: jnp.argsort(jnp.ravel(i)), lambda i, j: lax.sign(i), lambda i, j: lax.abs(i), lambda i, j: jnp.dot(jnp.ravel(i), fit(j, jnp.ravel(i)).astype(i.dtype)),
+           lambda i, j: jnp.sum(i), lambda i, j: jnp.argsort(jnp.ravel(i)), lambda i, j: lax.sign(i), lambda i, j: jnp.abs(i), lambda i, j: jnp.dot(jnp.ravel(i), fit(j, jnp.ravel(i)).astype(i.dtype)),
            lambda i, j: jnp.where(i > 3, i, fit(j, i).astype(i.dtype)), lambda i, j: jnp.prod(i), lambda i, j: jnp.floor_divide(i, few(j).astype(i.dtype) + i.dtype.type(1)),
            lambda i, j: lax.bitcast_convert_type(i.astype("int32"), "uint32"), lambda i, j: lax.reduce_xor(i, tuple(range(i.ndim)))]
 INTEGER = [(lambda i, j, f=f: f(i, j.astype(i.dtype))) for f in INTEGER]
