@@ -11,7 +11,7 @@ HOST_COMMAND ?= $(VENV)/bin/weft-host --port {port} --token={token}
 
 NPM_STAMP := node_modules/.package-lock.json
 WHEELS_STAMP := build/wheels/.stamp
-WHEEL_PROJECTS := packages/weft packages/weft-library packages/weft-remote wasm
+WHEEL_PROJECTS := packages/weft packages/weft-library packages/weft-extra packages/weft-remote wasm
 WHEEL_SOURCES := $(foreach dir,$(WHEEL_PROJECTS),$(wildcard $(dir)/pyproject.toml $(dir)/README.md) \
   $(shell find $(dir)/src -name '*.py' 2>/dev/null))
 
@@ -19,7 +19,7 @@ $(NPM_STAMP): package.json package-lock.json $(wildcard */package.json wasm/runt
 	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(NPM) ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# The four wheels that a page loads.
+# The five wheels that a page loads.
 $(WHEELS_STAMP): $(WHEEL_SOURCES) | $(VENV_STAMP)
 	@rm -rf build/wheels && mkdir -p build/wheels
 	@for project in $(WHEEL_PROJECTS); do \
