@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import weft
+import weft.numpy as jnp
 from weft import lax
 from weft.avals import shaped
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
@@ -89,3 +90,25 @@ def test_effects_of_dead_code():
     from weft.transforms.dce import dce_jaxpr
     small, used = dce_jaxpr(jaxpr, [True])
     assert not small.eqns and used == [True]
+
+
+def test_long_lists_go_on_in_the_next_line():
+    text = str(weft.make_jaxpr(lambda *a: weft.jit(lambda *b: b)(*[x + 1 for x in a]))(*[jnp.ones((10, 20))] * 12))
+    assert text.startswith("""\
+{ lambda ; a:f32[10,20] b:f32[10,20] c:f32[10,20] d:f32[10,20] e:f32[10,20] f:f32[10,20]
+    g:f32[10,20] h:f32[10,20] i:f32[10,20] j:f32[10,20] k:f32[10,20] l:f32[10,20]. let
+""") and """
+    y:f32[10,20] z:f32[10,20] ba:f32[10,20] bb:f32[10,20] bc:f32[10,20] bd:f32[10,20]
+      be:f32[10,20] bf:f32[10,20] bg:f32[10,20] bh:f32[10,20] bi:f32[10,20] bj:f32[10,20] = jit[
+""" in text
+
+
+def test_long_programs_inside_of_others_are_printed_in_front():
+    def long(x):
+        for _ in range(11):
+            x = jnp.sin(x)
+        return x
+    text = str(weft.make_jaxpr(lambda x: lax.cond(x > 0, long, lambda x: x, x))(1.0))
+    assert text.startswith("let jaxpr = { lambda ; a:f32[]. let\n") and "p:f32[] = cond[branches=({ lambda ; q:f32[]. let  in (q,) } jaxpr)] o m\n" in text
+    text = str(weft.make_jaxpr(lambda x: lax.while_loop(lambda x: long(x) > 0, long, x))(1.0))
+    assert "let jaxpr1 = " in text and "body_jaxpr=jaxpr1\n" in text and "cond_jaxpr=jaxpr\n" in text

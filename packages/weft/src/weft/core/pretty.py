@@ -51,6 +51,18 @@ def _binder(names: _Names, var) -> str:
     return f"{names(var)}:{var.aval.str_short()}"
 
 
+def _filled(texts, column: int, indent: int) -> str:
+    """Texts beside each other, of which the first begins at `column`; a line that has become too long goes on in the next, indented by `indent`."""
+    out = ""
+    for text in texts:
+        if out and column >= WIDTH:
+            out, column = f"{out}\n{' ' * indent}", indent
+        elif out:
+            out, column = out + " ", column + 1
+        out, column = out + text, column + len(text)
+    return out
+
+
 def _value(names: _Names, value, indent: int, column: int) -> str:
     if isinstance(value, ClosedJaxpr):
         value = value.jaxpr
@@ -60,6 +72,9 @@ def _value(names: _Names, value, indent: int, column: int) -> str:
         return f"{type(value).__name__}({', '.join(f'{k}={v}' for k, v in zip(value._fields, value))})"
     if isinstance(value, tuple) and value and all(isinstance(v, (Jaxpr, ClosedJaxpr)) for v in value):
         pad = " " * (indent + 2)
+        flat = f"({' '.join(_value(names, v, indent + 2, 0) for v in value)})"
+        if len(flat) + column <= WIDTH and "\n" not in flat:
+            return flat
         return "(\n" + "".join(f"{pad}{_value(names, v, indent + 2, indent + 2)}\n" for v in value) + " " * indent + ")"
     if isinstance(value, dtypes.ExtendedDType):
         return value.name.removeprefix("key<").removesuffix(">")
@@ -92,7 +107,7 @@ def _shown_params(eqn: JaxprEqn) -> list[tuple[str, object]]:
 def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
     if eqn.primitive.show is not None:
         return eqn.primitive.show(eqn, names, lambda v: _binder(names, v))
-    outs = " ".join(_binder(names, v) for v in eqn.outvars)
+    outs = _filled([_binder(names, v) for v in eqn.outvars], indent, indent + 2)
     if eqn.primitive.name == "jit":       # an inner jaxpr that is printed here speaks of the outer variables
         inner = eqn.params["jaxpr"].jaxpr
         if inner not in names.shared:
@@ -102,20 +117,23 @@ def _eqn(eqn: JaxprEqn, names: _Names, indent: int) -> str:
     head = f"{outs} = {eqn.primitive.name}" if eqn.outvars else eqn.primitive.name
     shown = [(k, _dimension_numbers(v)) if k == "dimension_numbers" and eqn.primitive.name == "dot_general"
              else (k, _value(names, v, indent + 2, indent + 3 + len(k))) for k, v in _shown_params(eqn)]
-    args = " ".join(names(a) for a in eqn.invars)
+    args = [names(a) for a in eqn.invars]
+    after = lambda text, start: f"{text} {_filled(args, start + len(text.rpartition(chr(10))[2]) + 1, indent + 2)}"
     if not shown:
-        return f"{head} {args}"
+        return after(head, 0 if "\n" in head else indent)
     flat = f"{head}[{' '.join(f'{k}={v}' for k, v in shown)}]"
     if len(flat) + indent <= WIDTH and "\n" not in flat:
-        return f"{flat} {args}"
+        return after(flat, 0 if "\n" in flat else indent)
     pad = " " * (indent + 2)
-    return f"{head}[\n" + "".join(f"{pad}{k}={v}\n" for k, v in shown) + " " * indent + f"] {args}"
+    return after(f"{head}[\n" + "".join(f"{pad}{k}={v}\n" for k, v in shown) + " " * indent + "]", 0)
 
 
 def _block(jaxpr: Jaxpr, names: _Names, indent: int, column: int) -> str:
     """A jaxpr whose further lines are indented by `indent` and whose first begins at `column`."""
-    binders = [" ".join(_binder(names, v) for v in vs) for vs in (jaxpr.constvars, jaxpr.invars)]
-    head = f"{{ lambda {binders[0]};{' ' if binders[1] else ' '}{binders[1]}. let"
+    consts = _filled([_binder(names, v) for v in jaxpr.constvars], column + len("{ lambda "), indent + 4)
+    head = f"{{ lambda {consts}; "
+    start = len(head.rpartition("\n")[2]) + (0 if "\n" in head else column)
+    head += f"{_filled([_binder(names, v) for v in jaxpr.invars], start, indent + 4)}. let"
     inner = indent + 4
     eqns = [_eqn(e, names, inner) for e in jaxpr.eqns]
     outs = ", ".join(names(v) for v in jaxpr.outvars)
@@ -133,8 +151,7 @@ def _count_calls(jaxpr: Jaxpr, counts: Counter, order: list) -> None:
             counts[sub] += 1
             if counts[sub] == 1:
                 _count_calls(sub, counts, order)
-                if eqn.primitive.name == "jit":
-                    order.append((sub, eqn.params["name"]))
+                order.append((sub, eqn.params["name"] if eqn.primitive.name == "jit" else "jaxpr"))
 
 
 def show_jaxpr(jaxpr: Jaxpr, **_) -> str:

@@ -319,7 +319,8 @@ def _from_uniform(name: str, text: str, transform, low=None):
     def run(key, shape, dtype):
         lo = 0.0 if low is None else _typed(low(dtype), dtype)
         hi = 1.0
-        return transform(_uniform(key, lo, hi, shape=shape, dtype=dtype))
+        named = name == "gumbel"      # jaxprs have keyword arguments in the order of their names
+        return transform(_uniform(key, minval=lo, maxval=hi, shape=shape, dtype=dtype) if named else _uniform(key, lo, hi, shape=shape, dtype=dtype))
 
     def function(key, shape=(), dtype: Any = None, *, out_sharding=None):
         only(name, out_sharding=out_sharding)
