@@ -88,12 +88,11 @@ def random_bcoo(key, shape: Sequence[int], *, dtype: Any = float, indices_dtype:
     count = math.ceil(nse * places) if 0 <= nse < 1 else operator.index(nse)
     if not 0 <= count <= places:
         raise ValueError(f"random_bcoo: nse={nse} must be between 0 and the number of places, {places}.")
-    index_key, data_key = random.split(key)
+    keys = random.split(key, 1 + math.prod(batch))
 
     def some(key):
         flat = random.choice(key, places, (count,), replace=not unique_indices).astype(indices_dtype or "int32")
         return jnp.stack(jnp.unravel_index(flat, sparse), -1).astype(indices_dtype or "int32") if sparse else jnp.zeros((count, 0), indices_dtype or "int32")
-    keys = random.split(index_key, math.prod(batch))
-    indices = each(some, 1)(keys).reshape(*batch, count, n_sparse)
-    out = BCOO((generator(data_key, (*batch, count, *dense), dtype, **kwds), indices), shape=shape, unique_indices=unique_indices)
+    indices = each(some, 1)(keys[1:]).reshape(*batch, count, n_sparse)
+    out = BCOO((generator(keys[0], (*batch, count, *dense), dtype, **kwds), indices), shape=shape, unique_indices=unique_indices)
     return out.sort_indices() if sorted_indices else out
