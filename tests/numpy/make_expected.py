@@ -1,4 +1,4 @@
-"""Writes expected.json next to this file: what real JAX gives for every expression of cases.py.
+"""Writes expected.json and rare_expected.json next to this file: what real JAX gives for every expression of cases.py and rare_cases.py.
 
     <a Python with jax 0.10.2> tests/numpy/make_expected.py
 """
@@ -12,10 +12,12 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).parent
 sys.path += [str(HERE), str(HERE.parent)]
-from cases import SETUP, expressions  # noqa: E402
+import cases  # noqa: E402
+import rare_cases  # noqa: E402
 from frozen import outcome, write  # noqa: E402
 
 warnings.simplefilter("ignore")
-scope = {"jax": jax, "jnp": jnp, "lax": jax.lax, "nn": jax.nn, "np": np}
-exec(SETUP, scope)
-write(HERE / "expected.json", {text: outcome(text, scope) for text in expressions()})
+for module, name in ((cases, "expected.json"), (rare_cases, "rare_expected.json")):
+    scope = {"jax": jax, "jnp": jnp, "lax": jax.lax, "nn": jax.nn, "np": np}
+    exec(module.SETUP, scope)
+    write(HERE / name, {text: outcome(text, scope) for text in module.expressions()})
