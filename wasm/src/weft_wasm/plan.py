@@ -144,8 +144,9 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
                     use_expressions(s)
                 visit(s.body)
                 clock += 1
+                conditional = _conditional(s)
                 for b, (first, last) in list(lives.items()):
-                    if last > start and (b in before or not written_first[b] or _conditional(s, b)):
+                    if last > start and (b in before or not written_first[b] or conditional.get(b, True)):
                         lives[b] = (min(first, start), clock)
                 loops.append((start, clock))
             elif kind is If or kind is Switch:
@@ -156,13 +157,14 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
             else:
                 use_expressions(s)
 
-    def _conditional(loop, buffer: Buffer) -> bool:
-        """Whether the loop may write the buffer in one iteration and read it in a later one: its first write is under a condition."""
+    def _conditional(loop) -> dict[Buffer, bool]:
+        """For each buffer whether the loop may write it in one iteration and read it in a later one: its first use is under a condition."""
+        found: dict[Buffer, bool] = {}
         for s in [*(loop.cond if type(loop) is While else ()), *loop.body]:
             reads, writes = touched([s])
-            if buffer in reads or buffer in writes:
-                return type(s) not in (Kernel, Copy, HostCall)
-        return True
+            for b in (*reads, *writes):
+                found.setdefault(b, type(s) not in (Kernel, Copy, HostCall))
+        return found
 
     visit(program.body)
     for start, end in loops:
