@@ -302,17 +302,35 @@ def tree_flatten(tree, is_leaf=None) -> tuple[list, PyTreeDef]:
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable):
-    """The pytree of structure `treedef` with the given leaves; the inverse of `tree_flatten`."""
+    """The pytree of structure `treedef` with the given leaves; the inverse of `tree_flatten`.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.unflatten(weft.tree.structure({'a': 0, 'b': 0}), [1, 2])
+        {'a': 1, 'b': 2}
+    """
     return treedef.unflatten(leaves)
 
 
 def tree_leaves(tree, is_leaf=None) -> list:
-    """The leaves of a pytree."""
+    """The leaves of a pytree.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.leaves({'a': 1, 'b': [2, 3]})
+        [1, 2, 3]
+    """
     return tree_flatten(tree, is_leaf)[0]
 
 
 def tree_structure(tree, is_leaf=None) -> PyTreeDef:
-    """The structure of a pytree."""
+    """The structure of a pytree.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.structure({'a': 1, 'b': [2, 3]})
+        PyTreeDef({'a': *, 'b': [*, *]})
+    """
     return tree_flatten(tree, is_leaf)[1]
 
 
@@ -346,12 +364,24 @@ def tree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path: bool = False)
 
 
 def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path: bool = False) -> list:
-    """[(key path, leaf)] of a pytree."""
+    """[(key path, leaf)] of a pytree.
+
+    Example:
+        >>> import weft
+        >>> [(weft.tree_util.keystr(p), x) for p, x in weft.tree.leaves_with_path({'a': 1, 'b': [2]})]
+        [("['a']", 1), ("['b'][0]", 2)]
+    """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 def tree_map_with_path(f: Callable, tree, *rest, is_leaf=None, is_leaf_takes_path: bool = False):
-    """`tree_map` whose function gets each leaf's key path first."""
+    """`tree_map` whose function gets each leaf's key path first.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.map_with_path(lambda path, x: (len(path), x), {'a': 1, 'b': [2]})
+        {'a': (1, 1), 'b': [(2, 2)]}
+    """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [treedef.flatten_up_to(r) for r in rest]
     return treedef.unflatten([f(path, leaf, *xs) for (path, leaf), *xs in zip(pairs, *columns)])
@@ -387,14 +417,26 @@ def flatten_one_level_with_keys(tree) -> tuple:
 
 
 def keystr(keys, *, simple: bool = False, separator: str = "") -> str:
-    """A key path as text, such as `['w'][0].bias`."""
+    """A key path as text, such as `['w'][0].bias`.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.keystr(weft.tree.leaves_with_path({'a': [1]})[0][0])
+        "['a'][0]"
+    """
     if not simple:
         return separator.join(map(str, keys))
     return separator.join(str(getattr(k, "value", k)) for k in keys)
 
 
 def tree_all(tree, *, is_leaf=None) -> bool:
-    """Whether all leaves are true."""
+    """Whether all leaves are true.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.all({'a': True, 'b': [1, 0]})
+        False
+    """
     return all(tree_leaves(tree, is_leaf))
 
 
@@ -402,13 +444,25 @@ _no_initializer = object()
 
 
 def tree_reduce(function: Callable, tree, initializer: Any = _no_initializer, is_leaf=None):
-    """Folds `function` over the leaves."""
+    """Folds `function` over the leaves.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.reduce(lambda a, b: a + b, {'a': 1, 'b': [2, 3]})
+        6
+    """
     leaves = tree_leaves(tree, is_leaf)
     return functools.reduce(function, leaves) if initializer is _no_initializer else functools.reduce(function, leaves, initializer)
 
 
 def tree_reduce_associative(operation: Callable, tree, *, identity: Any = _no_initializer, is_leaf=None):
-    """Folds an associative `operation` over the leaves, pairing neighbours."""
+    """Folds an associative `operation` over the leaves, pairing neighbours.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.reduce_associative(lambda a, b: a + b, {'a': 1, 'b': [2, 3]})
+        6
+    """
     leaves = tree_leaves(tree, is_leaf)
     if not leaves:
         if identity is _no_initializer:
@@ -421,7 +475,13 @@ def tree_reduce_associative(operation: Callable, tree, *, identity: Any = _no_in
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose):
-    """A tree of structure outer∘inner as one of structure inner∘outer."""
+    """A tree of structure outer∘inner as one of structure inner∘outer.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.transpose(weft.tree.structure([0, 0]), weft.tree.structure({'a': 0}), [{'a': 1}, {'a': 2}])
+        {'a': [1, 2]}
+    """
     leaves, treedef = tree_flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = tree_structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
@@ -456,7 +516,13 @@ def all_leaves(iterable, is_leaf=None) -> bool:
 
 
 def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
-    """Each leaf of `prefix` repeated for the leaves of `tree` below it. A prefix leaf of None is kept."""
+    """Each leaf of `prefix` repeated for the leaves of `tree` below it. A prefix leaf of None is kept.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.tree_leaves(weft.tree.broadcast_prefix({'a': 1, 'b': 2}, {'a': [0, 0], 'b': 0}))
+        [1, 1, 2]
+    """
     is_none = lambda x: x is None
     test = is_none if is_leaf is None else lambda x: x is None or is_leaf(x)
     leaves, treedef = tree_flatten(prefix, test)
@@ -467,7 +533,13 @@ def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
 
 
 def tree_broadcast(prefix_tree, full_tree, is_leaf=None):
-    """`prefix_tree` with each of its leaves copied to all leaves of `full_tree` below it."""
+    """`prefix_tree` with each of its leaves copied to all leaves of `full_tree` below it.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.broadcast({'a': 1, 'b': 2}, {'a': [0, 0], 'b': 0})
+        {'a': [1, 1], 'b': 2}
+    """
     return tree_structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
@@ -516,6 +588,13 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
     """Makes a dataclass a container: `data_fields` are children, `meta_fields` are static and hashable; `drop_fields` get their defaults back.
 
     Raises: ValueError if these are not exactly the fields that the class's constructor takes.
+
+    Example:
+        >>> import weft
+        >>> import dataclasses
+        >>> Point = weft.tree_util.register_dataclass(dataclasses.make_dataclass('Point', ['x', 'y']))
+        >>> weft.tree.leaves(Point(1, 2))
+        [1, 2]
     """
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:
@@ -544,7 +623,15 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
 
 
 def register_static(cls):
-    """Makes a class a container without leaves: its values are part of the structure, and must hash."""
+    """Makes a class a container without leaves: its values are part of the structure, and must hash.
+
+    Example:
+        >>> import weft
+        >>> import dataclasses
+        >>> Name = weft.tree_util.register_static(dataclasses.make_dataclass('Name', ['text'], frozen=True))
+        >>> weft.tree.leaves([Name('a'), 1])
+        [1]
+    """
     _register(NodeType(cls, lambda x: ((), x), lambda aux, _: aux, lambda x: ([], x)))
     return cls
 
