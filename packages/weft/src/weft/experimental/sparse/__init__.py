@@ -9,7 +9,7 @@ Example:
 """
 from . import linalg as linalg
 from .ad import grad as grad, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, value_and_grad as value_and_grad
-from .api import empty as empty, eye as eye, random_bcoo as random_bcoo, todense as todense
+from .api import empty as empty, eye as eye, todense as todense
 from .base import (CuSparseEfficiencyWarning as CuSparseEfficiencyWarning, JAXSparse as JAXSparse, SparseEfficiencyError as SparseEfficiencyError,
                    SparseEfficiencyWarning as SparseEfficiencyWarning)
 from .bcoo import (BCOO as BCOO, bcoo_extract as bcoo_extract, bcoo_fromdense as bcoo_fromdense, bcoo_sort_indices as bcoo_sort_indices,
@@ -26,4 +26,5 @@ from .bcsr import (BCSR as BCSR, bcsr_broadcast_in_dim as bcsr_broadcast_in_dim,
 from .coo import COO as COO, coo_fromdense as coo_fromdense, coo_matmat as coo_matmat, coo_matvec as coo_matvec, coo_todense as coo_todense
 from .csr import (CSC as CSC, CSR as CSR, csr_fromdense as csr_fromdense, csr_matmat as csr_matmat, csr_matvec as csr_matvec,
                   csr_todense as csr_todense)
+from .random import random_bcoo as random_bcoo
 from .transform import SparseTracer as SparseTracer, sparsify as sparsify, todense_p as todense_p

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import abc
 import math
-import operator
 from typing import Any, Callable, NamedTuple, Sequence
 
 from ... import dtypes, numpy as jnp

@@ -58,7 +58,7 @@ class SparseTrace(Trace):
 
     def process(self, primitive: Primitive, args: tuple, params: dict):
         if primitive.name not in _CALLS and not any(type(x) is SparseTracer and x._trace is self for x in args):
-            return self.pass_on(primitive, args, params)
+            return args[0] if primitive is todense_p else self.pass_on(primitive, args, params)
         values = [self.value(x) for x in args]
         token = set_trace(self.parent)
         try:

@@ -1,0 +1,50 @@
+"""Sparse arrays with elements at random places."""
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Callable, Sequence
+
+from ... import numpy as jnp, random as _random
+from ...source_info import api_boundary
+from .base import each
+from .bcoo import BCOO
+
+__all__ = ["random_bcoo"]
+
+
+@api_boundary
+def random_bcoo(key, shape: Sequence[int], *, dtype: Any = float, indices_dtype: Any = None, nse: int | float = 0.2, n_batch: int = 0, n_dense: int = 0,
+                unique_indices: bool = True, sorted_indices: bool = False, generator: Callable = _random.uniform, **kwds) -> BCOO:
+    """A BCOO with elements at random places.
+
+    Args:
+        nse: how many elements (for each batch), or, below 1, which part of all.
+        unique_indices, sorted_indices: whether the places differ, and are in order.
+        generator: (key, shape, dtype, **kwds) -> the elements.
+
+    Raises: ValueError for more elements than there are places.
+
+    Example:
+        >>> import weft
+        >>> from weft.experimental import sparse
+        >>> sparse.random_bcoo(weft.random.key(0), (3, 4), nse=5)
+        BCOO(float32[3, 4], nse=5)
+    """
+    shape = tuple(shape)
+    n_sparse = len(shape) - n_batch - n_dense
+    if min(n_sparse, n_batch, n_dense) < 0:
+        raise ValueError(f"random_bcoo: shape {shape} has no room for n_batch={n_batch} and n_dense={n_dense}.")
+    batch, sparse, dense = shape[:n_batch], shape[n_batch:n_batch + n_sparse], shape[n_batch + n_sparse:]
+    places = math.prod(sparse)
+    count = math.ceil(nse * places) if 0 <= nse < 1 else operator.index(nse)
+    if not 0 <= count <= places:
+        raise ValueError(f"random_bcoo: nse={nse} must be between 0 and the number of places, {places}.")
+    keys = _random.split(key, 1 + math.prod(batch))
+
+    def some(key):
+        flat = _random.choice(key, places, (count,), replace=not unique_indices).astype(indices_dtype or "int32")
+        return jnp.stack(jnp.unravel_index(flat, sparse), -1).astype(indices_dtype or "int32") if sparse else jnp.zeros((count, 0), indices_dtype or "int32")
+    indices = each(some, 1)(keys[1:]).reshape(*batch, count, n_sparse)
+    out = BCOO((generator(keys[0], (*batch, count, *dense), dtype, **kwds), indices), shape=shape, unique_indices=unique_indices)
+    return out.sort_indices() if sorted_indices else out
