@@ -34,7 +34,14 @@ ParamsFn = Callable[["OptimizerState"], Params]
 
 
 class OptimizerState(NamedTuple):
-    """The state of an optimizer, a pytree: for each parameter the flat state, and how to rebuild it."""
+    """The state of an optimizer, a pytree: for each parameter the flat state, and how to rebuild it.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> len(optimizers.adam(0.1).init_fn({'w': jnp.zeros(2)}).packed_state[0])
+        3
+    """
     packed_state: Any
     tree_def: Any
     subtree_defs: Any
@@ -44,14 +51,27 @@ register_pytree_node(OptimizerState, lambda s: ((s.packed_state,), (s.tree_def, 
 
 
 class Optimizer(NamedTuple):
-    """The three functions of an optimizer."""
+    """The three functions of an optimizer.
+
+    Example:
+        >>> from weft.example_libraries import optimizers
+        >>> optimizers.sgd(0.1)._fields
+        ('init_fn', 'update_fn', 'params_fn')
+    """
     init_fn: InitFn
     update_fn: UpdateFn
     params_fn: ParamsFn
 
 
 class JoinPoint:
-    """Where the state of one parameter begins in what `unpack_optimizer_state` gives; a leaf."""
+    """Where the state of one parameter begins in what `unpack_optimizer_state` gives; a leaf.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> optimizers.unpack_optimizer_state(optimizers.sgd(0.1).init_fn([jnp.ones(2)]))[0].subtree
+        Array([1., 1.], dtype=float32)
+    """
     def __init__(self, subtree: Any):
         self.subtree = subtree
 
@@ -60,7 +80,16 @@ class JoinPoint:
 
 
 def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
-    """Decorator: makes an optimizer of arrays, (init, update, get_params), one of pytrees."""
+    """Decorator: makes an optimizer of arrays, (init, update, get_params), one of pytrees.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> plain = optimizers.optimizer(lambda rate: (lambda x: x, lambda i, g, x: x - rate * g, lambda x: x))
+        >>> init, update, params = plain(0.5)
+        >>> params(update(0, {'w': jnp.ones(2)}, init({'w': jnp.zeros(2)})))
+        {'w': Array([-0.5, -0.5], dtype=float32)}
+    """
     @functools.wraps(opt_maker)
     def make(*args, **kwargs) -> Optimizer:
         init, update, get_params = opt_maker(*args, **kwargs)
@@ -93,13 +122,30 @@ def _packed(states: list, tree) -> OptimizerState:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState):
-    """The state as a pytree like the parameters, with a `JoinPoint` of its own state at each; for saving it without private classes."""
+    """The state as a pytree like the parameters, with a `JoinPoint` of its own state at each; for saving it without private classes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> state = optimizers.momentum(0.1, 0.9).init_fn({'w': jnp.ones(2)})
+        >>> optimizers.unpack_optimizer_state(state)['w'].subtree
+        (Array([1., 1.], dtype=float32), Array([0., 0.], dtype=float32))
+    """
     packed, tree, subtrees = opt_state
     return tree_unflatten(tree, [JoinPoint(tree_unflatten(s, x)) for s, x in zip(subtrees, packed)])
 
 
 def pack_optimizer_state(marked_pytree) -> OptimizerState:
-    """The state from what `unpack_optimizer_state` gave."""
+    """The state from what `unpack_optimizer_state` gave.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> adam = optimizers.adam(0.1)
+        >>> state = adam.init_fn([jnp.ones(2)])
+        >>> adam.params_fn(optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state)))
+        [Array([1., 1.], dtype=float32)]
+    """
     points, tree = tree_flatten(marked_pytree)
     if not all(isinstance(p, JoinPoint) for p in points):
         raise TypeError("pack_optimizer_state takes a pytree whose leaves are JoinPoints, as unpack_optimizer_state gives it.")
@@ -111,7 +157,15 @@ def pack_optimizer_state(marked_pytree) -> OptimizerState:
 
 @optimizer
 def sgd(step_size):
-    """Gradient descent."""
+    """Gradient descent.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.sgd(0.1)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.1,  0.2], dtype=float32)
+    """
     step_size = make_schedule(step_size)
     return lambda x0: x0, lambda i, g, x: x - step_size(i) * g, lambda x: x
 
@@ -122,7 +176,15 @@ def _first(state):
 
 @optimizer
 def momentum(step_size: Schedule, mass: float):
-    """Gradient descent with momentum."""
+    """Gradient descent with momentum.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.momentum(0.1, mass=0.9)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.1,  0.2], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -134,7 +196,15 @@ def momentum(step_size: Schedule, mass: float):
 
 @optimizer
 def nesterov(step_size: Schedule, mass: float):
-    """Nesterov's momentum."""
+    """Nesterov's momentum.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.nesterov(0.1, mass=0.5)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.15,  0.3 ], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -150,7 +220,15 @@ def _inverse_root(x):
 
 @optimizer
 def adagrad(step_size, momentum=0.9):
-    """Adagrad: J. Duchi et al. (2011)."""
+    """Adagrad: J. Duchi et al. (2011).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.adagrad(0.1)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.01,  0.01], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -163,7 +241,15 @@ def adagrad(step_size, momentum=0.9):
 
 @optimizer
 def rmsprop(step_size, gamma=0.9, eps=1e-8):
-    """RMSProp."""
+    """RMSProp.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.rmsprop(0.1)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.316,  0.316], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -175,7 +261,15 @@ def rmsprop(step_size, gamma=0.9, eps=1e-8):
 
 @optimizer
 def rmsprop_momentum(step_size, gamma=0.9, eps=1e-8, momentum=0.9):
-    """RMSProp with momentum."""
+    """RMSProp with momentum.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.rmsprop_momentum(0.1)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.316,  0.316], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -188,7 +282,15 @@ def rmsprop_momentum(step_size, gamma=0.9, eps=1e-8, momentum=0.9):
 
 @optimizer
 def adam(step_size, b1=0.9, b2=0.999, eps=1e-8):
-    """Adam: D. Kingma and J. Ba (2014)."""
+    """Adam: D. Kingma and J. Ba (2014).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.adam(0.1)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.1,  0.1], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -202,7 +304,15 @@ def adam(step_size, b1=0.9, b2=0.999, eps=1e-8):
 
 @optimizer
 def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
-    """Adamax, Adam with the infinity norm."""
+    """Adamax, Adam with the infinity norm.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.adamax(0.1)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.1,  0.1], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -215,7 +325,15 @@ def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
 
 @optimizer
 def sm3(step_size, momentum=0.9):
-    """SM3, which keeps a vector for each axis: R. Anil et al. (2019)."""
+    """SM3, which keeps a vector for each axis: R. Anil et al. (2019).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> init, update, params = optimizers.sm3(0.1)
+        >>> params(update(0, jnp.array([1., -2.]), init(jnp.zeros(2)))).round(3) + 0
+        Array([-0.01,  0.01], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -232,27 +350,57 @@ def sm3(step_size, momentum=0.9):
 
 
 def constant(step_size) -> Schedule:
-    """One step size."""
+    """One step size.
+
+    Example:
+        >>> from weft.example_libraries import optimizers
+        >>> optimizers.constant(0.1)(7)
+        0.1
+    """
     return lambda i: step_size
 
 
 def exponential_decay(step_size, decay_steps, decay_rate) -> Schedule:
-    """A factor of decay_rate in each decay_steps steps."""
+    """A factor of decay_rate in each decay_steps steps.
+
+    Example:
+        >>> from weft.example_libraries import optimizers
+        >>> optimizers.exponential_decay(0.5, 10, 0.5)(20)
+        0.125
+    """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(step_size, decay_steps, decay_rate, staircase: bool = False) -> Schedule:
-    """step_size / (1 + decay_rate * i / decay_steps); in whole multiples of decay_steps with `staircase`."""
+    """step_size / (1 + decay_rate * i / decay_steps); in whole multiples of decay_steps with `staircase`.
+
+    Example:
+        >>> from weft.example_libraries import optimizers
+        >>> optimizers.inverse_time_decay(0.5, 10, 1.0)(10)
+        0.25
+    """
     return lambda i: step_size / (1 + decay_rate * (jnp.floor(i / decay_steps) if staircase else i / decay_steps))
 
 
 def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0) -> Schedule:
-    """From step_size to final_step_size in decay_steps steps."""
+    """From step_size to final_step_size in decay_steps steps.
+
+    Example:
+        >>> from weft.example_libraries import optimizers
+        >>> float(optimizers.polynomial_decay(1.0, 4, 0.0)(2))
+        0.5
+    """
     return lambda i: (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power * (step_size - final_step_size) + final_step_size
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """values[k] for steps after boundaries[k - 1], up to boundaries[k]."""
+    """values[k] for steps after boundaries[k - 1], up to boundaries[k].
+
+    Example:
+        >>> from weft.example_libraries import optimizers
+        >>> float(optimizers.piecewise_constant([10], [0.5, 0.25])(11))
+        0.25
+    """
     boundaries, values = jnp.array(boundaries), jnp.array(values)
     if not boundaries.ndim == values.ndim == 1 or boundaries.shape[0] != values.shape[0] - 1:
         raise ValueError(f"piecewise_constant: boundaries and values must be of shapes (n,) and (n + 1,), got {boundaries.shape} and {values.shape}.")
@@ -260,7 +408,13 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
-    """A number as a schedule; schedules as they are. TypeError for others."""
+    """A number as a schedule; schedules as they are. TypeError for others.
+
+    Example:
+        >>> from weft.example_libraries import optimizers
+        >>> optimizers.make_schedule(0.1)(3)
+        0.1
+    """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if getattr(scalar_or_schedule, "shape", None) == () or jnp.isscalar(scalar_or_schedule) and not isinstance(scalar_or_schedule, str):
@@ -269,11 +423,25 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 
 
 def l2_norm(tree):
-    """The Euclidean norm of all leaves as one vector."""
+    """The Euclidean norm of all leaves as one vector.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> float(optimizers.l2_norm({'a': jnp.array([3.]), 'b': jnp.array([4.])}))
+        5.0
+    """
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
 def clip_grads(grad_tree, max_norm):
-    """The gradients, scaled down where their norm is above max_norm."""
+    """The gradients, scaled down where their norm is above max_norm.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import optimizers
+        >>> optimizers.clip_grads([jnp.array([3., 4.])], 2.5)[0]
+        Array([1.5, 2. ], dtype=float32)
+    """
     norm = l2_norm(grad_tree)
     return tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

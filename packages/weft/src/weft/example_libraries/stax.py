@@ -33,7 +33,14 @@ def _unchanged(rng, input_shape):
 
 
 def Dense(out_dim: int, W_init: Callable = glorot_normal(), b_init: Callable = normal()):
-    """A dense layer: inputs (…, n) to (…, out_dim)."""
+    """A dense layer: inputs (…, n) to (…, out_dim).
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.Dense(3)[0](weft.random.key(0), (-1, 5))[0]
+        (-1, 3)
+    """
     def init_fun(rng, input_shape):
         k1, k2 = random.split(rng)
         return (*input_shape[:-1], out_dim), (W_init(k1, (input_shape[-1], out_dim)), b_init(k2, (out_dim,)))
@@ -64,13 +71,27 @@ def _convolution(dimension_numbers, out_chan, filter_shape, strides, padding, W_
 
 def GeneralConv(dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init: Callable | None = None,
                 b_init: Callable = normal(1e-6)):
-    """A convolution; dimension_numbers such as ('NHWC', 'HWIO', 'NHWC')."""
+    """A convolution; dimension_numbers such as ('NHWC', 'HWIO', 'NHWC').
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.GeneralConv(('NHWC', 'HWIO', 'NHWC'), 8, (3, 3))[0](weft.random.key(0), (1, 10, 10, 3))[0]
+        (1, 8, 8, 8)
+    """
     return _convolution(dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, "IO", lax.conv_general_shape_tuple, lax.conv_general_dilated)
 
 
 def GeneralConvTranspose(dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init: Callable | None = None,
                          b_init: Callable = normal(1e-6)):
-    """A transposed convolution."""
+    """A transposed convolution.
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.GeneralConvTranspose(('NHWC', 'HWIO', 'NHWC'), 8, (2, 2), (2, 2))[0](weft.random.key(0), (1, 5, 5, 3))[0]
+        (1, 10, 10, 8)
+    """
     return _convolution(dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, "OI", lax.conv_transpose_shape_tuple, lax.conv_transpose)
 
 
@@ -80,7 +101,16 @@ ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC")
 
 
 def BatchNorm(axis=(0, 1, 2), epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_init: Callable = zeros, gamma_init: Callable = ones):
-    """Batch normalization over `axis`, with a learned shift (`center`) and factor (`scale`)."""
+    """Batch normalization over `axis`, with a learned shift (`center`) and factor (`scale`).
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> from weft.example_libraries import stax
+        >>> init, apply = stax.BatchNorm(axis=0)
+        >>> apply(init(weft.random.key(0), (2, 1))[1], jnp.array([[1.], [3.]])).round(2)
+        Array([[-1.],
+               [ 1.]], dtype=float32)
+    """
     axis = (axis,) if jnp.isscalar(axis) else axis
 
     def init_fun(rng, input_shape):
@@ -98,7 +128,14 @@ def BatchNorm(axis=(0, 1, 2), epsilon: float = 1e-5, center: bool = True, scale:
 
 
 def elementwise(fun: Callable, **fun_kwargs):
-    """A layer that applies a function to its inputs."""
+    """A layer that applies a function to its inputs.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.example_libraries import stax
+        >>> stax.elementwise(jnp.square)[1]((), jnp.array([1., 2.]))
+        Array([1., 4.], dtype=float32)
+    """
     return _unchanged, lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
@@ -153,7 +190,14 @@ Identity = (_unchanged, lambda params, inputs, **kwargs: inputs)
 
 
 def FanOut(num: int):
-    """A layer that gives its input `num` times."""
+    """A layer that gives its input `num` times.
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.FanOut(2)[0](weft.random.key(0), (3,))[0]
+        [(3,), (3,)]
+    """
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
@@ -161,7 +205,14 @@ FanInSum = (lambda rng, input_shape: (input_shape[0], ()), lambda params, inputs
 
 
 def FanInConcat(axis: int = -1):
-    """A layer that concatenates its inputs."""
+    """A layer that concatenates its inputs.
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.FanInConcat()[0](weft.random.key(0), [(2, 3), (2, 4)])[0]
+        (2, 7)
+    """
     def init_fun(rng, input_shape):
         at = axis % len(input_shape[0])
         return (*input_shape[0][:at], sum(shape[at] for shape in input_shape), *input_shape[0][at + 1:]), ()
@@ -169,7 +220,14 @@ def FanInConcat(axis: int = -1):
 
 
 def Dropout(rate: float, mode: str = "train"):
-    """A layer that keeps each element with probability `rate` and scales it up; it changes nothing unless mode is 'train'. It needs `rng` when it is applied."""
+    """A layer that keeps each element with probability `rate` and scales it up; it changes nothing unless mode is 'train'. It needs `rng` when it is applied.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> from weft.example_libraries import stax
+        >>> stax.Dropout(0.5, mode='test')[1]((), jnp.ones(2), rng=weft.random.key(0))
+        Array([1., 1.], dtype=float32)
+    """
     def apply_fun(params, inputs, **kwargs):
         rng = kwargs.get("rng")
         if rng is None:
@@ -183,7 +241,14 @@ def _keys(rng, n: int):
 
 
 def serial(*layers):
-    """The layers one after the other, as one layer."""
+    """The layers one after the other, as one layer.
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.serial(stax.Dense(8), stax.Relu, stax.Dense(2))[0](weft.random.key(0), (-1, 4))[0]
+        (-1, 2)
+    """
     init_funs, apply_funs = zip(*layers)
 
     def init_fun(rng, input_shape):
@@ -202,7 +267,14 @@ def serial(*layers):
 
 
 def parallel(*layers):
-    """The layers side by side: a list of inputs to a list of outputs. See `FanOut` and `FanInSum`."""
+    """The layers side by side: a list of inputs to a list of outputs. See `FanOut` and `FanInSum`.
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.parallel(stax.Dense(8), stax.Identity)[0](weft.random.key(0), [(2, 4), (2, 4)])[0]
+        ((2, 8), (2, 4))
+    """
     init_funs, apply_funs = zip(*layers)
 
     def init_fun(rng, input_shape):
@@ -215,6 +287,13 @@ def parallel(*layers):
 
 
 def shape_dependent(make_layer: Callable):
-    """The layer that `make_layer` makes of the shape of its input."""
+    """The layer that `make_layer` makes of the shape of its input.
+
+    Example:
+        >>> import weft
+        >>> from weft.example_libraries import stax
+        >>> stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))[0](weft.random.key(0), (2, 4))[0]
+        (2, 8)
+    """
     return (lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
             lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs))

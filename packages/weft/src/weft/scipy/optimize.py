@@ -21,6 +21,12 @@ class OptimizeResults(NamedTuple):
 
     x: the last point. success: whether the gradient there is small. status: 0 converged, 1 too many iterations, more where a method stopped otherwise.
     fun, jac, hess_inv: value, gradient and inverse Hessian (None for L-BFGS) at x. nfev, njev, nit: how many values, gradients and iterations it took.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import optimize
+        >>> bool(optimize.minimize(lambda x: jnp.sum(x ** 2), jnp.ones(2), method='BFGS').success)
+        True
     """
     x: Any
     success: Any

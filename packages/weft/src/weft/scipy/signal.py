@@ -148,7 +148,15 @@ def convolve2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue: 
 
 @api_boundary
 def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None):
-    """The cross-correlation of two matrices; as `convolve2d` with in2 mirrored and conjugated."""
+    """The cross-correlation of two matrices; as `convolve2d` with in2 mirrored and conjugated.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.scipy import signal
+        >>> signal.correlate2d(jnp.ones((3, 3)), jnp.ones((2, 2)), mode='valid')
+        Array([[4., 4.],
+               [4., 4.]], dtype=float32)
+    """
     _plane("correlate2d", in1, in2, boundary, fillvalue)
     return _convolve("correlate2d", in1, _mirrored("correlate2d", in2), mode, precision, late=True)
 

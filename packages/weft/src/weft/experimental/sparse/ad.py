@@ -64,7 +64,14 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
 
 
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
-    """`weft.grad`, whose gradients with respect to sparse arguments are sparse, with the same indices."""
+    """`weft.grad`, whose gradients with respect to sparse arguments are sparse, with the same indices.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.grad(lambda m: jnp.sum(m @ jnp.arange(2.)))(sparse.eye(2)).data
+        Array([0., 1.], dtype=float32)
+    """
     return _derivative(autodiff.grad, fun, argnums, has_aux, kwargs, lambda out, pack: (pack(out[0]), out[1]) if has_aux else pack(out))
 
 
@@ -95,12 +102,26 @@ def _jacobian(which: Callable, fun: Callable, argnums, has_aux: bool, kwargs: di
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
-    """`weft.jacfwd`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch axes."""
+    """`weft.jacfwd`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.jacfwd(lambda m: m @ jnp.ones(2))(sparse.eye(2))
+        BCOO(float32[2, 2, 2], nse=2, n_batch=1)
+    """
     return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
 
 
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
-    """`weft.jacrev`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch axes."""
+    """`weft.jacrev`, whose blocks with respect to sparse arguments are sparse, with the result's axes in front as batch axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.jacrev(lambda m: m @ jnp.ones(2))(sparse.eye(2))
+        BCOO(float32[2, 2, 2], nse=2, n_batch=1)
+    """
     return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
 
 

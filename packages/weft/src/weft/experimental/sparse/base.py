@@ -10,7 +10,16 @@ from ...vectorizing import vmap
 
 
 class SparseEfficiencyError(ValueError):
-    """What was asked for would store a sparse array wastefully."""
+    """What was asked for would store a sparse array wastefully.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> try:
+        ...     sparse.eye(3).update_layout(n_batch=1)
+        ... except sparse.SparseEfficiencyError as e:
+        ...     print('n_batch' in str(e))
+        True
+    """
 
 
 class SparseEfficiencyWarning(UserWarning):
@@ -29,7 +38,13 @@ class SparseInfo(NamedTuple):
 
 
 class JAXSparse(abc.ABC):
-    """Base of the sparse formats: an array of `shape` as a few buffers, a pytree of them."""
+    """Base of the sparse formats: an array of `shape` as a few buffers, a pytree of them.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> isinstance(sparse.eye(2), sparse.JAXSparse)
+        True
+    """
     __array_priority__ = 1000
     __array_ufunc__ = None      # NumPy's operators leave the work to ours
     __hash__ = None     # type: ignore[assignment]

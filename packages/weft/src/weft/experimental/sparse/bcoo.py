@@ -184,6 +184,12 @@ def bcoo_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
     """The elements of a dense array that are not 0, `nse` of them for each batch.
 
     Raises: ConcretizationTypeError where nse is not given and values are not known; ValueError for more batch and dense axes than there are.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_fromdense(jnp.array([[0., 2.], [3., 0.]]), n_batch=1)
+        BCOO(float32[2, 2], nse=1, n_batch=1)
     """
     mat = jnp.asarray(mat)
     n_sparse = mat.ndim - n_batch - n_dense
@@ -224,7 +230,14 @@ def _extract(indices, mat):
 
 @api_boundary
 def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of a dense array where `sparr` has some. At indices that occur twice the first gets the element, unless they are assumed unique."""
+    """The elements of a dense array where `sparr` has some. At indices that occur twice the first gets the element, unless they are assumed unique.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_extract(sparse.eye(2), jnp.arange(4.).reshape(2, 2)).data
+        Array([0., 3.], dtype=float32)
+    """
     _bcoo("bcoo_extract", sparr)
     arr = jnp.asarray(arr)
     if arr.shape != sparr.shape:
@@ -245,6 +258,11 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with its axes in another order, each among its kind: batch, sparse or dense.
 
     Raises: TypeError for what is no permutation; NotImplementedError where kinds mix (see `update_layout`).
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_transpose(sparse.eye(2, 3, k=1), permutation=[1, 0])
+        BCOO(float32[3, 2], nse=2)
     """
     _bcoo("bcoo_transpose", mat)
     permutation = tuple(int(p) for p in permutation)
@@ -264,7 +282,13 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
 @api_boundary
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """The same with its indices in lexicographic order."""
+    """The same with its indices in lexicographic order.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_sort_indices(sparse.eye(2, 3, k=1).T).indices.tolist()
+        [[1, 0], [2, 1]]
+    """
     _bcoo("bcoo_sort_indices", mat)
     if mat.indices_sorted or not mat.n_sparse:
         return mat
@@ -281,7 +305,14 @@ def _order(rows):
 
 @api_boundary
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """The same with one element at each index, in order. Under jit `nse`, how many to store, must be given; otherwise it is as many as there are."""
+    """The same with one element at each index, in order. Under jit `nse`, how many to store, must be given; otherwise it is as many as there are.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> m = sparse.bcoo_concatenate([sparse.eye(2)] * 2, dimension=0)
+        >>> sparse.bcoo_sum_duplicates(sparse.bcoo_reduce_sum(m, axes=[0])).data
+        Array([2., 2.], dtype=float32)
+    """
     return _sum_duplicates(mat, nse, remove_zeros=False)
 
 

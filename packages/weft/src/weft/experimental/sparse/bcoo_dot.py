@@ -139,7 +139,14 @@ def bcoo_dot_general(lhs, rhs, *, dimension_numbers: Any, precision: Any = None,
 
 @api_boundary
 def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers: Any):
-    """The elements at `indices` of the dense product of dense A and B, without the others where the indices cover all axes of the product."""
+    """The elements at `indices` of the dense product of dense A and B, without the others where the indices cover all axes of the product.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_dot_general_sampled(jnp.ones((2, 3)), jnp.ones((3, 2)), jnp.array([[0, 1]]), dimension_numbers=(([1], [0]), ([], [])))
+        Array([3.], dtype=float32)
+    """
     A, B, indices = jnp.asarray(A), jnp.asarray(B), jnp.asarray(indices)
     left, right, out = _labels("bcoo_dot_general_sampled", A.shape, B.shape, dimension_numbers)
     n_batch, n_sparse = indices.ndim - 2, indices.shape[-1]

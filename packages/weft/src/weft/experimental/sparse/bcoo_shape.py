@@ -62,7 +62,13 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
 
 @api_boundary
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """The array without axes of size 1."""
+    """The array without axes of size 1.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_squeeze(sparse.eye(1, 3), dimensions=[0])
+        BCOO(float32[3], nse=1)
+    """
     _bcoo("bcoo_squeeze", arr)
     axes = canonical_axes(tuple(dimensions), arr.ndim, "dimensions")
     if any(arr.shape[a] != 1 for a in axes):
@@ -76,7 +82,14 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
 @api_boundary
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """The array with its elements along axes in reverse."""
+    """The array with its elements along axes in reverse.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_rev(sparse.eye(2), [0]).todense()
+        Array([[0., 1.],
+               [1., 0.]], dtype=float32)
+    """
     _bcoo("bcoo_rev", operand)
     if any(not 0 <= d < operand.ndim for d in dimensions):
         raise TypeError(f"bcoo_rev: dimensions {tuple(dimensions)} must be axes of shape {operand.shape}.")
@@ -134,7 +147,13 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
 
 @api_boundary
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """The elements from start_indices, which may be traced and are moved inside, as `lax.dynamic_slice` takes them."""
+    """The elements from start_indices, which may be traced and are moved inside, as `lax.dynamic_slice` takes them.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_dynamic_slice(sparse.eye(3), [1, 0], [1, 3]).todense()
+        Array([[0., 1., 0.]], dtype=float32)
+    """
     _bcoo("bcoo_dynamic_slice", mat)
     if len(start_indices) != mat.ndim or len(slice_sizes) != mat.ndim:
         raise ValueError(f"bcoo_dynamic_slice: start_indices and slice_sizes must have one entry for each axis of shape {mat.shape}.")
@@ -157,6 +176,13 @@ def bcoo_gather(operand: BCOO, start_indices, dimension_numbers: GatherDimension
     """`lax.gather` of slices whose batch axes come first in the result; starts out of bounds are moved inside. The promises about indices have no effect.
 
     Raises: NotImplementedError for batching dimensions, a fill_value, and batch axes that do not come first.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.eye(3)[jnp.array([2, 0])].todense()
+        Array([[0., 0., 1.],
+               [1., 0., 0.]], dtype=float32)
     """
     _bcoo("bcoo_gather", operand)
     start_indices = jnp.asarray(start_indices)
@@ -183,6 +209,11 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     """The same elements with other sizes, of batch, sparse and dense axes each.
 
     Raises: TypeError for another number of elements; ValueError where axes of different kinds would mix; NotImplementedError for dimensions and sharding.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_reshape(sparse.eye(2), new_sizes=[4]).todense()
+        Array([1., 0., 0., 1.], dtype=float32)
     """
     _bcoo("bcoo_reshape", mat)
     if sharding is not None or dimensions is not None and tuple(dimensions) != tuple(range(mat.ndim)):
@@ -214,7 +245,13 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
 
 @api_boundary
 def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding=None) -> BCOO:
-    """`lax.broadcast_in_dim`: new axes in front are batch axes, others are stored element by element."""
+    """`lax.broadcast_in_dim`: new axes in front are batch axes, others are stored element by element.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_broadcast_in_dim(sparse.eye(2), shape=[3, 2, 2], broadcast_dimensions=[1, 2])
+        BCOO(float32[3, 2, 2], nse=2, n_batch=1)
+    """
     _bcoo("bcoo_broadcast_in_dim", mat)
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim takes no sharding.")
@@ -247,6 +284,11 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """The arrays one after the other along a batch or sparse axis.
 
     Raises: ValueError for an empty sequence and layouts that differ; NotImplementedError for dense axes.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_concatenate([sparse.eye(2), sparse.eye(2)], dimension=0)
+        BCOO(float32[4, 2], nse=4)
     """
     if not operands:
         raise ValueError("bcoo_concatenate needs at least one array.")
@@ -285,6 +327,12 @@ def bcoo_multiply_dense(sp_mat: BCOO, v):
     """The data of the elementwise product with a dense array that broadcasts to the shape of `sp_mat`.
 
     Raises: NotImplementedError where the sparse array would have to be broadcast; ValueError for shapes that do not fit.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_multiply_dense(sparse.eye(2), jnp.array([3., 4.]))
+        Array([3., 4.], dtype=float32)
     """
     _bcoo("bcoo_multiply_dense", sp_mat)
     v = jnp.asarray(v)
@@ -312,6 +360,12 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The elementwise product of two sparse arrays of one rank and layout; axes of size 1 broadcast.
 
     Raises: TypeError for ranks, NotImplementedError for layouts that differ.
+
+    Example:
+        >>> from weft.experimental import sparse
+        >>> sparse.bcoo_multiply_sparse(sparse.eye(2), sparse.eye(2)).todense()
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
     """
     _bcoo("bcoo_multiply_sparse", lhs, rhs)
     if lhs.ndim != rhs.ndim:
@@ -343,6 +397,13 @@ def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation
     """The convolution of signals of one channel, [1, 1, n], with stride 1 and no dilation: every pair of elements gives one of the result.
 
     Raises: NotImplementedError for other shapes and options; see `weft.lax.conv_general_dilated` for dense arrays.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> x = sparse.BCOO.fromdense(jnp.array([[[0., 1., 0., 0.]]]))
+        >>> sparse.bcoo_conv_general_dilated(x, jnp.array([[[2., 3.]]]), window_strides=[1], padding=[(0, 0)]).todense()
+        Array([[[3., 2., 0.]]], dtype=float32)
     """
     lhs, rhs = (x if isinstance(x, BCOO) else _all_stored(x) for x in (lhs, rhs))
     plain = all(all(k == 1 for k in option or ()) for option in (window_strides, lhs_dilation, rhs_dilation))

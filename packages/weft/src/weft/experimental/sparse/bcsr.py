@@ -104,7 +104,14 @@ class BCSR(JAXSparse):
 
 
 def bcsr_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = "int32") -> BCSR:
-    """The elements of dense matrices that are not 0. Under jit `nse` must be given."""
+    """The elements of dense matrices that are not 0. Under jit `nse` must be given.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcsr_fromdense(jnp.eye(2))
+        BCSR(float32[2, 2], nse=2)
+    """
     mat = jnp.asarray(mat)
     if mat.ndim - n_batch - n_dense != 2:
         raise ValueError(f"bcsr_fromdense: there must be two sparse axes; shape {mat.shape} with n_batch={n_batch}, n_dense={n_dense} has {mat.ndim - n_batch - n_dense}.")
@@ -112,33 +119,75 @@ def bcsr_fromdense(mat, *, nse: int | None = None, n_batch: int = 0, n_dense: in
 
 
 def bcsr_todense(mat: BCSR):
-    """The same as a dense array."""
+    """The same as a dense array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcsr_todense(sparse.bcsr_fromdense(jnp.eye(2))).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
     return mat.todense()
 
 
 def bcsr_extract(indices, indptr, mat):
-    """The elements of dense matrices at the places of a BCSR."""
+    """The elements of dense matrices at the places of a BCSR.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcsr_extract(jnp.array([1, 0]), jnp.array([0, 1, 2]), jnp.arange(4.).reshape(2, 2))
+        Array([1., 2.], dtype=float32)
+    """
     indices, indptr, mat = jnp.asarray(indices), jnp.asarray(indptr), jnp.asarray(mat)
     rows = each(lambda p: rows_of(p, indices.shape[-1]), indptr.ndim - 1)(indptr)
     return _extract(jnp.stack([rows, indices], -1), mat)
 
 
 def bcsr_dot_general(lhs, rhs, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):
-    """`bcoo_dot_general` of a BCSR and a dense array."""
+    """`bcoo_dot_general` of a BCSR and a dense array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcsr_dot_general(sparse.bcsr_fromdense(jnp.eye(2)), jnp.ones(2), dimension_numbers=(([1], [0]), ([], [])))
+        Array([1., 1.], dtype=float32)
+    """
     lhs, rhs = (x.to_bcoo() if isinstance(x, BCSR) else x for x in (lhs, rhs))
     return bcoo_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding)
 
 
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding=None) -> BCSR:
-    """`bcoo_broadcast_in_dim` of a BCSR."""
+    """`bcoo_broadcast_in_dim` of a BCSR.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcsr_broadcast_in_dim(sparse.bcsr_fromdense(jnp.eye(2)), shape=[3, 2, 2], broadcast_dimensions=[1, 2])
+        BCSR(float32[3, 2, 2], nse=2, n_batch=1)
+    """
     return BCSR.from_bcoo(bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=sharding))
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """`bcoo_concatenate` of BCSR arrays."""
+    """`bcoo_concatenate` of BCSR arrays.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcsr_concatenate([sparse.bcsr_fromdense(jnp.eye(2))] * 2, dimension=0)
+        BCSR(float32[4, 2], nse=4)
+    """
     return BCSR.from_bcoo(bcoo_concatenate([m.to_bcoo() for m in operands], dimension=dimension))
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """The same with one element at each index, in order."""
+    """The same with one element at each index, in order.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.bcsr_sum_duplicates(sparse.bcsr_fromdense(jnp.eye(2)), nse=3)
+        BCSR(float32[2, 2], nse=3)
+    """
     return mat.sum_duplicates(nse, remove_zeros=False)

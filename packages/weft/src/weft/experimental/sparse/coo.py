@@ -105,7 +105,14 @@ def _two(name: str, shape) -> None:
 
 
 def coo_fromdense(mat, *, nse: int | None = None, index_dtype: Any = "int32") -> COO:
-    """The elements of a matrix that are not 0; under jit `nse` must be given."""
+    """The elements of a matrix that are not 0; under jit `nse` must be given.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.coo_fromdense(jnp.eye(2))
+        COO(float32[2, 2], nse=2)
+    """
     mat = jnp.asarray(mat)
     _two("COO", mat.shape)
     m = bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype)
@@ -113,15 +120,36 @@ def coo_fromdense(mat, *, nse: int | None = None, index_dtype: Any = "int32") ->
 
 
 def coo_todense(mat: COO):
-    """The same as a dense array."""
+    """The same as a dense array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.coo_todense(sparse.coo_fromdense(jnp.eye(2))).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
     return mat.todense()
 
 
 def coo_matvec(mat: COO, v, transpose: bool = False):
-    """The product with a vector; of the transposed matrix with `transpose`."""
+    """The product with a vector; of the transposed matrix with `transpose`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.coo_matvec(sparse.coo_fromdense(jnp.eye(2)), jnp.ones(2))
+        Array([1., 1.], dtype=float32)
+    """
     return matrix_product(*mat._triples(), mat.shape, v, transpose, "coo_matvec")
 
 
 def coo_matmat(mat: COO, B, *, transpose: bool = False):
-    """The product with a matrix; of the transposed matrix with `transpose`."""
+    """The product with a matrix; of the transposed matrix with `transpose`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.coo_matmat(sparse.coo_fromdense(jnp.eye(2)), jnp.ones((2, 1))).tolist()
+        [[1.0], [1.0]]
+    """
     return matrix_product(*mat._triples(), mat.shape, B, transpose, "coo_matmat")

@@ -90,25 +90,60 @@ class CSR(_Compressed):
 
 @register_pytree_node_class
 class CSC(_Compressed):
-    """A matrix by columns: (data [nse], rows [nse], where each column begins [columns + 1])."""
+    """A matrix by columns: (data [nse], rows [nse], where each column begins [columns + 1]).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.CSC.fromdense(jnp.array([[0., 2.], [3., 0.]])).indptr
+        Array([0, 1, 2], dtype=int32)
+    """
     _axis = 1
 
 
 def csr_fromdense(mat, *, nse: int | None = None, index_dtype: Any = "int32") -> CSR:
-    """The elements of a matrix that are not 0; under jit `nse` must be given."""
+    """The elements of a matrix that are not 0; under jit `nse` must be given.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.csr_fromdense(jnp.eye(2))
+        CSR(float32[2, 2], nse=2)
+    """
     return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
 def csr_todense(mat: CSR):
-    """The same as a dense array."""
+    """The same as a dense array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.csr_todense(sparse.csr_fromdense(jnp.eye(2))).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
     return mat.todense()
 
 
 def csr_matvec(mat: CSR, v, transpose: bool = False):
-    """The product with a vector; of the transposed matrix with `transpose`."""
+    """The product with a vector; of the transposed matrix with `transpose`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.csr_matvec(sparse.csr_fromdense(jnp.eye(2)), jnp.ones(2))
+        Array([1., 1.], dtype=float32)
+    """
     return matrix_product(*mat._triples(), mat.shape, v, transpose, "csr_matvec")
 
 
 def csr_matmat(mat: CSR, B, *, transpose: bool = False):
-    """The product with a matrix; of the transposed matrix with `transpose`."""
+    """The product with a matrix; of the transposed matrix with `transpose`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental import sparse
+        >>> sparse.csr_matmat(sparse.csr_fromdense(jnp.eye(2)), jnp.ones((2, 1))).tolist()
+        [[1.0], [1.0]]
+    """
     return matrix_product(*mat._triples(), mat.shape, B, transpose, "csr_matmat")
