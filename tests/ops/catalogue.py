@@ -279,13 +279,7 @@ def _constant(nested):
 
 ROWS = list(_rows())
 
-# what WebAssembly does not have yet
-LAPACK_ONLY = {"eigvals", "schur"}
 
-
-def waits_on_wasm(row: Row) -> str | None:
-    """Why a row can't run on WebAssembly yet; None if it can."""
-    head = row.name.split("_")[0]
-    if head in LAPACK_ONLY:
-        return "general eigenvalues are complex, and have no loops"
-    return None
+def needs_numpy(row: Row) -> bool:
+    """Whether a row has arrays of a dtype that host arrays have with NumPy alone: those of fewer than 8 bits, and float8."""
+    return row.name.startswith("narrow") or any(spec[:2] in ("i2", "u2", "i4", "u4", "f4", "f8") for spec in row.args)

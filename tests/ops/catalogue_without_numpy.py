@@ -7,19 +7,21 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
-from catalogue import ROWS, waits_on_wasm  # noqa: E402
+from catalogue import ROWS, needs_numpy  # noqa: E402
 
 assert weft.host.np is None and "numpy" not in sys.modules
 weft.config.update("jax_platforms", "wasm")
 
 
 def plain(value):
-    """Nested lists with NaN and infinities as words."""
+    """Nested lists with NaN and infinities as words, complex numbers as pairs."""
+    if isinstance(value, complex):
+        return [plain(value.real), plain(value.imag)]
     return [plain(v) for v in value] if isinstance(value, list) else value if isinstance(value, (bool, int)) else repr(float(value))
 
 
 for row in ROWS:
-    if waits_on_wasm(row):
+    if needs_numpy(row):
         continue
     args = [jnp.asarray(a) for a in row.sample()]
     out = weft.jit(row.fun)(*args)

@@ -19,7 +19,7 @@ from weft.runtime.reference import ReferenceBackend
 from weft.transforms.stage import stage
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from catalogue import ROWS, waits_on_wasm  # noqa: E402
+from catalogue import ROWS  # noqa: E402
 
 
 def _platforms() -> list[str]:
@@ -42,16 +42,6 @@ def platform(request):
 @pytest.fixture(params=ROWS, ids=lambda row: row.id)
 def row(request):
     return request.param
-
-
-
-
-@pytest.fixture(autouse=True)
-def waits(request, platform):
-    """What WebAssembly does not have yet is skipped there, with the reason."""
-    reason = waits_on_wasm(request.getfixturevalue("row")) if platform == "wasm" else None
-    if reason:
-        pytest.skip(reason)
 
 
 def reference(row, args) -> np.ndarray:
