@@ -41,7 +41,7 @@ def test_without_checkify():
     with pytest.raises(checkify.JaxRuntimeError, match="x is -1.0"):
         positive(-1.0)
     assert float(positive(1.0)) == 0.0
-    with pytest.raises(ValueError, match=r"not functionalized(.|\n)*test_checkify.py"):
+    with pytest.raises(ValueError, match=r"test_checkify.py(.|\n)*not functionalized"):
         weft.jit(positive)(1.0)
     debug = lambda x: (checkify.debug_check(x > 0, "negative"), x)[1]
     assert float(debug(-1.0)) == float(weft.jit(debug)(-1.0)) == -1.0

@@ -106,7 +106,7 @@ def refused(outer: str, inner: str):
     if outer in (*REVERSE, "linearize") and inner == "custom_vmap":
         return ValueError, "custom_vmap"
     if outer in REVERSE and inner == "while":
-        return ValueError, "Reverse-mode differentiation does not work for lax.while_loop"
+        return ValueError, "Reverse-mode differentiation does not work for while_loop"
     if outer in FORWARD and inner == "custom_vjp":
         return TypeError, "forward-mode"
     return None

@@ -86,7 +86,7 @@ def test_rules_that_are_wrong():
         weft.custom_vjp(lambda x: x)(1.0)
     bad = weft.custom_jvp(lambda x: x)
     bad.defjvp(lambda p, t: p[0])
-    with pytest.raises(TypeError, match="pair"):
+    with pytest.raises(TypeError, match="and this one returned"):
         weft.grad(bad)(1.0)
     bad.defjvp(lambda p, t: (p[0], ONES))
     with pytest.raises(TypeError, match=r"f32\[3\]"):
@@ -96,7 +96,7 @@ def test_rules_that_are_wrong():
     with pytest.raises(TypeError, match="length"):
         weft.grad(bad_vjp)(1.0)
     bad_vjp.defvjp(lambda x: (x, None), lambda res, ct: (ONES,))
-    with pytest.raises(ValueError, match="same shape"):
+    with pytest.raises(ValueError, match="shapes must be equal"):
         weft.grad(bad_vjp)(1.0)
 
 
@@ -146,7 +146,7 @@ def test_what_a_function_closes_over_has_no_rule():
 def test_rules_name_what_is_wrong_in_trees():
     f = weft.custom_vjp(lambda x: x)
     f.defvjp(lambda x: (x, None), lambda r, g: ((g, g),))
-    with pytest.raises(TypeError, match="structure of its arguments"):
+    with pytest.raises(TypeError, match="another structure"):
         weft.grad(f)(1.0)
     with pytest.raises(ValueError, match="nondiff_argnames.*'q'"):
         weft.custom_jvp(lambda x: x, nondiff_argnames=("q",))

@@ -155,7 +155,7 @@ def test_equal_prints_are_one_program():
 
 def test_print_says_what_is_wrong_with_its_text():
     for text, args, kwargs, error, message in [("{", (), {}, ValueError, "Single '{'"), ("{x}", (1,), {}, KeyError, "mentions 'x'"),
-                                               ("{}", (1,), {"y": 2}, ValueError, "Unused keyword arguments"), ("{} {}", (1,), {}, IndexError, "mentions")]:
+                                               ("{}", (1,), {"y": 2}, ValueError, "mentions no y"), ("{} {}", (1,), {}, IndexError, "mentions")]:
         with pytest.raises(error, match=message):
             weft.debug.print(text, *args, **kwargs)
     with pytest.raises(TypeError, match="format string"):
@@ -290,7 +290,7 @@ def test_io_under_vmap_and_grad():
     f = lambda x: io_callback(lambda v: (seen.append(float(v)), np.float32(v))[1], scalar(), x)
     assert weft.jit(weft.vmap(f))(jnp.arange(3.0)).tolist() == [0.0, 1.0, 2.0]
     assert seen == [0.0, 1.0, 2.0]
-    with pytest.raises(ValueError, match="Cannot `vmap` ordered"):
+    with pytest.raises(ValueError, match="vmap of an ordered io_callback"):
         weft.vmap(lambda x: io_callback(lambda v: None, None, x, ordered=True))(jnp.ones(2))
     with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
         weft.grad(f)(1.0)
@@ -302,7 +302,7 @@ def test_io_is_refused_where_it_could_not_happen_as_often_as_the_program_says():
         weft.vmap(lambda x: lax.cond(x > 0, write, lambda x: x, x))(jnp.arange(2.0))
     with pytest.raises(NotImplementedError, match="vmap of while_loop"):
         weft.vmap(lambda x: lax.while_loop(lambda y: y < 3, lambda y: write(y) + 1, x))(jnp.arange(2.0))
-    with pytest.raises(NotImplementedError, match="`checkpoint`"):
+    with pytest.raises(NotImplementedError, match="checkpoint: effects of io_callback"):
         weft.checkpoint(write)(1.0)
 
 

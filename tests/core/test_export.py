@@ -312,7 +312,7 @@ def test_wrong_arguments_of_compiled_programs_are_named():
         with pytest.raises(TypeError, match="pytree"):
             compiled(*args)
     for transform in (weft.jit, weft.grad, weft.vmap):
-        with pytest.raises(TypeError, match="Cannot apply JAX transformations"):
+        with pytest.raises(TypeError, match="can't be transformed"):
             transform(lambda w: compiled({"w": w}, 2.0).sum())(np.ones((2, 3), F))
 
 

@@ -42,11 +42,11 @@ def test_value_and_grad_options():
 def test_grad_rejects():
     with pytest.raises(TypeError, match=r"scalar-output.*\(3,\)"):
         weft.grad(lambda x: x)(np.ones(3, np.float32))
-    with pytest.raises(TypeError, match="inexact.*int32"):
+    with pytest.raises(TypeError, match="complex-valued inputs.*int32"):
         weft.grad(lambda x: lax.mul(x, 2))(3)
     with pytest.raises(TypeError, match="real-valued outputs"):
         weft.grad(lambda x: lax.convert_element_type(x, np.int32))(3.0)
-    with pytest.raises(TypeError, match="at least 2 positional"):
+    with pytest.raises(TypeError, match="the call does not have"):
         weft.grad(lambda x: x, argnums=1)(3.0)
     with pytest.raises(TypeError, match="pair|two-element"):
         weft.grad(lambda x: x, has_aux=True)(3.0)
@@ -91,13 +91,13 @@ def test_vmap_rejects():
     x = np.ones((2, 3), np.float32)
     with pytest.raises(ValueError, match="inconsistent sizes.*2.*3"):
         weft.vmap(lax.add)(x[:, 0], x[0])
-    with pytest.raises(ValueError, match="rank should be at least 3"):
+    with pytest.raises(ValueError, match="has only axes 0 to 1"):
         weft.vmap(lambda a: a, in_axes=2)(x)
-    with pytest.raises(ValueError, match="at least one non-None"):
+    with pytest.raises(ValueError, match="maps nothing"):
         weft.vmap(lambda a: a, in_axes=None)(x)
     with pytest.raises(TypeError, match="in_axes"):
         weft.vmap(lambda a: a, in_axes="0")(x)
-    with pytest.raises(ValueError, match="out_axes, got axis spec None"):
+    with pytest.raises(ValueError, match="out_axes is None"):
         weft.vmap(lambda a: a, out_axes=None)(x)
     with pytest.raises(ValueError, match="prefix"):
         weft.vmap(lambda a: a, in_axes=((0, 0),))(x)

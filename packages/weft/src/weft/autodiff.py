@@ -79,9 +79,8 @@ def _vjp_call(pull: Callable, in_tree, out_tree, out_avals, consts, ct):
         have = get_aval(x)
         same = have.dtype == want.dtype or dtypes.is_python_scalar(x) and dtypes.kind(have.dtype) == dtypes.kind(want.dtype)
         if have.shape != want.shape or not same:
-            raise ValueError(at_user_line(f"unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got {have.str_short(short_dtypes=False)}, but expected "
-                             f"{want.str_short(short_dtypes=False)} because the corresponding output of the differentiated function had type "
-                             f"{aval.str_short(short_dtypes=False)}."))
+            raise ValueError(at_user_line(f"the function that vjp returned takes cotangents of the types of the results: for a result of type {aval.str_short(short_dtypes=False)} one of type "
+                                          f"{want.str_short(short_dtypes=False)}, and got {have.str_short(short_dtypes=False)}."))
         checked.append(convert(x, want.dtype, want.weak_type) if have.dtype != want.dtype else x)
     return in_tree.unflatten(pull(consts, checked))
 
@@ -125,21 +124,20 @@ def _check_input(x, who: str, holomorphic: bool, allow_int: bool = False, real: 
     if holomorphic:
         return
     if real and not dtypes.is_float(dt):
-        raise TypeError(at_user_line(f"{who} requires real-valued inputs (input dtype that is a sub-dtype of floating), but got {dtypes.name(dt)}. For holomorphic "
-                        "differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions involving complex inputs or integer inputs, use "
-                        "jvp directly."))
+        raise TypeError(at_user_line(f"{who} requires real-valued inputs: one has dtype {dtypes.name(dt)}. Convert it to a float (x.astype('float32')); for a holomorphic "
+                                     "function of complex numbers pass holomorphic=True, and for any other use weft.jvp."))
     if not allow_int and not dtypes.is_inexact(dt):
-        raise TypeError(at_user_line(f"{who} requires real- or complex-valued inputs (input dtype that is a sub-dtype of inexact), but got {dtypes.name(dt)}. "
-                        "If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True."))
+        raise TypeError(at_user_line(f"{who} requires real- or complex-valued inputs: one has dtype {dtypes.name(dt)}. Convert it to a float (x.astype('float32')), or "
+                                     "pass allow_int=True: the derivative in it is then an array of zeros of dtype float0."))
 
 
 def _check_output(aval, who: str, holomorphic: bool) -> None:
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise TypeError(f"{who} with holomorphic=True requires outputs with complex dtype, but got {dtypes.name(aval.dtype)}.")
     if not holomorphic and not dtypes.is_float(aval.dtype):
-        how = "For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions involving complex outputs, use vjp directly." \
-            if dtypes.is_complex(aval.dtype) else "For differentiation of functions with integer outputs, use vjp directly."
-        raise TypeError(at_user_line(f"{who} requires real-valued outputs (output dtype that is a sub-dtype of floating), but got {dtypes.name(aval.dtype)}. {how}"))
+        how = "Pass holomorphic=True if the function is holomorphic, return its real part or its magnitude, or use weft.vjp." if dtypes.is_complex(aval.dtype) else \
+            "An integer has no derivative: return the value before it is rounded or compared."
+        raise TypeError(at_user_line(f"{who} requires real-valued outputs: the function returned one of dtype {dtypes.name(aval.dtype)}. {how}"))
 
 
 def _select_args(args: tuple, argnums) -> tuple[tuple, tuple]:
@@ -148,8 +146,8 @@ def _select_args(args: tuple, argnums) -> tuple[tuple, tuple]:
         raise ValueError("argnums must not be empty.")
     for n in nums:
         if not -len(args) <= n < len(args):
-            raise TypeError(at_user_line(f"differentiating with respect to argnums={argnums} requires at least {(n + 1) if n >= 0 else -n} positional arguments to be passed by the "
-                            f"caller, but got only {len(args)} positional arguments."))
+            raise TypeError(at_user_line(f"argnums={argnums} names an argument that the call does not have: it passes {len(args)} by position, and positions count from 0. Pass the one that is "
+                                         "differentiated by position too."))
     found = tuple(n % len(args) for n in nums)
     if len(set(found)) != len(found):
         raise ValueError(f"argnums={argnums} names an argument twice.")
@@ -249,7 +247,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     leaves, in_tree = tree_flatten(tuple(primals))
     t_leaves, t_tree = tree_flatten(tuple(tangents))
     if in_tree != t_tree:
-        raise TypeError(at_user_line(f"primal and tangent arguments to jvp must have the same tree structure; primals have tree structure {in_tree} whereas tangents have tree structure {t_tree}."))
+        raise TypeError(at_user_line(f"jvp takes a tangent for each primal, in the same tree structure: the primals are {in_tree}, the tangents {t_tree}."))
     leaves = as_arrays(leaves, "jvp")
     t_leaves = [_checked_tangent(p, t) for p, t in zip(leaves, t_leaves)]
     flat, box = (flat_function_with_aux if has_aux else flat_function)(fun, in_tree)

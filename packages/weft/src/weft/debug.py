@@ -27,8 +27,8 @@ class _Formatter(string.Formatter):
     def check_unused_args(self, used_args, args, kwargs):
         unused = [k for k in kwargs if k not in used_args]
         if unused:
-            raise ValueError(f"Unused keyword arguments to `weft.debug.print`: {unused}. You may be passing an f-string "
-                             "(i.e, `f\"{x}\"`) into `weft.debug.print` and instead should pass in a regular string.")
+            raise ValueError(f"debug.print: the text mentions no {', '.join(unused)}. If it is an f-string, its values were put in while the program was traced: "
+                             "leave the f away, and debug.print puts them in when it runs.")
 
 
 class _Anything:

@@ -52,7 +52,7 @@ def flat_function_with_aux(fun: Callable, in_tree) -> tuple[Callable, list]:
     def flat(*xs):
         pair = fun(*in_tree.unflatten(xs))
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(at_user_line(f"expected function with aux output to return a two-element tuple, but got type {type(pair).__name__}. Return (value, aux), or leave has_aux out."))
+            raise TypeError(at_user_line(f"has_aux=True: the function returns a pair (value, aux), and this one returned {type(pair).__name__}. Return such a pair, or leave has_aux out."))
         leaves, tree = tree_flatten(pair[0])
         aux, aux_tree = tree_flatten(pair[1])
         fixed = {i: x for i, x in enumerate(aux) if not is_array_like(x)}

@@ -251,8 +251,8 @@ class PmapFunction(JitFunction):
             if d is not None:
                 shape = get_aval(x).shape
                 if not -len(shape) <= d < len(shape):
-                    raise ValueError(f"pmap was requested to map its argument at {path} along axis {d}, which implies that its rank should be at least "
-                                     f"{d + 1 if d >= 0 else -d}, but is only {len(shape)} (its shape is {shape}).")
+                    raise ValueError(f"pmap was requested to map its argument at {path} along axis {d}, and its shape {shape} has no such axis. Choose another in "
+                                     "in_axes, or None for an argument that all devices get whole.")
                 sizes.setdefault(shape[d], path)
         if len(sizes) > 1:
             what = ", ".join(f"{n} (argument {path})" for n, path in sizes.items())

@@ -52,7 +52,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axi
         try:
             dims = broadcast_prefix((in_axes, 0), (args, kwargs))
         except ValueError as e:
-            raise ValueError(at_user_line(f"vmap in_axes specification must be a tree prefix of the corresponding value, got specification {in_axes} for {in_tree.children()[0]}: {e}")) from e
+            raise ValueError(at_user_line(f"vmap in_axes must be a tree prefix of the arguments: {in_axes} does not fit {in_tree.children()[0]}: {e}")) from e
         dims = [_checked_axis(d, x, i) for i, (d, x) in enumerate(zip(dims, leaves))]
         size = _mapped_size(leaves, dims, axis_size, (args, kwargs))
         flat, box = flat_function(lambda a, k: fun(*a, **k), in_tree)
@@ -75,8 +75,8 @@ def _checked_axis(dim, x, i: int):
         return None
     rank = len(get_aval(x).shape)
     if not -rank <= dim < rank:
-        raise ValueError(at_user_line(f"vmap was requested to map its argument along axis {dim}, which implies that its rank should be at least {dim + 1 if dim >= 0 else -dim}, "
-                         f"but is only {rank} (its shape is {get_aval(x).shape}). Choose another axis in in_axes, or None for an argument that is not mapped."))
+        raise ValueError(at_user_line(f"vmap was requested to map its argument along axis {dim}, and an argument of shape {get_aval(x).shape} has "
+                                      f"{f'only axes 0 to {rank - 1}' if rank else 'no axes'}. Choose another axis in in_axes, or None for an argument that is not mapped."))
     return dim % rank
 
 
@@ -88,7 +88,7 @@ def _mapped_size(leaves, dims, axis_size, tree) -> int:
         raise ValueError("vmap wrapped function must be passed at least one argument containing an array or axis_size must be specified, "
                          "got empty *args=() and **kwargs={}")
     if not sizes:
-        raise ValueError(at_user_line("vmap must have at least one non-None value in in_axes or axis_size must be specified. Map an argument (in_axes=0), or call the function without vmap."))
+        raise ValueError(at_user_line("vmap maps nothing: in_axes is None for all arguments, and axis_size is not given. Map an argument (in_axes=0), give axis_size, or call the function itself."))
     if len(sizes) > 1:
         paths = [keystr(p[1:]) for p, _ in tree_flatten_with_path(tree)[0]]
         what = "; ".join(f"argument {p} of shape {get_aval(x).shape} has size {get_aval(x).shape[d]} along axis {d}" for p, x, d in zip(paths, leaves, dims) if d is not None)
@@ -101,7 +101,7 @@ def _place(axis, x, dim, want, sum_match: bool):
         if dim is not None and sum_match:
             return reduce_sum(x, (dim,))
         if dim is not None:
-            raise ValueError(at_user_line(f"at vmap out_axes, got axis spec None but output was batched on axis {dim}: an output of type {get_aval(x).str_short()} "
+            raise ValueError(at_user_line(f"vmap: out_axes is None for an output that is batched (on axis {dim}): an output of type {get_aval(x).str_short()} "
                              "depends on mapped arguments. Give it an axis, or sum_match=True for their sum."))
         return settled(x)
     x = to_front(axis, x, dim)

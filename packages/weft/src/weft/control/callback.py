@@ -147,7 +147,7 @@ def check_vmap_method(vmap_method) -> None:
 
 def _io_batch(axis, args, dims, **params):
     if params["ordered"]:
-        raise ValueError(at_user_line("Cannot `vmap` ordered IO callback: its elements have no order. Use ordered=False, or lax.map over the elements."))
+        raise ValueError(at_user_line("vmap of an ordered io_callback: the elements of a batch have no order. Use ordered=False, or lax.map over the elements."))
     return _one_by_one(io_callback_p, axis, args, dims, params) if axis.size else ([], [])
 
 

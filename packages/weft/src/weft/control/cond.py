@@ -287,7 +287,7 @@ def choose(index, funs: Sequence[Callable], operands: Sequence, who: str):
         example = tree_unflatten(first_tree, outs[0]) if first_tree.num_leaves else first_tree.unflatten([])
         problem = describe_mismatch(example, outs[i], outs[0], out_tree, first_tree)
         if problem and not (out_tree == first_tree and _equal_but_for_weakness(outs[0], outs[i])):
-            raise type_error(f"{who} branches must have equal output types but they differ: in the result of branch {i} {problem} (branch 0).")
+            raise type_error(f"{who} branches must have equal output types: in the result of branch {i} {problem} (branch 0).")
     strong = [_common(column) for column in zip(*outs)]
     consts, closed = [], []
     for _, cs, _ in traced:

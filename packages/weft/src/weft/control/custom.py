@@ -265,12 +265,12 @@ class custom_jvp:
             pair = self.jvp(*static.values(), primals, tangents)
             rule, fun = name_of(self.jvp), name_of(self.fun)
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} must produce a pair (primals_out, tangents_out), got {type(pair).__name__}."))
+                raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} returns (results, tangents of the results), and this one returned {type(pair).__name__}."))
             outs, out_tree = tree_flatten(pair[0])
             out_ts, t_tree = tree_flatten(pair[1])
             if out_tree != t_tree:
-                raise TypeError(f"Custom JVP rule {rule} for function {fun} must produce primal and tangent outputs with equal "
-                                f"container (pytree) structures, but got {out_tree} and {t_tree}.")
+                raise TypeError(f"Custom JVP rule {rule} for function {fun} must produce tangents in the structure of its results: these are {out_tree}, "
+                                f"the tangents {t_tree}.")
             box.append(out_tree)
             return [*outs, *[_as_tangent(o, t, rule, fun) for o, t in zip(outs, out_ts)]]
         outs = bind_custom_jvp(leaves, flat, Rule(name_of(self.jvp), flat_jvp), name_of(self), self.symbolic_zeros)
@@ -290,6 +290,6 @@ def _as_tangent(out, t, rule: str, fun: str):
         return Zero(want)
     have = get_aval(t)
     if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
-        raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} must produce primal and tangent outputs with corresponding shapes and dtypes, "
-                        f"but got {get_aval(out).str_short()} and {have.str_short()}."))
+        raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun}: a result of type {get_aval(out).str_short()} has a tangent of type {want.str_short()}, and the rule "
+                                     f"gives {have.str_short()}."))
     return convert(t, want.dtype, have.weak_type) if have.dtype != want.dtype else t

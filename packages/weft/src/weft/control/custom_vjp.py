@@ -146,8 +146,7 @@ def _as_cotangent(ct, aval: ShapedArray, name: str):
         return None
     have = get_aval(ct)
     if have.shape != aval.shape:
-        raise ValueError(at_user_line(f"Custom VJP bwd rule of {name} must produce an output with the same shape as the args tuple of the primal function; "
-                         f"it gives {have.str_short()} for an argument of type {aval.str_short()}."))
+        raise ValueError(at_user_line(f"Custom VJP bwd rule of {name} gives a cotangent of type {have.str_short()} for an argument of type {aval.str_short()}; the shapes must be equal."))
     return convert(ct, aval.dtype, aval.weak_type) if have.dtype != aval.dtype else ct
 
 
@@ -311,8 +310,8 @@ class custom_vjp:
                 xs = [CustomVJPPrimal(x, p) for x, p in zip(xs, perturbed)]
             pair = self.fwd(*put_back(in_tree.unflatten(xs)))
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise TypeError(at_user_line(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name_of(self.fun)} must produce a pair (out, residuals), "
-                                f"got {type(pair).__name__}."))
+                raise TypeError(at_user_line(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name_of(self.fun)} returns (result, residuals), and this one returned "
+                                             f"{type(pair).__name__}."))
             outs, trees["out"] = tree_flatten(pair[0])
             res, trees["res"] = tree_flatten(pair[1])
             trees["known"] = {i: x for i, x in enumerate(res) if type(x) is bool}     # bwd may branch on what Python decided
@@ -333,8 +332,8 @@ def _flat_cotangents(cts, in_tree, rule: str, fun: str) -> list:
         cts = tuple(cts)
     n = len(in_tree.nodes)
     if not isinstance(cts, tuple) or len(cts) != n:
-        raise TypeError(at_user_line(f"Custom VJP bwd rule {rule} for {fun} must produce a tuple of length equal to the number of its differentiable arguments, "
-                        f"{n}, got {type(cts).__name__}{f' of length {len(cts)}' if isinstance(cts, tuple) else ''}."))
+        raise TypeError(at_user_line(f"Custom VJP bwd rule {rule} for {fun} returns a tuple with a cotangent for each of the {n} arguments that are differentiated, and this one "
+                                     f"returned a {type(cts).__name__}{f' of length {len(cts)}' if isinstance(cts, tuple) else ''}."))
     flat: list = []
     for ct, sub in zip(cts, in_tree.nodes):
         if ct is None:
@@ -347,7 +346,7 @@ def _flat_cotangents(cts, in_tree, rule: str, fun: str) -> list:
                     raise ValueError(f"it gives {tree} for an argument of structure {sub}")
                 flat.extend(mine)
             except ValueError as e:
-                raise TypeError(f"Custom VJP bwd rule {rule} for {fun} must produce outputs with the structure of its arguments: {e}") from e
+                raise TypeError(f"Custom VJP bwd rule {rule} for {fun} gives a cotangent of another structure than the argument's: {e}") from e
     return flat
 
 

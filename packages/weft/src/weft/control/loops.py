@@ -306,7 +306,7 @@ def _scan(who: str, f: Callable, init, xs, length, reverse: bool, unroll: int | 
         except TypeError as e:
             raise ConcretizationTypeError(f"scan's length must be a concrete integer, got {length!r}. Use while_loop for a length that is traced.") from e
         if any(n != length for n in lengths):
-            raise ValueError(at_user_line(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sorted(lengths)}. Leave length out, or cut xs to that length."))
+            raise ValueError(at_user_line(f"scan: length={length} disagrees with xs, whose leading axes have size {', '.join(map(str, sorted(lengths)))}. Leave length out, or cut xs to that length."))
     elif not lengths:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     elif len(lengths) > 1:
@@ -513,8 +513,8 @@ while_p.axis_names = lambda params: collective_names(params["cond_jaxpr"], param
 
 def _while_transpose(cts, *args, **params):
     raise ValueError(at_user_line(
-        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop values: the number of iterations, and so "
-        "the memory for the way back, is not known. Use lax.scan, or fori_loop with static start/stop."))
+        "Reverse-mode differentiation does not work for while_loop, nor for fori_loop with traced bounds: the number of iterations, and so "
+        "the memory for the way back, is not known. Use lax.scan, or fori_loop with bounds that are numbers."))
 
 
 while_p.transpose = _while_transpose

@@ -93,8 +93,8 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_c
     """Keep values named so by checkpoint_name, and move others to another memory, such as "pinned_host"."""
     kept, moved = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
     if kept & moved:
-        raise ValueError("The names should be exclusive and should not intersect in `names_which_can_be_saved` and `names_which_can_be_offloaded`. "
-                         f"Both have {sorted(kept & moved)}.")
+        raise ValueError("save_and_offload_only_these_names: a value is either saved or offloaded. names_which_can_be_saved and names_which_can_be_offloaded "
+                         f"both have {sorted(kept & moved)}.")
 
     def policy(prim, *args, **params):
         name = _names(prim, params)

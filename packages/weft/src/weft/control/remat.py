@@ -155,7 +155,7 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool | Sequence[bool
         Array(1., dtype=float32, weak_type=True)
     """
     if concrete is not None:
-        raise NotImplementedError("The `concrete` option to `jax.checkpoint` was removed: name the arguments that must be Python values in static_argnums.")
+        raise NotImplementedError("checkpoint takes no `concrete` any more: name the arguments that must be Python values in static_argnums.")
     if fun is None:
         return lambda f: checkpoint(f, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, static_argnames=static_argnames)
     if not callable(fun):
@@ -181,7 +181,7 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool | Sequence[bool
             return out
         closed, outer = hoist_tracers(*stage(flat, [get_aval(x) for x in leaves], f"the checkpointed function {name_of(fun)}"))
         if any_io(closed.effects):
-            raise NotImplementedError(at_user_line("Effects not supported in `checkpoint`: a function with io_callback would be called again on the way back. "
+            raise NotImplementedError(at_user_line("checkpoint: effects of io_callback are not supported in the function, since it runs again on the way back and would call it twice. "
                                                    "Call it outside of the checkpointed function."))
         flags = prevent_cse if isinstance(prevent_cse, bool) else (*[True] * (len(closed.consts) + len(outer)), *_flags_of_leaves(prevent_cse, tree, leaves))
         outs = remat_p.bind(*closed.consts, *outer, *leaves, jaxpr=consts_as_args(closed.jaxpr), prevent_cse=flags, differentiated=False, policy=policy)

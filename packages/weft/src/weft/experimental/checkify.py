@@ -159,9 +159,8 @@ def _check_impl(failed, code, *payload, slots, failures, debug):
 
 def _check_decompose(failed, code, *payload, slots, failures, debug):
     if not debug:
-        raise ValueError("Cannot abstractly evaluate a checkify.check which was not functionalized. This probably means you tried to stage "
-                         f"(jit/scan/…) the `check` {failures[0][2].text!r} at {failures[0][2].source} without functionalizing it through `checkify.checkify`: "
-                         "call err, out = checkify.checkify(f)(…) and then err.throw().")
+        raise ValueError(f"the check {failures[0][2].text!r} at {failures[0][2].source} stands in a program (of jit, scan or the like) that was not functionalized, so its error "
+                         "can't leave it. Wrap the outermost function: err, out = checkify.checkify(f)(…), and then err.throw().")
     return []
 
 

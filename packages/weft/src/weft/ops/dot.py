@@ -72,10 +72,10 @@ def _dot_abstract(x, y, *, dimension_numbers, precision, preferred_element_type,
     if len(xb) != len(yb) or len(xc) != len(yc):
         raise type_error(f"dot_general requires equal numbers of batch and of contracting dimensions, got {dimension_numbers}.")
     if any(x.shape[a] != y.shape[b] for a, b in zip(xb, yb)):
-        raise type_error(f"dot_general requires lhs batch dimensions and rhs batch dimensions to have the same shape, got "
+        raise type_error(f"dot_general: the batch dimensions differ in size: "
                          f"{[x.shape[a] for a in xb]} and {[y.shape[b] for b in yb]} (shapes {x.shape} and {y.shape}).")
     if any(x.shape[a] != y.shape[b] for a, b in zip(xc, yc)):
-        raise type_error(f"dot_general requires contracting dimensions to have the same shape, got "
+        raise type_error(f"dot_general: the contracting dimensions differ in size: "
                          f"{tuple(x.shape[a] for a in xc)} and {tuple(y.shape[b] for b in yc)} (shapes {x.shape} and {y.shape}).")
     if dtypes.is_key(x.dtype) or dtypes.is_key(y.dtype):
         raise type_error("dot_general does not accept random keys.")

@@ -173,8 +173,8 @@ def _concatenate_abstract(*xs, dimension):
     if len({len(x.shape) for x in xs}) != 1 or not 0 <= dimension < len(xs[0].shape):
         raise type_error(f"concatenate: operands of shapes {[x.shape for x in xs]} can't be concatenated along axis {dimension}.")
     if len({x.shape[:dimension] + x.shape[dimension + 1:] for x in xs}) != 1:
-        raise type_error(f"cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated: "
-                         f"concatenating along dimension {dimension} for shapes {', '.join(str(x.shape) for x in xs)}.")
+        raise type_error(f"concatenate: along an axis other than the one that is joined the sizes differ: "
+                         f"axis {dimension} joins the shapes {', '.join(str(x.shape) for x in xs)}.")
     shape = list(xs[0].shape)
     shape[dimension] = sum(x.shape[dimension] for x in xs)
     return shaped(tuple(shape), xs[0].dtype, all(x.weak_type for x in xs))

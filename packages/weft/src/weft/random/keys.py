@@ -153,7 +153,7 @@ def as_key(name: str, keys, single: bool = True):
         keys = random_wrap_p.bind(keys, impl=generator.dtype)
         aval = get_aval(keys)
     if single and aval.shape:
-        raise ValueError(at_user_line(f"{name} accepts a single key, but was given a key array of shape {aval.shape}. Use weft.vmap for batching."))
+        raise ValueError(at_user_line(f"{name} takes one key, and this is an array of keys of shape {aval.shape}. Map over it: weft.vmap(lambda key: weft.random.{name}(key, …))(keys)."))
     return keys, raw
 
 

@@ -207,19 +207,19 @@ class Compiled(Stage):
         leaves, tree = tree_flatten((args, kwargs))
         name = self.lowered.traced_call.fun_name
         if tree != self.in_tree:
-            raise TypeError(at_user_line("Function compiled with input pytree does not match the input pytree it was called with: "
-                                         f"{name} was compiled for (args, kwargs) of {self.in_tree} and called with {tree}."))
+            raise TypeError(at_user_line(f"{name} was compiled for the input pytree (args, kwargs) {self.in_tree} and called with {tree}. Call it with that structure, or "
+                                         "lower and compile it for this one."))
         for x in leaves:
             if isinstance(x, Tracer):
-                raise TypeError(at_user_line("Cannot apply JAX transformations to a function lowered and compiled for a particular signature. Detected argument of Tracer type "
-                                f"{type(x)}. Transform the function and compile the result."))
+                raise TypeError(at_user_line(f"{name} is compiled, so it can't be transformed: it was called with a traced value ({type(x).__name__}) inside jit, grad, vmap or the like. "
+                                             "Transform the function first, then lower and compile the result."))
         wrong = []
         for i, (x, want) in enumerate(zip(leaves, self.closed.in_avals)):
             have = get_aval(x)
             if have.shape != want.shape or have.dtype != want.dtype:
                 wrong.append(f"argument {self._name(i)!r} compiled as {want.str_short()} and called with {have.str_short()}")
         if wrong:
-            raise TypeError(at_user_line(f"Argument types differ from the types for which this computation ({name}) was compiled: " + "; ".join(wrong) + "."))
+            raise TypeError(at_user_line(f"{name} was compiled for other argument types: " + "; ".join(wrong) + "."))
         jitted = self.lowered.traced_call.jitted
         outs = run_jaxpr(self.closed, leaves, name, () if watching() else self.given, self.lowered.device, jitted.keep_unused, self.options)
         if watching():

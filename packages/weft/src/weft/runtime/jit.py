@@ -62,12 +62,12 @@ def _positions(fun: Callable, nums, names) -> tuple[tuple, tuple]:
     has_var = any(p.kind is p.VAR_POSITIONAL for p in params)
     for n in nums:
         if not has_var and not -len(positional) <= n < len(positional):
-            raise ValueError(at_user_line(f"jitted function has static_argnums={nums}, but only accepts {len(positional)} positional arguments. Count them from 0, or name them in static_argnames."))
+            raise ValueError(at_user_line(f"static_argnums={nums} count further than the function, which only accepts {len(positional)} positional arguments. They count from 0; or name them in static_argnames."))
     known = {p.name for p in params}
     if not any(p.kind is p.VAR_KEYWORD for p in params):
         for name in names:
             if name not in known:
-                raise ValueError(at_user_line(f"jitted function has invalid argnames {{{name!r}}} in static_argnames: the function accepts {sorted(known)}."))
+                raise ValueError(at_user_line(f"static_argnames: the function has no argument {name!r}; its arguments are {sorted(known)}."))
     more_names = [positional[n] for n in nums if -len(positional) <= n < len(positional) and params[n].kind is not inspect.Parameter.POSITIONAL_ONLY]
     more_nums = [positional.index(n) for n in names if n in positional]
     return tuple(dict.fromkeys([*nums, *more_nums])), tuple(dict.fromkeys([*names, *more_names]))
