@@ -9,7 +9,7 @@ from .. import dtypes
 from ..config import config
 from ..control.shard_map import by_vmap
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
-from ..core.trace import EvalTrace, Tracer
+from ..core.trace import EvalTrace, Tracer, current_trace, root
 from ..errors import at_user_line
 from ..host import HostArray, np
 from ..transforms.batch import BatchTracer
@@ -88,7 +88,7 @@ class _Replay:
         outs = self.step(eqn.primitive, eqn.params, args)
         if outs is not None:
             return outs
-        inside = any(isinstance(x, Tracer) for x in args)      # of a shard_map: the devices' values are batched
+        inside = current_trace() is not root      # in a shard_map: the devices' values are batched
         out = eqn.primitive.bind(*args, **eqn.params) if inside else run_primitive(eqn.primitive, tuple(args), eqn.params)
         outs = out if eqn.primitive.multiple_results else [out]
         bad = bad_value(map(_batch_of, outs))
