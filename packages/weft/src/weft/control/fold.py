@@ -1,84 +1,117 @@
-"""reduce with a function of the user's: axes folded by a jaxpr that combines two elements."""
+"""reduce with a function of the user's: axes folded by a jaxpr that combines two elements. `window.py` folds windows with the same parts."""
 from __future__ import annotations
 
 import math
+from typing import Callable, Sequence
 
 from ..avals import shaped, tangent_aval
 from ..core.interpret import interpret
+from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, Zero
-from ..core.trace import get_aval
+from ..core.trace import Axis, get_aval
 from ..errors import type_error
 from ..host import np
 from ..ops.linear import broadcast_in_dim, broadcast_to_axis, moveaxis, reduced_shape, reshape
 from ..ops.reduce import cut, flatten_axes
 from ..ops.rules import shape_of
 from ..ops.shape import concatenate
-from ..transforms.batch import batch_flat
+from ..transforms.batch import batch_flat, to_front
 from ..transforms.jvp import jvp_flat
-from .window import elementwise
 
 reduce_p = Primitive("reduce", multiple_results=True)
 
 
-def _abstract(*args, jaxpr, dimensions):
-    n = len(args) // 2
-    for x, init in zip(args[:n], args[n:]):
+# what folds share: operands come first, then an initial value for each ----------------------------------------------------
+
+
+def halves(args: Sequence) -> tuple:
+    return args[:len(args) // 2], args[len(args) // 2:]
+
+
+def check_operands(name: str, args: Sequence, error: Callable = type_error) -> Sequence:
+    """The avals of a fold's operands; an error where an initial value does not fit."""
+    xs, inits = halves(args)
+    for x, init in zip(xs, inits):
         if init.shape or init.dtype != x.dtype:
-            raise ValueError(f"reduce: the initial value of an operand {x.str_short()} must be a scalar of its dtype, got {init.str_short()}.")
-        if x.shape != args[0].shape:
-            raise ValueError(f"reduce: operands must have one shape, got {', '.join(str(a.shape) for a in args[:n])}.")
-    for x, out in zip(args[:n], jaxpr.out_avals):
+            raise error(f"{name}: the initial value of an operand {x.str_short()} must be a scalar of its dtype, got {init.str_short()}.")
+        if x.shape != xs[0].shape:
+            raise error(f"{name}: operands must have one shape, got {', '.join(str(a.shape) for a in xs)}.")
+    return xs
+
+
+def fold_one(jaxpr, inits: Sequence, rows: Sequence) -> list:
+    """One row of each operand, element by element, in NumPy."""
+    acc = list(inits)
+    for items in zip(*rows):
+        acc = interpret(jaxpr, [*acc, *map(np.asarray, items)])
+    return acc
+
+
+def elementwise(jaxpr, xs: list, ys: list) -> list:
+    """The combination of scalars, on arrays of one shape."""
+    shape = shape_of(xs[0])
+    axis = Axis(None, math.prod(shape))
+    flat = [reshape(v, (axis.size,)) for v in (*xs, *ys)]
+    outs, dims = batch_flat(lambda *vs: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *vs), axis, flat, [0] * len(flat))
+    return [reshape(to_front(axis, o, d), shape) for o, d in zip(outs, dims)]
+
+
+def fold_last(jaxpr, rows: Sequence, inits: Sequence) -> list:
+    """Halves the last axis again and again, combining the halves elementwise."""
+    *outer, size = shape_of(rows[0])
+    starts = [broadcast_in_dim(i, tuple(outer)) for i in inits]
+    if not size or 0 in outer:
+        return starts
+    while size > 1:
+        half = size // 2
+        made = elementwise(jaxpr, [cut(r, 0, half) for r in rows], [cut(r, half, 2 * half) for r in rows])
+        rows = [concatenate([m, cut(r, 2 * half, size)], len(outer)) for m, r in zip(made, rows)] if size % 2 else made
+        size -= half
+    return elementwise(jaxpr, starts, [reshape(r, tuple(outer)) for r in rows])
+
+
+def derive(primitive: Primitive, folded: Callable, with_axis: Callable) -> None:
+    """The rules that follow from `folded`, the fold in simpler primitives; `with_axis` gives parameters for operands with one more axis in front."""
+    def jvp(primals, tangents, **params):
+        if all(type(t) is Zero for t in tangents):
+            outs = primitive.bind(*primals, **params)
+            return outs, [Zero(tangent_aval(get_aval(o))) for o in outs]
+        return jvp_flat(lambda *xs: folded(*xs, **params), primals, tangents)
+
+    def batch(axis, args, dims, **params):
+        (xs, inits), (x_dims, init_dims) = halves(args), halves(dims)
+        if any(d is not None for d in init_dims):
+            return batch_flat(lambda *ys: folded(*ys, **params), axis, args, dims)
+        xs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(xs, x_dims)]
+        return primitive.bind(*xs, *inits, **with_axis(params)), [0] * len(xs)
+    primitive.jvp, primitive.batch, primitive.decompose = jvp, batch, folded
+
+
+# reduce --------------------------------------------------------------------------------------------------------------
+
+
+def _abstract(*args, jaxpr, dimensions):
+    xs = check_operands("reduce", args, ValueError)
+    for x, out in zip(xs, jaxpr.out_avals):
         if out.shape or out.dtype != x.dtype:
             raise type_error(f"reduce: the computation must return scalars of the operands' dtypes, got {out.str_short()} for {x.str_short()}.")
-    return [shaped(reduced_shape("reduce", x, dimensions), x.dtype, x.weak_type) for x in args[:n]]
+    return [shaped(reduced_shape("reduce", x, dimensions), x.dtype, x.weak_type) for x in xs]
 
 
 def _reference(*args, jaxpr, dimensions):
-    n = len(args) // 2
-    xs, inits = args[:n], args[n:]
+    xs, inits = halves(args)
     kept = [d for d in range(xs[0].ndim) if d not in dimensions]
     flat = [np.transpose(x, [*kept, *dimensions]).reshape(math.prod(x.shape[d] for d in kept), -1) for x in xs]
-    rows = []
-    for row in zip(*flat):
-        acc = list(inits)
-        for items in zip(*row):
-            acc = interpret(jaxpr, [*acc, *map(np.asarray, items)])
-        rows.append(acc)
+    rows = [fold_one(jaxpr, inits, row) for row in zip(*flat)]
     shape = tuple(xs[0].shape[d] for d in kept)
     return [np.array([r[i] for r in rows], x.dtype).reshape(shape) for i, x in enumerate(xs)]
 
 
 def _folded(*args, jaxpr, dimensions):
-    """Halves the reduced axis again and again, combining the halves elementwise."""
-    n = len(args) // 2
-    xs, inits = list(args[:n]), args[n:]
+    xs, inits = halves(args)
     kept = [d for d in range(len(shape_of(xs[0]))) if d not in dimensions]
-    xs = [flatten_axes(x, kept, dimensions) for x in xs]
-    *outer, size = shape_of(xs[0])
-    starts = [broadcast_in_dim(i, outer) for i in inits]
-    if not size or 0 in outer:
-        return starts
-    while size > 1:
-        half = size // 2
-        made = elementwise(jaxpr, [cut(x, 0, half) for x in xs], [cut(x, half, 2 * half) for x in xs])
-        xs = [concatenate([m, cut(x, 2 * half, size)], len(outer)) for m, x in zip(made, xs)] if size % 2 else made
-        size -= half
-    return elementwise(jaxpr, starts, [reshape(x, outer) for x in xs])
+    return fold_last(jaxpr, [flatten_axes(x, kept, dimensions) for x in xs], inits)
 
 
-def _jvp(primals, tangents, **params):
-    if all(type(t) is Zero for t in tangents):
-        outs = reduce_p.bind(*primals, **params)
-        return outs, [Zero(tangent_aval(get_aval(o))) for o in outs]
-    return jvp_flat(lambda *xs: _folded(*xs, **params), primals, tangents)
-
-
-def _batch(axis, args, dims, *, jaxpr, dimensions):
-    n = len(args) // 2
-    if any(d is not None for d in dims[n:]):
-        return batch_flat(lambda *xs: _folded(*xs, jaxpr=jaxpr, dimensions=dimensions), axis, args, dims)
-    xs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args[:n], dims)]
-    return reduce_p.bind(*xs, *args[n:], jaxpr=jaxpr, dimensions=tuple(d + 1 for d in dimensions)), [0] * n
-
-
-reduce_p.abstract, reduce_p.reference, reduce_p.jvp, reduce_p.batch, reduce_p.decompose = _abstract, _reference, _jvp, _batch, _folded
+reduce_p.abstract, reduce_p.reference = _abstract, _reference
+derive(reduce_p, _folded, lambda params: dict(params, dimensions=tuple(d + 1 for d in params["dimensions"])))

@@ -32,6 +32,16 @@ class Trace:
         finally:
             reset_trace(token)
 
+    def by_rule(self, rule, primitive, args: tuple, params: dict):
+        """For traces whose values are pairs (`split` takes one apart, `join` makes one): `rule(firsts, seconds, **params)`, under the parent."""
+        pairs = [self.split(x) for x in args]
+        token = set_trace(self.parent)
+        try:
+            firsts, seconds = rule([a for a, _ in pairs], [b for _, b in pairs], **params)
+        finally:
+            reset_trace(token)
+        return [self.join(a, b) for a, b in zip(firsts, seconds)] if primitive.multiple_results else self.join(firsts, seconds)
+
 
 class Tracer:
     """A value that stands for an array while a function is traced; operators and methods are installed by the array library."""

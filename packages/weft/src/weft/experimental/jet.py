@@ -62,16 +62,8 @@ class JetTrace(Trace):
     def process(self, primitive: Primitive, args: tuple, params: dict):
         if not any(type(x) is JetTracer and x._trace is self for x in args):
             return self.pass_on(primitive, args, params)
-        pairs = [self.split(x) for x in args]
-        primals, series = [p for p, _ in pairs], [ts for _, ts in pairs]
-        token = set_trace(self.parent)
-        try:
-            outs, out_series = jet_rules.get(primitive.name, _by_derivative)(primitive, primals, series, params)
-        finally:
-            reset_trace(token)
-        if primitive.multiple_results:
-            return [self.join(p, ts) for p, ts in zip(outs, out_series)]
-        return self.join(outs, out_series)
+        rule = jet_rules.get(primitive.name, _by_derivative)
+        return self.by_rule(lambda primals, series, **params: rule(primitive, primals, series, params), primitive, args, params)
 
 
 # primitive name -> rule (primitive, primals, series, params) -> (results, their series), like the primitive in having one or many

@@ -1,6 +1,7 @@
 """Batching: a function of one example becomes a function of a stack of them."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable, Sequence
 
 from ..avals import reshaped
@@ -71,15 +72,7 @@ class BatchTrace(Trace):
             else:
                 if not calls or not self.closed_over_by(form, args):
                     return self.pass_on(primitive, args, params)
-        pairs = [self.split(x) for x in args]
-        token = set_trace(self.parent)
-        try:
-            out, dim = primitive.batch(self if calls else self.axis, [v for v, _ in pairs], [d for _, d in pairs], **params)
-        finally:
-            reset_trace(token)
-        if primitive.multiple_results:
-            return [self.join(v, d) for v, d in zip(out, dim)]
-        return self.join(out, dim)
+        return self.by_rule(partial(primitive.batch, self if calls else self.axis), primitive, args, params)
 
 
 def batch_flat(fun: Callable, axis: Axis, args: Sequence, dims: Sequence) -> tuple[list, list]:

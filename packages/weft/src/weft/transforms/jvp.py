@@ -50,15 +50,7 @@ class JVPTrace(Trace):
         else:
             if not primitive.makes_reference:
                 return self.pass_on(primitive, args, params)
-        pairs = [self.split(x) for x in args]
-        token = set_trace(self.parent)
-        try:
-            out, tangent = primitive.jvp([p for p, _ in pairs], [t for _, t in pairs], **params)
-        finally:
-            reset_trace(token)
-        if primitive.multiple_results:
-            return [self.join(p, t) for p, t in zip(out, tangent)]
-        return self.join(out, tangent)
+        return self.by_rule(primitive.jvp, primitive, args, params)
 
 
 def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list, list]:
