@@ -78,7 +78,7 @@ def _entries(idx, shape: tuple) -> list:
     """The index as one entry for each axis of the array (and None for each new axis), in order."""
     if not isinstance(idx, tuple):
         if isinstance(idx, (list, set)):
-            raise TypeError(at_user_line("Using a non-tuple sequence for multidimensional indexing is not allowed; use x[array(seq)] instead of x[seq]."))
+            raise TypeError(at_user_line("a list is no index: use a tuple (x[1, 2]) for one index of each axis, or an array (x[jnp.array([1, 2])]) to pick several."))
         idx = (idx,)
     idx = [asarray(i) if isinstance(i, (list, tuple)) else i.__jax_array__() if hasattr(i, "__jax_array__") else i for i in idx]
     used = sum(_consumes(i) for i in idx)

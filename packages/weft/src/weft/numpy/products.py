@@ -74,7 +74,7 @@ def matmul(a, b, *, precision: Any = None, preferred_element_type: Any = None, o
     preferred = asked_dtype("matmul", preferred_element_type)
     xs, ys = shape_of(x), shape_of(y)
     if xs[-1] != ys[max(len(ys) - 2, 0)]:
-        raise type_error(f"dot_general requires contracting dimensions to have the same shape, got ({xs[-1]},) and ({ys[max(len(ys) - 2, 0)]},): "
+        raise type_error(f"matmul: the contracting dimensions differ in size, {xs[-1]} and {ys[max(len(ys) - 2, 0)]}: "
                          f"matmul of shapes {xs} and {ys}.")
     lead_x, lead_y = xs[:-2], ys[:-2]
     # batch axes that both have with equal sizes; the others are free axes of the operand that has them
