@@ -65,6 +65,11 @@ class WasmBackend:
         self.runtime.write(handle, data)
         return WasmArray(aval, handle, device, committed)
 
+    def join(self, aval: ShapedArray, sharding: Any, parts: Sequence[WasmArray]) -> WasmArray:
+        """An array from its parts on the devices of a sharding, of which there is one."""
+        (whole,) = parts
+        return whole
+
     def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str) -> Callable:
         """A callable that runs known calls with little Python; see `weft.runtime.backend.FastPath`."""
         if static_argnums or static_argnames:
