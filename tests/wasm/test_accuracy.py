@@ -41,6 +41,8 @@ def test_what_no_float_can_hold_is_refused():
     for accuracy in (lax.Tolerance(rtol=1e-9), lax.Tolerance(atol=1e-12)):
         with pytest.raises(BackendError, match=r"sin: .* float32 with a relative error of 6.0e-08 at best(.|\n)*test_accuracy.py"):
             weft.jit(lambda x: lax.sin(x, accuracy=accuracy))(T)
+    with pytest.raises(BackendError, match="exp: .*complex"):
+        weft.jit(lambda x: lax.exp(x, accuracy=lax.Tolerance(ulps=9)))(T.astype(np.complex64))
     with pytest.raises(BackendError, match="exp: .*float64"), weft.enable_x64(True):
         weft.jit(lambda x: lax.exp(x, accuracy=lax.Tolerance(ulps=1)))(T.astype(np.float64))
     with pytest.raises(BackendError, match="exp: "):      # an absolute error says nothing of a function without bounds

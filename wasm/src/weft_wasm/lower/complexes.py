@@ -184,6 +184,9 @@ def equation(eqn: JaxprEqn, ins: list) -> list:
         outs = primitive.bind(*ins, **params)
         return outs if primitive.multiple_results else [outs]
     if special is not None:
+        if isinstance(params.get("accuracy"), ew.Tolerance):
+            raise LoweringError(f"{name}: the wasm and webgpu backends promise no {params['accuracy']} for complex numbers. Leave accuracy out, or use the cpu backend. "
+                                f"At {eqn.source_info}")  # fmt: skip
         outs = special(eqn, *ins)
         return outs if primitive.multiple_results else [outs]
     rule = primitive.decompose
