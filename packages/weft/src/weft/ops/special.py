@@ -77,7 +77,7 @@ def _reference(f: Callable) -> Callable | None:
 
 # gamma and its derivatives -------------------------------------------------------------------------------------------
 
-lgamma_p = _elementwise("lgamma", "f", _wide(_of_scalars(lambda v: math.inf if v == -math.inf else math.lgamma(v)) if np else None),
+lgamma_p = _elementwise("lgamma", "f", _wide(_of_scalars(lambda v: math.inf if v <= 0 and v in (-math.inf, math.floor(max(v, -1e300))) else math.lgamma(v)) if np else None),
                         jvp=[lambda t, o, x: mul(t, digamma(x))])
 
 

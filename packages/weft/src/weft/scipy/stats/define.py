@@ -12,6 +12,12 @@ _TEXTS = {"pdf": "The density at x", "pmf": "The probability of k", "cdf": "The 
           "ppf": "The value that `cdf` takes to {x}", "isf": "The value that `sf` takes to {x}", "entropy": "The entropy"}
 
 
+def log1mexp(x):
+    """log(1 - exp(x)) of x <= 0."""
+    near = x > -0.7
+    return jnp.where(near, jnp.log(-jnp.expm1(jnp.where(near, x, -1))), jnp.log1p(-jnp.exp(jnp.where(near, -1, x))))
+
+
 class Distribution:
     """Decorates the functions of one distribution; `example` has arguments for an example, of a value and the parameters without defaults."""
 
@@ -33,8 +39,8 @@ class Distribution:
         call = f"{title}({', '.join(map(str, self.example[name == 'entropy':]))})"
         update_wrapper(function, f)
         function.__name__ = function.__qualname__ = name
-        function.__doc__ = f"{text}, of {self.what}.\n\n    Arguments promote to one float dtype and broadcast.\n\n    Raises:\n        TypeError: for lists." \
-            f" ValueError: for shapes that do not broadcast.\n\n    Example:\n        >>> from weft.scipy.stats import {home}\n        >>> y = {call}\n    "
+        function.__doc__ = f"{text}, of {self.what}.\n\n    Arguments promote to one float dtype and broadcast.\n\n    Raises:\n        TypeError: for lists, and shapes that" \
+            f" do not broadcast.\n\n    Example:\n        >>> from weft.scipy.stats import {home}\n        >>> y = {call}\n    "
         return function
 
     def exp(self, log: Callable) -> Callable:

@@ -2,7 +2,7 @@
 import math
 
 from ... import numpy as jnp
-from .define import Distribution
+from .define import Distribution, log1mexp
 
 _define = Distribution("the exponential distribution", 0.5)
 
@@ -22,7 +22,7 @@ def cdf(x, loc=0, scale=1):
 
 @_define
 def logcdf(x, loc=0, scale=1):
-    return jnp.where(x < loc, -math.inf, jnp.log(-jnp.expm1((loc - x) / scale)))
+    return jnp.where(x < loc, -math.inf, log1mexp(jnp.minimum((loc - x) / scale, 0)))
 
 
 @_define

@@ -16,4 +16,5 @@ pdf = _define.exp(logpdf)
 
 @_define
 def cdf(x, beta):
-    return 0.5 * (1 + jnp.sign(x) * special.gammainc(1 / beta, jnp.abs(x) ** beta))
+    tail = 0.5 * special.gammaincc(1 / beta, jnp.abs(x) ** beta)
+    return jnp.where(x < 0, tail, 1 - tail)

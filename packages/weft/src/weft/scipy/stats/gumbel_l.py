@@ -2,7 +2,7 @@
 import math
 
 from ... import numpy as jnp
-from .define import Distribution
+from .define import Distribution, log1mexp
 
 _define = Distribution("Gumbel's distribution of minima", 0.5)
 
@@ -29,7 +29,9 @@ def cdf(x, loc=0, scale=1):
     return -jnp.expm1(logsf(x, loc, scale))
 
 
-logcdf = _define.log(cdf)
+@_define
+def logcdf(x, loc=0, scale=1):
+    return log1mexp(logsf(x, loc, scale))
 
 
 @_define

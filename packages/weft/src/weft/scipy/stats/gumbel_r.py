@@ -2,7 +2,7 @@
 import math
 
 from ... import numpy as jnp
-from .define import Distribution
+from .define import Distribution, log1mexp
 
 _define = Distribution("Gumbel's distribution of maxima", 0.5)
 
@@ -29,7 +29,9 @@ def sf(x, loc=0, scale=1):
     return -jnp.expm1(logcdf(x, loc, scale))
 
 
-logsf = _define.log(sf)
+@_define
+def logsf(x, loc=0, scale=1):
+    return log1mexp(logcdf(x, loc, scale))
 
 
 @_define

@@ -2,7 +2,7 @@
 import math
 
 from ... import numpy as jnp
-from .define import Distribution
+from .define import Distribution, log1mexp
 
 _define = Distribution("Pareto's distribution", 1.5, 2.0)
 
@@ -29,7 +29,9 @@ def cdf(x, b, loc=0, scale=1):
     return -jnp.expm1(logsf(x, b, loc, scale))
 
 
-logcdf = _define.log(cdf)
+@_define
+def logcdf(x, b, loc=0, scale=1):
+    return log1mexp(logsf(x, b, loc, scale))
 
 
 @_define
