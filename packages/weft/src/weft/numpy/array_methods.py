@@ -219,6 +219,8 @@ def clip(self, min=None, max=None):
 
 def to_device(self, device, *, stream=None):
     """The array on another device."""
+    if stream is not None:
+        raise NotImplementedError(f"to_device: streams are not supported, got stream={stream!r}; leave it out.")
     return creation.array(self, copy=False, device=device)
 
 

@@ -221,7 +221,7 @@ def copy(a, order: str | None = None):
     return array(operand("copy", a), copy=True, order=order)
 
 
-def _placed(out, device):
+def placed(out, device):
     """A new array on the device that was asked for; inside a program, where the program runs."""
     return out if device is None or isinstance(out, Tracer) else dispatch.move(out, device)
 
@@ -238,7 +238,7 @@ def _full(name: str, shape, value, dtype, device):
         out = broadcast_to(linear.convert(value, dt, weak), shape)
     else:
         out = linear.broadcast_in_dim(linear.convert(value, dt, weak), shape)
-    return _placed(out, device)
+    return placed(out, device)
 
 
 def zeros(shape, dtype: Any = None, *, device=None, out_sharding=None):
@@ -400,7 +400,7 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
     if by != 1 or lo != 0:
         out = el.add(scalar_like(out, lo), out)
     out = linear.convert(out, dt)
-    return laid_out("arange", _placed(out, device), out_sharding, device)
+    return laid_out("arange", placed(out, device), out_sharding, device)
 
 
 @inner_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
@@ -449,6 +449,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
         dt = result_dtype(start, stop)[0]
         dt = inexact_dtype(dt)
     out = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dt, axis=int(axis))
+    out = placed(out, device)
     if not retstep:
         return out
     a, b = [linear.convert(v, inexact_dtype(dt)) for v in (start, stop)]
@@ -484,10 +485,12 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype: Any = No
     dt = asked_dtype("geomspace", dtype) or inexact_dtype(result_dtype(start, stop)[0])
     computed = inexact_dtype(dt)
     start, stop = [linear.convert(operand("geomspace", v), computed) for v in (start, stop)]
+    shape = broadcast_shapes([shape_of(start), shape_of(stop)])
+    start, stop = [broadcast_to(v, shape) for v in (start, stop)]
     sign = el.sign(start)
     logs = [el.log(el.abs_(v)) for v in (start, stop)]
     out = el.exp(linspace(*logs, num, endpoint, dtype=computed, axis=0))
-    out = el.mul(out, sign)
+    out = el.mul(out, broadcast_to(sign, shape_of(out)))
     if num:
         first, middle = linear.expand_dims(start, (0,)), out
         parts = [first] + ([_rows(middle, 1, num - 1)] if num > 2 else []) + ([linear.expand_dims(stop, (0,))] if num > 1 and endpoint else
@@ -517,7 +520,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device=N
     dt = asked_dtype("eye", dtype) or float_dtype()
     k = operand("eye", k)
     rows, columns = iota(dtypes.int32, (n, m), 0), iota(dtypes.int32, (n, m), 1)
-    return linear.convert(el.eq(el.add(rows, linear.convert(k, dtypes.int32)), columns), dt)
+    return placed(linear.convert(el.eq(el.add(rows, linear.convert(k, dtypes.int32)), columns), dt), device)
 
 
 def identity(n: int, dtype: Any = None):

@@ -17,6 +17,7 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota, pad, slice_
 from ..runtime.jit import inner_jit
 from .shapes import roll
+from .creation import placed
 from .util import asked_dtype, canonical_axes, float_dtype, on_device, operand
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft",
@@ -219,7 +220,7 @@ def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
         >>> jnp.fft.fftfreq(4).tolist()
         [0.0, 0.25, -0.5, -0.25]
     """
-    return _frequencies("fftfreq", n, d, dtype, False)
+    return placed(_frequencies("fftfreq", n, d, dtype, False), device)
 
 
 def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
@@ -230,7 +231,7 @@ def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
         >>> jnp.fft.rfftfreq(4).tolist()
         [0.0, 0.25, 0.5]
     """
-    return _frequencies("rfftfreq", n, d, dtype, True)
+    return placed(_frequencies("rfftfreq", n, d, dtype, True), device)
 
 
 def _frequencies(name: str, n, d, dtype, half: bool):

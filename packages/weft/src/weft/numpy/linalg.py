@@ -178,6 +178,7 @@ def qr(a, mode: str = "reduced"):
         >>> jnp.linalg.qr(jnp.ones((3, 2))).Q.shape
         (3, 2)
     """
+    mode = "complete" if mode == "full" else mode
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"Unsupported QR decomposition mode {mode!r}; modes are 'reduced', 'complete', 'r' and 'raw'.")
     (x,) = _inexact("qr", a)
@@ -274,16 +275,22 @@ def slogdet(a, *, method: str | None = None):
     """(sign, logabsdet) of determinants of [..., n, n], without overflow; (0, -inf) for singular matrices.
 
     Raises:
-        ValueError: if a is not square, or for a method other than None or 'lu'.
+        ValueError: if a is not square, or for a method other than None, 'lu' or 'qr'.
 
     Example:
         >>> import weft.numpy as jnp
         >>> float(jnp.linalg.slogdet(-jnp.eye(3)).sign)
         -1.0
     """
-    if method not in (None, "lu"):
-        raise ValueError(f"slogdet: method must be None or 'lu', got {method!r}.")
-    return SlogdetResult(*_slogdet(_square("slogdet", a)))
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', got {method!r}.")
+    x = _square("slogdet", a)
+    if method != "qr":
+        return SlogdetResult(*_slogdet(x))
+    q, r = qr(x)
+    on = matrix.diagonal(r)
+    last = len(shape_of(on)) - 1
+    return SlogdetResult(el.mul(_slogdet(q)[0], reduce_prod(el.sign(on), (last,))), linear.reduce_sum(el.log(el.abs_(on)), (last,)))
 
 
 @inner_jit(name="slogdet")
@@ -597,6 +604,8 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
         [[0.5, 0.0], [0.0, 0.0]]
     """
     (x,) = _inexact("pinv", a)
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"pinv takes matrices [..., m, n], got shape {shape_of(x)}.")
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = 10 * max(shape_of(x)[-2:]) * float(dtypes.finfo(dtype_of(x)).eps)

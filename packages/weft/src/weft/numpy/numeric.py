@@ -6,14 +6,13 @@ import math
 from .. import dtypes
 from ..control.loops import while_loop
 from ..core.trace import get_aval
-from ..errors import type_error
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.reduce import reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from .ufuncs import imag, signbit, where_jit
-from .util import on_device, operand, promote, promote_inexact, promote_shapes
+from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes
 
 
 def heaviside(x1, x2, /):
@@ -54,7 +53,8 @@ def ldexp(x1, x2, /):
     (x,) = promote_inexact("ldexp", x1)
     y = operand("ldexp", x2)
     if not dtypes.is_int(get_aval(y).dtype):
-        raise type_error(f"ldexp takes an integer exponent, got {get_aval(y)}.")
+        raise ValueError(f"ldexp takes integers as x2, got {get_aval(y)}.")
+    no_complex("ldexp", x)
     x, y = promote_shapes("ldexp", x, linear.convert(y, dtypes.int32))
     # two factors, so that exponents of subnormal results do not underflow on the way
     half = el.shift_right_arithmetic(y, scalar_like(y, 1))
@@ -70,7 +70,7 @@ def isposinf(x, /, out=None):
         >>> jnp.isposinf(jnp.array([jnp.inf, 1.]))
         Array([ True, False], dtype=bool)
     """
-    return _is_infinity("isposinf", x, math.inf)
+    return _is_infinity("isposinf", x, math.inf, out)
 
 
 def isneginf(x, /, out=None):
@@ -81,10 +81,11 @@ def isneginf(x, /, out=None):
         >>> jnp.isneginf(jnp.array([-jnp.inf, 1.]))
         Array([ True, False], dtype=bool)
     """
-    return _is_infinity("isneginf", x, -math.inf)
+    return _is_infinity("isneginf", x, -math.inf, out)
 
 
-def _is_infinity(name, x, which):
+def _is_infinity(name, x, which, out):
+    no_out(name, out)
     x = operand(name, x)
     dt = get_aval(x).dtype
     if dtypes.is_complex(dt):
@@ -251,8 +252,8 @@ def spacing(x, /):
 
     Example:
         >>> import weft.numpy as jnp
-        >>> float(jnp.spacing(jnp.float32(1))) == jnp.finfo('float32').eps
-        True
+        >>> jnp.spacing(jnp.float32(1))
+        Array(1.1920929e-07, dtype=float32)
     """
     (x,) = promote_inexact("spacing", x)
     if dtypes.is_complex(dtype_of(x)):

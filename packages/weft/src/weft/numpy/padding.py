@@ -1,6 +1,8 @@
 """weft.numpy.pad and its modes."""
 from __future__ import annotations
 
+from typing import Callable
+
 from .. import dtypes
 from ..avals import SymbolicSize
 from ..core.dims import is_constant_shape
@@ -13,6 +15,7 @@ from ..ops import shape as ops
 from ..ops.reduce import reduce_max, reduce_min
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from .creation import array as _asarray
+from .selecting import apply_along_axis
 from .shapes import _part, take_rows
 from .util import broadcast_to as _broadcast_to
 from .util import canonical_axis, on_device, operand, static_size
@@ -53,10 +56,12 @@ def _pairs(name: str, value, rank: int, convert) -> tuple:
     return tuple(rows)
 
 
-def pad(array, pad_width, mode: str = "constant", **kwargs):
+def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     """The array with elements added at both ends of each axis.
 
-    Modes: constant (`constant_values`), edge, reflect, symmetric, wrap, linear_ramp (`end_values`), maximum, minimum, mean, empty.
+    Modes: constant (`constant_values`), edge, reflect and symmetric (`reflect_type` 'even' or 'odd'), wrap, linear_ramp (`end_values`), maximum,
+    minimum and mean (of `stat_length` elements at each end), empty; or a function of (vector with zeros at its ends, widths, axis, keywords) that
+    returns the vector.
 
     Raises:
         ValueError: for negative widths or unknown modes.
@@ -74,6 +79,11 @@ def pad(array, pad_width, mode: str = "constant", **kwargs):
     widths = _pairs("pad_width", pad_width, len(shape), lambda v: static_size("pad width", v))
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError("pad: index can't contain negative values.")
+    if callable(mode):
+        x = _pad_constant(x, widths, 0)
+        for d in range(len(shape)):
+            x = apply_along_axis(mode, d, x, widths[d], d, kwargs)
+        return x
     allowed = {"constant": ("constant_values",), "empty": (), "edge": (), "wrap": (), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
                "linear_ramp": ("end_values",), "maximum": ("stat_length",), "minimum": ("stat_length",), "mean": ("stat_length",)}
     if mode not in allowed:
@@ -89,15 +99,19 @@ def pad(array, pad_width, mode: str = "constant", **kwargs):
             return _pad_constant(x, widths, operand("pad", value))
         values = _pairs("constant_values", value, len(shape), lambda v: operand("pad", v))
         return _pad_constant(x, widths, *[v for pair in values for v in pair])
-    if kwargs.get("reflect_type", "even") != "even" or kwargs.get("stat_length") is not None:
-        raise NotImplementedError("pad: reflect_type='odd' and stat_length are not implemented.")
+    if kwargs.get("reflect_type", "even") not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kwargs['reflect_type']!r}.")
+    odd, lengths = kwargs.get("reflect_type") == "odd", kwargs.get("stat_length")
+    lengths = None if lengths is None else _pairs("stat_length", lengths, len(shape), lambda v: static_size("stat_length", v))
+    if lengths is not None and any(v < 1 for pair in lengths for v in pair):
+        raise ValueError(f"pad: stat_length must be positive, got {kwargs['stat_length']}.")
     ends = _pairs("end_values", kwargs.get("end_values", 0), len(shape), lambda v: operand("pad", v))
     for d, (lo, hi) in enumerate(widths):
-        x = _pad_axis(x, d, lo, hi, mode, ends[d])
+        x = _pad_axis(x, d, lo, hi, mode, ends[d], odd, (shape_of(x)[d],) * 2 if lengths is None else lengths[d])
     return on_device(x)
 
 
-def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends):
+def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends, odd: bool, lengths):
     n = shape_of(x)[d]
     if not lo and not hi:
         return x
@@ -109,18 +123,42 @@ def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends):
     if mode in ("wrap", "reflect", "symmetric"):
         if isinstance(n, SymbolicSize) or not is_constant_shape((lo, hi)):
             raise type_error(f"pad: mode {mode!r} needs an axis of known size, axis {d} has the symbolic size '{n}'; use 'constant' or 'edge'.")
+        if odd and mode != "wrap":
+            return _odd(x, d, [_mirrored(i, n, mode) for i in range(-lo, n + hi)])
         return take_rows(x, _asarray([_source(i, n, mode) for i in range(-lo, n + hi)], dtypes.int32), d)
     if mode == "linear_ramp":
         return ops.concatenate([_ramp(ends[0], _part(x, d, 0, 1), d, lo, False), x, _ramp(ends[1], _part(x, d, n - 1, n), d, hi, True)], d)
+    first, last = [min(k, n) for k in lengths]
+    fill = lambda part, k: _broadcast_to(_statistic(part, d, mode), tuple(k if e == d else m for e, m in enumerate(shape_of(x))))
+    return ops.concatenate([fill(_part(x, d, 0, first), lo), x, fill(_part(x, d, n - last, n), hi)], d)
+
+
+def _statistic(x, d: int, mode: str):
+    """The mean, maximum or minimum along an axis, which keeps size 1."""
     dt = dtype_of(x)
     if mode == "mean":
         wide = x if dtypes.is_inexact(dt) else linear.convert(x, dtypes.float32)
-        value = el.div(linear.reduce_sum(wide, (d,)), scalar_like(wide, n))
+        value = el.div(linear.reduce_sum(wide, (d,)), scalar_like(wide, shape_of(x)[d]))
         value = linear.convert(value if dtypes.is_inexact(dt) else el.round_(value, 1), dt)
     else:
         value = (reduce_max if mode == "maximum" else reduce_min)(x, (d,))
-    fill = lambda k: _broadcast_to(linear.expand_dims(value, (d,)), tuple(k if e == d else m for e, m in enumerate(shape_of(x))))
-    return ops.concatenate([fill(lo), x, fill(hi)], d)
+    return linear.expand_dims(value, (d,))
+
+
+def _mirrored(i: int, n: int, mode: str) -> tuple[int, int, int, int]:
+    """What stands at position i of an odd extension: factor and place of an element, and factors of the last and the first."""
+    period = 2 * n if mode == "symmetric" else max(2 * (n - 1), 1)
+    turns, i = divmod(i, period)
+    return (1, i, 2 * turns, -2 * turns) if i < n else (-1, period - (mode == "symmetric") - i, 2 + 2 * turns, -2 * turns)
+
+
+def _odd(x, d: int, rows: list):
+    """Elements mirrored in the values at the ends."""
+    n, shape = shape_of(x)[d], (*shape_of(x)[:d], len(rows), *shape_of(x)[d + 1:])
+    factor = lambda k: linear.broadcast_in_dim(linear.convert(_asarray([r[k] for r in rows], dtypes.int32), dtype_of(x)), shape, (d,))
+    edge = lambda k: _broadcast_to(_part(x, d, k, k + 1), shape)
+    out = el.mul(factor(0), take_rows(x, _asarray([r[1] for r in rows], dtypes.int32), d))
+    return el.add(out, el.add(el.mul(factor(2), edge(n - 1)), el.mul(factor(3), edge(0))))
 
 
 def _source(i: int, n: int, mode: str) -> int:

@@ -282,7 +282,7 @@ def repr_text(data, shape: tuple, dt, weak_type: bool) -> str:
         return f"{prefix}[], shape={shape}, {tail}"
     text = array_text(data, shape, dt, prefix, ", ", ",")
     last = len(text) - (text.rfind("\n") + 1)
-    sep = " " if last + len(tail) + 2 <= get_printoptions()["linewidth"] else " " * len(prefix)      # as JAX does it, on one line
+    sep = " " if last + len(tail) + 2 < get_printoptions()["linewidth"] else " " * len(prefix)      # as JAX does it, on one line
     return f"{prefix}{text},{sep}{tail}"
 
 

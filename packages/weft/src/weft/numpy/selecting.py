@@ -158,7 +158,7 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     """
     no_out("take", out)
     x = on_device(operand("take", a))
-    indices = asarray(indices) if isinstance(indices, (list, tuple)) else on_device(operand("take", indices))
+    indices = on_device(operand("take", indices))
     if not dtypes.is_int(get_aval(indices).dtype):
         raise TypeError(f"take: indices must be integers, got {get_aval(indices)}.")
     if mode == "raise":
@@ -265,6 +265,8 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
     no_out("compress", out)
     x = ravel(a) if axis is None else on_device(operand("compress", a))
     axis = canonical_axis(axis or 0, len(shape_of(x)))
+    if size is not None and not 0 < size <= shape_of(x)[axis]:
+        raise ValueError(f"compress: size must be positive and not above the size {shape_of(x)[axis]} of the axis, got {size}.")
     (rows,) = nonzero(condition, size=size, fill_value=shape_of(x)[axis] if size is not None else None)
     return take(x, rows, axis, mode="fill", fill_value=fill_value)
 
@@ -292,6 +294,8 @@ def choose(a, choices: Sequence[Any], out=None, mode: str = "raise"):
     x = operand("choose", a)
     choices = promote("choose", *choices)
     n = len(choices)
+    if not dtypes.is_int(get_aval(x).dtype) and not dtypes.is_bool(get_aval(x).dtype):
+        raise ValueError(f"choose: a must be integers, got {get_aval(x)}. Convert it with astype(int).")
     if mode == "clip":
         x = el.clamp(scalar_like(x, 0), x, scalar_like(x, n - 1))
     elif mode == "wrap":
@@ -492,16 +496,23 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
         >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 3., inplace=False).tolist()
         [[3.0, 0.0], [0.0, 3.0]]
     """
+    if wrap:
+        raise NotImplementedError("fill_diagonal: wrap=True is not supported; fill the blocks of a tall matrix one by one.")
     if inplace:
-        raise ValueError("arrays are immutable: call fill_diagonal with inplace=False and use its result.")
+        raise NotImplementedError("arrays are immutable: call fill_diagonal with inplace=False and use its result.")
     x = on_device(operand("fill_diagonal", a))
     n = min(shape_of(x))
     i = ops.iota(dtypes.int32, (n,), 0)
+    val = ravel(val)
+    m = shape_of(val)[0]
+    val = val[:n] if m >= n or not m else val[el.rem(i, scalar_like(i, m))]
     return x.at[(i,) * len(shape_of(x))].set(val)
 
 
 def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False):
     """The array without the slices at concrete positions along an axis (None: of the flattened array).
+
+    With `assume_unique_indices` an array of distinct positions may be traced.
 
     Example:
         >>> import weft.numpy as jnp
@@ -511,6 +522,11 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     x = ravel(arr) if axis is None else on_device(operand("delete", arr))
     axis = canonical_axis(axis or 0, len(shape_of(x)))
     n = shape_of(x)[axis]
+    if assume_unique_indices and isinstance(obj, Tracer) and dtypes.is_int(get_aval(obj).dtype):
+        at = ravel(obj)
+        at = where(el.lt(at, scalar_like(at, 0)), el.add(at, scalar_like(at, n)), at)
+        kept = linear.full((n,), True, dtypes.bool_).at[at].set(False)
+        return take_rows(x, nonzero(kept, size=n - shape_of(at)[0])[0], axis)
     gone = set(_positions("delete", obj, n))
     return take_rows(x, array([i for i in range(n) if i not in gone], dtypes.int32), axis)
 

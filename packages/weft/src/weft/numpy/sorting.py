@@ -36,8 +36,7 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
         >>> jnp.sort(jnp.array([3, 1, 2]))
         Array([1, 2, 3], dtype=int32)
     """
-    if order is not None:
-        raise ValueError("sort: order is for structured arrays, which do not exist here.")
+    _unsupported("sort", kind, order)
     x = operand("sort", a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -55,6 +54,11 @@ def _argsort(x, axis, stable, descending):
     return ops.rev(order, (axis,))
 
 
+def _unsupported(name: str, kind, order) -> None:
+    if kind is not None or order is not None:
+        raise TypeError(f"{name}: kind and order are not supported, got kind={kind!r} and order={order!r}; say stable=True or stable=False.")
+
+
 def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False, dtype: Any = None):
     """The positions that sort the array along an axis (None: flattened), as `dtype` (int32 without one).
 
@@ -63,8 +67,7 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
         >>> jnp.argsort(jnp.array([3, 1, 2]))
         Array([1, 2, 0], dtype=int32)
     """
-    if order is not None:
-        raise ValueError("argsort: order is for structured arrays, which do not exist here.")
+    _unsupported("argsort", kind, order)
     x = operand("argsort", a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -188,14 +191,15 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
         >>> jnp.digitize(jnp.array([0.5, 2.5]), jnp.array([0., 1., 2.]))
         Array([1, 3], dtype=int32)
     """
+    method = "scan" if method is None else method
     x, bins = promote("digitize", x, bins)
     bins = on_device(bins)
     n = shape_of(bins)[0]
     side = "left" if right else "right"
-    up = searchsorted(bins, x, side)
+    up = searchsorted(bins, x, side, method=method)
     if n < 2:
         return up
-    down = searchsorted(ops.rev(bins, (0,)), x, "right" if right else "left")
+    down = searchsorted(ops.rev(bins, (0,)), x, "right" if right else "left", method=method)
     first, last = bins[0], bins[n - 1]
     return where_jit(el.ge(last, first), up, el.sub(scalar_like(down, n), down))
 
@@ -239,6 +243,12 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     if size is None and isinstance(x, Tracer):
         raise ConcretizationTypeError(concretization_error(x, "unique needs the values, because the number of results depends on them; "
                                                               "give it size=… to use it under jit"))
+    if axis is None and not math.prod(shape):
+        size = size or 0
+        none = linear.full((size,), 0, index_dtype())
+        found = (linear.full((size,), 0 if fill_value is None else fill_value, dtype_of(x)), *[none] * return_index,
+                 *[linear.full(shape, 0, index_dtype())] * return_inverse, *[none] * return_counts)
+        return found if len(found) > 1 else found[0]
     rows = linear.reshape(x, (math.prod(shape), 1)) if axis is None else _rows_first(x, canonical_axis(axis, len(shape)))
     n, width = shape_of(rows)
     out_shape = () if axis is None else tuple(m for d, m in enumerate(shape) if d != canonical_axis(axis, len(shape)))
@@ -266,7 +276,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
         inverse = sort_p.bind(order, rank_of, dimension=0, is_stable=True, num_keys=1)[1]
         out.append(linear.reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
-        ends = concatenate([starts[1:], linear.full((1,), n, index_dtype())]) if total else starts
+        ends = _first_positions(different, total + 1, n)[1:]
         counts = el.sub(el.select_n_p.bind(el.lt(el.add(ops.iota(index_dtype(), (total,), 0), linear.full((total,), 1, index_dtype())), count),
                                            linear.full((total,), n, index_dtype()), ends), starts) if total else starts
         out.append(el.select_n_p.bind(present, linear.full((total,), 0, index_dtype()), counts) if total else counts)
@@ -356,6 +366,8 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
         >>> jnp.isin(jnp.array([1, 2]), jnp.array([2, 3]))
         Array([False,  True], dtype=bool)
     """
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ValueError(f"isin: unknown method {method!r}; use 'auto', 'compare_all', 'binary_search' or 'sort'.")
     x, tests = [on_device(v) for v in promote("isin", element, test_elements)]
     tests = ravel(tests)
     n = shape_of(tests)[0]

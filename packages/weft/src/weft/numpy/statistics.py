@@ -22,7 +22,8 @@ from .reductions import mean
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .sorting import searchsorted
 from .ufuncs import where_jit
-from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, index_dtype, laid_out, on_device, operand, promote, promote_inexact, static_int)
+from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, index_dtype,
+                   laid_out, no_complex, on_device, operand, promote, promote_inexact, static_int)
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
@@ -104,9 +105,12 @@ def _quantile_of(name: str, a, q, axis, out, overwrite_input: bool, method: str,
     if dtypes.is_complex(dtype_of(x)):
         raise ValueError(f"{name} does not take complex numbers.")
     x = on_device(x)
-    if math.prod(shape_of(x)) == 0:
-        raise ValueError(f"{name} needs at least one element.")
     axes, shape = canonical_axes(axis, len(shape_of(x))), shape_of(x)
+    if 0 in [shape[d] for d in axes]:
+        raise ValueError(f"{name} needs at least one element along the axes {axes} of shape {shape}.")
+    if 0 in shape:
+        rest = tuple(1 if d in axes else n for d, n in enumerate(shape) if keepdims or d not in axes)
+        return linear.full((*shape_of(q), *rest), math.nan, dtype_of(x))
     if weights is not None:
         weights = on_device(linear.convert(operand(name, weights), dtype_of(x)))
         if shape_of(weights) != shape:
@@ -307,7 +311,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
         [0.0, 2.0, 4.0]
     """
     if isinstance(bins, str):
-        raise NotImplementedError("histogram: named methods for the number of bins are not supported; give a number or edges.")
+        raise TypeError(f"histogram: bins must be a number or edges, got {bins!r}: named methods look at values, which programs don't have while they are traced.")
     (x,) = promote_inexact("histogram_bin_edges", a)
     if not isinstance(bins, int) and (isinstance(bins, (list, tuple)) or shape_of(operand("histogram", bins))):
         return linear.convert(asarray(bins), dtype_of(x))
@@ -398,8 +402,21 @@ def ediff1d(ary, to_end=None, to_begin=None):
     return concatenate(parts)
 
 
+def _gradient_at(x, places, d: int, at):
+    """Differences along an axis whose points have coordinates: those of both sides, weighted so that parabolas come out right."""
+    n = shape_of(x)[d]
+    if shape_of(places) != (n,):
+        raise ValueError(f"gradient: coordinates must have the length {n} of axis {d}, got shape {shape_of(places)}.")
+    gaps = linear.broadcast_in_dim(el.sub(places[1:], places[:-1]), tuple(n - 1 if e == d else m for e, m in enumerate(shape_of(x))), (d,))
+    slopes = el.div(el.sub(at(x, 1, n), at(x, 0, n - 1)), gaps)
+    before, after = at(gaps, 0, n - 2), at(gaps, 1, n - 1)
+    middle = el.div(el.add(el.mul(at(slopes, 0, n - 2), after), el.mul(at(slopes, 1, n - 1), before)), el.add(before, after))
+    parts = [at(slopes, 0, 1), middle, at(slopes, n - 2, n - 1)]
+    return ops.concatenate(parts if n > 2 else [parts[0], parts[2]], d)
+
+
 def gradient(f, *varargs, axis=None, edge_order: int | None = None):
-    """Central differences along axes, one-sided at the ends; spacings are numbers.
+    """Central differences along axes, one-sided at the ends; spacings are numbers, or the coordinates along an axis.
 
     Example:
         >>> import weft.numpy as jnp
@@ -425,7 +442,8 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
                                           tuple(hi if e == d else m for e, m in enumerate(shape_of(v))))
         h = operand("gradient", h)
         if shape_of(h):
-            raise NotImplementedError("gradient: spacings must be numbers, not coordinate arrays.")
+            out.append(_gradient_at(x, linear.convert(on_device(h), dtype_of(x)), d, at))
+            continue
         h = linear.convert(h, dtype_of(x))
         middle = el.div(el.mul(el.sub(at(x, 2, n), at(x, 0, n - 2)), scalar_like(x, 0.5)), h)
         first, last = el.div(el.sub(at(x, 1, 2), at(x, 0, 1)), h), el.div(el.sub(at(x, n - 1, n), at(x, n - 2, n - 1)), h)
@@ -433,8 +451,8 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     return out[0] if len(out) == 1 else out
 
 
-@inner_jit(name="interp", static_argnames=("period",))
-def _interp(x, xp, fp, left, right, *, period):
+@inner_jit(name="interp", static_argnames=("period", "extend"))
+def _interp(x, xp, fp, left, right, *, period, extend):
     if period is not None:
         wrap = lambda v: el.sub(v, el.mul(el.floor(el.div(v, scalar_like(v, period))), scalar_like(v, period)))
         x, xp = wrap(x), wrap(xp)
@@ -452,13 +470,15 @@ def _interp(x, xp, fp, left, right, *, period):
     safe = el.select_n_p.bind(none, dx, linear.full(shape_of(dx), 1, dtype_of(dx)))
     out = el.select_n_p.bind(none, el.add(pick(fp, before), el.mul(el.div(delta, safe), df)), pick(fp, before))
     if period is None:
-        out = where_jit(el.lt(x, xp[0]), fp[0] if left is None else left, out)
-        out = where_jit(el.gt(x, xp[n - 1]), fp[n - 1] if right is None else right, out)
+        if "left" not in extend:
+            out = where_jit(el.lt(x, xp[0]), fp[0] if left is None else left, out)
+        if "right" not in extend:
+            out = where_jit(el.gt(x, xp[n - 1]), fp[n - 1] if right is None else right, out)
     return out
 
 
 def interp(x, xp, fp, left=None, right=None, period=None):
-    """Linear interpolation through the points (xp, fp), xp increasing.
+    """Linear interpolation through the points (xp, fp), xp increasing; `left` and `right` stand outside of them, or 'extrapolate' the outermost pieces.
 
     Example:
         >>> import weft.numpy as jnp
@@ -467,11 +487,16 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     """
     x, xp = [on_device(v) for v in promote_inexact("interp", x, xp)]
     (fp,) = promote_inexact("interp", fp)
+    no_complex("interp", x, xp)
     if len(shape_of(xp)) != 1 or shape_of(xp) != shape_of(fp):
         raise ValueError(f"interp: xp and fp must be vectors of one size, got {shape_of(xp)} and {shape_of(fp)}.")
     if period == 0:
         raise ValueError("interp: period must not be 0.")
-    return _interp(x, xp, on_device(fp), left, right, period=None if period is None else abs(float(period)))
+    extend = tuple(side for side, value in (("left", left), ("right", right)) if isinstance(value, str))
+    if any(value != "extrapolate" for value in (left, right) if isinstance(value, str)):
+        raise ValueError(f"interp: the only text that left and right take is 'extrapolate', got {left!r} and {right!r}.")
+    left, right = [None if isinstance(value, str) else value for value in (left, right)]
+    return _interp(x, xp, on_device(fp), left, right, period=None if period is None else abs(float(period)), extend=extend)
 
 
 def trapezoid(y, x=None, dx=1.0, axis: int = -1):
@@ -504,7 +529,7 @@ def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type
         >>> jnp.convolve(jnp.array([1., 2.]), jnp.array([1., 1.]))
         Array([1., 3., 2.], dtype=float32)
     """
-    return _convolve("convolve", a, v, mode, True, precision)
+    return _convolve("convolve", a, v, mode, True, precision, preferred_element_type)
 
 
 def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_type=None):
@@ -516,12 +541,15 @@ def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_ty
         Array([3., 5.], dtype=float32)
     """
     _, v2 = promote("correlate", a, v)
-    return _convolve("correlate", a, el.conj(on_device(v2)) if dtypes.is_complex(dtype_of(v2)) else v, mode, False, precision)
+    return _convolve("correlate", a, el.conj(on_device(v2)) if dtypes.is_complex(dtype_of(v2)) else v, mode, False, precision, preferred_element_type)
 
 
-def _convolve(name: str, a, v, mode: str, reverse: bool, precision):
+def _convolve(name: str, a, v, mode: str, reverse: bool, precision, preferred):
     """As a product with the matrix of all shifted windows."""
     x, w = [on_device(u) for u in promote_inexact(name, a, v)]
+    preferred = asked_dtype(name, preferred)
+    if preferred is not None and dtypes.bits(preferred) < dtypes.bits(dtype_of(x)):
+        raise TypeError(f"{name}: preferred_element_type {dtypes.name(preferred)} must not be narrower than the dtype {dtypes.name(dtype_of(x))} of the operands.")
     if len(shape_of(x)) != 1 or len(shape_of(w)) != 1:
         raise ValueError(f"{name} takes vectors, got shapes {shape_of(x)} and {shape_of(w)}.")
     n, m = shape_of(x)[0], shape_of(w)[0]
@@ -540,7 +568,7 @@ def _convolve(name: str, a, v, mode: str, reverse: bool, precision):
         lead = m - 1 - m // 2
     padded = ops.pad(x, scalar_like(x, 0), ((lead, max(0, total + m - 1 - lead - n), 0),))
     rows = el.add(ops.iota(dtypes.int32, (total, m), 0), ops.iota(dtypes.int32, (total, m), 1))
-    out = dot(take_rows(padded, rows, 0), w, precision=precision)
+    out = dot(take_rows(padded, rows, 0), w, precision=precision, preferred_element_type=preferred)
     return ops.rev(out, (0,)) if flip_result else out
 
 
@@ -553,6 +581,7 @@ def unwrap(p, discont=None, axis: int = -1, period: float = 2 * math.pi):
         [0.0, 0.0, 0.0]
     """
     (x,) = promote_inexact("unwrap", p)
+    no_complex("unwrap", x)
     x = on_device(x)
     axis = canonical_axis(axis, len(shape_of(x)))
     if shape_of(x)[axis] == 0:

@@ -13,7 +13,7 @@ from ..errors import type_error
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import dtype_of, scalar_like, shape_of
-from .util import on_device, operand, promote, promote_inexact, promote_shapes, to_bool
+from .util import broadcast_shapes, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, static_int, to_bool
 
 
 def _document(function, name: str, text: str, call: str):
@@ -235,7 +235,7 @@ def _same(name: str, text: str, op: Callable, kinds: str = "biufc"):
 
 
 negative = _same("negative", "-x.", el.neg)
-positive = _same("positive", "x itself.", on_device, "iufc")
+positive = _same("positive", "x itself.", on_device)
 abs = _same("abs", "The absolute value.", lambda x: on_device(x) if dtypes.is_bool(dtype_of(x)) or dtypes.is_unsigned(dtype_of(x)) else el.abs_(x))
 absolute = abs
 square = _same("square", "x * x.", el.square)
@@ -288,6 +288,7 @@ def signbit(x, /):
     """
     x = operand("signbit", x)
     dt = get_aval(x).dtype
+    no_complex("signbit", x)
     if dtypes.is_float(dt):
         bits = el.bitcast(x, f"int{dtypes.bits(dt)}")
         return el.lt(bits, scalar_like(bits, 0))
@@ -373,7 +374,7 @@ def round(a, decimals: int = 0, out=None):
     """
     if out is not None:
         raise NotImplementedError("weft.numpy.round: the 'out' argument is not supported, since arrays are immutable; use the result.")
-    a = operand("round", a)
+    a, decimals = operand("round", a), static_int("decimals", decimals)
     dt = get_aval(a).dtype
     if dtypes.is_int(dt) or dtypes.is_bool(dt):
         if decimals < 0:
@@ -476,12 +477,13 @@ def _floor_divide_signed(x, y):
 def _floor_divide_float(x, y):
     x, y = promote("floor_divide", x, y)
     mod = el.rem(x, y)
-    q = el.div(el.sub(x, mod), y)
-    shape = shape_of(q)
+    # what remains of a division by zero is NaN, but the quotient is infinite
+    shape = broadcast_shapes([shape_of(x), shape_of(y)])
+    by_zero = linear.broadcast_to_rank_shape(el.eq(y, scalar_like(y, 0)), shape)
+    q = el.div(el.select_n_p.bind(by_zero, el.sub(x, mod), linear.broadcast_to_rank_shape(x, shape)), y)
     adjust = el.and_(el.ne(mod, scalar_like(mod, 0)), el.ne(el.sign(mod), el.sign(y)))
     q = el.select_n_p.bind(linear.broadcast_to_rank_shape(adjust, shape), q, el.sub(q, scalar_like(q, 1)))
-    return el.select_n_p.bind(el.eq(el.sub(x, x), scalar_like(x, 0)) if shape_of(x) == shape else
-                              linear.broadcast_to_rank_shape(el.eq(el.sub(x, x), scalar_like(x, 0)), shape), q, el.round_(q, 0))
+    return el.round_(q, 0)
 
 
 def floor_divide(x1, x2, /):
@@ -590,6 +592,8 @@ def modf(x, /, out=None):
         >>> import weft.numpy as jnp
         >>> f, i = jnp.modf(jnp.array([1.5]))
     """
+    if out is not None:
+        raise NotImplementedError("modf: the argument 'out' is not supported, since arrays are immutable; use the result.")
     (x,) = promote_inexact("modf", x)
     whole = trunc(x)
     return el.sub(x, whole), whole

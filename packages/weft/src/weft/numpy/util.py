@@ -19,7 +19,7 @@ from ..ops.rules import scalar_like, shape_of
 from ..sharding import NamedSharding, PartitionSpec, canonical_sharding
 
 __all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
-           "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
+           "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
            "promote_shapes", "result_dtype", "static_int", "static_size", "to_bool"]
 
 
@@ -31,6 +31,13 @@ def float_dtype():
 def index_dtype():
     """The dtype of positions and counts."""
     return dtypes.canonicalize(dtypes.int64)
+
+
+def no_complex(name: str, *args) -> None:
+    """ValueError for complex arguments of a function of real numbers."""
+    for x in args:
+        if dtypes.is_complex(get_aval(x).dtype):
+            raise ValueError(at_user_line(f"{name} is defined for real numbers, got {get_aval(x)}. Pass its real or imaginary part."))
 
 
 def accumulator(dt):
