@@ -7,6 +7,7 @@ import test_elementwise
 import test_structure
 import wasm_harness
 import weft
+import weft.numpy as jnp
 from test_control import *  # noqa: F403
 from test_elementwise import *  # noqa: F403
 from test_structure import *  # noqa: F403
@@ -44,7 +45,9 @@ def on_webgpu(backend, monkeypatch):
     weft.config.update("jax_platforms", before)
 
 
-def test_complex_is_refused_with_the_users_line():
-    """Collected above under its own text; WebGPU has one of its own."""
-    with pytest.raises(LoweringError, match="complex64.*WebGPU"):
-        wasm_harness.check(lambda x: weft.lax.complex(x, x), np.ones(3, np.float32))
+def test_complex_numbers_are_planes():
+    z = (np.arange(6) + 1j).astype(np.complex64).reshape(2, 3)
+    with weft.default_device(weft.devices("webgpu")[0]):
+        got = weft.jit(lambda x: (x * x + 1, jnp.exp(x * 0.1), x.sum(1), jnp.fft.fft(x)))(z)
+    for g, w in zip(got, (z * z + 1, np.exp(z * 0.1), z.sum(1), np.fft.fft(z))):
+        np.testing.assert_allclose(np.asarray(g), w, rtol=1e-5, atol=1e-5)

@@ -58,14 +58,14 @@ class WebGpuBackend:
 
     def put(self, value: Any, aval: ShapedArray, device: WebGpuDevice, committed: bool) -> BufferArray:
         refuse_wide(aval, "an array", "")
-        data, nbytes = to_bytes(value), WORD * aval.size
+        data, nbytes = to_bytes(value), WORD * aval.size * (2 if dtypes.is_complex(aval.dtype) else 1)
         handle = self.runtime.alloc(nbytes)
         self.runtime.write(handle, as_words(data, nbytes) if nbytes else b"")
         return self.array(aval, handle, committed)
 
     def array(self, aval: ShapedArray, handle: int, committed: bool = False) -> BufferArray:
         itemsize = dtypes.itemsize(aval.dtype)
-        if itemsize != WORD:
+        if itemsize < WORD:
             self.narrow[handle] = itemsize
         return BufferArray(aval, handle, self._devices[0], committed)
 
@@ -175,14 +175,14 @@ def check_dtypes(jaxpr: Jaxpr) -> None:
 
 def refuse_wide(aval, who: str, where: str) -> None:
     dtype = getattr(aval, "dtype", None)
-    if dtype is not None and not dtypes.is_key(dtype) and dtypes.itemsize(dtype) > WORD:
+    if dtype is not None and not dtypes.is_key(dtype) and dtypes.itemsize(dtype) > WORD and dtypes.name(dtype) != "complex64":
         name = dtypes.name(dtype)
         raise LoweringError(f"{who} has dtype {name} ({aval.str_short()}), which WebGPU devices do not have: convert to a 32-bit dtype "
                             f"(x.astype('{_narrower(name)}')), or use the wasm or cpu backend.{where}")  # fmt: skip
 
 
 def _narrower(name: str) -> str:
-    return "float32" if name.startswith(("float", "complex")) else name.replace("64", "32")
+    return "complex64" if name == "complex128" else "float32" if name.startswith("float") else name.replace("64", "32")
 
 
 def default_runtime() -> Any:

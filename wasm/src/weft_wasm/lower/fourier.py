@@ -45,7 +45,7 @@ def emit_transform(body: Body, node: Node) -> list:
     places = [body.places[o] for o in node.outputs]
     direct = [p.offset is None and p.buffer.role == "temp" for p in places]
     buffers = [p.buffer if ok else body.module.temp(o.dtype, o.shape) for p, ok, o in zip(places, direct, node.outputs)]
-    made = routine.fft(body.module.name("fft_"), batch, n, element, *buffers, body.module.table, node.params["scale"])
+    made = routine.fft(body.module.name("fft_"), batch, n, element, *buffers, body.module.table, node.params["scale"], not body.module.plain)
     body.module.temps += made.temps
     return [*made.kernels, *[p.copy(type(p)(b), o.size) for p, b, o in zip(places, buffers, node.outputs) if p.buffer is not b]]
 

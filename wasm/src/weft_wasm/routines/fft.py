@@ -28,15 +28,16 @@ def factors(n: int) -> list[int] | None:
     return out if n == 1 else None
 
 
-def fft(name: str, batch: int, n: int, element: Element, re: Buffer, im: Buffer, constant: Callable[[str, bytes], Buffer], scale: float = 1.0) -> Routine:
+def fft(name: str, batch: int, n: int, element: Element, re: Buffer, im: Buffer, constant: Callable[[str, bytes], Buffer], scale: float = 1.0,
+        wide: bool = True) -> Routine:  # fmt: skip
     """The transforms of `batch` rows of n elements, times `scale`, into re and im. `n` has `factors`, and more than one element.
 
-    The buffers may not be storage that `element` reads. constant(dtype, bytes): a constant buffer of the program.
+    The buffers may not be storage that `element` reads. constant(dtype, bytes): a constant buffer of the program. wide: there is f64.
     """
     dtype = re.dtype
     passes = factors(n)
     spare = [[Buffer(f"{name}.{k}{part}", dtype, (batch, n)) for part in ("re", "im")] for k in range(min(len(passes) - 1, 2))]
-    table = Roots(n, dtype, constant)
+    table = Roots(n, dtype, constant, wide)
     kernels, done = [], 1
     for k, radix in enumerate(passes):
         last = k == len(passes) - 1
@@ -94,8 +95,8 @@ class Names:
 class Roots:
     """exp(-2πi k/n) for 0 ≤ k < n, from constant tables."""
 
-    def __init__(self, n: int, dtype: str, constant: Callable[[str, bytes], Buffer]):
-        self.dtype, self.shift = dtype, 0 if n <= TABLE else (n - 1).bit_length() // 2
+    def __init__(self, n: int, dtype: str, constant: Callable[[str, bytes], Buffer], wide: bool):
+        self.dtype, self.shift = dtype, 0 if n <= TABLE or not wide else (n - 1).bit_length() // 2
         kind, short = "f64" if self.shift else dtype, 1 << self.shift
 
         def tables(step: int, count: int) -> list[Buffer]:
