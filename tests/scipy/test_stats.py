@@ -28,7 +28,7 @@ INSIDE = {"pareto": (1.9, 6.0), "wrapcauchy": (0.2, 3.0), "beta": (0.35, 1.6), "
 
 @pytest.fixture(scope="module")
 def scope():
-    with weft.enable_x64(True):
+    with weft.enable_x64(True), weft.default_device(checks.REFERENCE):
         names = {"jax": weft, "jnp": jnp, "stats": stats, "np": np}
         exec(SETUP, names)
         yield names

@@ -127,7 +127,7 @@ def line_search(f: Callable, x, direction, value, old_value, gradient, c1: float
     first = jnp.where((first > 0) & (first < 1), first, 1)
     begin = _Line(start, start, jnp.array(False), jnp.array(False), jnp.int32(0), jnp.int32(0))
     s = while_loop(lambda s: ~s.done & ~s.failed & (s.count < maxiter), step, begin)
-    status = jnp.where(s.done, 0, jnp.where(s.failed, 1, 3))
+    status = jnp.where(s.done, 0, jnp.where(s.failed, 1, 3)).astype(jnp.int32)
     return s.found, ~s.done, s.evaluations, status
 
 
@@ -167,10 +167,9 @@ def _bfgs(f, x, maxiter=None, norm=jnp.inf, gtol: float = 1e-5, line_search_maxi
         left = identity - rho * jnp.outer(move, change)
         H = jnp.where(curvature == 0, s.memory, left @ s.memory @ left.T + rho * jnp.outer(move, move))
         return _State(s.x + move, new.value, new.gradient, s.value, H, s.count + 1, s.evaluations + evaluations, _norm(new.gradient, norm) < gtol,
-                      jnp.where(failed, 2 + status, -1))
+                      jnp.where(failed, 2 + status, -1).astype(jnp.int32))
     s = while_loop(lambda s: ~s.converged & (s.status < 0) & (s.count < maxiter), step, _begin(f, x, identity, gtol, norm))
-    status = jnp.where(s.converged, 0, jnp.where(s.status >= 0, s.status, 1))
-    return s, status, s.memory
+    return s, jnp.where(s.converged, 0, jnp.where(s.status >= 0, s.status, 1)), s.memory
 
 
 def _two_loops(s: _State):

@@ -114,7 +114,6 @@ def _hyp1f1(a, b, x):
     large, q = jnp.where(far, y, 100), jnp.where(far, p, 1)
     front = jnp.exp(gammas.lgamma(b) - gammas.lgamma(q) + (q - b) * jnp.log(large) + jnp.where(turn, 0, large)) * sign_of_gamma(b) * sign_of_gamma(q)
     value = jnp.where(far, front * _asymptotic(q, b, large), series)
-    value = jnp.where((a == b) & ~_ends(a), jnp.exp(x), value)
     return jnp.where(pole, math.inf, jnp.where(jnp.isnan(x), math.nan, value))
 
 

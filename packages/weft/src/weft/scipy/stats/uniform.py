@@ -9,7 +9,7 @@ _define = Distribution("the uniform distribution", 0.5)
 
 @_define
 def logpdf(x, loc=0, scale=1):
-    return jnp.where((x < loc) | (x > loc + scale), -math.inf, -jnp.log(scale))
+    return jnp.where(jnp.isnan(x), x, jnp.where((x < loc) | (x > loc + scale), -math.inf, -jnp.log(scale)))
 
 
 pdf = _define.exp(logpdf)
