@@ -9,9 +9,10 @@ from ..avals import as_size
 from ..runtime.jit import inner_jit
 from ..control.custom import custom_jvp
 from ..core.trace import axis_size_of
+from ..errors import at_user_line, type_error
 from ..lax.collectives import axis_index
 from ..numpy import reductions, ufuncs
-from ..numpy.einsum import einsum
+from ..numpy.creation import asarray
 from ..numpy.selecting import where
 from ..numpy.util import canonical_axis, on_device, operand, promote_inexact
 from ..ops import elementwise as el
@@ -54,9 +55,10 @@ def relu(x):
 relu.defjvps(lambda t, out, x: el.select(el.gt(x, scalar_like(x, 0)), t, scalar_like(t, 0)))
 
 
+@custom_jvp
 @inner_jit(name="relu6")
 def relu6(x):
-    """min(max(x, 0), 6).
+    """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
     Example:
         >>> import weft
@@ -66,15 +68,21 @@ def relu6(x):
     return ufuncs.minimum(ufuncs.maximum(x, 0), 6.0)
 
 
+relu6.defjvps(lambda t, out, x: el.select(el.and_(el.gt(x, scalar_like(x, 0)), el.lt(x, scalar_like(x, 6))), t, scalar_like(t, 0)))
+
+
 def sigmoid(x):
     """1 / (1 + exp(-x)).
+
+    Raises:
+        TypeError: for integers and booleans.
 
     Example:
         >>> import weft
         >>> float(weft.nn.sigmoid(0.0))
         0.5
     """
-    return el.logistic(_float("sigmoid", x))
+    return el.logistic(operand("sigmoid", x))
 
 
 def tanh(x):
@@ -96,12 +104,19 @@ def softplus(x):
         >>> float(weft.nn.softplus(-1000.0))
         0.0
     """
-    return ufuncs.logaddexp(x, 0.0)
+    return ufuncs.logaddexp(x if dtypes.is_bool(dtype_of(operand("softplus", x))) else _float("softplus", x), 0.0)
 
 
 @inner_jit(name="soft_sign")
 def soft_sign(x):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.soft_sign(jnp.array([-2., 0., 2.]))
+        Array([-0.6666667,  0.       ,  0.6666667], dtype=float32)
+    """
     return ufuncs.divide(x, ufuncs.add(ufuncs.abs(x), 1))
 
 
@@ -122,13 +137,27 @@ swish = silu
 
 @inner_jit(name="mish")
 def mish(x):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.mish(jnp.array([-2., 0., 2.]))
+        Array([-0.25250146,  0.        ,  1.943959  ], dtype=float32)
+    """
     return ufuncs.multiply(x, ufuncs.tanh(softplus(x)))
 
 
 @inner_jit(name="log_sigmoid")
 def log_sigmoid(x):
-    """log(sigmoid(x))."""
+    """log(sigmoid(x)).
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.log_sigmoid(jnp.array([-2., 0., 2.]))
+        Array([-2.126928 , -0.6931472, -0.126928 ], dtype=float32)
+    """
     return ufuncs.negative(softplus(ufuncs.negative(x)))
 
 
@@ -159,13 +188,27 @@ def leaky_relu(x, negative_slope=0.01):
 
 @inner_jit(name="hard_tanh")
 def hard_tanh(x):
-    """x limited to [-1, 1]."""
-    return where(ufuncs.greater(x, 1), 1.0, where(ufuncs.less(x, -1), -1.0, x))
+    """x limited to [-1, 1].
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.hard_tanh(jnp.array([-2., 0., 2.]))
+        Array([-1.,  0.,  1.], dtype=float32)
+    """
+    return where(ufuncs.greater(x, 1), 1, where(ufuncs.less(x, -1), -1, x))
 
 
 @inner_jit(name="celu")
 def celu(x, alpha=1.0):
-    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)."""
+    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0).
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.celu(jnp.array([-2., 0., 2.]))
+        Array([-0.86466473,  0.        ,  2.        ], dtype=float32)
+    """
     return ufuncs.add(ufuncs.maximum(x, 0.0), ufuncs.multiply(alpha, ufuncs.expm1(ufuncs.divide(ufuncs.minimum(x, 0.0), alpha))))
 
 
@@ -212,27 +255,55 @@ def _glu(x, axis):
 
 
 def glu(x, axis: int = -1):
-    """The first half of an axis times the sigmoid of the second."""
-    x = _float("glu", x)
-    axis = canonical_axis(axis, len(shape_of(x)))
+    """The first half of an axis times the sigmoid of the second.
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.glu(jnp.array([1., 2., 0., 0.]))
+        Array([0.5, 1. ], dtype=float32)
+    """
+    x = on_device(operand("glu", x))
+    (axis,) = _of_rank("glu", axis, len(shape_of(x)))
     if shape_of(x)[axis] % 2:
         raise ValueError(f"glu: the size {shape_of(x)[axis]} of axis {axis} must be even.")
     return _glu(x, axis)
 
 
 def squareplus(x, b=4.0):
-    """(x + sqrt(x² + b)) / 2."""
-    (x, b) = promote_inexact("squareplus", x, b)
+    """(x + sqrt(x² + b)) / 2.
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.squareplus(jnp.array([-2., 0., 2.]))
+        Array([0.41421354, 1.        , 2.4142137 ], dtype=float32)
+    """
+    x, b = promote_inexact("squareplus", _float("squareplus", x), b)
     return el.div(el.add(x, el.sqrt(el.add(el.square(x), b))), scalar_like(x, 2))
 
 
 def hard_sigmoid(x):
-    """relu6(x + 3) / 6."""
+    """relu6(x + 3) / 6.
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.hard_sigmoid(jnp.array([-2., 0., 2.]))
+        Array([0.16666667, 0.5       , 0.8333334 ], dtype=float32)
+    """
     return ufuncs.divide(relu6(ufuncs.add(x, 3.0)), 6.0)
 
 
 def hard_silu(x):
-    """x * hard_sigmoid(x)."""
+    """x * hard_sigmoid(x).
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.hard_silu(jnp.array([-2., 0., 2.]))
+        Array([-0.33333334,  0.        ,  1.6666667 ], dtype=float32)
+    """
     return ufuncs.multiply(x, hard_sigmoid(x))
 
 
@@ -240,20 +311,47 @@ hard_swish = hard_silu
 
 
 def sparse_plus(x):
-    """0 below -1, x above 1, a parabola between."""
+    """0 below -1, x above 1, a parabola between.
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.sparse_plus(jnp.array([-2., 0., 2.]))
+        Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
     return where(ufuncs.less_equal(x, -1.0), 0.0, where(ufuncs.greater_equal(x, 1.0), x, ufuncs.divide(ufuncs.square(ufuncs.add(x, 1.0)), 4)))
 
 
 def sparse_sigmoid(x):
-    """0 below -1, 1 above 1, a line between."""
+    """0 below -1, 1 above 1, a line between.
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.sparse_sigmoid(jnp.array([-2., 0., 2.]))
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return ufuncs.multiply(0.5, ufuncs.clip(ufuncs.add(x, 1.0), 0.0, 2.0))
 
 
 def log1mexp(x):
-    """log(1 - exp(-x)) for x > 0, exact at both ends."""
+    """log(1 - exp(-x)) for x > 0, exact at both ends.
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.log1mexp(jnp.array([.5, 2.]))
+        Array([-0.93275213, -0.14541346], dtype=float32)
+    """
     (x,) = promote_inexact("log1mexp", x)
     c = math.log(2.0)
     return where(ufuncs.less(x, c), ufuncs.log(ufuncs.negative(ufuncs.expm1(ufuncs.negative(x)))), ufuncs.log1p(ufuncs.negative(ufuncs.exp(ufuncs.negative(x)))))
+
+
+def _logits(name: str, x):
+    if dtypes.is_bool(dtype_of(operand(name, x))):
+        raise type_error(f"{name} takes numbers, got bool. Convert the array with astype(float).")
+    return on_device(_float(name, x))
 
 
 def _shifted(x, axes, where_):
@@ -264,6 +362,14 @@ def _shifted(x, axes, where_):
 
 def _max_with_floor(x, axes):
     return el.max_(scalar_like(x, -math.inf), reduce_max(x, axes))
+
+
+def _of_rank(name: str, axis, rank: int) -> tuple:
+    """Axes whose sizes are needed; IndexError where there are fewer."""
+    try:
+        return _axes(axis, rank)
+    except ValueError as e:
+        raise IndexError(f"{name}: {e}") from None
 
 
 def _axes(axis, rank: int) -> tuple:
@@ -288,7 +394,7 @@ def log_softmax(x, axis=-1, where=None):
         >>> float(weft.nn.log_softmax(jnp.zeros(1))[0])
         0.0
     """
-    x = on_device(_float("log_softmax", x))
+    x = _logits("log_softmax", x)
     return _log_softmax(x, _axes(axis, len(shape_of(x))), *(() if where is None else (where,)))
 
 
@@ -300,7 +406,7 @@ def softmax(x, axis=-1, where=None):
         >>> weft.nn.softmax(jnp.zeros(2))
         Array([0.5, 0.5], dtype=float32)
     """
-    x = on_device(_float("softmax", x))
+    x = _logits("softmax", x)
     axes = _axes(axis, len(shape_of(x)))
     exps = el.exp(_shifted(x, axes, where))
     total = reductions.sum(exps, axes, keepdims=True, where=where)
@@ -312,30 +418,46 @@ _where = where
 
 
 def logmeanexp(x, axis=None, where=None, keepdims: bool = False):
-    """log of the mean of exp(x)."""
+    """log of the mean of exp(x).
+
+    Example:
+        >>> import weft
+        >>> import weft.numpy as jnp
+        >>> weft.nn.logmeanexp(jnp.array([1., 1., 1.]))
+        Array(1., dtype=float32)
+    """
     out = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     count = reductions.count_nonzero(linear.full(shape_of(x), True, dtypes.bool_) if where is None else where, axis, keepdims)
     return ufuncs.subtract(out, ufuncs.log(linear.convert(count, dtype_of(out))))
 
 
-@inner_jit(name="standardize", static_argnums=(1, 2))
-def _standardize(x, axes, epsilon, mean=None, variance=None, where_=None):
+@inner_jit(name="standardize", static_argnums=(1, 2, 3))
+def _standardize(x, axes, epsilon, algorithm, mean=None, variance=None, where_=None):
     mean = reductions.mean(x, axes, keepdims=True, where=where_) if mean is None else mean
-    if variance is None:
+    if variance is None and algorithm == "stable":
+        variance = reductions.mean(ufuncs.square(ufuncs.subtract(x, mean)), axes, keepdims=True, where=where_)
+    elif variance is None:
         variance = ufuncs.subtract(reductions.mean(ufuncs.square(x), axes, keepdims=True, where=where_), ufuncs.square(mean))
     return ufuncs.multiply(ufuncs.subtract(x, mean), el.rsqrt(ufuncs.add(variance, epsilon)))
 
 
-def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
+def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm: str = "fast"):
     """x with mean 0 and variance 1 along an axis.
+
+    The variance is the mean of x² less the square of the mean, or with `algorithm='stable'` the mean of (x - mean)², exact where the mean is large.
+
+    Raises:
+        ValueError: for another algorithm. IndexError: for an axis out of range.
 
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.nn.standardize(jnp.array([1., 3.])).shape
         (2,)
     """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(at_user_line(f"standardize: algorithm is 'fast' or 'stable', got {algorithm!r}."))
     x = on_device(_float("standardize", x))
-    return _standardize(x, _axes(axis, len(shape_of(x))), float(epsilon), mean, variance, where)
+    return _standardize(x, _of_rank("standardize", axis, len(shape_of(x))), float(epsilon), algorithm, mean, variance, where)
 
 
 @inner_jit(name="_one_hot", static_argnums=(1, 2, 3))
@@ -355,7 +477,7 @@ def one_hot(x, num_classes: int, *, dtype: Any = None, axis: Any = -1):
         >>> weft.nn.one_hot(jnp.array([0, 2]), 3).tolist()
         [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    x = on_device(operand("one_hot", x))
+    x = asarray(x)
     x = linear.convert(x, dtype_of(x))
     dt = dtypes.canonicalize(float if dtype is None else dtype)
     if isinstance(axis, str):       # a mapped axis: each member gets its own class
@@ -364,43 +486,3 @@ def one_hot(x, num_classes: int, *, dtype: Any = None, axis: Any = -1):
         here = linear.convert(axis_index(axis), dtype_of(x))
         return linear.convert(el.eq(x, here), dt)
     return _one_hot(x, as_size(num_classes), dt, canonical_axis(axis, len(shape_of(x)) + 1))
-
-
-def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: float | None = None, is_causal: bool = False):
-    """Scaled dot-product attention: arrays (batch, length, heads, size), or without the batch axis; key and value heads may be fewer.
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> q = jnp.ones((1, 2, 1, 4))
-        >>> weft.nn.dot_product_attention(q, q, q).shape
-        (1, 2, 1, 4)
-    """
-    q, k, v = [on_device(operand("dot_product_attention", x)) for x in (query, key, value)]
-    single = len(shape_of(q)) == 3
-    if single:
-        q, k, v = [linear.expand_dims(x, (0,)) for x in (q, k, v)]
-    if len(shape_of(q)) != 4 or shape_of(k) != shape_of(v) or shape_of(q)[3] != shape_of(k)[3]:
-        raise ValueError(f"dot_product_attention: query, key and value have shapes {shape_of(q)}, {shape_of(k)}, {shape_of(v)}; "
-                         "expected (batch, length, heads, size).")
-    heads, kv_heads = shape_of(q)[2], shape_of(k)[2]
-    if heads % kv_heads:
-        raise ValueError(f"dot_product_attention: {heads} query heads are no multiple of {kv_heads} key heads.")
-    if heads != kv_heads:
-        b, s, _, d = shape_of(k)
-        spread = lambda x: linear.reshape(linear.broadcast_in_dim(x, (b, s, kv_heads, heads // kv_heads, d), (0, 1, 2, 4)), (b, s, heads, d))
-        k, v = spread(k), spread(v)
-    scale = 1 / math.sqrt(shape_of(q)[3]) if scale is None else scale
-    logits = einsum("btnh,bsnh->bnts", q, k, preferred_element_type="float32")
-    logits = ufuncs.multiply(logits, scale)
-    if bias is not None:
-        logits = ufuncs.add(logits, bias)
-    keep = None if mask is None else mask
-    if is_causal:
-        t, s = shape_of(logits)[2:]
-        causal = el.ge(iota(dtypes.int32, (t, s), 0), iota(dtypes.int32, (t, s), 1))
-        keep = causal if keep is None else ufuncs.logical_and(keep, causal)
-    if keep is not None:
-        logits = where(keep, logits, -0.7 * 3.4028235e38)
-    probabilities = linear.convert(softmax(logits), dtype_of(v))
-    out = einsum("bnts,bsnh->btnh", probabilities, v)
-    return linear.squeeze(out, (0,)) if single else out

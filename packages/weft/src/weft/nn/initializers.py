@@ -6,8 +6,10 @@ from typing import Any, Callable, Sequence
 
 from .. import dtypes, random
 from ..lax.common import canonical_shape
+from ..numpy.util import broadcast_to
 from ..ops import elementwise as el
 from ..ops import linear
+from ..ops.shape import pad
 
 Initializer = Callable[..., Any]
 
@@ -28,20 +30,38 @@ def zeros(key, shape, dtype=None, out_sharding=None):
 
 
 def ones(key, shape, dtype=None, out_sharding=None):
-    """Ones."""
+    """Ones.
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.ones(weft.random.key(0), (2,))
+        Array([1., 1.], dtype=float32)
+    """
     return linear.full(canonical_shape(shape), 1, _dtype(dtype))
 
 
 def constant(value, dtype=None) -> Initializer:
-    """One value everywhere."""
+    """One value everywhere.
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.constant(2.)(weft.random.key(0), (2,))
+        Array([2., 2.], dtype=float32)
+    """
     def init(key, shape, dtype=dtype, out_sharding=None):
         from_dtype = _dtype(dtype)
-        return linear.broadcast_in_dim(linear.convert(value, from_dtype), canonical_shape(shape))
+        return broadcast_to(linear.convert(value, from_dtype), canonical_shape(shape))
     return init
 
 
 def uniform(scale=1e-2, dtype=None) -> Initializer:
-    """Uniform numbers in [0, scale)."""
+    """Uniform numbers in [0, scale).
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.uniform()(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
     def init(key, shape, dtype=dtype, out_sharding=None):
         out = random.uniform(key, shape, _dtype(dtype))
         return el.mul(out, linear.convert(scale, _dtype(dtype)))
@@ -62,7 +82,13 @@ def normal(stddev=1e-2, dtype=None) -> Initializer:
 
 
 def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0) -> Initializer:
-    """Normal numbers with a standard deviation, cut at `lower` and `upper` standard deviations."""
+    """Normal numbers with a standard deviation, cut at `lower` and `upper` standard deviations.
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.truncated_normal()(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
     def init(key, shape, dtype=dtype, out_sharding=None):
         return el.mul(random.truncated_normal(key, lower, upper, shape, _dtype(dtype)), linear.convert(stddev, _dtype(dtype)))
     return init
@@ -99,6 +125,9 @@ def variance_scaling(scale, mode: str, distribution: str, in_axis: int | Sequenc
             raise ValueError(f"invalid mode for variance scaling initializer: {mode!r}; use 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'.")
         real = dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
         variance = linear.convert(scale / n, real)
+        if dtypes.is_complex(dt) and distribution in ("uniform", "truncated_normal"):
+            stddev = el.sqrt(linear.convert(2 * scale / n, real)) if distribution == "uniform" else el.div(el.sqrt(variance), linear.convert(0.95311164380491208, real))
+            return el.mul(_in_disk(key, shape, dt, distribution == "uniform"), linear.convert(stddev, dt))
         if distribution == "normal":
             return el.mul(random.normal(key, shape, dt), _root(variance, dt))
         if distribution == "uniform":
@@ -111,21 +140,85 @@ def variance_scaling(scale, mode: str, distribution: str, in_axis: int | Sequenc
     return init
 
 
+def _in_disk(key, shape, dt, is_uniform: bool):
+    """Complex numbers with uniform angles: uniform in the unit disk, or normal ones cut at the absolute value 2."""
+    for_radius, for_angle = random.split(key)
+    t = random.uniform(for_radius, shape, dtypes.real_of(dt))
+    radius = linear.convert(el.sqrt(t) if is_uniform else t, dt)
+    if not is_uniform:
+        radius = el.sqrt(el.neg(el.log(1 - (1 - math.exp(-4)) * radius)))
+    angle = linear.convert(2 * math.pi * random.uniform(for_angle, shape, dtypes.real_of(dt)), dt)
+    return el.mul(radius, el.exp(el.mul(linear.convert(1j, dt), angle)))
+
+
 def _root(variance, dt):
     return linear.convert(el.sqrt(variance), dt)
 
 
-def _named(scale: float, mode: str, distribution: str, text: str):
+def _named(name: str, scale: float, mode: str, distribution: str, text: str):
     def initializer(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
-    initializer.__doc__ = text
+    initializer.__name__ = initializer.__qualname__ = name
+    initializer.__doc__ = f"{text}\n\n    Example:\n        >>> import weft\n        >>> weft.nn.initializers.{name}()(weft.random.key(0), (2, 3)).shape\n        (2, 3)\n    "
     return initializer
 
 
-glorot_uniform = _named(1.0, "fan_avg", "uniform", "Glorot and Bengio's uniform initialization (2010).")
-glorot_normal = _named(1.0, "fan_avg", "truncated_normal", "Glorot and Bengio's normal initialization (2010).")
-lecun_uniform = _named(1.0, "fan_in", "uniform", "LeCun's uniform initialization (1998).")
-lecun_normal = _named(1.0, "fan_in", "truncated_normal", "LeCun's normal initialization (1998).")
-he_uniform = _named(2.0, "fan_in", "uniform", "He's uniform initialization (2015).")
-he_normal = _named(2.0, "fan_in", "truncated_normal", "He's normal initialization (2015).")
+glorot_uniform = _named("glorot_uniform", 1.0, "fan_avg", "uniform", "Glorot and Bengio's uniform initialization (2010).")
+glorot_normal = _named("glorot_normal", 1.0, "fan_avg", "truncated_normal", "Glorot and Bengio's normal initialization (2010).")
+lecun_uniform = _named("lecun_uniform", 1.0, "fan_in", "uniform", "LeCun's uniform initialization (1998).")
+lecun_normal = _named("lecun_normal", 1.0, "fan_in", "truncated_normal", "LeCun's normal initialization (1998).")
+he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform", "He's uniform initialization (2015).")
+he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal", "He's normal initialization (2015).")
 xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = glorot_uniform, glorot_normal, he_uniform, he_normal
+
+
+def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
+    """Orthogonal matrices times `scale`: flattened but for `column_axis`, the weights have orthonormal columns, or rows where those are fewer.
+
+    Saxe, McClelland & Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks" (2014).
+
+    Raises:
+        ValueError: for shapes of rank below 2, or a dtype that is neither float nor complex.
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.orthogonal()(weft.random.key(0), (4, 2)).shape
+        (4, 2)
+    """
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        shape, dt = canonical_shape(shape), _dtype(dtype)
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal initializer: weights must have at least two axes, got the shape {shape}.")
+        m = shape[column_axis]
+        axis = column_axis % len(shape)
+        rest = shape[:axis] + shape[axis + 1:]
+        out = random.orthogonal(key, math.prod(rest), (), dt, m)
+        out = linear.moveaxis(linear.reshape(out, (*rest, m)), len(rest), axis)
+        return el.mul(linear.convert(scale, dt), out)
+    return init
+
+
+def delta_orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
+    """Convolution kernels (…, inputs, outputs) that are zero but for an orthogonal matrix in the middle, times `scale`.
+
+    Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
+
+    Raises:
+        ValueError: for shapes of another rank than 3, 4 or 5, or with more inputs than outputs.
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.delta_orthogonal()(weft.random.key(0), (3, 2, 4)).shape
+        (3, 2, 4)
+    """
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        shape, dt = canonical_shape(shape), _dtype(dtype)
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"delta_orthogonal initializer: kernels have 3, 4 or 5 axes, got the shape {shape}.")
+        if shape[-1] < shape[-2]:
+            raise ValueError(f"delta_orthogonal initializer: there must not be more inputs than outputs, got {shape[-2]} and {shape[-1]}.")
+        matrix = orthogonal(scale, column_axis, dt)(key, shape[-2:])
+        low = [(n - 1) // 2 for n in shape[:-2]]
+        matrix = linear.expand_dims(matrix, tuple(range(len(low))))
+        return pad(matrix, linear.convert(0, dt), tuple((a, n - 1 - a, 0) for a, n in zip(low, shape)) + ((0, 0, 0),) * 2)
+    return init

@@ -561,11 +561,12 @@ def _select_jvp(primals, tangents):
     ts = tangents[1:]
     if all(type(t) is Zero for t in ts):
         return out, Zero(tangent_aval(get_aval(out)))
-    return out, select_n_p.bind(which, *[full(shape_of(c), 0, dtype_of(out)) if type(t) is Zero else t for c, t in zip(cases, ts)])
+    weak = all([get_aval(t).weak_type for t in ts if type(t) is not Zero])
+    return out, select_n_p.bind(which, *[full(shape_of(c), 0, dtype_of(out), weak) if type(t) is Zero else t for c, t in zip(cases, ts)])
 
 
 def _select_transpose(ct, which, *cases):
-    zero = full(shape_of(ct), 0, dtype_of(ct))
+    zero = full(shape_of(ct), 0, dtype_of(ct), get_aval(ct).weak_type)
     return [None] + [select_n_p.bind(which, *[ct if i == j else zero for j in range(len(cases))]) if is_linear_arg(c) else None
                      for i, c in enumerate(cases)]
 
