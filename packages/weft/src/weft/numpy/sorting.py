@@ -199,7 +199,7 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
     up = searchsorted(bins, x, side, method=method)
     if n < 2:
         return up
-    down = searchsorted(ops.rev(bins, (0,)), x, "right" if right else "left", method=method)
+    down = searchsorted(ops.rev(bins, (0,)), x, side, method=method)
     first, last = bins[0], bins[n - 1]
     return where_jit(el.ge(last, first), up, el.sub(scalar_like(down, n), down))
 
