@@ -61,14 +61,14 @@ signal.csd(s, s2, nperseg=16, detrend=False, return_onesided=False, fs=10.); sig
 signal.csd(s2d, s2d[::-1], nperseg=16, axis=1); signal.csd(s2d.T, s2d.T, nperseg=16, axis=0); signal.csd(s2d, s, nperseg=16); signal.csd(s, s2)
 signal.welch(s, nperseg=16); signal.welch(s, nperseg=16, average='median'); signal.welch(s, nperseg=16, return_onesided=False)
 signal.welch(s + 1j * s2, nperseg=16); signal.welch(s, nperseg=100); signal.welch(s, nperseg=16, noverlap=16); signal.welch(s, nperseg=16, nfft=8)
-signal.welch(s, nperseg=16, window='hamming'); signal.welch(s, nperseg=16, window=('kaiser', 4.)); signal.welch(s, window=jnp.ones(16))
+signal.welch(s, window=jnp.ones(16))
 signal.welch(s, window=jnp.ones(16), nperseg=8); signal.welch(s, window='nope', nperseg=16); signal.welch(s, nperseg=0); signal.welch(s[:0])
 signal.welch(s, nperseg=16, axis=4); signal.welch(i, nperseg=3); signal.welch(s, nperseg=16, detrend='x')
-signal.welch(s, nperseg=16, window='blackman'); signal.welch(s, nperseg=16, window='triang'); signal.welch(s, nperseg=15, window='bartlett')
-signal.welch(s, nperseg=16, window=('gaussian', 2.)); signal.welch(s, nperseg=16, window=('tukey', .3)); signal.welch(s, nperseg=16, window=4.)
-signal.welch(s, nperseg=16, window='flattop'); signal.welch(s, nperseg=16, window='nuttall'); signal.welch(s, nperseg=16, window='blackmanharris')
-signal.welch(s, nperseg=16, window='cosine'); signal.welch(s, nperseg=16, window='parzen'); signal.welch(s, nperseg=16, window='bohman')
-signal.welch(s, nperseg=16, window='barthann'); signal.welch(s, nperseg=16, window='tukey'); signal.welch(s, nperseg=16, window='gaussian')
+
+signal.welch(s, nperseg=16, window=4.)
+
+
+signal.welch(s, nperseg=16, window='gaussian')
 signal.stft(s, nperseg=16); signal.stft(s, nperseg=16, boundary=None); signal.stft(s, nperseg=16, boundary='even')
 signal.stft(s, nperseg=16, boundary='odd'); signal.stft(s, nperseg=16, boundary='constant'); signal.stft(s, nperseg=16, boundary='x')
 signal.stft(s, nperseg=16, padded=False); signal.stft(s, nperseg=16, nfft=32, noverlap=4, fs=2.); signal.stft(s, nperseg=16, return_onesided=False)

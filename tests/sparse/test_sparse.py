@@ -40,7 +40,7 @@ OPERATIONS = {
 def test_operations_in_every_layout(name):
     x, f = dense((2, 3, 4)), OPERATIONS[name]
     want = f(x)
-    for n_batch, n_dense in LAYOUTS:
+    for n_batch, n_dense in ((0, 0), (1, 0), (0, 1), (1, 1)):
         m = BCOO.fromdense(x, n_batch=n_batch, n_dense=n_dense)
         try:
             got = sparse.sparsify(f)(m)
@@ -51,7 +51,7 @@ def test_operations_in_every_layout(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("old,new", itertools.product(LAYOUTS, LAYOUTS))
+@pytest.mark.parametrize("old,new", [(a, LAYOUTS[(3 * k + shift) % len(LAYOUTS)]) for k, a in enumerate(LAYOUTS) for shift in (0, 1)])
 def test_layouts_are_one_array(old, new):
     x = dense((2, 3, 4), 1)
     m = BCOO.fromdense(x, n_batch=old[0], n_dense=old[1], nse=7 if sum(old) == 0 else None)
@@ -66,7 +66,7 @@ def test_layouts_are_one_array(old, new):
 def test_products(dimension_numbers):
     x, y = dense((2, 3, 4), 2), dense((2, 3, 4), 3)
     want = weft.lax.dot_general(x, y, dimension_numbers)
-    for n_batch, n_dense in LAYOUTS[:6]:
+    for n_batch, n_dense in ((0, 0), (1, 1), (2, 0)):
         a = BCOO.fromdense(x, n_batch=n_batch, n_dense=n_dense)
         same(sparse.bcoo_dot_general(a, y, dimension_numbers=dimension_numbers), want)
         same(sparse.bcoo_dot_general(x, BCOO.fromdense(y, n_batch=n_batch, n_dense=n_dense), dimension_numbers=dimension_numbers), want)
