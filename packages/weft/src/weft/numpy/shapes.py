@@ -1,4 +1,4 @@
-"""Functions of `weft.numpy` that rearrange elements: reshape, transpose, concatenate, stack, split, pad, roll, tile, …"""
+"""Functions of `weft.numpy` that rearrange elements: reshape, transpose, concatenate, stack, roll, tile, …"""
 from __future__ import annotations
 
 import math
@@ -16,7 +16,7 @@ from ..ops.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice
 from ..ops.reduce import cumsum_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
-from .creation import array, asarray
+from .creation import array
 from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, laid_out, operand, promote, static_int, static_size
 from .util import broadcast_shapes as _broadcast_shapes
 from .util import broadcast_to as _broadcast_to
@@ -47,7 +47,9 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
     if order == "F":
         reversed_ = linear.transpose(x, tuple(reversed(range(len(mine)))))
         return on_device(linear.transpose(linear.reshape(reversed_, new[::-1]), tuple(reversed(range(len(new))))))
-    raise NotImplementedError(f"reshape: order takes 'C' or 'F', got {order!r}.")
+    if order == "A":
+        raise NotImplementedError("reshape: order 'A' depends on how an array lies in memory, which arrays here do not show; use 'C' or 'F'.")
+    raise ValueError(f"reshape: order takes 'C' or 'F', got {order!r}.")
 
 
 def fill_in_shape(mine: tuple, shape) -> tuple:
@@ -223,7 +225,7 @@ def broadcast_to(array, shape, *, out_sharding=None):
     """
     if out_sharding is not None:
         return laid_out("broadcast_to", broadcast_to(array, shape), out_sharding)
-    return on_device(_broadcast_to(asarray(array) if isinstance(array, (list, tuple)) else operand("broadcast_to", array), canonical_shape(shape)))
+    return on_device(_broadcast_to(operand("broadcast_to", array), canonical_shape(shape)))
 
 
 def broadcast_shapes(*shapes) -> tuple:
@@ -453,81 +455,6 @@ def block(arrays):
         return max(map(ranks, x)) if isinstance(x, list) else len(shape_of(operand("block", x)))
     levels = depth(arrays)
     return build(arrays, levels, max(levels, ranks(arrays)))
-
-
-def array_split(ary, indices_or_sections, axis: int = 0) -> list:
-    """Parts of an array along an axis, of nearly equal size or between indices.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> [p.shape for p in jnp.array_split(jnp.arange(5), 2)]
-        [(3,), (2,)]
-    """
-    x = _array("array_split", ary)
-    axis = canonical_axis(axis, len(shape_of(x)))
-    n = shape_of(x)[axis]
-    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
-        given = indices_or_sections if isinstance(indices_or_sections, (list, tuple)) else flat_host(indices_or_sections)
-        cuts = [min(max(v + n if v < 0 else v, 0), n) for v in (static_int("split index", v) for v in given)]
-        edges = [0, *cuts, n]
-    else:
-        parts = static_int("sections", indices_or_sections)
-        if parts <= 0:
-            raise ValueError(f"number of sections must be larger than 0, got {parts}.")
-        edges = [i * (n // parts) + min(i, n % parts) for i in range(parts + 1)]
-    return [_part(x, axis, lo, max(lo, hi)) for lo, hi in zip(edges, edges[1:])]
-
-
-def split(ary, indices_or_sections, axis: int = 0) -> list:
-    """Parts of an array along an axis, of equal size or between indices.
-
-    Raises:
-        ValueError: if the size is not divisible.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> [p.shape for p in jnp.split(jnp.arange(4), 2)]
-        [(2,), (2,)]
-    """
-    x = operand("split", ary)
-    if not (isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0)):
-        n, parts = shape_of(x)[canonical_axis(axis, len(shape_of(x)))], static_int("sections", indices_or_sections)
-        if parts <= 0 or n % parts:
-            raise ValueError(f"array split does not result in an equal division: rest is {n % parts if parts > 0 else n}.")
-    return array_split(x, indices_or_sections, axis)
-
-
-def hsplit(ary, indices_or_sections) -> list:
-    """`split` along the second axis (the first of vectors).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> [x.tolist() for x in jnp.hsplit(jnp.arange(4), 2)]
-        [[0, 1], [2, 3]]
-    """
-    return split(ary, indices_or_sections, 0 if len(shape_of(operand("hsplit", ary))) == 1 else 1)
-
-
-def vsplit(ary, indices_or_sections) -> list:
-    """`split` along the first axis.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 2)), 2)]
-        [(2, 2), (2, 2)]
-    """
-    return split(ary, indices_or_sections, 0)
-
-
-def dsplit(ary, indices_or_sections) -> list:
-    """`split` along the third axis.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> [x.shape for x in jnp.dsplit(jnp.ones((2, 2, 4)), 2)]
-        [(2, 2, 2), (2, 2, 2)]
-    """
-    return split(ary, indices_or_sections, 2)
 
 
 @inner_jit(name="_flip", static_argnums=(1,))

@@ -1,0 +1,81 @@
+"""Arrays cut into several along an axis."""
+from __future__ import annotations
+
+from ..ops.rules import shape_of
+from .shapes import _array, _part
+from .util import canonical_axis, flat_host, operand, static_int
+
+
+def array_split(ary, indices_or_sections, axis: int = 0) -> list:
+    """Parts of an array along an axis, of nearly equal size or between indices.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [p.shape for p in jnp.array_split(jnp.arange(5), 2)]
+        [(3,), (2,)]
+    """
+    x = _array("array_split", ary)
+    axis = canonical_axis(axis, len(shape_of(x)))
+    n = shape_of(x)[axis]
+    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
+        given = indices_or_sections if isinstance(indices_or_sections, (list, tuple)) else flat_host(indices_or_sections)
+        cuts = [min(max(v + n if v < 0 else v, 0), n) for v in (static_int("split index", v) for v in given)]
+        edges = [0, *cuts, n]
+    else:
+        parts = static_int("sections", indices_or_sections)
+        if parts <= 0:
+            raise ValueError(f"number of sections must be larger than 0, got {parts}.")
+        edges = [i * (n // parts) + min(i, n % parts) for i in range(parts + 1)]
+    return [_part(x, axis, lo, max(lo, hi)) for lo, hi in zip(edges, edges[1:])]
+
+
+def split(ary, indices_or_sections, axis: int = 0) -> list:
+    """Parts of an array along an axis, of equal size or between indices.
+
+    Raises:
+        ValueError: if the size is not divisible.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [p.shape for p in jnp.split(jnp.arange(4), 2)]
+        [(2,), (2,)]
+    """
+    x = operand("split", ary)
+    if not (isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0)):
+        n, parts = shape_of(x)[canonical_axis(axis, len(shape_of(x)))], static_int("sections", indices_or_sections)
+        if parts <= 0 or n % parts:
+            raise ValueError(f"array split does not result in an equal division: rest is {n % parts if parts > 0 else n}.")
+    return array_split(x, indices_or_sections, axis)
+
+
+def hsplit(ary, indices_or_sections) -> list:
+    """`split` along the second axis (the first of vectors).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [x.tolist() for x in jnp.hsplit(jnp.arange(4), 2)]
+        [[0, 1], [2, 3]]
+    """
+    return split(ary, indices_or_sections, 0 if len(shape_of(operand("hsplit", ary))) == 1 else 1)
+
+
+def vsplit(ary, indices_or_sections) -> list:
+    """`split` along the first axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 2)), 2)]
+        [(2, 2), (2, 2)]
+    """
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary, indices_or_sections) -> list:
+    """`split` along the third axis.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> [x.shape for x in jnp.dsplit(jnp.ones((2, 2, 4)), 2)]
+        [(2, 2, 2), (2, 2, 2)]
+    """
+    return split(ary, indices_or_sections, 2)
