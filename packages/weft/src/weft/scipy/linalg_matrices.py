@@ -242,8 +242,8 @@ def helmert(n: int, full: bool = False):
 
     Example:
         >>> from weft.scipy import linalg
-        >>> linalg.helmert(2).round(3).tolist()
-        [[0.7070000171661377, -0.7070000171661377]]
+        >>> (linalg.helmert(2) / linalg.helmert(2)[0, 0]).round(3).tolist()
+        [[1.0, -1.0]]
     """
     n = int(n)
     if n < 1:
@@ -274,8 +274,8 @@ def hilbert(n: int):
 
     Example:
         >>> from weft.scipy import linalg
-        >>> linalg.hilbert(2).round(2).tolist()
-        [[1.0, 0.5], [0.5, 0.33000001311302185]]
+        >>> (6 * linalg.hilbert(2)).round(3).tolist()
+        [[6.0, 3.0], [3.0, 2.0]]
     """
     if operator.index(n) < 0:
         raise TypeError(f"hilbert: n must not be negative, got {n}.")

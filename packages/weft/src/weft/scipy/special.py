@@ -34,8 +34,18 @@ digamma = _unary("digamma", "The derivative of gammaln.", gammas.digamma)
 psi = digamma
 expit = _unary("expit", "1 / (1 + exp(-x)).", el.logistic)
 logit = _unary("logit", "log(x / (1 - x)).", lambda x: el.sub(el.log(x), el.log1p(el.neg(x))))
-ndtri = _unary("ndtri", "The inverse of the normal distribution function.",
-               lambda x: el.mul(scalar_like(x, math.sqrt(2)), el.erf_inv(el.sub(el.mul(scalar_like(x, 2), x), scalar_like(x, 1)))))
+
+
+def ndtri(p):
+    """The inverse of the normal distribution function.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> float(special.ndtri(0.5))
+        0.0
+    """
+    (p,) = promote_inexact("ndtri", p)
+    return el.mul(scalar_like(p, math.sqrt(2)), el.erf_inv(el.sub(el.mul(scalar_like(p, 2), p), scalar_like(p, 1))))
 
 
 def ndtr(x):
@@ -275,12 +285,12 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     return (out, sign) if return_sign else out
 
 
-def softmax(x, axis=None):
+def softmax(x, /, *, axis=None):
     """exp(x) divided by its sum."""
-    return el.exp(ufuncs.subtract(x, logsumexp(x, axis, keepdims=True)))
+    return el.exp(log_softmax(x, axis=axis))
 
 
-def log_softmax(x, axis=None):
+def log_softmax(x, /, *, axis=None):
     """log(softmax(x))."""
     return ufuncs.subtract(x, logsumexp(x, axis, keepdims=True))
 

@@ -144,8 +144,8 @@ def bernoulli(n: int):
 
     Example:
         >>> from weft.scipy import special
-        >>> special.bernoulli(4).round(4).tolist()
-        [1.0, -0.5, 0.16670000553131104, 0.0, -0.033300001174211502]
+        >>> [round(float(b), 4) for b in special.bernoulli(4)]
+        [1.0, -0.5, 0.1667, 0.0, -0.0333]
     """
     n = operator.index(n)
     if n < 0:
@@ -259,8 +259,8 @@ def bessel_jn(z, *, v: int, n_iter: int = 50):
 
     Example:
         >>> from weft.scipy import special
-        >>> special.bessel_jn(1., v=1).round(3).tolist()
-        [0.7649999856948853, 0.4399999976158142]
+        >>> [round(float(j), 3) for j in special.bessel_jn(1., v=1)]
+        [0.765, 0.44]
     """
     v, n_iter = operator.index(v), operator.index(n_iter)
     if v < 0 or n_iter < 1:
@@ -301,8 +301,9 @@ def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = 
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import special
-        >>> special.sph_harm_y(jnp.array([1]), jnp.array([0]), jnp.array([0.]), jnp.array([0.])).real.round(4).tolist()
-        [0.4885999858379364]
+        >>> y = special.sph_harm_y(jnp.array([1]), jnp.array([0]), jnp.array([0.]), jnp.array([0.]))
+        >>> round(float(y.real[0]), 4)
+        0.4886
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: diff_n is not supported; differentiate with weft.grad or weft.jacfwd.")

@@ -17,8 +17,8 @@ def logpdf(x, alpha):
     Example:
         >>> import weft.numpy as jnp
         >>> from weft.scipy.stats import dirichlet
-        >>> round(float(dirichlet.logpdf(jnp.array([0.5, 0.5]), jnp.ones(2))), 4)
-        0.0
+        >>> round(float(dirichlet.logpdf(jnp.array([0.5, 0.5]), 2 * jnp.ones(2))), 4)
+        0.4055
     """
     x, alpha = [on_device(v) for v in promote_inexact("dirichlet.logpdf", x, alpha)]
     if alpha.ndim != 1:

@@ -26,7 +26,7 @@ class gaussian_kde:
         >>> import weft.numpy as jnp
         >>> from weft.scipy import stats
         >>> stats.gaussian_kde(jnp.array([0., 1., 2.])).evaluate(jnp.array([0., 2.])).round(2).tolist()
-        [0.27, 0.27]
+        [0.25, 0.25]
     """
     __slots__ = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
