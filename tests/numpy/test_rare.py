@@ -1,4 +1,7 @@
 """The rarer functions of weft.numpy against NumPy, their derivatives, and parameters that say how and where to compute."""
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -52,6 +55,9 @@ def test_own_ufuncs():
     assert weft.jit(lambda op, x: op(x, x), static_argnums=0)(jnp.frompyfunc(g, 2, 1), jnp.arange(3)).tolist() == [0, 3, 6]
     check_grads(lambda x: jnp.frompyfunc(lambda x, y: x * y + y, 2, 1).reduce(x), (jnp.array([0.5, -1.0, 2.0]),), order=2, atol=1e-2, rtol=1e-2)
     check_grads(jnp.logaddexp.reduce, (jnp.array([0.5, -1.0, 2.0]),), order=2, atol=1e-2, rtol=1e-2)
+    assert pickle.loads(pickle.dumps(jnp.add)) is jnp.add and copy.deepcopy(jnp.maximum) is jnp.maximum
+    assert weft.lax.reduce(jnp.arange(4), 0, jnp.add, (0,)) == 6 and weft.lax.associative_scan(jnp.multiply, jnp.arange(1, 4)).tolist() == [1, 2, 6]
+    assert weft.tree.map(jnp.add, [1, 2], [3, 4]) == [4, 6]
     with pytest.raises(NotImplementedError, match="add.*out"):
         jnp.add(1, 2, out=jnp.zeros(()))
     with pytest.raises(NotImplementedError, match="inplace=False"):

@@ -58,6 +58,9 @@ class ufunc:
     def __repr__(self):
         return f"<jnp.ufunc '{self.__name__}'>"
 
+    def __reduce__(self):
+        return (_by_name, (self.__name__,)) if _by_name(self.__name__) is self else super().__reduce__()
+
     def __call__(self, *args, out: None = None, where: None = None):
         if out is not None or where is not None:
             self._refuse("__call__", out=out, where=where)
@@ -153,6 +156,11 @@ class ufunc:
             new = self._call(take_index(x, at, mode="fill"), *values)
             return update_index(x, at, linear.convert(new, dt), "set", mode="drop"), None
         return scan(step, a, (rows, values))[0]
+
+
+def _by_name(name: str):
+    """JAX's own ufunc of that name, if there is one: how they are pickled and copied."""
+    return globals().get(name)
 
 
 def _checked(name: str, call: Callable) -> Callable:
