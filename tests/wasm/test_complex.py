@@ -59,8 +59,8 @@ def test_structure():
     check(lambda x, u, v, i: [
         x + v, x * 2.5, -x, x.T, x[1:, ::2], lax.rev(x, (0,)), lax.pad(x, u[0, 0], ((1, 0, 2), (-1, 1, 0))), lax.concatenate([x, v], 1),
         lax.dynamic_slice(x, (i[0, 0], 1), (2, 3)), lax.dynamic_update_slice(x, u, (1, i[1, 0])), jnp.where(x.real > 0, x, v), x == v, x != v,
-        lax.gather(x, i, row, (1, 5), mode="clip"), lax.scatter_add(x, i, v[:3], put), lax.scatter(x, i, v[:3], put),
-        x.sum(0), x.mean(), jnp.prod(x, 1), lax.cumsum(x, 0), lax.cumprod(x, 1), lax.integer_pow(x, 3), lax.integer_pow(x, -2), x.astype("complex128"), x.real.astype("complex64"),
+        lax.gather(x, i, row, (1, 5), mode="clip"), lax.scatter_add(x, i, v[:3], put), lax.scatter(x, i, v[:3], put), lax.scatter_mul(x, jnp.concatenate([i, i]), jnp.concatenate([v[:3], v[:3]]), put),
+        x.sum(0), x.mean(), jnp.prod(x, 1), lax.reduce_max(x, (0,)), lax.reduce_min(x, (0, 1)), lax.cumsum(x, 0), lax.cumprod(x, 1), lax.integer_pow(x, 3), lax.integer_pow(x, -2), x.astype("complex128"), x.real.astype("complex64"),
         lax.complex(x.real, v.imag), jnp.tile(x, 2), lax.max(x, v), lax.min(x, v)], x, u, v, i)
 
 

@@ -14,10 +14,12 @@ from weft import dtypes
 from weft.avals import ShapedArray, shaped
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
 from weft.core.primitive import Unsupported, registry
+from weft.control.loops import fori_loop
 from weft.core.trace import get_aval
 from weft.host import from_bytes, to_bytes
 from weft.ops import elementwise as ew
 from weft.ops.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, not_, or_, select, sub
+from weft.ops.index import GatherDimensionNumbers, GatherScatterMode, gather
 from weft.ops.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
 from weft.ops.rules import dtype_of, scalar_of, shape_of
 from weft.ops.shape import concatenate, slice_
@@ -221,6 +223,49 @@ def _gather(eqn, x, indices):
     return Pair(*[eqn.primitive.bind(v, indices, **dict(eqn.params, fill_value=f)) for v, f in zip(x, (value.real, value.imag))])
 
 
+@rule("scatter-mul")
+def _scatter_mul(eqn, x, indices, updates):
+    """One window after the other is read, multiplied and written, since indices may repeat."""
+    p = eqn.params
+    dn = p["dimension_numbers"]
+    if dn.operand_batching_dims:
+        raise LoweringError(f"scatter-mul of complex numbers with batching dimensions can't be compiled; multiply with gather and scatter. At {eqn.source_info}")
+    shape = shape_of(updates.re)
+    order = [*[d for d in range(len(shape)) if d not in dn.update_window_dims], *dn.update_window_dims]
+    window = tuple(shape[d] for d in dn.update_window_dims)
+    depth = shape_of(indices)[-1]
+    count = math.prod(shape_of(indices)[:-1])
+    updates = Pair(*[reshape(transpose(u, tuple(order)), (count, *window)) for u in updates])
+    indices = reshape(indices, (count, depth))
+    whole = [d for d in range(len(shape_of(x.re))) if d not in dn.inserted_window_dims]
+    sizes = tuple(window[whole.index(d)] if d in whole else 1 for d in range(len(shape_of(x.re))))
+    own = tuple(range(1, len(window) + 1))
+    read = GatherDimensionNumbers(own, dn.inserted_window_dims, dn.scatter_dims_to_operand_dims)
+    params = dict(p, dimension_numbers=dn._replace(update_window_dims=own), update_jaxpr=None)
+    row = lambda v, k: registry["dynamic_slice"].bind(v, k, *[0] * (len(shape_of(v)) - 1), slice_sizes=(1, *shape_of(v)[1:]))
+
+    def step(k, planes):
+        at = row(indices, k)
+        here = Pair(*[gather(v, at, read, sizes, mode=GatherScatterMode.CLIP) for v in planes])
+        there = multiply(here, Pair(*[row(u, k) for u in updates]))
+        return tuple([registry["scatter"].bind(v, at, t, **params) for v, t in zip(planes, there)])
+
+    return Pair(*fori_loop(0, count, step, tuple(x))) if count and 0 not in window else x
+
+
+@rule("bitcast_convert_type")
+def _bitcast(eqn, x):
+    """Between complex numbers and the pairs of reals that they are."""
+    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
+    if old.dtype == new.dtype:
+        return x
+    if stored(old).shape == new.shape and stored(old).dtype == new.dtype:
+        return joined(x)
+    if stored(new).shape == old.shape and stored(new).dtype == old.dtype:
+        return apart(x, new)
+    raise LoweringError(f"bitcast_convert_type from {old.str_short()} to {new.str_short()} can't be compiled; convert real and imaginary parts. At {eqn.source_info}")
+
+
 # ---- control flow, sort
 
 
@@ -385,35 +430,39 @@ RULES["eq"] = _same_shape(lambda x, y: and_(eq(x.re, y.re), eq(x.im, y.im)))
 RULES["ne"] = _same_shape(lambda x, y: or_(ne(x.re, y.re), ne(x.im, y.im)))
 
 
-def _extremum(before: Callable) -> Callable:
-    def pick(x, y):
+def extremum(before: Callable) -> Callable:
+    def pick(x: Pair, y: Pair) -> Pair:
         """Of two numbers the one that comes first by real part, then by imaginary part; one that is no number before all."""
         first = or_(before(x.re, y.re), and_(eq(x.re, y.re), before(x.im, y.im)))
         first = or_(first, or_(ne(x.re, x.re), ne(x.im, x.im)))
         return Pair(select(first, x.re, y.re), select(first, x.im, y.im))
 
-    return _same_shape(pick)
+    return pick
 
 
-RULES["max"], RULES["min"] = _extremum(gt), _extremum(lt)
+RULES["max"], RULES["min"] = _same_shape(extremum(gt)), _same_shape(extremum(lt))
 
 
-@rule("reduce_prod")
-def _product(eqn, x):
-    """Halves the reduced axes again and again."""
+def folded(eqn, x: Pair, combine: Callable, empty: tuple[float, float]) -> Pair:
+    """A reduction: halves the reduced axes again and again."""
     axes, shape = eqn.params["axes"], shape_of(x.re)
     kept = [d for d in range(len(shape)) if d not in axes]
     outer, n = tuple(shape[d] for d in kept), math.prod(shape[d] for d in axes)
     x = Pair(*[reshape(transpose(v, (*kept, *axes)), (*outer, n)) for v in x])
     cut = lambda x, a, b: Pair(*[slice_(v, (*[0] * len(outer), a), (*outer, b)) for v in x])
     if not n:
-        return Pair(*[full(outer, value, dtype_of(x.re)) for value in (1.0, 0.0)])
+        return Pair(*[full(outer, value, dtype_of(x.re)) for value in empty])
     while n > 1:
         half = n // 2
-        made = multiply(cut(x, 0, half), cut(x, half, 2 * half))
+        made = combine(cut(x, 0, half), cut(x, half, 2 * half))
         x = Pair(*[concatenate([m, v], len(outer)) for m, v in zip(made, cut(x, 2 * half, n))]) if n % 2 else made
         n -= half
     return Pair(*[reshape(v, outer) for v in x])
+
+
+RULES["reduce_prod"] = lambda eqn, x: folded(eqn, x, multiply, (1.0, 0.0))
+RULES["reduce_max"] = lambda eqn, x: folded(eqn, x, extremum(gt), (-math.inf, -math.inf))
+RULES["reduce_min"] = lambda eqn, x: folded(eqn, x, extremum(lt), (math.inf, math.inf))
 
 
 # ---- functions (W. Kahan, "Branch cuts for complex elementary functions", 1987)

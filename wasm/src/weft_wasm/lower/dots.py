@@ -52,6 +52,8 @@ def emit_dot(body: Body, group: fuse.Group) -> list:
     (xc, yc), (xb, yb) = node.params["dimension_numbers"]
     batch, m, n, k = sizes(node)
     kind = accumulator(out.dtype)
+    if scalar_dtype(x.dtype) in ir.FLOATS and kind not in ir.FLOATS:  # the sum is rounded, not its terms
+        kind = scalar_dtype(x.dtype)
     view_x, view_y = operand_view(x, xb, xc, True), operand_view(y, yb, yc, False)
 
     def blocks(*parts: tuple[int, Expr]) -> Blocks:
