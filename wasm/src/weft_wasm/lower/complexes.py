@@ -18,7 +18,7 @@ from weft.control.loops import fori_loop
 from weft.core.trace import get_aval
 from weft.host import from_bytes, to_bytes
 from weft.ops import elementwise as ew
-from weft.ops.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, not_, or_, select, sub
+from weft.ops.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, or_, select, sub
 from weft.ops.index import GatherDimensionNumbers, GatherScatterMode, gather
 from weft.ops.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
 from weft.ops.rules import dtype_of, scalar_of, shape_of

@@ -9,11 +9,11 @@ import math
 
 from .. import dtypes
 from ..core.trace import Axis
-from ..ops.elementwise import abs_, and_, atan2, complex_, conj, eq, ge, gt, imag, is_finite, le, lt, max_, min_, ne, not_, or_, real, select, sign, sqrt
+from ..ops.elementwise import abs_, and_, complex_, conj, eq, ge, gt, imag, is_finite, le, lt, max_, min_, ne, or_, real, select, sign, sqrt
 from ..ops.index import dynamic_slice_p, dynamic_update_slice_p
 from ..ops.linalg import householder_product_p
 from ..ops.linear import broadcast_in_dim, convert, full, reduce_sum, reshape
-from ..ops.matrix import columns, conjugate, diagonal, eye, index, mH, matmul, pad_to, real_part, rows, scale_columns, tril, triu, where_each
+from ..ops.matrix import columns, conjugate, diagonal, eye, index, mH, matmul, pad_to, real_part, rows, triu, where_each
 from ..ops.reduce import argmax, reduce_and, reduce_max
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import slice_
