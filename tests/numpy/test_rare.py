@@ -7,6 +7,7 @@ import pytest
 
 import weft
 import weft.numpy as jnp
+from weft import dtypes
 from weft.test_util import check_grads
 
 RNG = np.random.default_rng(0)
@@ -223,6 +224,13 @@ def test_dtypes_of_few_bits():
         weft.jit(lambda x: x.astype(jnp.int1), backend="cpu")(jnp.arange(2))
     near = weft.jit(lambda x: x.astype(jnp.float6_e2m3fn).astype(jnp.float32), backend="reference")(np.float32([1.3, 9]))
     assert near.tolist() == [1.25, 7.5]
+
+
+def test_limits_of_floats_without_numpy():
+    for name, ours in dtypes._FINFO.items():      # what finfo gives where NumPy is not installed
+        theirs = jnp.finfo(name)
+        for limit in ("bits", "nmant", "nexp", "eps", "max", "min", "tiny", "smallest_normal", "smallest_subnormal", "maxexp", "minexp"):
+            assert float(getattr(ours, limit)) == float(getattr(theirs, limit)), (name, limit)
 
 
 def test_files(tmp_path):

@@ -479,21 +479,26 @@ class _IntInfo:
 
 
 class _FloatInfo:
-    def __init__(self, name: str, total: int, mantissa: int, exponent: int):
+    """Formats as IEEE 754 lays them out, but for the largest number and the smallest exponent where those are given."""
+    def __init__(self, name: str, total: int, mantissa: int, exponent: int, largest: float | None = None, minexp: int | None = None):
         bias = (1 << (exponent - 1)) - 1
         self.dtype, self.bits, self.nmant, self.nexp = _by_name[name], total, mantissa, exponent
         self.eps, self.epsneg = 2.0 ** -mantissa, 2.0 ** -(mantissa + 1)
-        self.max = (2.0 - 2.0 ** -mantissa) * 2.0 ** bias
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0 ** (1 - bias)
-        self.smallest_subnormal = 2.0 ** (1 - bias - mantissa)
-        self.maxexp, self.minexp = bias + 1, 1 - bias
+        self.max = (2.0 - 2.0 ** -mantissa) * 2.0 ** bias if largest is None else largest
+        self.minexp = 1 - bias if minexp is None else minexp
+        self.maxexp = math.frexp(self.max)[1]
+        self.tiny = self.smallest_normal = 2.0 ** self.minexp
+        self.min = -self.max if name != "float8_e8m0fnu" else self.tiny      # which has no sign
+        self.smallest_subnormal = self.tiny * 2.0 ** -mantissa
         self.precision = int(mantissa * 0.30103)
         self.resolution = 10.0 ** -self.precision
 
 
-_FINFO = {n: _FloatInfo(n, *e) for n, e in {"bfloat16": (16, 7, 8), "float16": (16, 10, 5), "float32": (32, 23, 8),
-                                            "float64": (64, 52, 11)}.items()}
+_FINFO = {n: _FloatInfo(n, *e) for n, e in {
+    "bfloat16": (16, 7, 8), "float16": (16, 10, 5), "float32": (32, 23, 8), "float64": (64, 52, 11), "float8_e3m4": (8, 4, 3), "float8_e4m3": (8, 3, 4),
+    "float8_e4m3fn": (8, 3, 4, 448.0), "float8_e5m2": (8, 2, 5), "float8_e4m3b11fnuz": (8, 3, 4, 30.0, -10), "float8_e4m3fnuz": (8, 3, 4, 240.0, -7),
+    "float8_e5m2fnuz": (8, 2, 5, 57344.0, -15), "float8_e8m0fnu": (8, 0, 8, 2.0 ** 127, -127), "float4_e2m1fn": (4, 1, 2, 6.0), "float6_e2m3fn": (6, 3, 2, 7.5),
+    "float6_e3m2fn": (6, 2, 3, 28.0)}.items()}
 
 
 def host_dtype(value):
