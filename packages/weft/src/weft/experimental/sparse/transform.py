@@ -273,10 +273,10 @@ def _cond(index, *args, branches):
 
 
 def _jit(*args, jaxpr, **params):
-    cache = jaxpr.jaxpr.cache
-    if "sparsified" not in cache:
-        cache["sparsified"] = jit(lambda *xs: _body(jaxpr)(*xs))
-    return cache["sparsified"](*args)
+    program = jaxpr.jaxpr
+    if "sparsified" not in program.cache:      # constants are arguments: programs that differ in them alone share it
+        program.cache["sparsified"] = jit(lambda consts, *xs: _run(lambda *inner: eval_jaxpr(program, consts, *inner), xs))
+    return program.cache["sparsified"](jaxpr.consts, *args)
 
 
 def _call(*args, call_jaxpr=None, jaxpr=None, **params):
