@@ -28,7 +28,7 @@ class ResizeMethod(enum.Enum):
     LANCZOS3 = 2
     LANCZOS5 = 3
     CUBIC = 4
-    CUBIC_PYTORCH = 5       # CUBIC, but with a = -3/4 where `antialias` is off
+    CUBIC_PYTORCH = 5       # CUBIC, but with a = -3/4 and a border that goes on where `antialias` is off
     AREA = 6                # the mean of what a pixel of the result covers
 
     @staticmethod
@@ -72,12 +72,13 @@ def _lanczos(radius: float):
     return kernel
 
 
-_KERNELS = {ResizeMethod.LINEAR: _triangle, ResizeMethod.CUBIC: _cubic(-0.5), ResizeMethod.LANCZOS3: _lanczos(3.0), ResizeMethod.LANCZOS5: _lanczos(5.0)}
+_KERNELS = {ResizeMethod.LINEAR: _triangle, ResizeMethod.CUBIC: _cubic(-0.5), ResizeMethod.LANCZOS3: _lanczos(3.0), ResizeMethod.LANCZOS5: _lanczos(5.0), ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5)}
 
 
 def _weights(size: int, out: int, scale, translation, method: ResizeMethod, antialias: bool, dt):
     """The matrix (size, out) that resamples one axis; `scale` and `translation` are numbers or scalar arrays."""
-    kernel = _cubic(-0.5 if antialias else -0.75) if method is ResizeMethod.CUBIC_PYTORCH else _KERNELS.get(method)
+    beyond = method is ResizeMethod.CUBIC_PYTORCH and not antialias        # the image goes on with its border
+    kernel = _cubic(-0.75) if beyond else _KERNELS.get(method)
     inverse = 1 / scale
     width = 1.0 if not antialias else max(inverse, 1.0) if isinstance(inverse, float) else el.max_(inverse, scalar_like(inverse, 1))
     at = (iota(dt, (out,), 0) + 0.5) * inverse - translation * inverse - 0.5
@@ -87,12 +88,18 @@ def _weights(size: int, out: int, scale, translation, method: ResizeMethod, anti
         left = iota(dt, (out,), 0) * inverse - translation * inverse
         overlap = el.min_(wide(left + inverse, 1), wide(places + 1, 0)) - el.max_(wide(left, 1), wide(places, 0))
         weights = el.max_(scalar_like(overlap, 0), overlap)
+    elif beyond:
+        taps, both = iota(dt, (size + 4,), 0) - 2, (size + 4, out)
+        weights = kernel(el.abs_(linear.broadcast_in_dim(at, both, (1,)) - linear.broadcast_in_dim(taps, both, (0,))))
+        owner = linear.broadcast_in_dim(el.max_(scalar_like(taps, 0), el.min_(taps, scalar_like(taps, size - 1))), (size, size + 4), (1,))
+        mine = linear.convert(el.eq(owner, linear.broadcast_in_dim(places, (size, size + 4), (0,))), dt)
+        weights = dot_general(mine, weights, (((1,), (0,)), ((), ())), precision=Precision.HIGHEST)
     else:
         weights = kernel(el.abs_(wide(at, 1) - wide(places, 0)) / width)
     total = wide(linear.reduce_sum(weights, (0,)), 1)
     weights = weights / _where(total != 0, total, 1)
-    inside = (at >= -0.5) & (at <= size - 0.5)
-    return _where((el.abs_(total) > 1000 * 2.0 ** -23) & wide(inside, 1), weights, 0)
+    used = el.abs_(total) > 1000 * 2.0 ** -23
+    return _where(used if beyond else used & wide((at >= -0.5) & (at <= size - 0.5), 1), weights, 0)
 
 
 def _contract(x, axis: int, weights, precision):

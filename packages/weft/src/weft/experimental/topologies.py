@@ -1,0 +1,50 @@
+"""Descriptions of devices to compile for: those that are there."""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..errors import at_user_line
+from ..runtime.device import devices as all_devices
+from ..sharding import Mesh
+from .mesh_utils import create_device_mesh
+
+__all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
+
+
+class TopologyDescription:
+    """A list of devices."""
+
+    def __init__(self, devices: list):
+        self.devices = devices
+
+
+def get_attached_topology(platform: str | None = None) -> TopologyDescription:
+    """The devices of a platform, or of the default one.
+
+    Example:
+        >>> from weft.experimental import topologies
+        >>> len(topologies.get_attached_topology("cpu").devices) > 0
+        True
+    """
+    return TopologyDescription(list(all_devices() if platform is None else all_devices(platform)))
+
+
+def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs) -> TopologyDescription:
+    """Devices that are not there, by the name of their arrangement: no backend of weft compiles for such.
+
+    Raises:
+        NotImplementedError: always, as JAX does on CPUs.
+    """
+    raise NotImplementedError(at_user_line(f"get_topology_desc: topology {topology_name!r} is not implemented for {platform or 'cpu'}, where programs are compiled for the "
+                                           "devices that are there. Use get_attached_topology."))
+
+
+def make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: tuple, *, contiguous_submeshes: bool = False) -> Any:
+    """A mesh over the devices of a topology.
+
+    Example:
+        >>> from weft.experimental import topologies
+        >>> topologies.make_mesh(topologies.TopologyDescription(topologies.get_attached_topology("cpu").devices[:1]), (1,), ("x",)).size
+        1
+    """
+    return Mesh(create_device_mesh(mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes), axis_names)
