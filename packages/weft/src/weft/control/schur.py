@@ -17,7 +17,7 @@ from ..ops.matrix import columns, conjugate, diagonal, eye, index, mH, matmul, p
 from ..ops.reduce import argmax, reduce_and, reduce_max
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import slice_
-from ..ops.spectral import eig_p, hessenberg_p, schur_p
+from ..ops.spectral import EigImplementation, eig_p, hessenberg_p, schur_p
 from ..transforms.batch import batch_flat
 from .cond import cond
 from .factorise import _at, _loop, _outer, _put, _reflection
@@ -265,6 +265,8 @@ def _unit(v):
 
 
 def _eig(a, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+    if implementation not in (None, EigImplementation.LAPACK):
+        raise ValueError(f"eig: this backend computes by QR steps, not with the kernel {implementation.name}. Leave implementation out, or use the cpu backend.")
     kinds = (True,) * compute_left_eigenvectors + (False,) * compute_right_eigenvectors
 
     def one(a):
