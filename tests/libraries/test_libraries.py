@@ -59,7 +59,7 @@ def train(steps: int) -> tuple[float, float, float]:
     return first, float(loss(params, (images, targets))), float(right)
 
 
-@pytest.mark.parametrize("platform", ["cpu", "wasm"])
+@pytest.mark.parametrize("platform", [pytest.param("cpu", marks=pytest.mark.slow), "wasm"])
 def test_a_network_learns(platform):
     with weft.default_device(weft.devices(platform)[0]):
         first, last, accuracy = train(30)

@@ -9,6 +9,7 @@ import weft
 import weft.numpy as jnp
 from weft.experimental import sparse
 from weft.experimental.sparse import BCOO, BCSR, COO, CSC, CSR
+from weft.scipy.sparse.linalg import cg
 
 LAYOUTS = [(b, d) for b, d in itertools.product(range(3), range(3)) if b + d <= 3]
 
@@ -98,6 +99,7 @@ def test_dtypes(dtype):
             same(out, x @ v, 1e-2)
 
 
+@pytest.mark.slow
 def test_scipy_s_matrices():
     x = np.asarray(dense((3, 4), 7))
     for make in (scipy.sparse.csr_matrix, scipy.sparse.coo_matrix, scipy.sparse.csc_matrix):
@@ -124,6 +126,7 @@ def loss(data, m, x):
     return jnp.sum(jnp.sin(BCOO((data, m.indices), shape=m.shape) @ x))
 
 
+@pytest.mark.slow
 def test_derivatives():
     m, x = BCOO.fromdense(dense((3, 4), 8)), dense((4, 2), 9)
     grad = sparse.grad(lambda m, x: jnp.sum(jnp.sin(m @ x)), argnums=(0, 1))(m, x)
@@ -141,6 +144,7 @@ def test_derivatives():
     same(g["m"].data, [2.] * m.nse)
 
 
+@pytest.mark.slow
 def test_vmap_is_the_loop_and_jit_changes_nothing():
     xs = dense((3, 4, 5), 10)
     m = BCOO.fromdense(xs, n_batch=1)
@@ -157,6 +161,7 @@ def test_vmap_is_the_loop_and_jit_changes_nothing():
     same(weft.vmap(lambda m, v: m @ v)(csr, v), jnp.stack([x @ w for x, w in zip(xs, v)]))
 
 
+@pytest.mark.slow
 def test_sparsify_in_control_flow():
     m = BCOO.fromdense(dense((3, 3), 12))
     x = m.todense()
@@ -173,11 +178,11 @@ def test_sparsify_in_control_flow():
     same(sparse.sparsify(f)(m), x * 2)
 
 
+@pytest.mark.slow
 def test_solvers_take_sparse_matrices():
     m = BCOO.fromdense(jnp.array([[4., 1., 0.], [1., 3., 0.], [0., 0., 2.]]))
     b = jnp.array([1., 2., 3.])
     want = np.linalg.solve(np.asarray(m.todense()), np.asarray(b))
-    from weft.scipy.sparse.linalg import cg
     same(cg(m, b)[0], want)
     csr = CSR.fromdense(m.todense())
     same(sparse.linalg.spsolve(csr.data, csr.indices, csr.indptr, b), want)
