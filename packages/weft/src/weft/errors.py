@@ -52,6 +52,19 @@ class JAXIndexError(IndexError):
     """Base of the errors about indexing with traced values."""
 
 
+class AxisError(ValueError, IndexError):
+    """An axis that the array does not have. It is a ValueError and an IndexError, as NumPy's error of this name is.
+
+    Axes count from 0, or from the end with negative numbers: look at `x.shape`.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.sum(jnp.ones((2, 3)), axis=2)  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft.errors.AxisError: …
+    """
+
+
 class ConcretizationTypeError(JAXTypeError):
     """A traced value was used where its number is needed while a program is being traced, when only its shape and dtype exist.
 
@@ -83,7 +96,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """
 
 
-class TracerIntegerConversionError(JAXTypeError):
+class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced value was used as a Python integer: an index into a list, the end of a `range`, a shape.
 
     Mark the argument static, index a `weft.numpy` array instead of a list, or loop with `weft.lax.fori_loop`.

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..avals import SymbolicSize, as_size
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
-from ..errors import at_user_line, type_error
+from ..errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
 from ..host import HostArray, np
 from ..runtime import dispatch
 from ..sharding import NamedSharding
@@ -43,7 +43,8 @@ def only(name: str, **keywords) -> None:
 def static_int(what: str, value) -> int:
     """A concrete integer."""
     if isinstance(value, Tracer):
-        raise TypeError(f"{what} must be a concrete integer, got the traced value {value}. Under jit, mark the argument with static_argnums.")
+        raise TracerIntegerConversionError(at_user_line(f"{what} must be a concrete integer, got the traced value {value}. Under jit, mark the argument "
+                                                        "with static_argnums."))
     if isinstance(value, SymbolicSize):
         raise type_error(f"{what} must be an integer, got the symbolic dimension '{value}', whose value is not known before the program is called.")
     try:
@@ -60,7 +61,7 @@ def static_size(what: str, value):
 def canonical_shape(shape) -> tuple:
     """A shape as a tuple of ints; an int is a shape of rank 1."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
-        raise TypeError(at_user_line(f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is traced. Under jit, "
+        raise ConcretizationTypeError(at_user_line(f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is traced. Under jit, "
                         "mark the argument that it comes from with static_argnums, or derive it from x.shape."))
     if not isinstance(shape, (list, tuple)) and not (hasattr(shape, "__len__") and getattr(shape, "ndim", 1)):
         shape = (shape,)
@@ -74,10 +75,10 @@ def canonical_shape(shape) -> tuple:
 
 
 def canonical_axis(axis, rank: int, what: str = "axis") -> int:
-    """A non-negative axis; ValueError when it is out of range."""
+    """A non-negative axis; AxisError when it is out of range."""
     axis = static_int(what, axis)
     if not -rank <= axis < rank:
-        raise ValueError(at_user_line(f"{what} {axis} is out of bounds for an array of dimension {rank}: axes count from 0, or from the end with negative numbers."))
+        raise AxisError(at_user_line(f"{what} {axis} is out of bounds for an array of dimension {rank}: axes count from 0, or from the end with negative numbers."))
     return axis + rank if axis < 0 else axis
 
 

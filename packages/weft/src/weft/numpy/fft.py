@@ -18,7 +18,7 @@ from ..ops.shape import iota, pad, slice_
 from ..runtime.jit import inner_jit
 from .shapes import roll
 from .creation import placed
-from .util import asked_dtype, canonical_axes, float_dtype, on_device, operand
+from .util import asked_dtype, canonical_axes, float_dtype, inexact_dtype, on_device, operand
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft",
            "rfft2", "rfftfreq", "rfftn"]
@@ -39,7 +39,7 @@ def _fit(x, sizes):
 def _transform(x, kind, sizes, axes, norm):
     rank = len(shape_of(x))
     if kind != FftType.RFFT and not dtypes.is_complex(dtype_of(x)):
-        x = linear.convert(x, dtypes.promote((dtype_of(x), False), (dtypes.complex64, False))[0])
+        x = linear.convert(x, dtypes.promote((inexact_dtype(dtype_of(x)), False), (dtypes.complex64, False))[0])
     order = [d for d in range(rank) if d not in axes] + list(axes)
     x = linear.transpose(x, order)
     have = shape_of(x)[rank - len(axes):]

@@ -10,6 +10,7 @@ from typing import Any, Callable, NamedTuple
 
 from .. import dtypes
 from ..avals import SymbolicSize, as_size
+from ..control.loops import while_loop
 from ..core.dims import max_dim, min_dim
 from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import NonConcreteBooleanIndexError, at_user_line
@@ -20,10 +21,11 @@ from ..ops import elementwise as el
 from ..ops import index as ops
 from ..ops import linear
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, scalar_of, shape_of
 from ..ops.shape import concatenate, iota, rev, slice_
 from .creation import array, asarray
-from .ufuncs import power
+from .ufuncs import divide, power
 from .util import broadcast_shapes, broadcast_to, flat_host, on_device, operand, result_dtype
 
 
@@ -77,7 +79,7 @@ def _expand_mask(mask, axis: int, shape: tuple) -> list:
 def _entries(idx, shape: tuple) -> list:
     """The index as one entry for each axis of the array (and None for each new axis), in order."""
     if not isinstance(idx, tuple):
-        if isinstance(idx, (list, set)):
+        if isinstance(idx, list):
             raise TypeError(at_user_line("a list is no index: use a tuple (x[1, 2]) for one index of each axis, or an array (x[jnp.array([1, 2])]) to pick several."))
         idx = (idx,)
     idx = [asarray(i) if isinstance(i, (list, tuple)) else i.__jax_array__() if hasattr(i, "__jax_array__") else i for i in idx]
@@ -133,7 +135,9 @@ def _integer(i, position: int):
         except TypeError:
             if isinstance(i, float):
                 raise TypeError(at_user_line(f"Indexer must have integer or boolean type, got a float at position {position}: {i!r}.")) from None
-            raise TypeError(f"arrays can't be indexed by a value of type {type(i).__name__} (position {position}).") from None
+            kind = TypeError if isinstance(i, (complex, bytes, range)) else IndexError
+            raise kind(at_user_line(f"arrays can't be indexed by a value of type {type(i).__name__} (position {position}): use integers, slices, arrays of "
+                                    "integers or booleans, None or an ellipsis.")) from None
     dt = get_aval(i).dtype
     if not dtypes.is_int(dt) and not dtypes.is_bool(dt):
         raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtypes.name(dt)} at position {position}.")
@@ -334,9 +338,11 @@ def take_index(x, idx, mode=None, fill_value=None, indices_are_sorted: bool = Fa
     shape = shape_of(x)
     entries = _entries(idx, shape)
     real = [e for e in entries if e is not None]
-    mode_ = None if mode is None and fill_value is None else GatherScatterMode.from_any(mode)
+    if fill_value is not None:
+        operand("x.at[…].get, fill_value", fill_value)
+    mode_ = None if mode is None else GatherScatterMode.from_any(mode)
     inside = mode_ != GatherScatterMode.FILL_OR_DROP or all(
-        not isinstance(e, Picked) or isinstance(e.index, int) and -shape[d] <= e.index < shape[d] for d, e in enumerate(real))
+        not isinstance(e, Picked) or isinstance(e.index, int) and (-shape[d] if wrap else 0) <= e.index < shape[d] for d, e in enumerate(real))
     if inside and all(not isinstance(e, Picked) or isinstance(e.index, int) and shape[d] for d, e in enumerate(real)):
         return _static_slices(x, entries)
     scalars = all(isinstance(e, Window) or isinstance(e, Picked) and (isinstance(e.index, int) or not shape_of(e.index)) and shape[d]
@@ -420,7 +426,11 @@ def _scatter(x, idx, y, how, mode, indices_are_sorted, unique_indices, wrap):
     y = linear.squeeze(y, plan.new_axes) if plan.new_axes else y
     if plan.indices is None:
         return broadcast_to(_MASKED[how](x, y), shape)
-    if 0 in plan.shape or 0 in shape:
+    if 0 in plan.shape:
+        return x
+    if 0 in shape:
+        if plan.static and any(shape[d] == 0 for d in plan.collapsed):
+            raise IndexError(f"x.at[…]: an index of an axis without elements; the array has shape {shape}.")
         return x
     numbers = ScatterDimensionNumbers(plan.offset, plan.collapsed, plan.axes)
     return _SCATTER[how](x, plan.indices, y, numbers, mode=mode, indices_are_sorted=indices_are_sorted or plan.static and not _has_strides(entries),
@@ -464,27 +474,34 @@ class IndexUpdateRef:
 
     def apply(self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
               wrap_negative_indices: bool = True):
-        """The elementwise function `func` applied to the places."""
-        here = take_index(self.array, self.index, mode or "fill", None, indices_are_sorted, unique_indices, wrap_negative_indices)
-        return update_index(self.array, self.index, linear.convert(func(here), dtype_of(self.array)), "set", mode, indices_are_sorted,
-                            unique_indices, wrap_negative_indices)
+        """The elementwise function `func` applied to the places, as often as each is named."""
+        keywords = (mode, indices_are_sorted, unique_indices, wrap_negative_indices)
+        here = take_index(self.array, self.index, mode or "fill", None, *keywords[1:])
+        out = update_index(self.array, self.index, linear.convert(func(here), dtype_of(self.array)), "set", *keywords)
+        if unique_indices or not any(_is_array(i) for i in (self.index if isinstance(self.index, tuple) else (self.index,))):
+            return out
+        # an index that stands there k times has func applied k times
+        times = update_index(linear.full(shape_of(out), 0, dtypes.int32), self.index, 1, "add", *keywords)
+        again = lambda k, x: el.select_n_p.bind(el.gt(times, broadcast_to(scalar_like(times, k) if isinstance(k, int) else k, shape_of(x))),
+                                                x, linear.convert(func(x), dtype_of(x)))
+        if isinstance(times, Tracer):
+            most = reduce_max(times, tuple(range(len(shape_of(times)))))
+            return while_loop(lambda state: el.lt(state[0], most), lambda state: (el.add(state[0], scalar_like(state[0], 1)), again(*state)),
+                              (linear.full((), 1, dtypes.int32), out))[1]
+        for k in range(1, max(flat_host(times), default=0)):
+            out = again(k, out)
+        return out
 
     def divide(self, values, **keywords):
         """The places divided by `values`."""
         ones = linear.full(shape_of(self.array), 1, dtype_of(self.array))
-        x, y = _promoted(self.array, update_ref(ones, self.index, values, "multiply", keywords))
-        return linear.convert(el.div(x, y), result_dtype(self.array, values)[0])
+        return divide(self.array, update_ref(ones, self.index, values, "multiply", keywords))
 
     def power(self, values, **keywords):
         """The places raised to the power `values`."""
         dt = dtypes.int32 if dtypes.is_int(get_aval(operand("power", values)).dtype) else dtype_of(self.array)
         ones = linear.full(shape_of(self.array), 1, dt)
         return power(self.array, update_ref(ones, self.index, values, "multiply", keywords))
-
-
-def _promoted(x, y):
-    dt, _ = result_dtype(x, y)
-    return linear.convert(x, dt), linear.convert(y, dt)
 
 
 def update_ref(x, index, values, how: str, keywords: dict):

@@ -19,7 +19,7 @@ from .selecting import take_along_axis
 from .shapes import matrix_transpose
 from .sorting import argsort as _argsort
 from .ufuncs import abs as _abs
-from .util import broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, index_dtype, on_device, operand, promote_inexact, static_int
+from .util import broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, float_dtype, index_dtype, on_device, operand, promote_inexact, static_int
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
@@ -402,8 +402,8 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
         >>> float(jnp.linalg.vector_norm(jnp.array([3., 4.])))
         5.0
     """
-    (x,) = promote_inexact("vector_norm", x)
-    x = on_device(x)
+    x = operand("vector_norm", x)
+    x = on_device(x if dtypes.is_inexact(dtype_of(x)) else linear.convert(x, float_dtype()))
     rank = len(shape_of(x))
     axes = canonical_axes(axis, rank)
     order = [d for d in range(rank) if d not in axes]

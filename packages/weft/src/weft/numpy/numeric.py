@@ -124,6 +124,12 @@ def iscomplexobj(x) -> bool:
         >>> jnp.iscomplexobj(jnp.ones(2))
         False
     """
+    if x is None or isinstance(x, str):      # as NumPy, which asks what array these would be
+        return False
+    if isinstance(x, (list, tuple)):
+        return any(map(iscomplexobj, x))
+    if isinstance(x, dtypes._ScalarType):
+        return dtypes.is_complex(x.dtype)
     return dtypes.is_complex(get_aval(operand("iscomplexobj", x)).dtype)
 
 

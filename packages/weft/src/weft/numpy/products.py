@@ -151,6 +151,8 @@ def matvec(x1, x2, /):
         Array([3., 3.], dtype=float32)
     """
     y = on_device(operand("matvec", x2))
+    if len(shape_of(operand("matvec", x1))) < 2 or not shape_of(y):
+        raise ValueError(f"matvec takes matrices x1 and vectors x2, got shapes {shape_of(x1)} and {shape_of(y)}.")
     out = matmul(x1, linear.expand_dims(y, (len(shape_of(y)),)))
     return linear.squeeze(out, (len(shape_of(out)) - 1,))
 
@@ -164,6 +166,8 @@ def vecmat(x1, x2, /):
         Array([2., 2., 2.], dtype=float32)
     """
     x = on_device(operand("vecmat", x1))
+    if len(shape_of(operand("vecmat", x2))) < 2 or not shape_of(x):
+        raise ValueError(f"vecmat takes vectors x1 and matrices x2, got shapes {shape_of(x)} and {shape_of(x2)}.")
     x = el.conj(x) if dtypes.is_complex(dtype_of(x)) else x
     out = matmul(linear.expand_dims(x, (len(shape_of(x)) - 1,)), x2)
     return linear.squeeze(out, (len(shape_of(out)) - 2,))
@@ -195,7 +199,8 @@ def outer(a, b, out=None):
         raise NotImplementedError("weft.numpy.outer: the 'out' argument is not supported, since arrays are immutable; use the result.")
     x, y = [on_device(v) for v in promote("outer", a, b)]
     flat = lambda v: linear.reshape(v, (math.prod(shape_of(v)),))
-    return el.mul(linear.expand_dims(flat(x), (1,)), linear.expand_dims(flat(y), (0,)))
+    times = el.and_ if dtypes.is_bool(dtype_of(x)) else el.mul
+    return times(linear.expand_dims(flat(x), (1,)), linear.expand_dims(flat(y), (0,)))
 
 
 def tensordot(a, b, axes=2, *, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):

@@ -618,6 +618,8 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C", 
         checked.append(i)
     pairs = list(zip(checked, dims))
     total, stride = None, 1
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: order takes 'C' or 'F', got {order!r}.")
     for i, n in (reversed(pairs) if order == "C" else pairs):
         term = el.mul(i, scalar_like(i, stride))
         total = term if total is None else el.add(*promote_shapes("ravel_multi_index", total, term))

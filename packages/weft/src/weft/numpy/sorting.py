@@ -120,7 +120,7 @@ def argpartition(a, kth: int, axis: int = -1):
     x = operand("argpartition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
     canonical_axis(kth, shape_of(x)[axis], "kth")
-    return argsort(x, axis)
+    return linear.convert(argsort(x, axis), dtypes.int32)
 
 
 def sort_complex(a):

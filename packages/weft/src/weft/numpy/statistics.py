@@ -22,7 +22,7 @@ from .reductions import mean
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .sorting import searchsorted
 from .ufuncs import where_jit
-from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, index_dtype,
+from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, float_dtype, index_dtype,
                    laid_out, no_complex, on_device, operand, promote, promote_inexact, static_int)
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
@@ -101,7 +101,7 @@ def _quantile_of(name: str, a, q, axis, out, overwrite_input: bool, method: str,
         raise NotImplementedError(f"{name}: only method='inverted_cdf' takes weights, got {method!r}.")
     if method not in _METHODS:
         raise ValueError(f"{name}: method must be one of {', '.join(_METHODS)}, got {method!r}.")
-    x, q = promote_inexact(name, a, q)
+    x, q = promote_inexact(name, *promote_inexact(name, a), q)
     if dtypes.is_complex(dtype_of(x)):
         raise ValueError(f"{name} does not take complex numbers.")
     x = on_device(x)
@@ -508,7 +508,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
         4.0
     """
     if x is None:
-        y, dx = promote_inexact("trapezoid", y, dx)
+        y, dx = promote_inexact("trapezoid", *promote_inexact("trapezoid", y), dx)
         y = moveaxis(y, axis, -1)
         step = dx
     else:
@@ -581,6 +581,7 @@ def unwrap(p, discont=None, axis: int = -1, period: float = 2 * math.pi):
         [0.0, 0.0, 0.0]
     """
     (x,) = promote_inexact("unwrap", p)
+    x = linear.convert(x, float_dtype()) if not dtypes.is_inexact(get_aval(p).dtype) else x
     no_complex("unwrap", x)
     x = on_device(x)
     axis = canonical_axis(axis, len(shape_of(x)))

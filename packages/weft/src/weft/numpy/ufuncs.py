@@ -13,7 +13,7 @@ from ..errors import type_error
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import dtype_of, scalar_like, shape_of
-from .util import broadcast_shapes, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, static_int, to_bool
+from .util import broadcast_shapes, float_dtype, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, static_int, to_bool
 
 
 def _document(function, name: str, text: str, call: str):
@@ -238,7 +238,7 @@ negative = _same("negative", "-x.", el.neg)
 positive = _same("positive", "x itself.", on_device)
 abs = _same("abs", "The absolute value.", lambda x: on_device(x) if dtypes.is_bool(dtype_of(x)) or dtypes.is_unsigned(dtype_of(x)) else el.abs_(x))
 absolute = abs
-square = _same("square", "x * x.", el.square)
+square = _same("square", "x * x; of booleans as int32.", lambda x: el.square(linear.convert(x, dtypes.int32) if dtypes.is_bool(dtype_of(x)) else x))
 invert = _same("invert", "Each bit inverted; logical not for booleans.", el.not_, "biu")
 bitwise_invert = bitwise_not = invert
 isfinite = _same("isfinite", "Whether x is neither infinite nor NaN.", lambda x: _if_complex(x, el.is_finite, el.and_, True))
@@ -446,7 +446,8 @@ def angle(z, deg: bool = False):
         >>> float(jnp.angle(1j)) > 1.57
         True
     """
-    (z,) = promote_inexact("angle", z)
+    z = operand("angle", z)
+    z = z if dtypes.is_inexact(dtype_of(z)) else linear.convert(z, float_dtype())
     re, im = (el.real(z), el.imag(z)) if dtypes.is_complex(dtype_of(z)) else (z, linear.full(shape_of(z), 0, dtype_of(z)))
     out = el.atan2(im, re)
     return rad2deg(out) if deg else out
@@ -497,7 +498,7 @@ def floor_divide(x1, x2, /):
     x, y = _ready_for_jit("floor_divide", x1, x2)
     dt = _common(x, y)
     if dtypes.is_bool(dt):
-        x, y, dt = linear.convert(x, dtypes.dtype("int8")), linear.convert(y, dtypes.dtype("int8")), dtypes.dtype("int8")
+        x, y, dt = linear.convert(x, dtypes.int32), linear.convert(y, dtypes.int32), dtypes.int32
     if dtypes.is_complex(dt):
         raise type_error("floor_divide does not take complex numbers.")
     return (_floor_divide_signed if dtypes.is_int(dt) else _floor_divide_float)(x, y)
@@ -554,7 +555,7 @@ def remainder(x1, x2, /):
     """
     x, y = _ready_for_jit("remainder", x1, x2)
     if dtypes.is_bool(_common(x, y)):
-        x, y = [linear.convert(v, dtypes.dtype("int8")) for v in (x, y)]
+        x, y = [linear.convert(v, dtypes.int32) for v in (x, y)]
     return _remainder(x, y)
 
 
@@ -570,6 +571,8 @@ def fmod(x1, x2, /):
         Array([ 2, -2], dtype=int32)
     """
     x, y = promote_shapes("fmod", *promote("fmod", x1, x2))
+    if dtypes.is_bool(dtype_of(x)):
+        x, y = [linear.convert(v, dtypes.int32) for v in (x, y)]
     if dtypes.is_int(dtype_of(x)):
         y = where_jit(el.eq(y, scalar_like(y, 0)), scalar_like(y, 1), y)
     return el.rem(x, y)
