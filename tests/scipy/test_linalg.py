@@ -24,12 +24,16 @@ SQUARE, OTHER = RNG.normal(size=(2, 5, 5))
 TYPES = {"float32": 2e-3, "float64": 1e-10, "complex64": 2e-3, "complex128": 1e-10}
 
 
-@pytest.fixture(scope="module")
+NAMES: dict = {}
+
+
+@pytest.fixture
 def scope():
     with weft.enable_x64(True), weft.default_device(checks.REFERENCE):
-        names = {"jax": weft, "jnp": jnp, "np": np, "linalg": linalg, "fft": fft, "special": special}
-        exec(SETUP, names)
-        yield names
+        if not NAMES:
+            NAMES.update({"jax": weft, "jnp": jnp, "np": np, "linalg": linalg, "fft": fft, "special": special})
+            exec(SETUP, NAMES)
+        yield NAMES
 
 
 @pytest.mark.slow

@@ -26,12 +26,16 @@ PARAMETERS = {"beta": (2.0, 1.5), "chi2": (3.5,), "gamma": (2.25,), "gennorm": (
 INSIDE = {"pareto": (1.9, 6.0), "wrapcauchy": (0.2, 3.0), "beta": (0.35, 1.6), "uniform": (0.3, 1.7), "truncnorm": (-1.2, 2.4)}
 
 
-@pytest.fixture(scope="module")
+NAMES: dict = {}
+
+
+@pytest.fixture
 def scope():
     with weft.enable_x64(True), weft.default_device(checks.REFERENCE):
-        names = {"jax": weft, "jnp": jnp, "stats": stats, "np": np}
-        exec(SETUP, names)
-        yield names
+        if not NAMES:
+            NAMES.update({"jax": weft, "jnp": jnp, "stats": stats, "np": np})
+            exec(SETUP, NAMES)
+        yield NAMES
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def sqrtm(A, blocksize: int = 1):
         raise NotImplementedError(f"sqrtm: the algorithm works on single elements; leave blocksize={blocksize} out.")
     (x,) = _inexact("sqrtm", A)
     _square("sqrtm", "A", x)
-    t, z = schur(x, output="complex")
+    t, z = schur(x, output="complex") if dtypes.is_complex(x.dtype) else rsf2csf(*schur(x))      # in which real eigenvalues stay real
     root = jnp.sqrt(_diagonal(t))
     sums = root[..., :, None] + root[..., None, :]
 
@@ -88,7 +88,7 @@ def funm(A, func: Callable, disp: bool = True):
     (x,) = _inexact("funm", A)
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise ValueError(f"funm: A must be one square matrix, of shape [n, n], got {x.shape}; map over stacks with weft.vmap.")
-    t, z = schur(x, output="complex")
+    t, z = schur(x, output="complex") if dtypes.is_complex(x.dtype) else rsf2csf(*schur(x))
     values = jnp.diag(t)
     out = func(values).astype(t.dtype)
     gaps = values[None, :] - values[:, None]
@@ -137,7 +137,8 @@ def rsf2csf(T, Z, check_finite: bool = True):
         (a, b), (c, d) = dynamic_slice_in_dim(rows, m - 1, 2, 1)
         half, product = (a - d) / 2, b * c
         root = jnp.sqrt(half * half + product)
-        mu = half + root          # an eigenvalue of the block, less its last element
+        # an eigenvalue of the block, less its last element: the larger one, in which no digits cancel
+        mu = jnp.where(jnp.abs(half + root) < jnp.abs(half - root), half - root, half + root)
         size = jnp.sqrt(jnp.abs(mu) ** 2 + jnp.abs(c) ** 2)
         on = jnp.abs(c) > eps * (jnp.abs(a) + jnp.abs(d))
         safe = jnp.where(on, size, 1)
