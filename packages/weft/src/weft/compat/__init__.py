@@ -27,6 +27,7 @@ NAMES = {
     "_src.ad_util": "weft.compat.ad: Zero instantiate add_jaxvals zeros_like_aval; weft.compat.primitives: stop_gradient_p add_jaxvals_p",
     "_src.callback": "weft.control.callback: io_callback_p pure_callback_p; weft: pure_callback; weft.control.callback: io_callback",
     "_src.compiler": "weft.runtime.aot: Compiled",
+    "_src.dtypes": "weft.compat.core: supports_inf",
     "_src.dispatch": "weft.runtime.effects: wait_for_tokens=effects_barrier; weft.runtime.dispatch: apply_primitive=apply_by_compiling",
     "_src.interpreters.xla": "weft.core.trace: canonicalize_dtype_handlers=aval_of; weft.compat.core: apply_primitive",
     "_src.lib": "weft.compat.backend: xla_client xla_extension jaxlib; weft.compat.backend: version",
@@ -47,7 +48,6 @@ NAMES = {
     "lib": "weft.compat.backend: version=version_text",
     "lib.xla_client": "weft.compat.backend: xla_client",
     "lib.xla_extension": "weft.errors: XlaRuntimeError=JaxRuntimeError",
-    "memory": "weft.sharding: Space",
 }
 # modules of jax that only hold others
 PACKAGES = {"_src", "_src.interpreters", "_src.state", "extend", "interpreters"}

@@ -328,6 +328,11 @@ def primal_dtype_to_tangent_dtype(primal_dtype):
     return tangent_aval(ShapedArray((), primal_dtype)).dtype
 
 
+def supports_inf(dtype) -> bool:
+    """Whether a dtype of floating-point numbers has an infinity."""
+    return not dtypes.name(dtypes.dtype(dtype)).endswith(("fn", "fnuz"))
+
+
 def is_constant_dim(d) -> bool:
     return not is_symbolic_dim(d)
 
