@@ -11,6 +11,7 @@ FLOATS = ("float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e4m3b11fnuz", "
           "float4_e2m1fn")
 INTS = ("int4", "uint4", "int2", "uint2")
 rng = np.random.default_rng(0)
+pytestmark = pytest.mark.slow      # the catalogue has a row for each
 
 
 def dtype(name):
