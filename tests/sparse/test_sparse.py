@@ -89,7 +89,7 @@ def test_sampled_products():
 def test_dtypes(dtype):
     x = dense((3, 4), 6, "complex64" if dtype == "complex64" else "float32").astype(dtype)
     for cls in (BCOO, BCSR, COO, CSR, CSC):
-        m = cls.fromdense(x, nse=9)
+        m = cls.fromdense(x, nse=12)
         assert m.dtype == x.dtype and m.shape == x.shape
         same(m, x)
         if dtype != "bool":
