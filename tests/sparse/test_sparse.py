@@ -41,7 +41,7 @@ OPERATIONS = {
 def test_operations_in_every_layout(name):
     x, f = dense((2, 3, 4)), OPERATIONS[name]
     want = f(x)
-    for n_batch, n_dense in ((0, 0), (1, 0), (0, 1), (1, 1)):
+    for n_batch, n_dense in ((0, 0), (1, 1)):
         m = BCOO.fromdense(x, n_batch=n_batch, n_dense=n_dense)
         try:
             got = sparse.sparsify(f)(m)
@@ -52,7 +52,7 @@ def test_operations_in_every_layout(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("old,new", [(a, LAYOUTS[(3 * k + shift) % len(LAYOUTS)]) for k, a in enumerate(LAYOUTS) for shift in (0, 1)])
+@pytest.mark.parametrize("old,new", [(a, LAYOUTS[(3 * k + 1) % len(LAYOUTS)]) for k, a in enumerate(LAYOUTS)])
 def test_layouts_are_one_array(old, new):
     x = dense((2, 3, 4), 1)
     m = BCOO.fromdense(x, n_batch=old[0], n_dense=old[1], nse=7 if sum(old) == 0 else None)
