@@ -84,7 +84,7 @@ def test_stacks_are_loops():
             checks.same(weft.jit(weft.vmap(f))(jnp.asarray(stack)), loop, 1e-3, 1e-3)
 
 
-V = {"int32": np.array([3, 1, 4, 2]), "float32": np.array([3, 1, 4, 2], "float32"), "complex64": np.array([3, 1j, 4 - 1j, 2], "complex64"), "float16": np.array([3, 1, 4, 2], "float16")}
+V = {"int32": np.array([3, 1, 4, 2], "int32"), "float32": np.array([3, 1, 4, 2], "float32"), "complex64": np.array([3, 1j, 4 - 1j, 2], "complex64"), "float16": np.array([3, 1, 4, 2], "float16")}
 
 
 @pytest.mark.slow
