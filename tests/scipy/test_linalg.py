@@ -48,7 +48,7 @@ def matrices(request):
     double = request.param in ("float64", "complex128")
     turn = np.exp(0.4j) if "complex" in request.param else 1
     tol = TYPES[request.param]
-    with weft.enable_x64(double):
+    with weft.enable_x64(double), weft.default_device(None if double else checks.REFERENCE):
         a, b = ((x * turn).astype(request.param) for x in (SQUARE, OTHER))
         yield a, b, b[:3, :3], lambda x, y: checks.same(x, y, tol, tol * max(1, np.abs(np.asarray(y)).max()))
 
