@@ -1,9 +1,13 @@
 """Rows of the catalogue for special functions and for the factorisations that few programs use."""
-from weft import lax
+from weft import lax, random
 
 
 def _ones_like(x, value):
     return lax.full_like(x, value)
+
+
+def _gamma(a, log_space: bool):
+    return (random.loggamma if log_space else random.gamma)(random.key(3), a)
 
 
 def rows(Row):
@@ -26,6 +30,8 @@ def _special(Row):
     yield Row("igammac", lax.igammac, ("f32[2,1]:4..20", "f32[1,3]:4..20"), rtol=2e-4)
     yield Row("igamma_grad_a", lax.igamma_grad_a, ("f32[6]:0.3..9", "f32[6]:0.2..9"), grad=False, rtol=2e-4)
     yield Row("random_gamma_grad", lax.random_gamma_grad, ("f32[6]:0.3..3", "f32[6]:0.2..6"), grad=False, rtol=2e-4)
+    for log_space in (False, True):      # of one key, so that every backend draws the same
+        yield Row(f"gamma_sample{log_space:d}", lambda a, log_space=log_space: _gamma(a, log_space), ("f32[2,3]:0.2..9",), grad=False, rtol=1e-4)
     yield Row("betainc", lambda x: lax.betainc(_ones_like(x, 1.5), _ones_like(x, 3.0), x), ("f32[5]:0.1..0.9",), rtol=2e-4)
     yield Row("betainc", lax.betainc, ("f32[5]:0.2..8", "f32[5]:0.2..8", "f32[5]:0.01..0.99"), grad=False, rtol=2e-4)
     for kind, rtol in (("f16", 4e-3), ("bf16", 3e-2)):
