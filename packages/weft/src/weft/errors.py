@@ -75,7 +75,7 @@ class ConcretizationTypeError(JAXTypeError):
         >>> import weft, weft.numpy as jnp
         >>> weft.jit(lambda n: jnp.zeros(n))(3)  # doctest: +IGNORE_EXCEPTION_DETAIL
         Traceback (most recent call last):
-        TypeError: …
+        weft.errors.ConcretizationTypeError: …
         >>> weft.jit(lambda n: jnp.zeros(n), static_argnums=0)(3)
         Array([0., 0., 0.], dtype=float32)
     """
