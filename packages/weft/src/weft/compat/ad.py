@@ -7,7 +7,7 @@ from typing import Callable
 from ..core.primitive import UndefinedPrimal as UndefinedPrimal, Zero as Zero, is_undefined_primal as is_undefined_primal
 from ..core.trace import get_aval
 from ..avals import tangent_aval
-from ..ops.linear import add_any as add_jaxvals, add_any_p as add_jaxvals_p, zeros as zeros_like_aval
+from ..ops.linear import add_any as add_jaxvals, add_any_p as add_jaxvals_p, zeros as zeros_like_aval  # noqa: F401
 from ..control.custom import float0_zeros, is_zero
 from ..dtypes import float0
 from ..transforms.jvp import JVPTrace as JVPTrace, JVPTracer as JVPTracer, instantiate as _instantiate, jvp_flat

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Sequence
 from .. import dtypes
 from ..api import ensure_compile_time_eval as ensure_compile_time_eval
 from ..avals import (AbstractRef as AbstractRef, AbstractToken as AbstractToken, AbstractValue as AbstractValue, ShapedArray as ShapedArray,
-                     physical as physical_aval, reshaped, tangent_aval, token as abstract_token)
+                     physical as physical_aval, reshaped, tangent_aval, token as abstract_token)  # noqa: F401
 from ..core import primitive as language
 from ..core.dims import is_constant_shape as is_constant_shape, is_symbolic_dim, max_dim as max_dim, min_dim as min_dim
 from ..core.effects import Effect as Effect
@@ -17,7 +17,7 @@ from ..core.jaxpr import (Atom as Atom, ClosedJaxpr as ClosedJaxpr, DropVar as D
                           TypedScalar, Var as Var, eval_jaxpr as eval_jaxpr, jaxpr_as_fun as jaxpr_as_fun, subjaxprs as jaxprs_in_params)
 from ..core.primitive import Unsupported, unsupported
 from ..core.trace import Trace as Trace, Tracer as Tracer, aval_of, axis_env, current_trace, get_aval as get_aval, is_array_like, root, set_trace, reset_trace, tracing
-from ..core.verify import verify as check_jaxpr
+from ..core.verify import verify as check_jaxpr  # noqa: F401
 from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ..functions import settled
 from ..runtime.dispatch import apply_by_compiling

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.metadata
-import io
 import os
 import sys
 import sysconfig
@@ -75,7 +74,7 @@ def write_into(folder: str | None = None, name: str = "jax") -> str:
     for file, text in {**files, f"{info}/RECORD": _record(files, info)}.items():
         path = os.path.join(folder, *file.split("/"))
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with io.open(path, "w", encoding="utf-8", newline="\n") as f:
+        with open(path, "w", encoding="utf-8", newline="\n") as f:
             f.write(text)
     return os.path.join(folder, info)
 
