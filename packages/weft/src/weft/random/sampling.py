@@ -231,7 +231,7 @@ def permutation(key, x, axis: int = 0, independent: bool = False, *, out_shardin
     if not shape:
         if not dtypes.is_int(get_aval(x).dtype):
             raise TypeError("permutation of a scalar takes an integer.")
-        return _shuffle(key, iota(dtypes.int32, (static_int("x", x),), 0), 0)
+        return _shuffle(key, iota(dtypes.canonicalize(int), (static_int("x", x),), 0), 0)
     axis = canonical_axis(axis, len(shape))
     if independent or len(shape) == 1:
         return _shuffle(key, on_device(x), axis)
