@@ -27,8 +27,9 @@ from weft.transforms.stage import stage
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NAMES, PAGE = ROOT / "tests" / "meta" / "names.json", ROOT / "docs" / "coverage.md"
-# The modules of the page. More can be named here, as far as names.json has them.
-MODULES = ("jax", "jax.lax", "jax.lax.linalg", "jax.tree_util", "jax.tree", "jax.debug", "jax.export", "jax.experimental.checkify")
+# The modules of the page: those of names.json but for small ones.
+MODULES = [m for m in json.loads(NAMES.read_text()) if m in ("jax", "jax.debug", "jax.export", "jax.experimental.checkify", "jax.image", "jax.ops")
+           or m.startswith(("jax.lax", "jax.tree", "jax.numpy", "jax.random", "jax.nn", "jax.scipy"))]
 OPERATIONS = ("jax.lax", "jax.lax.linalg")      # their functions have rows in the catalogue
 TESTED = ("value", "jit", "jvp", "vjp", "vmap")
 BACKENDS = {"xla": "x", "wasm": "w", "webgpu": "g", "reference": "r"}
@@ -123,15 +124,15 @@ def functions_called(fun, codes: dict) -> set:
     return called
 
 
-def backends_of(row, waits_on_wasm) -> list[str]:
-    """Where test_catalogue.py runs a row: on the platforms that it names, but for what WebAssembly waits for."""
+def backends() -> list[str]:
+    """Where test_catalogue.py runs each row: on the platforms that it names."""
     named = re.search(r'"WEFT_TEST_PLATFORMS", "([\w,]+)"', (ROOT / "tests" / "ops" / "test_catalogue.py").read_text()).group(1).split(",")
-    return [{"cpu": "xla"}.get(p, p) for p in named if p not in ("wasm", "webgpu") or not waits_on_wasm(row)]
+    return [{"cpu": "xla"}.get(p, p) for p in named]
 
 
 def catalogue(functions: dict) -> dict:
     """name -> (row, backends) of the rows whose code calls it; `functions` maps dotted names to objects."""
-    from catalogue import ROWS, waits_on_wasm
+    from catalogue import ROWS
     codes = collections.defaultdict(list)
     for name, value in functions.items():
         code = getattr(innermost(value), "__code__", None)
@@ -142,7 +143,7 @@ def catalogue(functions: dict) -> dict:
         avals = [shaped(tuple(a.shape), dtypes.dtype(a.dtype)) for a in row.sample()]
         for code in functions_called(lambda: stage(lambda *xs: [row.fun(*xs)], avals), codes):
             for name in codes[code]:
-                found[name].append((row, backends_of(row, waits_on_wasm)))
+                found[name].append((row, backends()))
     return found
 
 
@@ -157,6 +158,11 @@ def tested(rows: Iterable) -> dict:
 
 
 # test files ----------------------------------------------------------------------------------------------------------
+
+
+_ALIASES = {"jnp": "weft.numpy", "lax": "weft.lax", "jsp": "weft.scipy", "stats": "weft.scipy.stats", "special": "weft.scipy.special", "nn": "weft.nn", "random": "weft.random",
+            "initializers": "weft.nn.initializers", "linalg": "weft.scipy.linalg", "fft": "weft.numpy.fft"}
+_DOTTED = re.compile(rf"(?<![\w.])(weft|jax|{'|'.join(_ALIASES)})((?:\.[a-zA-Z_]\w*)+)")
 
 
 def names_used(source: str) -> set[str]:
@@ -178,6 +184,13 @@ def names_used(source: str) -> set[str]:
             inner = inner.value
         if isinstance(inner, ast.Name) and inner.id in home:
             used.add(".".join([home[inner.id], *reversed(parts)]))
+    # the expressions that frozen comparisons evaluate, and tables of names: WORDS_ARE says to which module a file's words belong
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    owner = re.search(r'^WORDS_ARE = "([\w.]+)"', source, re.MULTILINE)
+    for text in texts:
+        used |= {_ALIASES.get(first, first) + rest for first, rest in _DOTTED.findall(text)}
+        if owner is not None:
+            used |= {f"{owner.group(1)}.{word}" for word in re.findall(r"[A-Za-z_]\w*", text)}
     return {name for name in used if name.split(".")[0] in ("weft", "jax")}
 
 
@@ -186,6 +199,8 @@ def programs() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         if not path.name.startswith("make_"):
             yield str(path.relative_to(ROOT)), path.read_text()
+    for path in sorted((ROOT / "tests").rglob("*expected.json")):
+        yield str(path.relative_to(ROOT)), repr(path.read_text())
     parser = doctest.DocTestParser()
     for path in sorted((ROOT / "packages" / "weft" / "src").rglob("*.py")):
         docs = [ast.get_docstring(n) for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.Module))]

@@ -11,9 +11,14 @@ import pathlib
 import types
 
 import jax
+import jax.scipy.stats
 
+STATISTICS = [name for name, value in inspect.getmembers(jax.scipy.stats, inspect.ismodule)]
 MODULES = ("jax", "jax.lax", "jax.lax.linalg", "jax.tree_util", "jax.tree", "jax.debug", "jax.export", "jax.experimental.checkify",
            "jax.custom_batching", "jax.custom_derivatives", "jax.ad_checkpoint", "jax.ops", "jax.ref", "jax.dtypes", "jax.flatten_util", "jax.dlpack",
+           "jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.random", "jax.nn", "jax.nn.initializers", "jax.image", "jax.scipy.special", "jax.scipy.linalg",
+           "jax.scipy.stats", *[f"jax.scipy.stats.{m}" for m in STATISTICS], "jax.scipy.signal", "jax.scipy.fft", "jax.scipy.optimize", "jax.scipy.interpolate",
+           "jax.scipy.ndimage", "jax.scipy.integrate", "jax.scipy.cluster.vq", "jax.scipy.spatial.transform", "jax.scipy.sparse.linalg",
            "jax.ffi", "jax.distributed", "jax.typing", "jax.errors", "jax.stages", "jax.sharding", "jax.monitoring", "jax.profiler")
 STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 

@@ -10,7 +10,7 @@ NAMES = json.loads((pathlib.Path(__file__).parent / "names.json").read_text())
 
 FAMILIES = ("numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "nn.initializers", "random", "tree")
 # Functions without an example, and why.
-WITHOUT = {"precv": "it needs two devices", "DotDimensionNumbers": "a type alias"}
+WITHOUT = {"precv": "it needs two devices", "DotDimensionNumbers": "a type alias", "Initializer": "a type alias"}
 
 
 def functions(family: str):

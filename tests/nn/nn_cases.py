@@ -1,5 +1,6 @@
 """Expressions of jax.nn whose outcomes under weft must be real JAX's; scope() gives what they name."""
 
+WORDS_ARE = "weft.nn.initializers"      # to tools/coverage.py
 CASES = """
 nn.get_scaled_dot_general_config('mxfp8').block_size; nn.get_scaled_dot_general_config('nvfp4').global_scale; nn.get_scaled_dot_general_config('nvfp4', jnp.array([2.])).global_scale; nn.get_scaled_dot_general_config('int8')
 nn.scaled_dot_general(m, m, (((1,), (1,)), ((), ()))); nn.scaled_matmul(m, m, m, m); nn.scaled_matmul(t, t[:1], t, t); nn.scaled_matmul(t, t, t[..., :1], t)

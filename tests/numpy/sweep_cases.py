@@ -4,6 +4,7 @@ A row is a list of names and calls, in which F is the function and the others ar
 """
 from frozen import describe, expected_class, split
 
+WORDS_ARE = "weft.numpy"      # to tools/coverage.py
 DTYPES = ("bool", "int8", "uint8", "int32", "float16", "bfloat16", "float32", "float64", "complex64")
 
 ROWS = """

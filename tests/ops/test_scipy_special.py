@@ -11,6 +11,7 @@ from weft.scipy import special
 
 pytestmark = pytest.mark.slow
 
+WORDS_ARE = "weft.scipy.special"      # to tools/coverage.py
 RNG = np.random.default_rng(0)
 POSITIVE = [np.exp(RNG.uniform(-2, 3, 60)) for _ in range(3)]
 CASES = {"gammainc": (POSITIVE[0], POSITIVE[1]), "gammaincc": (POSITIVE[0], POSITIVE[1]), "betainc": (POSITIVE[0], POSITIVE[1], RNG.uniform(size=60)),

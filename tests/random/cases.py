@@ -1,6 +1,8 @@
 """Random draws whose results must be those of real JAX, in both modes of threefry and from raw and new-style keys."""
 from frozen import describe
 
+WORDS_ARE = "weft.random"      # to tools/coverage.py
+
 
 def make_cases(jax, jnp) -> dict:
     """name -> (partitionable mode, function that draws)."""

@@ -13,6 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import checks  # noqa: E402
 
+WORDS_ARE = "weft.scipy.special"      # to tools/coverage.py
 RNG = np.random.default_rng(0)
 SIGNED = np.concatenate([RNG.normal(size=60) * 4, 10.0 ** RNG.uniform(-8, 3, 40) * RNG.choice([-1, 1], 40), [0.0]])
 POSITIVE = np.concatenate([10.0 ** RNG.uniform(-6, 2, 80), [1.0, 2.0, 4.0]])

@@ -456,7 +456,13 @@ def scalar_type_of(x) -> type:
 
 
 def finfo(spec):
-    """Machine limits of a float dtype (bits, eps, max, min, tiny, …)."""
+    """Machine limits of a float dtype (bits, eps, max, min, tiny, …).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.finfo(jnp.bfloat16).bits
+        16
+    """
     dt = dtype(spec)
     if np is not None:
         return ml_dtypes.finfo(real_of(dt) if is_complex(dt) else dt)
@@ -464,7 +470,13 @@ def finfo(spec):
 
 
 def iinfo(spec):
-    """Machine limits of an integer dtype (bits, min, max)."""
+    """Machine limits of an integer dtype (bits, min, max).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.iinfo(jnp.int8).max
+        127
+    """
     dt = dtype(spec)
     if np is not None:
         return ml_dtypes.iinfo(dt)

@@ -274,8 +274,9 @@ def hilbert(n: int):
 
     Example:
         >>> from weft.scipy import linalg
-        >>> (6 * linalg.hilbert(2)).round(3).tolist()
-        [[6.0, 3.0], [3.0, 2.0]]
+        >>> linalg.hilbert(2)
+        Array([[1.        , 0.5       ],
+               [0.5       , 0.33333334]], dtype=float32)
     """
     if operator.index(n) < 0:
         raise TypeError(f"hilbert: n must not be negative, got {n}.")
