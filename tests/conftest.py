@@ -10,3 +10,26 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 # Programs over several devices run on virtual ones, which must be asked for before the first client is made.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
+
+import gc  # noqa: E402
+
+import pytest  # noqa: E402
+
+import weft  # noqa: E402
+
+
+def _mappings() -> int:
+    try:
+        with open("/proc/self/maps") as file:
+            return sum(1 for _ in file)
+    except OSError:
+        return 0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _room_for_programs():
+    """Lets go of compiled programs now and then: each of XLA's takes mappings of memory, of which Linux gives a process 65,530, and XLA aborts without."""
+    yield
+    if _mappings() > 30_000:
+        weft.clear_caches()
+        gc.collect()

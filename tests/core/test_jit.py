@@ -197,3 +197,15 @@ def test_using_a_deleted_array_says_who_deleted_it():
                     use(gone)
                 assert "test_jit.py" in str(info.value).splitlines()[-1] and len(str(info.value).splitlines()) < 5
     gone.delete()      # again: nothing
+
+
+def test_clearing_frees_compiled_programs():
+    pytest.importorskip("weft_native")
+    with weft.default_device(weft.devices("cpu")[0]):
+        f = weft.jit(lambda x: x * 7 + 1)
+        f(1.0)
+        live = weft.devices("cpu")[0].client.live_executables
+        before = len(live())
+        f.clear_cache()
+        assert len(live()) < before
+        assert f(1.0) == 8

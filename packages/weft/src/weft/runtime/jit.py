@@ -322,6 +322,9 @@ class JitFunction:
         """Forgets all that was traced and compiled."""
         self.cache.clear()
         self.history.forget()
+        forget = getattr(self.dispatch, "_clear_cache", None)      # a fast path's own, which may outlive it
+        if forget is not None:
+            forget()
         self.dispatch = self.first_call
 
     def explain(self) -> Explanation:
