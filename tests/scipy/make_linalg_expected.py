@@ -1,4 +1,4 @@
-"""Writes linalg_expected.json next to this file: what real JAX gives for every expression of linalg_cases.py.
+"""Writes linalg_expected.json next to this file: what real JAX gives for every expression of matrix_cases.py.
 
     <a Python with jax 0.10.2> tests/scipy/make_linalg_expected.py
 """
@@ -14,7 +14,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import frozen  # noqa: E402
-from linalg_cases import SETUP, expressions  # noqa: E402
+from matrix_cases import SETUP, expressions  # noqa: E402
 
 warnings.simplefilter("ignore")
 jax.config.update("jax_enable_x64", True)

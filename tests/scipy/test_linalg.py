@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import checks  # noqa: E402
 import frozen  # noqa: E402
-from linalg_cases import SETUP, expressions  # noqa: E402
+from matrix_cases import SETUP, expressions  # noqa: E402
 
 EXPECTED = json.loads((HERE / "linalg_expected.json").read_text())
 RNG = np.random.default_rng(0)
