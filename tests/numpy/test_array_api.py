@@ -1,6 +1,7 @@
 """weft.numpy follows the array API standard (2025.12): wherever array-api-strict, which refuses all that the standard does not ask for, gives a result,
 weft.numpy gives the same: value, shape, dtype, and the type of what holds several."""
 import itertools
+import sys
 import warnings
 
 import array_api_compat
@@ -228,7 +229,8 @@ def test_array_api_compat_recognises_our_arrays():
     np.testing.assert_allclose(f(x), weft.jit(f)(x))
     np.testing.assert_allclose(weft.vmap(f, 1)(x), f(x))
     assert array_api_compat.device(x) == x.device and array_api_compat.to_device(x, x.device) is not None and array_api_compat.size(x) == 6
-    for foreign in ("numpy", "cupy", "torch", "dask", "jax"):
+    for foreign in ("numpy", "cupy", "torch", "dask"):
         assert not getattr(array_api_compat, f"is_{foreign}_array")(x)
+    assert array_api_compat.is_jax_array(x) == ("jax" in sys.modules)      # weft.as_jax
     with pytest.raises(TypeError):
         array_api_compat.array_namespace(x, np.ones(2))
