@@ -9,16 +9,18 @@ import pytest
 import weft
 
 SKIP = {"weft.as_jax", "weft.remote"}      # they change the process, or need a host
+# Families whose functions compile much: left to the full run.
+LONG = ("weft.scipy", "weft.experimental", "weft.example_libraries", "weft.image", "weft.random", "weft.nn", "weft.numpy", "weft.lax")
 ROOT = pathlib.Path(weft.__file__).parent
 
 
 def modules():
     for info in pkgutil.walk_packages([str(ROOT)], "weft."):
         if info.name not in SKIP:
-            yield info.name
+            yield pytest.param(info.name, marks=[pytest.mark.slow] if info.name.startswith(LONG) else [])
 
 
-@pytest.mark.parametrize("name", list(modules()))
+@pytest.mark.parametrize("name", modules())
 def test_examples(name):
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)

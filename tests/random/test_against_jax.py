@@ -10,6 +10,8 @@ from frozen import TOLERANCE, compare, describe
 import weft
 import weft.numpy as jnp
 
+pytestmark = pytest.mark.slow
+
 HERE = pathlib.Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("random_cases", HERE / "cases.py")
 cases = importlib.util.module_from_spec(_spec)
