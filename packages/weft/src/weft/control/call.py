@@ -18,7 +18,7 @@ jit_p = Primitive("jit", multiple_results=True)
 
 def bind_jit(closed: ClosedJaxpr, args: Sequence, name: str, inline: bool = False, keep_unused: bool = False, donated=None) -> list:
     """Calls a closed jaxpr as one program under the current trace."""
-    (closed,), refs = hoist_refs(closed)
+    (closed,), refs = hoist_refs(closed)      # what is written to them belongs to the outer program
     args, donated = [*refs, *args], donated and (*[False] * len(refs), *donated)
     return jit_p.bind(*args, jaxpr=closed, name=name, donated_invars=tuple(donated or (False,) * len(args)), keep_unused=keep_unused, inline=inline)
 

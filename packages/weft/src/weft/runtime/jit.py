@@ -16,7 +16,7 @@ from ..errors import at_user_line
 from ..ops.placement import constrain
 from ..source_info import hide_internal_frames
 from ..monitoring import TRACE, timed
-from ..transforms.discharge import has_refs, hoist_refs
+from ..transforms.discharge import has_refs
 from ..transforms.tokens import has_tokens
 from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_with_path, tree_unflatten
@@ -162,9 +162,6 @@ class JitFunction:
             if self.compiler_options:
                 raise ValueError(at_user_line(f"`compiler_options` can only be passed to top-level `jit`: {self.name} has {dict(self.compiler_options)} and is called inside "
                                               "another function that is traced. Give them to the outermost jit."))
-            if has_refs(closed.jaxpr):      # references are arguments: what is written to them belongs to the outer program
-                (closed,), refs = hoist_refs(closed)
-                outer = (*refs, *outer)
             if ins is not None:
                 leaves = [constrain(x, s) for x, s in zip(leaves, ins)]
             outs = bind_jit(closed, [*outer, *leaves], self.name, self.inline, self.keep_unused, (False,) * len(outer) + donated if donated else None)

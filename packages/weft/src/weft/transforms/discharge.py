@@ -29,13 +29,14 @@ def hoist_refs(*closeds: ClosedJaxpr) -> tuple[list, list]:
 
 
 def _with_refs(closed: ClosedJaxpr, refs: Sequence) -> ClosedJaxpr:
-    jaxpr, pairs = closed.jaxpr, list(zip(closed.jaxpr.constvars, closed.consts))
-    key = ("hoist_refs", *map(id, refs))
-    kept = [(v, c) for v, c in pairs if not is_ref(v)]
+    jaxpr = closed.jaxpr
+    own = {id(c): k for k, (v, c) in enumerate(zip(jaxpr.constvars, closed.consts)) if is_ref(v)}
+    taken = tuple([own.get(id(r), get_aval(r)) for r in refs])      # of each reference, which constant it is here, or what another program takes
+    key = ("hoist_refs", taken)
     if key not in jaxpr.cache:
-        own = {id(c): v for v, c in pairs if is_ref(v)}
-        jaxpr.cache[key] = jaxpr.replace(constvars=[v for v, _ in kept], invars=[*[own[id(r)] if id(r) in own else Var(get_aval(r)) for r in refs], *jaxpr.invars])
-    return ClosedJaxpr(jaxpr.cache[key], [c for _, c in kept])
+        jaxpr.cache[key] = jaxpr.replace(constvars=[v for v in jaxpr.constvars if not is_ref(v)],
+                                         invars=[*[jaxpr.constvars[k] if type(k) is int else Var(k) for k in taken], *jaxpr.invars])
+    return ClosedJaxpr(jaxpr.cache[key], [c for v, c in zip(jaxpr.constvars, closed.consts) if not is_ref(v)])
 
 
 def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
