@@ -99,7 +99,9 @@ def test_partial_evaluation():
     assert batching.broadcast(jnp.ones(2), 3, 1).shape == (2, 3) and batching.bdim_at_front(jnp.ones((2, 3)), 1, 3).shape == (3, 2)
 
 
-def test_a_generator_of_the_users():
+def test_a_generator_of_the_users(monkeypatch):
+    monkeypatch.setitem(generators.generators, "counter", None)      # removes it afterwards
+    del generators.generators["counter"]
     impl = generators.define_prng_impl(
         key_shape=(1,), seed=lambda s: jnp.asarray(s).astype("uint32").reshape(1), name="counter", tag="cnt",
         split=lambda k, shape: k + jnp.arange(1 + sum(shape) - 1, dtype="uint32").reshape(*shape, 1),

@@ -17,6 +17,7 @@ from index_cases import OTHERWISE, SETUP, expressions  # noqa: E402
 pytestmark = pytest.mark.slow
 
 EXPECTED = json.loads((HERE / "index_expected.json").read_text())
+BROKEN = {"AttributeError", "KeyError", "AssertionError", "UnboundLocalError", "ZeroDivisionError", "SystemError"}      # no errors to show to users
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +30,11 @@ def scope():
 @pytest.mark.parametrize("text", expressions())
 def test_as_jax(text, scope):
     with weft.default_device(weft.devices("reference")[0]):       # it compiles nothing; primitives are compared with it elsewhere
-        if text in OTHERWISE:
-            outcome(text, scope)
+        if text in OTHERWISE:      # the list can only shrink
+            with pytest.raises(AssertionError):
+                check(text, scope, EXPECTED[text], weft.errors)
+            kind, *classes = outcome(text, scope)
+            assert kind != "error" or not BROKEN & set(classes[0]), f"{text}: {classes[0]}"
         else:
             check(text, scope, EXPECTED[text], weft.errors)
 

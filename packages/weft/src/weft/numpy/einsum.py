@@ -143,8 +143,6 @@ def _opt_einsum():
 
 def _path(terms: list, out: list, sizes: dict, optimize: Any) -> list[tuple]:
     """Which operands are contracted, one step after another: their places, the result going behind the others."""
-    if isinstance(optimize, str) and optimize not in _OPTIMIZERS:
-        raise KeyError(f"einsum: no optimizer {optimize!r}; there are {', '.join(_OPTIMIZERS)}.")
     n = len(terms)
     if not isinstance(optimize, (str, bool)):
         path = [tuple(operator.index(k) for k in step) for step in optimize]
@@ -157,6 +155,8 @@ def _path(terms: list, out: list, sizes: dict, optimize: Any) -> list[tuple]:
         return path + [(0, 1)] * (n - 1)
     if n < 3 or optimize is False or not is_constant_shape(sizes.values()):
         return [(0, 1)] * (n - 1)
+    if isinstance(optimize, str) and optimize not in _OPTIMIZERS:
+        raise KeyError(f"einsum: no optimizer {optimize!r}; there are {', '.join(_OPTIMIZERS)}.")
     package = _opt_einsum()
     if package is not None:
         symbols = {c: package.get_symbol(k) for k, c in enumerate(sizes)}

@@ -111,7 +111,7 @@ def line_search(f: Callable, x, direction, value, old_value, gradient, c1: float
         return _Zoom(low, high, before, new, ~shrink & flat(new), tiny, z.count + 1)
 
     def zoom(low: _Point, high: _Point) -> _Zoom:
-        first = _Zoom(low, high, start, low, jnp.array(False), jnp.array(False), jnp.int32(0))
+        first = _Zoom(low, high, start, low, jnp.array(False), jnp.array(False), 0)
         return while_loop(lambda z: ~z.done & ~z.failed & (z.count < maxiter), zoom_step, first)
 
     def step(s: _Line) -> _Line:
@@ -120,14 +120,14 @@ def line_search(f: Callable, x, direction, value, old_value, gradient, c1: float
         stop = ~bracketed & flat(new)
         rising = ~bracketed & ~stop & (new.slope >= 0)
         low, high = _where(bracketed, s.last, new), _where(bracketed, new, s.last)
-        z = cond(bracketed | rising, lambda: zoom(low, high), lambda: _Zoom(low, high, start, new, stop, jnp.array(False), jnp.int32(0)))
+        z = cond(bracketed | rising, lambda: zoom(low, high), lambda: _Zoom(low, high, start, new, stop, jnp.array(False), 0))
         ended = bracketed | rising
         return _Line(new, z.found, stop | (ended & z.done), ended & ~z.done, s.count + 1, s.evaluations + 1 + z.count)
     first = jnp.where(slope == 0, 1, 1.01 * 2 * (value - old_value) / jnp.where(slope == 0, 1, slope))
     first = jnp.where((first > 0) & (first < 1), first, 1)
-    begin = _Line(start, start, jnp.array(False), jnp.array(False), jnp.int32(0), jnp.int32(0))
+    begin = _Line(start, start, jnp.array(False), jnp.array(False), 0, 0)
     s = while_loop(lambda s: ~s.done & ~s.failed & (s.count < maxiter), step, begin)
-    status = jnp.where(s.done, 0, jnp.where(s.failed, 1, 3)).astype(jnp.int32)
+    status = jnp.where(s.done, 0, jnp.where(s.failed, 1, 3))
     return s.found, ~s.done, s.evaluations, status
 
 
@@ -149,7 +149,7 @@ def _norm(x, ord):
 
 def _begin(f, x, memory, gtol, norm) -> _State:
     value, gradient = f(x)
-    return _State(x, value, gradient, value + _norm(gradient, 2) / 2, memory, jnp.int32(0), jnp.int32(1), _norm(gradient, norm) < gtol, jnp.int32(-1))
+    return _State(x, value, gradient, value + _norm(gradient, 2) / 2, memory, 0, 1, _norm(gradient, norm) < gtol, -1)
 
 
 def _bfgs(f, x, maxiter=None, norm=jnp.inf, gtol: float = 1e-5, line_search_maxiter: int = 10):
@@ -167,7 +167,7 @@ def _bfgs(f, x, maxiter=None, norm=jnp.inf, gtol: float = 1e-5, line_search_maxi
         left = identity - rho * jnp.outer(move, change)
         H = jnp.where(curvature == 0, s.memory, left @ s.memory @ left.T + rho * jnp.outer(move, move))
         return _State(s.x + move, new.value, new.gradient, s.value, H, s.count + 1, s.evaluations + evaluations, _norm(new.gradient, norm) < gtol,
-                      jnp.where(failed, 2 + status, -1).astype(jnp.int32))
+                      jnp.where(failed, 2 + status, -1))
     s = while_loop(lambda s: ~s.converged & (s.status < 0) & (s.count < maxiter), step, _begin(f, x, identity, gtol, norm))
     return s, jnp.where(s.converged, 0, jnp.where(s.status >= 0, s.status, 1)), s.memory
 
@@ -205,7 +205,7 @@ def _lbfgs(f, x, maxiter=None, norm=jnp.inf, maxcor: int = 10, ftol: float = 2.2
         status = jnp.where(failed, 5, -1)
         for code, reached in ((4, s.value - new.value < ftol), (3, total >= maxgrad), (2, total >= maxfun), (1, count >= maxiter), (0, converged)):
             status = jnp.where(reached & ~failed, code, status)
-        return _State(s.x + move, new.value, new.gradient, s.value, memory, count, total, converged, status.astype(jnp.int32))
+        return _State(s.x + move, new.value, new.gradient, s.value, memory, count, total, converged, status)
     empty = jnp.zeros((maxcor, n), x.dtype)
     s = while_loop(lambda s: ~s.converged & (s.status < 0), step, _begin(f, x, (empty, empty, jnp.zeros(maxcor, x.dtype), jnp.ones((), x.dtype)), gtol, norm))
     return s, jnp.where(s.converged, 0, s.status), None
