@@ -21,7 +21,7 @@ import sys
 from typing import Any, Iterable, Iterator, NamedTuple
 
 import weft
-from weft import dtypes
+from weft import compat, dtypes
 from weft.avals import shaped
 from weft.transforms.stage import stage
 
@@ -64,8 +64,15 @@ def find(dotted: str) -> Any:
             try:
                 found = importlib.import_module(".".join(["weft", *parts[1:i]]))
             except ImportError:
-                return None
+                return behind_jax(".".join(parts[1:]))
     return found
+
+
+def behind_jax(name: str) -> Any:
+    """A module that only `weft.as_jax` shows, as jax's."""
+    if name in compat.MODULES:
+        return importlib.import_module("weft." + compat.MODULES[name])
+    return compat.Named(f"jax.{name}", compat.NAMES.get(name, ""), None) if name in compat.NAMES or name in compat.PACKAGES else None
 
 
 def parameters(value: Any) -> list[str] | None:

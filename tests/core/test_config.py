@@ -216,3 +216,13 @@ def test_large_constants_warn(restored):
     config.update("jax_captured_constants_warn_bytes", 4000)
     with pytest.warns(UserWarning, match="(?s)4,000 bytes.*Pass them as arguments"):
         weft.jit(lambda x: x + big)(1.0)
+
+
+def test_contexts_of_the_users_are_part_of_what_is_traced():
+    context, traced = weft.make_user_context(default_value=1), []
+    f = weft.jit(lambda x: traced.append(context.value) or x * context.value)
+    assert [int(f(2)), int(f(2))] == [2, 2]
+    with context(3):
+        assert [int(f(2)), int(f(2)), context.value, context.get_global()] == [6, 6, 3, 1]
+    context.set_global(5)
+    assert [int(f(2)), context.value, traced] == [10, 5, [1, 3, 5]]

@@ -307,3 +307,24 @@ def test_functions_with_rules_read_and_write_references():
     f = weft.custom_vjp(lambda x, r: x * 2)
     f.defvjp(lambda x, r: (x * 2, r), lambda r, ct: [r.__setitem__(..., ct), (ct * 2, None)][1])
     assert value(weft.jit(weft.grad(lambda x, r: f(x, r) ** 2))(3.0, ref)) == 24.0 and value(ref[...]) == 12.0
+
+
+def test_pulling_back_into_references():
+    def f(x, y):
+        return (x["a"] * y).sum()
+
+    def accumulate(x, y):
+        total = weft.new_ref(jnp.zeros(3))
+        pull = weft.vjp(f, {"a": x}, y)[1].with_refs({"a": total}, weft.ad.DontWant())
+        assert [repr(v) for v in (*pull(1.0)[0].values(), pull(2.0)[1])] == ["GradRef()", "DidntWant()"]
+        return total[...]
+    x, y = jnp.arange(3.0), jnp.array([1.0, 2.0, 4.0])
+    for run in (accumulate, weft.jit(accumulate)):
+        assert value(run(x, y)).tolist() == [3, 6, 12]
+    pull = weft.vjp(f, {"a": x}, y)[1]
+    assert [value(g).tolist() for g in weft.tree.leaves(pull.with_refs({"a": 0}, weft.ad.GradValue())(1.0))] == [[1, 2, 4], [0, 1, 2]]
+    assert value(weft.jit(lambda pull, ct: pull(ct))(pull, 2.0)[1]).tolist() == [0, 2, 4]      # a pytree of residuals
+    with pytest.raises(ValueError, match=r"structure PyTreeDef\(\(\{'a': \*\}, \*\)\); got"):
+        pull.with_refs(weft.ad.DontWant(), weft.ad.DontWant())
+    with pytest.raises(ValueError, match=r"shape \(3,\) is not the shape \(2,\)"):
+        pull.with_refs({"a": weft.new_ref(jnp.zeros(2))}, weft.ad.DontWant())(1.0)

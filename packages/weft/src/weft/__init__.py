@@ -65,6 +65,7 @@ from .config import (
     transfer_guard_device_to_host as transfer_guard_device_to_host,
     transfer_guard_host_to_device as transfer_guard_host_to_device,
     log_compiles as log_compiles,
+    make_user_context as make_user_context,
     numpy_dtype_promotion as numpy_dtype_promotion,
     numpy_rank_promotion as numpy_rank_promotion,
     threefry_partitionable as threefry_partitionable,
@@ -77,6 +78,7 @@ from .control.remat import checkpoint as checkpoint
 from . import core as core
 from .core.trace import get_aval as typeof  # noqa: F401
 from .dtypes import float0 as float0
+from .pullback import ad as ad
 from .numpy import array_methods as _array_methods
 from .runtime import reference as _reference
 from .runtime.array import Array as Array

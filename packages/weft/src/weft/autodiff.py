@@ -17,6 +17,7 @@ from .host import np
 from .ops.elementwise import eq
 from .ops.linear import convert, reshape, zeros
 from .ops.shape import iota
+from .pullback import VJP
 from .runtime.jit import abstractify, jit
 from .source_info import api_boundary
 from .transforms.jvp import instantiate, jvp_flat
@@ -66,30 +67,11 @@ def _vjp_flat(flat: Callable, leaves: Sequence):
     return outs, _Bound(_pull_back, jaxpr, in_avals, nonzeros, out_avals), consts
 
 
-def _vjp_call(pull: Callable, in_tree, out_tree, out_avals, consts, ct):
-    leaves, tree = tree_flatten(ct, is_leaf=None)
-    if tree != out_tree:
-        raise ValueError(at_user_line(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {out_tree}. Give a cotangent for each output, in the same structure."))
-    checked = []
-    for x, aval in zip(leaves, out_avals):
-        want = tangent_aval(aval)
-        if want.dtype == dtypes.float0:
-            checked.append(Zero(want))
-            continue
-        have = get_aval(x)
-        same = have.dtype == want.dtype or dtypes.is_python_scalar(x) and dtypes.kind(have.dtype) == dtypes.kind(want.dtype)
-        if have.shape != want.shape or not same:
-            raise ValueError(at_user_line(f"the function that vjp returned takes cotangents of the types of the results: for a result of type {aval.str_short(short_dtypes=False)} one of type "
-                                          f"{want.str_short(short_dtypes=False)}, and got {have.str_short(short_dtypes=False)}."))
-        checked.append(convert(x, want.dtype, want.weak_type) if have.dtype != want.dtype else x)
-    return in_tree.unflatten(pull(consts, checked))
-
-
 @api_boundary
 def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()):
     """The value of `fun` and the function from cotangents of its result to cotangents of its arguments.
 
-    Returns: (out, vjp_fun), or (out, vjp_fun, aux) with `has_aux`. vjp_fun returns a tuple with one cotangent for each primal.
+    Returns: (out, vjp_fun), or (out, vjp_fun, aux) with `has_aux`. vjp_fun is a `VJP`: it returns a tuple with one cotangent for each primal.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -107,7 +89,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()):
     main = outs[:out_tree.num_leaves]
     avals = [get_aval(x) for x in main]
     pull_main = pull if len(main) == len(outs) else _Bound(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main):]])
-    fun_vjp = Partial(_Bound(_vjp_call, pull_main, in_tree, out_tree, avals), consts)
+    fun_vjp = VJP(pull_main, in_tree, out_tree, avals, consts)
     out = tree_unflatten(out_tree, [settled(x) for x in main])
     return (out, fun_vjp, aux.unflatten(outs[len(main):])) if has_aux else (out, fun_vjp)
 

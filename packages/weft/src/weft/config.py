@@ -307,6 +307,48 @@ _define("compilation_cache_check_contents", False, doc="A program that is in the
 _define("raise_persistent_cache_errors", False, doc="What goes wrong with the cache's files raises instead of warning.")
 
 
+class UserContext:
+    """A value of the user's on which traces depend. Made by `weft.make_user_context`."""
+
+    def __init__(self, name: str, default):
+        self._name, self._local = name, config.define(name, default, traced=True, kind=object)
+
+    def __call__(self, value):
+        """A context manager: the value for a block, in this thread."""
+        return self._local(value)
+
+    @property
+    def value(self):
+        """The value here."""
+        return config.read(self._name)
+
+    def get_global(self):
+        """The value where no block sets one."""
+        return config._find(self._name).default
+
+    def set_global(self, value) -> None:
+        """Sets the value where no block does."""
+        config.update(self._name, value)
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A value that functions may read while they are traced: under another value they are traced and compiled again.
+
+    Values must be hashable. Make contexts when a program starts: a new one makes all programs trace again.
+
+    Example:
+        >>> import weft
+        >>> context = weft.make_user_context(default_value=1)
+        >>> f = weft.jit(lambda x: x * context.value)
+        >>> print(f(2.0))
+        2.0
+        >>> with context(3):
+        ...     print(f(2.0))
+        6.0
+    """
+    return UserContext(f"user_context_{len(config._options)}", default_value)
+
+
 def disable_jit(disable: bool = True):
     """Runs jitted functions op by op in a block, in this thread.
 
