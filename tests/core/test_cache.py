@@ -49,7 +49,7 @@ def run(scale=2.0, x=X):
 
 
 def files(folder):
-    return sorted(p for p in folder.iterdir())
+    return sorted(folder.glob("jit_*-cache"))
 
 
 def test_a_program_is_found_again(folder, hits):
@@ -227,3 +227,26 @@ def test_donation_shardings_and_keys_survive(folder, hits):
     assert seen[0] == seen[1] and seen[0][1]
     half = len(hits) // 2
     assert hits[:half] == ["cache_misses"] * half and hits[half:] == ["cache_hits"] * half and half >= 3
+
+
+def test_a_script_begins_to_read_its_slowest_program_with_its_first_device(folder, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent("""
+        import weft, weft.numpy as jnp
+        from weft_native import cache
+        cache._WORTH = 0
+        weft.devices()
+        reads = [thread.name for *_, thread, _ in cache._ahead.values()]
+        slow = weft.jit(lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(3)) @ jnp.sort(x), inline=False)
+        print(reads, float(slow(jnp.eye(3))[0, 2]), len(cache._ahead))
+    """))
+    env = dict(os.environ, JAX_COMPILATION_CACHE_DIR=str(folder), JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0", JAX_PLATFORMS="cpu")
+    run_script = lambda: subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, check=True).stdout.strip()
+    first, second = run_script(), run_script()
+    (note,) = folder.glob("script-*")
+    slowest = note.read_bytes().decode()
+    assert first.startswith("[]") and second == f"['weft reads {slowest}']" + first.removeprefix("[]") and first.endswith(" 0")
+    for hostile in ("../" + slowest, "jit_x-" + 64 * "0" + "-cache", "", "\udcff"):
+        note.write_bytes(hostile.encode(errors="surrogateescape"))
+        assert run_script() == first
+        assert note.read_bytes().decode() == slowest      # and written again

@@ -80,14 +80,20 @@ class XlaBackend:
     def devices(self, platform: str | None = None) -> list:
         """The devices of a platform (default: the best one there is); BackendError with the reason when there are none."""
         if platform is not None:
-            return list(client_for("cuda" if platform == "gpu" else platform).devices())
+            return self._devices("cuda" if platform == "gpu" else platform)
         reasons = []
         for candidate in self.platforms:
             try:
-                return list(client_for(candidate).devices())
+                return self._devices(candidate)
             except BackendError as e:
                 reasons.append(f"{candidate}: {e}")
         raise BackendError("XLA has no device. " + " | ".join(reasons))
+
+    def _devices(self, platform: str) -> list:
+        found = list(client_for(platform).devices())
+        if config.compilation_cache_dir:
+            cache.read_ahead_for_script(found[0], compile_options(found[:1]))
+        return found
 
     def process_index(self, platform: str) -> int:
         """The number of this process among those that share the platform's devices."""

@@ -14,6 +14,7 @@ import pathlib
 import platform
 import re
 import struct
+import sys
 import tempfile
 import time
 import warnings
@@ -58,6 +59,7 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     stored, loaded = _read_ahead(path, devices, options) or _read_now(client, path, key, devices, options)
     if loaded is not None and not config.compilation_cache_check_contents:
         seconds = time.perf_counter() - begin
+        _took(devices[0].platform, path, stored)
         monitoring.record_event("/jax/compilation_cache/cache_hits")
         monitoring.record_event_duration_secs("/jax/compilation_cache/compile_time_saved_sec", stored - seconds)
         monitoring.record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", seconds)
@@ -71,6 +73,7 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
             warnings.warn(f"the program in {path} differs from what XLA compiles now; its key misses something that it depends on.", stacklevel=2)
     elif seconds >= config.persistent_cache_min_compile_time_secs:
         _write(path, key, seconds, compiled)
+        _took(devices[0].platform, path, seconds)
     return compiled
 
 
@@ -155,15 +158,16 @@ def _flags() -> str:
 
 # reading ahead -------------------------------------------------------------------------------------------------------
 
-# XLA reads a large program on a thread of its own, and takes longer than tracing and lowering do. Which program it will be is known for certain only
-# afterwards, so the one last used by a function of this name is taken for it, and dropped if it turns out to be another.
+# XLA takes longer to read a large program than tracing and lowering take, so reading begins on a thread before it is certain which program is needed: when
+# the first device is asked for, with the slowest program that this script ran last time; when a function is about to be traced, with what a function
+# of its name ran last. A guess that turns out wrong is dropped.
 _WORTH = 1 << 20      # bytes: smaller programs are read in less time than this takes
-_ahead: dict[str, "_Ahead"] = {}      # by the function's name in the folder
+_ahead: dict[pathlib.Path, "_Ahead"] = {}
+_slowest: dict[pathlib.Path, float] = {}      # by note: the seconds that the slowest program of this process took to compile
 
 
 class _Ahead(NamedTuple):
     """A program that is being read."""
-    path: pathlib.Path
     device: Any
     options: bytes
     thread: Thread
@@ -173,36 +177,79 @@ class _Ahead(NamedTuple):
 def read_ahead(device, options, name: str) -> None:
     """Starts to read what a function of this name, whose first call on `device` is about to be traced, ran last."""
     folder, prefix = config.compilation_cache_dir, _file_name(name) + "-"
-    if not config.enable_compilation_cache or config.compilation_cache_check_contents:
-        return
     try:
         with os.scandir(folder) as entries:
             found = [(e.stat().st_mtime_ns, e.path) for e in entries
                      if e.name.startswith(prefix) and len(e.name) == len(prefix) + 64 + len(_SUFFIX) and e.stat().st_size >= _WORTH]
     except OSError:      # no folder yet, or a file that another process has evicted
         return
-    if not found:
+    if found:
+        _start(pathlib.Path(max(found)[1]), device, options)
+
+
+def read_ahead_for_script(device, options) -> None:
+    """Starts to read the slowest program that this script ran last time on this platform, when it is first called."""
+    note = _note(device.platform)
+    if note is None or note in _slowest:
+        return
+    _slowest[note] = 0.0
+    try:
+        name = os.fsdecode(note.read_bytes())
+        path = note.parent / name
+        if re.fullmatch(rf"jit_[\w.]+-[0-9a-f]{{64}}{_SUFFIX}", name) and path.stat().st_size >= _WORTH:
+            _start(path, device, options)
+    except OSError:
+        pass
+
+
+def _note(platform: str) -> pathlib.Path | None:
+    """The file that names the slowest program of this script."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script is None:
+        return None
+    mark = hashlib.sha256(f"{platform} {os.path.abspath(script)}".encode()).hexdigest()
+    return pathlib.Path(config.compilation_cache_dir) / f"script-{mark[:32]}"
+
+
+def _took(platform: str, path: pathlib.Path, seconds: float) -> None:
+    """A program of this script took `seconds` to compile, now or when it was kept."""
+    note = _note(platform)
+    if note is None or seconds <= _slowest.get(note, 0.0):
+        return
+    _slowest[note] = seconds
+    try:
+        if not note.exists() or note.read_bytes() != path.name.encode():
+            _replace(note, path.name.encode())
+    except OSError:
+        pass      # a later process begins to read later
+
+
+def _start(path: pathlib.Path, device, options) -> None:
+    if path in _ahead or not config.enable_compilation_cache or config.compilation_cache_check_contents:
         return
     _configure(options)
-    path, result = pathlib.Path(max(found)[1]), []
+    result: list = []
 
     def read():
         try:
             data = path.read_bytes()
-            if _damage(data, bytes.fromhex(path.name[len(prefix):-len(_SUFFIX)])) is None:
+            if _damage(data, bytes.fromhex(path.name[-64 - len(_SUFFIX):-len(_SUFFIX)])) is None:
                 loaded = device.client.deserialize_executable(data[_HEADER.size:], xc.DeviceList((device,)), options)
                 result.extend((_HEADER.unpack_from(data)[2], loaded))
         except (OSError, ValueError, _jax.JaxRuntimeError):
             pass      # read again where it is needed, and said there
-    thread = Thread(target=read, name=f"weft reads {name}")
-    _ahead[_file_name(name)] = _Ahead(path, device, options.SerializeAsString(), thread, result)
+    thread = Thread(target=read, name=f"weft reads {path.name}")
+    _ahead[path] = _Ahead(device, options.SerializeAsString(), thread, result)
     thread.start()
 
 
 def _read_ahead(path: pathlib.Path, devices: Sequence, options) -> tuple[float, Any] | None:
-    """(seconds that it took to compile, executable), if this is the program that was read ahead for its function."""
-    ahead = _ahead.pop(path.name[:-65 - len(_SUFFIX)], None)
-    if ahead is None or ahead.path != path or [ahead.device] != list(devices) or ahead.options != options.SerializeAsString():
+    """(seconds that it took to compile, executable), if this program has been read ahead; other guesses for its function are dropped."""
+    function = path.name[:-64 - len(_SUFFIX)]
+    for other in [p for p in _ahead if p != path and p.name.startswith(function)]:
+        del _ahead[other]
+    ahead = _ahead.pop(path, None)
+    if ahead is None or [ahead.device] != list(devices) or ahead.options != options.SerializeAsString():
         return None
     ahead.thread.join()
     return tuple(ahead.found) or None
@@ -281,17 +328,21 @@ def _write(path: pathlib.Path, key: bytes, seconds: float, compiled) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if limit >= 0:
             _evict(path.parent, limit - size, path)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".weft-", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(header)
-                file.write(data)
-            os.replace(temporary, path)      # whole or not at all, whoever else writes it now
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        _replace(path, header, data)
     except OSError as e:
         _problem(f"the compile cache can't write to {path.parent} ({e}); choose another folder with jax_compilation_cache_dir.", e)
+
+
+def _replace(path: pathlib.Path, *parts: bytes) -> None:
+    """Writes a file whole or not at all, whoever else writes it now."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".weft-", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(parts)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def _evict(folder: pathlib.Path, room: int, keep: pathlib.Path) -> None:
