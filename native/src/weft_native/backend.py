@@ -23,7 +23,7 @@ from weft.runtime.effects import effects_barrier
 from weft.runtime.guards import explained
 from weft.runtime.jit import clear_caches
 from weft.runtime.partition import Partition
-from weft.sharding import Sharding
+from weft.mesh import Sharding
 
 from . import arrays, cache, cluster, compat, dispatch, executable, operators, profile
 from . import sharding as placing

@@ -16,7 +16,7 @@ from weft.runtime.backend import CompileOptions
 from weft.ops.linear import copy_p
 from weft.runtime.dispatch import apply_by_compiling, executable_for, program_for, single_equation
 from weft.runtime.partition import Partition, place_of
-from weft.sharding import Sharding
+from weft.mesh import Sharding
 
 from . import bootstrap
 from .arrays import ArrayImpl

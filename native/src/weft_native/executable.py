@@ -13,7 +13,7 @@ from weft.core.jaxpr import Jaxpr
 from weft.errors import BackendError, at_user_line
 from weft.runtime.effects import started, wait_for_ordered
 from weft.runtime.partition import Partition
-from weft.sharding import NamedSharding, P
+from weft.mesh import NamedSharding, P
 
 from . import cache, compat
 from . import sharding as placing

@@ -13,7 +13,7 @@ from weft.runtime.backend import CompileOptions
 from weft.runtime.dispatch import executable_for
 from weft.runtime.guards import explained
 from weft.runtime.partition import place_of
-from weft.sharding import Sharding
+from weft.mesh import Sharding
 from weft.transforms.stage import consts_as_args, stage
 
 from .arrays import OWN, ArrayImpl

@@ -7,7 +7,7 @@ import numpy as np
 from jaxlib import xla_client as xc
 from weft.errors import BackendError
 from weft.ops.shape import slice_p
-from weft.sharding import Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
+from weft.mesh import Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
 
 from . import compat
 

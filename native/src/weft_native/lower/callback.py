@@ -7,7 +7,7 @@ from jaxlib.mlir import ir
 from weft.core.effects import any_ordered
 from weft.errors import BackendError, at_user_line
 from weft.runtime.effects import call_host, host_results
-from weft.sharding import NamedSharding, P
+from weft.mesh import NamedSharding, P
 
 from .registry import rule, rules
 

@@ -10,7 +10,7 @@ from weft.avals import shaped
 from weft.core.effects import any_ordered
 from weft.core.trace import Axis, mapped_axes
 from weft.errors import BackendError
-from weft.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P, axes_of
+from weft.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, axes_of
 from weft.transforms.stage import stage_closed
 
 from .callback import token_type

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from jaxlib import _jax
 from jaxlib.mlir import ir
-from weft.sharding import SingleDeviceSharding
+from weft.mesh import SingleDeviceSharding
 
 from .. import sharding as placing
 from .registry import rule

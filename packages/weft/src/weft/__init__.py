@@ -115,7 +115,7 @@ _LAZY = ("lax", "numpy", "random", "nn", "scipy", "example_libraries", "tree_uti
 _NAMES: dict[str, str] = {**dict.fromkeys(("Ref", "new_ref", "empty_ref", "free_ref", "freeze", "ds"), "ref"),
     **dict.fromkeys(("pmap", "shard_map", "smap", "make_mesh", "reshard", "device_put_sharded", "device_put_replicated", "make_array_from_callback",
                      "make_array_from_single_device_arrays", "make_array_from_process_local_data"), "parallel"),
-    **dict.fromkeys(("P", "NamedSharding", "Shard", "set_mesh"), "sharding"),
+    **dict.fromkeys(("P", "NamedSharding", "Shard", "set_mesh"), "mesh"),
     "xla_computation": "computation",
     **dict.fromkeys(("live_arrays", "print_environment_info"), "environment"),
 }

@@ -15,7 +15,7 @@ from .functions import check_callable, name_of
 from .ops.placement import constrain, transfer_p
 from .runtime.dispatch import move
 from .runtime.jit import abstractify, check_result
-from .sharding import P, canonical_sharding, has_several_devices
+from .mesh import P, canonical_sharding, has_several_devices
 from .runtime.guards import explicit
 from .source_info import api_boundary, named_scope
 from .transforms.stage import stage

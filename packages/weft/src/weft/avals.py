@@ -6,7 +6,7 @@ from operator import index
 
 from . import dtypes
 from .config import config
-from .sharding import AbstractMesh, NamedSharding, P
+from .mesh import AbstractMesh, NamedSharding, P
 
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
 

@@ -18,7 +18,7 @@ from .runtime.dispatch import host_array, move, put
 from .runtime.jit import JitFunction, abstractify
 from .runtime.partition import spread_of
 from .runtime.processes import local_devices
-from .sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P, PartitionSpec, Sharding, axes_of, grid_mesh
+from .mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, PartitionSpec, Sharding, axes_of, grid_mesh
 from .source_info import api_boundary
 from .transforms.stage import stage_closed
 from .tree import broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten

@@ -19,7 +19,7 @@ from ..ops.index import dynamic_slice_p
 from ..ops.linear import expand_dims, full, moveaxis, reshape, squeeze
 from ..ops.rules import shape_of
 from ..ops.shape import slice_
-from ..sharding import AbstractMesh, P, axes_of
+from ..mesh import AbstractMesh, P, axes_of
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.discharge import hoist_refs

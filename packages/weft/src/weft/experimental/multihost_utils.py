@@ -12,7 +12,7 @@ from ..host import np, require_numpy
 from ..numpy.creation import asarray
 from ..runtime.dispatch import move
 from ..runtime.processes import process_count
-from ..sharding import Mesh, NamedSharding, P as P
+from ..mesh import Mesh, NamedSharding, P as P
 from ..tree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["P", "ProcessFailureError", "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array", "host_local_array_to_global_array", "live_devices",

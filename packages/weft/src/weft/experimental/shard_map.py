@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .. import parallel
-from ..sharding import Mesh
+from ..mesh import Mesh
 
 
 def shard_map(f: Callable, mesh: Mesh, in_specs: Any, out_specs: Any, check_rep: bool = True, auto: frozenset = frozenset()):

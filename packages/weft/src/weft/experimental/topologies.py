@@ -5,7 +5,7 @@ from typing import Any, Sequence
 
 from ..errors import at_user_line
 from ..runtime.device import devices as all_devices
-from ..sharding import Mesh
+from ..mesh import Mesh
 from .mesh_utils import create_device_mesh
 
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]

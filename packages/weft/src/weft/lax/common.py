@@ -11,7 +11,7 @@ from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
 from ..host import HostArray, np
 from ..runtime import dispatch
-from ..sharding import NamedSharding
+from ..mesh import NamedSharding
 
 _HOST = (bool, int, float, complex, TypedScalar, HostArray) + (() if np is None else (np.ndarray, np.generic))
 

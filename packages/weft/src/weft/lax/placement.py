@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ops.placement import constrain
-from ..sharding import canonical_sharding
+from ..mesh import canonical_sharding
 from ..tree import broadcast_prefix, tree_flatten
 from .common import operand
 

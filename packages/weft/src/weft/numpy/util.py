@@ -16,7 +16,7 @@ from ..ops import linear
 from ..ops.elementwise import ne
 from ..ops.placement import constrain
 from ..ops.rules import scalar_like, shape_of
-from ..sharding import NamedSharding, PartitionSpec, canonical_sharding
+from ..mesh import NamedSharding, PartitionSpec, canonical_sharding
 
 __all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
            "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",

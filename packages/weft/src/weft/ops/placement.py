@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..core.primitive import Primitive, Zero
-from ..sharding import NamedSharding, P
+from ..mesh import NamedSharding, P
 from .rules import linear_jvp
 
 sharding_constraint_p = Primitive("sharding_constraint", basic=False)

@@ -10,7 +10,7 @@ from ..core.specialize import symbolic_scope
 from ..core.trace import Tracer, get_aval
 from ..errors import at_user_line
 from ..source_info import api_boundary
-from ..sharding import SingleDeviceSharding
+from ..mesh import SingleDeviceSharding
 from ..transforms.platforms import depends_on_platform
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .backend import CompileOptions

@@ -9,7 +9,7 @@ from .. import dtypes, source_info
 from ..avals import ShapedArray
 from ..core.trace import Tracer, aval_of
 from ..host import from_bytes, np, require_numpy
-from ..sharding import NamedSharding, P, Shard, SingleDeviceSharding
+from ..mesh import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import DELETED, check_transfer, deleted
 
 

@@ -20,7 +20,7 @@ from ..monitoring import COMPILE, timed
 from ..ops.linear import copy_p
 from ..ops.placement import transfer_p, sharding_constraint_p
 from ..ops.random_bits import random_clone_p, random_unwrap_p, random_wrap_p
-from ..sharding import NamedSharding, P, Sharding, SingleDeviceSharding
+from ..mesh import NamedSharding, P, Sharding, SingleDeviceSharding
 from ..transforms.discharge import discharge, has_refs
 from ..transforms.keys import has_keys, lower_keys
 from ..transforms.platforms import for_platform

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Sequence
 
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from ..errors import BackendError
-from ..sharding import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
+from ..mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
 from ..tree import broadcast_prefix
 from .device import backend_of
 
