@@ -6,8 +6,11 @@ import math
 import numpy as np
 import pytest
 
+import weft
+
 pytest.importorskip("jaxlib")
 import ml_dtypes
+import weft.numpy as jnp
 from conftest_native import values
 from weft import dtypes
 from weft.avals import shaped
@@ -334,3 +337,9 @@ def test_clz_of_constants_with_the_sign_set(dt):
         x = np.array([-6 if dt[0] == "i" else 3], dt)
         want = 0 if dt[0] == "i" else np.dtype(dt).itemsize * 8 - 2
         assert jit(lambda: lax.clz(x))()[0] == lax.clz(x)[0] == want
+
+
+def test_scattered_extrema_of_complex_numbers_are_ordered_by_real_then_imaginary_part():
+    z, at = jnp.array([1 + 2j, 1 + 3j, 9j]), jnp.array([0, 0, 1])
+    assert weft.ops.segment_max(z, at, 2).tolist() == [1 + 3j, 9j]
+    assert weft.ops.segment_min(z, at, 2).tolist() == [1 + 2j, 9j]

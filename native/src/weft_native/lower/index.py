@@ -6,7 +6,7 @@ from weft import dtypes
 from weft.avals import shaped
 from weft.ops.index import GatherScatterMode, gather_fill
 
-from .reduce import _MONOIDS
+from .reduce import _MONOIDS, combine
 from .registry import rule
 
 
@@ -81,7 +81,7 @@ def _gather(b, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices
     return b.select(inside, made, b.splat(gather_fill(out.dtype, fill_value), out.dtype, out.shape), out.shape, out.dtype)
 
 
-def _scatter(combine):
+def _scatter(joined):
     def lower(b, ins, outs, x, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
               update_consts=()):
         dn, (operand, index, update) = dimension_numbers, ins
@@ -104,11 +104,11 @@ def _scatter(combine):
         return b.ops("stablehlo.scatter", [x, indices, updates], [b.type(outs[0])], {
             "scatter_dimension_numbers": numbers, "indices_are_sorted": b.bool_attr(indices_are_sorted),
             "unique_indices": b.bool_attr(unique_indices)},
-            [([scalar, scalar], lambda old, new: combine(b, scalar, old, new, update_jaxpr))])[0]
+            [([scalar, scalar], lambda old, new: joined(b, operand.dtype, old, new, update_jaxpr))])[0]
     return lower
 
 
-def _replace(b, scalar, old, new, jaxpr):
+def _replace(b, dtype, old, new, jaxpr):
     """A plain scatter keeps the update; `scatter_apply` computes it from the old value."""
     return [new] if jaxpr is None or not jaxpr.eqns and jaxpr.jaxpr.outvars == jaxpr.jaxpr.invars[1:2] else b.inline(jaxpr, [old, new])
 
@@ -116,5 +116,5 @@ def _replace(b, scalar, old, new, jaxpr):
 rule("scatter")(_scatter(_replace))
 for _name, _monoid in (("add", "sum"), ("mul", "prod"), ("min", "min"), ("max", "max")):
     rule(f"scatter-{_name}", f"scatter_{_name}")(
-        _scatter(lambda b, scalar, old, new, jaxpr, _op=_MONOIDS[_monoid][0]: [b.op(_op, [old, new], scalar)]))
-rule("scatter-sub", "scatter_sub")(_scatter(lambda b, scalar, old, new, jaxpr: [b.op("stablehlo.subtract", [old, new], scalar)]))
+        _scatter(lambda b, dtype, old, new, jaxpr, _op=_MONOIDS[_monoid][0]: [combine(b, _op, old, new, dtype)]))
+rule("scatter-sub", "scatter_sub")(_scatter(lambda b, dtype, old, new, jaxpr: [combine(b, "stablehlo.subtract", old, new, dtype)]))

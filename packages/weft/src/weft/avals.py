@@ -79,6 +79,9 @@ class ShapedArray(AbstractValue):
             self._hash = hash((self.shape, self.dtype, self.weak_type, self.vma))
         return self._hash
 
+    def __reduce__(self):
+        return shaped, (self.shape, self.dtype, self.weak_type, self.vma)
+
     def update(self, shape=None, dtype=None, weak_type=None, vma=None) -> "ShapedArray":
         return shaped(self.shape if shape is None else tuple(shape), self.dtype if dtype is None else dtype,
                       self.weak_type if weak_type is None else weak_type, self.vma if vma is None else vma)

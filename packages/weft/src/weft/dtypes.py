@@ -172,7 +172,7 @@ def _same(mine, other) -> bool:
 
 def _scalar_type(name: str):
     public = "bool_" if name == "bool" else name
-    return _ScalarType(public, (), {"dtype": _by_name[name], "make": staticmethod(lambda value, dt: _make_scalar(value, dt)),
+    return _ScalarType(public, (), {"dtype": _by_name[name], "make": staticmethod(lambda value, dt: _make_scalar(value, dt)), "__module__": "weft.numpy",
                                     "__doc__": f"The dtype {name}; called with a value, an array of it."})
 
 

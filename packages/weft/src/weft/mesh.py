@@ -263,6 +263,9 @@ class Mesh(_MeshAxes):
     def __reduce__(self):
         return Mesh, (self.devices, self.axis_names, self.axis_types)
 
+    def __deepcopy__(self, memo):
+        return self
+
     def __repr__(self):
         types = f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={types})"

@@ -18,9 +18,6 @@ class _Key:
     __slots__ = ("value",)
     field = "value"
 
-    def __init__(self, value):
-        self.value = value
-
     def __eq__(self, other):
         return type(self) is type(other) and self.value == other.value
 
@@ -36,6 +33,8 @@ class SequenceKey(_Key):
     __slots__, field = (), "idx"
     idx = property(lambda self: self.value)
 
+    def __init__(self, idx): self.value = idx
+
     def __str__(self): return f"[{self.value!r}]"
 
 
@@ -43,6 +42,8 @@ class DictKey(_Key):
     """The step of a key path into a dict."""
     __slots__, field = (), "key"
     key = property(lambda self: self.value)
+
+    def __init__(self, key): self.value = key
 
     def __str__(self): return f"[{self.value!r}]"
 
@@ -52,6 +53,8 @@ class GetAttrKey(_Key):
     __slots__, field = (), "name"
     name = property(lambda self: self.value)
 
+    def __init__(self, name): self.value = name
+
     def __str__(self): return f".{self.value}"
 
 
@@ -59,6 +62,8 @@ class FlattenedIndexKey(_Key):
     """The step of a key path into a registered class that names no keys."""
     __slots__, field = (), "key"
     key = property(lambda self: self.value)
+
+    def __init__(self, key): self.value = key
 
     def __str__(self): return f"[<flat index {self.value}>]"
 
@@ -101,6 +106,9 @@ class PyTreeDef:
     @property
     def num_nodes(self) -> int:
         return 1 + sum(n.num_nodes for n in self.nodes)
+
+    def __reduce__(self):      # a hash holds in one process only
+        return PyTreeDef, (self.node, self.aux, self.nodes)
 
     def unflatten(self, leaves: Iterable):
         leaves = list(leaves)
@@ -178,6 +186,8 @@ class PyTreeDef:
 
 class _Leaf:
     def __repr__(self): return "leaf"
+
+    def __reduce__(self): return "_LEAF"
 
 
 _LEAF = _Leaf()

@@ -9,7 +9,8 @@ from .. import dtypes
 from ..avals import AbstractRef
 from ..core.trace import Tracer, aval_of
 from ..errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, at_user_line
-from ..host import np
+from ..host import from_bytes, np, to_bytes
+from ..runtime import dispatch
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
 from . import creation, indexing, products, reductions, selecting, shapes, sorting, ufuncs
@@ -145,7 +146,7 @@ def _at(self):
 
 
 def __delitem__(self, idx):
-    raise TypeError("arrays are immutable, so an item can't be deleted. Use jnp.delete(x, idx).")
+    raise AttributeError("arrays are immutable, so an item can't be deleted. Use jnp.delete(x, idx).")
 
 
 def __repr__(self) -> str:
@@ -212,6 +213,15 @@ def copy(self):
     return creation.array(self, copy=True)
 
 
+def __reduce__(self):
+    """The value and the type are what a pickle holds; a loaded array is uncommitted, on the default device."""
+    return _loaded, (bytes(to_bytes(_concrete(self, ConcretizationTypeError, "a traced value can't be pickled"))), self.aval)
+
+
+def _loaded(data: bytes, aval):
+    return dispatch.put(from_bytes(data, aval.shape, aval.dtype), aval)
+
+
 def clip(self, min=None, max=None):
     """The array limited to [min, max]."""
     return ufuncs.clip(self, min, max)
@@ -251,9 +261,10 @@ def _methods() -> dict[str, Any]:
     table.update(__neg__=lambda self: ufuncs.negative(self), __pos__=lambda self: ufuncs.positive(self), __abs__=lambda self: ufuncs.abs(self),
                  __invert__=lambda self: ufuncs.invert(self), __round__=lambda self, ndigits=None: ufuncs.round(self, ndigits or 0))
     table["__hash__"] = None
+    table["__copy__"], table["__deepcopy__"] = copy, lambda self, memo: copy(self)
     for function in (__bool__, __float__, __int__, __complex__, __index__, __array__, __len__, __iter__, __reversed__, __contains__, __getitem__,
-                     __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, tolist, item, astype, reshape, transpose,
-                     view, copy, clip, to_device):
+                     __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, __reduce__, tolist, item, astype, reshape,
+                     transpose, view, copy, clip, to_device):
         table[function.__name__] = function
     for module, names in ((reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
                           (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate round"), (products, "dot"),

@@ -311,7 +311,8 @@ def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_a
     x = moveaxis(x, dx, 0)
     numbers = GatherDimensionNumbers(up(dn.offset_dims), up(dn.collapsed_slice_dims), up(dn.start_index_map),
                                      (0, *up(dn.operand_batching_dims)), (0, *up(dn.start_indices_batching_dims)))
-    return gather_p.bind(x, indices, dimension_numbers=numbers, slice_sizes=(1, *slice_sizes), indices_are_sorted=indices_are_sorted, **rest), 0
+    return gather_p.bind(x, indices, dimension_numbers=numbers, slice_sizes=(0 if shape_of(x)[0] == 0 else 1, *slice_sizes),
+                         indices_are_sorted=indices_are_sorted, **rest), 0
 
 
 def _inserted(offset_dims):

@@ -126,7 +126,7 @@ class KeyArray:
     """An array of random keys: a dtype of keys over a raw uint32 array with one axis more."""
     __slots__ = ("aval", "raw", "consumed", "consumed_at")      # the last two: see runtime.key_reuse
     _weft_own = ("aval", "_host", "__repr__", "__str__", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__",
-                 "tolist", "item")
+                 "tolist", "item", "__reduce__")
 
     def __init__(self, aval: ShapedArray, raw):
         self.aval, self.raw, self.consumed, self.consumed_at = aval, raw, False, ""
@@ -174,6 +174,9 @@ class KeyArray:
 
     def _host(self):
         raise TypeError("a random key has no numeric value. weft.random.key_data(key) gives its words.")
+
+    def __reduce__(self):
+        return KeyArray, (self.aval, self.raw)
 
     def __repr__(self):
         return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{self.raw}"
