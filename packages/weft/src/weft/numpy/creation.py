@@ -359,6 +359,8 @@ def _concrete(name: str, argument: str, value):
                                                                   "depends on it (mark it with static_argnums, or use lax.iota with a fixed size)"))
     if dtypes.is_python_scalar(value) or isinstance(value, SymbolicSize):
         return value
+    if shape_of(value):
+        raise ValueError(f"{name}: {argument} must be a scalar, got {get_aval(value)}.")
     return (value if is_host_array(value) else value._host()).tolist()
 
 

@@ -28,8 +28,8 @@ def _labels(spec: str, what: str) -> list[str]:
     head, dots, tail = spec.partition("...")
     if "." in head or "." in tail:
         raise ValueError(f"einsum: {what} {spec!r} is malformed: dots come in one group of three.")
-    if not (head + tail).isalpha() and head + tail:
-        raise ValueError(f"einsum: {what} {spec!r} may contain letters and '...' only.")
+    if set(head + tail) & set("->"):
+        raise ValueError(f"einsum: {what} {spec!r} is malformed: '->' comes once, between operands and result.")
     return [*head, *(["..."] if dots else []), *tail]
 
 
@@ -48,7 +48,7 @@ def parse(subscripts: str, shapes: Sequence[tuple]) -> tuple[list[list[str]], li
             dots = max(dots, len(shape) - named)
         elif len(shape) != named:
             raise ValueError(f"einsum: term {''.join(term)!r} does not fit an operand of shape {shape}.")
-    broadcast = [str(i) for i in range(dots)]
+    broadcast = [f"...{i}" for i in range(dots)]
     for k, (term, shape) in enumerate(zip(terms, shapes)):
         if "..." in term:
             at, count = term.index("..."), len(shape) - len(term) + 1

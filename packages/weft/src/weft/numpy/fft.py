@@ -17,8 +17,9 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota, pad, slice_
 from ..runtime.jit import inner_jit
 from .shapes import roll
-from .creation import placed
-from .util import asked_dtype, canonical_axes, float_dtype, inexact_dtype, on_device, operand
+from .ufuncs import divide
+from .creation import array, placed
+from .util import asked_dtype, canonical_axes, float_dtype, inexact_dtype, on_device, operand, static_int
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft",
            "rfft2", "rfftfreq", "rfftn"]
@@ -213,40 +214,43 @@ irfftn, irfft2 = (_many(n, FftType.IRFFT, "The inverse of the transform of real 
 
 
 def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the terms of `fft` of n samples at distance d: 0, 1, …, -1 over (d n).
+    """The frequencies of the terms of `fft` of n samples at distance d: 0, 1, …, -1 over (d n), in `dtype`.
 
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fft.fftfreq(4).tolist()
         [0.0, 0.25, -0.5, -0.25]
     """
-    return placed(_frequencies("fftfreq", n, d, dtype, False), device)
+    n, d = _samples("fftfreq", n, d)
+    dt = asked_dtype("fftfreq", dtype) or float_dtype()
+    k = [(k + n // 2) % n - n // 2 for k in range(math.ceil(n))]
+    return placed(linear.convert(divide(array(k, float_dtype()), d * n), dt), device)
 
 
 def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the terms of `rfft` of n samples at distance d.
+    """The frequencies of the terms of `rfft` of n samples at distance d. A `dtype` of integers gives floats all the same.
 
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.fft.rfftfreq(4).tolist()
         [0.0, 0.25, 0.5]
     """
-    return placed(_frequencies("rfftfreq", n, d, dtype, True), device)
+    n, d = _samples("rfftfreq", n, d)
+    dt = asked_dtype("rfftfreq", dtype) or float_dtype()
+    count = n // 2 + 1 if n % 2 == 0 else (n + 1) // 2
+    return placed(divide(iota(dt, (max(0, int(count)),), 0), linear.convert(d * n, dt)), device)
 
 
-def _frequencies(name: str, n, d, dtype, half: bool):
-    if isinstance(n, (list, tuple)):
+def _samples(name: str, n, d):
+    """`n`, which must be a number known now, and `d`, which may be traced."""
+    if isinstance(n, (list, tuple)) or getattr(n, "shape", ()):
         raise ValueError(f"The n argument of weft.numpy.fft.{name} only takes an int. Got n = {n}.")
     if isinstance(d, (list, tuple)):
         raise ValueError(f"The d argument of weft.numpy.fft.{name} only takes a single value. Got d = {d}.")
-    n = int(n)
-    dt = asked_dtype(name, dtype) or float_dtype()
-    count = n // 2 + 1 if half else n
-    k = iota(dtypes.int32, (count,), 0)
-    if not half:
-        k = el.select(el.ge(k, scalar_like(k, (n + 1) // 2)), el.sub(k, full((count,), n, dtypes.int32)), k)
-    return el.div(linear.convert(k, dt), linear.convert(el.mul(linear.convert(d, dt), linear.convert(n, dt)), dt) if not isinstance(d, (int, float))
-                  else linear.convert(d * n, dt))
+    operand(name, n), operand(name, d)
+    if isinstance(d, complex):
+        raise TypeError(f"{name}: d must be real, got {d}.")
+    return n if isinstance(n, (int, float)) else static_int("n", n), d
 
 
 def _shift(name: str, x, axes, sign: int):

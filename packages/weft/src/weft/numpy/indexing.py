@@ -26,7 +26,7 @@ from ..ops.rules import dtype_of, scalar_like, scalar_of, shape_of
 from ..ops.shape import concatenate, iota, rev, slice_
 from .creation import array, asarray
 from .ufuncs import divide, power
-from .util import broadcast_shapes, broadcast_to, flat_host, on_device, operand, result_dtype
+from .util import broadcast_shapes, broadcast_to, flat_host, laid_out, on_device, operand, result_dtype
 
 
 class Window(NamedTuple):
@@ -155,7 +155,7 @@ def _slice(i: slice, n: int, position: int):
         try:
             bounds.append(bound if bound is None else as_size(bound))
         except TypeError:
-            raise TypeError(f"slice indices must be integers or None, got {bound!r} at position {position}.") from None
+            raise (ValueError if getattr(bound, "shape", ()) not in ((), (1,)) else TypeError)(f"slice indices must be integers or None, got {bound!r} at position {position}.") from None
     if any([isinstance(v, SymbolicSize) for v in (*bounds, n)]):
         return _symbolic_slice(*bounds, n)
     start, stop, step = slice(*bounds).indices(n)
@@ -356,7 +356,7 @@ def take_index(x, idx, mode=None, fill_value=None, indices_are_sorted: bool = Fa
         return _with_new_axes(on_device(x), plan)
     if any(shape[d] == 0 for d in plan.collapsed):
         if 0 not in plan.shape and mode_ != GatherScatterMode.FILL_OR_DROP:
-            raise IndexError(f"cannot read an element from an array of shape {shape}: an axis that is indexed is empty.")
+            raise (IndexError if plan.static else TypeError)(f"cannot read an element from an array of shape {shape}: an axis that is indexed is empty.")
         value = ops.gather_fill(dtype_of(x), fill_value)
         return _with_new_axes(linear.full(plan.shape, value, dtype_of(x)), plan)
     numbers = GatherDimensionNumbers(plan.offset, plan.collapsed, plan.axes)
@@ -388,11 +388,15 @@ def _traced_mask(idx, x, y):
 
 def update_index(x, idx, y, how: str, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True):
     """`x.at[idx].<how>(y)`."""
+    if y is None:
+        raise ValueError(f"x.at[…].{how}: None is no value to update with.")
     x, y = on_device(operand("indexed update", x)), operand("indexed update", y if not isinstance(y, (list, tuple)) else asarray(y))
     aval = get_aval(x)
     if dtypes.is_key(aval.dtype):
         raise TypeError("arrays of random keys can't be updated in place of their elements; build a new one with weft.numpy.stack or where.")
     computed, _ = result_dtype(x, y)
+    if how in ("add", "multiply") and dtypes.is_bool(computed):
+        raise TypeError(at_user_line(f"x.at[…].{how} does not take booleans; use .max (or) or .min (and), or convert the array with astype(int)."))
     if computed != aval.dtype and not (how == "set" and dtypes.is_complex(computed)):
         if not (dtypes.is_int(computed) and dtypes.is_int(aval.dtype)):
             warnings.warn(f"an update of dtype {dtypes.name(computed)} is rounded to the array's dtype {dtypes.name(aval.dtype)}; "
@@ -470,11 +474,15 @@ class IndexUpdateRef:
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, fill_value=None, out_sharding=None,
             wrap_negative_indices: bool = True):
         """The elements; with mode="fill", `fill_value` for indices out of bounds."""
-        return take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
+        return laid_out("x.at[…].get", take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices),
+                        out_sharding)
 
     def apply(self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
               wrap_negative_indices: bool = True):
         """The elementwise function `func` applied to the places, as often as each is named."""
+        if out_sharding is not None:
+            return laid_out("x.at[…].apply", self.apply(func, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
+                                                        wrap_negative_indices=wrap_negative_indices), out_sharding)
         keywords = (mode, indices_are_sorted, unique_indices, wrap_negative_indices)
         here = take_index(self.array, self.index, mode or "fill", None, *keywords[1:])
         out = update_index(self.array, self.index, linear.convert(func(here), dtype_of(self.array)), "set", *keywords)
@@ -492,30 +500,29 @@ class IndexUpdateRef:
             out = again(k, out)
         return out
 
-    def divide(self, values, **keywords):
+    def divide(self, values, *, out_sharding=None, **keywords):
         """The places divided by `values`."""
         ones = linear.full(shape_of(self.array), 1, dtype_of(self.array))
-        return divide(self.array, update_ref(ones, self.index, values, "multiply", keywords))
+        return laid_out("x.at[…].divide", divide(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding)
 
-    def power(self, values, **keywords):
+    def power(self, values, *, out_sharding=None, **keywords):
         """The places raised to the power `values`."""
         dt = dtypes.int32 if dtypes.is_int(get_aval(operand("power", values)).dtype) else dtype_of(self.array)
         ones = linear.full(shape_of(self.array), 1, dt)
-        return power(self.array, update_ref(ones, self.index, values, "multiply", keywords))
+        return laid_out("x.at[…].power", power(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding)
 
+    def subtract(self, values, **keywords):
+        """A new array with `values` subtracted at the places."""
+        return self.add(el.neg(operand("subtract", values)), **keywords)
 
-def update_ref(x, index, values, how: str, keywords: dict):
-    keywords = dict(keywords)
-    keywords.pop("out_sharding", None)
-    wrap = keywords.pop("wrap_negative_indices", True)
-    return update_index(x, index, values, how, keywords.pop("mode", None), keywords.pop("indices_are_sorted", False),
-                        keywords.pop("unique_indices", False), wrap, **keywords)
+    sub = subtract
 
 
 def _updater(how: str, text: str):
     def method(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
                wrap_negative_indices: bool = True):
-        return update_index(self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices)
+        out = update_index(self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices)
+        return laid_out(f"x.at[…].{how}", out, out_sharding)
     method.__name__, method.__doc__ = how, f"A new array with the places {text} `values`."
     return method
 
@@ -523,11 +530,3 @@ def _updater(how: str, text: str):
 for _name, _how, _text in (("set", "set", "set to"), ("add", "add", "increased by"), ("multiply", "multiply", "multiplied by"),
                            ("mul", "multiply", "multiplied by"), ("min", "min", "lowered to at most"), ("max", "max", "raised to at least")):
     setattr(IndexUpdateRef, _name, _updater(_how, _text))
-
-
-def _subtract(self, values, **keywords):
-    """A new array with `values` subtracted at the places."""
-    return update_ref(self.array, self.index, el.neg(operand("subtract", values)), "add", keywords)
-
-
-IndexUpdateRef.subtract = IndexUpdateRef.sub = _subtract

@@ -1,18 +1,20 @@
 """Choosing elements: where, select, take, nonzero, diagonals, triangles, insert and delete."""
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Sequence
 
 from .. import dtypes
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
-from ..errors import ConcretizationTypeError
+from ..errors import ConcretizationTypeError, TracerBoolConversionError
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops import shape as ops
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, gather, gather_fill
 from ..ops.reduce import cumsum_p
+from ..ops.sort import sort_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
 from .creation import array, asarray, lower_mask
@@ -160,7 +162,7 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     x = on_device(operand("take", a))
     indices = on_device(operand("take", indices))
     if not dtypes.is_int(get_aval(indices).dtype):
-        raise TypeError(f"take: indices must be integers, got {get_aval(indices)}.")
+        raise ValueError(f"take: indices must be integers, got {get_aval(indices)}. Convert them with astype(int).")
     if mode == "raise":
         raise NotImplementedError("take: mode='raise' can't raise from a compiled program; use 'fill', 'clip' or 'wrap'.")
     if axis is None:
@@ -267,7 +269,15 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
     axis = canonical_axis(axis or 0, len(shape_of(x)))
     if size is not None and not 0 < size <= shape_of(x)[axis]:
         raise ValueError(f"compress: size must be positive and not above the size {shape_of(x)[axis]} of the axis, got {size}.")
-    (rows,) = nonzero(condition, size=size, fill_value=shape_of(x)[axis] if size is not None else None)
+    n = shape_of(x)[axis]
+    mask = on_device(operand("compress", condition))
+    if len(shape_of(mask)) != 1:
+        raise ValueError(f"compress: the condition must have rank 1, got shape {shape_of(mask)}.")
+    if size is None and isinstance(mask, Tracer):
+        raise TracerBoolConversionError(concretization_error(mask, "compress needs the condition, because the number of results depends on it"))
+    if size is None and any(map(bool, flat_host(mask[n:]))):
+        raise ValueError(f"compress: the condition of size {shape_of(mask)[0]} is true beyond the size {n} of the axis.")
+    (rows,) = nonzero(mask[:n], size=size, fill_value=n if size is not None else None)
     return take(x, rows, axis, mode="fill", fill_value=fill_value)
 
 
@@ -366,12 +376,12 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     return x[..., rows, columns]
 
 
-@inner_jit(name="trace", static_argnums=(1, 2, 3, 4))
+@inner_jit(name="trace", static_argnums=(2, 3, 4))
 def _trace(x, offset, axis1, axis2, dt):
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     shape = shape_of(x)
     rows, columns = ops.iota(dtypes.int32, shape[-2:], 0), ops.iota(dtypes.int32, shape[-2:], 1)
-    mask = el.eq(el.add(rows, scalar_like(rows, offset)), columns)
+    mask = el.eq(el.add(rows, broadcast_to(linear.convert(offset, dtypes.int32), shape[-2:])), columns)
     masked = where_jit(mask, x, linear.full(shape, 0, dtype_of(x)))
     return linear.reduce_sum(linear.convert(masked, dt), (len(shape) - 2, len(shape) - 1))
 
@@ -388,7 +398,10 @@ def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
     x = operand("trace", a)
     if len(shape_of(x)) < 2:
         raise ValueError(f"trace takes arrays of rank 2 or more, got shape {shape_of(x)}.")
-    return _trace(x, static_int("offset", offset), int(axis1), int(axis2), asked_dtype("trace", dtype) or accumulator(get_aval(x).dtype))
+    offset = operand("trace", offset)
+    if not dtypes.is_int(dtype_of(offset)) or shape_of(offset):
+        raise ValueError(f"trace: offset must be an integer, got {get_aval(offset)}.")
+    return _trace(x, offset, int(axis1), int(axis2), asked_dtype("trace", dtype) or accumulator(get_aval(x).dtype))
 
 
 def _triangle(name: str, text: str, keep_low: bool):
@@ -527,26 +540,34 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
         at = where(el.lt(at, scalar_like(at, 0)), el.add(at, scalar_like(at, n)), at)
         kept = linear.full((n,), True, dtypes.bool_).at[at].set(False)
         return take_rows(x, nonzero(kept, size=n - shape_of(at)[0])[0], axis)
-    gone = set(_positions("delete", obj, n))
+    gone = set(_positions(obj, n))
     return take_rows(x, array([i for i in range(n) if i not in gone], dtypes.int32), axis)
 
 
-def _positions(name: str, obj, n: int) -> list:
+def _positions(obj, n: int) -> list:
     if isinstance(obj, slice):
         return list(range(*obj.indices(n)))
     if isinstance(obj, Tracer):
-        raise ConcretizationTypeError(concretization_error(obj, f"{name} needs the positions, because the result's shape depends on them"))
-    values = list(obj) if isinstance(obj, (list, tuple, range)) else flat_host(operand(name, obj))
-    if values and all(isinstance(v, bool) for v in values):
-        return [i for i, v in enumerate(values) if v]
-    values = [static_int("position", v) for v in values]
-    if any(not -n <= v <= n for v in values):
-        raise IndexError(f"{name}: a position of {values} is out of bounds for size {n}.")
+        raise ConcretizationTypeError(concretization_error(obj, "delete needs the positions, because the result's shape depends on them"))
+    values = list(obj) if isinstance(obj, (list, tuple, range)) else flat_host(operand("delete", obj))
+    if isinstance(obj, (list, tuple)) or getattr(obj, "ndim", 0):
+        if values and all(isinstance(v, bool) for v in values):
+            return [i for i, v in enumerate(values) if v]
+        kind = IndexError
+    else:
+        kind = ValueError
+    if any(not isinstance(v, int) for v in values):
+        raise ValueError(f"delete: positions must be integers, got {values}.")
+    if any(not -n <= v < n for v in values):
+        raise kind(f"delete: a position of {values} is out of bounds for size {n}.")
     return [v + n if v < 0 else v for v in values]
 
 
 def insert(arr, obj, values, axis: int | None = None):
-    """The array with `values` put in before concrete positions along an axis (None: of the flattened array).
+    """The array with `values` put in before positions along an axis (None: of the flattened array); those out of bounds mean its ends.
+
+    Raises:
+        ValueError: for positions that are no integers.
 
     Example:
         >>> import weft.numpy as jnp
@@ -556,21 +577,28 @@ def insert(arr, obj, values, axis: int | None = None):
     x = ravel(arr) if axis is None else on_device(operand("insert", arr))
     axis = canonical_axis(axis or 0, len(shape_of(x)))
     n = shape_of(x)[axis]
-    at = _positions("insert", obj, n)
+    at = array(range(*obj.indices(n)), dtypes.int32) if isinstance(obj, slice) else on_device(operand("insert", obj))
+    if not dtypes.is_int(dtype_of(at)):
+        raise ValueError(f"insert: positions must be integers, got {get_aval(at)}. Convert them with astype(int).")
+    scalar, at = not shape_of(at), linear.convert(ravel(at), dtypes.int32)
     values = linear.convert(asarray(values), dtype_of(x))
-    if len(at) == 1 and not isinstance(obj, (list, tuple, slice)) and not getattr(obj, "ndim", 0):
-        values = moveaxis(expand_ranks(values, len(shape_of(x))), 0, axis) if shape_of(values) else values
-        count = shape_of(values)[axis] if shape_of(values) else 1
-        at = at * count
-    wide = tuple(len(at) if d == axis else m for d, m in enumerate(shape_of(x)))
-    values = broadcast_to(values, wide)
-    both = ops.concatenate([x, values], axis)
-    order = sorted([(p, 0, n + i) for i, p in enumerate(at)] + [(i, 1, i) for i in range(n)])
-    return take_rows(both, array([source for _, _, source in order], dtypes.int32), axis)
+    if shape_of(at) == (1,):      # all of the values go there
+        values = expand_ranks(values, len(shape_of(x)))
+        values = moveaxis(values, 0, axis) if scalar else values
+        at = broadcast_to(at, (shape_of(values)[axis],))
+    count = shape_of(at)[0]
+    both = ops.concatenate([x, broadcast_to(values, tuple(count if d == axis else m for d, m in enumerate(shape_of(x))))], axis)
+    at = where(el.lt(at, scalar_like(at, 0)), el.add(at, scalar_like(at, n)), at)
+    at = el.clamp(scalar_like(at, 0), at, scalar_like(at, n))
+    two = scalar_like(at, 2)
+    after = el.add(el.mul(ops.iota(dtypes.int32, (n,), 0), two), scalar_like(at, 1))      # before element i is 2 i, the element 2 i + 1
+    keys = ops.concatenate([after, el.mul(at, two)], 0)
+    order = sort_p.bind(keys, ops.iota(dtypes.int32, (n + count,), 0), dimension=0, is_stable=True, num_keys=1)[1]
+    return take_rows(both, order, axis)
 
 
 def unravel_index(indices, shape) -> tuple:
-    """Flat positions as one position for each axis.
+    """Flat positions as one position for each axis; those out of bounds are moved inside. Sizes may be traced.
 
     Example:
         >>> import weft.numpy as jnp
@@ -578,16 +606,21 @@ def unravel_index(indices, shape) -> tuple:
         [1, 2]
     """
     flat = on_device(operand("unravel_index", indices))
-    weak = get_aval(flat).weak_type
-    total = math.prod(shape)
-    lo, hi = scalar_like(flat, -total), scalar_like(flat, total - 1)
-    flat = el.clamp(lo, flat, hi)
-    flat = el.select_n_p.bind(el.lt(flat, scalar_like(flat, 0)), flat, el.add(flat, scalar_like(flat, total)))
-    out, stride = [], total
-    for n in shape:
-        stride //= max(n, 1)
-        index = el.rem(el.div(flat, scalar_like(flat, max(1, stride))), scalar_like(flat, max(1, n)))
-        out.append(linear.convert(index, dtype_of(index), weak))
+    flat = linear.convert(flat, dtypes.int32, True) if dtypes.is_bool(dtype_of(flat)) else flat
+    aval, sizes = get_aval(flat), list(shape) if getattr(shape, "ndim", 1) and hasattr(shape, "__len__") else [shape]
+    dt, computed = aval.dtype, dtypes.int32 if dtypes.is_int(aval.dtype) and dtypes.bits(aval.dtype) < 32 else aval.dtype
+    weak = all([get_aval(n).weak_type for n in [flat, *sizes]])
+    flat = linear.convert(flat, computed)
+    sizes = [broadcast_to(linear.convert(operand("unravel_index", n), computed), aval.shape) for n in sizes]
+    one = linear.full(aval.shape, 1, computed)
+    total = functools.reduce(el.mul, sizes, one)
+    flat = where(el.lt(flat, scalar_like(flat, 0)), el.add(flat, total), el.min_(flat, el.sub(total, one)))
+    flat = el.max_(flat, scalar_like(flat, 0))
+    out: list = []
+    for n in reversed(sizes):
+        n = el.max_(n, one)
+        out.insert(0, linear.convert(el.rem(flat, n), dt, weak))
+        flat = el.div(flat, n) if dtypes.is_int(computed) else el.floor(el.div(flat, n))
     return tuple(out)
 
 

@@ -188,7 +188,7 @@ def expand_dims(a, axis):
         (1, 2)
     """
     x = _array("expand_dims", a)
-    axes = tuple(axis) if hasattr(axis, "__len__") else (axis,)
+    axes = tuple(axis) if hasattr(axis, "__len__") and getattr(axis, "ndim", 1) else (axis,)
     dims = canonical_axes(axes, len(shape_of(x)) + len(axes))
     return linear.expand_dims(x, dims) if dims else x
 
@@ -545,7 +545,7 @@ def roll(a, shift, axis=None):
     if len(shifts) != len(axes):
         raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes.")
     if not any(isinstance(s, Tracer) for s in shifts):
-        return _roll_static(x, tuple(static_int("shift", s) for s in shifts), axes)
+        return _roll_static(x, tuple(int(s) if isinstance(s, float) else static_int("shift", s) for s in shifts), axes)
     for s, d in zip(shifts, axes):
         n = shape[d]
         if n:

@@ -185,9 +185,10 @@ def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool
     if out is not None or overwrite_input:
         raise ValueError("median: arrays are immutable, so out must be None and overwrite_input False; use the result.")
     (x,) = promote_inexact("median", a)
-    if math.prod(shape_of(x)) == 0:
-        raise ValueError("median needs at least one element.")
-    return _median(x, canonical_axes(axis, len(shape_of(x))), bool(keepdims))
+    axes, shape = canonical_axes(axis, len(shape_of(x))), shape_of(x)
+    if 0 in shape:
+        return _quantile_of("median", x, 0.5, axis, None, False, "midpoint", keepdims, False, None)
+    return _median(x, axes, bool(keepdims))
 
 
 def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
