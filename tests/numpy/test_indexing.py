@@ -55,3 +55,9 @@ def test_errors_name_the_function_and_the_argument(text, words, scope):
 def test_apply_is_as_often_as_a_place_is_named():
     x, i = jnp.arange(3.), jnp.array([0, 2, 0, 0])
     assert x.at[i].apply(lambda v: v + 1).tolist() == [3., 1., 3.] == weft.jit(lambda i: x.at[i].apply(lambda v: v + 1))(i).tolist()
+
+
+def test_vmap_over_no_elements_indexes_none():
+    out = weft.vmap(lambda x, i: x[i])(jnp.ones((0, 3, 2)), jnp.zeros((0, 4), int))
+    assert out.shape == (0, 4, 2)
+    assert weft.vmap(lambda x, i: weft.lax.dynamic_slice(x, (i,), (2,)))(jnp.ones((0, 3)), jnp.zeros(0, int)).shape == (0, 2)
