@@ -62,3 +62,12 @@ def test_errors_name_the_function_and_the_argument(call, words):
     with pytest.raises((TypeError, ValueError)) as e:
         call()
     assert all(w in str(e.value) for w in words), str(e.value)
+
+
+@pytest.mark.parametrize("function", [nn.softmax, nn.log_softmax])
+def test_what_a_mask_leaves_out_has_no_derivative(function):
+    x, mask = jnp.array([[10., jnp.inf, -2.], [1., jnp.nan, .2]]), jnp.array([[1, 0, 1], [0, 0, 0]], bool)
+    got = weft.jacrev(lambda x: function(x, where=mask))(x)
+    kept = weft.jacrev(function)(jnp.array([10., -2.]))
+    assert np.array_equal(got[0, ::2, 0, ::2], kept) and np.isfinite(got).all()
+    assert np.count_nonzero(got) == np.count_nonzero(kept)

@@ -357,6 +357,8 @@ def _logits(name: str, x):
 def _shifted(x, axes, where_):
     """(x minus its maximum without derivative)."""
     top = reductions.max(x, axes, keepdims=False, initial=-math.inf, where=where_) if where_ is not None else _max_with_floor(x, axes)
+    if where_ is not None:      # what is masked gives no derivative, even where nothing is left
+        x = where(where_, x, -math.inf)
     return el.sub(x, linear.stop_gradient_p.bind(linear.expand_dims(top, axes)))
 
 
