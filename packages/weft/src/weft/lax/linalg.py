@@ -186,7 +186,15 @@ def cholesky_update(r_matrix, w_vector):
     r, w = _matrix("cholesky_update", r_matrix), on_device(operand("cholesky_update", w_vector))
     if len(shape_of(r)) != 2 or len(shape_of(w)) != 1:
         raise TypeError(f"cholesky_update takes one matrix and one vector, got shapes {shape_of(r)} and {shape_of(w)}; use weft.vmap for stacks of them.")
-    return ops.cholesky_update_p.bind(r, w)
+    return _single(ops.cholesky_update_p, r, w)
+
+
+def _single(primitive, *xs, **params):
+    """What the primitive gives, in single precision where the operands are of 16 bits."""
+    narrow = {dt for dt in map(dtype_of, xs) if dtypes.is_inexact(dt) and dtypes.bits(dt) == 16}
+    if not narrow or len(set(map(dtype_of, xs))) > 1:
+        return primitive.bind(*xs, **params)
+    return linear.convert(primitive.bind(*[linear.convert(x, dtypes.float32) for x in xs], **params), narrow.pop())
 
 
 def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False):
@@ -199,7 +207,7 @@ def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0
         [[4.0, 3.0], [3.0, 4.0]]
     """
     a, c = _matrix("symmetric_product", a_matrix), _matrix("symmetric_product", c_matrix)
-    out = ops.symmetric_product_p.bind(a, c, alpha=float(alpha), beta=float(beta))
+    out = _single(ops.symmetric_product_p, a, c, alpha=float(alpha), beta=float(beta))
     if symmetrize_output:
         low = matrix.tril(out, -1)
         return matrix.tril(out) + matrix.mT(low)

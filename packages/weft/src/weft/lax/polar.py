@@ -128,6 +128,7 @@ def qdwh(x, *, is_hermitian: bool = False, max_iterations: int | None = None, ep
     if len(shape_of(x)) != 2 or shape_of(x)[0] < shape_of(x)[1]:
         raise ValueError(f"qdwh takes a matrix with at least as many rows as columns, got shape {shape_of(x)}.")
     if dtypes.name(dtype_of(x)) not in ops.LAPACK_DTYPES:
-        raise ValueError(f"qdwh does not accept dtype {dtypes.name(dtype_of(x))}; it takes {', '.join(ops.LAPACK_DTYPES)}.")
+        kind = NotImplementedError if dtypes.is_inexact(dtype_of(x)) else ValueError
+        raise kind(f"qdwh does not accept dtype {dtypes.name(dtype_of(x))}; it takes {', '.join(ops.LAPACK_DTYPES)}.")
     eps = float(dtypes.finfo(dtype_of(x)).eps) if eps is None else float(eps)
     return _qdwh(x, 10 if max_iterations is None else int(max_iterations), eps, dynamic_shape is not None, *(dynamic_shape or ()))

@@ -19,7 +19,7 @@ from .selecting import take_along_axis
 from .shapes import matrix_transpose
 from .sorting import argsort as _argsort
 from .ufuncs import abs as _abs
-from .util import broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, float_dtype, index_dtype, on_device, operand, promote_inexact, static_int
+from .util import accumulator, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, float_dtype, index_dtype, on_device, operand, promote_inexact, static_int
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
@@ -295,6 +295,9 @@ def slogdet(a, *, method: str | None = None):
 
 @inner_jit(name="slogdet")
 def _slogdet(x):
+    if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:      # too narrow for LU
+        d = _det(x)
+        return el.sign(d), el.log(el.abs_(d))
     lu, pivots, _ = lax.lu(x)
     on = matrix.diagonal(lu)
     last = len(shape_of(on)) - 1
@@ -402,8 +405,10 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
         >>> float(jnp.linalg.vector_norm(jnp.array([3., 4.])))
         5.0
     """
-    x = operand("vector_norm", x)
-    x = on_device(x if dtypes.is_inexact(dtype_of(x)) else linear.convert(x, float_dtype()))
+    x = on_device(operand("vector_norm", x))
+    if not dtypes.is_inexact(dtype_of(x)):      # sums and extrema stay integers
+        exact = ord in (1, math.inf, -math.inf)
+        x = linear.convert(x, float_dtype() if not exact else accumulator(dtype_of(x)) if ord == 1 else dtype_of(x))
     rank = len(shape_of(x))
     axes = canonical_axes(axis, rank)
     order = [d for d in range(rank) if d not in axes]
@@ -575,7 +580,7 @@ def _cutoff(s, shape, rtol):
     if rtol is None:
         rtol = max(shape[-2:]) * float(dtypes.finfo(dtype_of(s)).eps)
     largest = reduce_max(s, (len(shape_of(s)) - 1,))
-    return largest * linear.convert(rtol, dtype_of(s))
+    return largest * linear.convert(operand("rtol", rtol), dtype_of(s))
 
 
 def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
@@ -586,13 +591,16 @@ def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
         >>> int(jnp.linalg.matrix_rank(jnp.ones((3, 3))))
         1
     """
+    if rtol is not None and tol is not None:
+        raise ValueError("matrix_rank: only one of rtol, a share of the largest singular value, and tol, a size itself, can be given.")
     (x,) = _inexact("matrix_rank", M)
     if len(shape_of(x)) < 2:
         largest = reduce_max(_abs(x), tuple(range(len(shape_of(x)))))
         return linear.convert(el.ne(largest, scalar_like(largest, 0)), index_dtype())
     s = svd(x, compute_uv=False, hermitian=hermitian)
     bound = _cutoff(s, shape_of(x), rtol) if tol is None else on_device(operand("matrix_rank", tol))
-    return linear.reduce_sum(linear.convert(s > bound[..., None], index_dtype()), (len(shape_of(s)) - 1,))
+    above = linear.convert(s > bound[..., None], index_dtype())
+    return linear.reduce_sum(above, (len(shape_of(above)) - 1,))
 
 
 def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):

@@ -60,6 +60,8 @@ tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
 def _solve_abstract(dl, d, du, b, *, perturb_singular):
+    if dtypes.is_inexact(dl.dtype) and dtypes.bits(dl.dtype) == 16:
+        raise NotImplementedError(f"tridiagonal_solve is not computed in {dtypes.name(dl.dtype)}. Convert the diagonals with astype('float32').")
     if dtypes.name(dl.dtype) not in LAPACK_DTYPES:
         raise type_error(f"tridiagonal_solve does not accept dtype {dtypes.name(dl.dtype)} at position 0. It takes {', '.join(LAPACK_DTYPES)}.")
     check_same("tridiagonal_solve", (dl, 1), (d, 1), (du, 1), (b, 2))

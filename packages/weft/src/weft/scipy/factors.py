@@ -6,7 +6,7 @@ from typing import Any
 from .. import dtypes
 from ..lax import linalg as lax
 from ..numpy.products import matmul
-from ..numpy.util import on_device, promote_inexact
+from ..numpy.util import on_device, operand, promote_inexact
 from ..ops import elementwise as el
 from ..ops import linalg as ops
 from ..ops import matrix
@@ -102,9 +102,11 @@ def eigh_tridiagonal(d, e, *, eigvals_only: bool = False, select: str = "a", sel
         >>> linalg.eigh_tridiagonal(jnp.array([2., 2.]), jnp.array([1.]), eigvals_only=True).round(4).tolist()
         [1.0, 3.0]
     """
+    d, e = [on_device(operand("eigh_tridiagonal", v)) for v in (d, e)]
+    if any(dtypes.name(dtype_of(v)) not in ("float32", "float64") for v in (d, e)):
+        raise TypeError(f"eigh_tridiagonal takes diagonals of float32 or float64, got {dtypes.name(dtype_of(d))} and {dtypes.name(dtype_of(e))}: convert them with "
+                        "astype. weft.scipy.linalg.eigh takes complex matrices.")
     d, e = _inexact("eigh_tridiagonal", d, e)
-    if dtypes.is_complex(dtype_of(d)):
-        raise TypeError("eigh_tridiagonal takes real diagonals; use weft.scipy.linalg.eigh for Hermitian matrices.")
     if len(shape_of(d)) != 1 or shape_of(e) != (max(shape_of(d)[0] - 1, 0),):
         raise ValueError(f"eigh_tridiagonal takes diagonals of shapes (n,) and (n - 1,), got {shape_of(d)} and {shape_of(e)}.")
     if select not in ("a", "i", "v"):

@@ -278,7 +278,7 @@ def block_diag(*arrs):
     for x in xs:
         m, n = shape_of(x)
         block = ops_pad(x, scalar_like(x, 0), [(top, height - top - m, 0), (left, width - left - n, 0)])
-        out, top, left = block if out is None else el.add(out, block), top + m, left + n
+        out, top, left = block if out is None else (el.or_ if dtypes.is_bool(dt) else el.add)(out, block), top + m, left + n
     return out
 
 

@@ -8,7 +8,9 @@ from .. import numpy as jnp
 from ..autodiff import jvp
 from ..lax import dynamic_slice_in_dim, dynamic_update_slice_in_dim, fori_loop
 from ..lax import linalg as lax
+from ..core.trace import get_aval
 from ..numpy.util import on_device, promote_inexact
+from ..ops.linalg import check_matrix
 from .linalg import expm, schur
 
 
@@ -60,6 +62,7 @@ def sqrtm(A, blocksize: int = 1):
         raise NotImplementedError(f"sqrtm: the algorithm works on single elements; leave blocksize={blocksize} out.")
     (x,) = _inexact("sqrtm", A)
     _square("sqrtm", "A", x)
+    x = x.astype(jnp.float32) if dtypes.bits(x.dtype) == 16 else x
     t, z = schur(x, output="complex") if dtypes.is_complex(x.dtype) else rsf2csf(*schur(x))      # in which real eigenvalues stay real
     root = jnp.sqrt(_diagonal(t))
     sums = root[..., :, None] + root[..., None, :]
@@ -173,6 +176,7 @@ def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8):
     A, B, C = _inexact("solve_sylvester", A, B, C)
     if any(x.ndim < 2 for x in (A, B, C)) or A.shape[-2:] != C.shape[-2:-1] * 2 or B.shape[-2:] != C.shape[-1:] * 2:
         raise ValueError(f"solve_sylvester: A must be [..., m, m], B [..., n, n] and C [..., m, n], got {A.shape}, {B.shape} and {C.shape}.")
+    check_matrix("solve_sylvester", get_aval(C))
     if method not in ("schur", "eigen"):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}.")
     one = _sylvester_by_schur if method == "schur" else _sylvester_by_eigenvectors

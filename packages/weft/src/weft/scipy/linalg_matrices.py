@@ -230,6 +230,8 @@ def hadamard(n: int, dtype: Any = int):
     n = int(n)
     if n < 1 or n & n - 1:
         raise ValueError(f"hadamard: n must be a positive power of 2, got {n}.")
+    if dtypes.is_bool(dtypes.canonicalize(dtype)):
+        raise TypeError("hadamard: booleans have no -1; give another dtype.")
     i, j = _grid(n, n)
     return (1 - 2 * (jnp.bitwise_count(i & j).astype(int) % 2)).astype(dtype)
 
