@@ -116,7 +116,8 @@ def _rows():
     yield Row("complex", lax.complex, ("f32[3]", "f32[3]"), grad=False)
     for name in ("real", "imag", "conj", "abs", "neg", "exp"):
         yield Row(name, getattr(lax, name), ("c64[3]",), grad=False, rtol=5e-5)
-    yield Row("mul", lax.mul, ("c64[3]", "c64[3]"), grad=False)
+    for name in ("mul", "atan2", "max", "min"):
+        yield Row(name, getattr(lax, name), ("c64[3]", "c64[3]"), grad=False, rtol=5e-5)
     # structure
     yield Row("broadcast_in_dim", lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (1,)), ("f32[3]",))
     yield Row("broadcast_in_dim1", lambda x: lax.broadcast_in_dim(x, (3, 4), (0, 1)), ("f32[3,1]",))

@@ -643,3 +643,13 @@ _FUNCTIONS: dict[str, Callable] = {
 for _name, _function in _FUNCTIONS.items():
     RULES[_name] = lambda eqn, x, f=_function: f(x)
 RULES["pow"] = _same_shape(power)
+
+
+def angle(y: Pair, x: Pair) -> Pair:
+    """-i log((x + iy) / √(x² + y²))."""
+    a, b = multiply(x, x), multiply(y, y)
+    turn = logarithm(divide(Pair(sub(x.re, y.im), add(x.im, y.re)), root(Pair(add(a.re, b.re), add(a.im, b.im)))))
+    return Pair(turn.im, neg(turn.re))
+
+
+RULES["atan2"] = _same_shape(angle)

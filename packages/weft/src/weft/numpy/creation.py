@@ -19,7 +19,7 @@ from ..ops.shape import concatenate, iota, slice_
 from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
-from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, laid_out, on_device, operand, promote, result_dtype,
+from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, laid_out, no_complex, on_device, operand, promote, result_dtype,
                    static_size)
 
 _FORMATS = {"?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
@@ -38,7 +38,7 @@ def _scalar(value, dt, device):
     if type(value) is int and dtypes.is_int(dt):
         _check_int(value, dt)
     if type(value) is complex and not dtypes.is_complex(dt):
-        value = value.real
+        value = value != 0 if dtypes.is_bool(dt) else value.real
     return dispatch.put(TypedScalar(_round(value, dt), shaped((), dt, weak)), shaped((), dt, weak), device)
 
 
@@ -99,7 +99,7 @@ def _from_list(x, dt, device):
                     _check_int(v, dt)
             values = [_round(v, dt) for v in values]
         elif not dtypes.is_complex(dt):
-            values = [v.real if type(v) is complex else v for v in values]
+            values = [(v != 0 if dtypes.is_bool(dt) else v.real) if type(v) is complex else v for v in values]
         return dispatch.put(from_flat(values, shape, dt), shaped(shape, dt), device)
     return _stack([linear.convert(v, dt) if dtypes.is_python_scalar(v) and not dtypes.is_key(dt) else asarray(v, dt, device=device) for v in x])
 
@@ -158,7 +158,7 @@ def _array(x, dt, copy: bool, device):
         have = dtypes.float0 if x.dtype == dtypes.float0 else _host_dtype(x)
         aval = shaped(tuple(x.shape), dtypes.canonicalize(have) if dt is None else dt)
         if dtypes.is_complex(have) and not dtypes.is_complex(aval.dtype):
-            x = x.real
+            x = x != 0 if dtypes.is_bool(aval.dtype) else x.real
         return dispatch.put(x, aval, device)
     if isinstance(x, Tracer) or type(x) in aval_of:
         return _from_array(x, dt, copy, device)
@@ -190,7 +190,7 @@ def _from_array(x, dt, copy: bool, device):
         out = x if dt is None or not aval.weak_type else linear.convert(x, aval.dtype)
         return linear.copy_p.bind(out) if copy and out is x else out
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt):
-        x = el.real(x)
+        x = el.ne(x, scalar_like(x, 0)) if dtypes.is_bool(dt) else el.real(x)
     return linear.convert(x, dt)
 
 
@@ -385,6 +385,7 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
     for given in (start, stop, step):
         if given is not None and not isinstance(given, SymbolicSize):
             operand("arange", given)
+            no_complex("arange", given)
     given = [v for v in (start, stop, step) if v is not None]
     dt = asked_dtype("arange", dtype) or result_dtype(*given)[0]
     lo = _concrete("arange", "start", start)
@@ -490,15 +491,16 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype: Any = No
     shape = broadcast_shapes([shape_of(start), shape_of(stop)])
     start, stop = [broadcast_to(v, shape) for v in (start, stop)]
     sign = el.sign(start)
-    logs = [el.log(el.abs_(v)) for v in (start, stop)]
+    start, stop = el.div(start, sign), el.div(stop, sign)
+    logs = [el.log(v) for v in (start, stop)]
     out = el.exp(linspace(*logs, num, endpoint, dtype=computed, axis=0))
-    out = el.mul(out, broadcast_to(sign, shape_of(out)))
     if num:
         first, middle = linear.expand_dims(start, (0,)), out
         parts = [first] + ([_rows(middle, 1, num - 1)] if num > 2 else []) + ([linear.expand_dims(stop, (0,))] if num > 1 and endpoint else
                                                                                [_rows(middle, num - 1, num)] if num > 1 else [])
         shape = shape_of(out)[1:]
         out = concatenate([broadcast_to(p, (shape_of(p)[0], *shape)) for p in parts], 0)
+    out = el.mul(out, broadcast_to(sign, shape_of(out)))
     return linear.convert(linear.moveaxis(out, 0, canonical_axis(axis, len(shape_of(out)))), dt)
 
 

@@ -6,13 +6,14 @@ import math
 from .. import dtypes
 from ..control.loops import while_loop
 from ..core.trace import get_aval
+from ..errors import type_error
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.reduce import reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from .ufuncs import imag, signbit, where_jit
-from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes
+from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong
 
 
 def heaviside(x1, x2, /):
@@ -23,7 +24,7 @@ def heaviside(x1, x2, /):
         >>> jnp.heaviside(jnp.array([-1., 0.]), 0.5)
         Array([0. , 0.5], dtype=float32)
     """
-    x, y = promote_shapes("heaviside", *promote_inexact("heaviside", x1, x2))
+    x, y = promote_shapes("heaviside", *promote_strong("heaviside", x1, x2, by=1))
     zero, one = scalar_like(x, 0), scalar_like(x, 1)
     step = where_jit(el.gt(x, zero), one, where_jit(el.lt(x, zero), zero, y))
     return where_jit(el.ne(x, x), x, step)
@@ -38,6 +39,8 @@ def copysign(x1, x2, /):
         Array([-1.,  1.], dtype=float32)
     """
     x, y = promote_shapes("copysign", *promote_inexact("copysign", x1, x2))
+    if dtypes.is_complex(dtype_of(x)):
+        raise type_error(f"copysign does not take complex numbers, which have no sign, got {get_aval(x)} and {get_aval(y)}.")
     size = el.abs_(x)
     return where_jit(signbit(y), el.neg(size), size)
 

@@ -16,7 +16,9 @@ from ..ops.reduce import reduce_max, reduce_min
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from .creation import array as _asarray
 from .selecting import apply_along_axis
+from .reductions import mean
 from .shapes import _part, take_rows
+from .statistics import median
 from .util import broadcast_to as _broadcast_to
 from .util import canonical_axis, on_device, operand, static_size
 
@@ -60,7 +62,7 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
     """The array with elements added at both ends of each axis.
 
     Modes: constant (`constant_values`), edge, reflect and symmetric (`reflect_type` 'even' or 'odd'), wrap, linear_ramp (`end_values`), maximum,
-    minimum and mean (of `stat_length` elements at each end), empty; or a function of (vector with zeros at its ends, widths, axis, keywords) that
+    minimum, mean and median (of `stat_length` elements at each end), empty; or a function of (vector with zeros at its ends, widths, axis, keywords) that
     returns the vector.
 
     Raises:
@@ -85,7 +87,8 @@ def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
             x = apply_along_axis(mode, d, x, widths[d], d, kwargs)
         return x
     allowed = {"constant": ("constant_values",), "empty": (), "edge": (), "wrap": (), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
-               "linear_ramp": ("end_values",), "maximum": ("stat_length",), "minimum": ("stat_length",), "mean": ("stat_length",)}
+               "linear_ramp": ("end_values",), "maximum": ("stat_length",), "minimum": ("stat_length",), "mean": ("stat_length",),
+               "median": ("stat_length",)}
     if mode not in allowed:
         raise NotImplementedError(f"pad: unknown mode {mode!r}; modes are {', '.join(allowed)}.")
     unknown = set(kwargs) - set(allowed[mode])
@@ -134,11 +137,10 @@ def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends, odd: bool, lengths):
 
 
 def _statistic(x, d: int, mode: str):
-    """The mean, maximum or minimum along an axis, which keeps size 1."""
+    """The mean, median, maximum or minimum along an axis, which keeps size 1."""
     dt = dtype_of(x)
-    if mode == "mean":
-        wide = x if dtypes.is_inexact(dt) else linear.convert(x, dtypes.float32)
-        value = el.div(linear.reduce_sum(wide, (d,)), scalar_like(wide, shape_of(x)[d]))
+    if mode in ("mean", "median"):
+        value = (mean if mode == "mean" else median)(x, d)
         value = linear.convert(value if dtypes.is_inexact(dt) else el.round_(value, 1), dt)
     else:
         value = (reduce_max if mode == "maximum" else reduce_min)(x, (d,))
@@ -180,4 +182,4 @@ def _ramp(end, edge, d: int, k: int, downwards: bool):
     step = el.div(el.add(step, scalar_like(step, 1)) if downwards else el.sub(scalar_like(step, k), step), scalar_like(step, k)) if k else step
     edge, end = linear.convert(edge, wide), linear.convert(end, wide)
     out = el.add(_broadcast_to(edge, tuple(shape)), el.mul(step, _broadcast_to(el.sub(end, edge), tuple(shape))))
-    return linear.convert(out if dtypes.is_inexact(dt) else el.floor(out), dt)
+    return linear.convert(out if dtypes.is_inexact(dt) or dtypes.is_bool(dt) else el.floor(out), dt)

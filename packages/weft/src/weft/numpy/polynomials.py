@@ -24,7 +24,8 @@ def _coefficients(name: str, promote, *args) -> list:
     out = [on_device(x) for x in promote(name, *args)]
     for x in out:
         if len(shape_of(x)) != 1:
-            raise (ValueError if shape_of(x) else TypeError)(f"{name} takes vectors of coefficients, got shape {shape_of(x)}.")
+            kind = ValueError if shape_of(x) else IndexError if name in ("polyadd", "polysub") else TypeError
+            raise kind(f"{name} takes vectors of coefficients, got shape {shape_of(x)}.")
     return out
 
 

@@ -66,8 +66,6 @@ def _extremum(name: str, text: str, op: Callable, sign: int, join: Callable):
         x = operand(name, a)
         aval = get_aval(x)
         axes = canonical_axes(axis, len(aval.shape))
-        if dtypes.is_complex(aval.dtype):
-            raise type_error(f"{name} does not take complex numbers, which have no order.")
         if where is not None and initial is None:
             raise ValueError(f"{name} with a mask needs `initial`, the value where the mask leaves nothing.")
         if initial is None and size_along(aval.shape, axes) == 0:
@@ -321,11 +319,11 @@ def _arg(name: str, text: str, op: Callable):
         no_out(name, out)
         x = operand(name, a)
         aval = get_aval(x)
-        if dtypes.is_complex(aval.dtype):
-            raise type_error(f"{name} does not take complex numbers, which have no order.")
         axis = None if axis is None else canonical_axis(axis, len(aval.shape))
         if (aval.size if axis is None else aval.shape[axis]) == 0:
             raise ValueError(f"attempt to get {name} of an empty sequence.")
+        if dtypes.is_complex(aval.dtype):
+            raise type_error(f"{name} does not take complex numbers, got {aval}; use it of their real parts, imaginary parts, or absolute values.")
         return run(x, axis, bool(keepdims))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{text} along `axis` (None: in the flattened array).\n\n    Raises:\n        ValueError: for an empty array.\n\n" \
@@ -381,7 +379,7 @@ nansum, nanprod = _nan_reduction("nansum", sum, 0), _nan_reduction("nanprod", pr
 def _nan_extremum(name: str, base: Callable, sign: int):
     def function(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
         x = operand(name, a)
-        if not dtypes.is_float(get_aval(x).dtype):
+        if not dtypes.is_inexact(get_aval(x).dtype):
             return base(x, axis, out, keepdims, initial, where)
         result = base(where_jit(el.ne(x, x), scalar_like(x, sign * math.inf), x), axis, out, keepdims, initial, where)
         nothing = all(el.ne(x, x), axis, keepdims=keepdims)

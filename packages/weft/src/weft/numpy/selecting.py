@@ -302,9 +302,9 @@ def choose(a, choices: Sequence[Any], out=None, mode: str = "raise"):
     """
     no_out("choose", out)
     x = operand("choose", a)
-    choices = promote("choose", *choices)
+    choices = [linear.convert(v, dtype_of(v)) for v in promote("choose", *choices)]
     n = len(choices)
-    if not dtypes.is_int(get_aval(x).dtype) and not dtypes.is_bool(get_aval(x).dtype):
+    if not dtypes.is_int(get_aval(x).dtype):
         raise ValueError(f"choose: a must be integers, got {get_aval(x)}. Convert it with astype(int).")
     if mode == "clip":
         x = el.clamp(scalar_like(x, 0), x, scalar_like(x, n - 1))

@@ -112,7 +112,7 @@ def permute_dims(a, /, axes: Sequence[int]):
         >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
         (3, 2)
     """
-    return transpose(a, axes)
+    return linear.transpose(_array("permute_dims", a), tuple(axes))
 
 
 def matrix_transpose(x, /):

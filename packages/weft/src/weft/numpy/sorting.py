@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .. import dtypes
 from ..avals import SymbolicSize
 from ..runtime.jit import inner_jit
-from ..core.trace import Tracer
+from ..core.trace import Tracer, get_aval
 from ..errors import ConcretizationTypeError
 from ..ops import elementwise as el
 from ..ops import linear
@@ -18,7 +18,7 @@ from ..ops.sort import sort_p
 from ..transforms.stage import concretization_error
 from .creation import array
 from .shapes import concatenate, ravel, take_rows
-from .ufuncs import where_jit
+from .ufuncs import greater_equal, where_jit
 from .util import asked_dtype, canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int
 
 
@@ -95,6 +95,15 @@ def lexsort(keys, axis: int = -1):
     return sort_p.bind(*reversed(xs), positions, dimension=axis, is_stable=True, num_keys=len(xs))[-1]
 
 
+def _partitioned(name: str, a):
+    x = operand(name, a)
+    if dtypes.is_complex(dtype_of(x)):
+        raise NotImplementedError(f"{name} is not defined for complex numbers, got {get_aval(x)}; use sort.")
+    if dtypes.is_bool(dtype_of(x)):
+        raise TypeError(f"{name} takes numbers, got {get_aval(x)}; convert it with astype.")
+    return x
+
+
 def partition(a, kth: int, axis: int = -1):
     """The array rearranged along an axis so that element `kth` stands where sorting puts it, smaller ones before it.
 
@@ -103,7 +112,7 @@ def partition(a, kth: int, axis: int = -1):
         >>> int(jnp.partition(jnp.array([3, 1, 2]), 1)[1])
         2
     """
-    x = operand("partition", a)
+    x = _partitioned("partition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
     canonical_axis(kth, shape_of(x)[axis], "kth")
     return sort(x, axis)
@@ -117,7 +126,7 @@ def argpartition(a, kth: int, axis: int = -1):
         >>> jnp.argpartition(jnp.array([3, 1, 2]), 1)[0]
         Array(1, dtype=int32)
     """
-    x = operand("argpartition", a)
+    x = _partitioned("argpartition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
     canonical_axis(kth, shape_of(x)[axis], "kth")
     return linear.convert(argsort(x, axis), dtypes.int32)
@@ -154,7 +163,10 @@ def _searchsorted(a, v, side):
 
 
 def _before(x, y):
-    """x < y in the order of sort: NaN last."""
+    """x < y in the order of sort: NaN last, complex numbers by real part and then by imaginary part."""
+    if dtypes.is_complex(dtype_of(x)):
+        a, b = el.real(x), el.real(y)
+        return el.or_(_before(a, b), el.and_(el.not_(_before(b, a)), _before(el.imag(x), el.imag(y))))
     if dtypes.is_float(dtype_of(x)):
         return el.or_(el.lt(x, y), el.and_(el.eq(x, x), el.ne(y, y)))
     return el.lt(x, y)
@@ -201,7 +213,7 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
         return up
     down = searchsorted(ops.rev(bins, (0,)), x, side, method=method)
     first, last = bins[0], bins[n - 1]
-    return where_jit(el.ge(last, first), up, el.sub(scalar_like(down, n), down))
+    return where_jit(greater_equal(last, first), up, el.sub(scalar_like(down, n), down))
 
 
 # sets ----------------------------------------------------------------------------------------------------------------
@@ -271,7 +283,8 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     values = linear.reshape(picked, (total,)) if axis is None else _rows_back(picked, out_shape, canonical_axis(axis, len(shape)))
     out = [values]
     if return_index:
-        out.append(take_rows(order, starts, 0))
+        first = take_rows(order, starts, 0)
+        out.append(first if size is None or not n else el.select_n_p.bind(present, linear.broadcast_in_dim(first[:1], (total,), (0,)), first))
     if return_inverse:
         inverse = sort_p.bind(order, rank_of, dimension=0, is_stable=True, num_keys=1)[1]
         out.append(linear.reshape(inverse, shape) if axis is None else inverse)

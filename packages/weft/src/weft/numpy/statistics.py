@@ -21,7 +21,7 @@ from .products import dot, matmul
 from .reductions import mean
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .sorting import searchsorted
-from .ufuncs import where_jit
+from .ufuncs import add, multiply, where_jit
 from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, float_dtype, index_dtype,
                    laid_out, no_complex, on_device, operand, promote, promote_inexact, static_int)
 
@@ -81,7 +81,7 @@ def _quantile(x, q, axes, method, keepdims, ignore_nan, weights=None):
     if method == "linear":
         weight = linear.convert(weight, dtype_of(a))
         out = el.add(el.mul(a, el.sub(scalar_like(weight, 1), weight)), el.mul(b, weight))
-        out = el.select_n_p.bind(el.eq(a, b), out, a)
+        out = el.select_n_p.bind(el.and_(el.eq(a, b), el.eq(weight, weight)), out, a)
     elif method == "midpoint":
         out = el.mul(el.add(a, b), scalar_like(a, 0.5))
     elif method == "nearest":
@@ -101,16 +101,18 @@ def _quantile_of(name: str, a, q, axis, out, overwrite_input: bool, method: str,
         raise NotImplementedError(f"{name}: only method='inverted_cdf' takes weights, got {method!r}.")
     if method not in _METHODS:
         raise ValueError(f"{name}: method must be one of {', '.join(_METHODS)}, got {method!r}.")
-    x, q = promote_inexact(name, *promote_inexact(name, a), q)
+    (x,) = promote_inexact(name, a)
     if dtypes.is_complex(dtype_of(x)):
-        raise ValueError(f"{name} does not take complex numbers.")
+        raise ValueError(f"{name} does not take complex numbers, got {get_aval(x)}.")
+    dt = dtype_of(x)
+    x, q = promote_inexact(name, x, q)
     x = on_device(x)
     axes, shape = canonical_axes(axis, len(shape_of(x))), shape_of(x)
     if 0 in [shape[d] for d in axes]:
         raise ValueError(f"{name} needs at least one element along the axes {axes} of shape {shape}.")
     if 0 in shape:
         rest = tuple(1 if d in axes else n for d, n in enumerate(shape) if keepdims or d not in axes)
-        return linear.full((*shape_of(q), *rest), math.nan, dtype_of(x))
+        return linear.full((*shape_of(q), *rest), math.nan, dt)
     if weights is not None:
         weights = on_device(linear.convert(operand(name, weights), dtype_of(x)))
         if shape_of(weights) != shape:
@@ -118,7 +120,7 @@ def _quantile_of(name: str, a, q, axis, out, overwrite_input: bool, method: str,
                 raise ValueError(f"{name}: weights of shape {shape_of(weights)} must have the shape {shape} of the array, or that of the axes over which "
                                  f"it is reduced, {tuple(shape[d] for d in axes)}.")
             weights = linear.broadcast_in_dim(weights, shape, axes)
-    return _quantile(x, on_device(q), axes, method, bool(keepdims), ignore_nan, weights)
+    return linear.convert(_quantile(x, on_device(q), axes, method, bool(keepdims), ignore_nan, weights), dt)
 
 
 def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
@@ -171,7 +173,7 @@ def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, meth
 
 @inner_jit(name="median", static_argnums=(1, 2))
 def _median(x, axes, keepdims):
-    return _quantile(x, scalar_like(x, 0.5), axes, "midpoint", keepdims, False)
+    return _quantile(linear.convert(x, dtype_of(x)), scalar_like(x, 0.5), axes, "midpoint", keepdims, False)
 
 
 def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
@@ -185,6 +187,7 @@ def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool
     if out is not None or overwrite_input:
         raise ValueError("median: arrays are immutable, so out must be None and overwrite_input False; use the result.")
     (x,) = promote_inexact("median", a)
+    no_complex("median", x)
     axes, shape = canonical_axes(axis, len(shape_of(x))), shape_of(x)
     if 0 in shape:
         return _quantile_of("median", x, 0.5, axis, None, False, "midpoint", keepdims, False, None)
@@ -289,16 +292,19 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, 
         Array([0, 2, 0, 1], dtype=int32)
     """
     x = on_device(operand("bincount", x))
-    if not dtypes.is_int(get_aval(x).dtype):
+    if dtypes.is_inexact(get_aval(x).dtype):
         raise TypeError(f"bincount takes integers, got {get_aval(x)}.")
     if len(shape_of(x)) != 1:
         raise ValueError(f"bincount takes a vector, got shape {shape_of(x)}.")
+    x = linear.convert(x, dtypes.int32) if dtypes.is_bool(dtype_of(x)) else x
     if length is None:
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(concretization_error(x, "bincount needs the values, because the number of results depends on them; "
                                                                   "give it length=… to use it under jit"))
         length = max(max(flat_host(x), default=-1) + 1, static_int("minlength", minlength))
     weights = linear.full(shape_of(x), 1, index_dtype()) if weights is None else on_device(operand("bincount", weights))
+    if dtypes.is_bool(dtype_of(weights)):
+        raise TypeError(f"bincount adds up the weights, which can't be booleans, got {get_aval(weights)}; convert them with astype.")
     zero = scalar_like(x, 0)
     return laid_out("bincount", _count_into(el.max_(x, zero), weights, static_int("length", length)), out_sharding)
 
@@ -339,9 +345,9 @@ def histogram(a, bins=10, range=None, weights=None, density: bool | None = None)
     """
     x = ravel(operand("histogram", a))
     edges = histogram_bin_edges(x, bins, range, weights)
-    (x,) = promote_inexact("histogram", x)
+    x, *w = promote_inexact("histogram", x, *([] if weights is None else [weights]))
     n = shape_of(edges)[0] - 1
-    w = linear.full(shape_of(x), 1, dtype_of(x)) if weights is None else ravel(weights)
+    w = ravel(w[0]) if w else linear.full(shape_of(x), 1, dtype_of(x))
     position = searchsorted(edges, x, "right")
     last = edges[n]
     position = el.select_n_p.bind(el.eq(x, broadcast_to(last, shape_of(x))), position, linear.full(shape_of(x), n, dtypes.int32))
@@ -397,7 +403,10 @@ def ediff1d(ary, to_end=None, to_begin=None):
         >>> jnp.ediff1d(jnp.array([1, 4, 9]))
         Array([3, 5], dtype=int32)
     """
-    x = diff(ravel(ary))
+    x = ravel(ary)
+    if dtypes.is_bool(dtype_of(x)):
+        raise TypeError(f"ediff1d takes numbers, got {get_aval(x)}; use diff, or convert it with astype.")
+    x = diff(x)
     parts = ([ravel(linear.convert(asarray(to_begin), dtype_of(x)))] if to_begin is not None else []) + [x] + \
         ([ravel(linear.convert(asarray(to_end), dtype_of(x)))] if to_end is not None else [])
     return concatenate(parts)
@@ -426,7 +435,7 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     """
     if edge_order is not None:
         raise NotImplementedError("gradient: edge_order is not supported.")
-    (x,) = promote_inexact("gradient", f)
+    x, *varargs = promote_inexact("gradient", f, *varargs)
     x = on_device(x)
     axes = canonical_axes(axis, len(shape_of(x)))
     spacings = list(varargs) or [1.0]
@@ -441,11 +450,10 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
             raise ValueError(f"gradient needs at least 2 elements along axis {d}, got {n}.")
         at = lambda v, lo, hi: ops.slice_(v, tuple(lo if e == d else 0 for e in range(len(shape_of(v)))),
                                           tuple(hi if e == d else m for e, m in enumerate(shape_of(v))))
-        h = operand("gradient", h)
         if shape_of(h):
-            out.append(_gradient_at(x, linear.convert(on_device(h), dtype_of(x)), d, at))
+            out.append(_gradient_at(x, on_device(h), d, at))
             continue
-        h = linear.convert(h, dtype_of(x))
+        h = linear.convert(h, dtype_of(x), get_aval(x).weak_type)
         middle = el.div(el.mul(el.sub(at(x, 2, n), at(x, 0, n - 2)), scalar_like(x, 0.5)), h)
         first, last = el.div(el.sub(at(x, 1, 2), at(x, 0, 1)), h), el.div(el.sub(at(x, n - 1, n), at(x, n - 2, n - 1)), h)
         out.append(ops.concatenate([first, middle, last] if n > 2 else [first, last], d))
@@ -468,8 +476,9 @@ def _interp(x, xp, fp, left, right, *, period, extend):
     pick = lambda v, k: take_rows(v, k, 0)
     df, dx, delta = el.sub(pick(fp, i), pick(fp, before)), el.sub(pick(xp, i), pick(xp, before)), el.sub(x, pick(xp, before))
     none = el.eq(dx, scalar_like(dx, 0))
-    safe = el.select_n_p.bind(none, dx, linear.full(shape_of(dx), 1, dtype_of(dx)))
-    out = el.select_n_p.bind(none, el.add(pick(fp, before), el.mul(el.div(delta, safe), df)), pick(fp, before))
+    safe = el.select_n_p.bind(none, dx, linear.full(shape_of(dx), 1, dtype_of(dx), get_aval(dx).weak_type))
+    share, df, start = promote("interp", el.div(delta, safe), df, pick(fp, before))
+    out = el.select_n_p.bind(none, el.add(start, el.mul(share, df)), start)
     if period is None:
         if "left" not in extend:
             out = where_jit(el.lt(x, xp[0]), fp[0] if left is None else left, out)
@@ -582,13 +591,13 @@ def unwrap(p, discont=None, axis: int = -1, period: float = 2 * math.pi):
         [0.0, 0.0, 0.0]
     """
     (x,) = promote_inexact("unwrap", p)
-    x = linear.convert(x, float_dtype()) if not dtypes.is_inexact(get_aval(p).dtype) else x
     no_complex("unwrap", x)
-    x = on_device(x)
+    given = dtypes.promote((get_aval(p).dtype, False), (get_aval(period).dtype, True))[0]      # integers in whole periods stay integers
+    x = linear.convert(on_device(x), given if dtypes.is_inexact(given) else float_dtype())
     axis = canonical_axis(axis, len(shape_of(x)))
     if shape_of(x)[axis] == 0:
-        return x
-    half = period / 2
+        return linear.convert(x, given)
+    half = period / 2 if dtypes.is_inexact(given) else period // 2
     d = diff(x, axis=axis)
     shifted = el.add(d, scalar_like(d, half))
     wrapped = el.sub(el.sub(shifted, el.mul(el.floor(el.div(shifted, scalar_like(d, period))), scalar_like(d, period))), scalar_like(d, half))
@@ -600,7 +609,7 @@ def unwrap(p, discont=None, axis: int = -1, period: float = 2 * math.pi):
     total = cumsum_p.bind(correction, axis=axis, reverse=False)
     first = ops.slice_(x, (0,) * len(shape_of(x)), tuple(1 if e == axis else m for e, m in enumerate(shape_of(x))))
     rest = ops.slice_(x, tuple(1 if e == axis else 0 for e in range(len(shape_of(x)))), shape_of(x))
-    return ops.concatenate([first, el.add(rest, total)], axis)
+    return linear.convert(ops.concatenate([first, el.add(rest, total)], axis), given)
 
 
 def polyval(p, x, *, unroll: int = 16):
@@ -614,7 +623,7 @@ def polyval(p, x, *, unroll: int = 16):
     p, x = [on_device(v) for v in promote("polyval", p, x)]
     out = linear.full(shape_of(x), 0, dtype_of(x))
     for i in range(shape_of(p)[0]):
-        out = el.add(el.mul(out, x), p[i])
+        out = add(multiply(out, x), p[i])
     return out
 
 

@@ -104,7 +104,7 @@ _DTYPES = (dtypes.DType, dtypes.KeyDType) + (() if np is None else (np.dtype,))
 
 
 def _kind_of(x) -> tuple:
-    if x in (bool, int, float, complex):
+    if isinstance(x, type) and x in (bool, int, float, complex):      # numpy.dtype("float64") == float
         return dtypes.canonicalize(x), x is not bool
     if isinstance(x, (str, type)) or isinstance(x, _DTYPES) or not (hasattr(x, "shape") or dtypes.is_python_scalar(x)):
         return dtypes.canonicalize(x), False
@@ -120,7 +120,7 @@ def promote_types(a, b):
         >>> jnp.promote_types('int32', 'bfloat16') == jnp.bfloat16
         True
     """
-    pairs = [(dtypes.dtype(t), any(t is python for python in (int, float, complex))) for t in (a, b)]      # numpy.dtype("float64") == float
+    pairs = [(dtypes.dtype(t), any(t is python for python in (int, float, complex))) for t in (a, b)]
     return dtypes.promote(*pairs)[0]
 
 

@@ -13,7 +13,7 @@ from ..errors import type_error
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import dtype_of, scalar_like, shape_of
-from .util import broadcast_shapes, float_dtype, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, static_int, to_bool
+from .util import broadcast_shapes, float_dtype, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, static_int, to_bool
 
 
 def _document(function, name: str, text: str, call: str):
@@ -50,9 +50,11 @@ def _float_binary(name: str, text: str, op: Callable):
     return _document(function, name, text, f"{name}(jnp.array([5., 3.]), 2.)")
 
 
-def _bits_binary(name: str, text: str, op: Callable):
+def _bits_binary(name: str, text: str, op: Callable, shift: bool = False):
     def function(x, y, /):
         x, y = promote_shapes(name, *promote(name, x, y))
+        if shift and dtypes.is_bool(get_aval(x).dtype):
+            x, y = linear.convert(x, dtypes.int32), linear.convert(y, dtypes.int32)
         if dtypes.is_inexact(get_aval(x).dtype):
             raise type_error(f"{name} takes integers or booleans, got {get_aval(x)} and {get_aval(y)}.")
         return op(x, y)
@@ -92,24 +94,30 @@ log = _float_unary("log", "The natural logarithm.", el.log)
 log1p = _float_unary("log1p", "log(1 + x), exact near 0.", el.log1p)
 sqrt = _float_unary("sqrt", "The square root.", el.sqrt)
 cbrt = _float_unary("cbrt", "The cube root.", el.cbrt)
-log2 = _float_unary("log2", "The logarithm to base 2.", inner_jit(lambda x: el.div(el.log(x), scalar_like(x, math.log(2))), name="log2"))
-log10 = _float_unary("log10", "The logarithm to base 10.", inner_jit(lambda x: el.div(el.log(x), scalar_like(x, math.log(10))), name="log10"))
+log2 = _float_unary("log2", "The logarithm to base 2.", inner_jit(lambda x: _logarithm(x, 2), name="log2"))
+log10 = _float_unary("log10", "The logarithm to base 10.", inner_jit(lambda x: _logarithm(x, 10), name="log10"))
 deg2rad = _float_unary("deg2rad", "Degrees as radians.", lambda x: el.mul(x, scalar_like(x, math.pi / 180)))
 rad2deg = _float_unary("rad2deg", "Radians as degrees.", lambda x: el.mul(x, scalar_like(x, 180 / math.pi)))
 radians, degrees = deg2rad, rad2deg
 
 
+def _logarithm(x, base: int):
+    x = linear.convert(x, dtype_of(x))      # of numbers JAX gives no weak type
+    return el.div(el.log(x), scalar_like(x, math.log(base)))
+
+
 def _sinc(x):
     scaled = el.mul(scalar_like(x, math.pi), x)
     zero = el.eq(x, scalar_like(x, 0))
-    one = linear.full(shape_of(x), 1, dtype_of(x))
+    one = linear.full(shape_of(x), 1, dtype_of(x), get_aval(x).weak_type)
     safe = el.select_n_p.bind(zero, scaled, one)
     # the Taylor series near zero keeps the derivatives right there
     series = el.sub(one, el.div(el.square(scaled), scalar_like(x, 6)))
     return el.select_n_p.bind(zero, el.div(el.sin(safe), safe), series)
 
 
-sinc = _float_unary("sinc", "sin(pi x) / (pi x), 1 at 0.", inner_jit(_sinc, name="sinc"))
+_sinc = inner_jit(_sinc, name="sinc")
+sinc = _float_unary("sinc", "sin(pi x) / (pi x), 1 at 0.", lambda x: _sinc(*promote_strong("sinc", x)))
 
 add = _binary("add", "x + y.", lambda x, y: el.or_(x, y) if dtypes.is_bool(dtype_of(x)) else el.add(x, y))
 subtract = _binary("subtract", "x - y.", el.sub)
@@ -121,9 +129,9 @@ minimum = _binary("minimum", "The smaller of x and y; NaN if either is.", el.min
 bitwise_and = _bits_binary("bitwise_and", "Bitwise and.", el.and_)
 bitwise_or = _bits_binary("bitwise_or", "Bitwise or.", el.or_)
 bitwise_xor = _bits_binary("bitwise_xor", "Bitwise exclusive or.", el.xor)
-left_shift = _bits_binary("left_shift", "x shifted left by y bits.", el.shift_left)
+left_shift = _bits_binary("left_shift", "x shifted left by y bits.", el.shift_left, True)
 right_shift = _named("x1 x2", _bits_binary("right_shift", "x shifted right by y bits; signed integers keep their sign.",
-                           lambda x, y: (el.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else el.shift_right_arithmetic)(x, y)))
+                           lambda x, y: (el.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else el.shift_right_arithmetic)(x, y), True))
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 logical_and = _logical("logical_and", "Whether both are true (not zero).", el.and_)
 logical_or = _logical("logical_or", "Whether one is true (not zero).", el.or_)
@@ -151,20 +159,36 @@ atan2 = arctan2
 
 
 def _hypot(x, y):
-    if dtypes.is_complex(dtype_of(x)):
-        raise type_error("hypot does not take complex numbers; use abs(x + 1j * y).")
     x, y = el.abs_(x), el.abs_(y)
     hi, lo = el.max_(x, y), el.min_(x, y)
     zero = el.eq(hi, scalar_like(hi, 0))
     shape = shape_of(hi)
-    safe = el.select_n_p.bind(zero, hi, linear.full(shape, 1, dtype_of(hi)))
+    like = lambda v: linear.full(shape, v, dtype_of(hi), get_aval(hi).weak_type)
+    safe = el.select_n_p.bind(zero, hi, like(1))
     value = el.mul(safe, el.sqrt(el.add(scalar_like(hi, 1), el.square(el.div(lo, safe)))))
-    value = el.select_n_p.bind(zero, value, linear.full(shape, 0, dtype_of(hi)))
+    value = el.select_n_p.bind(zero, value, like(0))
     infinite = el.or_(el.eq(x, scalar_like(x, math.inf)), el.eq(y, scalar_like(y, math.inf)))
-    return el.select_n_p.bind(infinite, value, linear.full(shape, math.inf, dtype_of(hi)))
+    return el.select_n_p.bind(infinite, value, like(math.inf))
 
 
-hypot = _float_binary("hypot", "sqrt(x² + y²) without overflow.", inner_jit(_hypot, name="hypot"))
+_hypot = inner_jit(_hypot, name="hypot")
+
+
+def hypot(x1, x2, /):
+    """sqrt(x² + y²) without overflow.
+
+    Raises:
+        ValueError: for complex numbers.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.hypot(jnp.array([3., 5.]), jnp.array([4., 12.]))
+        Array([ 5., 13.], dtype=float32)
+    """
+    no_complex("hypot", operand("hypot", x1), operand("hypot", x2))
+    return _hypot(*promote_shapes("hypot", *promote_strong("hypot", x1, x2)))
+
+
 nextafter = _named("x y", _float_binary("nextafter", "The number after x in the direction of y.", el.nextafter))
 
 
@@ -204,7 +228,18 @@ def _logaddexp2(x, y):
     return el.div(_logaddexp(el.mul(x, ln2), el.mul(y, ln2)), ln2)
 
 
-logaddexp2 = _float_binary("logaddexp2", "log2(2**x + 2**y) without overflow.", inner_jit(_logaddexp2, name="logaddexp2"))
+_logaddexp2 = inner_jit(_logaddexp2, name="logaddexp2")
+
+
+def logaddexp2(x1, x2, /):
+    """log2(2**x1 + 2**x2) without overflow.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.logaddexp2(jnp.array([3.]), 3.)
+        Array([4.], dtype=float32)
+    """
+    return _logaddexp2(*promote_shapes("logaddexp2", *promote_strong("logaddexp2", x1, x2)))
 
 
 def _nan_ignoring(name: str, text: str, op: Callable):
@@ -245,7 +280,8 @@ isfinite = _same("isfinite", "Whether x is neither infinite nor NaN.", lambda x:
 isinf = _same("isinf", "Whether x is infinite.", lambda x: _if_complex(x, lambda v: el.eq(el.abs_(v), scalar_like(v, math.inf)), el.or_, False))
 isnan = _same("isnan", "Whether x is not a number.", lambda x: _if_complex(x, lambda v: el.ne(v, v), el.or_, False))
 bitwise_count = _same("bitwise_count", "The number of bits that are set in |x|.",
-                      lambda x: linear.convert(el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x), dtypes.uint8), "iu")
+                      lambda x: linear.convert(x if dtypes.is_bool(dtype_of(x)) else el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x),
+                                                dtypes.uint8), "biu")
 
 
 def _if_complex(x, test: Callable, join: Callable, of_integers: bool):
@@ -263,7 +299,10 @@ def fabs(x, /):
         >>> jnp.fabs(-1)
         Array(1., dtype=float32, weak_type=True)
     """
-    return el.abs_(promote_inexact("fabs", x)[0])
+    (x,) = promote_inexact("fabs", x)
+    if dtypes.is_complex(dtype_of(x)):
+        raise type_error(f"fabs does not take complex numbers, got {get_aval(x)}; use abs.")
+    return el.abs_(x)
 
 
 def sign(x, /):
@@ -274,8 +313,7 @@ def sign(x, /):
         >>> jnp.sign(jnp.array([-2., 0.]))
         Array([-1.,  0.], dtype=float32)
     """
-    x = operand("sign", x)
-    return linear.convert(el.sign(linear.convert(x, dtypes.int32)), dtypes.bool_) if dtypes.is_bool(get_aval(x).dtype) else el.sign(x)
+    return el.sign(operand("sign", x))
 
 
 def signbit(x, /):
@@ -342,7 +380,9 @@ def rint(x, /):
         >>> jnp.rint(jnp.array([0.5, 1.5]))
         Array([0., 2.], dtype=float32)
     """
+    strong = not dtypes.is_inexact(get_aval(operand("rint", x)).dtype)
     (x,) = promote_inexact("rint", x)
+    x = linear.convert(x, dtype_of(x)) if strong else x
     return el.complex_(el.round_(el.real(x), 1), el.round_(el.imag(x), 1)) if dtypes.is_complex(dtype_of(x)) else el.round_(x, 1)
 
 
@@ -361,7 +401,7 @@ def _round_float(x, decimals: int):
     wide = linear.convert(x, dtypes.float32) if dtypes.bits(dt) < 32 else x
     factor = scalar_like(wide, 10.0 ** (decimals if decimals > 0 else -decimals))
     scale, back = (el.mul, el.div) if decimals > 0 else (el.div, el.mul)
-    return linear.convert(back(el.round_(scale(wide, factor), 1), factor), dt)
+    return linear.convert(back(el.round_(scale(wide, factor), 1), factor), dt, get_aval(x).weak_type and not shape_of(x))
 
 
 def round(a, decimals: int = 0, out=None):
@@ -376,7 +416,9 @@ def round(a, decimals: int = 0, out=None):
         raise NotImplementedError("weft.numpy.round: the 'out' argument is not supported, since arrays are immutable; use the result.")
     a, decimals = operand("round", a), static_int("decimals", decimals)
     dt = get_aval(a).dtype
-    if dtypes.is_int(dt) or dtypes.is_bool(dt):
+    if dtypes.is_bool(dt):
+        raise ValueError(f"round does not take booleans, got {get_aval(a)}; convert them with astype.")
+    if dtypes.is_int(dt):
         if decimals < 0:
             raise NotImplementedError("round of integers to negative decimals is not implemented; convert to a float first.")
         return on_device(a)
@@ -447,9 +489,11 @@ def angle(z, deg: bool = False):
         True
     """
     z = operand("angle", z)
-    z = z if dtypes.is_inexact(dtype_of(z)) else linear.convert(z, float_dtype())
-    re, im = (el.real(z), el.imag(z)) if dtypes.is_complex(dtype_of(z)) else (z, linear.full(shape_of(z), 0, dtype_of(z)))
+    z = on_device(z) if dtypes.is_inexact(dtype_of(z)) else linear.convert(z, float_dtype())
+    re, im = (el.real(z), el.imag(z)) if dtypes.is_complex(dtype_of(z)) else (z, linear.full(shape_of(z), 0, dtype_of(z), get_aval(z).weak_type))
     out = el.atan2(im, re)
+    if not shape_of(z) and dtypes.is_float(dtype_of(z)):      # of one real number JAX gives the default float
+        out = linear.convert(out, float_dtype(), get_aval(z).weak_type)
     return rad2deg(out) if deg else out
 
 
@@ -571,9 +615,9 @@ def fmod(x1, x2, /):
         Array([ 2, -2], dtype=int32)
     """
     x, y = promote_shapes("fmod", *promote("fmod", x1, x2))
-    if dtypes.is_bool(dtype_of(x)):
+    if dtypes.is_bool(dtype_of(x)):      # the remainder of division by false is the dividend, as JAX has it
         x, y = [linear.convert(v, dtypes.int32) for v in (x, y)]
-    if dtypes.is_int(dtype_of(x)):
+    elif dtypes.is_int(dtype_of(x)):
         y = where_jit(el.eq(y, scalar_like(y, 0)), scalar_like(y, 1), y)
     return el.rem(x, y)
 
@@ -637,8 +681,7 @@ def power(x1, x2, /):
     x, y = promote_shapes("power", *promote("power", x1, x2))
     dt = dtype_of(x)
     if dtypes.is_bool(dt):
-        x, y = linear.convert(x, dtypes.int32), linear.convert(y, dtypes.int32)
-        return linear.convert(_power_of_integers(x, y), dtypes.bool_)
+        return _power_of_integers(linear.convert(x, dtypes.int32), linear.convert(y, dtypes.int32))
     return el.pow_(x, y) if dtypes.is_inexact(dt) else _power_of_integers(x, y)
 
 

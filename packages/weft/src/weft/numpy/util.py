@@ -15,11 +15,11 @@ from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_de
 from ..ops import linear
 from ..ops.elementwise import ne
 from ..ops.placement import constrain
-from ..ops.rules import scalar_like, shape_of
+from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..mesh import NamedSharding, PartitionSpec, canonical_sharding
 
 __all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
-           "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "on_device", "only", "operand", "promote", "promote_inexact",
+           "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "on_device", "only", "operand", "promote", "promote_inexact", "promote_strong",
            "promote_shapes", "result_dtype", "static_int", "static_size", "to_bool"]
 
 
@@ -85,6 +85,12 @@ def promote_inexact(name: str, *args) -> list:
     if not dtypes.is_inexact(dt):
         dt = inexact_dtype(dt)
     return [linear.convert(a, dt, weak) for a in args]
+
+
+def promote_strong(name: str, *args, by: int | None = None) -> list:
+    """As `promote_inexact`, without a weak type unless all (the first `by`) are scalars."""
+    args = promote_inexact(name, *args)
+    return [linear.convert(a, dtype_of(a)) for a in args] if any(map(shape_of, args[:by])) else args
 
 
 def to_bool(name: str, x):

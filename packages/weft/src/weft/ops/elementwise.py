@@ -85,7 +85,7 @@ def _elementwise(name: str, kinds: str, reference, *, jvp=None, transpose=None, 
         dt = same_dtype(name, avals)
         check_kind(name, avals[0], kinds)
         shape = broadcast_shapes(name, [a.shape for a in avals])
-        return shaped(shape, out(dt) if out else dt, all(a.weak_type for a in avals) and out is None)
+        return shaped(shape, out(dt) if out else dt, all([a.weak_type for a in avals]))
 
     def jvp_rule(primals, tangents, **params):
         result = primitive.bind(*primals, **params)
@@ -241,9 +241,9 @@ def _half_where_equal(t, o, x, y):
     return mul(t, mask)
 
 
-max_p = _elementwise("max", "biufc", lambda x, y: np.maximum(x, y), arity=2,
+max_p = _elementwise("max", "biufc", lambda x, y: np.where(x > y, x, y) if dtypes.is_complex(x.dtype) else np.maximum(x, y), arity=2,
                      jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
-min_p = _elementwise("min", "biufc", lambda x, y: np.minimum(x, y), arity=2,
+min_p = _elementwise("min", "biufc", lambda x, y: np.where(x < y, x, y) if dtypes.is_complex(x.dtype) else np.minimum(x, y), arity=2,
                      jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
 max_, min_ = _fn(max_p), _fn(min_p)
 
@@ -377,7 +377,12 @@ acosh_p = _elementwise("acosh", FLOAT, _wide(lambda x: np.arccosh(x)),
 atanh_p = _elementwise("atanh", FLOAT, _wide(lambda x: np.arctanh(x)), jvp=[lambda t, o, x: div(t, sub(one(x), square(x)))])
 asin, acos, atan, sinh, cosh, asinh, acosh, atanh = map(_fn, (asin_p, acos_p, atan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p))
 
-atan2_p = _elementwise("atan2", "f", _wide(lambda x, y: np.arctan2(x, y)), arity=2,
+def _atan2_reference(y, x):
+    """The logarithm says the angle of complex numbers, as of real ones."""
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)) if dtypes.is_complex(x.dtype) else np.arctan2(y, x)
+
+
+atan2_p = _elementwise("atan2", FLOAT, _wide(_atan2_reference), arity=2,
                        jvp=[lambda t, o, x, y: mul(t, div(y, add(square(x), square(y)))),
                             lambda t, o, x, y: mul(t, div(neg(x), add(square(x), square(y))))])
 atan2 = _fn(atan2_p)
@@ -490,8 +495,6 @@ def _abs_jvp(t, o, x):
 
 
 abs_p = _elementwise("abs", NUM, lambda x: np.abs(x), jvp=[_abs_jvp], out=lambda dt: dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)
-_abs_abstract = abs_p.abstract
-abs_p.abstract = lambda x: _abs_abstract(x).update(weak_type=x.weak_type)
 abs_ = _fn(abs_p)
 
 
