@@ -275,7 +275,6 @@ def page(found: list[Entry]) -> str:
     lines = ["# What weft has of jax", "",
              f"Made by `make coverage` from the public names of jax {version} (`tests/meta/names.json`) and from the tests. In the columns of what is tested by the operation",
              f"catalogue, each letter is a backend: {', '.join(f'{letter} {name}' for name, letter in BACKENDS.items())}. `tests` says whether a row, a test file or an example names the function.",
-             "WebGPU runs the loop programs that Wasm runs; `tests/webgpu` tests it with programs of its own, and the catalogue where WEFT_TEST_PLATFORMS names it.",
              "", "| module | names | present | with jax's parameters | functions | tested |", "|---|---|---|---|---|---|"]
     groups = {m: [e for e in found if e.module == m] for m in dict.fromkeys(e.module for e in found)}
     for module, group in {**groups, "all": found}.items():
