@@ -174,6 +174,8 @@ def top_k(operand, k: int, *, axis: int = -1):
         Array([4, 3], dtype=int32)
     """
     x = checked("top_k", operand)
+    if dtypes.is_complex(dtype_of(x)):
+        raise ValueError(f"top_k takes real numbers, got {get_aval(x)}; sort sorts complex ones.")
     if k < 0:
         raise ValueError(f"top_k: k must not be negative, got {k}.")
     return sort_ops.top_k_p.bind(x, k=int(k), axis=canonical_axis(axis, len(shape_of(x))))

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..avals import as_size
 from ..runtime.jit import inner_jit
 from ..control.custom import custom_jvp
-from ..core.trace import axis_size_of
+from ..core.trace import axis_size_of, get_aval
 from ..errors import at_user_line, type_error
 from ..lax.collectives import axis_index
 from ..numpy import reductions, ufuncs
@@ -459,6 +459,8 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
     if algorithm not in ("fast", "stable"):
         raise ValueError(at_user_line(f"standardize: algorithm is 'fast' or 'stable', got {algorithm!r}."))
     x = on_device(_float("standardize", x))
+    if dtypes.is_complex(dtype_of(x)):
+        raise ValueError(at_user_line(f"standardize takes real numbers, got {get_aval(x)}. Pass real and imaginary parts."))
     return _standardize(x, _of_rank("standardize", axis, len(shape_of(x))), float(epsilon), algorithm, mean, variance, where)
 
 

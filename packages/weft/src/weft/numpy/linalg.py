@@ -596,7 +596,7 @@ def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
     (x,) = _inexact("matrix_rank", M)
     if len(shape_of(x)) < 2:
         largest = reduce_max(_abs(x), tuple(range(len(shape_of(x)))))
-        return linear.convert(el.ne(largest, scalar_like(largest, 0)), index_dtype())
+        return linear.convert(el.ne(largest, scalar_like(largest, 0)), dtypes.int32)
     s = svd(x, compute_uv=False, hermitian=hermitian)
     bound = _cutoff(s, shape_of(x), rtol) if tol is None else on_device(operand("matrix_rank", tol))
     above = linear.convert(s > bound[..., None], index_dtype())

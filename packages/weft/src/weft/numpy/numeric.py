@@ -249,7 +249,8 @@ def _spacing(x):
     far = el.select_n_p.bind(el.lt(x, scalar_like(x, 0)), far, el.neg(far))
     step = el.sub(el.nextafter(x, far), x)
     step = linear.stop_gradient_p.bind(step)
-    step = el.select_n_p.bind(zero, step, linear.full(shape_of(x), float(dtypes.finfo(dtype_of(x)).smallest_subnormal), dtype_of(x)))
+    least = linear.full(shape_of(x), float(dtypes.finfo(dtype_of(x)).smallest_subnormal), dtype_of(x))
+    step = el.select_n_p.bind(zero, step, el.select_n_p.bind(signbit(x), least, el.neg(least)))
     return el.select_n_p.bind(el.is_finite(x), linear.full(shape_of(x), math.nan, dtype_of(x)), step)
 
 

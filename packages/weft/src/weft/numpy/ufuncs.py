@@ -652,7 +652,7 @@ def _power_of_integers(x, y):
     bits = 6
     shape = shape_of(el.mul(x, y))
     x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (x, y)]
-    acc = linear.full(shape, 1, dtype_of(x))
+    acc = linear.full(shape, 1, dtype_of(x), get_aval(x).weak_type and not shape)
     one = scalar_like(y, 1)
     for i in range(bits):
         odd = el.ne(el.and_(y, one), scalar_like(y, 0))
@@ -671,8 +671,10 @@ def power(x1, x2, /):
         Array([4, 9], dtype=int32)
     """
     x1, x2 = operand("power", x1), operand("power", x2)
+    if type(x2) is int and dtypes.is_bool(get_aval(x1).dtype):
+        x1 = linear.convert(x1, dtypes.int32)
     base = get_aval(x1)
-    if type(x2) is int and not dtypes.is_bool(base.dtype):
+    if type(x2) is int:
         if dtypes.is_int(base.dtype) and x2 < 0:
             raise type_error(f"Integers cannot be raised to negative powers, got {base} to the power {x2}. Convert to a float first.")
         return el.integer_pow_p.bind(x1, y=x2)
