@@ -1,0 +1,118 @@
+"""Modules of weft.experimental that users import by name, and what is said of those that are not there."""
+import importlib
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as jnp
+from weft import experimental
+from weft.experimental import rnn, serialize_executable
+
+SIZES = dict(input_size=3, hidden_size=2, num_layers=2)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm_by_hand(x, h, c, parts, lengths, directions):
+    """One sequence after another, one step after another, as the equations of LSTMs say."""
+    y, last = x, []
+    for layer in range(2):
+        outs = np.zeros((x.shape[0], x.shape[1], 2 * directions))
+        for d in range(directions):
+            k = layer * directions + d
+            w, u, b, b2 = (np.asarray(part[k], float) for part in parts)
+            for row, length in enumerate(lengths):
+                hk, ck = np.asarray(h[k, row], float), np.asarray(c[k, row], float)
+                for t in range(length)[::-1] if d else range(length):
+                    i, f, g, o = np.split(w @ y[row, t] + b + u @ hk + b2, 4)
+                    ck = sigmoid(f) * ck + sigmoid(i) * np.tanh(g)
+                    hk = sigmoid(o) * np.tanh(ck)
+                    outs[row, t, 2 * d:2 * d + 2] = hk
+                last.append((hk, ck))
+        y = outs
+    return y, *(np.array([s[j] for s in last]).reshape(2 * directions, len(lengths), 2) for j in (0, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_lstm_is_its_equations(bidirectional, lengths=(0, 3)):
+    directions = 1 + bidirectional
+    weights = rnn.init_lstm_weight(weft.random.key(1), **SIZES, bidirectional=bidirectional)
+    assert weights.shape == (rnn.get_num_params_in_lstm(**SIZES, bidirectional=bidirectional),) and abs(weights).max() <= 2 ** -.5
+    x = jnp.sin(jnp.arange(24.)).reshape(2, 4, 3)
+    h, c = jnp.cos(jnp.arange(16. * directions)).reshape(2, 2 * directions, 2, 2)
+    run = weft.jit(lambda w: rnn.lstm(x, h, c, w, jnp.array(lengths), **SIZES, dropout=0., bidirectional=bidirectional))
+    parts = rnn.unpack_lstm_weights(weights, **SIZES, bidirectional=bidirectional)
+    for got, want in zip(run(weights), lstm_by_hand(np.asarray(x), h, c, parts, lengths, directions)):
+        np.testing.assert_allclose(np.asarray(got), want, atol=1e-5)
+    slope = weft.grad(lambda w: run(w)[0].sum())(weights)
+    step = jnp.cos(jnp.arange(weights.size))
+    near = (run(weights + 1e-2 * step)[0].sum() - run(weights - 1e-2 * step)[0].sum()) / 2e-2
+    assert abs(float(slope @ step) - float(near)) < 1e-2 * max(1, abs(float(near)))
+
+
+def test_lstm_swaps_gates_and_refuses():
+    weights = jnp.arange(float(rnn.get_num_params_in_lstm(**SIZES, bidirectional=False)))
+    swapped = rnn.swap_lstm_gates(weights, **SIZES, bidirectional=False)
+    assert swapped[:24].tolist() == [*range(12), *range(18, 24), *range(12, 18)]
+    assert (rnn.swap_lstm_gates(swapped, **SIZES, bidirectional=False) == weights).all()
+    state = jnp.zeros((2, 5, 2))
+    call = lambda x, w, dropout=0.: rnn.lstm(x, state, state, w, jnp.full(5, 7), **SIZES, dropout=dropout, bidirectional=False)
+    with pytest.raises(NotImplementedError, match="dropout"):
+        call(jnp.ones((5, 7, 3)), weights, .5)
+    with pytest.raises(ValueError, match="x must be"):
+        call(jnp.ones((5, 7, 4)), weights)
+    with pytest.raises(ValueError, match="weights must have shape"):
+        call(jnp.ones((5, 7, 3)), weights[1:])
+
+
+@pytest.mark.parametrize("platform", ["reference", "wasm"])
+def test_compiled_programs_are_written_and_read(platform):
+    def f(p, x, *, k):
+        return {"y": p["w"] @ x * k}, weft.random.normal(p["key"], (2,)), 1.5
+    p, x = {"w": jnp.arange(6.).reshape(2, 3), "key": weft.random.key(3)}, jnp.ones(3)
+    with weft.default_device(weft.devices("reference")[0]):
+        compiled = weft.jit(f).lower(p, x, k=2.).compile()
+        data = pickle.loads(pickle.dumps(serialize_executable.serialize(compiled)[0]))
+    loaded = serialize_executable.deserialize_and_load(data, compiled.in_tree, compiled.out_tree, backend=platform)
+    with weft.default_device(weft.devices(platform)[0]):
+        p, x = {"w": jnp.arange(6.).reshape(2, 3), "key": weft.random.key(3)}, jnp.ones(3)
+        (y, noise, number), (want, same, _) = loaded(p, x, k=2.), f(p, x, k=2.)
+        np.testing.assert_allclose(np.asarray(y["y"]), np.asarray(want["y"]))
+        np.testing.assert_allclose(np.asarray(noise), np.asarray(same), rtol=1e-6)
+        assert float(number) == 1.5 and number.weak_type
+        with pytest.raises(TypeError, match=r"f was compiled for other argument types"):
+            loaded(p, jnp.ones(4), k=2.)
+
+
+def test_bytes_of_others_are_refused():
+    with pytest.raises(ValueError, match="no bytes that"):
+        serialize_executable.deserialize_and_load(b"\x80\x04nothing", None, None)
+    with pytest.raises(ValueError, match="compiled program"):
+        serialize_executable.serialize(jnp.sin)
+    compiled = weft.jit(jnp.sin).lower(1.).compile()
+    with pytest.raises(ValueError, match="one device"):
+        serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled), execution_devices=weft.devices() * 2)
+
+
+@pytest.mark.parametrize("name", experimental.ABSENT)
+def test_what_is_not_there_says_why(name):
+    with pytest.raises(ModuleNotFoundError, match=rf"weft.experimental.{name} is not in weft: .* (Use|Write|Leave|Run|Give) ") as caught:
+        importlib.import_module(f"weft.experimental.{name}")
+    assert caught.value.name == f"weft.experimental.{name}"
+    with pytest.raises(AttributeError, match=name):
+        getattr(experimental, name)
+
+
+def test_under_the_name_of_jax():
+    program = "import weft.as_jax\nfrom jax.experimental import rnn\ntry:\n    from jax.experimental.pallas import tpu\nexcept ImportError as e:\n    print(e)\n"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert out.startswith("jax.experimental.pallas is not in weft") and "weft.ffi" in out
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        importlib.import_module("weft.experimental.nothing_like_it")
