@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any, NamedTuple, Sequence
 
+from weft import errors
 from weft.control.callback import HostFunction
 from weft.core.primitive import Primitive
 from weft.host import from_bytes, to_bytes
@@ -32,10 +34,13 @@ class HostCall(NamedTuple):
         """Calls the function on what lies at the first addresses; its results go to the others."""
         nbytes = lambda aval: max(aval.size * aval.dtype.itemsize, 0)
         values = [from_bytes(bytes(runtime.read(p, nbytes(a))), a.shape, a.dtype) for p, a in zip(addresses, self.ins)]
-        if self.name == "debug_callback":
-            call_host(self.callback, values, self.ins, device)
-            return
-        results = host_results(self.name, self.callback, self.outs, values, self.ins, device)
+        try:
+            if self.name == "debug_callback":
+                call_host(self.callback, values, self.ins, device)
+                return
+            results = host_results(self.name, self.callback, self.outs, values, self.ins, device)
+        except Exception as e:  # of the class by which libraries know errors of programs, as on XLA
+            raise errors.JaxRuntimeError("".join(traceback.format_exception_only(e)).strip()) from e
         for pointer, x in zip(addresses[len(self.ins) :], results):
             runtime.write(pointer, to_bytes(x))
 
