@@ -231,3 +231,38 @@ def test_wrong_arguments(call, error, words):
 def test_inefficient_layouts_warn():
     with pytest.warns(sparse.SparseEfficiencyWarning, match="n_dense"):
         sparse.eye(3).update_layout(n_dense=1, on_inefficient="warn")
+
+
+def test_the_largest_eigenvalues():
+    rng = np.random.default_rng(0)
+    a = np.diag(np.arange(1., 61.)) + (rng.uniform(size=(60, 60)) < 0.05) * rng.normal(size=(60, 60))
+    a = ((a + a.T) / 2).astype("float32")
+    guess = jnp.asarray(rng.normal(size=(60, 3)).astype("float32"))
+    want = np.linalg.eigvalsh(a)[:-4:-1]
+    for matrix in (jnp.asarray(a), BCOO.fromdense(a), lambda v: jnp.asarray(a) @ v):
+        theta, u, steps = sparse.linalg.lobpcg_standard(matrix, guess)
+        np.testing.assert_allclose(np.asarray(theta), want, rtol=1e-5)
+        same(a @ np.asarray(u), np.asarray(u) * want, 2e-2)
+        same(np.asarray(u).T @ np.asarray(u), np.eye(3))
+        assert 3 < int(steps) < 100
+    same(weft.jit(lambda m: sparse.linalg.lobpcg_standard(m, guess, tol=2e-6)[0])(BCOO.fromdense(a)), want, 1e-1)
+    assert int(sparse.linalg.lobpcg_standard(a, guess, m=2)[2]) == 2
+    negative = sparse.linalg.lobpcg_standard(-jnp.asarray(a) - 70 * jnp.eye(60), guess)[0]      # where 0 would be the largest
+    np.testing.assert_allclose(np.asarray(negative), -np.linalg.eigvalsh(a)[:3] - 70, rtol=1e-5)
+    for wrong, error, words in [((a[:5], guess), ValueError, "shape"), ((a, guess[:, :0]), ValueError, "at least one"), ((a, guess[0]), ValueError, r"\[n, k\]"),
+                                ((a, jnp.ones((60, 12))), ValueError, "n / 5"), ((a, guess.astype(int)), ValueError, "float32"), ((a, guess + 0j), TypeError, "complex")]:
+        with pytest.raises(error, match=words):
+            sparse.linalg.lobpcg_standard(*wrong)
+
+
+def test_zeros_are_eliminated():
+    stored = BCOO((jnp.array([0., 2., 3.]), jnp.array([[0, 1], [1, 0], [1, 0]])), shape=(2, 2))
+    for m in (sparse.bcoo.bcoo_eliminate_zeros(stored), weft.jit(lambda m: sparse.bcoo.bcoo_eliminate_zeros(m, nse=1))(stored),
+              sparse.bcsr.bcsr_eliminate_zeros(BCSR.from_bcoo(stored.sort_indices()))):
+        assert m.nse == 1
+        same(m, [[0, 0], [5, 0]])
+
+
+def test_operations_are_no_primitives():
+    with pytest.raises(AttributeError, match="Call bcoo_todense"):
+        sparse.bcoo_todense_p

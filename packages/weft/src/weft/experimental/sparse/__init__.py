@@ -28,3 +28,9 @@ from .csr import (CSC as CSC, CSR as CSR, csr_fromdense as csr_fromdense, csr_ma
                   csr_todense as csr_todense)
 from .random import random_bcoo as random_bcoo
 from .transform import SparseTracer as SparseTracer, sparsify as sparsify, todense_p as todense_p
+
+
+def __getattr__(name: str):
+    if name.endswith("_p") and name[:-2] in globals():
+        raise AttributeError(f"module 'weft.experimental.sparse' has no attribute {name!r}: its operations are functions of weft.numpy and no primitives. Call {name[:-2]}.")
+    raise AttributeError(f"module 'weft.experimental.sparse' has no attribute {name!r}")

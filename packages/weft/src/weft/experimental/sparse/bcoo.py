@@ -345,6 +345,18 @@ def _sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
     return mat._with(*each(collect, mat.n_batch)(data, indices, groups), indices_sorted=True, unique_indices=True)
 
 
+def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
+    """The same without the stored elements that are 0, and with one element at each index. Under jit `nse` must be given.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental.sparse.bcoo import BCOO, bcoo_eliminate_zeros
+        >>> bcoo_eliminate_zeros(BCOO((jnp.array([0., 2.]), jnp.array([[0], [1]])), shape=(3,)))
+        BCOO(float32[3], nse=1)
+    """
+    return mat.sum_duplicates(nse, remove_zeros=True)
+
+
 @api_boundary
 def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error") -> BCOO:
     """The same array with other numbers of batch and dense axes.

@@ -191,3 +191,15 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
         BCSR(float32[2, 2], nse=3)
     """
     return mat.sum_duplicates(nse, remove_zeros=False)
+
+
+def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
+    """The same without the stored elements that are 0, and with one element at each index. Under jit `nse` must be given.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> from weft.experimental.sparse.bcsr import bcsr_eliminate_zeros, bcsr_fromdense
+        >>> bcsr_eliminate_zeros(bcsr_fromdense(jnp.eye(2), nse=4))
+        BCSR(float32[2, 2], nse=2)
+    """
+    return mat.sum_duplicates(nse, remove_zeros=True)
