@@ -87,6 +87,19 @@ def test_vmap_axes():
     close(value(weft.vmap(lambda: 1.0, axis_size=4)()), np.ones(4))
 
 
+def test_vmap_leaves_alone_what_it_does_not_map():
+    xs = np.ones((2, 3), np.float32)
+    apply = lambda x, f, options: f(x) if options["on"] == "yes" else x
+    mapped = weft.vmap(weft.vmap(apply, in_axes=(0, None, None)), in_axes=(0, None, None))
+    close(value(mapped(xs, lax.sin, {"on": "yes"})), np.sin(xs))
+    close(value(weft.jit(lambda x: mapped(x, lax.sin, {"on": "no"}))(xs)), xs)
+    close(value(weft.vmap(lambda f: f(2.0), in_axes=None, axis_size=3)(lambda x: x * 2)), np.full(3, 4.0))
+    with pytest.raises(TypeError, match="vmap.*function.*in_axes"):
+        weft.vmap(apply, in_axes=(0, 0, None))(xs, lax.sin, {"on": "yes"})
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        weft.vmap(lambda x, f: f, in_axes=(0, None), out_axes=None)(xs, "f")
+
+
 def test_vmap_rejects():
     x = np.ones((2, 3), np.float32)
     with pytest.raises(ValueError, match="inconsistent sizes.*2.*3"):

@@ -61,11 +61,11 @@ def flat_function_with_aux(fun: Callable, in_tree) -> tuple[Callable, list]:
     return flat, box
 
 
-def as_arrays(leaves: Sequence, who: str) -> list:
+def as_arrays(leaves: Sequence, who: str, instead: str = "Name the arguments to differentiate by in argnums") -> list:
     """The leaves, each of which must be an array or a number."""
     for x in leaves:
         if not is_array_like(x):
-            raise TypeError(at_user_line(f"{who}: argument {x!r} of type {type(x).__name__} is not an array or a number. Name the arguments to differentiate by in argnums, or bind this one with functools.partial."))
+            raise TypeError(at_user_line(f"{who}: argument {x!r} of type {type(x).__name__} is not an array or a number. {instead}, or bind this one with functools.partial."))
     return [x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x for x in leaves]
 
 

@@ -48,11 +48,12 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axi
             raise ValueError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed to the function, "
                              f"but got {len(in_axes)=}, {len(args)=}.")
         leaves, in_tree = tree_flatten((args, kwargs))
-        leaves = as_arrays(leaves, "vmap")
         try:
             dims = broadcast_prefix((in_axes, 0), (args, kwargs))
         except ValueError as e:
             raise ValueError(at_user_line(f"vmap in_axes must be a tree prefix of the arguments: {in_axes} does not fit {in_tree.children()[0]}: {e}")) from e
+        # what is not mapped passes through as it is, whatever it is
+        leaves = [x if d is None and not is_array_like(x) else as_arrays([x], "vmap", "Give it None in in_axes")[0] for d, x in zip(dims, leaves)]
         dims = [_checked_axis(d, x, i) for i, (d, x) in enumerate(zip(dims, leaves))]
         size = _mapped_size(leaves, dims, axis_size, (args, kwargs))
         flat, box = flat_function(lambda a, k: fun(*a, **k), in_tree)
