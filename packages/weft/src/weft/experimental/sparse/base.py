@@ -134,6 +134,12 @@ def spread(mask, like):
     return mask.reshape(mask.shape + (1,) * (like.ndim - mask.ndim))
 
 
+def accumulate(shape: Sequence[int], dtype, index, values):
+    """Zeros to which `values` are added at an index; of booleans, whether there is a true one."""
+    places = jnp.zeros(shape, dtype).at[index]
+    return (places.max if dtypes.is_bool(dtype) else places.add)(values, mode="drop")
+
+
 def columns(indices) -> tuple:
     return tuple(indices[..., k] for k in range(indices.shape[-1]))
 

@@ -10,7 +10,7 @@ from ...core.trace import Tracer
 from ...errors import ConcretizationTypeError, at_user_line
 from ...source_info import api_boundary
 from ...tree import register_pytree_node_class
-from .base import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, SparseInfo, columns, each, inside, spread, with_batch
+from .base import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, SparseInfo, accumulate, columns, each, inside, spread, with_batch
 
 
 @register_pytree_node_class
@@ -175,7 +175,7 @@ def bcoo_todense(mat: BCOO):
             return jnp.sum(data, 0, dtype=data.dtype)
         # a row with one index out of bounds must not wrap around
         safe = jnp.where(inside(indices, inner[:indices.shape[-1]])[:, None], indices, jnp.array(inner[:indices.shape[-1]], indices.dtype))
-        return jnp.zeros(inner, data.dtype).at[columns(safe)].add(data, mode="drop")
+        return accumulate(inner, data.dtype, columns(safe), data)
     return each(one, mat.n_batch)(*mat._full())
 
 
@@ -340,7 +340,7 @@ def _sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
 
     def collect(data, rows, groups):
         groups = jnp.where(groups < nse, groups, nse)
-        return (jnp.zeros((nse, *data.shape[1:]), data.dtype).at[groups].add(data, mode="drop"),
+        return (accumulate((nse, *data.shape[1:]), data.dtype, groups, data),
                 jnp.broadcast_to(sizes, (nse, rows.shape[1])).at[groups].set(rows, mode="drop"))
     return mat._with(*each(collect, mat.n_batch)(data, indices, groups), indices_sorted=True, unique_indices=True)
 

@@ -9,7 +9,7 @@ from ...errors import type_error
 from ...lax.dots import dot_general
 from ...source_info import api_boundary
 from ...vectorizing import vmap
-from .base import columns, each, inside, spread
+from .base import accumulate, columns, each, inside, spread
 from .bcoo import BCOO, _extract, bcoo_sum_duplicates, bcoo_update_layout
 
 
@@ -60,7 +60,7 @@ def _with_dense(data, indices, shape, left: list, rhs, right: list, out: list, p
     if not kept:
         return values, inner
     sizes = tuple(shape[sparse.index(n)] for n in kept)
-    return jnp.zeros((*sizes, *values.shape[1:]), values.dtype).at[tuple(rows[n] for n in kept)].add(values), [*kept, *inner]
+    return accumulate((*sizes, *values.shape[1:]), values.dtype, tuple(rows[n] for n in kept), values), [*kept, *inner]
 
 
 def _sparse_dense(lhs: BCOO, left, rhs, right, out, precision):

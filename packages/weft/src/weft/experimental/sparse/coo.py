@@ -5,7 +5,7 @@ from typing import Any, Sequence
 
 from ... import numpy as jnp
 from ...tree import register_pytree_node_class
-from .base import JAXSparse
+from .base import JAXSparse, accumulate
 from .bcoo import BCOO, bcoo_fromdense
 
 
@@ -19,7 +19,7 @@ def matrix_product(data, row, col, shape: tuple, B, transpose: bool, name: str):
     good = (row >= 0) & (row < shape[0]) & (col >= 0) & (col < shape[1])
     values = jnp.where(good, data, jnp.zeros((), data.dtype))
     products = values.reshape(-1, *[1] * (B.ndim - 1)) * B[jnp.where(good, col, 0)]
-    return jnp.zeros((shape[0], *B.shape[1:]), products.dtype).at[jnp.where(good, row, shape[0])].add(products, mode="drop")
+    return accumulate((shape[0], *B.shape[1:]), products.dtype, jnp.where(good, row, shape[0]), products)
 
 
 def dense(data, row, col, shape: tuple):
