@@ -551,3 +551,11 @@ def test_ordered_callbacks_over_devices_come_in_the_order_of_the_program():
         assert sorted(seen) == sorted([[v] for v in x] + [[2 * v] for v in x]) and all(seen.index([v]) < len(seen) - 1 - seen[::-1].index([2 * v]) for v in x)
     with pytest.raises(ValueError, match="ordered debug callbacks .* runs on 8"):
         weft.jit(lambda x: [weft.debug.print("{}", x, ordered=True), x][1])(weft.device_put(x, NamedSharding(line, P("i"))))
+
+
+@pytest.mark.parametrize("make", [lambda kind: weft.sharding.SingleDeviceSharding(weft.devices("cpu")[0], memory_kind=kind),
+                                  lambda kind: weft.NamedSharding(weft.make_mesh((1,), ("x",), devices=weft.devices("cpu")[:1]), weft.P("x"), memory_kind=kind)])
+def test_kinds_of_memory(make):
+    assert [make(kind).memory_kind for kind in (None, "device", "pinned_host")] == ["device", "device", "pinned_host"]
+    with pytest.raises(ValueError, match="no memory of kind 'tape'; it has 'device', "):
+        make("tape")

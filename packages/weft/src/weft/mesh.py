@@ -402,6 +402,15 @@ class Sharding:
         return self._devices() == other._devices() and self._tiles(ndim) == other._tiles(ndim) and self.memory_kind == other.memory_kind
 
 
+def _checked_memory(kind: str | None, device=None) -> str | None:
+    """A kind of memory, if `device` has it."""
+    if kind is not None and hasattr(device, "addressable_memories"):
+        kinds = [memory.kind for memory in device.addressable_memories()]
+        if kind not in kinds:
+            raise ValueError(f"the device {device} has no memory of kind {kind!r}; it has {', '.join(map(repr, kinds))}.")
+    return kind
+
+
 class SingleDeviceSharding(Sharding):
     """The whole array on one device.
 
@@ -412,7 +421,7 @@ class SingleDeviceSharding(Sharding):
     """
 
     def __init__(self, device, *, memory_kind: str | None = None):
-        self._device, self._memory_kind = device, memory_kind
+        self._device, self._memory_kind = device, _checked_memory(memory_kind, device)
 
     is_fully_replicated = property(lambda self: True)
 
@@ -455,7 +464,7 @@ class NamedSharding(Sharding):
     def __init__(self, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None, _logical_device_ids=None):
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding takes a weft.P as its spec, got {spec!r}.")
-        self.mesh, self.spec, self._memory_kind = mesh, spec, memory_kind
+        self.mesh, self.spec, self._memory_kind = mesh, spec, _checked_memory(memory_kind, mesh.flat_devices[0] if isinstance(mesh, Mesh) else None)
         sizes = dict(mesh.shape_tuple)
         for part in spec:
             for name in axes_of(part):
