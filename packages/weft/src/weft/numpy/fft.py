@@ -12,7 +12,6 @@ from ..lax.fft import FftType
 from ..lax.fft import fft as _lax_fft
 from ..ops import elementwise as el
 from ..ops import linear
-from ..ops.linear import full
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota, pad, slice_
 from ..runtime.jit import inner_jit
