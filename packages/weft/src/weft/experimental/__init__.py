@@ -9,6 +9,7 @@ _TPU = "it writes kernels of TPUs and GPUs through Mosaic and Triton, which are 
        "weft.ffi calls kernels that are compiled elsewhere"
 _HOSTS = "it moves work between processes of one program, and weft's programs run in one. Run the function itself; weft-host runs programs on another machine"
 _HINTS = "it tells XLA's scheduler what no other backend has. Leave it out: it changes no value"
+_STORE = "it writes TensorStore's files, and weft does not depend on TensorStore. Use weft.experimental.array_serialization.pytree_serialization"
 # module -> why it is not there, and what to do instead
 ABSENT = {
     "pallas": _TPU, "mosaic": _TPU, "custom_partitioning": "it registers Python code that XLA's partitioner calls. Use weft.shard_map, which says what each device computes",
@@ -18,7 +19,7 @@ ABSENT = {
     "profiler": "it reads XLA's own profiles. Use weft.profiler, which writes traces", "roofline": "it knows TPUs alone. Use weft.jit(f).lower(…).compile().cost_analysis()",
     "source_mapper": "it maps the passes of XLA. Use weft.jit(f).lower(…).as_text(debug_info=True), which has the lines",
     "jax2tf": "it calls TensorFlow, which weft does not depend on. Write programs to files with weft.export",
-    "array_serialization": "it writes TensorStore's files, and weft does not depend on TensorStore. Use weft.numpy.savez of the leaves of a tree, or a library for checkpoints",
+    "array_serialization.serialization": _STORE, "array_serialization.tensorstore_impl": _STORE,
 }
 
 
@@ -26,8 +27,8 @@ class _Absent(MetaPathFinder):
     """Asked last, where nobody has found the module."""
 
     def find_spec(self, fullname, path=None, target=None):
-        parent, _, name = fullname.rpartition(".")
-        if name in ABSENT and parent in ("weft.experimental", "jax.experimental"):
+        package, parent, name = (*fullname.split(".", 2), "", "")[:3]
+        if name in ABSENT and parent == "experimental" and package in ("weft", "jax"):
             raise ModuleNotFoundError(f"{fullname} is not in weft: {ABSENT[name]}.", name=fullname)
         return None
 
