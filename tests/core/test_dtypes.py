@@ -85,3 +85,9 @@ def test_without_numpy():
             "assert d.dtype('float32') == 'float32' and d.issubdtype('bfloat16', d.floating) and d.finfo('float32').eps == 2.0 ** -23\n"
             "assert d.iinfo('int8').max == 127")
     subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ, WEFT_NUMPY="0"))
+
+
+def test_bfloat16_is_the_class_of_its_host_scalars():
+    import weft.numpy as jnp
+    assert isinstance(np.asarray(jnp.ones(1, jnp.bfloat16))[0], dtypes.bfloat16) and not isinstance(1.0, dtypes.bfloat16)
+    assert jnp.zeros(2, dtypes.bfloat16).dtype == jnp.bfloat16 and np.zeros(2, "V2").view(dtypes.bfloat16).dtype == jnp.bfloat16

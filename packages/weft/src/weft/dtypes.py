@@ -134,7 +134,7 @@ _info[float0] = ("0", 0)
 
 bool_ = _by_name["bool"]
 int32, int64, uint8, uint32 = (_by_name[n] for n in ("int32", "int64", "uint8", "uint32"))
-bfloat16, float16, float32, float64 = (_by_name[n] for n in ("bfloat16", "float16", "float32", "float64"))
+float16, float32, float64 = (_by_name[n] for n in ("float16", "float32", "float64"))
 complex64, complex128 = _by_name["complex64"], _by_name["complex128"]
 
 _python = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
@@ -178,6 +178,7 @@ def _scalar_type(name: str):
 
 names = tuple(_TABLE)
 _scalar_types = {name: _scalar_type(name) for name in _TABLE}
+bfloat16 = _scalar_types["bfloat16"] if np is None else _by_name["bfloat16"].type      # a class, for isinstance
 
 
 def _make_scalar(value, dt):

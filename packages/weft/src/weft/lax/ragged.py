@@ -102,7 +102,7 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
         batch = tuple(range(rank - 2))
         dimension_numbers = (((rank - 1,), (len(shape_of(rhs)) - 2,)), (batch, batch))
     (xc, yc), _ = dimension_numbers
-    dtype = dtypes.bfloat16 if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    dtype = dtypes.canonicalize(dtypes.bfloat16 if preferred_element_type is None else preferred_element_type)
     wide = dtypes.float64 if dtypes.float64 in (dtype, dtype_of(lhs), dtype_of(rhs)) else dtypes.float32
     x = _scaled(name, "lhs", lhs, lhs_scale if lhs_scale is None else operand(name, lhs_scale), ints(xc), wide)
     y = _scaled(name, "rhs", rhs, rhs_scale if rhs_scale is None else operand(name, rhs_scale), ints(yc), wide)
