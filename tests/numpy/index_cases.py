@@ -109,8 +109,6 @@ jnp.einsum('i->', v, precision='foo')
 jax.jit(lambda k: jnp.tril(x, k))(1); jax.jit(lambda k: jnp.linalg.matrix_power(x[:, :3], k))(2); jax.jit(lambda k: jnp.rot90(x, k))(1)
 jax.jit(lambda k: jnp.resize(v, (k,)))(2); jax.jit(lambda k: jnp.diff(v, n=k))(1); jax.jit(lambda k: jnp.cumsum(x, axis=k))(1)
 jax.jit(lambda k: jnp.sort(x, axis=k))(1); jax.jit(lambda k: jnp.swapaxes(x, k, 0))(1); jax.jit(lambda k: jnp.vander(v, k))(2); jax.jit(lambda k: jnp.partition(v, k))(1)
-# Complex numbers where weft asks for an order or an angle.
-jnp.arctan2(c, c); jnp.max(c); jnp.median(c); jnp.hypot(c, c); jnp.copysign(c, 1.); jnp.histogram(c); jnp.digitize(c, v)
 """)))
 
 

@@ -477,12 +477,8 @@ class IndexUpdateRef:
         return laid_out("x.at[…].get", take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices),
                         out_sharding)
 
-    def apply(self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
-              wrap_negative_indices: bool = True):
+    def apply(self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, wrap_negative_indices: bool = True):
         """The elementwise function `func` applied to the places, as often as each is named."""
-        if out_sharding is not None:
-            return laid_out("x.at[…].apply", self.apply(func, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
-                                                        wrap_negative_indices=wrap_negative_indices), out_sharding)
         keywords = (mode, indices_are_sorted, unique_indices, wrap_negative_indices)
         here = take_index(self.array, self.index, mode or "fill", None, *keywords[1:])
         out = update_index(self.array, self.index, linear.convert(func(here), dtype_of(self.array)), "set", *keywords)
