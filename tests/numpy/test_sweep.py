@@ -8,19 +8,21 @@ import warnings
 
 import numpy as np
 import pytest
-from frozen import close
+from frozen import close, split
 
 import weft
 import weft.numpy as jnp
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
+import sweep_parameters  # noqa: E402
 from sweep_cases import arguments, calls, evaluate, outcome  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
 CALLS = calls()
 EXPECTED = json.loads((HERE / "sweep_expected.json").read_text())
+PARAMETERS = json.loads((HERE / "sweep_parameters.json").read_text())
 KNOWN = json.loads((HERE / "sweep_known.json").read_text())      # why -> call -> the dtypes in which weft differs from JAX
 KNOWN = {text: dtypes for calls_ in KNOWN.values() for text, dtypes in calls_.items()}
 TOLERANCE = {"float16": 4e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-6, "complex64": 1e-5, "complex128": 1e-6}      # frozen with seven digits
@@ -67,6 +69,18 @@ def test_values(name, dtype):
                 mended.append(text)
     assert not wrong, "\n".join(wrong)
     assert not mended, f"as JAX again: take off sweep_known.json for {dtype}: {mended}"
+
+
+@pytest.fixture(scope="module")
+def scope():
+    names = {"jax": weft, "jnp": jnp, "lax": weft.lax, "np": np}
+    exec(sweep_parameters.SETUP, names)
+    return names
+
+
+@pytest.mark.parametrize("text", split(sweep_parameters.CALLS))
+def test_parameters(text, scope):
+    assert matches(got := outcome(text, scope), PARAMETERS[text]), f"gives {got}\njax   {PARAMETERS[text]}"
 
 
 # jit needs concrete values, or sees Python objects: what these calls give depends on values, or is no array

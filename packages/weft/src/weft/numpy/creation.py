@@ -291,8 +291,7 @@ def full(shape, fill_value, dtype: Any = None, *, device=None, out_sharding=None
         >>> jnp.full((2,), 7.0, 'float32')
         Array([7., 7.], dtype=float32)
     """
-    value = asarray(fill_value) if isinstance(fill_value, (list, tuple)) else fill_value
-    return laid_out("full", _full("full", shape, value, dtype, device), out_sharding, device)
+    return laid_out("full", _full("full", shape, fill_value, dtype, device), out_sharding, device)
 
 
 def _like(name: str, a, value, dtype, shape, device):
@@ -348,8 +347,7 @@ def full_like(a, fill_value, dtype: Any = None, shape=None, *, device=None, out_
         >>> jnp.full_like(jnp.zeros(2), 3)
         Array([3., 3.], dtype=float32)
     """
-    value = asarray(fill_value) if isinstance(fill_value, (list, tuple)) else fill_value
-    return laid_out("full_like", _like("full_like", a, value, dtype, shape, device), out_sharding, device)
+    return laid_out("full_like", _like("full_like", a, fill_value, dtype, shape, device), out_sharding, device)
 
 
 def _concrete(name: str, argument: str, value):
@@ -375,13 +373,15 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
     """start, start + step, … below stop.
 
     Raises:
-        ConcretizationTypeError: if a bound is traced. ValueError: for step 0.
+        ConcretizationTypeError: if a bound is traced. ZeroDivisionError: for step 0.
 
     Example:
         >>> import weft.numpy as jnp
         >>> jnp.arange(1, 4)
         Array([1, 2, 3], dtype=int32)
     """
+    if start is None and stop is None:
+        raise TypeError("arange needs a number for start or stop, got None.")
     for given in (start, stop, step):
         if given is not None and not isinstance(given, SymbolicSize):
             operand("arange", given)
@@ -394,7 +394,7 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
     if hi is None:
         lo, hi = 0, lo
     if by == 0:
-        raise ValueError("arange: step must not be zero.")
+        raise ZeroDivisionError("arange: step must not be zero.")
     n = max(0, math.ceil((hi - lo) / by)) if not any(isinstance(v, SymbolicSize) for v in (lo, hi, by)) else _symbolic_count(lo, hi, by)
     computed = dtypes.float32 if dtypes.is_float(dt) and dt.itemsize < 4 and (lo != 0 or by != 1) else dt
     out = iota(computed, (n,), 0)
@@ -451,6 +451,9 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     if dt is None:
         dt = result_dtype(start, stop)[0]
         dt = inexact_dtype(dt)
+    rank = 1 + max(len(shape_of(start)), len(shape_of(stop)))
+    if not -rank <= axis < rank:
+        raise IndexError(f"linspace: axis {axis} is out of bounds for a result of rank {rank}.")
     out = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dt, axis=int(axis))
     out = placed(out, device)
     if not retstep:
@@ -553,6 +556,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None):
 
 def lower_mask(n: int, m: int, k: int):
     """Booleans that are true at and below the `k`-th diagonal."""
+    if min(n, m) < 0:
+        raise TypeError(f"sizes of a matrix must not be negative, got ({n}, {m}).")
     rows = iota(dtypes.int32, (n, m), 0)
     return el.ge(el.add(rows, scalar_like(rows, k)), iota(dtypes.int32, (n, m), 1))
 
@@ -570,9 +575,8 @@ def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy")
         raise ValueError("meshgrid: arrays are immutable, so copy=False is not supported.")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing takes 'xy' or 'ij', got {indexing!r}.")
-    if any(len(shape_of(a)) > 1 for a in args):
+    if any(len(shape_of(a)) != 1 for a in args):
         raise ValueError(f"meshgrid takes vectors, got shapes {[shape_of(a) for a in args]}.")
-    args = [linear.reshape(a, (1,)) if not shape_of(a) else a for a in args]
     order = list(range(len(args)))
     if indexing == "xy" and len(args) > 1:
         order[0], order[1] = 1, 0

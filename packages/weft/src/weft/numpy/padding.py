@@ -50,8 +50,8 @@ def _pairs(name: str, value, rank: int, convert) -> tuple:
             return ((convert(value[0]), convert(value[1])),) * rank
         raise ValueError(f"pad: {name} takes a number, a pair, or one pair for each of {rank} axes, got {value}.")
     rows = [tuple(convert(v) for v in (row if isinstance(row, (list, tuple)) else list(row))) for row in value]
-    rows = [r * 2 if len(r) == 1 else r for r in rows]
     if len(rows) == 1:
+        rows = [r * 2 if len(r) == 1 else r for r in rows]
         rows = rows * rank
     if len(rows) != rank or any(len(r) != 2 for r in rows):
         raise ValueError(f"pad: {name} takes a number, a pair, or one pair for each of {rank} axes, got {value}.")
@@ -141,7 +141,7 @@ def _statistic(x, d: int, mode: str):
     dt = dtype_of(x)
     if mode in ("mean", "median"):
         value = (mean if mode == "mean" else median)(x, d)
-        value = linear.convert(value if dtypes.is_inexact(dt) else el.round_(value, 1), dt)
+        value = linear.convert(value if dtypes.is_inexact(dt) or dtypes.is_bool(dt) else el.round_(value, 1), dt)
     else:
         value = (reduce_max if mode == "maximum" else reduce_min)(x, (d,))
     return linear.expand_dims(value, (d,))

@@ -21,11 +21,25 @@ def _keep(x, axes, keepdims: bool):
     return linear.expand_dims(x, axes) if keepdims and axes else x
 
 
+def _mask(where):
+    where = operand("where", where)
+    if not dtypes.is_bool(get_aval(where).dtype):
+        raise ValueError(f"where must be None or booleans, got {get_aval(where)}; compare, or convert it with astype(bool).")
+    return where
+
+
+def _initial(name: str, initial, dt):
+    initial = operand(name, initial)
+    if shape_of(initial):
+        raise ValueError(f"{name}: initial must be a scalar, got {get_aval(initial)}.")
+    return linear.convert(initial, dt)
+
+
 def _masked(x, where, identity):
     """`x` with `identity` where the mask is false."""
     if where is None:
         return x
-    return where_jit(to_bool("where", where), x, scalar_like(x, identity))
+    return where_jit(_mask(where), x, scalar_like(x, identity))
 
 
 def _document(function, name: str, text: str, result: str = ""):
@@ -51,7 +65,7 @@ def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable)
         out_ = op(linear.convert(x, dtypes.float32) if narrow else x, axes) if axes else x
         out_ = linear.convert(out_, dt) if narrow else out_
         if initial is not None:
-            out_ = join(out_, linear.convert(operand(name, initial), dt))
+            out_ = join(out_, _initial(name, initial, dt))
         return on_device(_keep(out_, axes, keepdims))
     return _document(function, name, text, "Booleans and integers are added up as the widest integers that are on (32 bits, or 64).")
 
@@ -73,7 +87,7 @@ def _extremum(name: str, text: str, op: Callable, sign: int, join: Callable):
         x = _masked(x, where, ops._limit(aval.dtype, sign))
         out_ = linear.convert(op(x, axes) if axes else x, aval.dtype)
         if initial is not None:
-            out_ = join(out_, linear.convert(operand(name, initial), aval.dtype))
+            out_ = join(out_, _initial(name, initial, aval.dtype))
         return on_device(_keep(out_, axes, keepdims))
     return _document(function, name, text, "An empty array needs `initial`.")
 
@@ -101,7 +115,7 @@ def _count(shape, axes, where, dt):
     """How many elements are reduced: a host scalar, or an array where a mask says which."""
     if where is None:
         return None
-    return linear.reduce_sum(linear.broadcast_in_dim(*_fit(linear.convert(to_bool("where", where), dt), shape)), axes)
+    return linear.reduce_sum(linear.broadcast_in_dim(*_fit(linear.convert(_mask(where), dt), shape)), axes)
 
 
 def _fit(x, shape):
@@ -183,6 +197,10 @@ def _var_arguments(name, a, axis, dtype, ddof, correction):
     dt = asked_dtype(name, dtype)
     if dt is None:
         dt = inexact_dtype(aval.dtype)
+    elif not dtypes.is_inexact(dt):
+        raise ValueError(f"{name}: dtype must be a float or complex one, got {dtypes.name(dt)}.")
+    elif dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt):
+        raise ValueError(f"{name} of complex numbers is not computed in {dtypes.name(dt)}; take it of their real and imaginary parts.")
     if correction is not None:
         if not isinstance(ddof, int) or ddof:
             raise ValueError(f"{name}: give ddof or correction, not both.")
@@ -205,7 +223,8 @@ def var(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = Fals
     """
     no_out("var", out)
     x, axes, dt, ddof = _var_arguments("var", a, axis, dtype, ddof, correction)
-    return _var(x, ddof, where, _center("var", mean), axes=axes, dtype=dt, keepdims=bool(keepdims))
+    out_ = _var(x, ddof, where, _center("var", mean), axes=axes, dtype=dt, keepdims=bool(keepdims))
+    return out_ if dtype is None else linear.convert(out_, dt)
 
 
 @inner_jit(name="_std", static_argnames=("axes", "dtype", "keepdims"))
@@ -223,7 +242,8 @@ def std(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = Fals
     """
     no_out("std", out)
     x, axes, dt, ddof = _var_arguments("std", a, axis, dtype, ddof, correction)
-    return _std(x, ddof, where, _center("std", mean), axes=axes, dtype=dt, keepdims=bool(keepdims))
+    out_ = _std(x, ddof, where, _center("std", mean), axes=axes, dtype=dt, keepdims=bool(keepdims))
+    return out_ if dtype is None else linear.convert(out_, dt)
 
 
 def ptp(a, axis=None, out=None, keepdims: bool = False):
@@ -263,7 +283,7 @@ def _cumulative(name: str, text: str, primitive, identity: int, nan: bool = Fals
         dt = asked_dtype(name, dtype)
         if dt is None:
             dt = get_aval(x).dtype if not dtypes.is_bool(get_aval(x).dtype) else dtypes.canonicalize(int)
-        if axis is None or not shape_of(x):
+        if axis is None:
             x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
         return run(x, canonical_axis(axis, len(shape_of(x))), dt)
     function.__name__ = function.__qualname__ = name
@@ -395,7 +415,7 @@ nanmax, nanmin = _nan_extremum("nanmax", max, -1), _nan_extremum("nanmin", min, 
 
 def _not_nan(x, where):
     good = el.eq(x, x)
-    return good if where is None else el.and_(*[linear.broadcast_in_dim(*_fit(v, shape_of(x))) for v in (good, to_bool("where", where))])
+    return good if where is None else el.and_(*[linear.broadcast_in_dim(*_fit(v, shape_of(x))) for v in (good, _mask(where))])
 
 
 def nanmean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, where=None):

@@ -38,7 +38,7 @@ def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=N
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("either both or neither of x and y must be given to where.")
+        raise TypeError("either both or neither of x and y must be given to where.")
     if size is not None or fill_value is not None:
         raise ValueError("where with three arguments takes neither size nor fill_value.")
     condition, x, y = to_bool("where", condition), operand("where", x), operand("where", y)

@@ -277,7 +277,7 @@ def concatenate(arrays, axis: int | None = 0, dtype: Any = None):
     """
     xs = _sequence("concatenate", arrays)
     if any(not shape_of(x) for x in xs) and axis is not None:
-        raise ValueError("zero-dimensional arrays cannot be concatenated; stack them instead.")
+        raise (TypeError if any(map(shape_of, xs)) else ValueError)("zero-dimensional arrays cannot be concatenated; stack them instead.")
     if axis is None:
         xs, axis = [linear.reshape(x, (math.prod(shape_of(x)),)) for x in xs], 0
     axis = canonical_axis(axis, len(shape_of(xs[0])))
@@ -442,7 +442,10 @@ def block(arrays):
         (1, 3)
     """
     def depth(x):
-        return 1 + max(map(depth, x)) if isinstance(x, list) else 0
+        depths = {*map(depth, x)} if isinstance(x, list) else {-1}
+        if len(depths) > 1:
+            raise ValueError("block: lists must be nested to one depth.")
+        return 1 + depths.pop() if depths else 1
 
     def build(x, level, rank):
         if isinstance(x, list):
@@ -590,7 +593,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     """
     if out_sharding is not None:
         return laid_out("repeat", repeat(a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding)
-    x = _array("repeat", a)
+    x, repeats = _array("repeat", a), operand("repeat", repeats)
     if axis is None:
         x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
     axis = canonical_axis(axis, len(shape_of(x)))

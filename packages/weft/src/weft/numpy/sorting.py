@@ -191,7 +191,9 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     if len(shape_of(a)) != 1:
         raise ValueError(f"searchsorted takes a vector, got shape {shape_of(a)}.")
     if sorter is not None:
-        a = take_rows(a, linear.convert(operand("searchsorted", sorter), dtypes.int32), 0)
+        if not dtypes.is_int(dtype_of(operand("searchsorted", sorter))):
+            raise TypeError(f"searchsorted: sorter must be integers, got {get_aval(sorter)}; give what argsort(a) gives.")
+        a = take_rows(a, linear.convert(sorter, dtypes.int32), 0)
     return _searchsorted(a, v, side)
 
 
@@ -267,7 +269,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     columns = [linear.reshape(ops.slice_(rows, (0, j), (n, j + 1)), (n,)) for j in range(width)]
     order = sort_p.bind(*columns, ops.iota(index_dtype(), (n,), 0), dimension=0, is_stable=True, num_keys=width)[-1] if width else \
         ops.iota(index_dtype(), (n,), 0)
-    ordered = take_rows(rows, order, 0)
+    ordered = take_rows(rows, order, 0) if n else rows
     different = _differs(ordered, equal_nan) if n else linear.full((0,), True, dtypes.bool_)
     flags = linear.convert(different, index_dtype())
     rank_of = el.sub(cumsum_p.bind(flags, axis=0, reverse=False), scalar_like(flags, 1)) if n else linear.full((0,), 0, index_dtype())
@@ -283,7 +285,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     values = linear.reshape(picked, (total,)) if axis is None else _rows_back(picked, out_shape, canonical_axis(axis, len(shape)))
     out = [values]
     if return_index:
-        first = take_rows(order, starts, 0)
+        first = take_rows(order, starts, 0) if n else starts
         out.append(first if size is None or not n else el.select_n_p.bind(present, linear.broadcast_in_dim(first[:1], (total,), (0,)), first))
     if return_inverse:
         inverse = sort_p.bind(order, rank_of, dimension=0, is_stable=True, num_keys=1)[1]

@@ -303,6 +303,8 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, 
                                                                   "give it length=… to use it under jit"))
         length = max(max(flat_host(x), default=-1) + 1, static_int("minlength", minlength))
     weights = linear.full(shape_of(x), 1, index_dtype()) if weights is None else on_device(operand("bincount", weights))
+    if shape_of(weights) != shape_of(x):
+        raise ValueError(f"bincount: weights of shape {shape_of(weights)} must have the shape {shape_of(x)} of the positions.")
     if dtypes.is_bool(dtype_of(weights)):
         raise TypeError(f"bincount adds up the weights, which can't be booleans, got {get_aval(weights)}; convert them with astype.")
     zero = scalar_like(x, 0)
@@ -320,7 +322,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     if isinstance(bins, str):
         raise TypeError(f"histogram: bins must be a number or edges, got {bins!r}: named methods look at values, which programs don't have while they are traced.")
     (x,) = promote_inexact("histogram_bin_edges", a)
-    if not isinstance(bins, int) and (isinstance(bins, (list, tuple)) or shape_of(operand("histogram", bins))):
+    if not isinstance(bins, int) and shape_of(operand("histogram", bins)):
         return linear.convert(asarray(bins), dtype_of(x))
     n = static_int("bins", bins)
     x = ravel(x)
@@ -344,6 +346,8 @@ def histogram(a, bins=10, range=None, weights=None, density: bool | None = None)
         [2.0, 1.0]
     """
     x = ravel(operand("histogram", a))
+    if weights is not None and shape_of(operand("histogram", weights)) != shape_of(a):
+        raise ValueError(f"histogram: weights of shape {shape_of(weights)} must have the shape {shape_of(a)} of the array.")
     edges = histogram_bin_edges(x, bins, range, weights)
     x, *w = promote_inexact("histogram", x, *([] if weights is None else [weights]))
     n = shape_of(edges)[0] - 1
@@ -639,6 +643,8 @@ def vander(x, N: int | None = None, increasing: bool = False):
     if len(shape_of(x)) != 1:
         raise ValueError("x must be a one-dimensional array")
     n = shape_of(x)[0] if N is None else static_int("N", N)
+    if n < 0:
+        raise ValueError(f"vander: N must not be negative, got {n}.")
     columns = [linear.full(shape_of(x), 1, dtype_of(x))]
     for _ in range(n - 1):
         columns.append(el.mul(columns[-1], x))

@@ -280,7 +280,7 @@ isfinite = _same("isfinite", "Whether x is neither infinite nor NaN.", lambda x:
 isinf = _same("isinf", "Whether x is infinite.", lambda x: _if_complex(x, lambda v: el.eq(el.abs_(v), scalar_like(v, math.inf)), el.or_, False))
 isnan = _same("isnan", "Whether x is not a number.", lambda x: _if_complex(x, lambda v: el.ne(v, v), el.or_, False))
 bitwise_count = _same("bitwise_count", "The number of bits that are set in |x|.",
-                      lambda x: linear.convert(x if dtypes.is_bool(dtype_of(x)) else el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x),
+                      lambda x: linear.convert(on_device(x) if dtypes.is_bool(dtype_of(x)) else el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x),
                                                 dtypes.uint8), "biu")
 
 
@@ -489,11 +489,11 @@ def angle(z, deg: bool = False):
         True
     """
     z = operand("angle", z)
-    z = on_device(z) if dtypes.is_inexact(dtype_of(z)) else linear.convert(z, float_dtype())
+    if not dtypes.is_inexact(dtype_of(z)) or dtypes.is_float(dtype_of(z)) and not shape_of(z):      # of one real number JAX gives the default float
+        z = linear.convert(z, float_dtype())
+    z = on_device(z)
     re, im = (el.real(z), el.imag(z)) if dtypes.is_complex(dtype_of(z)) else (z, linear.full(shape_of(z), 0, dtype_of(z), get_aval(z).weak_type))
     out = el.atan2(im, re)
-    if not shape_of(z) and dtypes.is_float(dtype_of(z)):      # of one real number JAX gives the default float
-        out = linear.convert(out, float_dtype(), get_aval(z).weak_type)
     return rad2deg(out) if deg else out
 
 

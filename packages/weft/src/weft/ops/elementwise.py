@@ -241,9 +241,17 @@ def _half_where_equal(t, o, x, y):
     return mul(t, mask)
 
 
-max_p = _elementwise("max", "biufc", lambda x, y: np.where(x > y, x, y) if dtypes.is_complex(x.dtype) else np.maximum(x, y), arity=2,
+def extremum_reference(ufunc, x, y):
+    """NumPy's maximum or minimum; of complex numbers the first by real part, then by imaginary part, and NaN is nothing special."""
+    if not dtypes.is_complex(x.dtype):
+        return ufunc(x, y)
+    before = np.greater if ufunc is np.maximum else np.less
+    return np.where(before(x.real, y.real) | (x.real == y.real) & before(x.imag, y.imag), x, y)
+
+
+max_p = _elementwise("max", "biufc", lambda x, y: extremum_reference(np.maximum, x, y), arity=2,
                      jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
-min_p = _elementwise("min", "biufc", lambda x, y: np.where(x < y, x, y) if dtypes.is_complex(x.dtype) else np.minimum(x, y), arity=2,
+min_p = _elementwise("min", "biufc", lambda x, y: extremum_reference(np.minimum, x, y), arity=2,
                      jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
 max_, min_ = _fn(max_p), _fn(min_p)
 

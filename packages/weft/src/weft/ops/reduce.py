@@ -1,6 +1,7 @@
 """Reductions, cumulative operations and windows."""
 from __future__ import annotations
 
+import functools
 import math
 
 from .. import dtypes
@@ -9,7 +10,7 @@ from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
-from .elementwise import abs_, add, div, eq, exp, log1p, max_, min_, mul, neg, select, sub
+from .elementwise import abs_, add, div, eq, exp, extremum_reference, log1p, max_, min_, mul, neg, select, sub
 from .linear import broadcast_in_dim, convert, full, moveaxis, reduce_sum, reduced_shape, reduction_batch
 from .linear import reshape as _reshape
 from .linear import transpose as _transpose
@@ -55,13 +56,20 @@ def _limit(dt, sign: int):
     return dtypes.highest(dt) if sign > 0 else dtypes.lowest(dt)
 
 
-def _np_extremum(f, sign):
-    return lambda x, axes: f(x, axis=axes, initial=np.array(_limit(x.dtype, sign), x.dtype)) if axes else x
+def _np_extremum(ufunc, sign):
+    def reference(x, axes):
+        start = np.array(_limit(x.dtype, sign), x.dtype)
+        if not dtypes.is_complex(x.dtype):
+            return ufunc.reduce(x, axis=axes, initial=start) if axes else x
+        rows = np.moveaxis(x, axes, range(len(axes)))
+        rows = rows.reshape(math.prod(rows.shape[:len(axes)]), *rows.shape[len(axes):])
+        return functools.reduce(lambda a, row: extremum_reference(ufunc, a, row), rows, np.full(rows.shape[1:], start))
+    return reference
 
 
-reduce_max_p = _reduction("reduce_max", "biufc", _np_extremum(np.max, -1) if np else None,
+reduce_max_p = _reduction("reduce_max", "biufc", _np_extremum(np.maximum, -1) if np else None,
                           _make_extremum_jvp(lambda x, axes, params: reduce_max_p.bind(x, axes=axes, **params)))
-reduce_min_p = _reduction("reduce_min", "biufc", _np_extremum(np.min, 1) if np else None,
+reduce_min_p = _reduction("reduce_min", "biufc", _np_extremum(np.minimum, 1) if np else None,
                           _make_extremum_jvp(lambda x, axes, params: reduce_min_p.bind(x, axes=axes, **params)))
 
 
