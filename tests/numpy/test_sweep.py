@@ -78,7 +78,7 @@ def scope():
     return names
 
 
-@pytest.mark.parametrize("text", split(sweep_parameters.CALLS))
+@pytest.mark.parametrize("text", list(split(sweep_parameters.CALLS)))
 def test_parameters(text, scope):
     assert matches(got := outcome(text, scope), PARAMETERS[text]), f"gives {got}\njax   {PARAMETERS[text]}"
 

@@ -182,8 +182,8 @@ def hypot(x1, x2, /):
 
     Example:
         >>> import weft.numpy as jnp
-        >>> jnp.hypot(jnp.array([3., 5.]), jnp.array([4., 12.]))
-        Array([ 5., 13.], dtype=float32)
+        >>> float(jnp.hypot(3., 4.))
+        5.0
     """
     no_complex("hypot", operand("hypot", x1), operand("hypot", x2))
     return _hypot(*promote_shapes("hypot", *promote_strong("hypot", x1, x2)))
