@@ -10,11 +10,11 @@ from ..runtime.jit import inner_jit
 from ..control.custom import custom_jvp
 from ..core.trace import axis_size_of, get_aval
 from ..errors import at_user_line, type_error
-from ..lax.collectives import axis_index
+from ..lax.collectives import axis_index, pmax
 from ..numpy import reductions, ufuncs
 from ..numpy.creation import asarray
 from ..numpy.selecting import where
-from ..numpy.util import canonical_axis, on_device, operand, promote_inexact
+from ..numpy.util import canonical_axis, on_device, operand, promote_inexact, split_names
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.reduce import reduce_max
@@ -354,12 +354,13 @@ def _logits(name: str, x):
     return on_device(_float(name, x))
 
 
-def _shifted(x, axes, where_):
+def _shifted(x, axes, where_, names=()):
     """(x minus its maximum without derivative)."""
     top = reductions.max(x, axes, keepdims=False, initial=-math.inf, where=where_) if where_ is not None else _max_with_floor(x, axes)
     if where_ is not None:      # what is masked gives no derivative, even where nothing is left
         x = where(where_, x, -math.inf)
-    return el.sub(x, linear.stop_gradient_p.bind(linear.expand_dims(top, axes)))
+    top = linear.stop_gradient_p.bind(linear.expand_dims(top, axes))
+    return el.sub(x, pmax(top, names) if names else top)
 
 
 def _max_with_floor(x, axes):
@@ -380,10 +381,10 @@ def _axes(axis, rank: int) -> tuple:
     return tuple(sorted(canonical_axis(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
 
 
-@inner_jit(name="log_softmax", static_argnums=(1,))
-def _log_softmax(x, axes, where_=None):
-    shifted = _shifted(x, axes, where_)
-    total = reductions.sum(el.exp(shifted), axes, keepdims=True, where=where_)
+@inner_jit(name="log_softmax", static_argnums=(1, 2))
+def _log_softmax(x, axes, names, where_=None):
+    shifted = _shifted(x, axes, where_, names)
+    total = reductions.sum(el.exp(shifted), (*axes, *names), keepdims=True, where=where_)
     out = el.sub(shifted, el.log(total))
     return out if where_ is None else where(where_, out, -math.inf)
 
@@ -397,7 +398,8 @@ def log_softmax(x, axis=-1, where=None):
         0.0
     """
     x = _logits("log_softmax", x)
-    return _log_softmax(x, _axes(axis, len(shape_of(x))), *(() if where is None else (where,)))
+    axis, names = split_names(axis)
+    return _log_softmax(x, _axes(axis, len(shape_of(x))), names, *(() if where is None else (where,)))
 
 
 def softmax(x, axis=-1, where=None):
@@ -409,9 +411,10 @@ def softmax(x, axis=-1, where=None):
         Array([0.5, 0.5], dtype=float32)
     """
     x = _logits("softmax", x)
+    axis, names = split_names(axis)
     axes = _axes(axis, len(shape_of(x)))
-    exps = el.exp(_shifted(x, axes, where))
-    total = reductions.sum(exps, axes, keepdims=True, where=where)
+    exps = el.exp(_shifted(x, axes, where, names))
+    total = reductions.sum(exps, (*axes, *names), keepdims=True, where=where)
     out = el.div(exps, total)
     return out if where is None else _where(where, out, 0.0)
 
@@ -461,7 +464,8 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
     x = on_device(_float("standardize", x))
     if dtypes.is_complex(dtype_of(x)):
         raise ValueError(at_user_line(f"standardize takes real numbers, got {get_aval(x)}. Pass real and imaginary parts."))
-    return _standardize(x, _of_rank("standardize", axis, len(shape_of(x))), float(epsilon), algorithm, mean, variance, where)
+    axis, names = split_names(axis)
+    return _standardize(x, (*_of_rank("standardize", axis, len(shape_of(x))), *names), float(epsilon), algorithm, mean, variance, where)
 
 
 @inner_jit(name="_one_hot", static_argnums=(1, 2, 3))

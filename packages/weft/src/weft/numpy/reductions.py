@@ -8,13 +8,14 @@ from .. import dtypes
 from ..runtime.jit import inner_jit
 from ..core.trace import get_aval
 from ..errors import type_error
+from ..lax.collectives import axis_size, pmax, pmin, psum
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops import reduce as ops
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate
 from .ufuncs import where_jit
-from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, to_bool
+from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, split_names, to_bool
 
 
 def _keep(x, axes, keepdims: bool):
@@ -50,11 +51,14 @@ def _document(function, name: str, text: str, result: str = ""):
     return function
 
 
-def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable):
+def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable, across: Callable | None):
     def function(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, initial=None, where=None, promote_integers: bool = True):
         no_out(name, out)
         x = operand(name, a)
         aval = get_aval(x)
+        axis, names = split_names(axis)
+        if names and across is None:
+            raise NotImplementedError(f"{name} is not computed over named axes ({', '.join(names)}); gather them first, with weft.lax.all_gather.")
         axes = canonical_axes(axis, len(aval.shape))
         dt = asked_dtype(name, dtype)
         if dt is None:
@@ -63,6 +67,7 @@ def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable)
                            _masked(linear.convert(x, dt), where, identity), dt)
         narrow = dtypes.is_float(dt) and dtypes.bits(dt) < 32
         out_ = op(linear.convert(x, dtypes.float32) if narrow else x, axes) if axes else x
+        out_ = across(out_, names) if names else out_
         out_ = linear.convert(out_, dt) if narrow else out_
         if initial is not None:
             out_ = join(out_, _initial(name, initial, dt))
@@ -70,15 +75,16 @@ def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable)
     return _document(function, name, text, "Booleans and integers are added up as the widest integers that are on (32 bits, or 64).")
 
 
-sum = _sum_like("sum", "The sum", linear.reduce_sum, 0, el.add)
-prod = _sum_like("prod", "The product", ops.reduce_prod, 1, el.mul)
+sum = _sum_like("sum", "The sum", linear.reduce_sum, 0, el.add, psum)
+prod = _sum_like("prod", "The product", ops.reduce_prod, 1, el.mul, None)
 
 
-def _extremum(name: str, text: str, op: Callable, sign: int, join: Callable):
+def _extremum(name: str, text: str, op: Callable, sign: int, join: Callable, across: Callable):
     def function(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
         no_out(name, out)
         x = operand(name, a)
         aval = get_aval(x)
+        axis, names = split_names(axis)
         axes = canonical_axes(axis, len(aval.shape))
         if where is not None and initial is None:
             raise ValueError(f"{name} with a mask needs `initial`, the value where the mask leaves nothing.")
@@ -86,14 +92,15 @@ def _extremum(name: str, text: str, op: Callable, sign: int, join: Callable):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity.")
         x = _masked(x, where, ops._limit(aval.dtype, sign))
         out_ = linear.convert(op(x, axes) if axes else x, aval.dtype)
+        out_ = across(out_, names) if names else out_
         if initial is not None:
             out_ = join(out_, _initial(name, initial, aval.dtype))
         return on_device(_keep(out_, axes, keepdims))
     return _document(function, name, text, "An empty array needs `initial`.")
 
 
-max = _extremum("max", "The maximum", ops.reduce_max, -1, el.max_)
-min = _extremum("min", "The minimum", ops.reduce_min, 1, el.min_)
+max = _extremum("max", "The maximum", ops.reduce_max, -1, el.max_, pmax)
+min = _extremum("min", "The minimum", ops.reduce_min, 1, el.min_, pmin)
 amax, amin = max, min
 
 
@@ -111,11 +118,20 @@ all = _truth("all", "Whether all elements are true (not zero)", ops.reduce_and, 
 any = _truth("any", "Whether some element is true (not zero)", ops.reduce_or, False)
 
 
-def _count(shape, axes, where, dt):
-    """How many elements are reduced: a host scalar, or an array where a mask says which."""
+def _count(shape, axes, where, dt, names=()):
+    """How many elements are reduced: None where there is no mask to say which."""
     if where is None:
         return None
-    return linear.reduce_sum(linear.broadcast_in_dim(*_fit(linear.convert(_mask(where), dt), shape)), axes)
+    return _across(linear.reduce_sum(linear.broadcast_in_dim(*_fit(linear.convert(_mask(where), dt), shape)), axes), names)
+
+
+def _across(x, names):
+    """The sum over named axes."""
+    return psum(x, names) if names else x
+
+
+def _size(shape, axes, names):
+    return size_along(shape, axes) * (axis_size(names) if names else 1)
 
 
 def _fit(x, shape):
@@ -138,11 +154,12 @@ def mean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, *, w
     if dt is None:
         dt = inexact_dtype(aval.dtype)
     computed = dtypes.float32 if dtypes.is_float(dt) and dtypes.bits(dt) < 32 else dt
+    axis, names = split_names(axis)
     axes = canonical_axes(axis, len(aval.shape))
     x = linear.convert(x, computed)
-    count = _count(aval.shape, axes, where, computed)
-    total = _keep(linear.reduce_sum(_masked(x, where, 0), axes), axes, keepdims)
-    n = size_along(aval.shape, axes)
+    count = _count(aval.shape, axes, where, computed, names)
+    total = _keep(_across(linear.reduce_sum(_masked(x, where, 0), axes), names), axes, keepdims)
+    n = _size(aval.shape, axes, names)
     out_ = el.div(total, scalar_like(total, n) if count is None else _keep(count, axes, keepdims))
     return on_device(linear.convert(out_, dt))
 
@@ -172,21 +189,21 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
     return (out, total) if returned else out
 
 
-@inner_jit(name="_var", static_argnames=("axes", "dtype", "keepdims"))
-def _var(x, ddof, where=None, center=None, *, axes, dtype, keepdims):
+@inner_jit(name="_var", static_argnames=("axes", "dtype", "keepdims", "names"))
+def _var(x, ddof, where=None, center=None, *, axes, dtype, keepdims, names=()):
     aval = get_aval(x)
     computed = dtypes.float32 if dtypes.is_float(dtype) and dtypes.bits(dtype) < 32 else dtype
     if not (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(computed)):
         x = linear.convert(x, computed)
-    center = mean(x, axes, keepdims=True, where=where) if center is None else linear.convert(center, dtype_of(x))
+    center = mean(x, (*axes, *names), keepdims=True, where=where) if center is None else linear.convert(center, dtype_of(x))
     centered = el.sub(x, center)
     squares = el.real(el.mul(centered, el.conj(centered))) if dtypes.is_complex(dtype_of(centered)) else el.square(centered)
     real = dtype_of(squares)
-    count = _count(aval.shape, axes, where, real)
+    count = _count(aval.shape, axes, where, real, names)
     ddof = linear.convert(ddof, real)
-    n = linear.convert(size_along(aval.shape, axes), real) if count is None else count
+    n = linear.convert(_size(aval.shape, axes, names), real) if count is None else count
     norm = el.sub(n, ddof)
-    out = el.div(linear.reduce_sum(_masked(squares, where, 0), axes), norm)
+    out = el.div(_across(linear.reduce_sum(_masked(squares, where, 0), axes), names), norm)
     out = where_jit(el.gt(norm, scalar_like(norm, 0)), out, math.nan)
     return linear.convert(_keep(out, axes, keepdims), dtypes.real_of(dtype) if dtypes.is_complex(dtype) else dtype)
 
@@ -205,7 +222,8 @@ def _var_arguments(name, a, axis, dtype, ddof, correction):
         if not isinstance(ddof, int) or ddof:
             raise ValueError(f"{name}: give ddof or correction, not both.")
         ddof = correction
-    return x, canonical_axes(axis, len(aval.shape)), dt, ddof
+    axis, names = split_names(axis)
+    return x, canonical_axes(axis, len(aval.shape)), names, dt, ddof
 
 
 def _center(name: str, mean):
@@ -222,14 +240,14 @@ def var(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = Fals
         Array(1., dtype=float32)
     """
     no_out("var", out)
-    x, axes, dt, ddof = _var_arguments("var", a, axis, dtype, ddof, correction)
-    out_ = _var(x, ddof, where, _center("var", mean), axes=axes, dtype=dt, keepdims=bool(keepdims))
+    x, axes, names, dt, ddof = _var_arguments("var", a, axis, dtype, ddof, correction)
+    out_ = _var(x, ddof, where, _center("var", mean), axes=axes, dtype=dt, keepdims=bool(keepdims), names=names)
     return out_ if dtype is None else linear.convert(out_, dt)
 
 
-@inner_jit(name="_std", static_argnames=("axes", "dtype", "keepdims"))
-def _std(x, ddof, where=None, center=None, *, axes, dtype, keepdims):
-    return el.sqrt(_var(x, ddof, where, center, axes=axes, dtype=dtype, keepdims=keepdims))
+@inner_jit(name="_std", static_argnames=("axes", "dtype", "keepdims", "names"))
+def _std(x, ddof, where=None, center=None, *, axes, dtype, keepdims, names=()):
+    return el.sqrt(_var(x, ddof, where, center, axes=axes, dtype=dtype, keepdims=keepdims, names=names))
 
 
 def std(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, *, where=None, mean=None, correction=None):
@@ -241,8 +259,8 @@ def std(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = Fals
         Array(1., dtype=float32)
     """
     no_out("std", out)
-    x, axes, dt, ddof = _var_arguments("std", a, axis, dtype, ddof, correction)
-    out_ = _std(x, ddof, where, _center("std", mean), axes=axes, dtype=dt, keepdims=bool(keepdims))
+    x, axes, names, dt, ddof = _var_arguments("std", a, axis, dtype, ddof, correction)
+    out_ = _std(x, ddof, where, _center("std", mean), axes=axes, dtype=dt, keepdims=bool(keepdims), names=names)
     return out_ if dtype is None else linear.convert(out_, dt)
 
 

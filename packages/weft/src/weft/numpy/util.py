@@ -206,3 +206,9 @@ def no_out(name: str, out, **others) -> None:
 def size_along(shape: tuple, axes: Sequence[int]) -> int:
     return math.prod(shape[a] for a in axes)
 
+
+def split_names(axis) -> tuple[Any, tuple]:
+    """(axes by position, names of mapped axes) of what a reduction takes as its `axis`."""
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    names = tuple(a for a in given if isinstance(a, str))
+    return (tuple(a for a in given if not isinstance(a, str)), names) if names else (axis, ())

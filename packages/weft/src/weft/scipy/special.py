@@ -7,9 +7,10 @@ from importlib import import_module
 from .. import dtypes
 from ..control.custom import custom_jvp
 from ..lax import special as incomplete
+from ..lax.collectives import pmax
 from ..numpy import reductions, ufuncs
 from ..numpy.selecting import where as _where
-from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes
+from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes, split_names
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops import special as gammas
@@ -258,6 +259,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     else:
         (a,) = promote_inexact("logsumexp", a)
     a = on_device(a)
+    axis, names = split_names(axis)
     axes = canonical_axes(axis, len(shape_of(a)))
     if any(shape_of(a)[d] == 0 for d in axes):
         top = reductions.max(a, axes, initial=-math.inf)
@@ -267,11 +269,11 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     else:
         top = reductions.max(a, axes, initial=-math.inf, where=where)
     top = linear.stop_gradient_p.bind(el.select_n_p.bind(el.is_finite(top), linear.full(shape_of(top), 0, dtype_of(top)), top))
-    top = linear.convert(top, dtype_of(a))
+    top = linear.convert(pmax(top, names) if names else top, dtype_of(a))
     exps = el.exp(el.sub(a, linear.expand_dims(top, axes) if axes else top))
     if b is not None:
         exps = ufuncs.multiply(exps, b)
-    total = reductions.sum(exps, axes, where=where)
+    total = reductions.sum(exps, (*axes, *names), where=where)
     if dtypes.is_complex(dtype_of(total)):
         sign = el.sign(total)
         out = el.add(linear.convert(el.log(el.abs_(total)), dtype_of(a)), top) if return_sign else el.add(el.log(total), top)
