@@ -556,7 +556,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None):
 
 def lower_mask(n: int, m: int, k: int):
     """Booleans that are true at and below the `k`-th diagonal."""
-    if min(n, m) < 0:
+    if n < 0 or m < 0:
         raise TypeError(f"sizes of a matrix must not be negative, got ({n}, {m}).")
     rows = iota(dtypes.int32, (n, m), 0)
     return el.ge(el.add(rows, scalar_like(rows, k)), iota(dtypes.int32, (n, m), 1))
