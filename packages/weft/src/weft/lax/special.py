@@ -111,8 +111,8 @@ def igamma_grad_a(a, x):
 
     Example:
         >>> from weft import lax
-        >>> lax.igamma_grad_a(1.0, 2.0) < 0
-        Array(True, dtype=bool)
+        >>> bool(lax.igamma_grad_a(1.0, 2.0) < 0)
+        True
     """
     return _bind(ops.igamma_grad_a_p, a, x)
 
