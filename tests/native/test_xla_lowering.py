@@ -326,7 +326,7 @@ def test_threefry(check):
 
 
 def test_ml_dtypes_scalars_inline(check):
-    check(lambda a: elementwise.mul(a, linear.full((), 1.5, dtypes.bfloat16)), np.ones(3, ml_dtypes.bfloat16))
+    check(lambda a: elementwise.mul(a, linear.full((), 1.5, dtypes.dtype("bfloat16"))), np.ones(3, ml_dtypes.bfloat16))
 
 
 @pytest.mark.parametrize("dt", INTS)
