@@ -229,6 +229,7 @@ def test_donation_shardings_and_keys_survive(folder, hits):
     assert hits[:half] == ["cache_misses"] * half and hits[half:] == ["cache_hits"] * half and half >= 3
 
 
+@pytest.mark.slow
 def test_a_script_begins_to_read_its_slowest_program_with_its_first_device(folder, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent("""

@@ -8,6 +8,7 @@ import weft.numpy as jnp
 from weft import nn
 from weft.scipy.special import logsumexp
 
+pytestmark = pytest.mark.slow
 X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 

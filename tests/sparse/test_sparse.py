@@ -111,6 +111,7 @@ def test_scipy_s_matrices():
     same(CSC.fromdense(x).indptr, scipy.sparse.csc_matrix(x).indptr)
 
 
+@pytest.mark.slow
 def test_duplicates_and_padding():
     m = BCOO((jnp.array([1., 2., 3., 4.]), jnp.array([[1, 1], [0, 9], [1, 1], [0, 2]])), shape=(2, 3))
     want = [[0, 0, 4], [0, 4, 0]]
@@ -233,6 +234,7 @@ def test_inefficient_layouts_warn():
         sparse.eye(3).update_layout(n_dense=1, on_inefficient="warn")
 
 
+@pytest.mark.slow
 def test_the_largest_eigenvalues():
     rng = np.random.default_rng(0)
     a = np.diag(np.arange(1., 61.)) + (rng.uniform(size=(60, 60)) < 0.05) * rng.normal(size=(60, 60))
