@@ -78,6 +78,8 @@ async function main() {
   const stop = new Promise((resolve) =>
     ["SIGINT", "SIGTERM", "SIGHUP"].forEach((signal) => process.on(signal, resolve)),
   );
+  let stopping = false;
+  void stop.then(() => (stopping = true));
   const hostPort = Number(options["host-port"]);
   const token = process.env.WEFT_HOST_TOKEN || crypto.randomBytes(16).toString("base64url");
   let site;
@@ -95,6 +97,7 @@ async function main() {
     if (!options["no-host"]) host = await startHost(hostPort, token);
   } catch (error) {
     await close(site.server);
+    if (stopping) return console.log("Stopped."); // Ctrl-C reaches the host too
     return fail(error.message);
   }
   const address = `ws://127.0.0.1:${hostPort}`;

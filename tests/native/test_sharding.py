@@ -556,6 +556,7 @@ def test_ordered_callbacks_over_devices_come_in_the_order_of_the_program():
 @pytest.mark.parametrize("make", [lambda kind: weft.sharding.SingleDeviceSharding(weft.devices("cpu")[0], memory_kind=kind),
                                   lambda kind: weft.NamedSharding(weft.make_mesh((1,), ("x",), devices=weft.devices("cpu")[:1]), weft.P("x"), memory_kind=kind)])
 def test_kinds_of_memory(make):
+    assert weft.NamedSharding(weft.sharding.get_mesh(), weft.P()).memory_kind == "device"      # of a mesh without devices
     assert [make(kind).memory_kind for kind in (None, "device", "pinned_host")] == ["device", "device", "pinned_host"]
     with pytest.raises(ValueError, match="no memory of kind 'tape'; it has 'device', "):
         make("tape")

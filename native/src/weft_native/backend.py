@@ -91,8 +91,8 @@ class XlaBackend:
 
     def _devices(self, platform: str) -> list:
         found = list(client_for(platform).devices())
-        if config.compilation_cache_dir:
-            cache.read_ahead_for_script(found[0], compile_options(found[:1]))
+        if config.compilation_cache_dir and found:
+            cache.read_ahead_for_script(found[0], compile_options)
         return found
 
     def process_index(self, platform: str) -> int:

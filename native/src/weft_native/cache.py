@@ -20,7 +20,7 @@ import time
 import warnings
 from functools import lru_cache
 from threading import Thread
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 from jaxlib import _jax
 from jaxlib import xla_client as xc
@@ -187,7 +187,7 @@ def read_ahead(device, options, name: str) -> None:
         _start(pathlib.Path(max(found)[1]), device, options)
 
 
-def read_ahead_for_script(device, options) -> None:
+def read_ahead_for_script(device, options: Callable) -> None:
     """Starts to read the slowest program that this script ran last time on this platform, when it is first called."""
     note = _note(device.platform)
     if note is None or note in _slowest:
@@ -197,18 +197,20 @@ def read_ahead_for_script(device, options) -> None:
         name = os.fsdecode(note.read_bytes())
         path = note.parent / name
         if re.fullmatch(rf"jit_[\w.]+-[0-9a-f]{{64}}{_SUFFIX}", name) and path.stat().st_size >= _WORTH:
-            _start(path, device, options)
+            _start(path, device, options([device]))
     except OSError:
         pass
+
+
+@lru_cache
+def _mark(platform: str, script: str) -> str:
+    return hashlib.sha256(f"{platform} {os.path.abspath(script)}".encode()).hexdigest()[:32]
 
 
 def _note(platform: str) -> pathlib.Path | None:
     """The file that names the slowest program of this script."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    if script is None:
-        return None
-    mark = hashlib.sha256(f"{platform} {os.path.abspath(script)}".encode()).hexdigest()
-    return pathlib.Path(config.compilation_cache_dir) / f"script-{mark[:32]}"
+    return pathlib.Path(config.compilation_cache_dir) / f"script-{_mark(platform, script)}" if script else None
 
 
 def _took(platform: str, path: pathlib.Path, seconds: float) -> None:
@@ -246,8 +248,8 @@ def _start(path: pathlib.Path, device, options) -> None:
 def _read_ahead(path: pathlib.Path, devices: Sequence, options) -> tuple[float, Any] | None:
     """(seconds that it took to compile, executable), if this program has been read ahead; other guesses for its function are dropped."""
     function = path.name[:-64 - len(_SUFFIX)]
-    for other in [p for p in _ahead if p != path and p.name.startswith(function)]:
-        del _ahead[other]
+    for other in [p for p in tuple(_ahead) if p != path and p.name.startswith(function)]:
+        _ahead.pop(other, None)
     ahead = _ahead.pop(path, None)
     if ahead is None or [ahead.device] != list(devices) or ahead.options != options.SerializeAsString():
         return None

@@ -464,7 +464,7 @@ class NamedSharding(Sharding):
     def __init__(self, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None, _logical_device_ids=None):
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding takes a weft.P as its spec, got {spec!r}.")
-        self.mesh, self.spec, self._memory_kind = mesh, spec, _checked_memory(memory_kind, mesh.flat_devices[0] if isinstance(mesh, Mesh) else None)
+        self.mesh, self.spec, self._memory_kind = mesh, spec, _checked_memory(memory_kind, *getattr(mesh, "flat_devices", ())[:1])
         sizes = dict(mesh.shape_tuple)
         for part in spec:
             for name in axes_of(part):
