@@ -28,6 +28,14 @@ $(WHEELS_STAMP): $(WHEEL_SOURCES) | $(VENV_STAMP)
 	done
 	@rm -f build/wheels/build.log && touch $@
 
+# The page's installer, which tests put into a page.
+MICROPIP_STAMP := build/micropip/.stamp
+$(MICROPIP_STAMP): e2e/requirements-page.txt | $(VENV_STAMP)
+	@rm -rf build/micropip
+	@$(VENV)/bin/python -m pip --disable-pip-version-check download -q --no-deps --require-hashes \
+	  --python-version 3.14 --only-binary=:all: -d build/micropip -r $<
+	@touch $@
+
 .PHONY: web play test-web test-runtime test-e2e browser bench-boot bench-calls bench-digits
 
 ## web: build the playground into build/site (nothing happens when nothing has changed)
@@ -50,7 +58,7 @@ browser: $(NPM_STAMP)
 	@$(NODE) tools/find-browser.mjs
 
 ## test-e2e: the page in Chromium
-test-e2e: web browser
+test-e2e: web browser $(MICROPIP_STAMP)
 	@PYTHON=$(abspath $(VENV))/bin/python $(NPM) test --silent -w @weft/e2e
 
 ## test-web: everything about the browser side
