@@ -1,0 +1,167 @@
+// weft and its peers in one page of Chromium: the same workloads in turn, checked against the same results. Prints a table in Markdown.
+//
+//   node bench/browser/peers.mjs [--only matmul_512,…] [--threads 1] [--rounds 7] [--site FOLDER] [--peers jax-js,tfjs,ort] [--no-native] [--json FILE]
+//
+// weft is used as in the playground: `weft.jit` functions called from Python in the site's worker. The site is built with `make web`
+// unless --site names one; the peers (bench/browser/peers/package.json) are installed on first use. Beside the peers stand NumPy and
+// weft on XLA on this machine, one thread, for orientation. Figures are medians over rounds of at least 30 ms for each peer.
+import { spawnSync } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { chromium } from "@playwright/test";
+import { build } from "esbuild";
+import { FLAGS } from "../../e2e/launch.mjs";
+import { findBrowser } from "../../tools/find-browser.mjs";
+import { close, serve } from "../../tools/web/serve.mjs";
+import { PEERS, chosen, problems, table } from "./peers/table.mjs";
+
+const root = path.resolve(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), "../..");
+const here = path.join(root, "bench/browser/peers");
+const { values: options } = parseArgs({
+  allowNegative: true,
+  options: {
+    only: { type: "string" },
+    threads: { type: "string", default: "1" },
+    rounds: { type: "string", default: "7" },
+    site: { type: "string" },
+    peers: { type: "string", default: PEERS.join(",") },
+    native: { type: "boolean", default: true },
+    json: { type: "string" },
+  },
+});
+const python = process.env.PYTHON ?? path.join(root, ".venv/bin/python");
+
+function command(program, args, more = {}) {
+  const { status, stdout, error } = spawnSync(program, args, { stdio: ["ignore", "pipe", "inherit"], encoding: "utf8", ...more });
+  if (status !== 0) throw new Error(`${[program, ...args].join(" ")} failed${error ? `: ${error.message}` : ""}`);
+  return stdout;
+}
+
+function installPeers() {
+  const installed = path.join(here, "node_modules/.package-lock.json");
+  const wanted = path.join(here, "package-lock.json");
+  if (fs.existsSync(installed) && fs.statSync(installed).mtimeMs >= fs.statSync(wanted).mtimeMs) return;
+  command("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: here });
+  fs.utimesSync(installed, new Date(), new Date());
+}
+
+/** What the playground's worker is told when it boots, read off the site's files. */
+function siteConfig(site) {
+  const found = (folder, pattern) => {
+    const name = fs.readdirSync(path.join(site, folder)).find((entry) => pattern.test(entry));
+    if (!name) throw new Error(`${path.join(site, folder)} holds no ${pattern}; build the site with \`make web\``);
+    return `${folder}/${name}`;
+  };
+  const lockFile = found("packages", /^pyodide-lock-.*\.json$/);
+  return {
+    worker: found("assets", /^worker-.*\.js$/),
+    indexURL: `${found("pyodide", /^[0-9a-f]+$/)}/`,
+    stdLibURL: found("pyodide", /^python_stdlib-.*\.zip$/),
+    lockFile,
+    packages: Object.keys(JSON.parse(fs.readFileSync(path.join(site, lockFile), "utf8")).packages),
+  };
+}
+
+/** The page and the peers' workers in `folder`. */
+async function bundle(folder, names) {
+  const sources = { "jax-js": "jaxjs.mjs", tfjs: "tfjs.mjs", ort: "ort.mjs" };
+  const entries = names.map((name) => [name, path.join(here, sources[name])]);
+  await build({
+    entryPoints: { page: path.join(here, "page.mjs"), ...Object.fromEntries(entries) },
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    outdir: folder,
+    logLevel: "error",
+    external: ["node:*", "fs", "path", "os", "worker_threads", "perf_hooks", "util", "crypto"],
+  });
+  fs.writeFileSync(path.join(folder, "index.html"), "<!doctype html><title>peers</title>");
+  const modules = path.join(here, "node_modules");
+  const copies = [
+    ["tfjs", "@tensorflow/tfjs-backend-wasm/dist", /^tfjs-backend-wasm.*\.wasm$/],
+    ["ort", "onnxruntime-web/dist", /^ort-wasm-simd-threaded\.(mjs|wasm)$/],
+  ];
+  for (const [to, from, pattern] of copies) {
+    fs.mkdirSync(path.join(folder, to));
+    for (const file of fs.readdirSync(path.join(modules, from)).filter((name) => pattern.test(name)))
+      fs.copyFileSync(path.join(modules, from, file), path.join(folder, to, file));
+  }
+}
+
+/** {name: {times, problems}} of everything that runs in the page. */
+async function measurePage(folder, names, { peers, threads, rounds, site }) {
+  const manifest = JSON.parse(fs.readFileSync(path.join(folder, "data/manifest.json"), "utf8"));
+  const { server, url } = await serve(folder);
+  const browser = await chromium.launch({ executablePath: await findBrowser(), args: FLAGS });
+  try {
+    const page = await browser.newPage();
+    page.on("pageerror", (error) => console.error(`page: ${error.message}`));
+    await page.goto(url);
+    const source = (name) => fs.readFileSync(path.join(here, `${name}.py`), "utf8");
+    const { worker, ...config } = siteConfig(site);
+    const files = names.flatMap((name) => manifest[name].inputs.map(({ file }) => file));
+    const weft = {
+      site: config,
+      worker,
+      base: `${url}site/`,
+      modules: { workloads: source("workloads"), page_side: source("page_side") },
+      assets: files.map((file) => ({ name: file, url: `../data/${file}` })),
+    };
+    const urls = Object.fromEntries(peers.map((name) => [name, `${url}${name}.js`]));
+    const failures = await page.evaluate(
+      async ([module, settings]) => {
+        globalThis.bench = await import(module);
+        return globalThis.bench.start(settings);
+      },
+      [`${url}page.js`, { urls, threads, weft }],
+    );
+    for (const [name, message] of Object.entries(failures)) console.error(`${name} does not start: ${message}`);
+    const results = {};
+    for (const name of names) {
+      process.stderr.write(`${name} `);
+      results[name] = await page.evaluate(([...args]) => globalThis.bench.measure(...args), [name, manifest[name], rounds]);
+    }
+    process.stderr.write("\n");
+    return { results, emptyMs: await page.evaluate(() => globalThis.bench.emptyCall()), failures };
+  } finally {
+    await browser.close();
+    await close(server);
+  }
+}
+
+const load = () => os.loadavg().map((x) => x.toFixed(2)).join(" ");
+
+const names = chosen(options.only);
+const peers = options.peers.split(",").filter(Boolean);
+const [threads, rounds] = [Number(options.threads), Number(options.rounds)];
+if (![1, 2].includes(threads)) throw new Error(`--threads ${options.threads}: 1 or 2`);
+if (!(Number.isInteger(rounds) && rounds > 0)) throw new Error(`--rounds ${options.rounds}: give a whole number of at least 1`);
+installPeers();
+if (!options.site) command("make", ["-s", "web"], { cwd: root });
+const site = path.resolve(options.site ?? path.join(root, "build/site"));
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "weft-peers-"));
+try {
+  fs.mkdirSync(path.join(folder, "data"));
+  fs.symlinkSync(site, path.join(folder, "site"));
+  command(python, [path.join(here, "reference.py"), "data", path.join(folder, "data"), ...names]);
+  await bundle(folder, peers);
+  const before = load();
+  const { results, emptyMs, failures } = await measurePage(folder, names, { peers, threads, rounds, site });
+  const after = load();
+  if (options.native) {
+    for (const [who, column] of [["numpy", "numpy"], ["weft", "xla"]]) {
+      const times = JSON.parse(command(python, [path.join(here, "reference.py"), who, path.join(folder, "data"), ...names]));
+      for (const name of names) results[name].times[column] = times[name];
+    }
+  }
+  console.log(table(results, { threads, emptyMs }));
+  const wrong = [...Object.entries(failures).map(([name, message]) => `${name} does not start: ${message}`), ...problems(results)];
+  if (wrong.length) console.log(`\nProblems:\n${wrong.map((line) => `- ${line}`).join("\n")}`);
+  if (emptyMs !== null) console.log(`\nAn empty call from Python of WebAssembly: ${(emptyMs * 1000).toFixed(2)} µs.`);
+  console.log(`Threads ${threads}, ${rounds} rounds. Load average ${before} before, ${after} after.`);
+  if (options.json) fs.writeFileSync(options.json, JSON.stringify({ threads, rounds, before, after, emptyMs, results, wrong }, null, 1));
+} finally {
+  fs.rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,134 @@
+// jax-js on its Wasm backend. With one thread it must not see SharedArrayBuffer, which makes it start a worker for each core.
+import { STEPS, serve, transposed } from "./worker.mjs";
+
+let jax, np;
+
+/** Arrays of the device. jax-js consumes its arguments: what is used again is passed as `.ref`. */
+const resident = (inputs) => inputs.map(({ data, shape }) => np.array(data, { dtype: np.float32 }).reshape(shape));
+
+const wait = (out) => jax.blockUntilReady(out);
+const leaves = (out) => jax.tree.leaves(out);
+const free = (out) => leaves(out).forEach((x) => x.dispose());
+const read = (out) => Promise.all(leaves(out).map((x) => x.ref.data()));
+
+/** Calls of `f` on resident inputs. */
+function calls(f, inputs, more = {}) {
+  const arrays = resident(inputs);
+  return { call: () => f(...arrays.map((x) => x.ref)), wait, free, read, forget: () => free(arrays), ...more };
+}
+
+const jitted = (f) => (inputs) => calls(jax.jit(f), inputs);
+const eager = (f) => (inputs) => calls(f, inputs);
+
+const matmul = (a, b) => np.matmul(a, b);
+const chain = (x) =>
+  np
+    .tanh(x.ref)
+    .mul(0.5)
+    .add(np.sin(x.ref).mul(x.ref))
+    .add(np.exp(x.ref.mul(x).neg()));
+
+function layerNorm(x) {
+  const options = { keepdims: true };
+  const centred = x.ref.sub(np.mean(x, -1, options));
+  const variance = np.mean(np.square(centred.ref), -1, options);
+  return centred.div(np.sqrt(variance.add(1e-5)));
+}
+
+const relu = (x) => np.maximum(x, 0);
+
+function mlp(w1, b1, w2, b2, w3, b3, x) {
+  x = relu(np.matmul(x, w1).add(b1));
+  x = relu(np.matmul(x, w2).add(b2));
+  return np.matmul(x, w3).add(b3);
+}
+
+function mlpTrain(w1, b1, w2, b2, w3, b3, x, y) {
+  const params = [w1, b1, w2, b2, w3, b3];
+  const loss = (params) => np.mean(np.sum(jax.nn.logSoftmax(mlp(...params, x), -1).mul(y), -1)).neg();
+  const grads = jax.grad(loss)(params.map((p) => p.ref));
+  return params.map((p, i) => p.sub(grads[i].mul(0.01)));
+}
+
+function conv([x, w]) {
+  const nchw = [transposed(x, [0, 3, 1, 2]), transposed(w, [3, 2, 0, 1])];
+  const f = jax.jit((x, w) => jax.lax.convGeneralDilated(x, w, [1, 1], "SAME"));
+  return calls(f, nchw, {
+    read: async (out) => [transposed({ data: await out.ref.data(), shape: out.shape }, [0, 2, 3, 1]).data],
+  });
+}
+
+const attention = (q, k, v) =>
+  np.matmul(jax.nn.softmax(np.matmul(q, np.swapaxes(k, -1, -2)).mul(0.125), -1), v);
+
+/** There is no loop within a program: each step is a call. */
+function scan(inputs) {
+  const step = jax.jit((x, w) => x.ref.mul(0.99).add(np.tanh(np.matmul(x, w)).mul(0.01)));
+  return calls((x, w) => {
+    for (let i = 0; i < STEPS; i++) x = step(x, w.ref);
+    w.dispose();
+    return x;
+  }, inputs);
+}
+
+const fft = (inputs) => {
+  const [real, imag] = resident(inputs);
+  return {
+    call: () => np.fft.fft({ real: real.ref, imag: imag.ref }),
+    wait,
+    free,
+    read: (out) => Promise.all([out.real.ref.data(), out.imag.ref.data()]),
+    forget: () => free([real, imag]),
+  };
+};
+
+function svd(inputs) {
+  return calls((a) => np.linalg.svd(a, { fullMatrices: false }), inputs, {
+    read: async ([u, s, vt]) => [await s.ref.data(), await np.matmul(u.ref.mul(s.ref), vt.ref).data()],
+  });
+}
+
+const successor = (x) => x.add(1);
+
+/** A call and the numbers it gives: without threads they are there at once. */
+function readback(inputs) {
+  const f = jax.jit(successor);
+  const [x] = resident(inputs);
+  return { call: () => f(x.ref).data(), read: (out) => [out], forget: () => x.dispose() };
+}
+
+serve({
+  async init(threads) {
+    if (threads === 1) delete globalThis.SharedArrayBuffer;
+    jax = await import("@jax-js/jax");
+    np = jax.numpy;
+    await jax.init("wasm");
+    jax.defaultDevice("wasm");
+  },
+  workloads: {
+    matmul_256: jitted(matmul),
+    matmul_512: jitted(matmul),
+    matmul_1024: jitted(matmul),
+    matmul_2048: jitted(matmul),
+    chain_1m: jitted(chain),
+    chain_16m: jitted(chain),
+    softmax: jitted((x) => jax.nn.softmax(x, -1)),
+    layer_norm: jitted(layerNorm),
+    sum_axis0: jitted((x) => np.sum(x, 0)),
+    sum_axis1: jitted((x) => np.sum(x, 1)),
+    mlp_forward: jitted(mlp),
+    mlp_train: jitted(mlpTrain),
+    conv_56: conv,
+    conv_28: conv,
+    attention: jitted(attention),
+    scan,
+    sort: jitted((x) => np.sort(x)),
+    cumsum: jitted((x) => np.cumsum(x)),
+    fft,
+    cholesky: jitted((a) => np.linalg.cholesky(a)),
+    svd,
+    eager: eager(successor),
+    jit: jitted(successor),
+    readback,
+  },
+});

@@ -1,0 +1,110 @@
+// What bench/browser/peers.mjs measures, what is asked of weft, and how it is printed.
+
+export const PEERS = ["jax-js", "tfjs", "ort"];
+
+const conv = (n, size, from, to) => 2 * n * size * size * 9 * from * to;
+const mlp = 2 * 128 * (784 * 512 + 512 * 512 + 512 * 10);
+const MICRO = { unit: "µs", scale: 1000 };
+
+/**
+ * name: title, as the tables call it; target, the largest part of the best peer's time with one thread (with several it is 1
+ * everywhere), or limit, the largest time in ms; flops, or bytes moved, of a call; unit and what a ms is in it.
+ */
+export const WORKLOADS = {
+  matmul_256: { title: "matmul 256", target: 1, flops: 2 * 256 ** 3 },
+  matmul_512: { title: "matmul 512", target: 2 / 3, flops: 2 * 512 ** 3 },
+  matmul_1024: { title: "matmul 1024", target: 2 / 3, flops: 2 * 1024 ** 3 },
+  matmul_2048: { title: "matmul 2048", target: 2 / 3, flops: 2 * 2048 ** 3 },
+  chain_1m: { title: "chain 1M", target: 1 / 3, bytes: 8 * 2 ** 20 },
+  chain_16m: { title: "chain 16M", target: 1 / 3, bytes: 8 * 2 ** 24 },
+  softmax: { title: "softmax 4096×1024", target: 1, bytes: 8 * 2 ** 22 },
+  layer_norm: { title: "layer norm 4096×1024", target: 1 / 3, bytes: 8 * 2 ** 22 },
+  sum_axis0: { title: "sum of 4096², axis 0", target: 1, bytes: 4 * 2 ** 24 },
+  sum_axis1: { title: "sum of 4096², axis 1", target: 1, bytes: 4 * 2 ** 24 },
+  mlp_forward: { title: "MLP forward", target: 2 / 3, flops: mlp },
+  mlp_train: { title: "MLP training step", target: 1 / 2, flops: 3 * mlp - 2 * 128 * 784 * 512 },
+  conv_56: { title: "conv 3×3 1×56×56×64→64", target: 2 / 3, flops: conv(1, 56, 64, 64) },
+  conv_28: { title: "conv 3×3 32×28×28×32→64", target: 2 / 3, flops: conv(32, 28, 32, 64) },
+  attention: { title: "attention 8×512×64", target: 1 / 2, flops: 4 * 8 * 512 * 512 * 64 },
+  scan: { title: "scan, 10,000 steps", target: 1 / 4, unit: "µs a step", scale: 0.1 },
+  sort: { title: "sort 1M", target: 1 / 2 },
+  cumsum: { title: "cumsum 1M", target: 1 },
+  fft: { title: "FFT 2^18", target: 1 / 3 },
+  cholesky: { title: "cholesky 512", target: 1 / 3 },
+  svd: { title: "SVD 256", target: 1 / 10 },
+  eager: { title: "x + 1 on 4 floats, eager", limit: 0.06, ...MICRO },
+  jit: { title: "x + 1 on 4 floats, jit", limitOverEmpty: 0.015, ...MICRO },
+  readback: { title: "tiny call and read back", target: 1, ...MICRO },
+};
+
+/** The workloads that `--only a,b` names, all where it is not given. */
+export function chosen(only) {
+  const names = only ? only.split(",").map((name) => name.trim()) : Object.keys(WORKLOADS);
+  const unknown = names.filter((name) => !(name in WORKLOADS));
+  if (unknown.length) throw new Error(`no workload ${unknown.join(", ")}; there are ${Object.keys(WORKLOADS).join(", ")}`);
+  return names;
+}
+
+/** The fastest peer that measured `times` and its time, or null. */
+export function best(times) {
+  const measured = PEERS.filter((name) => times[name] !== undefined);
+  if (!measured.length) return null;
+  const name = measured.reduce((a, b) => (times[b] < times[a] ? b : a));
+  return { name, ms: times[name] };
+}
+
+/** What is asked of weft: {ratio of weft to the best peer, asked: its text, met: true, false, or null where it can't be said}. */
+export function verdict(name, times, { threads = 1, emptyMs = null } = {}) {
+  const { target, limit, limitOverEmpty } = WORKLOADS[name];
+  const peer = best(times);
+  const ratio = peer && times.weft !== undefined ? times.weft / peer.ms : null;
+  const known = (value, test) => (value === null || value === undefined ? null : test(value));
+  if (limit !== undefined) return { ratio, asked: `≤ ${limit * 1000} µs`, met: known(times.weft, (ms) => ms <= limit) };
+  if (limitOverEmpty !== undefined) {
+    const most = emptyMs === null ? null : emptyMs + limitOverEmpty;
+    const asked = most === null ? `≤ ${limitOverEmpty * 1000} µs + a call` : `≤ ${(most * 1000).toFixed(1)} µs`;
+    return { ratio, asked, met: most === null ? null : known(times.weft, (ms) => ms <= most) };
+  }
+  const share = threads > 1 ? 1 : target;
+  return { ratio, asked: share === 1 ? "< 1" : `≤ ${share.toFixed(2)}`, met: known(ratio, (r) => (share === 1 ? r < 1 : r <= share)) };
+}
+
+/** Three significant digits, as few characters as that takes. */
+export function figure(value) {
+  if (value === undefined || value === null || Number.isNaN(value)) return "–";
+  if (value >= 100) return value.toFixed(0);
+  return value.toPrecision(3);
+}
+
+function rate({ flops, bytes }, ms) {
+  if (ms === undefined || !(flops || bytes)) return "";
+  return flops ? `${(flops / ms / 1e6).toFixed(1)} GFLOP/s` : `${(bytes / ms / 1e6).toFixed(1)} GB/s`;
+}
+
+/** The table as Markdown. results: {name: {times, problems}}; a figure with ! has a problem, named below the table. */
+export function table(results, { threads = 1, emptyMs = null } = {}) {
+  const columns = [...PEERS, "weft"];
+  const head = ["workload", "unit", ...columns, "weft / best peer", "asked", "met", "weft's rate", "numpy", "weft on XLA"];
+  const rows = Object.entries(results).map(([name, { times, problems }]) => {
+    const { title, unit = "ms", scale = 1 } = WORKLOADS[name];
+    const cell = (who) => {
+      if (times[who] === undefined) return problems[who] ? "error" : "–";
+      return figure(times[who] * scale) + (problems[who] ? "!" : "");
+    };
+    const { ratio, asked, met } = verdict(name, times, { threads, emptyMs });
+    const mark = met === null ? "–" : met ? "yes" : "no";
+    return [title, unit, ...columns.map(cell), figure(ratio), asked, mark, rate(WORKLOADS[name], times.weft), cell("numpy"), cell("xla")];
+  });
+  const widths = head.map((_, i) => Math.max(...[head, ...rows].map((row) => [...row[i]].length)));
+  const pad = (text, i) => (i === 0 ? text.padEnd(widths[i]) : text.padStart(widths[i]));
+  const line = (row) => `| ${row.map(pad).join(" | ")} |`;
+  const rule = `|${widths.map((width, i) => `${"-".repeat(width + 1)}${i === 0 ? "-" : ":"}`).join("|")}|`;
+  return [line(head), rule, ...rows.map(line)].join("\n");
+}
+
+/** Every problem of `results`, a line each. */
+export function problems(results) {
+  return Object.entries(results).flatMap(([name, { problems }]) =>
+    Object.entries(problems).map(([who, message]) => `${who}, ${WORKLOADS[name].title}: ${message}`),
+  );
+}
