@@ -13,14 +13,19 @@ NPM_STAMP := node_modules/.package-lock.json
 WHEELS_STAMP := build/wheels/.stamp
 WHEEL_PROJECTS := packages/weft packages/weft-library packages/weft-extra packages/weft-remote wasm
 WHEEL_SOURCES := $(foreach dir,$(WHEEL_PROJECTS),$(wildcard $(dir)/pyproject.toml $(dir)/README.md) \
-  $(shell find $(dir)/src -name '*.py' 2>/dev/null))
+  $(shell find $(dir)/src -name '*.py' -o -name '*.js' -o -name '*.d.ts' -o -name '*.html' 2>/dev/null))
 
 $(NPM_STAMP): package.json package-lock.json $(wildcard */package.json wasm/runtime/package.json)
 	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(NPM) ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# What runs exported programs; it is kept in the repository, so that wheels are built without npm.
+EXPORTED := wasm/src/weft_wasm/page/weft.js
+$(EXPORTED): wasm/runtime/package.json $(wildcard wasm/runtime/src/*.ts) | $(NPM_STAMP)
+	@$(NPM) run --silent build:exported -w @weft/runtime
+
 # The five wheels that a page loads.
-$(WHEELS_STAMP): $(WHEEL_SOURCES) | $(VENV_STAMP)
+$(WHEELS_STAMP): $(WHEEL_SOURCES) $(EXPORTED) | $(VENV_STAMP)
 	@rm -rf build/wheels && mkdir -p build/wheels
 	@for project in $(WHEEL_PROJECTS); do \
 	  $(VENV)/bin/python -m build --wheel --no-isolation --outdir build/wheels $$project >build/wheels/build.log 2>&1 \

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from importlib import import_module
 from typing import Any, Callable, Iterator, Sequence
 
 from weft import source_info
@@ -86,6 +87,11 @@ class WasmBackend:
         program, module = lower(jaxpr, options.name, options.donated, self.features)
         artifact = compile_program(program, self.features, check=self.check)
         return WasmExecutable(self, jaxpr, program, module, artifact, options)
+
+    @staticmethod
+    def write_page(*args, **kwargs) -> list:
+        """Writes a program for pages without Python; see `weft_wasm.page`."""
+        return import_module("weft_wasm.page").write_page(*args, **kwargs)
 
     def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, name: str, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""

@@ -239,7 +239,7 @@ def _flatten(x, leaves: list, is_leaf) -> PyTreeDef:
     return LEAF
 
 
-def _keyed_children(x):
+def keyed_children(x):
     """[(key, child)] of a node, or None for a leaf."""
     kind = type(x)
     if kind is tuple or kind is list:
@@ -260,7 +260,7 @@ def _keyed_children(x):
 
 def _paths(x, path: tuple, out: list, is_leaf) -> PyTreeDef:
     """Collects (key path, leaf) pairs; `is_leaf` takes the path and the value."""
-    children = None if is_leaf is not None and is_leaf(path, x) else _keyed_children(x)
+    children = None if is_leaf is not None and is_leaf(path, x) else keyed_children(x)
     if children is None:
         out.append((path, x))
         return LEAF
@@ -286,7 +286,7 @@ def _flatten_up_to(treedef: PyTreeDef, value, out: list, path: tuple) -> None:
         if value is not None:
             raise _mismatch(path, treedef, value)
         return
-    children = _keyed_children(value)
+    children = keyed_children(value)
     same = type(value) is node and children is not None and len(children) == len(treedef.nodes)
     if same and node is dict:
         same = _sorted_keys(value) == treedef.aux
@@ -416,7 +416,7 @@ def flatten_one_level(tree) -> tuple:
 
 def flatten_one_level_with_keys(tree) -> tuple:
     """`flatten_one_level` with a (key, child) pair for each child."""
-    kind, keyed = type(tree), _keyed_children(tree)
+    kind, keyed = type(tree), keyed_children(tree)
     if keyed is None:
         raise ValueError(f"a value of type {kind.__name__} is a leaf of pytrees: it has no children.")
     if kind in registry:

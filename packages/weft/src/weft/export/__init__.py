@@ -26,6 +26,7 @@ from .exported import (
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
     symbolic_args_specs as symbolic_args_specs,
 )
+from .pages import web as web
 from .trees import (
     register_namedtuple_serialization as register_namedtuple_serialization,
     register_pytree_node_serialization as register_pytree_node_serialization,

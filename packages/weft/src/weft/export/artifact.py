@@ -79,7 +79,7 @@ def serialize(exported, vjp_order: int = 0) -> bytearray:
             w.unsigned(len(aval.shape))
             for n in aval.shape:
                 w.unsigned(n)
-            w.bytes(bytes(to_bytes(c if is_host_array(c) else host_array(c._host() if hasattr(c, "_host") else c, aval))))
+            w.bytes(constant_bytes(c))
         w.bytes(write_program(closed.jaxpr.replace(constvars=[], invars=[*closed.jaxpr.constvars, *closed.jaxpr.invars])))
     if vjp_order:
         w.bytes(serialize(exported.vjp(), vjp_order - 1))
@@ -87,6 +87,11 @@ def serialize(exported, vjp_order: int = 0) -> bytearray:
     out.append(VERSION)
     out += hashlib.sha256(w.data).digest()
     return out + w.data
+
+
+def constant_bytes(x) -> bytes:
+    """The elements of an array that a program holds, wherever it lies."""
+    return bytes(to_bytes(x if is_host_array(x) else host_array(x._host() if hasattr(x, "_host") else x, get_aval(x))))
 
 
 def _strings(w: Writer, items) -> None:

@@ -356,12 +356,16 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_che
     @api_boundary
     def do_export(*args, **kwargs) -> Exported:
         where = tuple(platforms) if platforms is not None else (default_export_platform(),)
-        traced = fun_jit.trace(*args, **kwargs)
-        if any(s is not None for given in traced.shardings if given is not None for s in given):
-            raise NotPortable(f"{traced.fun_name} has in_shardings or out_shardings, and an exported program is for one device. Leave them out of the function that is exported, "
-                              "and jit the call with them.")
-        return _from_traced(traced.fun_name, traced.jaxpr, traced.in_tree, traced.out_tree, where, tuple(disabled_checks))
+        return export_traced(fun_jit.trace(*args, **kwargs), where, tuple(disabled_checks))
     return do_export
+
+
+def export_traced(traced, platforms: tuple, checks: tuple = ()) -> Exported:
+    """The exported form of what `weft.jit(f).trace(…)` returned."""
+    if any(s is not None for given in traced.shardings if given is not None for s in given):
+        raise NotPortable(f"{traced.fun_name} has in_shardings or out_shardings, and an exported program is for one device. Leave them out of the function that is exported, "
+                          "and jit the call with them.")
+    return _from_traced(traced.fun_name, traced.jaxpr, traced.in_tree, traced.out_tree, platforms, checks)
 
 
 def _from_traced(name: str, closed: ClosedJaxpr, in_tree, out_tree, platforms: tuple, checks: tuple, in_avals: tuple | None = None,

@@ -1,0 +1,172 @@
+"""Programs for pages without Python: a folder with WebAssembly, an ES module and its types."""
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .. import dtypes
+from ..avals import ShapeDtypeStruct, ShapedArray, physical
+from ..config import enable_x64
+from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
+from ..ops.linear import convert
+from ..runtime.device import backend_factory
+from ..runtime.dispatch import program_for
+from ..runtime.jit import jit
+from ..source_info import api_boundary
+from ..tree import DictKey, GetAttrKey, PyTreeDef, keyed_children
+from .artifact import constant_bytes
+from .exported import Exported, export_traced
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
+_TYPED = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128")
+
+
+@api_boundary
+def web(fun: Callable | Exported, /, *args, path: str | os.PathLike, name: str | None = None) -> list[Path]:
+    """Compiles a function to WebAssembly and writes what a page without Python needs to call it.
+
+    The folder then holds `name.wasm` (and `name.relaxed.wasm` for engines with relaxed SIMD), `name.bin` with the arrays that the function closes over, the ES module `name.js`
+    with its types `name.d.ts`, a page to try it, `name.html`, and `weft.js`, which all programs of a folder share. It depends on nothing outside. In JavaScript:
+
+        import { load } from "./name.js";
+        const f = await load();
+        const y = f(x);             // typed arrays in and out; f.onDevice(x) leaves the results on the device, for loops
+
+    Every argument is an input of the program; arrays that `fun` closes over, also by `functools.partial`, are part of the export: `web(partial(predict, params), x, path=…)`.
+    dicts, named tuples and dataclasses are objects, lists and tuples arrays, None is null, arrays without axes are numbers (booleans, bigints for 64 bits). Complex arrays are
+    interleaved. Where JavaScript has no typed array the nearest wider one stands: Float32Array for bfloat16, float16 and float8, Int8Array and Uint8Array for int4 and
+    its kin, Uint32Array for the words of a random key. Arguments that `fun`, if it is jitted, donates are consumed where they lie on the device.
+
+    Args:
+        fun: a function of pytrees of arrays, jitted or not, or an `Exported`.
+        *args: arrays or `ShapeDtypeStruct`s; only their shapes and dtypes count. None for an `Exported`.
+        path: the folder. It is made if need be; files of an earlier export of that name are replaced.
+        name: of the program and its files, an identifier of JavaScript; the function's name if None ("program" for a lambda).
+
+    Returns: the paths of the files. Raises: NotPortable for programs that call Python (callbacks, debug.print), with the line; ValueError for symbolic shapes and for names that
+        can't be; BackendError where the compiler (weft-wasm) is not installed.
+
+    Example:
+        >>> import tempfile, weft, weft.numpy as jnp
+        >>> from weft import export
+        >>> def scale(x): return {"twice": 2 * x, "sum": x.sum()}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [p.name for p in export.web(scale, weft.ShapeDtypeStruct((3,), jnp.float32), path=folder)]
+        ['package.json', 'scale.d.ts', 'scale.html', 'scale.js', 'scale.wasm', 'weft.d.ts', 'weft.js']
+    """
+    if isinstance(fun, Exported):
+        if args:
+            raise ValueError(f"{fun.fun_name} is exported, so its arguments' types are known; give web no arguments beside it.")
+        exported, donated, fixed = fun, (False,) * len(fun.in_avals), None
+    else:
+        jitted: Any = fun if hasattr(fun, "trace") else jit(fun)
+        traced = jitted.trace(*args)
+        exported, donated, fixed = export_traced(traced, ("wasm",)), traced.donated, getattr(jitted, "static_argnums", ())
+    name = _name_of(fun) if name is None else name
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "weft":
+        raise ValueError(f"name must be an identifier of JavaScript other than weft, since files are called by it; got {name!r}.")
+    told = name if exported.fun_name == name else f"{name} ({exported.fun_name})"
+    if exported._scope is not None:
+        raise ValueError(f"{told} has symbolic sizes ({', '.join(sorted(exported._variables))}), and a program of a page has numbers: give ShapeDtypeStructs with "
+                         "numbers, and export once for each size under a name of its own.")
+    arguments, keywords = exported.in_tree.children()
+    if keywords.num_leaves:
+        raise ValueError(f"{told} takes keyword arguments, which JavaScript does not have; bind them with functools.partial, or make them positional.")
+    if any(a.dtype == dtypes.float0 for a in (*exported.in_avals, *exported.out_avals)):
+        raise ValueError(f"{told} takes or returns arrays of dtype float0, which hold nothing; leave them out.")
+    inputs, outputs = [[_edge(a) for a in avals] for avals in (exported.in_avals, exported.out_avals)]
+    with enable_x64(exported._x64):
+        program, consts = program_for(_with_edges(exported._closed, inputs, outputs), "wasm")
+        trees = _tree(arguments, told)
+        names = _argument_names(fun, fixed, len(trees))
+        signature = {"name": name, "args": [{"name": n, "tree": t} for n, t in zip(names, trees)], "result": _tree(exported.out_tree, told),
+                     "inputs": [_spec(a) for a in inputs], "outputs": [_spec(a) for a in outputs]}
+        notes = [_note(a, e) for a, e in zip((*exported.in_avals, *exported.out_avals), (*inputs, *outputs))]
+        return backend_factory("wasm").write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
+
+
+def _name_of(fun) -> str:
+    if isinstance(fun, Exported):
+        found = fun.fun_name
+    else:
+        fun = getattr(fun, "fun", fun)
+        while isinstance(fun, partial):
+            fun = fun.func
+        found = getattr(fun, "__name__", type(fun).__name__)
+    return found if _NAME.fullmatch(found) else "program"
+
+
+def _argument_names(fun, fixed: Sequence[int] | None, count: int) -> list[str]:
+    """The names of the function's arguments that are not static, as far as it has names for them."""
+    names: list[str] = []
+    if fixed is not None:
+        try:
+            parameters = inspect.signature(getattr(fun, "fun", fun)).parameters.values()
+            names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        except (TypeError, ValueError):      # a callable that doesn't say
+            pass
+        names = [n for i, n in enumerate(names) if i not in fixed]
+    return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
+
+
+def _edge(aval: ShapedArray) -> ShapedArray:
+    """What stands for an argument or result in JavaScript: the nearest type that it has typed arrays of."""
+    aval = physical(aval)
+    name = dtypes.name(aval.dtype)
+    if name in _TYPED:
+        return aval
+    wide = dtypes.float32 if dtypes.issubdtype(aval.dtype, dtypes.floating) else dtypes.uint8 if name.startswith("u") else dtypes.int8
+    return ShapedArray(aval.shape, dtypes.dtype(wide))
+
+
+def _with_edges(closed: ClosedJaxpr, inputs: Sequence[ShapedArray], outputs: Sequence[ShapedArray]) -> ClosedJaxpr:
+    """The program on the types that JavaScript has."""
+    have, give = closed.in_avals, closed.out_avals
+    if all(a.dtype == b.dtype for a, b in zip((*have, *give), (*inputs, *outputs))):
+        return closed
+
+    def fun(*leaves):
+        inner = [x if x.dtype == a.dtype else convert(x, a.dtype) for x, a in zip(leaves, have)]
+        return [x if a.dtype == b.dtype else convert(x, b.dtype) for x, a, b in zip(eval_jaxpr(closed.jaxpr, closed.consts, *inner), give, outputs)]
+    return jit(fun).trace(*[ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in inputs]).jaxpr
+
+
+def _spec(aval: ShapedArray) -> dict:
+    return {"dtype": dtypes.name(aval.dtype), "shape": list(aval.shape)}
+
+
+def _note(aval: ShapedArray, edge: ShapedArray) -> str:
+    own, shown = [f"{dtypes.name(a.dtype)}[{','.join(map(str, a.shape))}]" for a in (aval, edge)]
+    return shown + (", real and imaginary parts in turn" if shown.startswith("complex") else "") + (f" for {own}" if own != shown else "")
+
+
+def _tree(tree: PyTreeDef, told: str) -> Any:
+    """A structure as JSON: objects and arrays with the numbers of leaves in them."""
+    return _json(tree.unflatten([_Slot(i) for i in range(tree.num_leaves)]), told)
+
+
+class _Slot:
+    """Stands for a leaf."""
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+def _json(x, told: str) -> Any:
+    if x is None:
+        return None
+    if type(x) is _Slot:
+        return x.index
+    children = keyed_children(x)
+    if not any(isinstance(k, (DictKey, GetAttrKey)) for k, _ in children):
+        return {} if isinstance(x, dict) else [_json(c, told) for _, c in children]
+    keys = [k.key if isinstance(k, DictKey) else k.name for k, _ in children]
+    for key in keys:
+        if not isinstance(key, (str, int)) or key == "__proto__":
+            raise ValueError(f"{told} has a dict with the key {key!r}, which can't name a property of a JavaScript object; use strings or whole numbers.")
+    return {str(key): _json(c, told) for key, (_, c) in zip(keys, children)}

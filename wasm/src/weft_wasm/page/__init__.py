@@ -1,0 +1,95 @@
+"""Programs for pages without Python: what `weft.export.web` writes into a folder.
+
+`name.wasm` is the module, with its metadata and constants in custom sections; `name.relaxed.wasm` the same for engines with relaxed SIMD, where that differs;
+`name.bin` the arrays that the function closes over; `name.js` and `name.d.ts` what a page imports; `weft.js`, made of wasm/runtime by `npm run build -w @weft/runtime`,
+what runs all programs of a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Sequence
+
+from weft.core.jaxpr import Jaxpr
+
+from weft_wasm.artifact import Artifact
+from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.encode import unsigned
+from weft_wasm.lower.program import lower
+from weft_wasm.page.types import declarations
+
+BASELINE = frozenset(("simd128",))
+SHARED = ("weft.js", "weft.d.ts")
+
+
+def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: Sequence[bool], signature: dict, notes: Sequence[str]) -> list[Path]:
+    """Compiles a program, and writes all files into a folder, which is made if need be; returns their paths.
+
+    constants: the values of the jaxpr's leading arguments. donated: of the others. signature: "name", "args", "result", "inputs", "outputs" as page/weft.d.ts says.
+    notes: what the declarations say of each input and output.
+    """
+    artifacts = [_compile(jaxpr, signature["name"], (False,) * len(constants) + tuple(donated), f) for f in (BASELINE, KNOWN_FEATURES)]
+    if artifacts[0].code == artifacts[1].code and artifacts[0].constants == artifacts[1].constants:
+        artifacts.pop()
+    name, data = signature["name"], b"".join(constants)
+    digest = hashlib.blake2b(b"".join([*[a.to_bytes() for a in artifacts], data, json.dumps(signature).encode()]), digest_size=8).hexdigest()
+    signature = {"name": name, "id": digest, **signature, "donated": [i for i, d in enumerate(donated) if d], "constants": [len(c) for c in constants]}
+    made = {f"{name}{kind}.wasm": module(a, digest) for kind, a in zip(("", ".relaxed"), artifacts)}
+    places = {"wasm": f"{name}.wasm"} | ({"relaxed": f"{name}.relaxed.wasm"} if len(artifacts) > 1 else {})
+    if data:
+        made[f"{name}.bin"], places["data"] = data, f"{name}.bin"
+    made[f"{name}.js"] = _SCRIPT.format(name=name, signature=_literal(signature), files="".join(f'  {k}: new URL("./{v}", import.meta.url),\n' for k, v in places.items()))
+    made[f"{name}.d.ts"] = declarations(signature, notes)
+    made[f"{name}.html"] = _own("demo.html").replace("NAME", name)
+    made |= {shared: _own(shared) for shared in SHARED}
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    if not (target / "package.json").exists():  # Node and bundlers ask what .js files are
+        made["package.json"] = '{ "type": "module" }\n'
+    for stale in (f"{name}.relaxed.wasm", f"{name}.bin"):
+        (target / stale).unlink(missing_ok=True)
+    for file, content in made.items():
+        (target / file).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [target / file for file in sorted(made)]
+
+
+def _compile(jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: frozenset[str]) -> Artifact:
+    program, _ = lower(jaxpr, name, donated, features)
+    return compile_program(program, features)
+
+
+def module(artifact: Artifact, digest: str) -> bytes:
+    """The artifact as one module: its metadata and constants are custom sections."""
+    meta = json.dumps({**artifact.metadata, "id": digest}, separators=(",", ":")).encode()
+    return artifact.code + _section("weft.metadata", meta) + (_section("weft.constants", artifact.constants) if artifact.constants else b"")
+
+
+def _section(name: str, content: bytes) -> bytes:
+    body = unsigned(len(name)) + name.encode() + content
+    return b"\0" + unsigned(len(body)) + body
+
+
+def _own(file: str) -> str:
+    return (files("weft_wasm.page") / file).read_text(encoding="utf-8")
+
+
+def _literal(signature: dict) -> str:
+    """The signature as JavaScript, a line for each entry."""
+    return "{\n" + "".join(f"  {key}: {json.dumps(value)},\n" for key, value in signature.items()) + "}"
+
+
+_SCRIPT = """// Written by weft.export.web. {name}.d.ts has the types, weft.js runs the program.
+import {{ load as loadProgram }} from "./weft.js";
+
+export const signature = {signature};
+
+const files = {{
+{files}}};
+
+/** Fetches and compiles the program: `const {name} = await load();` */
+export const load = (options) => loadProgram(signature, files, options);
+export default load;
+"""

@@ -1,0 +1,100 @@
+/** What runs the programs that weft.export.web writes: types of weft.js. */
+
+export type TypedArray =
+  | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array
+  | Float32Array | Float64Array;
+
+/** A value without structure: a typed array holds the elements in row-major order; arrays without axes are plain values. */
+export type Leaf = TypedArray | number | bigint | boolean;
+
+/** An array in the memory of a Device, until it is freed, consumed by a program that donates it, or garbage. */
+export interface DeviceArray<T extends Leaf = Leaf> {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** A copy of its elements. */
+  read(): T;
+  /** Gives the memory back now. */
+  free(): void;
+}
+
+/** A tree of values as it lies on the device. */
+export type OnDevice<T> = [T] extends [Leaf] ? DeviceArray<T> : T extends null ? null : { [K in keyof T]: OnDevice<T[K]> };
+
+/** What a program takes where its signature says T: the value, or an array that is on the device already. */
+export type Accepted<T> = [T] extends [Leaf] ? T | DeviceArray<T> : T extends null ? null : { [K in keyof T]: Accepted<T[K]> };
+
+/** The values of a tree that lies on the device. */
+export type Read<T> = T extends DeviceArray<infer V> ? V : T extends Leaf | null ? T : { [K in keyof T]: Read<T[K]> };
+
+export interface Program<Arguments extends unknown[], Result> {
+  /** Runs on values (or on what `put` and `onDevice` returned) and returns values. */
+  (...args: Accepted<Arguments>): Result;
+  /** The same, but the results stay on the device: for a loop whose state goes from call to call. */
+  onDevice(...args: Accepted<Arguments>): OnDevice<Result>;
+  /** Checks the arguments of a call and copies them to the device. */
+  put(...args: Accepted<Arguments>): OnDevice<Arguments>;
+  /** The values of a tree of device arrays. */
+  read<T>(tree: T): Read<T>;
+  /** Gives the program and its constants back; later calls throw. */
+  unload(): void;
+  readonly signature: Signature;
+}
+
+/** The memory that programs share; all of a page use one unless `load` is given another. */
+export class Device {
+  private constructor();
+  static create(): Promise<Device>;
+  /** What the engine has, of "simd128" and "relaxed-simd". */
+  readonly features: readonly string[];
+  stats(): { allocated: number; peak: number; free: number };
+}
+
+export interface LoadOptions {
+  device?: Device;
+  /** Fetches a file of the export; the default is fetch, and in Node the file system. */
+  fetch?: (url: URL) => Promise<Uint8Array>;
+}
+
+/** A tree whose leaves are positions in a list of arrays. */
+export type Tree = number | null | readonly Tree[] | { readonly [key: string]: Tree };
+
+export interface ArraySpec {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+}
+
+export interface Signature {
+  readonly name: string;
+  /** Which export this is; the .wasm files carry it too. */
+  readonly id: string;
+  readonly args: readonly { readonly name: string; readonly tree: Tree }[];
+  readonly result: Tree;
+  readonly inputs: readonly ArraySpec[];
+  readonly outputs: readonly ArraySpec[];
+  /** Inputs whose memory a call takes over. */
+  readonly donated: readonly number[];
+  /** Sizes in bytes of the arrays in the .bin file, which lead the program's inputs. */
+  readonly constants: readonly number[];
+}
+
+export interface Files {
+  readonly wasm: URL;
+  /** The same program for engines with relaxed SIMD, where that makes a difference. */
+  readonly relaxed?: URL;
+  readonly data?: URL;
+}
+
+/** Used by the modules that weft.export.web writes. */
+export function load<Arguments extends unknown[], Result>(
+  signature: Signature,
+  files: Files,
+  options?: LoadOptions,
+): Promise<Program<Arguments, Result>>;
+
+/** A call's arguments don't fit the program's signature, or a file is missing. */
+export class WeftRuntimeError extends Error {}
+
+/** The program itself reported an error; `code` is the number, 0 for a trap. */
+export class WeftProgramError extends Error {
+  readonly code: number;
+}
