@@ -107,7 +107,7 @@ async function floats(file) {
 }
 
 /** What is wrong with `results`, or null: the largest difference is allowed `tolerance` of the largest value. */
-function difference(results, expected, tolerance) {
+export function difference(results, expected, tolerance) {
   if (results.length !== expected.length) return `${results.length} results instead of ${expected.length}`;
   for (const [k, want] of expected.entries()) {
     const got = results[k];
@@ -116,7 +116,7 @@ function difference(results, expected, tolerance) {
     let worst = 0;
     for (let i = 0; i < want.length; i++) {
       const off = Math.abs(got[i] - want[i]);
-      if (!(off <= worst)) worst = off; // NaN too
+      if (off > worst || Number.isNaN(off)) worst = off; // NaN stays: nothing is larger
       if (Math.abs(want[i]) > largest) largest = Math.abs(want[i]);
     }
     if (!(worst <= tolerance * largest)) return `result ${k} is off by ${worst.toExponential(2)} of ${largest.toPrecision(3)}`;
@@ -124,7 +124,7 @@ function difference(results, expected, tolerance) {
   return null;
 }
 
-const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
+export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
 let peers;
 
