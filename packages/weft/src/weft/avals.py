@@ -6,6 +6,7 @@ from operator import index
 
 from . import dtypes
 from .config import config
+from .errors import at_user_line
 from .mesh import AbstractMesh, NamedSharding, P
 
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
@@ -186,6 +187,13 @@ def scalar_aval(value) -> ShapedArray:
     except KeyError:
         aval = _scalar_avals[key] = shaped((), dtypes.python_scalar_dtype(value), type(value) is not bool)
         return aval
+
+
+def check_range(name: str, value: int) -> None:
+    """OverflowError for a Python int beyond the integers that are on (32 bits, or 64)."""
+    if value.bit_length() > 31 and not -(top := 1 << dtypes.bits(scalar_aval(value).dtype) - 1) <= value < top:
+        raise OverflowError(at_user_line(f"{name}: the Python integer {value} does not fit {dtypes.name(scalar_aval(value).dtype)}. Give a float, or an array "
+                                         "of a wider dtype, or turn 64-bit types on with weft.config.update('jax_enable_x64', True)."))
 
 
 class ShapeDtypeStruct:

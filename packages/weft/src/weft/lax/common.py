@@ -5,7 +5,7 @@ import operator
 from typing import Any, Sequence
 
 from .. import dtypes
-from ..avals import SymbolicSize, as_size
+from ..avals import SymbolicSize, as_size, check_range
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
@@ -16,9 +16,11 @@ from ..mesh import NamedSharding
 _HOST = (bool, int, float, complex, TypedScalar, HostArray) + (() if np is None else (np.ndarray, np.generic))
 
 
-def operand(name: str, x: Any):
-    """`x` if it is an array, a tracer or a number; a TypeError that names the function otherwise."""
+def operand(name: str, x: Any, any_int: bool = False):
+    """`x` if it is an array, a tracer or a number; a TypeError that names the function otherwise. An int must fit the default dtype, but for `any_int`."""
     if type(x) in aval_of or isinstance(x, Tracer):
+        if type(x) is int and not any_int:
+            check_range(name, x)
         return x
     if hasattr(x, "__jax_array__"):
         return x.__jax_array__()

@@ -10,6 +10,7 @@ from ..avals import AbstractRef
 from ..core.trace import Tracer, aval_of
 from ..errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, at_user_line
 from ..host import from_bytes, np, to_bytes
+from ..ops import elementwise as el
 from ..runtime import dispatch
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
@@ -222,6 +223,20 @@ def _loaded(data: bytes, aval):
     return dispatch.put(from_bytes(data, aval.shape, aval.dtype), aval)
 
 
+def _rounded(self, ndigits: int | None = None):
+    """round(x) is integers, as of Python's numbers; round(x, n) has the dtype of x."""
+    return shapes.astype(ufuncs.round(self), int) if ndigits is None else ufuncs.round(self, ndigits)
+
+
+def byteswap(self):
+    """The elements with their bytes in reverse order."""
+    if dtypes.is_complex(self.dtype):
+        return el.complex_(byteswap(self.real), byteswap(self.imag))
+    if self.itemsize == 1:
+        return self
+    return shapes.view(shapes.flip(shapes.view(self[..., None], "uint8"), -1), self.dtype)[..., 0]
+
+
 def clip(self, min=None, max=None):
     """The array limited to [min, max]."""
     return ufuncs.clip(self, min, max)
@@ -259,12 +274,12 @@ def _methods() -> dict[str, Any]:
         table[f"__{name}__"] = _operator(function)
     table["__pow__"], table["__rpow__"] = _power, _operator(ufuncs.power, True)
     table.update(__neg__=lambda self: ufuncs.negative(self), __pos__=lambda self: ufuncs.positive(self), __abs__=lambda self: ufuncs.abs(self),
-                 __invert__=lambda self: ufuncs.invert(self), __round__=lambda self, ndigits=None: ufuncs.round(self, ndigits or 0))
+                 __invert__=lambda self: ufuncs.invert(self), __round__=_rounded)
     table["__hash__"] = None
     table["__copy__"], table["__deepcopy__"] = copy, lambda self, memo: copy(self)
     for function in (__bool__, __float__, __int__, __complex__, __index__, __array__, __len__, __iter__, __reversed__, __contains__, __getitem__,
                      __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, __reduce__, tolist, item, astype, reshape,
-                     transpose, view, copy, clip, to_device):
+                     transpose, view, copy, clip, to_device, byteswap):
         table[function.__name__] = function
     for module, names in ((reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
                           (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate round"), (products, "dot"),

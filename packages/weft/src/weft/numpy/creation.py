@@ -81,7 +81,7 @@ def _from_list(x, dt, device):
         if leaf is None:
             raise ValueError("None is not a valid element of an array.")
         if not (isinstance(leaf, Tracer) or type(leaf) in aval_of or any(b in aval_of for b in type(leaf).__mro__[:-1])):
-            if hasattr(leaf, "__array__"):
+            if hasattr(leaf, "__array__") or isinstance(leaf, range):
                 return array(np.asarray(x), dt, device=device)
             raise TypeError(f"a value of type {type(leaf).__name__} ({leaf!r}) can't be an element of an array.")
     shape = _shape_of_nested(x)
@@ -229,7 +229,7 @@ def placed(out, device):
 def _full(name: str, shape, value, dtype, device):
     dt = asked_dtype(name, dtype)
     shape = canonical_shape(shape)
-    value = operand(name, value)
+    value = operand(name, value, any_int=True)
     aval = get_aval(value)
     dt, weak = (aval.dtype, aval.weak_type) if dt is None else (dt, False)
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt):
@@ -301,7 +301,7 @@ def _like(name: str, a, value, dtype, shape, device):
         aval = get_aval(operand(name, a))
         have, weak, mine = aval.dtype, aval.weak_type, aval.shape
     shape = tuple(mine) if shape is None else canonical_shape(shape)
-    if dtype is None and weak:
+    if dtype is None and weak and not shape_of(operand(name, value)):
         return linear.broadcast_in_dim(linear.convert(value, dtypes.canonicalize(have), True), shape)
     return _full(name, shape, value, dtypes.canonicalize(have) if dtype is None else dtype, device)
 
@@ -384,7 +384,7 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
         raise TypeError("arange needs a number for start or stop, got None.")
     for given in (start, stop, step):
         if given is not None and not isinstance(given, SymbolicSize):
-            operand("arange", given)
+            operand("arange", given, any_int=True)
             no_complex("arange", given)
     given = [v for v in (start, stop, step) if v is not None]
     dt = asked_dtype("arange", dtype) or result_dtype(*given)[0]
@@ -414,12 +414,10 @@ def _linspace(start, stop, *, num, endpoint, dtype, axis):
     start, stop = [broadcast_to(v, shape) if shape else v for v in (start, stop)]
     div = num - 1 if endpoint else num
     if num > 1:
-        count = div if endpoint else num
-        ramp = iota(dtypes.real_of(computed) if dtypes.is_complex(computed) else computed, (count,), 0)
-        steps = el.div(ramp, scalar_like(ramp, div))
-        steps = linear.convert(linear.reshape(steps, (count,) + (1,) * len(shape)), computed)
-        first, last = [linear.reshape(v, (1, *shape)) for v in (start, stop)]
-        out = el.add(el.mul(first, el.sub(scalar_like(steps, 1), steps)), el.mul(last, steps))
+        ramp = iota(dtypes.real_of(computed) if dtypes.is_complex(computed) else computed, (div,), 0)
+        ramp = linear.reshape(ramp, (div,) + (1,) * len(shape))
+        steps = linear.convert(el.div(ramp, scalar_like(ramp, div)), computed)
+        out = el.add(el.mul(linear.reshape(start, (1, *shape)), el.sub(scalar_like(steps, 1), steps)), el.mul(linear.reshape(stop, (1, *shape)), steps))
         if endpoint:
             out = concatenate([out, linear.broadcast_in_dim(stop, (1, *shape), tuple(range(1, len(shape) + 1)))], 0)
     elif num == 1:
@@ -494,22 +492,10 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype: Any = No
     shape = broadcast_shapes([shape_of(start), shape_of(stop)])
     start, stop = [broadcast_to(v, shape) for v in (start, stop)]
     sign = el.sign(start)
-    start, stop = el.div(start, sign), el.div(stop, sign)
-    logs = [el.log(v) for v in (start, stop)]
-    out = el.exp(linspace(*logs, num, endpoint, dtype=computed, axis=0))
-    if num:
-        first, middle = linear.expand_dims(start, (0,)), out
-        parts = [first] + ([_rows(middle, 1, num - 1)] if num > 2 else []) + ([linear.expand_dims(stop, (0,))] if num > 1 and endpoint else
-                                                                               [_rows(middle, num - 1, num)] if num > 1 else [])
-        shape = shape_of(out)[1:]
-        out = concatenate([broadcast_to(p, (shape_of(p)[0], *shape)) for p in parts], 0)
+    exponent = lambda v: el.mul(el.log(v), scalar_like(v, 1 / math.log(10)))
+    out = logspace(exponent(el.div(start, sign)), exponent(el.div(stop, sign)), num, endpoint, dtype=computed, axis=0)
     out = el.mul(out, broadcast_to(sign, shape_of(out)))
     return linear.convert(linear.moveaxis(out, 0, canonical_axis(axis, len(shape_of(out)))), dt)
-
-
-def _rows(x, lo: int, hi: int):
-    shape = shape_of(x)
-    return slice_(x, (lo,) + (0,) * (len(shape) - 1), (hi, *shape[1:]))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device=None):

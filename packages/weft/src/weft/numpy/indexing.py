@@ -9,7 +9,7 @@ import warnings
 from typing import Any, Callable, NamedTuple
 
 from .. import dtypes
-from ..avals import SymbolicSize, as_size
+from ..avals import SymbolicSize, as_size, check_range
 from ..control.loops import while_loop
 from ..core.dims import max_dim, min_dim
 from ..core.trace import Tracer, aval_of, get_aval
@@ -131,7 +131,9 @@ def _integer(i, position: int):
         raise TypeError(f"arrays can't be indexed by a string; got idx={i!r}.")
     if not _is_array(i):
         try:
-            return operator.index(i)
+            i = operator.index(i)
+            check_range("indexing", i)
+            return i
         except TypeError:
             if isinstance(i, float):
                 raise TypeError(at_user_line(f"Indexer must have integer or boolean type, got a float at position {position}: {i!r}.")) from None
@@ -408,7 +410,7 @@ def update_index(x, idx, y, how: str, mode=None, indices_are_sorted: bool = Fals
     work, idx, added = _without_bools(work, idx)
     out = _scatter(work, idx, y, how, mode, indices_are_sorted, unique_indices, wrap)
     out = linear.squeeze(out, added) if added else out
-    return linear.convert(out, aval.dtype, aval.weak_type and get_aval(out).weak_type)
+    return linear.convert(out, aval.dtype, aval.weak_type)
 
 
 def _scatter(x, idx, y, how, mode, indices_are_sorted, unique_indices, wrap):
@@ -498,7 +500,7 @@ class IndexUpdateRef:
 
     def divide(self, values, *, out_sharding=None, **keywords):
         """The places divided by `values`."""
-        ones = linear.full(shape_of(self.array), 1, dtype_of(self.array))
+        ones = linear.full(shape_of(self.array), 1, dtype_of(self.array), get_aval(self.array).weak_type)
         return laid_out("x.at[…].divide", divide(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding)
 
     def power(self, values, *, out_sharding=None, **keywords):

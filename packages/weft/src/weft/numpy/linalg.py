@@ -19,7 +19,7 @@ from .selecting import take_along_axis
 from .shapes import matrix_transpose
 from .sorting import argsort as _argsort
 from .ufuncs import abs as _abs
-from .util import accumulator, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, float_dtype, index_dtype, on_device, operand, promote_inexact, static_int
+from .util import accumulator, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, float_dtype, index_dtype, on_device, operand, promote_inexact, static_int, strong
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
@@ -383,7 +383,7 @@ def norm(x, ord=None, axis=None, keepdims: bool = False):
         5.0
     """
     (x,) = promote_inexact("norm", x)
-    x = on_device(x)
+    x = strong(on_device(x))
     rank = len(shape_of(x))
     if axis is None and ord is None:
         return _norm(x, None, tuple(range(rank)), bool(keepdims))
@@ -405,7 +405,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
         >>> float(jnp.linalg.vector_norm(jnp.array([3., 4.])))
         5.0
     """
-    x = on_device(operand("vector_norm", x))
+    x = strong(on_device(operand("vector_norm", x)))
     if not dtypes.is_inexact(dtype_of(x)):      # sums and extrema stay integers
         exact = ord in (1, math.inf, -math.inf)
         x = linear.convert(x, float_dtype() if not exact else accumulator(dtype_of(x)) if ord == 1 else dtype_of(x))

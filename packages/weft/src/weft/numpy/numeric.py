@@ -13,7 +13,7 @@ from ..ops.reduce import reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from .ufuncs import imag, signbit, where_jit
-from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong
+from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, strong
 
 
 def heaviside(x1, x2, /):
@@ -55,7 +55,7 @@ def ldexp(x1, x2, /):
     """
     (x,) = promote_inexact("ldexp", x1)
     y = operand("ldexp", x2)
-    if not dtypes.is_int(get_aval(y).dtype):
+    if dtypes.is_inexact(get_aval(y).dtype):
         raise ValueError(f"ldexp takes integers as x2, got {get_aval(y)}.")
     no_complex("ldexp", x)
     x, y = promote_shapes("ldexp", x, linear.convert(y, dtypes.int32))
@@ -93,7 +93,7 @@ def _is_infinity(name, x, which, out):
     dt = get_aval(x).dtype
     if dtypes.is_complex(dt):
         raise ValueError(f"{name} does not take complex numbers.")
-    return el.eq(x, scalar_like(x, which)) if dtypes.is_float(dt) else linear.full(shape_of(x), False, dtypes.bool_)
+    return strong(el.eq(x, scalar_like(x, which))) if dtypes.is_float(dt) else linear.full(shape_of(x), False, dtypes.bool_)
 
 
 def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
@@ -156,7 +156,7 @@ def isreal(x):
         Array([False,  True], dtype=bool)
     """
     part = imag(x)
-    return el.eq(part, scalar_like(part, 0))
+    return strong(el.eq(part, scalar_like(part, 0)))
 
 
 def iscomplex(x):
@@ -168,7 +168,7 @@ def iscomplex(x):
         Array([ True, False], dtype=bool)
     """
     part = imag(x)
-    return el.ne(part, scalar_like(part, 0))
+    return strong(el.ne(part, scalar_like(part, 0)))
 
 
 def frexp(x, /):
@@ -207,14 +207,14 @@ def gcd(x1, x2):
         Array([6, 1], dtype=int32)
     """
     x, y = _integers("gcd", x1, x2)
-    shape = shape_of(el.add(x, y))
+    shape, weak = shape_of(el.add(x, y)), get_aval(x).weak_type and get_aval(y).weak_type
     x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x,
                                                                el.abs_(y) if dtypes.is_signed(dtype_of(y)) else y)]
 
     def step(pair):
         a, b = pair
         done = el.eq(b, scalar_like(b, 0))
-        safe = el.select_n_p.bind(done, b, linear.full(shape, 1, dtype_of(b)))
+        safe = el.select_n_p.bind(done, b, linear.full(shape, 1, dtype_of(b), weak and not shape))
         return el.select_n_p.bind(done, b, a), el.select_n_p.bind(done, el.rem(a, safe), b)
     return while_loop(lambda pair: reduce_or(el.ne(pair[1], scalar_like(pair[1], 0)), range(len(shape))), step, (x, y))[0]
 

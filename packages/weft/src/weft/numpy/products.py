@@ -14,7 +14,7 @@ from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
 from .shapes import moveaxis, stack, unstack
 from .ufuncs import multiply, subtract
-from .util import asked_dtype, canonical_axes, canonical_axis, on_device, laid_out, operand, promote
+from .util import asked_dtype, canonical_axes, canonical_axis, on_device, laid_out, operand, promote, strong
 
 
 def _contract(x, y, numbers, precision, preferred, weak: bool):
@@ -183,7 +183,7 @@ def inner(a, b, *, precision: Any = None, preferred_element_type: Any = None):
     """
     x, y = operand("inner", a), operand("inner", b)
     if not shape_of(x) or not shape_of(y):
-        return on_device(el.mul(*promote("inner", x, y)))
+        return on_device(multiply(x, y))
     return tensordot(x, y, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -261,7 +261,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = [on_device(v) for v in promote("cross", a, b)]
+    x, y = [strong(on_device(v)) for v in promote("cross", a, b)]
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
     if shape_of(x)[-1] not in (2, 3) or shape_of(y)[-1] not in (2, 3):
         raise ValueError(f"cross takes vectors of 2 or 3 components, got {shape_of(x)[-1]} and {shape_of(y)[-1]}.")

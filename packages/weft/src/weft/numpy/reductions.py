@@ -15,7 +15,7 @@ from ..ops import reduce as ops
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate
 from .ufuncs import where_jit
-from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, split_names, to_bool
+from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, split_names, strong, to_bool
 
 
 def _keep(x, axes, keepdims: bool):
@@ -110,7 +110,7 @@ def _truth(name: str, text: str, op: Callable, identity: bool):
         x = to_bool(name, a)
         axes = canonical_axes(axis, len(shape_of(x)))
         x = _masked(x, where, identity)
-        return on_device(_keep(op(x, axes) if axes else x, axes, keepdims))
+        return on_device(strong(_keep(op(x, axes) if axes else x, axes, keepdims)))
     return _document(function, name, text)
 
 

@@ -21,7 +21,7 @@ from .creation import array, asarray, lower_mask
 from .indexing import _nonzero
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .ufuncs import where_jit
-from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, expand_ranks, flat_host, index_dtype, no_out, on_device, operand, promote, promote_shapes, static_int, to_bool
+from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, expand_ranks, flat_host, index_dtype, no_out, on_device, operand, promote, promote_shapes, static_int, strong, to_bool
 
 
 def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=None):
@@ -55,6 +55,7 @@ def select(condlist, choicelist, default=0):
         >>> jnp.select([x < 1, x < 2], [10, 20], 30).tolist()
         [10, 20, 30]
     """
+    condlist, choicelist = list(condlist), list(choicelist)
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(f"select takes as many choices as conditions, and at least one; got {len(condlist)} and {len(choicelist)}.")
     *choices, out = promote("select", *choicelist, default)
@@ -161,6 +162,7 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     no_out("take", out)
     x = on_device(operand("take", a))
     indices = on_device(operand("take", indices))
+    indices = linear.convert(indices, dtypes.int32) if dtypes.is_bool(get_aval(indices).dtype) else indices
     if not dtypes.is_int(get_aval(indices).dtype):
         raise ValueError(f"take: indices must be integers, got {get_aval(indices)}. Convert them with astype(int).")
     if mode == "raise":
@@ -353,7 +355,7 @@ def diagflat(v, k: int = 0):
         >>> jnp.diagflat(jnp.array([1, 2])).tolist()
         [[1, 0], [0, 2]]
     """
-    return _diag(ravel(v), static_int("k", k))
+    return strong(_diag(ravel(v), static_int("k", k)))
 
 
 def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
@@ -373,7 +375,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     length = max(0, min(n + min(offset, 0), m - max(offset, 0)))
     i = ops.iota(dtypes.int32, (length,), 0)
     rows, columns = el.add(i, scalar_like(i, max(0, -offset))), el.add(i, scalar_like(i, max(0, offset)))
-    return x[..., rows, columns]
+    return strong(x[..., rows, columns])
 
 
 @inner_jit(name="trace", static_argnums=(2, 3, 4))
@@ -398,6 +400,8 @@ def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
     x = operand("trace", a)
     if len(shape_of(x)) < 2:
         raise ValueError(f"trace takes arrays of rank 2 or more, got shape {shape_of(x)}.")
+    if canonical_axis(int(axis1), len(shape_of(x))) == canonical_axis(int(axis2), len(shape_of(x))):
+        raise ValueError(f"trace: axis1 and axis2 must differ, got {axis1} and {axis2}.")
     offset = operand("trace", offset)
     if not dtypes.is_int(dtype_of(offset)) or shape_of(offset):
         raise ValueError(f"trace: offset must be an integer, got {get_aval(offset)}.")
@@ -411,7 +415,7 @@ def _triangle(name: str, text: str, keep_low: bool):
         mask = lower_mask(*shape[-2:], k if keep_low else k - 1)
         if len(shape) > 2:
             mask = linear.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-        zeros = linear.full(shape, 0, dtype_of(x))
+        zeros = linear.full(shape, 0, dtype_of(x), get_aval(x).weak_type)
         return el.select_n_p.bind(mask, zeros, x) if keep_low else el.select_n_p.bind(mask, x, zeros)
 
     def function(m, k: int = 0):
@@ -436,6 +440,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
         >>> [i.tolist() for i in jnp.tril_indices(2)]
         [[0, 1, 1], [0, 0, 1]]
     """
+    canonical_shape((n, n if m is None else m))
     pairs = [(i, j) for i in range(n) for j in range(min(n if m is None else m, max(0, i + k + 1)))]
     return tuple(array([p[d] for p in pairs], index_dtype()) for d in (0, 1))
 

@@ -83,7 +83,9 @@ def ravel(a, order: str = "C", *, out_sharding=None):
         >>> jnp.ravel(jnp.ones((2, 3))).shape
         (6,)
     """
-    return reshape(a, (math.prod(shape_of(operand("ravel", a))),), "C" if order == "K" else order, out_sharding=out_sharding)
+    if order == "K":
+        raise NotImplementedError("ravel: order 'K' depends on how an array lies in memory, which arrays here do not show; use 'C' or 'F'.")
+    return reshape(a, (math.prod(shape_of(operand("ravel", a))),), order, out_sharding=out_sharding)
 
 
 def transpose(a, axes: Sequence[int] | None = None):
@@ -154,6 +156,8 @@ def moveaxis(a, source, destination):
     """
     x = _array("moveaxis", a)
     rank = len(shape_of(x))
+    if isinstance(source, (tuple, list)) and len({canonical_axis(d, rank, "source") for d in source}) < len(source):
+        raise TypeError(f"moveaxis: axes must be unique, got source {source}.")
     src, dst = canonical_axes(source, rank, "source"), canonical_axes(destination, rank, "destination")
     if len(src) != len(dst):
         raise ValueError(f"moveaxis: source and destination must have one length, got {source} and {destination}.")
@@ -256,8 +260,10 @@ def broadcast_arrays(*args) -> list:
 
 
 def _sequence(name: str, arrays) -> list:
+    if getattr(arrays, "shape", None) == ():
+        raise TypeError(f"{name} takes a sequence of arrays, got one of shape ().") if name != "concatenate" else ValueError("a scalar can't be concatenated.")
     if hasattr(arrays, "shape"):
-        arrays = [arrays[i] for i in range(shape_of(arrays)[0])] if shape_of(arrays) else []
+        arrays = [arrays[i] for i in range(shape_of(arrays)[0])]
     arrays = [operand(name, a) for a in arrays]
     if not arrays:
         raise ValueError(f"Need at least one array to {name}.")
@@ -474,7 +480,11 @@ def flip(m, axis=None):
         Array([2, 1, 0], dtype=int32)
     """
     x = operand("flip", m)
-    return _flip(x, canonical_axes(axis, len(shape_of(x))))
+    rank = len(shape_of(x))
+    axes = tuple(canonical_axis(a, rank) for a in axis) if isinstance(axis, (tuple, list)) else canonical_axes(axis, rank)
+    if len(set(axes)) < len(axes):
+        raise TypeError(f"flip: axes must be unique, got {axis}.")
+    return _flip(x, axes)
 
 
 def fliplr(m):
@@ -569,7 +579,7 @@ def tile(A, reps):
         Array([0, 1, 0, 1], dtype=int32)
     """
     x = _array("tile", A)
-    reps = tuple(static_int("reps", r) for r in (reps if isinstance(reps, (list, tuple)) else (reps,)))
+    reps = tuple(static_int("reps", r) for r in (reps if isinstance(reps, (list, tuple)) or getattr(reps, "shape", ()) else (reps,)))
     shape = shape_of(x)
     rank = max(len(shape), len(reps))
     shape, reps = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(reps)) + reps
@@ -657,6 +667,8 @@ def resize(a, new_shape):
         >>> jnp.resize(jnp.arange(2), (3,))
         Array([0, 1, 0], dtype=int32)
     """
+    if any(isinstance(n, int) and n < 0 for n in (new_shape if isinstance(new_shape, (tuple, list)) else [new_shape])):
+        raise ValueError(f"resize: sizes of a shape must not be negative, got {new_shape}.")
     shape = canonical_shape(new_shape)
     x = ravel(a)
     n, size = shape_of(x)[0], math.prod(shape)
@@ -743,7 +755,7 @@ def view(x, dtype=None):
         return linear.convert(view(x, dtypes.uint8), dtypes.bool_)
     wide, narrow = dtypes.bits(dt), dtypes.bits(have)
     if wide == narrow:
-        return el.bitcast(x, dt)
+        return x if dt == have else el.bitcast(x, dt)
     shape = shape_of(x)
     if not shape:
         raise ValueError("view: an array of rank 0 can only be viewed as a dtype of the same width.")

@@ -19,7 +19,7 @@ from ..transforms.stage import concretization_error
 from .creation import array
 from .shapes import concatenate, ravel, take_rows
 from .ufuncs import greater_equal, where_jit
-from .util import asked_dtype, canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int
+from .util import asked_dtype, canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int, strong
 
 
 @inner_jit(name="sort", static_argnums=(1, 2, 3))
@@ -99,7 +99,7 @@ def _partitioned(name: str, a):
     x = operand(name, a)
     if dtypes.is_complex(dtype_of(x)):
         raise NotImplementedError(f"{name} is not defined for complex numbers, got {get_aval(x)}; use sort.")
-    if dtypes.is_bool(dtype_of(x)):
+    if dtypes.is_bool(dtype_of(x)) and shape_of(x):
         raise TypeError(f"{name} takes numbers, got {get_aval(x)}; convert it with astype.")
     return x
 
@@ -129,7 +129,7 @@ def argpartition(a, kth: int, axis: int = -1):
     x = _partitioned("argpartition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
     canonical_axis(kth, shape_of(x)[axis], "kth")
-    return linear.convert(argsort(x, axis), dtypes.int32)
+    return linear.convert(argsort(x, axis), dtypes.int32, get_aval(x).weak_type)
 
 
 def sort_complex(a):
@@ -208,6 +208,8 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
     method = "scan" if method is None else method
     x, bins = promote("digitize", x, bins)
     bins = on_device(bins)
+    if len(shape_of(bins)) != 1:
+        raise ValueError(f"digitize: bins must be a vector, got shape {shape_of(bins)}.")
     n = shape_of(bins)[0]
     side = "left" if right else "right"
     up = searchsorted(bins, x, side, method=method)
@@ -253,6 +255,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
         Array([1, 3], dtype=int32)
     """
     x = on_device(operand("unique", ar))
+    x = strong(x) if dtypes.is_complex(dtype_of(x)) else x
     shape = shape_of(x)
     if size is None and isinstance(x, Tracer):
         raise ConcretizationTypeError(concretization_error(x, "unique needs the values, because the number of results depends on them; "
@@ -392,7 +395,7 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
         wide = (*shape_of(x), n)
         rank = len(shape_of(x))
         found = reduce_or(el.eq(linear.expand_dims(x, (rank,)), linear.broadcast_in_dim(tests, wide, (rank,))), (rank,))
-    return el.not_(found) if invert else found
+    return strong(el.not_(found) if invert else found)
 
 
 def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
@@ -485,7 +488,7 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
         >>> jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([3]))
         Array([1, 2], dtype=int32)
     """
-    a, b = [ravel(v) for v in promote("setdiff1d", ar1, ar2)]
+    a, b = [ravel(operand("setdiff1d", v)) for v in (ar1, ar2)]
     if size is None:
         _concrete("setdiff1d", a, b)
         values = a if assume_unique else unique(a)

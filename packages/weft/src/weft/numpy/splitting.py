@@ -19,14 +19,15 @@ def array_split(ary, indices_or_sections, axis: int = 0) -> list:
     n = shape_of(x)[axis]
     if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
         given = indices_or_sections if isinstance(indices_or_sections, (list, tuple)) else flat_host(indices_or_sections)
-        cuts = [min(max(v + n if v < 0 else v, 0), n) for v in (static_int("split index", v) for v in given)]
-        edges = [0, *cuts, n]
+        edges = [0, *[static_int("split index", v) for v in given], n]
+        if any(lo > hi for lo, hi in zip(edges, edges[1:])):
+            raise ValueError(f"split: places must count upwards from 0 to {n}, the size of axis {axis}, got {edges[1:-1]}; take x[lo:hi] for other parts.")
     else:
         parts = static_int("sections", indices_or_sections)
         if parts <= 0:
             raise ValueError(f"number of sections must be larger than 0, got {parts}.")
         edges = [i * (n // parts) + min(i, n % parts) for i in range(parts + 1)]
-    return [_part(x, axis, lo, max(lo, hi)) for lo, hi in zip(edges, edges[1:])]
+    return [_part(x, axis, lo, hi) for lo, hi in zip(edges, edges[1:])]
 
 
 def split(ary, indices_or_sections, axis: int = 0) -> list:

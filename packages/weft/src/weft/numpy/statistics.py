@@ -23,7 +23,7 @@ from .shapes import concatenate, moveaxis, ravel, take_rows
 from .sorting import searchsorted
 from .ufuncs import add, multiply, where_jit
 from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, float_dtype, index_dtype,
-                   laid_out, no_complex, on_device, operand, promote, promote_inexact, static_int)
+                   laid_out, no_complex, on_device, operand, promote, promote_inexact, static_int, strong)
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
@@ -106,10 +106,12 @@ def _quantile_of(name: str, a, q, axis, out, overwrite_input: bool, method: str,
         raise ValueError(f"{name} does not take complex numbers, got {get_aval(x)}.")
     dt = dtype_of(x)
     x, q = promote_inexact(name, x, q)
+    if len(shape_of(q)) > 1:
+        raise ValueError(f"{name}: q must be a number or a vector, got shape {shape_of(q)}; flatten it, and reshape the result.")
     x = on_device(x)
     axes, shape = canonical_axes(axis, len(shape_of(x))), shape_of(x)
     if 0 in [shape[d] for d in axes]:
-        raise ValueError(f"{name} needs at least one element along the axes {axes} of shape {shape}.")
+        raise (IndexError if ignore_nan else TypeError)(f"{name} needs at least one element along the axes {axes} of shape {shape}.")
     if 0 in shape:
         rest = tuple(1 if d in axes else n for d, n in enumerate(shape) if keepdims or d not in axes)
         return linear.full((*shape_of(q), *rest), math.nan, dt)
@@ -327,7 +329,9 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     n = static_int("bins", bins)
     x = ravel(x)
     if range is None:
-        lo, hi = (x.min(), x.max()) if shape_of(x)[0] else (linear.full((), 0, dtype_of(x)), linear.full((), 1, dtype_of(x)))
+        if not shape_of(x)[0]:
+            raise ValueError("histogram: an empty array has no range; say which with range=(low, high).")
+        lo, hi = x.min(), x.max()
     else:
         lo, hi = [linear.convert(operand("histogram", v), dtype_of(x)) for v in range]
         lo, hi = on_device(lo), on_device(hi)
@@ -523,11 +527,11 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     """
     if x is None:
         y, dx = promote_inexact("trapezoid", *promote_inexact("trapezoid", y), dx)
-        y = moveaxis(y, axis, -1)
+        y = moveaxis(strong(y), axis, -1)
         step = dx
     else:
         y, x = promote_inexact("trapezoid", y, x)
-        y = moveaxis(y, axis, -1)
+        y = moveaxis(strong(y), axis, -1)
         step = diff(x) if len(shape_of(x)) == 1 else moveaxis(diff(x, axis=axis), axis, -1)
     n = shape_of(y)[-1]
     both = el.add(y[..., 1:], y[..., :n - 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..config import config
 from ..core.trace import get_aval
 from ..host import np
 from ..ops import elementwise as el
@@ -13,7 +14,7 @@ from ..ops.rules import dtype_of, shape_of
 from .creation import asarray
 from .ufuncs import abs as _abs
 from .ufuncs import equal, isfinite, isnan
-from .util import broadcast_shapes, operand, promote, promote_shapes
+from .util import broadcast_shapes, operand, promote, promote_shapes, strong
 
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
@@ -67,7 +68,7 @@ def array_equal(a1, a2, equal_nan: bool = False):
     same = equal(x, y)
     if equal_nan and dtypes.is_inexact(dtype_of(x)) and dtypes.is_inexact(dtype_of(y)):
         same = el.or_(same, el.and_(isnan(x), isnan(y)))
-    return reduce_and(same, range(len(shape_of(same))))
+    return strong(reduce_and(same, range(len(shape_of(same)))))
 
 
 def array_equiv(a1, a2):
@@ -84,7 +85,7 @@ def array_equiv(a1, a2):
     except ValueError:
         return asarray(False)
     same = equal(x, y)
-    return reduce_and(same, range(len(shape_of(same))))
+    return strong(reduce_and(same, range(len(shape_of(same)))))
 
 
 def result_type(*args):
@@ -121,7 +122,7 @@ def promote_types(a, b):
         True
     """
     pairs = [(dtypes.dtype(t), any(t is python for python in (int, float, complex))) for t in (a, b)]
-    return dtypes.promote(*pairs)[0]
+    return dtypes._promote(tuple(pairs), config.numpy_dtype_promotion)[0]      # as wide as asked for, whether 64 bits are on or not
 
 
 def can_cast(from_, to, casting: str = "safe") -> bool:

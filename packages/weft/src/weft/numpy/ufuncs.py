@@ -8,12 +8,13 @@ from typing import Callable
 from .. import dtypes
 from ..runtime.jit import inner_jit
 from ..control.custom import custom_jvp
-from ..core.trace import get_aval
+from ..core.trace import Tracer, get_aval
 from ..errors import type_error
+from ..core.jaxpr import TypedScalar
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import dtype_of, scalar_like, shape_of
-from .util import broadcast_shapes, float_dtype, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, static_int, to_bool
+from .util import broadcast_shapes, float_dtype, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, static_int, strong, to_bool
 
 
 def _document(function, name: str, text: str, call: str):
@@ -96,9 +97,13 @@ sqrt = _float_unary("sqrt", "The square root.", el.sqrt)
 cbrt = _float_unary("cbrt", "The cube root.", el.cbrt)
 log2 = _float_unary("log2", "The logarithm to base 2.", inner_jit(lambda x: _logarithm(x, 2), name="log2"))
 log10 = _float_unary("log10", "The logarithm to base 10.", inner_jit(lambda x: _logarithm(x, 10), name="log10"))
-deg2rad = _float_unary("deg2rad", "Degrees as radians.", lambda x: el.mul(x, scalar_like(x, math.pi / 180)))
-rad2deg = _float_unary("rad2deg", "Radians as degrees.", lambda x: el.mul(x, scalar_like(x, 180 / math.pi)))
+deg2rad = _float_unary("deg2rad", "Degrees as radians.", lambda x: _scaled(x, math.pi / 180))
+rad2deg = _float_unary("rad2deg", "Radians as degrees.", lambda x: _scaled(x, 180 / math.pi))
 radians, degrees = deg2rad, rad2deg
+
+
+def _scaled(x, by: float):
+    return strong(el.mul(x, scalar_like(x, by))) if shape_of(x) else el.mul(x, scalar_like(x, by))
 
 
 def _logarithm(x, base: int):
@@ -277,7 +282,7 @@ square = _same("square", "x * x; of booleans as int32.", lambda x: el.square(lin
 invert = _same("invert", "Each bit inverted; logical not for booleans.", el.not_, "biu")
 bitwise_invert = bitwise_not = invert
 isfinite = _same("isfinite", "Whether x is neither infinite nor NaN.", lambda x: _if_complex(x, el.is_finite, el.and_, True))
-isinf = _same("isinf", "Whether x is infinite.", lambda x: _if_complex(x, lambda v: el.eq(el.abs_(v), scalar_like(v, math.inf)), el.or_, False))
+isinf = _same("isinf", "Whether x is infinite.", lambda x: _if_complex(x, lambda v: strong(el.eq(el.abs_(v), scalar_like(v, math.inf))), el.or_, False))
 isnan = _same("isnan", "Whether x is not a number.", lambda x: _if_complex(x, lambda v: el.ne(v, v), el.or_, False))
 bitwise_count = _same("bitwise_count", "The number of bits that are set in |x|.",
                       lambda x: linear.convert(on_device(x) if dtypes.is_bool(dtype_of(x)) else el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x),
@@ -329,9 +334,9 @@ def signbit(x, /):
     no_complex("signbit", x)
     if dtypes.is_float(dt):
         bits = el.bitcast(x, f"int{dtypes.bits(dt)}")
-        return el.lt(bits, scalar_like(bits, 0))
+        return strong(el.lt(bits, scalar_like(bits, 0)))
     if dtypes.is_signed(dt):
-        return el.lt(x, scalar_like(x, 0))
+        return strong(el.lt(x, scalar_like(x, 0)))
     if dtypes.is_complex(dt):
         raise type_error("signbit does not take complex numbers.")
     return linear.full(shape_of(x), False, dtypes.bool_)
@@ -670,7 +675,9 @@ def power(x1, x2, /):
         >>> jnp.power(jnp.array([2, 3]), 2)
         Array([4, 9], dtype=int32)
     """
-    x1, x2 = operand("power", x1), operand("power", x2)
+    x1, x2 = operand("power", x1), operand("power", x2, any_int=True)
+    if type(x2) is not int and not isinstance(x2, Tracer) and get_aval(x2).shape == () and not dtypes.is_inexact(get_aval(x2).dtype):
+        x2 = int(x2.val if type(x2) is TypedScalar else x2)      # a known number: exact products, and the base's dtype
     if type(x2) is int and dtypes.is_bool(get_aval(x1).dtype):
         x1 = linear.convert(x1, dtypes.int32)
     base = get_aval(x1)

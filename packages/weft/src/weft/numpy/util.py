@@ -17,10 +17,11 @@ from ..ops.elementwise import ne
 from ..ops.placement import constrain
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..mesh import NamedSharding, PartitionSpec, canonical_sharding
+from ..runtime.array import Array
 
 __all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
            "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "on_device", "only", "operand", "promote", "promote_inexact", "promote_strong",
-           "promote_shapes", "result_dtype", "static_int", "static_size", "to_bool"]
+           "promote_shapes", "result_dtype", "static_int", "static_size", "strong", "to_bool"]
 
 
 def float_dtype():
@@ -54,6 +55,8 @@ def asked_dtype(name: str, dtype: Any):
     """The canonical dtype of a `dtype=` argument (None stays None), with a warning where 64 bits were asked for and are off."""
     if dtype is None:
         return None
+    if isinstance(dtype, (Array, Tracer)):
+        raise ValueError(f"{name}: an array is no dtype; give dtype=x.dtype.")
     wanted = dtypes.dtype(dtype)
     got = dtypes.canonicalize(wanted)
     if got != wanted and dtype not in (int, float, complex):
@@ -91,6 +94,11 @@ def promote_strong(name: str, *args, by: int | None = None) -> list:
     """As `promote_inexact`, without a weak type unless all (the first `by`) are scalars."""
     args = promote_inexact(name, *args)
     return [linear.convert(a, dtype_of(a)) for a in args] if any(map(shape_of, args[:by])) else args
+
+
+def strong(x):
+    """`x` without a weak type."""
+    return linear.convert(x, dtype_of(x))
 
 
 def to_bool(name: str, x):

@@ -14,7 +14,7 @@ from ..core.primitive import Primitive, Zero, unsupported
 from ..core.trace import get_aval
 from ..errors import at_user_line, type_error
 from ..host import np
-from .rules import is_linear_arg, linear_jvp, scalar_of, shape_of, shifted
+from .rules import is_linear_arg, linear_jvp, no_negative, scalar_of, shape_of, shifted
 
 # convert_element_type ------------------------------------------------------------------------------------------------
 
@@ -85,6 +85,7 @@ broadcast_in_dim_p = Primitive("broadcast_in_dim", hidden=("shape", "sharding", 
 
 
 def _broadcast_abstract(x, *, shape, broadcast_dimensions, sharding):
+    no_negative("broadcast_in_dim", shape)
     if len(broadcast_dimensions) != len(x.shape):
         raise type_error(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must have one entry for each of the operand's "
                          f"{len(x.shape)} dimensions.")

@@ -68,6 +68,12 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple]) -> tuple:
     return tuple(result)
 
 
+def no_negative(name: str, shape: Sequence) -> None:
+    """TypeError for a shape with a negative size."""
+    if any([type(n) is int and n < 0 for n in shape]):
+        raise type_error(f"{name}: sizes of a shape must not be negative, got {tuple(shape)}.")
+
+
 def linear_jvp(primitive: Primitive) -> Callable:
     """The jvp of a primitive that is linear in its one argument."""
     def jvp(primals, tangents, **params):

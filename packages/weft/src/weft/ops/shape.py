@@ -9,7 +9,7 @@ from ..errors import type_error
 from ..host import np
 from .elementwise import neg, select
 from .linear import add_any, broadcast_in_dim, broadcast_to_axis, expand_dims, full, moveaxis, reduce_sum, reshape, squeeze
-from .rules import is_linear_arg, linear_jvp, same_dtype, shape_of, shifted
+from .rules import is_linear_arg, linear_jvp, no_negative, same_dtype, shape_of, shifted
 
 # iota ----------------------------------------------------------------------------------------------------------------
 
@@ -19,6 +19,7 @@ iota_p = Primitive("iota")
 def _iota_abstract(*, dtype, shape, dimension, sharding):
     if dtypes.kind(dtype) not in "iufc":
         raise type_error(f"iota does not accept dtype {dtypes.name(dtype)}: it takes numbers.")
+    no_negative("iota", shape)
     if not 0 <= dimension < len(shape):
         raise type_error(f"iota: dimension {dimension} is out of range for an array of shape {shape}.")
     return shaped(shape, dtype)

@@ -35,7 +35,7 @@ def _generator(impl: Any):
 
 
 def _seeded(name: str, seed, impl):
-    seed = operand(name, seed)
+    seed = operand(name, seed, any_int=True)
     if config.random_seed_offset:
         seed = seed + config.random_seed_offset
     aval = get_aval(seed) if not isinstance(seed, int) or isinstance(seed, bool) or -2**31 <= seed < 2**31 else None
@@ -203,15 +203,13 @@ def fold_in(key, data):
         (2,)
     """
     keys, raw = as_key("fold_in", key)
-    data = operand("fold_in", data)
+    data = operand("fold_in", data, any_int=True)
     if isinstance(data, int) and not isinstance(data, bool):
         if not 0 <= data < 2**32:
             raise OverflowError(f"fold_in: Python integer {data} is out of bounds for uint32.")
         data = TypedScalar(data, shaped((), dtypes.uint32))
     elif get_aval(data).shape:
         raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {get_aval(data).shape}. Use weft.vmap for batching.")
-    elif not dtypes.is_int(get_aval(data).dtype):
-        raise TypeError(f"fold_in takes an integer, got {get_aval(data)}.")
     out = random_fold_in_p.bind(keys, linear.convert(data, dtypes.uint32))
     return random_unwrap_p.bind(out) if raw else out
 

@@ -196,7 +196,8 @@ def randint(key, shape, minval, maxval, dtype: Any = None, *, out_sharding=None)
     dt = dtypes.canonicalize(int if dtype is None else dtype)
     if not dtypes.is_int(dt):
         raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name(dt)}.")
-    minval, maxval = operand("randint", minval), operand("randint", maxval)
+    minval, maxval = [v if dtypes.is_int(get_aval(v).dtype) else linear.convert(v, dtypes.canonicalize(int)) for v in
+                      (operand("randint", minval), operand("randint", maxval))]
     shape = _shape(shape, minval, maxval, name="randint")
     if dtypes.bits(dt) < 32:      # drawn as int32 within the limits of the dtype
         info = dtypes.iinfo(dt)
@@ -231,7 +232,7 @@ def permutation(key, x, axis: int = 0, independent: bool = False, *, out_shardin
     if not shape:
         if not dtypes.is_int(get_aval(x).dtype):
             raise TypeError("permutation of a scalar takes an integer.")
-        return _shuffle(key, iota(dtypes.canonicalize(int), (static_int("x", x),), 0), 0)
+        return _shuffle(key, iota(dtypes.canonicalize(int), (max(0, static_int("x", x)),), 0), 0)
     axis = canonical_axis(axis, len(shape))
     if independent or len(shape) == 1:
         return _shuffle(key, on_device(x), axis)

@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 from weakref import WeakSet
 
 from .. import dtypes
-from ..avals import ShapedArray, shaped
+from ..avals import ShapedArray, check_range, shaped
 from ..config import config
 from ..control.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
@@ -237,6 +237,9 @@ class JitFunction:
             avals = tuple([get_aval(x) for x in leaves])
         except TypeError:
             avals = tuple(self.avals_with_paths(dynamic, dynamic_kw))
+        for x in leaves:
+            if type(x) is int:
+                check_range(self.name, x)
         return leaves, self.trace_avals(args, kwargs, tree, avals, static)
 
     def trace_avals(self, args, kwargs, tree, avals, static) -> Traced:
