@@ -156,6 +156,26 @@ def test_loops_are_lapack_s_factorisations(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_large_matrices_are_factored_by_blocks(dtype):
+    with weft.enable_x64(dtype == "complex128"):
+        a, b = random((2, 150, 150), dtype) / 12, random((2, 150, 20), dtype)
+        a = a @ mH(a) + np.eye(150, dtype=dtype)
+        low = np.asarray(weft.jit(linalg.ops.cholesky_p.decompose)(a))
+        close(np.tril(low), np.linalg.cholesky(a), dtype)
+        params = dict(conjugate_a=False, unit_diagonal=False)
+        solve = linalg.ops.triangular_solve_p.decompose
+        for lower in (True, False):
+            for transpose in (True, False):
+                m = np.tril(low) if lower else np.triu(mH(low))
+                op = np.swapaxes(m, -1, -2) if transpose else m
+                close(op @ np.asarray(solve(m, b, left_side=True, lower=lower, transpose_a=transpose, **params)), b, dtype)
+                close(np.asarray(solve(m, mH(b), left_side=False, lower=lower, transpose_a=transpose, **params)) @ op, mH(b), dtype)
+        a[1, 149, 149] = -1
+        bad = np.asarray(linalg.ops.cholesky_p.decompose(jnp.asarray(a)))
+        assert np.isnan(bad[1]).all() and not np.isnan(bad[0]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_jacobi_s_rotations(dtype):
     """Eigenvalues and singular values of backends without LAPACK: stacks, both triangles, every shape, a singular matrix, NaN."""
     with weft.enable_x64(dtype == "complex128"):

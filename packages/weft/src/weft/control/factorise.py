@@ -14,10 +14,10 @@ from ..ops.index import dynamic_slice_p, dynamic_update_slice_p
 from ..ops.linalg import (cholesky_p, cholesky_update_p, geqp3_p, geqrf_p, householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p,
                           triangular_solve_p)
 from ..ops.linear import broadcast_in_dim, convert, full, reduce_sum, reshape
-from ..ops.matrix import columns, conjugate, eye, index, mH, mT, real_part, rows, tril, triu, where_each
+from ..ops.matrix import columns, conjugate, eye, index, mH, mT, matmul, real_part, rows, tril, triu, where_each
 from ..ops.reduce import argmax, reduce_max, reduce_min
 from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import rev
+from ..ops.shape import concatenate, rev, slice_
 from ..ops.spectral import hessenberg_p
 from ..ops.tridiagonal import tridiagonal_p, tridiagonal_solve_p
 from .loops import fori_loop
@@ -75,9 +75,44 @@ def _times(x, v):
     return dot_general(v, x, (((rank - 2,), (rank - 2,)), (batch, batch)), precision=("highest", "highest"))
 
 
+def _halves(n: int, block: int) -> int:
+    """Where n rows are split in two, after whole blocks."""
+    return block * (-(-n // block) // 2)
+
+
+def _block(n: int) -> int:
+    """Rows of a block: at least 64, and so many that there are no more than eight blocks, since each becomes code."""
+    return max(64, -(-n // 8))
+
+
+def _quarters(x, k: int):
+    """The matrices' parts left above, left below and right below, split at k."""
+    *batch, m, n = shape_of(x)
+    part = lambda i, j, m, n: slice_(x, (*[0] * len(batch), i, j), (*batch, m, n))
+    return part(0, 0, k, k), part(k, 0, m, k), part(k, k, m, n)
+
+
 def _cholesky(x):
-    """Column by column, taking each column's part off what is right of it; all NaN where a pivot is not positive."""
-    n = shape_of(x)[-1]
+    """By halves, which leaves most of the work to products; all NaN where a pivot is not positive."""
+    block = _block(shape_of(x)[-1])
+
+    def factor(a):
+        n = shape_of(a)[-1]
+        if n <= block:
+            return _cholesky_columns(a)
+        axis, k = len(shape_of(a)), _halves(n, block)
+        first, side, last = _quarters(a, k)
+        first, ok = factor(first)
+        side = mH(_solve_lower(first, mH(side), block, False))      # side firstᴴ is what is left below
+        last, ok_last = factor(sub(last, matmul(side, mH(side))))
+        above = full((*shape_of(a)[:-2], k, n - k), 0, dtype_of(a))
+        return concatenate([concatenate([first, above], axis - 1), concatenate([side, last], axis - 1)], axis - 2), and_(ok, ok_last)
+    out, ok = factor(x)
+    return where_each(ok, out, math.nan)
+
+
+def _cholesky_columns(x):
+    """Column by column, taking each column's part off what is right of it: (the factor, whether all pivots are positive)."""
     positive = full(shape_of(x)[:-2], True, dtypes.bool_)
 
     def step(j, carry):
@@ -91,28 +126,42 @@ def _cholesky(x):
         a = sub(a, _outer(factor, conjugate(factor)))
         here = eq(_positions(column), broadcast_in_dim(j, shape_of(column), ()))
         return _put(a, -1, j, select(here, _over(column, root), factor)), ok
-    out, ok = _loop(n, step, (x, positive))
-    return where_each(ok, out, math.nan)
+    return _loop(shape_of(x)[-1], step, (x, positive))
 
 
 def _triangular_solve(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
-    """Row by row, from the row that has one unknown."""
-    n = shape_of(a)[-1]
+    """By halves, down to blocks that are solved row by row."""
     a = conjugate(a) if conjugate_a else a
     if transpose_a:
         a, lower = mT(a), not lower
     if not left_side:
         a, b, lower = mT(a), mT(b), not lower
+    if not shape_of(a)[-1]:
+        return b
+    block = _block(shape_of(a)[-1])
+    if lower:
+        x = _solve_lower(a, b, block, unit_diagonal)
+    else:       # seen from the last row and column
+        rank = len(shape_of(a))
+        x = rev(_solve_lower(rev(a, (rank - 2, rank - 1)), rev(b, (rank - 2,)), block, unit_diagonal), (rank - 2,))
+    return x if left_side else mT(x)
 
-    def step(k, x):
-        i = k if lower else sub(scalar_like(k, n - 1), k)
+
+def _solve_lower(a, b, block: int, unit_diagonal: bool):
+    *batch, n, size = shape_of(b)
+    if n > block and size > 1:      # of one vector the rows are no slower than blocks
+        k, lead = _halves(n, block), [0] * len(batch)
+        first, side, last = _quarters(a, k)
+        top = _solve_lower(first, slice_(b, (*lead, 0, 0), (*batch, k, size)), block, unit_diagonal)
+        bottom = sub(slice_(b, (*lead, k, 0), (*batch, n, size)), matmul(side, top))
+        return concatenate([top, _solve_lower(last, bottom, block, unit_diagonal)], len(batch))
+
+    def step(i, x):
         row = _at(a, -2, i)
-        at, here = _positions(row), broadcast_in_dim(i, shape_of(row), ())
-        known = _keep(lt(at, here) if lower else gt(at, here), row)
+        known = _keep(lt(_positions(row), broadcast_in_dim(i, shape_of(row), ())), row)
         rest = sub(_at(x, -2, i), _times(x, known))
         return _put(x, -2, i, rest if unit_diagonal else div(rest, _over(rest, _at(row, -1, i))))
-    x = _loop(n, step, b) if n else b
-    return x if left_side else mT(x)
+    return _loop(n, step, b)
 
 
 def _lu(x):
