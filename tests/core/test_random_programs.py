@@ -34,7 +34,7 @@ def transformed(program: Program) -> dict:
     if program.forward:
         forms["jvp"] = (lambda *xs: weft.jvp(lambda *fs: of_floats(fs), xs[:n], xs[n:]), [*floats, *tangents])
     if program.reverse:
-        forms["vjp"] = (lambda *xs: weft.grad(lambda fs: sum((o * o).sum() for o in of_floats(fs)))(list(xs)), floats)
+        forms["vjp"] = (lambda *xs: weft.grad(lambda fs: sum(((o * o).sum() for o in of_floats(fs)), weft.numpy.float32(0)))(list(xs)), floats)
     axes = [None if a is None else 0 for a in [floats[0], *[None if rng.random() < 0.3 else a for a in program.args[1:]]]]
     stacked = [a if d is None else np.stack([a, a[::-1] if a.shape else a + a.dtype.type(1)]) for a, d in zip(program.args, axes)]
     forms["vmap"] = (weft.vmap(program, in_axes=axes), stacked)
