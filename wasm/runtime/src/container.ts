@@ -23,10 +23,14 @@ export interface Metadata {
   inputs: BufferSpec[];
   outputs: OutputSpec[];
   scratch: number;
+  /** Of kind "wasm": the byte of the code that says how the memory is imported. */
+  memory: number;
   features: string[];
   errors: Record<string, string>;
   /** For each function of the host that the program calls, how many addresses it is given. */
   calls?: number[];
+  /** Where threads can share loops: how many there are, and each further thread's bytes of scratch. */
+  tasks?: { count: number; private: number };
 }
 
 export interface Artifact {
@@ -53,7 +57,8 @@ function checkBuffer(spec: BufferSpec | undefined, where: string): void {
   }
 }
 
-function checkMetadata(value: unknown): Metadata {
+/** Metadata that has been read, completed and checked. */
+export function checkMetadata(value: unknown): Metadata {
   if (typeof value !== "object" || value === null) throw bad("its metadata is no object");
   const metadata = value as Metadata;
   if (metadata.abi !== ABI_VERSION) {
@@ -76,6 +81,9 @@ function checkMetadata(value: unknown): Metadata {
   });
   metadata.scratch ??= 0;
   if (!isLength(metadata.scratch)) throw bad("scratch is no size");
+  const { tasks } = metadata;
+  if (tasks && !(isLength(tasks.count) && isLength(tasks.private))) throw bad("tasks needs count and private");
+  metadata.memory ??= -1;
   metadata.features ??= [];
   metadata.errors ??= {};
   metadata.name ??= "program";

@@ -1,18 +1,20 @@
 /** The object that Python imports as `_weft_page`; web/CONTRACT.md describes it. */
 import { GpuDevice } from "./gpu_device.js";
 import { Socket } from "./socket.js";
+import { threadsHere } from "./threads.js";
 import { WasmDevice } from "./wasm_device.js";
 
 export type PlotKind = "line" | "scatter" | "image";
 
-/** What a page does with figures and timings; every hook may be left out. */
+/** What a page does with figures and timings, and how many threads it gives programs (all it can have); each may be left out. */
 export interface PageHooks {
+  threads?: number;
   timing?(phase: string, ms: number): void;
   live?(label: string, x: number, y: number): void;
   plot?(kind: PlotKind, label: string, x: Float64Array, y: Float64Array): void;
 }
 
-export interface Page extends Required<PageHooks> {
+export interface Page extends Required<Omit<PageHooks, "threads">> {
   version: 1;
   features: readonly string[];
   device: WasmDevice;
@@ -23,7 +25,7 @@ export interface Page extends Required<PageHooks> {
 const nothing = (): void => {};
 
 export async function createPage(hooks: PageHooks = {}): Promise<Page> {
-  const [device, gpu] = await Promise.all([WasmDevice.create(), GpuDevice.create()]);
+  const [device, gpu] = await Promise.all([WasmDevice.create({ threads: hooks.threads ?? threadsHere() }), GpuDevice.create()]);
   return {
     version: 1,
     features: device.features,

@@ -3,16 +3,24 @@ import { Allocator, type MemoryStats } from "./allocator.js";
 import { parseArtifact, type Metadata } from "./container.js";
 import { WeftProgramError, WeftRuntimeError } from "./errors.js";
 import { detectFeatures } from "./features.js";
+import { CONTROL_BYTES, ThreadPool, type SharedProgram, type Spawn } from "./threads.js";
 
 interface Program {
   metadata: Metadata;
   main: (table: number) => number;
+  /** Of a program with loops that threads can share. */
+  shared?: Shared;
   /** Address of the argument table: inputs, outputs, scratch, constants. */
   table: number;
   constants: number;
   results: Uint32Array;
   /** For each call shape of donated inputs, the outputs that take an input's memory. */
   entries: Map<string, Entry>;
+}
+
+interface Shared extends SharedProgram {
+  /** The module's count of threads: 1 until the workers have started. */
+  threads: WebAssembly.Global<"i32">;
 }
 
 /** Runs a program: input addresses to the address of output 0; see WasmDevice.entry. */
@@ -24,7 +32,14 @@ export type HostCall = (number: number, addresses: Uint32Array) => number;
 export interface WasmDeviceOptions {
   /** Pages of 64 KiB the memory begins with. */
   initialPages?: number;
+  /** Threads that share a program's loops, the caller among them; more than 1 needs a place that is cross-origin isolated, see threadsHere. */
+  threads?: number;
+  /** How workers are started, where that is not a browser. */
+  spawn?: Spawn;
 }
+
+const MAX_PAGES = 65536;
+const SHARED_MEMORY = 3; // the flag of a memory import that has a maximum and is shared
 
 export class WasmDevice {
   readonly memory: WebAssembly.Memory;
@@ -33,12 +48,26 @@ export class WasmDevice {
   private readonly programs = new Map<number, Program>();
   private nextId = 1;
   private words: Uint32Array;
+  private readonly pool: ThreadPool | null = null;
 
   private constructor(options: WasmDeviceOptions) {
     this.features = detectFeatures();
-    this.memory = new WebAssembly.Memory({ initial: options.initialPages ?? 64, maximum: 65536 });
+    const { threads = 1, initialPages: initial = 64 } = options;
+    this.memory = new WebAssembly.Memory({ initial, maximum: MAX_PAGES, shared: threads > 1 });
     this.allocator = new Allocator(this.memory);
     this.words = new Uint32Array(this.memory.buffer);
+    if (threads > 1) this.pool = new ThreadPool(this.memory, this.alloc(CONTROL_BYTES), threads, options.spawn);
+  }
+
+  /** Threads that run programs now: workers start in the background. */
+  get threads(): number {
+    return this.pool?.ready ? this.pool.threads : 1;
+  }
+
+  /** Ends the workers; programs go on with one thread. */
+  close(): void {
+    this.pool?.close();
+    for (const { shared } of this.programs.values()) if (shared) shared.threads.value = 1;
   }
 
   static async create(options: WasmDeviceOptions = {}): Promise<WasmDevice> {
@@ -72,6 +101,11 @@ export class WasmDevice {
    */
   load(bytes: Uint8Array, host?: HostCall): number {
     const { metadata, code, constants } = parseArtifact(bytes);
+    return this.place(metadata, code, constants, host);
+  }
+
+  /** `load` of the parts of a container; the code may have been compiled before. */
+  place(metadata: Metadata, code: Uint8Array | WebAssembly.Module, constants: Uint8Array, host?: HostCall): number {
     if ((metadata.kind ?? "wasm") !== "wasm") {
       throw new WeftRuntimeError(`program ${metadata.name} was compiled for ${metadata.kind}; load it on that device`);
     }
@@ -85,7 +119,7 @@ export class WasmDevice {
     if (metadata.calls?.length && !host) {
       throw new WeftRuntimeError(`program ${metadata.name} calls functions of its host; load it with a host, from Python`);
     }
-    const main = this.instantiate(metadata, code, host);
+    const { main, shared } = this.instantiate(metadata, code, host);
     const count = metadata.inputs.length + metadata.outputs.length + 2;
     const table = this.alloc(4 * count);
     let constantsPtr: number;
@@ -98,13 +132,14 @@ export class WasmDevice {
     this.write(constantsPtr, constants);
     const id = this.nextId++;
     const results = new Uint32Array(metadata.outputs.length);
-    this.programs.set(id, { metadata, main, table, constants: constantsPtr, results, entries: new Map() });
+    this.programs.set(id, { metadata, main, shared, table, constants: constantsPtr, results, entries: new Map() });
     return id;
   }
 
   unload(id: number): void {
     const program = this.program(id);
     this.programs.delete(id);
+    if (program.shared?.code) this.free(program.shared.code);
     this.free(program.table);
     this.free(program.constants);
   }
@@ -176,7 +211,8 @@ export class WasmDevice {
           const source = takes[made]!;
           results[made] = source < 0 ? this.allocator.alloc(outputs[made]!) : args[source]!;
         }
-        if (metadata.scratch) scratch = this.allocator.alloc(metadata.scratch);
+        const room = program.shared ? metadata.scratch + this.helpers(program.shared) * metadata.tasks!.private : metadata.scratch;
+        if (room) scratch = this.allocator.alloc(room);
         // Allocation may have grown the memory, which detaches the old view.
         if (this.words.buffer !== this.memory.buffer) this.words = new Uint32Array(this.memory.buffer);
         const words = this.words;
@@ -208,6 +244,12 @@ export class WasmDevice {
     };
   }
 
+  /** How many workers take part in a program: all, once all have started. */
+  private helpers(shared: Shared): number {
+    if (shared.threads.value === 1 && this.pool?.ready) shared.threads.value = this.pool.threads;
+    return shared.threads.value - 1;
+  }
+
   private checkInput(metadata: Metadata, index: number, ptr: number, bytes: number): void {
     const room = this.allocator.size(ptr);
     if (room === undefined || room < bytes) {
@@ -234,20 +276,37 @@ export class WasmDevice {
     return program;
   }
 
-  private instantiate(metadata: Metadata, code: Uint8Array, host?: HostCall): Program["main"] {
-    const { name, calls } = metadata;
+  private instantiate(metadata: Metadata, code: Uint8Array | WebAssembly.Module, host?: HostCall): Pick<Program, "main" | "shared"> {
+    const { name, calls, tasks } = metadata;
+    if (this.pool) {
+      if (code instanceof WebAssembly.Module) {
+        throw new WeftRuntimeError(`program ${name} is a module already, for a memory of one thread; give its bytes, or make the device with threads: 1`);
+      }
+      const bytes = (code = code.slice());
+      bytes[metadata.memory] = SHARED_MEMORY;
+    }
+    const program: SharedProgram = { number: this.pool?.number() ?? 0, code: 0, length: code instanceof WebAssembly.Module ? 0 : code.length, tasks: [] };
+    const share = (number: number, frame: number, extent: number, grain: number): void =>
+      this.pool!.run(program, number, frame, extent, grain);
     const call = (number: number, table: number): number =>
       host!(number, new Uint32Array(this.memory.buffer, table, calls![number]!).slice());
     let instance: WebAssembly.Instance;
     try {
-      const module = new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
-      instance = new WebAssembly.Instance(module, { weft: calls?.length ? { memory: this.memory, call } : { memory: this.memory } });
+      const module = code instanceof WebAssembly.Module ? code : new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
+      instance = new WebAssembly.Instance(module, { weft: { memory: this.memory, call, share } });
     } catch (error) {
       throw new WeftRuntimeError(`program ${name} is not a module of this ABI: ${(error as Error).message}`);
     }
     const main = instance.exports["main"];
     if (typeof main !== "function")
       throw new WeftRuntimeError(`program ${name} has no function "main"; compile it again`);
-    return main as Program["main"];
+    if (!tasks) return { main: main as Program["main"] };
+    for (let k = 0; k < tasks.count; k++) program.tasks.push(instance.exports[`task${k}`] as SharedProgram["tasks"][0]);
+    if (this.pool) {
+      program.code = this.alloc(program.length);
+      this.write(program.code, code as Uint8Array);
+    }
+    const threads = instance.exports["threads"] as WebAssembly.Global<"i32">;
+    return { main: main as Program["main"], shared: Object.assign(program, { threads }) };
   }
 }

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft_wasm import schedule as schedules
+from weft_wasm import tasks
 from weft_wasm.artifact import ABI_VERSION, Artifact
 from weft_wasm.emit_wasm import emit_module
-from weft_wasm.emit_wasm.module import lay_out_constants
+from weft_wasm.emit_wasm.module import frame_bytes, lay_out_constants, shared_loops
+from weft_wasm.encode import shared_memory_flag
 from weft_wasm.ir import Buffer, Program, constants_of
 from weft_wasm.plan import plan
 from weft_wasm.verify import verify
@@ -30,19 +32,22 @@ def compile_program(
     if check:
         verify(program)
     if schedule:
-        program = schedules.auto(program, features)
+        program = tasks.share(schedules.auto(program, features))
     placed = plan(program)
     offsets, constants = lay_out_constants(constants_of(program))
     code = emit_module(program, placed, offsets, features)
     aliases = program.donated
+    shared = len(shared_loops(program.body))
     metadata = {
         "abi": ABI_VERSION,
         "kind": "wasm",
         "name": program.name,
         "inputs": [_spec(b) for b in program.inputs],
         "outputs": [_spec(b) | {"alias": aliases.get(k)} for k, b in enumerate(program.outputs)],
-        "scratch": placed.size,
+        "scratch": placed.size + frame_bytes(program) + placed.private_size,
+        "memory": shared_memory_flag(code),
         "features": sorted(features),
+        **({"tasks": {"count": shared, "private": placed.private_size}} if shared else {}),
         **({"calls": [len(c.ins) + len(c.outs) for c in program.calls]} if program.calls else {}),
         "errors": {str(code): text for code, text in program.errors.items()},
     }

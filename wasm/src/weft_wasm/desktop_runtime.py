@@ -14,8 +14,8 @@ class DesktopRuntime:
     kind = "wasmtime"
     features = ("simd128", "relaxed-simd")
 
-    def __init__(self) -> None:
-        self.device = WasmtimeDevice()
+    def __init__(self, threads: int = 1) -> None:
+        self.device = WasmtimeDevice(threads=threads)
         self.alloc, self.free, self.write, self.read, self.stats = (
             self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
         )  # fmt: skip

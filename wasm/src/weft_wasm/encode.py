@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Sequence
 
 I32, I64, F32, F64, V128 = 0x7F, 0x7E, 0x7D, 0x7C, 0x7B
 VOID = 0x40
@@ -143,9 +144,20 @@ def f32_bytes(value: float) -> bytes:
         return struct.pack("<f", float("inf") if value > 0 else float("-inf"))
 
 
+MAX_PAGES = 65536  # of 64 KiB
+
+
+def _signature(params: Sequence[int], results: Sequence[int]) -> bytes:
+    return b"\x60" + unsigned(len(params)) + bytes(params) + unsigned(len(results)) + bytes(results)
+
+
+# What a module may ask of its host, docs/artifact.md.
+HOST = {"call": _signature((I32, I32), (I32,)), "share": _signature((I32, I32, I32, I32), ())}
+
+
 class Module:
-    """Collects functions and writes a module that imports memory ("weft", "memory") and, where host_calls,
-    the function ("weft", "call") as number 0; it exports functions by name.
+    """Collects functions and writes a module that imports memory ("weft", "memory") and, as functions 0 …, what `imports` names
+    of HOST from "weft"; it exports functions by name. With "share" among them it exports the global "threads", which is 1.
 
     >>> m = Module()
     >>> m.export("main", m.function([I32], [I32], [], OP["local.get"] + b"\\0"))
@@ -153,23 +165,22 @@ class Module:
     b'\\x00asm'
     """
 
-    def __init__(self, shared_pages: int = 0, host_calls: bool = False):
+    def __init__(self, imports: Sequence[str] = ()):
         self.types: dict[bytes, int] = {}
         self.functions: list[int] = []
         self.bodies: list[bytes] = []
         self.names: list[str] = []
         self.exports: list[tuple[str, int]] = []
         self.known: dict[tuple[int, bytes], int] = {}
-        self.shared_pages = shared_pages
-        self.imported: list[bytes] = []  # types of imported functions, which are numbered before all others
-        if host_calls:
-            self.imported.append(unsigned(self.types.setdefault(b"\x60\x02" + bytes((I32, I32)) + b"\x01" + bytes((I32,)), 0)))
+        self.imports = list(imports)  # functions, which are numbered before all others
+        for name in imports:
+            self.types.setdefault(HOST[name], len(self.types))
 
     def function(
         self, params: list[int], results: list[int], local_types: list[int], code: bytes, name: str = ""
     ) -> int:
         """Adds a function (its code without the final `end`) and returns its index; equal functions are kept once."""
-        signature = b"\x60" + unsigned(len(params)) + bytes(params) + unsigned(len(results)) + bytes(results)
+        signature = _signature(params, results)
         type_index = self.types.setdefault(signature, len(self.types))
         groups: list[list[int]] = []
         for t in local_types:
@@ -185,11 +196,17 @@ class Module:
         body.append(0x0B)
         key = (type_index, bytes(body))
         if key not in self.known:
-            self.known[key] = len(self.imported) + len(self.functions)
+            self.known[key] = len(self.imports) + len(self.functions)
             self.functions.append(type_index)
             self.bodies.append(key[1])
             self.names.append(name)
         return self.known[key]
+
+    def task(self, function: int) -> int:
+        """Exports a function as "task0", "task1", …, for hosts with threads, and returns the number."""
+        number = sum(name.startswith("task") for name, _ in self.exports)
+        self.export(f"task{number}", function)
+        return number
 
     def export(self, name: str, function: int) -> None:
         self.exports.append((name, function))
@@ -203,14 +220,17 @@ class Module:
             out.extend(unsigned(len(content)))
             out.extend(content)
 
-        limits = b"\x03\x01" + unsigned(self.shared_pages) if self.shared_pages else b"\x00\x01"
         section(1, list(self.types))
-        calls = [_name("weft") + _name("call") + b"\x00" + kind for kind in self.imported]
-        section(2, [_name("weft") + _name("memory") + b"\x02" + limits, *calls])
+        memory = MEMORY_IMPORT + b"\x01\x01" + unsigned(MAX_PAGES)
+        section(2, [memory, *(_name("weft") + _name(name) + b"\x00" + unsigned(self.types[HOST[name]]) for name in self.imports)])
         section(3, [unsigned(t) for t in self.functions])
-        section(7, [_name(name) + b"\x00" + unsigned(index) for name, index in self.exports])
+        shares = "share" in self.imports
+        if shares:
+            section(6, [bytes((I32, 1)) + i32_const(1) + b"\x0b"])
+        globals_ = [_name("threads") + b"\x03\x00"] if shares else []
+        section(7, [*(_name(name) + b"\x00" + unsigned(index) for name, index in self.exports), *globals_])
         section(10, [unsigned(len(body)) + body for body in self.bodies])
-        names = b"".join(unsigned(k) + _name(n) for k, n in enumerate(self.names, len(self.imported)))
+        names = b"".join(unsigned(k) + _name(n) for k, n in enumerate(self.names, len(self.imports)))
         names = unsigned(len(self.names)) + names
         custom = _name("name") + b"\x01" + unsigned(len(names)) + names
         out.append(0)
@@ -219,6 +239,15 @@ class Module:
         return bytes(out)
 
 
+def shared_memory_flag(code: bytes) -> int:
+    """Where the module's bytes say 1, a memory of one thread, and 3 would say that several share it."""
+    at = code.index(MEMORY_IMPORT)
+    return at + len(MEMORY_IMPORT)
+
+
 def _name(text: str) -> bytes:
     data = text.encode()
     return unsigned(len(data)) + data
+
+
+MEMORY_IMPORT = _name("weft") + _name("memory") + b"\x02"

@@ -57,13 +57,14 @@ MATH_UNARY = frozenset(
 MATH_BINARY = frozenset(("pow", "atan2", "nextafter"))
 LOOP_KINDS = frozenset(("parallel", "sequential", "reduce"))
 REDUCE_OPS = frozenset(("add", "mul", "min", "max", "and", "or", "xor"))
-ROLES = frozenset(("input", "output", "temp", "constant", "workgroup"))
+ROLES = frozenset(("input", "output", "temp", "constant", "workgroup", "private"))
 
 
 class Buffer:
     """Flat storage of `size` elements. Row-major, dense; `shape` is kept for the artifact's metadata.
 
-    role: "input", "output", "temp" (planned into the arena), "constant" (carries `data: bytes`), "workgroup" (declared by a kernel).
+    role: "input", "output", "temp" (planned into the arena), "constant" (carries `data: bytes`), "workgroup" (declared by a kernel),
+    "private" (each thread's own, for the time of a kernel).
     label: the dtype the artifact's metadata names, if it isn't `dtype` (a complex array is stored as f32 with shape (..., 2)).
     `buffer[index]` builds a `Load`.
     """
@@ -272,6 +273,7 @@ class For:
       unroll=n      n copies of the body an iteration; n ≥ extent leaves no loop.
       outline=True  Wasm: the loop is a function of its own, so that engines allocate registers for it alone and
                     optimise it while it is still being called. It must not assign a Local from outside.
+      tasks=n       Wasm: threads may share the iterations of a parallel loop, at least n at a time (`tasks.py`).
     """
 
     var: Var
@@ -281,6 +283,7 @@ class For:
     vector: int = 0
     unroll: int = 1
     outline: bool = False
+    tasks: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -731,7 +734,7 @@ def _lines(body: Sequence, depth: int) -> Iterator[str]:
     for s in body:
         match s:
             case For():
-                how = (f" vector={s.vector}" if s.vector else "") + (f" unroll={s.unroll}" if s.unroll > 1 else "")
+                how = "".join(f" {name}={n}" for name, n, default in (("vector", s.vector, 0), ("unroll", s.unroll, 1), ("tasks", s.tasks, 0)) if n > default)
                 yield f"{pad}{s.kind} {s.var.name} < {show(s.extent)}{how}"
                 yield from _lines(s.body, depth + 1)
             case While():

@@ -36,11 +36,14 @@ ALIGNMENT = 64
 
 @dataclass(slots=True)
 class Plan:
-    """offsets: byte offset of each temp (and workgroup buffer) in the arena; size: bytes of the arena; lives: (first, last) use."""
+    """offsets: byte offset of each temp (and workgroup buffer) in the arena; size: bytes of the arena; lives: (first, last) use.
+    private: byte offset of each private buffer in a thread's own area; private_size: bytes of that."""
 
     offsets: dict[Buffer, int]
     size: int
     lives: dict[Buffer, tuple[int, int]]
+    private: dict[Buffer, int]
+    private_size: int
 
     def overlap(self, a: Buffer, b: Buffer) -> bool:
         """Whether two arena buffers share bytes."""
@@ -201,7 +204,20 @@ def plan(program: Program) -> Plan:
         placed.append((at, at + need, first, last))
         placed.sort()
         size = max(size, at + need)
-    return Plan(offsets, size, lives)
+    return Plan(offsets, size, lives, *private_areas(program))
+
+
+def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
+    """(offsets, bytes) of the private buffers: kernels use one area after another, those of one kernel lie side by side."""
+    offsets: dict[Buffer, int] = {}
+    size = 0
+    for s in walk(program.body):
+        if type(s) is Kernel:
+            end = 0
+            for buffer in dict.fromkeys(b for group in touched(s.body) for b in group if b.role == "private"):
+                offsets[buffer], end = end, end + padded(buffer.nbytes)
+            size = max(size, end)
+    return offsets, size
 
 
 def _take_over(partners, offsets: dict[Buffer, int], busy: list[tuple[int, int]], need: int) -> int | None:

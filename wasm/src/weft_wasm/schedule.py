@@ -311,13 +311,16 @@ class _Chooser:
                 and node.buffer.nbytes > store.buffer.nbytes
             ):
                 return None
+        width = next((w for w in (1024, 512) if axis.extent % w == 0), axis.extent)  # columns in a part, for threads that share them
+        part = Var(f"{axis.var.name}.o")
         blocks_, rest = divmod(loop.extent, ROWS)
         block = Var(f"{loop.var.name}.o")
         summing = start.local.dtype in FLOATS and self.is_sum(loop.body, start.local)
 
         def rows(first: Expr | int, count: int, partial: bool) -> For:
             """Adds `count` rows; `partial`: to what the output holds."""
-            row, column = Var(loop.var.name), Var(axis.var.name)
+            row, lane = Var(loop.var.name), Var(axis.var.name)
+            column = part * width + lane if width < axis.extent else lane
             ways = 4 if summing and count % 4 == 0 else 1  # sums of their own, so that rounding errors stay small
             accs = [Local(f"{start.local.name}{k or ''}", start.local.dtype) for k in range(ways)]
             index = substitute(store.index, {axis.var: column})
@@ -332,8 +335,8 @@ class _Chooser:
             if partial and summing:
                 value = Binary("add", Load(store.buffer, index), value)
             return For(
-                column,
-                axis.extent,
+                lane,
+                width,
                 [
                     *[Declare(acc, init if k == 0 and not (partial and summing) else zero if summing else init) for k, acc in enumerate(accs)],
                     For(row, count // ways, steps, "reduce", unroll=1 if ways > 1 else 4),
@@ -344,7 +347,8 @@ class _Chooser:
             )
 
         out: list = [rows(0, ROWS, False), For(block, blocks_ - 1, [rows(block * ROWS + ROWS, ROWS, True)])]
-        return out + ([rows(blocks_ * ROWS, rest, True)] if rest else [])
+        out += [rows(blocks_ * ROWS, rest, True)] if rest else []
+        return [For(part, axis.extent // width, out, "parallel")] if width < axis.extent else out
 
     def blocked(self, body: list) -> list:
         """Long float sums inside a vector loop, in blocks."""

@@ -40,8 +40,10 @@ from weft_wasm.ir import (
     Unary,
     Var,
     While,
+    blocks,
     expressions,
     operands,
+    touched,
     walk,
     walk_expr,
 )  # fmt: skip
@@ -77,7 +79,7 @@ class _Verifier:
         p = self.program
         for group, role in ((p.inputs, "input"), (p.outputs, "output"), (p.temps, "temp"), (p.constants, "constant")):
             for b in group:
-                self.buffer(b, role)
+                self.buffer(b, "private" if role == "temp" and b.role == "private" else role)
         for out, inp in p.donated.items():
             if not (0 <= out < len(p.outputs) and 0 <= inp < len(p.inputs)):
                 self.fail(f"donated names output {out} and input {inp}, which don't exist")
@@ -128,8 +130,23 @@ class _Verifier:
         for b in s.workgroup:
             self.buffer(b, "workgroup")
         self.block(s.body, top=False)
+        self.private(s)
         self.buffers.difference_update(s.workgroup)
         self.where = outer
+
+    def private(self, s: Kernel) -> None:
+        """What a thread keeps for itself must not be used on both sides of the border of a loop that threads share."""
+        inside, outside = set(), set()
+
+        def visit(body: list, where: set) -> None:
+            for x in body:
+                where.update(b for group in touched([x] if not blocks(x) else []) for b in group if b.role == "private")
+                for block in blocks(x):
+                    visit(block, inside if type(x) is For and x.tasks else where)
+
+        visit(s.body, outside)
+        for b in inside & outside:
+            self.fail(f"private {b!r} is used inside and outside of a loop that threads share")
 
     def copy(self, s: Copy, top: bool) -> None:
         self.readable(s.src, s)
@@ -166,6 +183,8 @@ class _Verifier:
             self.fail("unroll must be a positive int", s)
         if s.vector not in VECTOR_COUNTS:
             self.fail(f"vector must be one of {VECTOR_COUNTS}", s)
+        if s.tasks and (type(s.tasks) is not int or s.tasks < 0 or s.kind != "parallel" or top):
+            self.fail("tasks must be a positive int, on a parallel loop of a kernel", s)
         if s.outline and (outside := assigned_outside(s)):
             self.fail(f"an outlined loop assigns {outside[0].name}, which is declared outside it", s)
         if s.kind != "sequential":

@@ -100,7 +100,7 @@ class Loaded:
 
 
 class WasmtimeDevice:
-    """One linear memory and the programs loaded into it. Pointers are ints.
+    """One linear memory and the programs loaded into it. Pointers are ints. threads: loops are cut as for that many, though one runs them all.
 
     >>> device = WasmtimeDevice()
     >>> p = device.alloc(8)
@@ -113,7 +113,7 @@ class WasmtimeDevice:
     _engine: ClassVar[wasmtime.Engine | None] = None
     _modules: ClassVar[dict[str, wasmtime.Module]] = {}  # compiled modules by artifact hash, shared by devices
 
-    def __init__(self, limit: int = LIMIT):
+    def __init__(self, limit: int = LIMIT, threads: int = 1):
         if WasmtimeDevice._engine is None:
             config = wasmtime.Config()
             config.cranelift_opt_level = "speed"
@@ -121,7 +121,7 @@ class WasmtimeDevice:
         self.store = wasmtime.Store(WasmtimeDevice._engine)
         self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
         self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(1, LIMIT // PAGE)))
-        self.pages, self.raised = 1, None
+        self.pages, self.raised, self.threads = 1, None, threads
         self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
         self.allocator = Allocator(self._grow, limit=limit)
         self.alloc, self.free = self.allocator.alloc, self.allocator.free
@@ -181,22 +181,38 @@ class WasmtimeDevice:
         if module is None:
             module = self._modules[artifact.hash] = wasmtime.Module(WasmtimeDevice._engine, artifact.code)
         calls = artifact.metadata.get("calls", ())
+        tasks: list[wasmtime.Func] = []
         if len(calls) != len(functions):
             raise ValueError(f"{artifact.name} calls {len(calls)} functions of the host, {len(functions)} are given")
-        imports = [self.memory, self._host(calls, functions)] if calls else [self.memory]
-        instance = wasmtime.Instance(self.store, module, imports)
+        hosts = {"memory": lambda: self.memory, "call": lambda: self._host(calls, functions), "share": lambda: self._share(tasks)}
+        instance = wasmtime.Instance(self.store, module, [hosts[i.name]() for i in module.imports])
+        exports = instance.exports(self.store)
+        shared = artifact.metadata.get("tasks")
+        if shared:
+            tasks += [exports[f"task{k}"] for k in range(shared["count"])]
+            exports["threads"].set_value(self.store, self.threads)
         constants = self.alloc(len(artifact.constants)) if artifact.constants else 0
         if constants:
             self.write(constants, artifact.constants)
         meta = artifact.metadata
         return Loaded(
             artifact,
-            instance.exports(self.store)["main"],
+            exports["main"],
             constants,
             [spec["bytes"] for spec in meta["inputs"]],
             [(spec["bytes"], spec.get("alias")) for spec in meta["outputs"]],
-            meta["scratch"],
+            meta["scratch"] + (self.threads - 1) * shared["private"] if shared else meta["scratch"],
         )
+
+    def _share(self, tasks: Sequence[wasmtime.Func]) -> wasmtime.Func:
+        """The import that shares a loop's iterations among `threads`; here they take turns, and run the iterations backwards."""
+
+        def share(number: int, frame: int, extent: int, grain: int) -> None:
+            for k, begin in enumerate(reversed(range(0, extent, grain))):
+                tasks[number](self.store, frame, k % self.threads, begin, min(begin + grain, extent))
+
+        i32 = wasmtime.ValType.i32()
+        return wasmtime.Func(self.store, wasmtime.FuncType([i32] * 4, []), share)
 
     def _host(self, counts: Sequence[int], functions: Sequence[Callable[[list[int]], None]]) -> wasmtime.Func:
         """The import that calls functions; what they raise is kept for `run`."""

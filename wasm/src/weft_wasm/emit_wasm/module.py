@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft_wasm.emit_wasm.statements import _STATEMENT, Statements
+from weft_wasm.emit_wasm.statements import _STATEMENT, Register, Statements
 from weft_wasm.emit_wasm.tables import SCALAR
-from weft_wasm.encode import I32, OP, VOID, Module, memarg, unsigned
+from weft_wasm.encode import F32, F64, I32, I64, OP, VOID, Module, memarg, unsigned
 from weft_wasm.ir import (
     ITEMSIZE,
     Assign,
@@ -51,9 +51,12 @@ class KernelEmitter(Statements):
 
     def __init__(self, body: list, outer: Statements, module: Module, name: str):
         self.buffers, self.variables = uses(body)
-        params = [I32] * len(self.buffers) + [SCALAR[v.dtype] for v in self.variables]
+        self.shares = not outer.sharing and bool(shared_loops(body))
+        params = [I32] * len(self.buffers) + [SCALAR[v.dtype] for v in self.variables] + [I32] * self.shares
         super().__init__(params, outer.features, outer.overlap)
-        self.module, self.name = module, name
+        self.module, self.plan, self.name = module, outer.plan, name
+        self.frame = len(params) - 1  # where it shares loops
+        self.sharing = outer.sharing
         for k, buffer in enumerate(self.buffers):
             self.buffer_at[buffer] = k
         for k, var in enumerate(self.variables, len(self.buffers)):
@@ -67,6 +70,8 @@ class KernelEmitter(Statements):
             outer.get(outer.buffer_at[buffer])
         for var in self.variables:
             outer.scalar(var)
+        if self.shares:
+            outer.get(outer.frame)
         outer.code += OP["call"] + unsigned(index)
 
     def outline(self, s: For) -> None:
@@ -74,6 +79,81 @@ class KernelEmitter(Statements):
         inner.outlining = s
         inner.block([s])
         inner.call_from(self)
+
+    def share(self, s: For) -> None:
+        TaskEmitter(s, self).share_from(self, s)
+
+
+class TaskEmitter(KernelEmitter):
+    """A loop that threads share, task(frame, thread, begin, end): the frame holds, 8 bytes each, the addresses of its buffers and the variables
+    from outside that it uses."""
+
+    def __init__(self, s: For, outer: KernelEmitter):
+        Statements.__init__(self, [I32] * 4, outer.features, outer.overlap)
+        self.module, self.plan, self.name = outer.module, outer.plan, f"{outer.name}.{s.var.name}"
+        self.sharing = True
+        self.buffers, self.variables = uses([s])
+        self.loop_vars |= outer.loop_vars.intersection(self.variables)
+        frame, thread, begin, end = range(4)
+        for k, name in enumerate((*self.buffers, *self.variables)):
+            kind = _kind(name)
+            local = self.new_local(kind)
+            self.get(frame)
+            self.code += OP[f"{_TYPE[kind]}.load"] + memarg(8 if kind in (I64, F64) else 4, 8 * k)
+            if name in self.plan.private:
+                self.get(thread)
+                self.const(self.plan.private_size)
+                self.code += OP["i32.mul"] + _ADD
+            self.set(local)
+            (self.buffer_at if type(name) is Buffer else self.env)[name] = local
+        self.loop_vars.add(s.var)
+        self._counted(s.var, Register(begin), Register(end), 1, 1, s.body)
+
+    def share_from(self, outer: KernelEmitter, s: For) -> None:
+        """Ends the function; in the function around it: fills the frame, and runs the loop, by the host where there are several threads."""
+        task = self.module.function(self.params, [], self.local_types, bytes(self.code), self.name)
+        number = self.module.task(task)
+        for k, name in enumerate((*self.buffers, *self.variables)):
+            kind = _kind(name)
+            outer.get(outer.frame)
+            if type(name) is Buffer:
+                outer.get(outer.buffer_at[name])
+            else:
+                outer.scalar(name)
+            outer.code += OP[f"{_TYPE[kind]}.store"] + memarg(8 if kind in (I64, F64) else 4, 8 * k)
+        extent = outer.new_local(I32)
+        if isinstance(s.extent, Expr):
+            outer._test(s.extent)
+        else:
+            outer.const(s.extent)
+        outer.set(extent)
+        outer.code += OP["global.get"] + b"\0"
+        outer.const(1)
+        outer.code += OP["i32.gt_s"] + OP["if"] + bytes((VOID,))
+        outer.const(number)
+        outer.get(outer.frame)
+        outer.get(extent)
+        outer.const(s.tasks)
+        outer.code += OP["call"] + unsigned(self.module.imports.index("share")) + OP["else"]
+        outer.get(outer.frame)
+        outer.const(0)
+        outer.const(0)
+        outer.get(extent)
+        outer.code += OP["call"] + unsigned(task) + OP["end"]
+        outer.release(I32, extent)
+
+
+_TYPE = {I32: "i32", I64: "i64", F32: "f32", F64: "f64"}
+
+
+def _kind(name: Buffer | Expr) -> int:
+    """The type of what a frame holds: an address or a variable."""
+    return I32 if type(name) is Buffer else SCALAR[name.dtype]
+
+
+def shared_loops(body: list) -> list[For]:
+    """The loops that threads share."""
+    return [s for s in walk(body) if type(s) is For and s.tasks]
 
 
 class MainEmitter(Statements):
@@ -99,7 +179,14 @@ class MainEmitter(Statements):
         for k, buffer in enumerate(table):
             self.buffer_at[buffer] = self.new_local(I32)
             self._table_entry(k, self.buffer_at[buffer])
-        for base, offsets in ((scratch, plan.offsets), (constant, constants)):
+        self.frame = self.new_local(I32)
+        if any("share" == name for name in module.imports):
+            self.get(scratch)
+            self.const(plan.size)
+            self.code += _ADD
+            self.set(self.frame)
+        private = {b: plan.size + frame_bytes(program) + offset for b, offset in plan.private.items()}
+        for base, offsets in ((scratch, plan.offsets | private), (constant, constants)):
             for buffer, offset in offsets.items():
                 self.buffer_at[buffer] = local = self.new_local(I32)
                 self.get(base)
@@ -167,6 +254,11 @@ class MainEmitter(Statements):
 _STATEMENT |= {Kernel: MainEmitter.kernel, Copy: MainEmitter.copy, Fail: MainEmitter.fail, HostCall: MainEmitter.host_call}
 
 
+def frame_bytes(program: Program) -> int:
+    """Room for the frame of any loop that threads share."""
+    return max((padded(8 * sum(map(len, uses([s])))) for s in shared_loops(program.body)), default=0)
+
+
 def lay_out_constants(buffers: list[Buffer]) -> tuple[dict[Buffer, int], bytes]:
     """Offsets and bytes of the constant section, equal constants once."""
     offsets: dict[Buffer, int] = {}
@@ -190,7 +282,8 @@ def emit_module(program: Program, plan: Plan, constants: dict[Buffer, int], feat
         a, b = storage.get(a, a), storage.get(b, b)
         return a is b or plan.overlap(a, b)
 
-    module = Module(host_calls=any(type(s) is HostCall for s in walk(program.body)))
+    asks = {"call": any(type(s) is HostCall for s in walk(program.body)), "share": bool(shared_loops(program.body))}
+    module = Module([name for name, asked in asks.items() if asked])
     main = MainEmitter(program, plan, constants, features, module, overlap)
     main.block(program.body)
     main.const(0)

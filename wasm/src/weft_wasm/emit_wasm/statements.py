@@ -77,6 +77,7 @@ class Statements(Expressions):
         self.simd = "simd128" in features
         self.body_loads: dict[int, tuple[list[Load], list[Buffer]]] = {}
         self.outlining: For | None = None
+        self.sharing = False  # inside a loop that threads share
         self.depth = 0  # loops around the current statement
 
     def block(self, body: list) -> None:
@@ -204,6 +205,8 @@ class Statements(Expressions):
     # ---- loops
 
     def _for(self, s: For) -> None:
+        if s.tasks and self.vec is None and not self.sharing:
+            return self.share(s)
         if s.outline and self.vec is None and self.outlining is not s:
             return self.outline(s)
         self.loop_vars.add(s.var)

@@ -58,7 +58,7 @@ class _Legalizer:
         if b.dtype not in TYPES:
             raise WgslError(f"{self.program.name}: {b!r} has dtype {b.dtype}, which WebGPU devices do not have; "
                             "use 32-bit dtypes, or the wasm or cpu backend")  # fmt: skip
-        new = Buffer(b.name, b.dtype, b.shape, role or b.role, b.data, b.label)
+        new = Buffer(b.name, b.dtype, b.shape, role or ("temp" if b.role == "private" else b.role), b.data, b.label)
         new.nbytes = WORD * b.size
         return new
 

@@ -35,6 +35,10 @@ from weft_wasm.ir import (
     sub,
 )  # fmt: skip
 
+WORTH = 4_000_000  # products of fewer terms stay on one thread
+PACKING_WORTH = 100_000  # likewise for packing this many elements
+SHARED_COLUMNS = 8  # panels of columns that a thread takes at once
+
 Element = Callable[[Expr, Expr, Expr], Expr]  # (batch, row, column) -> value
 Sink = Callable[[Expr, Expr, Expr, Expr], list]  # (batch, row, column, value) -> statements
 
@@ -111,10 +115,18 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     row_panels, column_panels = _ceil_div(m, mr), _ceil_div(n, nr)
     block_rows = max(1, min(t.mc // mr, row_panels))
     block_columns = max(1, min(t.nc // nr, column_panels))
-    panel_a = Buffer(f"{name}.a", dtype, (block_rows, kc, mr))
-    panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr))
-    partial = Buffer(f"{name}.c", dtype, (row_panels * column_panels, mr, nr))
-    edge = Buffer(f"{name}.edge", dtype, (mr, nr))
+    row_blocks = _ceil_div(row_panels, block_rows)
+    block_rows = _ceil_div(row_panels, row_blocks)  # even ones, for threads that share them
+    # threads share the batch, or the blocks of rows, or the columns, where the product is worth it
+    each = m * n * k
+    by_batch = batch >= 4 and batch * each >= WORTH
+    by_rows = not by_batch and row_blocks >= 2 and each >= WORTH
+    by_columns = not (by_batch or by_rows) and each >= WORTH and column_panels >= 2 * SHARED_COLUMNS
+    own = {True: "private", False: "temp"}
+    panel_a = Buffer(f"{name}.a", dtype, (block_rows, kc, mr), own[by_batch or by_rows])
+    panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr), own[by_batch])
+    partial = Buffer(f"{name}.c", dtype, (row_panels * column_panels, mr, nr), own[by_batch])
+    edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
     temps = [panel_a, panel_b] + ([partial] if slices > 1 else []) + ([edge] if m % mr or n % nr else [])
     bi, ks, jb, ib = Var("b"), Var("ks"), Var("jb"), Var("ib")
     columns, rows, valid = Var("columns"), Var("rows"), Var("valid")
@@ -123,18 +135,20 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
         _let(rows, minimum(i32(block_rows), sub(i32(row_panels), ib * block_rows)), row_panels % block_rows == 0, block_rows),
         *_pack_rows(panel_a, lambda i, kk: a(bi, i, kk), ib * (block_rows * mr), rows, m, ks * kc, valid, kc, mr),
         *_tiles(panel_a, panel_b, partial, edge, store, bi, ib * block_rows, jb * block_columns, rows, columns, ks, slices, kc, m, n,
-                column_panels, t, lanes, dtype),
+                column_panels, t, lanes, dtype, SHARED_COLUMNS if by_columns else 0),
     ]  # fmt: skip
     body: list = [
         _let(valid, minimum(i32(kc), sub(i32(k), ks * kc)), k % kc == 0, kc),
         *_pack_columns(
-            panel_b, lambda kk, j: b(bi, kk, j), jb * (block_columns * nr), columns, n, ks * kc, valid, kc, nr, lanes
+            panel_b, lambda kk, j: b(bi, kk, j), jb * (block_columns * nr), columns, n, ks * kc, valid, kc, nr, lanes,
+            8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0,
         ),
-        For(ib, _ceil_div(row_panels, block_rows), inner),
+        For(ib, row_blocks, inner, "parallel", tasks=1) if by_rows else For(ib, row_blocks, inner),
     ]
     count = minimum(i32(block_columns), sub(i32(column_panels), jb * block_columns))
     body = [_let(columns, count, column_panels % block_columns == 0, block_columns), For(ks, slices, body)]
-    kernel = Kernel(name, [For(bi, batch, [For(jb, _ceil_div(column_panels, block_columns), body)])])
+    products = [For(jb, _ceil_div(column_panels, block_columns), body)]
+    kernel = Kernel(name, [For(bi, batch, products, "parallel", tasks=1) if by_batch else For(bi, batch, products)])
     return Routine([kernel], temps)
 
 
@@ -163,8 +177,8 @@ def _pack_rows(panel, element, first, count, limit, k0, valid, kc, width) -> lis
     return [For(p, count, [*lets, For(k, valid, stores), fill])]
 
 
-def _pack_columns(panel, element, first, count, limit, k0, valid, kc, width, lanes) -> list:
-    """panel[p][k][c] = element(k0 + k, first + p·width + c), likewise."""
+def _pack_columns(panel, element, first, count, limit, k0, valid, kc, width, lanes, tasks) -> list:
+    """panel[p][k][c] = element(k0 + k, first + p·width + c), likewise; threads share the panels, `tasks` at a time."""
     p, k, c, z, r, k2, c2 = (Var(s) for s in ("p", "k", "c", "z", "r", "k", "c"))
     value = element(k0 + k, first + p * width + c)
     whole: list = [
@@ -180,12 +194,12 @@ def _pack_columns(panel, element, first, count, limit, k0, valid, kc, width, lan
         whole = [If(le(first + p * width, limit - width), whole, ragged)]
     zero = Store(panel, (p * kc + valid + z) * width + r, Const(0, panel.dtype))
     fill = For(z, sub(i32(kc), valid), [For(r, width, [zero])])
-    return [For(p, count, [*whole, fill])]
+    return [For(p, count, [*whole, fill], "parallel", tasks=tasks)]
 
 
 def _tiles(panel_a, panel_b, partial, edge, store, bi, row_panel, column_panel, rows, columns, ks, slices, kc, m, n, column_panels, t,
-           lanes, dtype) -> list:  # fmt: skip
-    """The micro kernel over all pairs of packed panels."""
+           lanes, dtype, tasks) -> list:  # fmt: skip
+    """The micro kernel over all pairs of packed panels; threads share those of columns, `tasks` at a time."""
     mr, nr = t.mr, t.nr
     jp, ip, jv, k, r, c = (Var(s) for s in ("jp", "ip", "jv", "k", "r", "c"))
     accumulators = [Local(f"acc{q}", dtype) for q in range(mr)]
@@ -221,4 +235,4 @@ def _tiles(panel_a, panel_b, partial, edge, store, bi, row_panel, column_panel, 
             For(c, minimum(i32(nr), sub(i32(n), column)), store(bi, row + r, column + c, edge[r * nr + c]))
         ])  # fmt: skip
         tile.append(If(fits, [], [If(last, [spill])]))
-    return [For(jp, columns, [For(ip, rows, tile)])]
+    return [For(jp, columns, [For(ip, rows, tile)], "parallel" if tasks else "sequential", tasks=tasks)]

@@ -1,0 +1,98 @@
+"""Loops that threads share: every cut gives what one thread gives. The harness's threads take turns and run the iterations backwards."""
+
+import functools
+
+import kernel_harness
+import numpy as np
+import pytest
+import test_gemm
+import test_random_programs
+from kernel_harness import run_wasm
+from weft_wasm import ir, tasks
+from weft_wasm.compile import compile_program
+from weft_wasm.encode import shared_memory_flag
+from weft_wasm.ir import Assign, Buffer, Declare, For, Kernel, Let, Local, Program, Store, Var
+from weft_wasm.routines import gemm
+from weft_wasm.verify import VerifyError, verify
+from weft_wasm.wasmtime_runtime import WasmtimeDevice
+
+
+@functools.cache
+def three_threads() -> WasmtimeDevice:
+    return WasmtimeDevice(threads=3)
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """However small a loop is, threads share it."""
+    for module, name, value in [(tasks, "WORTH", 0), (tasks, "GRAIN", 1), (tasks, "UNIT", 2), (gemm, "WORTH", 0), (gemm, "PACKING_WORTH", 0),
+                                (gemm, "SHARED_COLUMNS", 1), (kernel_harness, "device", three_threads)]:  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.parametrize("shape", [(97, 131, 77), (61, 64, 128), (250, 33, 31), (24, 24, 1030), (6, 200, 256)], ids=str)
+@pytest.mark.parametrize("batch", [1, 5])
+def test_products(cut, shape, batch):
+    test_gemm.check(*shape, batch=batch, tile=gemm.Tile(mr=5, nr=8, kc=64, mc=15, nc=96))
+    program = test_gemm.product(*shape, batch=batch, features=frozenset())
+    assert compile_program(program).metadata["tasks"]["count"] >= 1
+
+
+def test_random_nests(cut):
+    for block in range(8):
+        test_random_programs.test_elementwise(block)
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_reductions(cut, seed):
+    test_random_programs.test_reductions(seed)
+
+
+def scaled(n: int = 1000) -> Program:
+    """out[i] = x[i] · a + b, where a (f64) and b (i64) are computed before the loop."""
+    x, a, b = Buffer("x", "f64", (n,), "input"), Var("a", "f64"), Var("b", "i64")
+    out, i = Buffer("out", "f64", (n,), "output"), Var("i")
+    body = [Let(a, x[0] * 2.0), Let(b, ir.convert(x[1], "i64")), For(i, n, [Store(out, i, x[i] * a + ir.convert(b, "f64"))], "parallel")]
+    return Program("scaled", [x], [out], [], [Kernel("scaled", body)])
+
+
+@pytest.mark.parametrize("n", [4, 7, 64, 1001])
+def test_tasks_get_what_was_computed_before(cut, n):
+    x = np.linspace(1.5, 9, n)
+    np.testing.assert_allclose(run_wasm(scaled(n), x)[0], x * 3 + np.trunc(x[1]), rtol=1e-15)
+
+
+def test_only_what_takes_long_is_shared():
+    small, large = compile_program(scaled()), compile_program(scaled(1 << 22))
+    assert "tasks" not in small.metadata
+    assert large.metadata["tasks"] == {"count": 1, "private": 0}
+
+
+def test_the_place_of_the_memory_s_kind():
+    artifact = compile_program(scaled())
+    at = artifact.metadata["memory"]
+    assert at == shared_memory_flag(artifact.code) and artifact.code[at] == 1
+
+
+def row_sums(kind: str = "parallel", own: str = "private", outside: bool = False) -> Program:
+    """Sums of rows through a buffer for one row."""
+    x, out, row = Buffer("x", "f32", (8, 4), "input"), Buffer("out", "f32", (8,), "output"), Buffer("row", "f32", (4,), own)
+    i, j, k, acc = Var("i"), Var("j"), Var("k"), Local("acc", "f32")
+    loop = For(i, 8, [
+        For(j, 4, [Store(row, j, x[i * 4 + j])], "parallel"),
+        Declare(acc, ir.f32(0.0)), For(k, 4, [Assign(acc, acc + row[k])], "reduce"), Store(out, i, acc),
+    ], kind, tasks=1)  # fmt: skip
+    before = [Store(row, ir.i32(0), ir.f32(1.0))] if outside else []
+    return Program("rows", [x], [out], [row], [Kernel("rows", [*before, loop])])
+
+
+def test_each_thread_has_its_own_private_buffers(cut):
+    x = np.arange(32, dtype=np.float32).reshape(8, 4)
+    assert compile_program(row_sums()).metadata["tasks"]["private"] == 64
+    np.testing.assert_array_equal(run_wasm(row_sums(), x)[0], x.sum(1))
+
+
+@pytest.mark.parametrize("bad, text", [({"kind": "sequential"}, "parallel loop"), ({"outside": True}, "inside and outside")])
+def test_what_the_verifier_refuses(bad, text):
+    with pytest.raises(VerifyError, match=text):
+        verify(row_sums(**bad))

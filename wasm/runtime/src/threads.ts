@@ -1,0 +1,194 @@
+/**
+ * Workers that share the loops of programs with the thread that runs them (the ABI's tasks, docs/artifact.md).
+ *
+ * All talk is through 64 words of the shared memory: the caller writes a job, counts JOB up and wakes the workers; everybody takes
+ * runs of iterations from NEXT until none are left, and the caller waits for those who came in time. Nothing goes through an event loop, so a
+ * program that never returns to it is served all the same.
+ */
+import { WeftRuntimeError } from "./errors.js";
+
+/** Bytes of the shared memory that a pool talks through. */
+export const CONTROL_BYTES = 256;
+
+/** What a worker is started with. */
+export interface Start {
+  memory: WebAssembly.Memory;
+  /** Address of the control words. */
+  control: number;
+  /** The worker's number; the caller is 0. */
+  thread: number;
+}
+
+/** Runs `source`, a classic script that takes one message, a Start, in a new worker. Returns what ends the worker. */
+export type Spawn = (source: string, start: Start) => () => void;
+
+/** A program as the pool sees it: its tasks in the caller's instance, and where its code lies in the shared memory. */
+export interface SharedProgram {
+  number: number;
+  code: number;
+  length: number;
+  tasks: ((frame: number, thread: number, begin: number, end: number) => void)[];
+}
+
+// NEXT and GATE, which all threads change, have cache lines of their own.
+const WORD = { JOB: 0, PROGRAM: 1, CODE: 2, LENGTH: 3, TASK: 4, FRAME: 5, EXTENT: 6, GRAIN: 7, FAILED: 8, READY: 9, NEXT: 16, GATE: 32, LEFT: 48 } as const;
+const CLOSED = 1 << 30; // in GATE, above the count of workers that have entered
+const KEPT = 64; // programs that a worker keeps; it loads others again
+// Looks at a word before a thread sleeps, a few hundred microseconds: waking takes about 50.
+const SPINS = 20_000;
+
+/** The life of a worker. Its source is all that a worker gets: it refers to nothing outside itself. */
+function work(start: Start, word: typeof WORD, closed: number, kept: number, spins: number): void {
+  const { memory, control, thread } = start;
+  const words = new Int32Array(memory.buffer, control, 64);
+  const programs = new Map<number, WebAssembly.Exports>();
+  const nothing = (): number => 0;
+
+  const load = (number: number): WebAssembly.Exports | undefined => {
+    let program = programs.get(number);
+    if (!program) {
+      try {
+        const code = new Uint8Array(memory.buffer, words[word.CODE]!, words[word.LENGTH]!).slice();
+        const imports = { weft: { memory, share: nothing, call: nothing } };
+        program = new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports;
+      } catch {
+        return undefined; // no room for another instance: the others do without this worker
+      }
+      if (programs.size === kept) programs.delete(programs.keys().next().value!);
+    }
+    programs.delete(number);
+    programs.set(number, program); // the last in the order of use
+    return program;
+  };
+
+  let seen = 0;
+  Atomics.add(words, word.READY, 1);
+  for (;;) {
+    for (let spin = 0; Atomics.load(words, word.JOB) === seen; spin++) {
+      if (spin > spins) Atomics.wait(words, word.JOB, seen);
+    }
+    seen = Atomics.load(words, word.JOB);
+    if (Atomics.add(words, word.GATE, 1) & closed) continue; // it was done without this worker
+    const program = load(words[word.PROGRAM]!);
+    if (program) {
+      const task = program["task" + words[word.TASK]!] as SharedProgram["tasks"][0];
+      const frame = words[word.FRAME]!;
+      const extent = words[word.EXTENT]!;
+      const grain = words[word.GRAIN]!;
+      try {
+        for (;;) {
+          const begin = Atomics.add(words, word.NEXT, grain) >>> 0;
+          if (begin >= extent) break;
+          task(frame, thread, begin, Math.min(begin + grain, extent));
+        }
+      } catch {
+        Atomics.store(words, word.FAILED, 1);
+      }
+    }
+    Atomics.add(words, word.LEFT, 1);
+    Atomics.notify(words, word.LEFT);
+  }
+}
+
+/** The script of a worker: one message with a Start, then `work` for good. */
+const source = `onmessage = (event) => (${work.toString()})(event.data, ${JSON.stringify(WORD)}, ${CLOSED}, ${KEPT}, ${SPINS});`;
+
+/** Workers of a page or of a worker of it. */
+const spawnInBrowser: Spawn = (text, start) => {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  const worker = new Worker(url);
+  worker.postMessage(start);
+  return () => {
+    worker.terminate();
+    URL.revokeObjectURL(url);
+  };
+};
+
+/** How many threads this place can have: 1 unless it is cross-origin isolated. */
+export function threadsHere(): number {
+  const isolated = (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated === true;
+  return isolated ? Math.min(navigator.hardwareConcurrency || 1, 8) : 1;
+}
+
+export class ThreadPool {
+  private readonly words: Int32Array;
+  private readonly ends: (() => void)[] = [];
+  private programs = 0;
+
+  /** Starts `threads - 1` workers; they take part from the moment `ready` is true. */
+  constructor(
+    memory: WebAssembly.Memory,
+    control: number,
+    readonly threads: number,
+    spawn: Spawn = spawnInBrowser,
+  ) {
+    this.words = new Int32Array(memory.buffer, control, CONTROL_BYTES / 4);
+    this.words.fill(0);
+    this.words[WORD.GATE] = CLOSED;
+    for (let thread = 1; thread < threads; thread++) this.ends.push(spawn(source, { memory, control, thread }));
+  }
+
+  /** Whether every worker has started. */
+  get ready(): boolean {
+    return Atomics.load(this.words, WORD.READY) === this.threads - 1;
+  }
+
+  /** A number for a program, by which workers know it. */
+  number(): number {
+    return ++this.programs;
+  }
+
+  /** Runs iterations 0 … extent-1 of a task on all threads, `grain` at a time. A worker that wakes too late is not waited for. */
+  run(program: SharedProgram, number: number, frame: number, extent: number, grain: number): void {
+    const { words } = this;
+    const task = program.tasks[number]!;
+    words[WORD.PROGRAM] = program.number;
+    words[WORD.CODE] = program.code;
+    words[WORD.LENGTH] = program.length;
+    words[WORD.TASK] = number;
+    words[WORD.FRAME] = frame;
+    words[WORD.EXTENT] = extent;
+    words[WORD.GRAIN] = grain;
+    words[WORD.FAILED] = 0;
+    words[WORD.LEFT] = 0;
+    words[WORD.NEXT] = 0;
+    Atomics.store(words, WORD.GATE, 0);
+    Atomics.add(words, WORD.JOB, 1);
+    Atomics.notify(words, WORD.JOB);
+    try {
+      for (;;) {
+        const begin = Atomics.add(words, WORD.NEXT, grain) >>> 0;
+        if (begin >= extent) break;
+        task(frame, 0, begin, Math.min(begin + grain, extent));
+      }
+    } finally {
+      this.join();
+    }
+    if (Atomics.load(words, WORD.FAILED)) throw new WeftRuntimeError("a worker trapped while it shared a loop; this is a bug of the compiler");
+  }
+
+  /** Ends the workers. */
+  close(): void {
+    for (const end of this.ends) end();
+    this.ends.length = 0;
+    this.words[WORD.READY] = -1;
+  }
+
+  /** Lets no more workers in and waits for those that are. A page's main thread may not sleep: it looks until then. */
+  private join(): void {
+    const { words } = this;
+    const entered = Atomics.or(words, WORD.GATE, CLOSED);
+    let left: number;
+    for (let spin = 0; (left = Atomics.load(words, WORD.LEFT)) !== entered; spin++) {
+      if (spin > SPINS && maySleep) {
+        try {
+          Atomics.wait(words, WORD.LEFT, left);
+        } catch {
+          maySleep = false;
+        }
+      }
+    }
+  }
+}
+
+let maySleep = true; // false on a page's main thread
