@@ -64,6 +64,29 @@ test("transformations and control flow run as Wasm", async ({ playground }) => {
   );
 });
 
+test("threads share long loops, with the results of short ones", async ({ playground }) => {
+  await playground.open();
+  const text = await playground.runToEnd(
+    [
+      "import time, weft, weft.numpy as jnp",
+      "from weft import random",
+      "device, end = weft.devices()[0], time.time() + 10",
+      "while device.threads == 1 and time.time() < end: pass",
+      "a = random.normal(random.key(0), (516, 512))",
+      "whole, rows = weft.jit(lambda x, y: x @ y), weft.jit(lambda x, y: x @ y)",
+      "b = a[:512]",
+      "parts = jnp.concatenate([rows(a[k : k + 12], b) for k in range(0, 516, 12)])",
+      "print(device.threads > 1, float(jnp.abs(whole(a, b) - parts).max()) < 1e-4)",
+      "x = jnp.linspace(-3.0, 3.0, 1_000_003)",
+      "f = weft.jit(lambda x: jnp.tanh(x) * 0.5 + jnp.sin(x) * x + jnp.exp(-x * x))",
+      "y = f(x)",
+      "print(bool((y[500_000:501_000] == f(x[500_000:501_000])).all()), bool((y[-1000:] == f(x[-1000:])).all()))",
+      "print(bool((jnp.ones((2048, 2048)).sum(0) == 2048).all()))",
+    ].join("\n"),
+  );
+  expect(text).toBe("True True\nTrue True\nTrue\n");
+});
+
 test("a shape error names both shapes and marks the user's line", async ({ playground, page }) => {
   await playground.open();
   await playground.runToEnd("import weft.numpy as jnp\nx = jnp.ones(3)\ny = x + jnp.ones(4)\n", "Failed");

@@ -35,6 +35,11 @@ class WasmDevice:
     def __repr__(self) -> str:
         return "WasmDevice(id=0)"
 
+    @property
+    def threads(self) -> int:
+        """How many threads share the long loops of programs now. In a page 1 unless it is cross-origin isolated, and until its workers have started."""
+        return self.backend.runtime.threads
+
     def memory_stats(self) -> dict:
         """Bytes in use, their peak, and bytes that can still be allocated."""
         return self.backend.runtime.stats()

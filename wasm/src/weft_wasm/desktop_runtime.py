@@ -15,7 +15,7 @@ class DesktopRuntime:
     features = ("simd128", "relaxed-simd")
 
     def __init__(self, threads: int = 1) -> None:
-        self.device = WasmtimeDevice(threads=threads)
+        self.device, self.threads = WasmtimeDevice(threads=threads), threads
         self.alloc, self.free, self.write, self.read, self.stats = (
             self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
         )  # fmt: skip

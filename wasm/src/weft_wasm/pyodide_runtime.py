@@ -37,6 +37,10 @@ class PyodideRuntime:
         """A copy of device bytes."""
         return self._view(pointer, nbytes).to_bytes() if nbytes else b""
 
+    @property
+    def threads(self) -> int:
+        return self.device.threads
+
     def stats(self) -> dict:
         return self.device.stats().to_py()
 
