@@ -23,6 +23,8 @@ export interface BootMessage {
   base: string;
   /** One byte that Python looks at; 2 interrupts it. Null where memory can't be shared. */
   interrupt: SharedArrayBuffer | null;
+  /** Threads that share the loops of programs; all that the page can have, if left out. */
+  threads?: number;
 }
 
 export interface RunMessage {

@@ -17,6 +17,8 @@ export function bootWorker(): Booting {
   const early: Booting["early"] = [];
   worker.addEventListener("message", (event: MessageEvent<FromWorker>) => early.push(event));
   const message: BootMessage = { type: "boot", site, base: new URL("./", location.href).href, interrupt: shared };
+  const threads = Number(new URLSearchParams(location.search).get("threads")); // ?threads=1: none but Python's own
+  if (threads === 1 || (threads > 1 && shared)) message.threads = threads;
   worker.postMessage(message);
   return { worker, interrupt: shared && new Uint8Array(shared), early };
 }

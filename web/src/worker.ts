@@ -4,7 +4,7 @@
  */
 import { createPage, type Page } from "@weft/runtime";
 import { loadPyodide, type PyodideAPI } from "pyodide";
-import type { FromWorker, Outcome, ReadyMessage, RunMessage, SiteConfig, ToWorker } from "./protocol.js";
+import type { BootMessage, FromWorker, Outcome, ReadyMessage, RunMessage, SiteConfig, ToWorker } from "./protocol.js";
 
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 const post = (message: FromWorker): void => scope.postMessage(message);
@@ -48,10 +48,10 @@ function forward(pyodide: PyodideAPI): void {
   pyodide.setStdin({ error: true });
 }
 
-async function boot(site: SiteConfig, base: string, interrupt: SharedArrayBuffer | null): Promise<Session> {
+async function boot({ site, base, interrupt, threads }: BootMessage): Promise<Session> {
   const started = performance.now();
   const [page, pyodide] = await Promise.all([
-    createPage(hooks()),
+    createPage({ ...hooks(), ...(threads && { threads }) }),
     loadPyodide({
       indexURL: base + site.indexURL,
       stdLibURL: base + site.stdLibURL,
@@ -121,7 +121,7 @@ async function run(current: Session, { source, backend, url, token }: RunMessage
 
 scope.addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {
   if (data.type === "boot") {
-    session = boot(data.site, data.base, data.interrupt);
+    session = boot(data);
     session.catch((error: unknown) => post({ type: "failed", message: String((error as Error)?.message ?? error) }));
   } else {
     void session?.then((current) => run(current, data)).catch(() => {});

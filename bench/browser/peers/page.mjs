@@ -46,7 +46,7 @@ class Weft {
   name = "weft";
   workloads = { has: () => true };
 
-  constructor({ site, worker, base, modules, assets }) {
+  constructor({ site, worker, base, modules, assets }, threads) {
     this.modules = modules;
     this.worker = new Worker(new URL(worker, base), { type: "module", name: "weft-python" });
     this.printed = "";
@@ -56,7 +56,7 @@ class Weft {
     this.worker.onmessage = ({ data }) => this.heard(data);
     this.worker.onerror = (event) => this.settle.failed(new Error(event.message));
     const interrupt = new SharedArrayBuffer(1);
-    this.worker.postMessage({ type: "boot", site: { ...site, assets }, base, interrupt });
+    this.worker.postMessage({ type: "boot", site: { ...site, assets }, base, interrupt, threads });
   }
 
   heard(data) {
@@ -130,7 +130,7 @@ let peers;
 
 /** Starts the workers; resolves to what could not start, {peer: message}. */
 export async function start({ urls, threads, weft }) {
-  const all = [...Object.entries(urls).map(([name, url]) => new Peer(name, url)), ...(weft ? [new Weft(weft)] : [])];
+  const all = [...Object.entries(urls).map(([name, url]) => new Peer(name, url)), ...(weft ? [new Weft(weft, threads)] : [])];
   const failures = {};
   for (const peer of all) {
     await peer.init(threads).catch((error) => (failures[peer.name] = error.message));
