@@ -25,6 +25,8 @@ TOLERANCE = 1e-3      # relative: training steps amplify rounding
 EXAMPLES = {"optax": "optax", "chex": "chex", "equinox": "equinox", "jaxtyping": "jaxtyping", "einops": "einops", "flax_linen": "flax", "flax_nnx": "flax",
             "diffrax": "diffrax", "lineax": "lineax", "optimistix": "optimistix", "numpyro": "numpyro", "blackjax": "blackjax", "distrax": "distrax",
             "haiku": "dm-haiku", "jaxopt": "jaxopt"}
+PLATFORMS = {"XLA": "cpu", "Wasm": "wasm"}
+ONE_PLATFORM = {("chex", "Wasm"): "asserts a CPU device"}
 
 
 def run_example(name: str, python: str = sys.executable, **env) -> tuple[dict | None, str]:
@@ -66,16 +68,21 @@ def run_all(names) -> tuple[list[str], int]:
     """The rows of the table, and how many examples failed."""
     expected, rows, failed = json.loads(EXPECTED.read_text()), [], 0
     for name in names:
-        start = time.perf_counter()
-        got, error = run_example(name)
-        apart = difference(got, expected[name]) if got is not None else float("inf")
-        good = apart <= TOLERANCE
-        failed += not good
-        print(f"{name:12} {'ok' if good else 'FAILED':7} {time.perf_counter() - start:6.1f} s  {error or f'{apart:.1e} from jax: {got}'}", flush=True)
+        cells = []
+        for title, platform in PLATFORMS.items():
+            if (name, title) in ONE_PLATFORM:
+                cells.append(ONE_PLATFORM[name, title])
+                continue
+            start = time.perf_counter()
+            got, error = run_example(name, JAX_PLATFORMS=platform)
+            apart = difference(got, expected[name]) if got is not None else float("inf")
+            good = apart <= TOLERANCE
+            failed += not good
+            print(f"{name:12} {title:5} {'ok' if good else 'FAILED':7} {time.perf_counter() - start:6.1f} s  {error or f'{apart:.1e} from jax: {got}'}", flush=True)
+            shown = f"{apart:.0e}" if apart >= 1e-8 else "0"
+            cells.append(shown if good else f"fails, {shown}" if got is not None else "fails")
         version = importlib.metadata.version(EXAMPLES[name])
-        shown = f"{max(apart, 1e-9):.0e}" if apart >= 1e-8 else "0"
-        rows.append(f"| {name.replace('_', '.')} {version} | [with_{name}.py](../examples/ecosystem/with_{name}.py) | {purpose(name)} | "
-                    f"{'runs' if good else 'fails'} | {shown if got is not None else '–'} |")
+        rows.append(f"| {name.replace('_', '.')} {version} | [with_{name}.py](../examples/ecosystem/with_{name}.py) | {purpose(name)} | {' | '.join(cells)} |")
     return rows, failed
 
 
@@ -132,9 +139,10 @@ def main(args: list[str]) -> None:
         tests, unknown = optax_tests()
         PAGE.write_text("\n".join([
             "# Published libraries on weft", "",
-            "Written by `make test-ecosystem`, which installs these releases unmodified beside weft in an environment without jax, runs one program of each on XLA, and compares",
+            "Written by `make test-ecosystem`, which installs these releases unmodified beside weft in an environment without jax, runs one program of each on XLA and on Wasm, and compares",
             "the numbers that it returns with those of the same program on real jax 0.10.2 (`examples/ecosystem/expected.json`).", "",
-            "| library | program | what it does | | largest relative difference from jax |", "|---|---|---|---|---|", *rows, *tests, ""]))
+            "The last two columns are the largest relative difference from jax.", "",
+            f"| library | program | what it does | {' | '.join(f'on {title}' for title in PLATFORMS)} |", "|---|---|---|---|---|", *rows, *tests, ""]))
         failed += unknown
     if failed:
         raise SystemExit(f"{failed} failed")
