@@ -215,3 +215,19 @@ def test_a_closed_program_with_constants():
     table = jnp.arange(5, dtype="float32")
     assert isinstance(weft.make_jaxpr(lambda x: x + table)(table), ClosedJaxpr)
     assert weft.jit(lambda x: x + table)(table).tolist() == [0, 2, 4, 6, 8]
+
+
+def test_donated_state_is_read_before_it_is_overwritten():
+    """Three arrays of one shape in one kernel: the parameters' result can't take their own memory, and must not take that of a moment which is read after it."""
+    def adam(state, x):
+        p, m, v = state
+        g = jnp.sum(jnp.tanh(x + p) * x, axis=0)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        return p - 0.01 * m / (jnp.sqrt(v) + 1e-8), m, v
+    x = np.random.default_rng(0).normal(size=(16, 40)).astype("float32")
+    state = lambda: tuple(jnp.full(40, value, "float32") for value in (1, 0.5, 0.25))
+    plain, donating = state(), state()
+    for _ in range(3):
+        plain, donating = weft.jit(adam)(plain, x), weft.jit(adam, donate_argnums=0)(donating, x)
+    for a, b in zip(plain, donating):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))

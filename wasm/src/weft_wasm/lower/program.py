@@ -63,7 +63,7 @@ def unread_when_written(body: Body, v, x) -> bool:
     first = min(k for k, g in enumerate(body.plan.groups) for m in g.members if body.places.get(m) == place)
     group = body.plan.groups[first]
     for k, same in body.plan.readers.get(x, ()):
-        if k < first or (k == first and same and group.kind in ("loop", "reduce")):
+        if k < first or (k == first and same and group.kind in ("loop", "reduce") and not read_later(body, group, place, x)):
             continue
         if k == first and group.kind == "opaque" and body.in_place(group.node):
             writers = [(s, j) for s, j in body.in_place(group.node) if body.places.get(group.members[s]) == place and group.node.inputs[j] is x]
@@ -73,3 +73,9 @@ def unread_when_written(body: Body, v, x) -> bool:
                 continue
         return False
     return True
+
+
+def read_later(body: Body, group, place: Place, x: Value) -> bool:
+    """Whether members of a group read x that are computed after the one in that place, whose element has been stored by then."""
+    written = next(k for k, m in enumerate(group.members) if body.places.get(m) == place)
+    return any(x in body.planner.leaves(y) for m in group.members[written + 1 :] for y in m.node.inputs)
