@@ -84,6 +84,8 @@ def _literal(signature: dict) -> str:
 _SCRIPT = """// Written by weft.export.web. {name}.d.ts has the types, weft.js runs the program.
 import {{ load as loadProgram }} from "./weft.js";
 
+export {{ Device }} from "./weft.js";
+
 export const signature = {signature};
 
 const files = {{

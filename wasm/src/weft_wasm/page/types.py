@@ -44,6 +44,8 @@ def _type(tree, specs: Sequence[dict], notes: Sequence[str], depth: int) -> str:
 _TEXT = """// Written by weft.export.web. Typed arrays hold the elements of an array in row-major order.
 import type {{ LoadOptions, Program, Signature }} from "./weft.js";
 
+export {{ Device }} from "./weft.js";
+
 export type Arguments = [
 {args}];
 

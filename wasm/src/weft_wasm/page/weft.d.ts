@@ -23,16 +23,19 @@ export type OnDevice<T> = [T] extends [Leaf] ? DeviceArray<T> : T extends null ?
 /** What a program takes where its signature says T: the value, or an array that is on the device already. */
 export type Accepted<T> = [T] extends [Leaf] ? T | DeviceArray<T> : T extends null ? null : { [K in keyof T]: Accepted<T[K]> };
 
+/** The same of each argument. */
+export type AcceptedAll<T extends unknown[]> = { [K in keyof T]: Accepted<T[K]> };
+
 /** The values of a tree that lies on the device. */
 export type Read<T> = T extends DeviceArray<infer V> ? V : T extends Leaf | null ? T : { [K in keyof T]: Read<T[K]> };
 
 export interface Program<Arguments extends unknown[], Result> {
   /** Runs on values (or on what `put` and `onDevice` returned) and returns values. */
-  (...args: Accepted<Arguments>): Result;
+  (...args: AcceptedAll<Arguments>): Result;
   /** The same, but the results stay on the device: for a loop whose state goes from call to call. */
-  onDevice(...args: Accepted<Arguments>): OnDevice<Result>;
+  onDevice(...args: AcceptedAll<Arguments>): OnDevice<Result>;
   /** Checks the arguments of a call and copies them to the device. */
-  put(...args: Accepted<Arguments>): OnDevice<Arguments>;
+  put(...args: AcceptedAll<Arguments>): OnDevice<Arguments>;
   /** The values of a tree of device arrays. */
   read<T>(tree: T): Read<T>;
   /** Gives the program and its constants back; later calls throw. */

@@ -261,14 +261,31 @@ function detectFeatures() {
 
 // src/threads.ts
 var CONTROL_BYTES = 256;
-var WORD = { JOB: 0, KIND: 1, PROGRAM: 2, TASK: 3, FRAME: 4, EXTENT: 5, GRAIN: 6, FAILED: 7, READY: 8, CODE: 9, LENGTH: 10, NEXT: 16, BUSY: 32 };
-var KIND = { RUN: 0, LOAD: 1, DROP: 2 };
+var WORD = { JOB: 0, PROGRAM: 1, CODE: 2, LENGTH: 3, TASK: 4, FRAME: 5, EXTENT: 6, GRAIN: 7, FAILED: 8, READY: 9, NEXT: 16, GATE: 32, LEFT: 48 };
+var CLOSED = 1 << 30;
+var KEPT = 64;
 var SPINS = 2e4;
-function work(start, word, kind, spins) {
+function work(start, word, closed, kept, spins) {
   const { memory, control, thread } = start;
   const words = new Int32Array(memory.buffer, control, 64);
   const programs = /* @__PURE__ */ new Map();
   const nothing = () => 0;
+  const load2 = (number) => {
+    let program = programs.get(number);
+    if (!program) {
+      try {
+        const code = new Uint8Array(memory.buffer, words[word.CODE], words[word.LENGTH]).slice();
+        const imports = { weft: { memory, share: nothing, call: nothing } };
+        program = new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports;
+      } catch {
+        return void 0;
+      }
+      if (programs.size === kept) programs.delete(programs.keys().next().value);
+    }
+    programs.delete(number);
+    programs.set(number, program);
+    return program;
+  };
   let seen = 0;
   Atomics.add(words, word.READY, 1);
   for (; ; ) {
@@ -276,32 +293,28 @@ function work(start, word, kind, spins) {
       if (spin > spins) Atomics.wait(words, word.JOB, seen);
     }
     seen = Atomics.load(words, word.JOB);
-    const program = words[word.PROGRAM];
-    try {
-      if (words[word.KIND] === kind.LOAD) {
-        const code = new Uint8Array(memory.buffer, words[word.CODE], words[word.LENGTH]).slice();
-        const imports = { weft: { memory, share: nothing, call: nothing } };
-        programs.set(program, new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports);
-      } else if (words[word.KIND] === kind.DROP) {
-        programs.delete(program);
-      } else {
-        const task = programs.get(program)["task" + words[word.TASK]];
-        const frame = words[word.FRAME];
-        const extent = words[word.EXTENT];
-        const grain = words[word.GRAIN];
+    if (Atomics.add(words, word.GATE, 1) & closed) continue;
+    const program = load2(words[word.PROGRAM]);
+    if (program) {
+      const task = program["task" + words[word.TASK]];
+      const frame = words[word.FRAME];
+      const extent = words[word.EXTENT];
+      const grain = words[word.GRAIN];
+      try {
         for (; ; ) {
           const begin = Atomics.add(words, word.NEXT, grain) >>> 0;
           if (begin >= extent) break;
           task(frame, thread, begin, Math.min(begin + grain, extent));
         }
+      } catch {
+        Atomics.store(words, word.FAILED, 1);
       }
-    } catch {
-      Atomics.store(words, word.FAILED, 1);
     }
-    if (Atomics.sub(words, word.BUSY, 1) === 1) Atomics.notify(words, word.BUSY);
+    Atomics.add(words, word.LEFT, 1);
+    Atomics.notify(words, word.LEFT);
   }
 }
-var source = `onmessage = (event) => (${work.toString()})(event.data, ${JSON.stringify(WORD)}, ${JSON.stringify(KIND)}, ${SPINS});`;
+var source = `onmessage = (event) => (${work.toString()})(event.data, ${JSON.stringify(WORD)}, ${CLOSED}, ${KEPT}, ${SPINS});`;
 var spawnInBrowser = (text, start) => {
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   const worker = new Worker(url);
@@ -317,46 +330,38 @@ var ThreadPool = class {
     this.threads = threads;
     this.words = new Int32Array(memory.buffer, control, CONTROL_BYTES / 4);
     this.words.fill(0);
+    this.words[WORD.GATE] = CLOSED;
     for (let thread = 1; thread < threads; thread++) this.ends.push(spawn(source, { memory, control, thread }));
   }
   threads;
   words;
   ends = [];
-  loaded = /* @__PURE__ */ new Map();
-  nextProgram = 1;
+  programs = 0;
   /** Whether every worker has started. */
   get ready() {
     return Atomics.load(this.words, WORD.READY) === this.threads - 1;
   }
-  /** Gives a program to the workers, whose code lies at an address of the shared memory for the time of this call. */
-  load(program, address, length) {
-    this.words[WORD.CODE] = address;
-    this.words[WORD.LENGTH] = length;
-    this.job(KIND.LOAD, this.nextProgram);
-    this.join("could not load a program");
-    this.loaded.set(program, this.nextProgram++);
+  /** A number for a program, by which workers know it. */
+  number() {
+    return ++this.programs;
   }
-  /** Whether the workers have the program. */
-  has(program) {
-    return this.loaded.has(program);
-  }
-  drop(program) {
-    const number = this.loaded.get(program);
-    if (number === void 0) return;
-    this.loaded.delete(program);
-    this.job(KIND.DROP, number);
-    this.join("could not drop a program");
-  }
-  /** Runs iterations 0 … extent-1 of a task on all threads, `grain` at a time. */
+  /** Runs iterations 0 … extent-1 of a task on all threads, `grain` at a time. A worker that wakes too late is not waited for. */
   run(program, number, frame, extent, grain) {
     const { words } = this;
-    const task = program[number];
+    const task = program.tasks[number];
+    words[WORD.PROGRAM] = program.number;
+    words[WORD.CODE] = program.code;
+    words[WORD.LENGTH] = program.length;
     words[WORD.TASK] = number;
     words[WORD.FRAME] = frame;
     words[WORD.EXTENT] = extent;
     words[WORD.GRAIN] = grain;
+    words[WORD.FAILED] = 0;
+    words[WORD.LEFT] = 0;
     words[WORD.NEXT] = 0;
-    this.job(KIND.RUN, this.loaded.get(program));
+    Atomics.store(words, WORD.GATE, 0);
+    Atomics.add(words, WORD.JOB, 1);
+    Atomics.notify(words, WORD.JOB);
     try {
       for (; ; ) {
         const begin = Atomics.add(words, WORD.NEXT, grain) >>> 0;
@@ -364,38 +369,30 @@ var ThreadPool = class {
         task(frame, 0, begin, Math.min(begin + grain, extent));
       }
     } finally {
-      this.join("trapped while it shared a loop");
+      this.join();
     }
+    if (Atomics.load(words, WORD.FAILED)) throw new WeftRuntimeError("a worker trapped while it shared a loop; this is a bug of the compiler");
   }
   /** Ends the workers. */
   close() {
     for (const end of this.ends) end();
     this.ends.length = 0;
-    this.words[WORD.READY] = 0;
+    this.words[WORD.READY] = -1;
   }
-  job(kind, program) {
+  /** Lets no more workers in and waits for those that are. A page's main thread may not sleep: it looks until then. */
+  join() {
     const { words } = this;
-    words[WORD.KIND] = kind;
-    words[WORD.PROGRAM] = program;
-    words[WORD.FAILED] = 0;
-    Atomics.store(words, WORD.BUSY, this.threads - 1);
-    Atomics.add(words, WORD.JOB, 1);
-    Atomics.notify(words, WORD.JOB);
-  }
-  /** Waits until every worker has ended the job. A page's main thread may not sleep: it looks until then. */
-  join(what) {
-    const { words } = this;
-    let busy;
-    for (let spin = 0; (busy = Atomics.load(words, WORD.BUSY)) !== 0; spin++) {
+    const entered = Atomics.or(words, WORD.GATE, CLOSED);
+    let left;
+    for (let spin = 0; (left = Atomics.load(words, WORD.LEFT)) !== entered; spin++) {
       if (spin > SPINS && maySleep) {
         try {
-          Atomics.wait(words, WORD.BUSY, busy);
+          Atomics.wait(words, WORD.LEFT, left);
         } catch {
           maySleep = false;
         }
       }
     }
-    if (Atomics.load(words, WORD.FAILED)) throw new WeftRuntimeError(`a worker ${what}; this is a bug of the compiler, or its memory was full`);
   }
 };
 var maySleep = true;
@@ -489,7 +486,7 @@ var WasmDevice = class _WasmDevice {
   unload(id) {
     const program = this.program(id);
     this.programs.delete(id);
-    if (program.shared) this.pool?.drop(program.shared.tasks);
+    if (program.shared?.code) this.free(program.shared.code);
     this.free(program.table);
     this.free(program.constants);
   }
@@ -553,7 +550,7 @@ var WasmDevice = class _WasmDevice {
           const source2 = takes[made];
           results[made] = source2 < 0 ? this.allocator.alloc(outputs[made]) : args[source2];
         }
-        const room = program.shared ? metadata.scratch + this.share(program.shared) * metadata.tasks.private : metadata.scratch;
+        const room = program.shared ? metadata.scratch + this.helpers(program.shared) * metadata.tasks.private : metadata.scratch;
         if (room) scratch = this.allocator.alloc(room);
         if (this.words.buffer !== this.memory.buffer) this.words = new Uint32Array(this.memory.buffer);
         const words = this.words;
@@ -584,20 +581,10 @@ var WasmDevice = class _WasmDevice {
       return outputs.length ? results[0] : 0;
     };
   }
-  /** Lets the workers take part in a program once they have started. Returns how many do. */
-  share({ code, tasks, threads }) {
-    const { pool } = this;
-    if (threads.value === 1 && pool?.ready) {
-      const address = this.alloc(code.length);
-      try {
-        this.write(address, code);
-        pool.load(tasks, address, code.length);
-      } finally {
-        this.free(address);
-      }
-      threads.value = pool.threads;
-    }
-    return threads.value - 1;
+  /** How many workers take part in a program: all, once all have started. */
+  helpers(shared2) {
+    if (shared2.threads.value === 1 && this.pool?.ready) shared2.threads.value = this.pool.threads;
+    return shared2.threads.value - 1;
   }
   checkInput(metadata, index, ptr, bytes) {
     const room = this.allocator.size(ptr);
@@ -628,8 +615,8 @@ var WasmDevice = class _WasmDevice {
       const bytes = code = code.slice();
       bytes[metadata.memory] = SHARED_MEMORY;
     }
-    const shared2 = [];
-    const share = (number, frame, extent, grain) => this.pool.run(shared2, number, frame, extent, grain);
+    const program = { number: this.pool?.number() ?? 0, code: 0, length: code instanceof WebAssembly.Module ? 0 : code.length, tasks: [] };
+    const share = (number, frame, extent, grain) => this.pool.run(program, number, frame, extent, grain);
     const call = (number, table) => host(number, new Uint32Array(this.memory.buffer, table, calls[number]).slice());
     let instance;
     try {
@@ -642,9 +629,13 @@ var WasmDevice = class _WasmDevice {
     if (typeof main !== "function")
       throw new WeftRuntimeError(`program ${name} has no function "main"; compile it again`);
     if (!tasks) return { main };
-    for (let k = 0; k < tasks.count; k++) shared2.push(instance.exports[`task${k}`]);
+    for (let k = 0; k < tasks.count; k++) program.tasks.push(instance.exports[`task${k}`]);
+    if (this.pool) {
+      program.code = this.alloc(program.length);
+      this.write(program.code, code);
+    }
     const threads = instance.exports["threads"];
-    return { main, shared: { code, tasks: shared2, threads } };
+    return { main, shared: Object.assign(program, { threads }) };
   }
 };
 

@@ -14,7 +14,7 @@ from ..avals import ShapeDtypeStruct, ShapedArray, physical
 from ..config import enable_x64
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ops.linear import convert
-from ..runtime.device import backend_factory
+from ..runtime.device import backend_class
 from ..runtime.dispatch import program_for
 from ..runtime.jit import jit
 from ..source_info import api_boundary
@@ -87,7 +87,7 @@ def web(fun: Callable | Exported, /, *args, path: str | os.PathLike, name: str |
         signature = {"name": name, "args": [{"name": n, "tree": t} for n, t in zip(names, trees)], "result": _tree(exported.out_tree, told),
                      "inputs": [_spec(a) for a in inputs], "outputs": [_spec(a) for a in outputs]}
         notes = [_note(a, e) for a, e in zip((*exported.in_avals, *exported.out_avals), (*inputs, *outputs))]
-        return backend_factory("wasm").write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
+        return backend_class("wasm").write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
 
 
 def _name_of(fun) -> str:
@@ -120,7 +120,7 @@ def _edge(aval: ShapedArray) -> ShapedArray:
     name = dtypes.name(aval.dtype)
     if name in _TYPED:
         return aval
-    wide = dtypes.float32 if dtypes.issubdtype(aval.dtype, dtypes.floating) else dtypes.uint8 if name.startswith("u") else dtypes.int8
+    wide = "float32" if dtypes.kind(aval.dtype) == "f" else "uint8" if name.startswith("u") else "int8"
     return ShapedArray(aval.shape, dtypes.dtype(wide))
 
 

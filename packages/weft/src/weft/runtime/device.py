@@ -37,25 +37,23 @@ def _entry_points() -> dict:
     return {e.name: e for e in metadata.entry_points(group=GROUP)}
 
 
-def backend_factory(name: str):
-    """What makes the backend of an entry-point name, usually its class; BackendError with the reason if it can't be had."""
-    factory = _factories.get(name)
-    if factory is None:
-        entry = _entry_points().get(name)
-        if entry is None:
-            have = ", ".join(sorted({*_factories, *_entry_points()})) or "none"
-            raise BackendError(f"no backend {name!r} is installed (installed: {have}). Install the package that brings it, for example weft-native for xla.")
-        try:
-            factory = entry.load()
-        except ImportError as e:
-            raise BackendError(f"backend {name!r} can't be loaded: {e}. Install what it needs, or choose another platform with weft.config.update('jax_platforms', …).") from e
-    return factory
+def backend_class(name: str):
+    """The class that an entry point names; BackendError with the reason if it can't be had."""
+    entry = _entry_points().get(name)
+    if entry is None:
+        have = ", ".join(sorted({*_factories, *_entry_points()})) or "none"
+        raise BackendError(f"no backend {name!r} is installed (installed: {have}). Install the package that brings it, for example weft-native for xla.")
+    try:
+        return entry.load()
+    except ImportError as e:
+        raise BackendError(f"backend {name!r} can't be loaded: {e}. Install what it needs, or choose another platform with weft.config.update('jax_platforms', …).") from e
 
 
 def backend_named(name: str):
     """The backend instance of an entry-point name; BackendError with the reason if it can't be had."""
     if name not in _backends:
-        backend = _backends[name] = backend_factory(name)()
+        factory = _factories.get(name) or backend_class(name)
+        backend = _backends[name] = factory()
         home = getattr(import_module(type(backend).__module__), "__file__", None)
         if home:      # its frames are not the user's
             register_exclusion(os.path.dirname(os.path.abspath(home)) + os.sep)
