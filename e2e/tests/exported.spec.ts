@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
-import { expect, test as base } from "@playwright/test";
+import { expect, test as base, type Page } from "@playwright/test";
 import { python, root } from "../fixtures/weft.js";
 import { close, serve } from "../../tools/web/serve.mjs";
 
@@ -116,13 +116,16 @@ test("a transformer answers as on XLA, in a worker and without relaxed vectors",
   expect(got.asked).toContain("/transformer/forward.wasm");
 });
 
-test("a transformer learns as on XLA", async ({ page, exports }) => {
-  await page.goto(`${exports}transformer/blank.html`);
-  const { given, want } = values("transformer");
-  const losses = await page.evaluate(
-    async ({ module, given }) => {
-      const { load } = await import(module);
-      const learn = await load();
+/** The losses of 20 steps of the transformer, on a device of so many threads; and how many it had. */
+async function learn(page: Page, url: string, threads: number): Promise<[number[], number]> {
+  await page.goto(`${url}transformer/blank.html`);
+  return page.evaluate(
+    async ({ module, given, threads }) => {
+      const { load, Device } = await import(module);
+      const device = await Device.create({ threads });
+      const learn = await load({ device });
+      if (crossOriginIsolated) while (device.threads < threads) await new Promise((resolve) => setTimeout(resolve, 10));
+      const had = device.threads;
       const typed = (tree: any): any =>
         typeof (tree[0] ?? 0) === "number" && Array.isArray(tree) ? Float32Array.from(tree)
         : Array.isArray(tree) ? tree.map(typed) : Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, typed(v)]));
@@ -132,13 +135,24 @@ test("a transformer learns as on XLA", async ({ page, exports }) => {
         let loss;
         [params, loss] = learn.onDevice(params, tokens);
         losses.push(loss.read());
+        if (i === 15) device.close();
       }
-      return losses;
+      return [losses, had];
     },
-    { module: `${exports}transformer/learn.js`, given },
+    { module: `${url}transformer/learn.js`, given: values("transformer").given, threads },
   );
-  expect(difference(losses, want["losses"]!)).toBeLessThan(2e-5);
+}
+
+test("a transformer learns as on XLA, with threads where the page is isolated", async ({ page, exports }) => {
+  const want = values("transformer").want["losses"]!;
+  const [losses, alone] = await learn(page, exports, 2);
+  expect(difference(losses, want)).toBeLessThan(2e-5);
   expect(losses.at(-1)! / losses[0]!).toBeLessThan(0.8);
+  const { server, url } = await serve(folder, { isolated: true });
+  const [shared, both] = await learn(page, url, 2);
+  await close(server);
+  expect(difference(shared, want)).toBeLessThan(2e-5);
+  expect([alone, both]).toEqual([1, 2]);
 });
 
 test("bad input is named, and the program goes on", async ({ page, exports }) => {

@@ -5,6 +5,7 @@
 import type { ArraySpec, Files, Leaf, LoadOptions, Signature, Tree, TypedArray } from "../../src/weft_wasm/page/weft.js";
 import { checkMetadata, type Metadata } from "./container.js";
 import { WeftProgramError, WeftRuntimeError } from "./errors.js";
+import { threadsHere } from "./threads.js";
 import { WasmDevice } from "./wasm_device.js";
 
 type Constructor = { new (buffer: ArrayBuffer): TypedArray; new (length: number): TypedArray; readonly name: string };
@@ -214,7 +215,8 @@ export async function load(signature: Signature, files: Files, options: LoadOpti
     throw new WeftRuntimeError(`the .bin file of ${signature.name} has ${data.length} bytes, not ${total}; copy all files of one export`);
   }
   const [module, metadata, own] = await compiled(signature, code);
-  const program = device.place(metadata, module, own);
+  // Threads each compile the module for themselves, for the memory that they share.
+  const program = device.memory.buffer instanceof ArrayBuffer ? device.place(metadata, module, own) : device.place(metadata, code, own);
   let at = 0;
   const constants = signature.constants.map((bytes) => {
     const ptr = device.alloc(bytes);
@@ -305,4 +307,9 @@ function callable(device: WasmDevice, signature: Signature, program: number, con
   return Object.defineProperty(Object.assign(call, { onDevice, put, read, unload, signature }), "name", { value: name });
 }
 
-export { WasmDevice as Device, WeftProgramError, WeftRuntimeError };
+/** The devices of exported programs: where threads can't be had, they run with one. */
+const Device = {
+  create: ({ threads = 1 }: { threads?: number } = {}): Promise<WasmDevice> => WasmDevice.create({ threads: Math.min(threads, threadsHere()) }),
+};
+
+export { Device, WeftProgramError, WeftRuntimeError };

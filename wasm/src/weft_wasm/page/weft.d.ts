@@ -46,7 +46,12 @@ export interface Program<Arguments extends unknown[], Result> {
 /** The memory that programs share; all of a page use one unless `load` is given another. */
 export class Device {
   private constructor();
-  static create(): Promise<Device>;
+  /** threads: how many share the long loops of programs, at most; 1 where the page is not cross-origin isolated, and if it is left out. */
+  static create(options?: { threads?: number }): Promise<Device>;
+  /** How many threads run programs now; they start in the background. */
+  readonly threads: number;
+  /** Ends the threads; programs go on with one. */
+  close(): void;
   /** What the engine has, of "simd128" and "relaxed-simd". */
   readonly features: readonly string[];
   stats(): { allocated: number; peak: number; free: number };

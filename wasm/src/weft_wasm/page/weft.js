@@ -80,6 +80,148 @@ function parseArtifact(bytes) {
   };
 }
 
+// src/threads.ts
+var CONTROL_BYTES = 256;
+var WORD = { JOB: 0, PROGRAM: 1, CODE: 2, LENGTH: 3, TASK: 4, FRAME: 5, EXTENT: 6, GRAIN: 7, FAILED: 8, READY: 9, NEXT: 16, GATE: 32, LEFT: 48 };
+var CLOSED = 1 << 30;
+var KEPT = 64;
+var SPINS = 2e4;
+function work(start, word, closed, kept, spins) {
+  const { memory, control, thread } = start;
+  const words = new Int32Array(memory.buffer, control, 64);
+  const programs = /* @__PURE__ */ new Map();
+  const nothing = () => 0;
+  const load2 = (number) => {
+    let program = programs.get(number);
+    if (!program) {
+      try {
+        const code = new Uint8Array(memory.buffer, words[word.CODE], words[word.LENGTH]).slice();
+        const imports = { weft: { memory, share: nothing, call: nothing } };
+        program = new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports;
+      } catch {
+        return void 0;
+      }
+      if (programs.size === kept) programs.delete(programs.keys().next().value);
+    }
+    programs.delete(number);
+    programs.set(number, program);
+    return program;
+  };
+  let seen = 0;
+  Atomics.add(words, word.READY, 1);
+  for (; ; ) {
+    for (let spin = 0; Atomics.load(words, word.JOB) === seen; spin++) {
+      if (spin > spins) Atomics.wait(words, word.JOB, seen);
+    }
+    seen = Atomics.load(words, word.JOB);
+    if (Atomics.add(words, word.GATE, 1) & closed) continue;
+    const program = load2(words[word.PROGRAM]);
+    if (program) {
+      const task = program["task" + words[word.TASK]];
+      const frame = words[word.FRAME];
+      const extent = words[word.EXTENT];
+      const grain = words[word.GRAIN];
+      try {
+        for (; ; ) {
+          const begin = Atomics.add(words, word.NEXT, grain) >>> 0;
+          if (begin >= extent) break;
+          task(frame, thread, begin, Math.min(begin + grain, extent));
+        }
+      } catch {
+        Atomics.store(words, word.FAILED, 1);
+      }
+    }
+    Atomics.add(words, word.LEFT, 1);
+    Atomics.notify(words, word.LEFT);
+  }
+}
+var source = `onmessage = (event) => (${work.toString()})(event.data, ${JSON.stringify(WORD)}, ${CLOSED}, ${KEPT}, ${SPINS});`;
+var spawnInBrowser = (text, start) => {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  const worker = new Worker(url);
+  worker.postMessage(start);
+  return () => {
+    worker.terminate();
+    URL.revokeObjectURL(url);
+  };
+};
+function threadsHere() {
+  const isolated = globalThis.crossOriginIsolated === true;
+  return isolated ? Math.min(navigator.hardwareConcurrency || 1, 8) : 1;
+}
+var ThreadPool = class {
+  /** Starts `threads - 1` workers; they take part from the moment `ready` is true. */
+  constructor(memory, control, threads, spawn = spawnInBrowser) {
+    this.threads = threads;
+    this.words = new Int32Array(memory.buffer, control, CONTROL_BYTES / 4);
+    this.words.fill(0);
+    this.words[WORD.GATE] = CLOSED;
+    for (let thread = 1; thread < threads; thread++) this.ends.push(spawn(source, { memory, control, thread }));
+  }
+  threads;
+  words;
+  ends = [];
+  programs = 0;
+  /** Whether every worker has started. */
+  get ready() {
+    return Atomics.load(this.words, WORD.READY) === this.threads - 1;
+  }
+  /** A number for a program, by which workers know it. */
+  number() {
+    return ++this.programs;
+  }
+  /** Runs iterations 0 … extent-1 of a task on all threads, `grain` at a time. A worker that wakes too late is not waited for. */
+  run(program, number, frame, extent, grain) {
+    const { words } = this;
+    const task = program.tasks[number];
+    words[WORD.PROGRAM] = program.number;
+    words[WORD.CODE] = program.code;
+    words[WORD.LENGTH] = program.length;
+    words[WORD.TASK] = number;
+    words[WORD.FRAME] = frame;
+    words[WORD.EXTENT] = extent;
+    words[WORD.GRAIN] = grain;
+    words[WORD.FAILED] = 0;
+    words[WORD.LEFT] = 0;
+    words[WORD.NEXT] = 0;
+    Atomics.store(words, WORD.GATE, 0);
+    Atomics.add(words, WORD.JOB, 1);
+    Atomics.notify(words, WORD.JOB);
+    try {
+      for (; ; ) {
+        const begin = Atomics.add(words, WORD.NEXT, grain) >>> 0;
+        if (begin >= extent) break;
+        task(frame, 0, begin, Math.min(begin + grain, extent));
+      }
+    } finally {
+      this.join();
+    }
+    if (Atomics.load(words, WORD.FAILED)) throw new WeftRuntimeError("a worker trapped while it shared a loop; this is a bug of the compiler");
+  }
+  /** Ends the workers. */
+  close() {
+    for (const end of this.ends) end();
+    this.ends.length = 0;
+    this.words[WORD.READY] = -1;
+  }
+  /** Lets no more workers in and waits for those that are. A page's main thread may not sleep: it looks until then. */
+  join() {
+    const { words } = this;
+    const entered = Atomics.or(words, WORD.GATE, CLOSED);
+    let left;
+    for (let spin = 0; (left = Atomics.load(words, WORD.LEFT)) !== entered; spin++) {
+      if (spin > SPINS && maySleep) {
+        try {
+          Atomics.wait(words, WORD.LEFT, left);
+        } catch {
+          maySleep = false;
+        }
+      }
+    }
+  }
+};
+var maySleep = true;
+
 // src/allocator.ts
 var ALIGN = 64;
 var SMALL = 8192;
@@ -258,144 +400,6 @@ var PROBES = {
 function detectFeatures() {
   return Object.keys(PROBES).filter((name) => WebAssembly.validate(PROBES[name]));
 }
-
-// src/threads.ts
-var CONTROL_BYTES = 256;
-var WORD = { JOB: 0, PROGRAM: 1, CODE: 2, LENGTH: 3, TASK: 4, FRAME: 5, EXTENT: 6, GRAIN: 7, FAILED: 8, READY: 9, NEXT: 16, GATE: 32, LEFT: 48 };
-var CLOSED = 1 << 30;
-var KEPT = 64;
-var SPINS = 2e4;
-function work(start, word, closed, kept, spins) {
-  const { memory, control, thread } = start;
-  const words = new Int32Array(memory.buffer, control, 64);
-  const programs = /* @__PURE__ */ new Map();
-  const nothing = () => 0;
-  const load2 = (number) => {
-    let program = programs.get(number);
-    if (!program) {
-      try {
-        const code = new Uint8Array(memory.buffer, words[word.CODE], words[word.LENGTH]).slice();
-        const imports = { weft: { memory, share: nothing, call: nothing } };
-        program = new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports;
-      } catch {
-        return void 0;
-      }
-      if (programs.size === kept) programs.delete(programs.keys().next().value);
-    }
-    programs.delete(number);
-    programs.set(number, program);
-    return program;
-  };
-  let seen = 0;
-  Atomics.add(words, word.READY, 1);
-  for (; ; ) {
-    for (let spin = 0; Atomics.load(words, word.JOB) === seen; spin++) {
-      if (spin > spins) Atomics.wait(words, word.JOB, seen);
-    }
-    seen = Atomics.load(words, word.JOB);
-    if (Atomics.add(words, word.GATE, 1) & closed) continue;
-    const program = load2(words[word.PROGRAM]);
-    if (program) {
-      const task = program["task" + words[word.TASK]];
-      const frame = words[word.FRAME];
-      const extent = words[word.EXTENT];
-      const grain = words[word.GRAIN];
-      try {
-        for (; ; ) {
-          const begin = Atomics.add(words, word.NEXT, grain) >>> 0;
-          if (begin >= extent) break;
-          task(frame, thread, begin, Math.min(begin + grain, extent));
-        }
-      } catch {
-        Atomics.store(words, word.FAILED, 1);
-      }
-    }
-    Atomics.add(words, word.LEFT, 1);
-    Atomics.notify(words, word.LEFT);
-  }
-}
-var source = `onmessage = (event) => (${work.toString()})(event.data, ${JSON.stringify(WORD)}, ${CLOSED}, ${KEPT}, ${SPINS});`;
-var spawnInBrowser = (text, start) => {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-  const worker = new Worker(url);
-  worker.postMessage(start);
-  return () => {
-    worker.terminate();
-    URL.revokeObjectURL(url);
-  };
-};
-var ThreadPool = class {
-  /** Starts `threads - 1` workers; they take part from the moment `ready` is true. */
-  constructor(memory, control, threads, spawn = spawnInBrowser) {
-    this.threads = threads;
-    this.words = new Int32Array(memory.buffer, control, CONTROL_BYTES / 4);
-    this.words.fill(0);
-    this.words[WORD.GATE] = CLOSED;
-    for (let thread = 1; thread < threads; thread++) this.ends.push(spawn(source, { memory, control, thread }));
-  }
-  threads;
-  words;
-  ends = [];
-  programs = 0;
-  /** Whether every worker has started. */
-  get ready() {
-    return Atomics.load(this.words, WORD.READY) === this.threads - 1;
-  }
-  /** A number for a program, by which workers know it. */
-  number() {
-    return ++this.programs;
-  }
-  /** Runs iterations 0 … extent-1 of a task on all threads, `grain` at a time. A worker that wakes too late is not waited for. */
-  run(program, number, frame, extent, grain) {
-    const { words } = this;
-    const task = program.tasks[number];
-    words[WORD.PROGRAM] = program.number;
-    words[WORD.CODE] = program.code;
-    words[WORD.LENGTH] = program.length;
-    words[WORD.TASK] = number;
-    words[WORD.FRAME] = frame;
-    words[WORD.EXTENT] = extent;
-    words[WORD.GRAIN] = grain;
-    words[WORD.FAILED] = 0;
-    words[WORD.LEFT] = 0;
-    words[WORD.NEXT] = 0;
-    Atomics.store(words, WORD.GATE, 0);
-    Atomics.add(words, WORD.JOB, 1);
-    Atomics.notify(words, WORD.JOB);
-    try {
-      for (; ; ) {
-        const begin = Atomics.add(words, WORD.NEXT, grain) >>> 0;
-        if (begin >= extent) break;
-        task(frame, 0, begin, Math.min(begin + grain, extent));
-      }
-    } finally {
-      this.join();
-    }
-    if (Atomics.load(words, WORD.FAILED)) throw new WeftRuntimeError("a worker trapped while it shared a loop; this is a bug of the compiler");
-  }
-  /** Ends the workers. */
-  close() {
-    for (const end of this.ends) end();
-    this.ends.length = 0;
-    this.words[WORD.READY] = -1;
-  }
-  /** Lets no more workers in and waits for those that are. A page's main thread may not sleep: it looks until then. */
-  join() {
-    const { words } = this;
-    const entered = Atomics.or(words, WORD.GATE, CLOSED);
-    let left;
-    for (let spin = 0; (left = Atomics.load(words, WORD.LEFT)) !== entered; spin++) {
-      if (spin > SPINS && maySleep) {
-        try {
-          Atomics.wait(words, WORD.LEFT, left);
-        } catch {
-          maySleep = false;
-        }
-      }
-    }
-  }
-};
-var maySleep = true;
 
 // src/wasm_device.ts
 var MAX_PAGES2 = 65536;
@@ -809,7 +813,7 @@ async function load(signature, files, options = {}) {
     throw new WeftRuntimeError(`the .bin file of ${signature.name} has ${data.length} bytes, not ${total}; copy all files of one export`);
   }
   const [module, metadata, own] = await compiled(signature, code);
-  const program = device.place(metadata, module, own);
+  const program = device.memory.buffer instanceof ArrayBuffer ? device.place(metadata, module, own) : device.place(metadata, code, own);
   let at = 0;
   const constants = signature.constants.map((bytes) => {
     const ptr = device.alloc(bytes);
@@ -890,8 +894,11 @@ function callable(device, signature, program, constants) {
   };
   return Object.defineProperty(Object.assign(call, { onDevice, put, read, unload, signature }), "name", { value: name });
 }
+var Device = {
+  create: ({ threads = 1 } = {}) => WasmDevice.create({ threads: Math.min(threads, threadsHere()) })
+};
 export {
-  WasmDevice as Device,
+  Device,
   WeftProgramError,
   WeftRuntimeError,
   load
