@@ -1,4 +1,6 @@
 """Factorisations and linear systems against NumPy's LAPACK, in every dtype, batched, singular, empty, and with wrong arguments."""
+import functools
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -155,6 +157,24 @@ def test_loops_are_lapack_s_factorisations(dtype):
     close(factorise._householder_product(h, taus), linalg.householder_product(h, taus), dtype)
 
 
+@pytest.fixture
+def on_wasm():
+    with weft.default_device(weft.devices("wasm")[0]):
+        yield
+
+
+def test_singular_values_of_a_larger_matrix(on_wasm):
+    rng = np.random.default_rng(0)
+    for x in (rng.normal(size=(60, 60)), rng.normal(size=(90, 50)) * 10.0 ** -np.arange(50)):
+        x = x.astype("float32")
+        s, u, vh = map(np.asarray, weft.jit(lambda x: linalg.svd_p.decompose(x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=None))(x))
+        size = np.linalg.norm(x, 2)
+        np.testing.assert_allclose(s, np.linalg.svd(x.astype("float64"))[1], atol=5e-6 * size)
+        np.testing.assert_allclose(u * s @ vh, x, atol=5e-6 * size)
+        np.testing.assert_allclose(u.T @ u, np.eye(len(s)), atol=1e-5)
+        np.testing.assert_allclose(vh @ vh.T, np.eye(len(s)), atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_large_matrices_are_factored_by_blocks(dtype):
     with weft.enable_x64(dtype == "complex128"):
@@ -177,7 +197,7 @@ def test_large_matrices_are_factored_by_blocks(dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_jacobi_s_rotations(dtype):
-    """Eigenvalues and singular values of backends without LAPACK: stacks, both triangles, every shape, a singular matrix, NaN."""
+    """Eigenvalues of backends without LAPACK: stacks, both triangles, NaN."""
     with weft.enable_x64(dtype == "complex128"):
         a = random((2, 5, 5), dtype)
         a = a + mH(a)
@@ -187,20 +207,47 @@ def test_jacobi_s_rotations(dtype):
             close(w, np.linalg.eigvalsh(a), dtype)
             close(a @ v, v * w[:, None], dtype)
         assert np.isnan(np.asarray(linalg.eigh_p.decompose(jnp.full((2, 2), jnp.nan), lower=True, **params)[0])).all()
-        params = dict(compute_uv=True, subset_by_index=None, algorithm=None)
+
+
+@pytest.mark.parametrize("dtype,algorithm", [("float32", None), ("complex128", None), ("float32", linalg.SvdAlgorithm.JACOBI)])
+def test_singular_values_without_lapack(dtype, algorithm):
+    """Stacks, every shape, singular matrices, parts of the result, NaN."""
+    with weft.enable_x64(dtype == "complex128"), weft.default_device(weft.devices("wasm")[0]):
+        @functools.partial(weft.jit, static_argnums=(1, 2, 3))
+        def loops(x, full, vectors, part):
+            return linalg.svd_p.decompose(x, full_matrices=full, compute_uv=vectors, subset_by_index=part, algorithm=algorithm)
+
+        def svd(x, full=False, vectors=True, part=None):
+            return list(map(np.asarray, loops(x, full, vectors, part)))
+
+        def right(x, s, u, vh, full):
+            k, want = min(x.shape[-2:]), np.linalg.svd(x, full_matrices=full)
+            assert (u.shape, vh.shape) == (want[0].shape, want[2].shape)
+            close(s, want[1], dtype)
+            close(u[..., :k] * s[..., None, :] @ vh[..., :k, :], x, dtype)
+            close(mH(u) @ u, np.broadcast_to(np.eye(u.shape[-1]), (*x.shape[:-2], *u.shape[-1:] * 2)), dtype)
+            close(vh @ mH(vh), np.broadcast_to(np.eye(vh.shape[-2]), (*x.shape[:-2], *vh.shape[-2:-1] * 2)), dtype)
+
         for shape in ((2, 5, 3), (3, 5), (4, 4), (1, 1)):
-            x, k = random(shape, dtype), min(shape[-2:])
+            x = random(shape, dtype)
             x[..., -1] = x[..., 0]
             for full in (True, False):
-                s, u, vh = map(np.asarray, weft.jit(lambda x: linalg.svd_p.decompose(x, full_matrices=full, **params))(x))
-                want = np.linalg.svd(x, full_matrices=full)
-                assert (u.shape, vh.shape) == (want[0].shape, want[2].shape)
-                close(s, want[1], dtype)
-                close(u[..., :k] * s[..., None, :] @ vh[..., :k, :], x, dtype)
-                close(mH(u) @ u, np.broadcast_to(np.eye(u.shape[-1]), (*shape[:-2], *u.shape[-1:] * 2)), dtype)
-                close(vh @ mH(vh), np.broadcast_to(np.eye(vh.shape[-2]), (*shape[:-2], *vh.shape[-2:-1] * 2)), dtype)
-        with pytest.raises(NotImplementedError, match="QR"):
-            linalg.svd_p.decompose(jnp.eye(2), full_matrices=True, **{**params, "algorithm": linalg.SvdAlgorithm.QR})
+                right(x, *svd(x, full), full)
+        n = 4
+        steps = np.arange(n)
+        for x in (np.zeros((n, n)), np.eye(n), np.diag([1, 0, 2, 0]), np.ones((n, n)), np.tril(np.ones((n, n))), np.diag(np.ones(n - 1), 1),
+                  np.diag(10.0 ** -steps), 10.0 ** -(steps[:, None] + steps), np.diag([1.0, 1, 1, 0]) + np.diag(np.ones(n - 1), 1)):
+            right(x.astype(dtype), *svd(x.astype(dtype)), False)
+        x = random((5, 4), dtype)
+        for scale in (1e-15, 1e15):
+            close(svd(x * x.dtype.type(scale))[0] / scale, svd(x)[0], dtype)
+        close(svd(x, vectors=False, part=(1, 3))[0], np.linalg.svd(x)[1][1:3], dtype)
+        s, u, vh = svd(x, part=(0, 2))
+        close(u.conj().T @ x, s[:, None] * vh, dtype)
+        x[0, 0] = np.nan
+        assert all(np.isnan(out).all() for out in svd(x))
+        with pytest.raises(NotImplementedError, match="POLAR"):
+            linalg.svd_p.decompose(jnp.eye(2), compute_uv=True, subset_by_index=None, full_matrices=True, algorithm=linalg.SvdAlgorithm.POLAR)
 
 
 def gauge_free():

@@ -114,6 +114,39 @@ def test_scatter_into_a_carry_is_in_place():
     assert not [s for s in ir.walk(loop_of(f, F(6), index)) if type(s) is ir.Copy]
 
 
+def rotated(x, i, j):
+    """x with rows i and j replaced by combinations of both, put back one after the other."""
+    at = lambda x, i: lax.dynamic_slice(x, (i, 0), (1, x.shape[1]))
+    p, q = at(x, i), at(x, j)
+    x = lax.dynamic_update_slice(x, lax.add(lax.mul(p, np.float32(0.6)), lax.mul(q, np.float32(0.8))), (i, 0))
+    return lax.dynamic_update_slice(x, lax.sub(lax.mul(p, np.float32(-0.8)), lax.mul(q, np.float32(-0.6))), (j, 0))
+
+
+def test_rows_that_are_computed_from_each_other_are_put_back_in_place():
+    f = lambda x: lax.fori_loop(0, 5, lambda i, x: rotated(x, i, lax.add(i, 1)), x)
+    check(f, F(6, 4), tolerance=1e-5)
+    assert not [s for s in ir.walk(loop_of(f, F(6, 4))) if type(s) is ir.Copy]
+
+    def swapped(v, k):     # one entry of each of two vectors, read after the first was put back
+        x, y = v
+        a, b = lax.dynamic_slice(x, (k,), (1,)), lax.dynamic_slice(y, (k,), (1,))
+        x = lax.dynamic_update_slice(x, b, (k,))
+        return x, lax.dynamic_update_slice(y, lax.mul(lax.mul(a, a), lax.sin(a)), (k,))
+    g = lambda x, y: list(lax.fori_loop(0, 3, lambda k, v: swapped(v, k), (x, y)))
+    check(g, F(5), F(5))
+    assert not [s for s in ir.walk(loop_of(g, F(5), F(5))) if type(s) is ir.Copy]
+
+
+def test_updates_whose_results_are_read_come_first():
+    def f(x, i):
+        y = rotated(x, i, lax.add(i, np.int32(1)))
+        z = lax.dynamic_update_slice(y, lax.slice(y, (0, 0), (1, 4)), (i, 0))
+        return [lax.add(x, lax.mul(y, z)), rotated(z, lax.sub(i, np.int32(1)), i), lax.reduce_sum(lax.mul(y, x), (0,))]
+    check(f, F(6, 4), np.int32(2), tolerance=1e-4)
+    g = lambda x, i: list(lax.fori_loop(0, 3, lambda k, v: tuple(f(lax.add(v[0], v[1]), i)[:2]), (x, lax.neg(x))))
+    check(g, F(6, 4) / 8, np.int32(3), tolerance=1e-3)
+
+
 def test_cond_and_switch():
     f = lambda p, x: lax.cond(p, lambda x: lax.sin(x), lambda x: lax.add(x, np.float32(1)), x)
     for p in (np.bool_(True), np.bool_(False)):

@@ -36,6 +36,37 @@ def kind_of(node: Node) -> str:
     return REDUCE if op in reductions.REDUCERS else DOT if op == "dot_general" else OPAQUE
 
 
+def update_chain(x: Value) -> list[Value]:
+    """x and, where it is an update in place, what it updates, and so on."""
+    chain = [x]
+    while chain[-1].node is not None and chain[-1].node.op in IN_PLACE:
+        chain.append(chain[-1].node.inputs[0])
+    return chain
+
+
+def updates_last(nodes: list[Node]) -> list[Node]:
+    """The nodes in an order in which whatever reads an array comes before the updates of it, unless it needs their result: two rows that are computed from
+    each other and put back one after the other then need no copy of the array."""
+    last_read: dict[Value, int] = {}  # an expression reads its operands where it is used
+    for k in range(len(nodes) - 1, -1, -1):
+        node = nodes[k]
+        last = max((last_read.get(v, k) for v in node.outputs), default=k) if kind_of(node) == EXPRESSION else k
+        for x in node.inputs:
+            last_read[x] = max(last, last_read.get(x, last))
+    out: list[Node] = []
+    held: list[Node] = []
+    for k, node in enumerate(nodes):
+        needed = [i for i, h in enumerate(held) if any(x.node is h for x in node.inputs)]
+        if node.op in IN_PLACE and (needed or last_read[node.inputs[0]] > k):
+            held.append(node)
+            continue
+        if needed:
+            out += held[: needed[-1] + 1]
+            del held[: needed[-1] + 1]
+        out.append(node)
+    return out + held
+
+
 @dataclass(slots=True)
 class Group:
     """Values computed in one loop nest over `size` elements; or one opaque node."""
@@ -89,10 +120,13 @@ class Planner:
         self.groups: list[Group] = []
         self.where: dict[Value, int] = {}
         self.outputs = {v for v in graph.outputs if v.node is not None}
+        self.updated: set[Value] = set()  # what updates in place write over
 
     def plan(self) -> Plan:
         sinks = self.sinks()
-        for node in self.graph.nodes:
+        nodes = updates_last(self.graph.nodes)
+        self.updated = {x for node in nodes if node.op in IN_PLACE for x in update_chain(node.inputs[0])}
+        for node in nodes:
             if kind_of(node) == EXPRESSION:
                 for v in node.outputs:
                     if v.users or v in self.outputs:
@@ -102,7 +136,7 @@ class Planner:
                     self.cost[v] = self.depth[v] = 0
                     if v in self.outputs:
                         self.stored[v] = "output"
-        for node in self.graph.nodes:
+        for node in nodes:
             self.place(node)
         readers: dict[Value, list[tuple[int, bool]]] = {}
         for k, g in enumerate(self.groups):
@@ -169,9 +203,14 @@ class Planner:
                 return f"operand of {op}"
             if cost > REPEAT and self.repeats(user, j, v):
                 return f"read repeatedly by {op}"
-            if op in IN_PLACE and j and user.inputs[0] in self.leaves(v):
+            if op in IN_PLACE and j and self.overwritten(user, v):
                 return f"read before {op} overwrites its source"
         return None
+
+    def overwritten(self, user: Node, v: Value) -> bool:
+        """Whether v reads what the update `user` writes over, or a part of what other updates do."""
+        leaves = self.leaves(v)
+        return not leaves.keys().isdisjoint(update_chain(user.inputs[0])) or any(2 * v.size <= x.size for x in leaves if x in self.updated)
 
     def may_fill(self, user: Node, j: int) -> bool:
         """Whether the operand is the initial value of a carry, which is computed into the carry's storage."""

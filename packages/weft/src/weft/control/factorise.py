@@ -221,6 +221,11 @@ def _reflection(column, k):
     """
     last = len(shape_of(column)) - 1
     at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
+    column = _keep(ge(at, here), column)
+    # the largest entry becomes 1: squares of tiny ones would lose digits
+    size = reduce_max(abs_(column), (last,))
+    size = select(gt(size, _zeros(size)), size, full(shape_of(size), 1, dtype_of(size)))
+    column = div(column, convert(_over(column, size), dtype_of(column)))
     alpha = _at(column, -1, k)
     tail = _keep(gt(at, here), column)
     rest = reduce_sum(real_part(mul(tail, conjugate(tail))), (last,))
@@ -237,7 +242,7 @@ def _reflection(column, k):
     scale = select(still, convert(one, dtype_of(column)), sub(alpha, beta))
     v = _keep(broadcast_in_dim(not_(still), shape_of(tail), tuple(range(last))), div(tail, _over(tail, scale)))
     v = add(v, _keep(eq(at, here), full(shape_of(v), 1, dtype_of(v))))
-    return v, tau, select(still, alpha, beta), still
+    return v, tau, mul(select(still, alpha, beta), convert(size, dtype_of(alpha))), still
 
 
 def _stored(column, k, v, head):

@@ -5,7 +5,7 @@ import warnings
 from typing import Callable
 
 from .. import dtypes
-from ..control import factorise as factorise, jacobi as jacobi, schur as schur_loops  # noqa: F401  the primitives' loops
+from ..control import bidiagonal as bidiagonal, factorise as factorise, schur as schur_loops  # noqa: F401  the primitives' loops
 from ..ops import linalg as ops
 from ..ops import linear
 from ..ops import matrix, spectral, tridiagonal as _tridiagonal
