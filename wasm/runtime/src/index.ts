@@ -1,4 +1,5 @@
 export { Allocator, type MemoryStats } from "./allocator.js";
+export { ProgramCache } from "./cache.js";
 export {
   packArtifact,
   parseArtifact,

@@ -1,4 +1,5 @@
 /** The object that Python imports as `_weft_page`; web/CONTRACT.md describes it. */
+import { ProgramCache } from "./cache.js";
 import { GpuDevice } from "./gpu_device.js";
 import { Socket } from "./socket.js";
 import { threadsHere } from "./threads.js";
@@ -19,18 +20,20 @@ export interface Page extends Required<Omit<PageHooks, "threads">> {
   features: readonly string[];
   device: WasmDevice;
   gpu: GpuDevice | null;
+  cache: ProgramCache | null;
   open(url: string): Promise<Socket>;
 }
 
 const nothing = (): void => {};
 
 export async function createPage(hooks: PageHooks = {}): Promise<Page> {
-  const [device, gpu] = await Promise.all([WasmDevice.create({ threads: hooks.threads ?? threadsHere() }), GpuDevice.create()]);
+  const [cache, device, gpu] = await Promise.all([ProgramCache.open(), WasmDevice.create({ threads: hooks.threads ?? threadsHere() }), GpuDevice.create()]);
   return {
     version: 1,
     features: device.features,
     device,
     gpu,
+    cache,
     open: (url) => Socket.open(url),
     timing: hooks.timing ?? nothing,
     live: hooks.live ?? nothing,

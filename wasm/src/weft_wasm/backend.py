@@ -17,6 +17,7 @@ from weft.runtime.backend import CompileOptions
 
 from weft_wasm import ir
 from weft_wasm.artifact import Artifact
+from weft_wasm.cache import Programs, compiler
 from weft_wasm.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
 from weft_wasm.lower.program import lower
@@ -89,9 +90,23 @@ class WasmBackend:
         """Programs run to their end before they return."""
 
     def compile(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions) -> WasmExecutable:
-        program, module = lower(jaxpr, options.name, options.donated, self.features)
-        artifact = compile_program(program, self.features, check=self.check)
-        return WasmExecutable(self, jaxpr, program, module, artifact, options)
+        programs = self.programs
+        key = programs.key(jaxpr, options.name, options.donated, self.features) if programs is not None else None
+        artifact = programs.get(key) if key is not None else None
+        if artifact is not None:
+            return WasmExecutable(self, jaxpr, artifact, options)
+        forms = lower(jaxpr, options.name, options.donated, self.features)
+        artifact = compile_program(forms[0], self.features, check=self.check)
+        if key is not None:
+            programs.put(key, artifact)
+        return WasmExecutable(self, jaxpr, artifact, options, forms)
+
+    @functools.cached_property
+    def programs(self) -> Programs | None:
+        """What was compiled by earlier visits, where the runtime keeps that."""
+        store = getattr(self.runtime, "store", None)
+        version = compiler() if store is not None else None
+        return Programs(store, version) if version is not None else None
 
     @staticmethod
     def write_page(*args, **kwargs) -> list:
@@ -117,13 +132,23 @@ def source_lines(jaxpr: Jaxpr) -> Iterator[str]:
 class WasmExecutable:
     """A compiled program, loaded into the device."""
 
-    def __init__(self, backend: WasmBackend, jaxpr: Jaxpr, program: ir.Program, module, artifact: Artifact, options: CompileOptions):
-        self.backend, self.jaxpr, self.program, self.module, self.artifact = backend, jaxpr, program, module, artifact
+    def __init__(self, backend: WasmBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions, forms: tuple | None = None):
+        self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
+        if forms is not None:
+            self.forms = forms
         self.device = backend._devices[0]
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [v.aval for v in jaxpr.outvars]
-        functions = [functools.partial(c.perform, backend.runtime, self.device) for c in program.calls]
+        functions = [functools.partial(c.perform, backend.runtime, self.device) for c in self.program.calls] if "calls" in artifact.metadata else []
         self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
+
+    @functools.cached_property
+    def forms(self) -> tuple:
+        """The loop IR and how it was fused; made again for a program that an earlier visit compiled."""
+        return lower(self.jaxpr, self.options.name, self.options.donated, self.backend.features)
+
+    program = property(lambda self: self.forms[0])
+    module = property(lambda self: self.forms[1])
 
     def execute(self, args: Sequence[WasmArray]) -> list[WasmArray]:
         """Runs on arrays of this device. Donated ones are deleted."""

@@ -24,6 +24,8 @@ class PyodideRuntime:
     def __init__(self) -> None:
         self.device = page.device
         self.features = tuple(page.features.to_py())
+        kept = getattr(page, "cache", None)
+        self.store = Store(kept) if kept else None
         # bound once: looking a method up on a proxy costs more than calling it
         self.alloc, self.free, self._view = self.device.alloc, self.device.free, self.device.view
 
@@ -96,6 +98,20 @@ class PyodideRuntime:
                 raise raised.pop() if raised else failure(artifact.name, e) from None
 
         return call
+
+
+class Store:
+    """The page's cache of compiled programs, as bytes by key."""
+
+    def __init__(self, kept) -> None:
+        self.kept, self.delete = kept, kept.delete
+
+    def get(self, key: str) -> bytes | None:
+        found = self.kept.get(key)
+        return found.to_bytes() if found else None
+
+    def put(self, key: str, data: bytes) -> None:
+        self.kept.put(key, to_js(data))
 
 
 def failure(name: str, e) -> Exception:

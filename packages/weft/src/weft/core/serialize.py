@@ -82,7 +82,8 @@ class _Table:
 
 
 class _Serializer:
-    def __init__(self):
+    def __init__(self, lines: bool = True):
+        self.with_lines = lines
         self.strings, self.avals, self.lines = _Table(), _Table(), _Table()
         self.jaxprs: dict[Jaxpr, int] = {}
         self.body = Writer()
@@ -129,7 +130,7 @@ class _Serializer:
         return self.avals((0, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
 
     def line(self, info: SourceInfo) -> int:
-        return 0 if info.code is None else 1 + self.lines((info.file, info.line, info.function, tuple(info.names)))
+        return 0 if info.code is None or not self.with_lines else 1 + self.lines((info.file, info.line, info.function, tuple(info.names)))
 
     def jaxpr(self, jaxpr: Jaxpr) -> int:
         """The number of a jaxpr; it and all that it carries are written at the first time."""
@@ -277,8 +278,8 @@ def write_shape(w: Writer, dtype: int, weak: int, shape: tuple, strings: _Table)
         w.unsigned(strings(str(n)) << 1 | 1 if isinstance(n, SymbolicSize) else n << 1)
 
 
-def serialize(jaxpr: Jaxpr) -> bytes:
-    """The bytes of a portable jaxpr (see `weft.core.portable`).
+def serialize(jaxpr: Jaxpr, lines: bool = True) -> bytes:
+    """The bytes of a portable jaxpr (see `weft.core.portable`); without `lines`, equal programs have equal bytes wherever they were written.
 
     Raises: NotPortable for a parameter that has no bytes, with the user's line.
 
@@ -289,7 +290,7 @@ def serialize(jaxpr: Jaxpr) -> bytes:
         >>> deserialize(serialize(jaxpr)).jaxpr
         { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
     """
-    writer = _Serializer()
+    writer = _Serializer(lines)
     writer.jaxpr(jaxpr)
     return writer.finish()
 

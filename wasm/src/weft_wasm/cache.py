@@ -1,0 +1,73 @@
+"""Compiled programs that were compiled before, by an earlier visit to the page: see docs/decisions/018-programs-kept-by-pages.md."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from functools import lru_cache
+from typing import Any, Iterable, Sequence
+
+from weft import monitoring
+from weft.config import config
+from weft.core.jaxpr import Jaxpr, subjaxprs
+from weft.core.portable import NotPortable, portable
+from weft.core.serialize import serialize
+
+from weft_wasm.artifact import Artifact, ArtifactError
+
+# What a module depends on besides the program: primitives' rules, their decompositions, the compiler.
+PARTS = ("weft", "weft-library", "weft-wasm")
+
+
+@lru_cache
+def compiler() -> str | None:
+    """A hash of the sources that compile; None where their installation does not list them (in place, for one)."""
+    digest = hashlib.sha256()
+    for name in PARTS:
+        try:
+            record = importlib.metadata.distribution(name).read_text("RECORD") or ""
+        except importlib.metadata.PackageNotFoundError:
+            return None
+        if "/__init__.py" not in record:
+            return None
+        digest.update(record.encode())
+    return digest.hexdigest()
+
+
+class Programs:
+    """The artifacts of a store of bytes by key (`get`, `put`, `delete`), such as the page's."""
+
+    def __init__(self, store: Any, version: str):
+        self.store, self.version = store, version
+
+    def key(self, jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: Iterable[str]) -> str | None:
+        """What the module of a program depends on, hashed; None for programs that are not kept: of one operation, and those that hold values or functions."""
+        if not config.enable_compilation_cache or (len(jaxpr.eqns) < 2 and not any(any(True for _ in subjaxprs(e.params)) for e in jaxpr.eqns)):
+            return None
+        try:
+            opened, values = portable(jaxpr)
+            program = None if values else serialize(opened, lines=False)
+        except NotPortable:
+            return None
+        if program is None:
+            return None
+        rest = "\0".join([self.version, name, "".join("01"[bool(d)] for d in donated), *sorted(features)])
+        return hashlib.sha256(rest.encode() + b"\0" + program).hexdigest()
+
+    def get(self, key: str) -> Artifact | None:
+        """The artifact that was kept under a key."""
+        monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
+        found = self.store.get(key)
+        if found is not None:
+            try:
+                artifact = Artifact.from_bytes(found)
+                monitoring.record_event("/jax/compilation_cache/cache_hits")
+                return artifact
+            except ArtifactError:
+                self.store.delete(key)
+        monitoring.record_event("/jax/compilation_cache/cache_misses")
+        return None
+
+    def put(self, key: str, artifact: Artifact) -> None:
+        """Keeps an artifact for later visits."""
+        self.store.put(key, artifact.to_bytes())
