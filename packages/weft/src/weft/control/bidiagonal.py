@@ -88,7 +88,7 @@ def _diagonalize(d, above, w, split: int):
     n, real = shape_of(d)[0], dtype_of(d)
     wide = shape_of(w)[1]
     eps = float(dtypes.finfo(real).eps)
-    at, zero = index((n,), 0), full((n,), 0, real)
+    at = index((n,), 0)
     at_above, none = index((n + 1,), 0), full((n + 1,), 0, real)
     from_left = lt(index((wide,), 0), full((wide,), split, dtypes.int32))
     size = max_(reduce_max(abs_(d), (0,)), reduce_max(abs_(above), (0,)))

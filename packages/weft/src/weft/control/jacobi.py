@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values by Jacobi's rotations: the decompositions of eigh and svd, for backends without LAPACK.
+"""Eigenvalues and singular values by Jacobi's rotations, for backends without LAPACK: the decomposition of eigh, and of svd where it is asked for.
 
 G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 8.5 and 8.6.3: sweeps of rotations of two columns each, until what they make zero is as small
 as rounding. A stack is swept until its last matrix is done.
@@ -16,7 +16,7 @@ from ..ops.reduce import reduce_and
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate, slice_
 from ..ops.sort import sort_p, take_along
-from ..ops.spectral import EighImplementation, SvdAlgorithm, eigh_p, svd_p
+from ..ops.spectral import EighImplementation, SvdAlgorithm, eigh_p
 from .factorise import _at, _loop, _over, _put
 from .loops import while_loop
 
