@@ -8,6 +8,7 @@ import weft
 import weft.numpy as jnp
 from wasm_harness import backend
 from weft import monitoring
+from weft.compat import core, mlir
 from weft_wasm import cache
 from weft_wasm.cache import Programs
 
@@ -63,6 +64,10 @@ def test_what_is_not_kept(kept):
     jnp.ones(3) + 1      # operations by themselves
     weft.jit(lambda x: weft.pure_callback(np.sin, x, x) + 1)(jnp.ones(3))
     weft.jit(lambda x: [weft.debug.print("{}", x), x * 2 + 1])(jnp.ones(3))
+    ours = core.Primitive("cubed_of_a_library")
+    ours.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(ours, mlir.lower_fun(lambda x: x**3, multiple_results=False))
+    assert weft.jit(lambda x: ours.bind(x) + 1)(jnp.full(3, 2.0)).tolist() == [9, 9, 9]
     assert not kept.store and not kept.misses()
     weft.config.update("jax_enable_compilation_cache", False)
     try:

@@ -16,7 +16,7 @@ from weft.core.serialize import serialize
 from weft_wasm.artifact import Artifact, ArtifactError
 
 # What a module depends on besides the program: primitives' rules, their decompositions, the compiler.
-PARTS = ("weft", "weft-library", "weft-wasm")
+PARTS = ("weft", "weft-library", "weft-extra", "weft-wasm")
 
 
 @lru_cache
@@ -34,6 +34,17 @@ def compiler() -> str | None:
     return digest.hexdigest()
 
 
+def own(jaxpr: Jaxpr) -> bool:
+    """Whether all rules that compile a program are those of `PARTS`: a library's primitives may mean something else tomorrow."""
+    for eqn in jaxpr.eqns:
+        p = eqn.primitive
+        if p.foreign or not all(rule is None or getattr(rule, "__module__", "").startswith("weft.") for rule in (p.abstract, p.decompose)):
+            return False
+        if not all(map(own, subjaxprs(eqn.params))):
+            return False
+    return True
+
+
 class Programs:
     """The artifacts of a store of bytes by key (`get`, `put`, `delete`), such as the page's."""
 
@@ -46,7 +57,7 @@ class Programs:
             return None
         try:
             opened, values = portable(jaxpr)
-            program = None if values else serialize(opened, lines=False)
+            program = serialize(opened, lines=False) if not values and own(opened) else None
         except NotPortable:
             return None
         if program is None:
