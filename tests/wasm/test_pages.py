@@ -28,10 +28,10 @@ console.log(JSON.stringify(result, show));
 """
 
 
-def node(folder, module: str, body: str, names: str = "load"):
+def node(folder, module: str, body: str, names: str = "load", flags=()):
     """What a body of JavaScript returns in which `f` is the loaded program."""
     (folder / "test.mjs").write_text(PRELUDE % {"module": module, "body": body, "names": names})
-    done = subprocess.run([NODE, "test.mjs"], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([NODE, *flags, "test.mjs"], cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -152,6 +152,37 @@ def test_calls_do_not_leak(tmp_path):
     assert got == [0, True]
 
 
+def test_arrays_that_nobody_holds_are_freed(tmp_path):
+    export.web(lambda x: x + 1, spec(5000), path=tmp_path, name="f")
+    got = node(tmp_path, "f", """
+        const device = await Device.create(), g = await load({ device }), x = new Float32Array(5000), before = device.stats().allocated;
+        for (let i = 0; i < 100; i++) g.onDevice(x);
+        const held = device.stats().allocated - before;
+        for (let i = 0; i < 50 && device.stats().allocated > before; i++) { gc(); await new Promise((resolve) => setTimeout(resolve, 10)); }
+        return [held, device.stats().allocated - before];
+    """, 'load } from "./f.js"; import { Device', flags=["--expose-gc"])
+    assert got[0] >= 100 * 20000 and got[1] == 0
+
+
+class Model:
+    """A callable object, as libraries of networks have them."""
+    def __init__(self):
+        self.fun = jnp.ones(3, "float32")
+
+    def __call__(self, x):
+        return x + self.fun
+
+    def forward(self, x):
+        return x - self.fun
+
+
+def test_objects_and_methods(tmp_path):
+    export.web(Model(), spec(3), path=tmp_path)
+    export.web(weft.jit(Model().forward), spec(3), path=tmp_path)
+    assert node(tmp_path, "Model", "return [f.signature.args[0].name, f(Float32Array.of(1, 2, 3))];") == ["x", {"Float32Array": [2, 3, 4]}]
+    assert node(tmp_path, "forward", "return f(Float32Array.of(1, 2, 3));") == {"Float32Array": [0, 1, 2]}
+
+
 BAD = {
     "f()": "TypeError: f takes 2 arguments (params, x); got 0",
     "f(p, x, x)": "TypeError: f takes 2 arguments (params, x); got 3",
@@ -222,7 +253,7 @@ def test_an_exported_program_and_one_with_64_bits(tmp_path):
     assert node(tmp_path, "total", "return f(Float64Array.of(0.1, 0.2, 0.3));") == {"Float64Array": np.cumsum([0.1, 0.2, 0.3]).tolist()}
 
 
-def test_static_arguments_and_methods(tmp_path):
+def test_static_arguments(tmp_path):
     @functools.partial(weft.jit, static_argnums=0)
     def power(n, base, x):
         return base + x**n

@@ -90,11 +90,16 @@ def web(fun: Callable | Exported, /, *args, path: str | os.PathLike, name: str |
         return backend_class("wasm").write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
 
 
+def _plain(fun):
+    """The function that was jitted, or `fun` itself."""
+    return fun.fun if hasattr(fun, "trace") and hasattr(fun, "fun") else fun
+
+
 def _name_of(fun) -> str:
     if isinstance(fun, Exported):
         found = fun.fun_name
     else:
-        fun = getattr(fun, "fun", fun)
+        fun = _plain(fun)
         while isinstance(fun, partial):
             fun = fun.func
         found = getattr(fun, "__name__", type(fun).__name__)
@@ -106,7 +111,7 @@ def _argument_names(fun, fixed: Sequence[int] | None, count: int) -> list[str]:
     names: list[str] = []
     if fixed is not None:
         try:
-            parameters = inspect.signature(getattr(fun, "fun", fun)).parameters.values()
+            parameters = inspect.signature(_plain(fun)).parameters.values()
             names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         except (TypeError, ValueError):      # a callable that doesn't say
             pass
