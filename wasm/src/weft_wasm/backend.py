@@ -20,7 +20,9 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.cache import Programs, compiler
 from weft_wasm.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.ir import MOST_BYTES
 from weft_wasm.lower.program import lower
+from weft_wasm.lower.types import LoweringError
 
 source_info.register_exclusion(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 
@@ -97,6 +99,9 @@ class WasmBackend:
             return WasmExecutable(self, jaxpr, artifact, options)
         forms = lower(jaxpr, options.name, options.donated, self.features)
         artifact = compile_program(forms[0], self.features, check=self.check)
+        if artifact.metadata["scratch"] >= MOST_BYTES:
+            raise LoweringError(f"{options.name} needs {artifact.metadata['scratch']} bytes for what it computes on the way: 32-bit WebAssembly addresses 4 GiB. Compute "
+                                "in parts (weft.lax.map with batch_size), keep less for the derivative (weft.checkpoint), or use the cpu backend.")
         if key is not None:
             programs.put(key, artifact)
         return WasmExecutable(self, jaxpr, artifact, options, forms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.wasmtime_runtime import WasmtimeDevice
+from weft_wasm.wasmtime_runtime import LIMIT, WasmtimeDevice
 
 
 class DesktopRuntime:
@@ -14,8 +14,8 @@ class DesktopRuntime:
     kind = "wasmtime"
     features = ("simd128", "relaxed-simd")
 
-    def __init__(self, threads: int = 1) -> None:
-        self.device, self.threads = WasmtimeDevice(threads=threads), threads
+    def __init__(self, threads: int = 1, limit: int = LIMIT) -> None:
+        self.device, self.threads = WasmtimeDevice(limit, threads), threads
         self.alloc, self.free, self.write, self.read, self.stats = (
             self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
         )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Callable, NamedTuple, Sequence
 
+from weft import source_info
 from weft.errors import BackendError
 
 from weft_wasm import fuse, ir
@@ -18,7 +19,7 @@ from weft_wasm.lower import elementwise, reductions, views
 from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
 from weft_wasm.lower.formats import FORMATS, KEEPS, settle
 from weft_wasm.lower.graph import Graph, Node, Value
-from weft_wasm.lower.types import constant, memory_dtype, narrow, widen
+from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, widen
 
 OPAQUE: dict[str, Callable] = {}
 BIG_ARRAY = 1 << 14  # from this size on, transposing loops are tiled
@@ -61,6 +62,16 @@ class Module:
     def name(self, prefix: str) -> str:
         self.count += 1
         return f"{prefix}{self.count}"
+
+    def check_size(self, v: Value) -> None:
+        """LoweringError for an array that 32-bit WebAssembly can't hold."""
+        count, nbytes = math.prod(v.shape), math.prod(v.shape) * ir.ITEMSIZE[memory_dtype(v.dtype)]
+        if not self.plain and (count >= ir.MOST_ELEMENTS or nbytes >= ir.MOST_BYTES):
+            who = "an argument" if v.node is None else v.node.op
+            info = None if v.node is None else v.node.info
+            where = source_info.current() if info is None or info is source_info.UNKNOWN else info
+            raise LoweringError(f"{who} is {v.dtype}[{','.join(map(str, v.shape))}], {nbytes} bytes: 32-bit WebAssembly addresses 4 GiB, and indexes up to 2^31 elements "
+                                f"of an array. Compute in parts (weft.lax.map with batch_size), or use the cpu backend. At {where}")
 
     def temp(self, dtype: str, shape: Sequence[int], prefix: str = "t") -> Buffer:
         buffer = Buffer(self.name(prefix), memory_dtype(dtype), shape, label=dtype)
@@ -184,6 +195,7 @@ class Body:
         return constant(v.constant, v.dtype) if v.constant is not None and not v.shape else self.scalars.get(v)
 
     def new_place(self, v: Value) -> Place:
+        self.module.check_size(v)
         return Place(self.module.temp(v.dtype, v.shape))
 
     def assign_places(self) -> None:

@@ -25,6 +25,8 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), featur
     real = real_program(jaxpr)
     g = graph.build(real.jaxpr, real.consts) if type(real) is ClosedJaxpr else graph.build(real)
     module = Module(features, plain)
+    for v in (*g.inputs, *g.outputs):
+        module.check_size(v)
     inputs = [Buffer(f"in{k}", memory_dtype(v.dtype), v.shape, "input", label=label(v, a)) for k, (v, a) in enumerate(zip(g.inputs, jaxpr.invars))]
     outputs = [Buffer(f"out{k}", memory_dtype(v.dtype), v.shape, "output", label=label(v, a)) for k, (v, a) in enumerate(zip(g.outputs, jaxpr.outvars))]
     places = {v: Place(b) for v, b in zip(g.inputs, inputs)}
