@@ -88,6 +88,24 @@ test("threads share long loops, with the results of short ones", async ({ playgr
   expect(text).toBe("True True\nTrue True\nTrue\n");
 });
 
+test("a full memory is a MemoryError, keeps every array, and the next call works", async ({ playground }) => {
+  await playground.open();
+  const text = await playground.runToEnd(
+    [
+      "import weft, weft.numpy as jnp",
+      "x, kept = jnp.ones((1 << 28,)), []",
+      "try:",
+      "    while True: kept.append(x + len(kept))",
+      "except MemoryError as e:",
+      "    print(type(e).__name__, 'out of device memory' in str(e), len(kept) > 0)",
+      "print([float(k[-1]) for k in kept[:1]], float(x[7]))",
+      "del kept",
+      "print(float((x + 1)[-1]), weft.jit(lambda x: x.sum())(x[:8]))",
+    ].join("\n"),
+  );
+  expect(text).toBe("DeviceMemoryError True True\n[1.0] 1.0\n2.0 8.0\n");
+});
+
 test("a shape error names both shapes and marks the user's line", async ({ playground, page }) => {
   await playground.open();
   await playground.runToEnd("import weft.numpy as jnp\nx = jnp.ones(3)\ny = x + jnp.ones(4)\n", "Failed");

@@ -9,7 +9,8 @@ from weft_wasm import encode
 from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.encode import I32, OP, Module
 from weft_wasm.ir import Buffer, Fail, For, If, Kernel, Program, Store, Var, gt, i32
-from weft_wasm.wasmtime_runtime import FIRST, Allocator, DeviceMemoryError, ProgramError, WasmtimeDevice
+from weft_wasm.memory import FIRST, Allocator, DeviceMemoryError
+from weft_wasm.wasmtime_runtime import ProgramError, WasmtimeDevice
 
 
 def decode_signed(data: bytes) -> int:

@@ -9,7 +9,7 @@ from weft.runtime.backend import CompileOptions
 from weft_wasm.backend import WasmBackend
 from weft_wasm.desktop_runtime import DesktopRuntime
 from weft_wasm.lower.types import LoweringError
-from weft_wasm.wasmtime_runtime import DeviceMemoryError
+from weft_wasm.memory import DeviceMemoryError
 
 F32 = np.float32
 

@@ -5,7 +5,7 @@
  * blocks, sorted by address, whose neighbours are merged when one is freed, so that a long run does not fragment the
  * memory.
  */
-import { WeftRuntimeError } from "./errors.js";
+import { WeftMemoryError, WeftRuntimeError } from "./errors.js";
 
 const ALIGN = 64;
 const SMALL = 8192;
@@ -163,7 +163,7 @@ export class Allocator {
     }
     const { allocated } = this.stats();
     const limit = need > MAX_PAGES - pages ? "a 32-bit memory ends at 4 GiB" : "the engine refused to grow the memory";
-    throw new WeftRuntimeError(
+    throw new WeftMemoryError(
       `out of device memory: ${size} bytes asked for, ${allocated} in use; ${limit}. ` +
         "Delete arrays that are no longer needed, donate inputs, or use smaller batches",
     );

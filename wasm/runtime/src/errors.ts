@@ -3,6 +3,11 @@ export class WeftRuntimeError extends Error {
   override readonly name = "WeftRuntimeError";
 }
 
+/** The device's memory is full. Every buffer is as it was. */
+export class WeftMemoryError extends Error {
+  override readonly name = "WeftMemoryError";
+}
+
 /** A compiled program reported an error, or trapped. `code` is the number its metadata explains, 0 for a trap. */
 export class WeftProgramError extends Error {
   override readonly name = "WeftProgramError";

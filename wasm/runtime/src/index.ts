@@ -8,7 +8,7 @@ export {
   type Metadata,
   type OutputSpec,
 } from "./container.js";
-export { WeftProgramError, WeftRuntimeError } from "./errors.js";
+export { WeftMemoryError, WeftProgramError, WeftRuntimeError } from "./errors.js";
 export { detectFeatures } from "./features.js";
 export { GpuDevice, type GpuEntry, type GpuLimits } from "./gpu_device.js";
 export type { Plan, Step } from "./gpu_plan.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sizeClass } from "../src/allocator.js";
-import { Allocator, WeftRuntimeError } from "../src/index.js";
+import { Allocator, WeftMemoryError, WeftRuntimeError } from "../src/index.js";
 
 const memory = (initial = 2, maximum = 1024) => new WebAssembly.Memory({ initial, maximum });
 
@@ -71,7 +71,7 @@ test("a memory that can't grow gives an error that says so, and goes on working"
   const allocator = new Allocator(memory(2, 4));
   assert.throws(
     () => allocator.alloc(2 ** 20),
-    (error) => error instanceof WeftRuntimeError && /out of device memory/.test(error.message),
+    (error) => error instanceof WeftMemoryError && /out of device memory/.test(error.message),
   );
   assert.throws(() => allocator.alloc(2 ** 33), /ends at 4 GiB/);
   allocator.alloc(1000);

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.wasmtime_runtime import LIMIT, WasmtimeDevice
+from weft_wasm.memory import LIMIT
+from weft_wasm.wasmtime_runtime import WasmtimeDevice
 
 
 class DesktopRuntime:

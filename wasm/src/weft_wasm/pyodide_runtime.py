@@ -11,6 +11,7 @@ from pyodide.ffi import JsException, create_proxy, to_js
 from weft.errors import JaxRuntimeError
 
 from weft_wasm.artifact import Artifact
+from weft_wasm.memory import DeviceMemoryError
 
 
 HOST_FAILED = -1  # a program's code where a function of the host raised
@@ -27,7 +28,14 @@ class PyodideRuntime:
         kept = getattr(page, "cache", None)
         self.store = Store(kept) if kept else None
         # bound once: looking a method up on a proxy costs more than calling it
-        self.alloc, self.free, self._view = self.device.alloc, self.device.free, self.device.view
+        self.free, self._view, self._alloc = self.device.free, self.device.view, self.device.alloc
+
+    def alloc(self, nbytes: int) -> int:
+        """The address of a new buffer."""
+        try:
+            return self._alloc(nbytes)
+        except JsException as e:
+            raise failure("an array", e) from None
 
     def write(self, pointer: int, data) -> None:
         """Copies a bytes-like object to the device."""
@@ -115,7 +123,9 @@ class Store:
 
 
 def failure(name: str, e) -> Exception:
-    """The Python exception for what a program's call threw."""
+    """The Python exception for what a call of the page's device threw."""
+    if getattr(e, "name", "") == "WeftMemoryError":
+        return DeviceMemoryError(f"{name}: {e.message}")
     if getattr(e, "name", "") == "WeftProgramError":
         return JaxRuntimeError(f"{name}: {e.message}")
     return RuntimeError(f"{name}: {e.message}")

@@ -10,81 +10,14 @@ from typing import ClassVar
 import wasmtime
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.plan import ALIGNMENT, padded
+from weft_wasm.memory import FIRST, LIMIT, Allocator, DeviceMemoryError
 
 PAGE = 65536
-LIMIT = 1 << 32
 HOST_FAILED = -1  # a program's code where a function of the host raised
-FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer
-
-
-class DeviceMemoryError(MemoryError):
-    """The device memory (at most 4 GiB, the range of 32-bit WebAssembly) is full. Delete arrays, donate arguments, or use a
-    device with more memory."""
 
 
 class ProgramError(RuntimeError):
     """A program ended with one of its error codes, or trapped."""
-
-
-class Allocator:
-    """Addresses of a linear memory by size classes: free lists per class, fresh blocks from the top, `grow(bytes)` when needed.
-
-    Classes are multiples of 64 bytes up to 1 KiB, then 8 steps per power of two: at most 1/8 is wasted. The topmost
-    block returns to the top when it is freed; a full memory splits larger free blocks.
-    """
-
-    def __init__(self, grow, first: int = FIRST, limit: int = LIMIT):
-        self.grow, self.top, self.limit = grow, first, limit
-        self.free_lists: dict[int, list[int]] = {}
-        self.sizes: dict[int, int] = {}
-        self.allocated = self.peak = 0
-
-    @staticmethod
-    def size_class(nbytes: int) -> int:
-        need = padded(nbytes)
-        if need <= 1024:
-            return need
-        step = 1 << ((need - 1).bit_length() - 4)
-        return -(-need // step) * step
-
-    def alloc(self, nbytes: int) -> int:
-        size = self.size_class(nbytes)
-        free = self.free_lists.get(size)
-        if free:
-            address = free.pop()
-        else:
-            address = self.take(size, nbytes)
-        self.sizes[address] = size
-        self.allocated += size
-        self.peak = max(self.peak, self.allocated)
-        return address
-
-    def take(self, size: int, nbytes: int) -> int:
-        """A fresh block from the top; a larger free one when the top is at the limit."""
-        if self.top + size <= self.limit:
-            self.grow(self.top + size)
-            address, self.top = self.top, self.top + size
-            return address
-        for larger in sorted(k for k, blocks in self.free_lists.items() if k >= size and blocks):
-            address = self.free_lists[larger].pop()
-            if larger - size >= ALIGNMENT:
-                self.free_lists.setdefault(larger - size, []).append(address + size)
-            return address
-        raise DeviceMemoryError(
-            f"no room for {nbytes} bytes: {self.allocated} bytes are in use of the {self.limit} that 32-bit WebAssembly can address. "
-            "Delete arrays that are no longer needed or donate arguments to jit."
-        )
-
-    def free(self, address: int) -> None:
-        size = self.sizes.pop(address, None)
-        if size is None:
-            raise ValueError(f"address {address} is not allocated (freed twice?)")
-        self.allocated -= size
-        if address + size == self.top:
-            self.top = address
-        else:
-            self.free_lists.setdefault(size, []).append(address)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import wgpu
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.wasmtime_runtime import DeviceMemoryError
+from weft_wasm.memory import DeviceMemoryError
 
 ALIGN = 64
 KEEP = 256 << 20  # bytes of free buffers that are kept

@@ -4,6 +4,9 @@
 var WeftRuntimeError = class extends Error {
   name = "WeftRuntimeError";
 };
+var WeftMemoryError = class extends Error {
+  name = "WeftMemoryError";
+};
 var WeftProgramError = class extends Error {
   constructor(message, code) {
     super(message);
@@ -350,7 +353,7 @@ var Allocator = class {
     }
     const { allocated } = this.stats();
     const limit = need > MAX_PAGES - pages ? "a 32-bit memory ends at 4 GiB" : "the engine refused to grow the memory";
-    throw new WeftRuntimeError(
+    throw new WeftMemoryError(
       `out of device memory: ${size} bytes asked for, ${allocated} in use; ${limit}. Delete arrays that are no longer needed, donate inputs, or use smaller batches`
     );
   }
