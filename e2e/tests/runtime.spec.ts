@@ -20,3 +20,35 @@ test("WasmDevice runs programs in the browser, with relaxed SIMD known", async (
   expect(result.features).toEqual(["simd128", "relaxed-simd"]);
   expect(result.gpu).toBeNull();
 });
+
+test("ProgramCache keeps what was used last, within its limit", async ({ page, runtime }) => {
+  await page.goto(runtime);
+  const got = await page.evaluate(async (module) => {
+    const { ProgramCache } = await import(module);
+    const open = (limit = 100) => ProgramCache.open(limit, "cache-test");
+    const bytes = (size: number, value: number) => new Uint8Array(size).fill(value);
+    const settled = () => new Promise((resolve) => setTimeout(resolve, 100));
+    const keys = (cache: any) => ["a", "b", "c", "d"].filter((key) => cache.get(key));
+    const first = await open();
+    const own = bytes(40, 1);
+    first.put("a", own);
+    own.fill(9); // the cache has a copy
+    await settled();
+    first.put("b", bytes(40, 2));
+    await settled();
+    const a = first.get("a")[0]; // from now on b is what was not used for longest
+    await settled();
+    first.put("c", bytes(40, 3)); // more than there is room for now: the next visit makes some
+    first.put("d", bytes(200, 4)); // more than there will ever be
+    await settled();
+    const now = [first.get("c") === undefined, first.get("d") === undefined];
+    const second = await open();
+    const kept = keys(second);
+    second.delete("a");
+    await settled();
+    const third = keys(await open());
+    const without = await ProgramCache.open(100, { toString: () => { throw new Error("refused"); } });
+    return { a, now, kept, third, without };
+  }, `${runtime}runtime.js`);
+  expect(got).toEqual({ a: 1, now: [true, true], kept: ["a", "c"], third: ["c"], without: null });
+});

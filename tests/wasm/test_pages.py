@@ -164,6 +164,30 @@ def test_arrays_that_nobody_holds_are_freed(tmp_path):
     assert got[0] >= 100 * 20000 and got[1] == 0
 
 
+def test_nothing_in_and_nothing_out(tmp_path):
+    export.web(lambda: jnp.arange(3, dtype="int32"), path=tmp_path, name="f")
+    assert node(tmp_path, "f", "return [f(), caught(() => f(1))];") == [{"Int32Array": [0, 1, 2]}, "TypeError: f takes 0 arguments (); got 1"]
+    export.web(lambda x, y: (x[:0], x.sum(), ()), spec(0, 3), spec(2), path=tmp_path, name="g")      # y is not used
+    assert node(tmp_path, "g", "return f(new Float32Array(0), new Float32Array(2));") == [{"Float32Array": []}, 0, []]
+    export.web(lambda x: (), spec(2), path=tmp_path, name="h")
+    assert node(tmp_path, "h", "return [f(new Float32Array(2)), caught(() => f(new Float32Array(1)))];")[0] == []
+
+
+def test_a_result_that_is_an_argument_or_given_twice(tmp_path):
+    @functools.partial(weft.jit, donate_argnums=0)
+    def f(x, y):
+        s = x + y
+        return x, s, s, y
+    export.web(f, spec(2), spec(2), path=tmp_path)
+    got = node(tmp_path, "f", """
+        const [x, y] = f.put(Float32Array.of(1, 2), Float32Array.of(3, 4)), out = f.onDevice(x, y), read = f.read(out);
+        out.forEach((array) => array.free());
+        return [read, y.read(), f(Float32Array.of(1, 2), Float32Array.of(3, 4))];
+    """)
+    want = [{"Float32Array": v} for v in ([1, 2], [4, 6], [4, 6], [3, 4])]
+    assert got == [want, {"Float32Array": [3, 4]}, want]
+
+
 class Model:
     """A callable object, as libraries of networks have them."""
     def __init__(self):
