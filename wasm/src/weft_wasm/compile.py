@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft_wasm import schedule as schedules
-from weft_wasm import tasks
+from weft_wasm import rows, tasks
 from weft_wasm.artifact import ABI_VERSION, Artifact
 from weft_wasm.emit_wasm import emit_module
 from weft_wasm.emit_wasm.module import frame_bytes, lay_out_constants, shared_loops
@@ -32,7 +32,7 @@ def compile_program(
     if check:
         verify(program)
     if schedule:
-        program = tasks.share(schedules.auto(program, features))
+        program = tasks.share(schedules.auto(rows.merge(program), features))
     placed = plan(program)
     offsets, constants = lay_out_constants(constants_of(program))
     code = emit_module(program, placed, offsets, features)

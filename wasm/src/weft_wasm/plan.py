@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft_wasm import rows
 from weft_wasm.affine import Linear, linear
 from weft_wasm.ir import (
     ITEMSIZE,
@@ -183,7 +184,7 @@ def plan(program: Program) -> Plan:
     partners: dict[Buffer, list[Buffer]] = {}
     for s in walk(program.body):
         if type(s) is Kernel:
-            for old, new in in_place_pairs(s):
+            for old, new in in_place_pairs(s) | rows.in_place_pairs(s):
                 if old in lives and new in lives and lives[old][1] == lives[new][0]:
                     partners.setdefault(new, []).append(old)
     offsets: dict[Buffer, int] = {}

@@ -1,0 +1,113 @@
+"""Kernels over the same rows become one: which do, which must not, and what they compute."""
+import numpy as np
+import pytest
+from wasm_harness import check, compiled, values
+from weft import lax, nn
+from weft_wasm import ir, plan, rows
+from weft_wasm.compile import compile_program
+from weft_wasm.ir import Assign, Buffer, Declare, For, Kernel, Local, Program, Store, Var, f32
+from weft_wasm.wasmtime_runtime import WasmtimeDevice
+
+rng = np.random.default_rng(5)
+F = lambda *shape: values(rng, "float32", shape)
+ROWS, SIZE = 300, 131       # more than what two kernels must share to become one, and no whole vectors
+
+
+def merged(fun, *args) -> tuple[Program, list[Kernel]]:
+    program = rows.merge(compiled(fun, *args)[0].program)
+    return program, [s for s in ir.walk(program.body) if type(s) is Kernel]
+
+
+def layer_norm(x):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred * lax.rsqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("fun", [nn.softmax, nn.log_softmax, layer_norm], ids=["softmax", "log_softmax", "layer_norm"])
+def test_a_row_is_finished_before_the_next(fun):
+    import weft.numpy as jnp
+    f = lambda x: fun(jnp.asarray(x))
+    check(f, F(ROWS, SIZE), tolerance=1e-5)
+    program, kernels = merged(f, F(ROWS, SIZE))
+    assert len(kernels) == 1
+    assert max(b.size for b in program.temps) <= ROWS, "no array in between, one row at most"
+    check(lambda x: f(lax.dot(x, x[:SIZE])), F(ROWS, SIZE), tolerance=1e-3)
+
+
+def test_small_arrays_and_long_rows_stay_as_they_are():
+    assert len(merged(nn.softmax, F(20, SIZE))[1]) > 1
+    assert len(merged(nn.softmax, F(4, 1 << 15))[1]) > 1
+
+
+def test_rows_inside_a_loop():
+    f = lambda x: lax.fori_loop(0, 3, lambda i, x: nn.softmax(x * np.float32(2)), x)
+    check(f, F(ROWS, SIZE), tolerance=1e-5)
+    g = lambda xs: lax.scan(lambda c, x: (c + 1, nn.softmax(x)), np.float32(0), xs)
+    check(lambda xs: list(g(xs)), F(2, ROWS, SIZE), tolerance=1e-5)
+
+
+def outputs(program: Program, inputs, **options) -> list[np.ndarray]:
+    device = WasmtimeDevice()
+    pointers = [device.alloc(x.nbytes) for x in inputs]
+    for p, x in zip(pointers, inputs):
+        device.write(p, x.tobytes())
+    results = device.run(device.load(compile_program(program, **options)), pointers)
+    return [np.frombuffer(device.read(p, b.nbytes), np.float32) for p, b in zip(results, program.outputs)]
+
+
+def store_rows(name: str, out: Buffer, value, index=lambda i, j: i * SIZE + j) -> Kernel:
+    i, j = Var("i"), Var("j")
+    return Kernel(name, [For(i, ROWS, [For(j, SIZE, [Store(out, index(i, j), value(i, j))], "parallel")], "parallel")])
+
+
+def sum_rows(name: str, out: Buffer, x: Buffer, index=lambda i, j: i * SIZE + j) -> Kernel:
+    i, j, acc = Var("i"), Var("j"), Local("acc", "f32")
+    body = [Declare(acc, f32(0.0)), For(j, SIZE, [Assign(acc, acc + x[index(i, j)])], "reduce"), Store(out, i, acc)]
+    return Kernel(name, [For(i, ROWS, body, "parallel")])
+
+
+def programs():
+    """(program, kernels that are left)."""
+    new = lambda name, role: Buffer(name, "f32", (ROWS, SIZE), role)
+    x, y, t, u, out = new("x", "input"), new("y", "input"), new("t", "temp"), new("u", "temp"), new("out", "output")
+    sums, flipped = Buffer("sums", "f32", (ROWS,), "output"), lambda i, j: (ROWS - 1 - i) * SIZE + j
+    at = lambda i, j: i * SIZE + j
+    double = store_rows("double", t, lambda i, j: x[at(i, j)] * 2.0)
+    yield "sum", Program("sum", [x], [sums], [t], [double, sum_rows("sum", sums, t)]), 1
+    yield "reads other rows", Program("flip", [x], [sums], [t], [double, sum_rows("sum", sums, t, flipped)]), 2
+    yield "writes other rows", Program("back", [x], [out], [t], [double, store_rows("back", out, lambda i, j: t[at(i, j)], flipped)]), 1
+    yield "writes what was read elsewhere", Program("over", [x], [out, sums], [], [
+        store_rows("first", out, lambda i, j: x[at(i, j)]), sum_rows("sum", sums, out, flipped), store_rows("second", out, lambda i, j: x[at(i, j)] * 3.0)]), 3
+    yield "both read", Program("both", [x, y], [out, sums], [], [store_rows("a", out, lambda i, j: x[at(i, j)] + y[at(i, j)]), sum_rows("b", sums, x)]), 1
+    yield "columns", Program("columns", [x], [sums], [t], [double, sum_rows("sum", sums, t, lambda i, j: j * SIZE + i % SIZE)]), 2
+    yield "in place", Program("chain", [x], [out], [t, u], [
+        double, store_rows("more", u, lambda i, j: t[at(i, j)] + x[at(i, j)]), store_rows("last", out, lambda i, j: u[at(i, j)] * t[at(i, j)])]), 1
+    parts = Buffer("parts", "f32", (ROWS, SIZE), "temp")
+    half = store_rows("half", parts, lambda i, j: x[at(i, j)], lambda i, j: i * SIZE + j // 2)
+    yield "a row not written once", Program("half", [x], [sums], [parts], [half, sum_rows("sum", sums, parts, lambda i, j: i * SIZE + j // 2)]), 2
+
+
+@pytest.mark.parametrize("program,left", [p[1:] for p in programs()], ids=[p[0] for p in programs()])
+def test_which_kernels_become_one(program, left):
+    assert len([s for s in rows.merge(program).body if type(s) is Kernel]) == left
+    if "half" in program.name:
+        return
+    inputs = [F(ROWS, SIZE) for _ in program.inputs]
+    for a, b in zip(outputs(program, inputs), outputs(program, inputs, schedule=False)):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-4)
+
+
+def test_a_result_in_the_storage_of_an_argument():
+    x, out = Buffer("x", "f32", (ROWS, SIZE), "input"), Buffer("out", "f32", (ROWS, SIZE), "output")
+    sums = Buffer("sums", "f32", (ROWS,), "output")
+    at, flipped = lambda i, j: i * SIZE + j, lambda i, j: (ROWS - 1 - i) * SIZE + j
+    for index, left in ((at, 1), (flipped, 2)):
+        program = Program("donated", [x], [sums, out], [], [sum_rows("sum", sums, x, index), store_rows("out", out, lambda i, j: f32(1.0) * x[at(i, j)])], donated={1: 0})
+        assert len(rows.merge(program).body) == left
+
+
+def test_a_row_kernels_result_takes_the_storage_of_what_it_has_read():
+    program, (kernel,) = merged(lambda x: nn.softmax(x), F(ROWS, SIZE))
+    pairs = rows.in_place_pairs(kernel)
+    assert (program.inputs[0], program.outputs[0]) in pairs
+    assert plan.plan(program).size < 4 * ROWS * SIZE
