@@ -312,7 +312,7 @@ def test_what_cant_be_exported(tmp_path, fun, args, error, told):
     assert not (tmp_path / "site").exists()
 
 
-@pytest.mark.parametrize("name", ["weft", "a b", "../x", "", "1a", 3])
+@pytest.mark.parametrize("name", ["weft", "Weft", "a b", "../x", "", "1a", 3])
 def test_names(tmp_path, name):
     with pytest.raises(ValueError, match="name must be an identifier of JavaScript"):
         export.web(lambda x: x, spec(3), path=tmp_path, name=name)

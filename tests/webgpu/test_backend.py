@@ -14,6 +14,8 @@ from weft import lax
 from weft.core.interpret import interpret
 from weft.errors import BackendError
 from weft.transforms.keys import lower_keys
+from weft_wasm.artifact import Artifact
+from weft_wasm.cache import Programs
 
 pytestmark = pytest.mark.xdist_group("webgpu")
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -231,3 +233,22 @@ def test_many_updates_of_rows(backend):
 def test_running_sums_are_exact_where_they_are_long():
     x = jnp.asarray(np.random.default_rng(0).integers(-5, 6, (2, 100_000)).astype(np.int32))
     assert np.array_equal(np.asarray(jnp.cumsum(x, axis=1)), np.asarray(x).cumsum(1))
+
+
+def test_kept_programs_are_found_again(backend, monkeypatch):
+    store = Store()
+    monkeypatch.setattr(backend, "programs", Programs(store, "compiler 1"))
+    x = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
+    make = lambda: weft.jit(lambda a: jnp.tanh(a @ x) + 1)
+    first = np.asarray(make()(np.ones((5, 3), "float32")))
+    (key, data), = store.items()
+    assert Artifact.from_bytes(data).kind == "webgpu"
+    monkeypatch.setattr("weft_wasm.webgpu_backend.compile_webgpu", None)      # nothing is compiled any more
+    np.testing.assert_array_equal(np.asarray(make()(np.ones((5, 3), "float32"))), first)
+    assert "kernel" in make().lower(np.ones((5, 3), "float32")).compile().as_text("ir") and list(store) == [key]
+
+
+class Store(dict):
+    """The page's cache, as Python sees it."""
+    put = dict.__setitem__
+    delete = dict.__delitem__

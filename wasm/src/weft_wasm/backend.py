@@ -17,7 +17,7 @@ from weft.runtime.backend import CompileOptions
 
 from weft_wasm import ir
 from weft_wasm.artifact import Artifact
-from weft_wasm.cache import Programs, compiler
+from weft_wasm.cache import Programs, programs_of
 from weft_wasm.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
 from weft_wasm.ir import MOST_BYTES
@@ -109,9 +109,7 @@ class WasmBackend:
     @functools.cached_property
     def programs(self) -> Programs | None:
         """What was compiled by earlier visits, where the runtime keeps that."""
-        store = getattr(self.runtime, "store", None)
-        version = compiler() if store is not None else None
-        return Programs(store, version) if version is not None else None
+        return programs_of(self.runtime)
 
     @staticmethod
     def write_page(*args, **kwargs) -> list:

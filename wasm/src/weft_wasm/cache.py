@@ -82,3 +82,10 @@ class Programs:
     def put(self, key: str, artifact: Artifact) -> None:
         """Keeps an artifact for later visits."""
         self.store.put(key, artifact.to_bytes())
+
+
+def programs_of(runtime: Any) -> Programs | None:
+    """What was compiled by earlier visits, where a runtime has a store for that."""
+    store = getattr(runtime, "store", None)
+    version = compiler() if store is not None else None
+    return Programs(store, version) if version is not None else None

@@ -12,6 +12,7 @@ from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
 from weft.errors import BackendError
 
 from weft_wasm.artifact import Artifact
+from weft_wasm.pyodide_runtime import kept_programs
 
 
 def wait_for(promise: Any, what: str) -> Any:
@@ -35,6 +36,7 @@ class PyodideGpu:
         if not self.device:
             raise BackendError("this browser offers no WebGPU adapter; use the wasm backend, or turn WebGPU on (Chromium: chrome://gpu tells why it is off).")
         self.limits: dict[str, int] = self.device.limits.to_py()
+        self.store = kept_programs()
         # bound once: looking a method up on a proxy costs more than calling it
         self.alloc, self.free, self._write, self._read = self.device.alloc, self.device.free, self.device.write, self.device.read
 

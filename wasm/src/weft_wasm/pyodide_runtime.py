@@ -25,8 +25,7 @@ class PyodideRuntime:
     def __init__(self) -> None:
         self.device = page.device
         self.features = tuple(page.features.to_py())
-        kept = getattr(page, "cache", None)
-        self.store = Store(kept) if kept else None
+        self.store = kept_programs()
         # bound once: looking a method up on a proxy costs more than calling it
         self.free, self._view, self._alloc = self.device.free, self.device.view, self.device.alloc
 
@@ -46,6 +45,16 @@ class PyodideRuntime:
     def read(self, pointer: int, nbytes: int) -> bytes:
         """A copy of device bytes."""
         return self._view(pointer, nbytes).to_bytes() if nbytes else b""
+
+    def peek(self, pointer: int, nbytes: int) -> bytes:
+        """`read` of what lies inside a running program's buffers."""
+        return self.device.inside(pointer, nbytes).to_bytes() if nbytes else b""
+
+    def poke(self, pointer: int, data) -> None:
+        """`write` to there."""
+        view = memoryview(data)
+        if view.nbytes:
+            self.device.inside(pointer, view.nbytes).assign(view)
 
     @property
     def threads(self) -> int:
@@ -120,6 +129,12 @@ class Store:
 
     def put(self, key: str, data: bytes) -> None:
         self.kept.put(key, to_js(data))
+
+
+def kept_programs() -> Store | None:
+    """The store of the page, if it has one."""
+    kept = getattr(page, "cache", None)
+    return Store(kept) if kept else None
 
 
 def failure(name: str, e) -> Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import cached_property
 from typing import Any, Sequence
 
 from weft import dtypes
@@ -17,6 +18,7 @@ from weft.runtime.backend import CompileOptions
 from weft_wasm import ir
 from weft_wasm.artifact import Artifact
 from weft_wasm.backend import source_lines
+from weft_wasm.cache import Programs, programs_of
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import LoweringError
@@ -87,12 +89,24 @@ class WebGpuBackend:
 
     def compile(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions) -> WebGpuExecutable:
         check_dtypes(jaxpr)
-        program, module = lower(jaxpr, options.name, plain=True)
+        programs, engine = self.programs, ("webgpu", *map(str, self.runtime.limits.items()))
+        key = programs.key(jaxpr, options.name, options.donated, engine) if programs is not None else None
+        artifact = programs.get(key) if key is not None else None
+        if artifact is not None:
+            return WebGpuExecutable(self, jaxpr, artifact, options)
+        forms = lower(jaxpr, options.name, plain=True)
         try:
-            artifact = compile_webgpu(program, self.runtime.limits, check=self.check)
+            artifact = compile_webgpu(forms[0], self.runtime.limits, check=self.check)
         except WgslError as e:
             raise LoweringError(str(e)) from None
-        return WebGpuExecutable(self, jaxpr, program, module, artifact, options)
+        if key is not None:
+            programs.put(key, artifact)
+        return WebGpuExecutable(self, jaxpr, artifact, options, forms)
+
+    @cached_property
+    def programs(self) -> Programs | None:
+        """What was compiled by earlier visits, where the runtime keeps that."""
+        return programs_of(self.runtime)
 
     def lowered_text(self, jaxpr: Jaxpr, device: WebGpuDevice, name: str, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
@@ -104,11 +118,21 @@ class WebGpuBackend:
 class WebGpuExecutable:
     """A compiled program, loaded into the device."""
 
-    def __init__(self, backend: WebGpuBackend, jaxpr: Jaxpr, program: ir.Program, module, artifact: Artifact, options: CompileOptions):
-        self.backend, self.jaxpr, self.program, self.module, self.artifact = backend, jaxpr, program, module, artifact
+    def __init__(self, backend: WebGpuBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions, forms: tuple | None = None):
+        self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
+        if forms is not None:
+            self.forms = forms
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [v.aval for v in jaxpr.outvars]
         self.call = backend.runtime.load(artifact, self.donated)
+
+    @cached_property
+    def forms(self) -> tuple:
+        """The loop IR and how it was fused; made again for a program that an earlier visit compiled."""
+        return lower(self.jaxpr, self.options.name, plain=True)
+
+    program = property(lambda self: self.forms[0])
+    module = property(lambda self: self.forms[1])
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
         """Queues the program on arrays of this device. Donated ones are deleted."""

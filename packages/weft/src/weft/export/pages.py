@@ -68,7 +68,7 @@ def web(fun: Callable | Exported, /, *args, path: str | os.PathLike, name: str |
         traced = jitted.trace(*args)
         exported, donated, fixed = export_traced(traced, ("wasm",)), traced.donated, getattr(jitted, "static_argnums", ())
     name = _name_of(fun) if name is None else name
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "weft":
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name.lower() == "weft":
         raise ValueError(f"name must be an identifier of JavaScript other than weft, since files are called by it; got {name!r}.")
     told = name if exported.fun_name == name else f"{name} ({exported.fun_name})"
     if exported._scope is not None:
