@@ -106,6 +106,41 @@ test("a full memory is a MemoryError, keeps every array, and the next call works
   expect(text).toBe("DeviceMemoryError True True\n[1.0] 1.0\n2.0 8.0\n");
 });
 
+test("compiled programs call Python", async ({ playground }) => {
+  await playground.open();
+  const text = await playground.runToEnd(
+    [
+      "import weft, weft.numpy as jnp",
+      "from weft.experimental import io_callback",
+      "log = []",
+      "def note(k): log.append(int(k))",
+      "@weft.jit",
+      "def f(x):",
+      "    def step(c, k):",
+      "        weft.debug.print('step {k}: {c}', k=k, c=c)",
+      "        io_callback(note, None, k, ordered=True)",
+      "        return c * 2, c",
+      "    x, rows = weft.lax.scan(step, x, jnp.arange(3))",
+      "    return weft.pure_callback(lambda v: v + 1, x, x), rows",
+      "x, rows = f(jnp.float32(1.5))",
+      "weft.effects_barrier()",
+      "print(x, rows, log)",
+      "def fails(v): raise KeyError('not here')",
+      "try: weft.jit(lambda x: weft.pure_callback(fails, x, x))(x)",
+      "except Exception as e: print(type(e).__name__, 'not here' in str(e))",
+      "print(f(x)[0])",
+    ].join("\n"),
+  );
+  expect(text.split("\n").slice(0, 5)).toEqual([
+    "step 0: 1.5",
+    "step 1: 3.0",
+    "step 2: 6.0",
+    "13.0 [1.5 3.  6. ] [0, 1, 2]",
+    "JaxRuntimeError True",
+  ]);
+  expect(text).toMatch(/\n105\.0\n$/);
+});
+
 test("a shape error names both shapes and marks the user's line", async ({ playground, page }) => {
   await playground.open();
   await playground.runToEnd("import weft.numpy as jnp\nx = jnp.ones(3)\ny = x + jnp.ones(4)\n", "Failed");

@@ -91,6 +91,11 @@ export class WasmDevice {
     return new Uint8Array(this.memory.buffer, ptr, bytes);
   }
 
+  /** `view` for functions that a running program calls: what lies inside its buffers, its scratch for one. */
+  inside(ptr: number, bytes: number): Uint8Array {
+    return new Uint8Array(this.memory.buffer, ptr, bytes);
+  }
+
   write(ptr: number, data: Uint8Array): void {
     this.view(ptr, data.length).set(data);
   }

@@ -21,6 +21,8 @@ class DesktopRuntime:
             self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
         )  # fmt: skip
 
+        self.peek, self.poke = self.read, self.write  # of what lies inside a running program's buffers
+
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[Callable] = ()) -> Callable[[list[int]], list[int]]:
         """A function from input addresses to output addresses. functions: what the program calls, on lists of addresses."""
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)

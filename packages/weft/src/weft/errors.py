@@ -223,6 +223,9 @@ class OwnRuntimeError(RuntimeError):
     """
 
 
+OwnRuntimeError.__name__ = OwnRuntimeError.__qualname__ = "JaxRuntimeError"     # what it is found as, where no compiled runtime has its own
+
+
 class BackendError(RuntimeError):
     """A backend is missing, or can't compile or run a program; the message names the cause and the next step.
 

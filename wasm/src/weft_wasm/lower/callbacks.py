@@ -33,7 +33,7 @@ class HostCall(NamedTuple):
     def perform(self, runtime: Any, device: Any, addresses: Sequence[int]) -> None:
         """Calls the function on what lies at the first addresses; its results go to the others."""
         nbytes = lambda aval: max(aval.size * aval.dtype.itemsize, 0)
-        values = [from_bytes(bytes(runtime.read(p, nbytes(a))), a.shape, a.dtype) for p, a in zip(addresses, self.ins)]
+        values = [from_bytes(bytes(runtime.peek(p, nbytes(a))), a.shape, a.dtype) for p, a in zip(addresses, self.ins)]
         try:
             if self.name == "debug_callback":
                 call_host(self.callback, values, self.ins, device)
@@ -42,7 +42,7 @@ class HostCall(NamedTuple):
         except Exception as e:  # of the class by which libraries know errors of programs, as on XLA
             raise errors.JaxRuntimeError("".join(traceback.format_exception_only(e)).strip()) from e
         for pointer, x in zip(addresses[len(self.ins) :], results):
-            runtime.write(pointer, to_bytes(x))
+            runtime.poke(pointer, to_bytes(x))
 
 
 def call_of(name: str, params: dict, ins: Sequence) -> HostCall:

@@ -449,6 +449,10 @@ var WasmDevice = class _WasmDevice {
     if (bytes < 0 || bytes > room) throw new WeftRuntimeError(`view(${ptr}, ${bytes}): the buffer has ${room} bytes`);
     return new Uint8Array(this.memory.buffer, ptr, bytes);
   }
+  /** `view` for functions that a running program calls: what lies inside its buffers, its scratch for one. */
+  inside(ptr, bytes) {
+    return new Uint8Array(this.memory.buffer, ptr, bytes);
+  }
   write(ptr, data) {
     this.view(ptr, data.length).set(data);
   }
