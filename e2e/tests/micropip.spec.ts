@@ -49,4 +49,5 @@ test("micropip installs a library that requires jax and jaxlib, and it runs", as
     ["['1.0', '0.10.2', '0.10.2']", "True False", "[0.         0.6397     0.13621868]\n"].join("\n"),
   );
   expect(requests).toEqual([slopes]);
+  await visitor.unrouteAll(); // other files use this context too
 });
