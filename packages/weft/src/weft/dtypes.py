@@ -144,7 +144,9 @@ _aliases = {"float": "float64", "int": "int64", "complex": "complex128", "bool_"
 
 class _ScalarType(type):
     """The metaclass of `weft.numpy.float32` and its siblings: a type that equals its dtype and makes arrays."""
-    def __call__(cls, value=0, /):
+    def __call__(cls, value, /):
+        if isinstance(value, str):      # as Python's own types read it
+            value = scalar_type_of(cls.dtype)(value)
         return cls.make(value, cls.dtype)
 
     def __eq__(cls, other):
@@ -160,7 +162,7 @@ class _ScalarType(type):
         return np is not None and isinstance(instance, cls.dtype.type)
 
     def __repr__(cls):
-        return f"weft.numpy.{cls.__name__}"
+        return f"<class 'weft.numpy.{cls.dtype.name}'>"
 
 
 def _same(mine, other) -> bool:
@@ -383,7 +385,7 @@ def _node(dt, weak: bool) -> str:
     try:
         return _long[dt]
     except KeyError:
-        raise TypePromotionError(
+        raise (TypeError if is_key(dt) else TypePromotionError)(
             at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")) from None
 
 

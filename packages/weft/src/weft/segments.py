@@ -6,6 +6,7 @@ import operator
 from . import dtypes, numpy as jnp
 from .core.trace import Tracer
 from .errors import ConcretizationTypeError
+from .lax.common import operand
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
@@ -13,7 +14,7 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 def _segment(name: str, method: str, reduce, start, data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding):
     if out_sharding is not None:
         raise ValueError(f"{name} takes no out_sharding; apply weft.lax.with_sharding_constraint to its result.")
-    data, ids = jnp.asarray(data), jnp.asarray(segment_ids)
+    data, ids = [jnp.asarray(operand(name, v)) for v in (data, segment_ids)]
     if not (dtypes.is_int(ids.dtype) or dtypes.is_bool(ids.dtype)):
         raise TypeError(f"{name}: segment_ids must be integers, got dtype {dtypes.name(ids.dtype)}.")
     if ids.shape != data.shape[:ids.ndim]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
+from operator import index
 from typing import Any
 
 from .. import dtypes
@@ -167,7 +168,9 @@ def __format__(self, spec: str) -> str:
         if spec:
             raise TypeError(concretization_error(self, f"the format {spec!r} was asked for; use weft.debug.print"))
         return str(self)
-    return format(self._host().tolist(), spec) if not self.shape and spec else format(str(self), spec)
+    if self.shape and spec:
+        raise TypeError(f"an array of shape {self.shape} takes no format {spec!r}; format its elements, or set weft.numpy.set_printoptions.")
+    return format(self._host().tolist(), spec) if spec else str(self)
 
 
 def tolist(self):
@@ -180,6 +183,9 @@ def item(self, *args):
     value = _concrete(self, ConcretizationTypeError, "item() was called")
     if args:
         args = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+        sizes = (self.size,) if len(args) == 1 else self.shape
+        if len(args) == len(sizes) and not all(-n <= index(i) < n for i, n in zip(args, sizes)):
+            raise IndexError(f"item: the index {args} is out of bounds for shape {self.shape}.")
         picked = self.reshape(-1)[args[0]] if len(args) == 1 else self[tuple(args)]
         return picked._host().tolist()
     if self.size != 1:
@@ -226,6 +232,11 @@ def _loaded(data: bytes, aval):
 def _rounded(self, ndigits: int | None = None):
     """round(x) is integers, as of Python's numbers; round(x, n) has the dtype of x."""
     return shapes.astype(ufuncs.round(self), int) if ndigits is None else ufuncs.round(self, ndigits)
+
+
+def tobytes(self, order: str = "C") -> bytes:
+    """The bytes of the elements, in rows."""
+    return bytes(to_bytes(_concrete(self if order != "F" else self.T, ConcretizationTypeError, "tobytes() was called")))
 
 
 def byteswap(self):
@@ -279,7 +290,7 @@ def _methods() -> dict[str, Any]:
     table["__copy__"], table["__deepcopy__"] = copy, lambda self, memo: copy(self)
     for function in (__bool__, __float__, __int__, __complex__, __index__, __array__, __len__, __iter__, __reversed__, __contains__, __getitem__,
                      __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, __reduce__, tolist, item, astype, reshape,
-                     transpose, view, copy, clip, to_device, byteswap):
+                     transpose, view, copy, clip, to_device, byteswap, tobytes):
         table[function.__name__] = function
     for module, names in ((reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
                           (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate round"), (products, "dot"),

@@ -14,11 +14,13 @@ from ..errors import ConcretizationTypeError
 from ..host import from_bytes, from_flat, is_host_array, np
 from ..ops import elementwise as el
 from ..ops import linear
+from ..ops.random_bits import random_seed_p, random_unwrap_p, random_wrap_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate, iota, slice_
 from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
+from ..tree import tree_map
 from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, laid_out, no_complex, on_device, operand, promote, result_dtype,
                    static_size)
 
@@ -37,9 +39,15 @@ def _scalar(value, dt, device):
     dt = dtypes.python_scalar_dtype(value) if dt is None else dt
     if type(value) is int and dtypes.is_int(dt):
         _check_int(value, dt)
-    if type(value) is complex and not dtypes.is_complex(dt):
-        value = value != 0 if dtypes.is_bool(dt) else value.real
+    value = _real(value, dt) if type(value) is complex else value
     return dispatch.put(TypedScalar(_round(value, dt), shaped((), dt, weak)), shaped((), dt, weak), device)
+
+
+def _real(value: complex, dt):
+    """A complex number where it is one, or a truth; TypeError for other dtypes."""
+    if not dtypes.is_complex(dt) and not dtypes.is_bool(dt):
+        raise TypeError(f"the complex number {value} can't become a {dtypes.name(dt)}; give its real part.")
+    return value != 0 if dtypes.is_bool(dt) else value
 
 
 def _round(value, dt):
@@ -50,12 +58,17 @@ def _round(value, dt):
     return value
 
 
+def _is_array(x) -> bool:
+    return bool(getattr(x, "shape", ()))
+
+
 def _shape_of_nested(x) -> tuple:
     """The shape of nested sequences; ValueError if they are ragged."""
     if isinstance(x, (list, tuple)):
         shapes = {_shape_of_nested(item) for item in x}
         if len(shapes) > 1:
-            raise ValueError(f"the elements of a nested list have different shapes: {', '.join(map(str, sorted(shapes)))}. "
+            raise (TypeError if any(map(_is_array, x)) else ValueError)(
+                f"the elements of a nested list have different shapes: {', '.join(map(str, sorted(shapes)))}. "
                              "All rows of an array have one length.")
         return (len(x), *(shapes.pop() if shapes else ()))
     return tuple(getattr(x, "shape", ()))
@@ -229,11 +242,13 @@ def placed(out, device):
 def _full(name: str, shape, value, dtype, device):
     dt = asked_dtype(name, dtype)
     shape = canonical_shape(shape)
+    if dt is not None and dtypes.is_key(dt) and type(value) is int and value == 0:      # keys whose words are zeros
+        words = shape_of(random_unwrap_p.bind(random_seed_p.bind(0, impl=dt)))
+        return placed(random_wrap_p.bind(linear.full((*shape, *words), 0, dtypes.uint32), impl=dt), device)
     value = operand(name, value, any_int=True)
     aval = get_aval(value)
     dt, weak = (aval.dtype, aval.weak_type) if dt is None else (dt, False)
-    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt):
-        value = el.real(value)
+    value = _real(value, dt) if type(value) is complex else el.real(value) if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dt) else value
     if aval.shape:
         out = broadcast_to(linear.convert(value, dt, weak), shape)
     else:
@@ -512,6 +527,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device=N
         raise ValueError(f"negative dimensions are not allowed, got {n} and {m}.")
     dt = asked_dtype("eye", dtype) or float_dtype()
     k = operand("eye", k)
+    if not dtypes.is_int(dtype_of(k)) or shape_of(k):
+        raise ValueError(f"eye: k must be an integer, got {get_aval(k)}.")
     rows, columns = iota(dtypes.int32, (n, m), 0), iota(dtypes.int32, (n, m), 1)
     return placed(linear.convert(el.eq(el.add(rows, linear.convert(k, dtypes.int32)), columns), dt), device)
 
@@ -582,6 +599,8 @@ def indices(dimensions, dtype: Any = None, sparse: bool = False):
         >>> jnp.indices((2, 3)).shape
         (2, 2, 3)
     """
+    if isinstance(dimensions, int):
+        raise TypeError(f"indices: dimensions must be a sequence of integers, got {dimensions}.")
     dims, dt = canonical_shape(dimensions), asked_dtype("indices", dtype) or index_dtype()
     if sparse:
         return tuple(linear.reshape(iota(dt, (n,), 0), tuple(n if e == d else 1 for e in range(len(dims)))) for d, n in enumerate(dims))
@@ -614,7 +633,8 @@ def fromfunction(function, shape, *, dtype: Any = float, **kwargs):
         >>> jnp.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
         [[0, 1], [1, 2]]
     """
-    return function(*indices(shape, dtype), **kwargs)
+    shape, out = canonical_shape(shape), function(*indices(canonical_shape(shape), dtype), **kwargs)
+    return tree_map(lambda x: x if shape_of(x)[:len(shape)] == shape else broadcast_to(x, (*shape, *shape_of(x))), out)
 
 
 def from_dlpack(x, /, *, device=None, copy: bool | None = None):

@@ -46,7 +46,12 @@ def _transform(x, kind, sizes, axes, norm):
     if sizes is None:
         sizes = (*have[:-1], 2 * (have[-1] - 1)) if kind == FftType.IRFFT else have
     if any(n < 1 for n in sizes):
-        raise ValueError(f"FFT lengths must be positive, got {sizes}.")
+        if kind == FftType.RFFT and sizes[-1] < 1:
+            raise ValueError(f"FFT lengths must be positive, got {sizes}.")
+        last = sizes[-1] // 2 + 1 if kind == FftType.RFFT else max(0, sizes[-1])
+        dt = dtypes.real_of(dtype_of(x)) if kind == FftType.IRFFT else dtypes.complex_of(dtype_of(x)) if kind == FftType.RFFT else dtype_of(x)
+        out = linear.full((*shape_of(x)[:rank - len(axes)], *have[:-1], last), 0, dt)      # of no numbers there are none
+        return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
     x = _fit(x, (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes)
     out = _in_parts(x, kind, sizes)
     if norm in (None, "backward"):
@@ -100,7 +105,7 @@ def _run(name: str, kind, a, s, axes, norm):
         axes = range(rank) if s is None else range(rank - len(s), rank)
     axes = tuple(canonical_axes(tuple(axes), rank))
     if not axes:
-        return x
+        return linear.convert(x, dtypes.complex_of(inexact_dtype(dtype_of(x)))) if kind in (FftType.FFT, FftType.IFFT) else x
     return _transform(x, kind, s, axes, norm)
 
 

@@ -394,8 +394,8 @@ def update_index(x, idx, y, how: str, mode=None, indices_are_sorted: bool = Fals
         raise ValueError(f"x.at[…].{how}: None is no value to update with.")
     x, y = on_device(operand("indexed update", x)), operand("indexed update", y if not isinstance(y, (list, tuple)) else asarray(y))
     aval = get_aval(x)
-    if dtypes.is_key(aval.dtype):
-        raise TypeError("arrays of random keys can't be updated in place of their elements; build a new one with weft.numpy.stack or where.")
+    if dtypes.is_key(aval.dtype) and (how != "set" or get_aval(y).dtype != aval.dtype):
+        raise TypeError(f"x.at[…].{how}: random keys ({get_aval(x)}) can only be set, and to keys; got {get_aval(y)}.")
     computed, _ = result_dtype(x, y)
     if how in ("add", "multiply") and dtypes.is_bool(computed):
         raise TypeError(at_user_line(f"x.at[…].{how} does not take booleans; use .max (or) or .min (and), or convert the array with astype(int)."))

@@ -341,15 +341,14 @@ def _det(x):
 def _norm(x, order, axes, keepdims):
     restore = lambda out: linear.expand_dims(out, axes) if keepdims and axes else out
     total = lambda v: linear.reduce_sum(v, axes)
+    extremum = lambda along: _largest(order, 0 in [shape_of(x)[d] for d in along])
     if order is None or order == "fro" or order == 2 and len(axes) == 1:
         squares = el.real(el.mul(x, el.conj(x))) if dtypes.is_complex(dtype_of(x)) else el.mul(x, x)
         return restore(el.sqrt(total(squares)))
     size = _abs(x)
     if len(axes) == 1:
-        if order == math.inf:
-            return restore(reduce_max(size, axes))
-        if order == -math.inf:
-            return restore(reduce_min(size, axes))
+        if order in (math.inf, -math.inf):
+            return restore(extremum(axes)(size, axes))
         if order == 0:
             return restore(total(linear.convert(el.ne(x, scalar_like(x, 0)), dtype_of(size))))
         if order == 1:
@@ -360,7 +359,14 @@ def _norm(x, order, axes, keepdims):
     first, second = (column, row) if order in (math.inf, -math.inf) else (row, column)
     inner = linear.reduce_sum(size, (first,))
     last = second - (second > first)
-    return restore((reduce_max if order > 0 else reduce_min)(inner, (last,)))
+    return restore(extremum((second,))(inner, (last,)))
+
+
+def _largest(order, empty: bool):
+    """The reduction to the largest (order > 0) or smallest of sizes; the largest of none is 0, the smallest an error."""
+    if empty and order < 0:
+        raise ValueError(f"norm: of no elements there is none of order {order}; the smallest of them has no identity.")
+    return (lambda v, axes: linear.reduce_sum(v, axes)) if empty else reduce_max if order > 0 else reduce_min
 
 
 @inner_jit(name="norm", static_argnums=(1, 2, 3))
@@ -368,7 +374,7 @@ def _spectral_norm(x, order, axes, keepdims):
     rest = [d for d in range(len(shape_of(x))) if d not in axes]
     s = lax.svd(linear.transpose(x, (*rest, *axes)), compute_uv=False)
     last = (len(rest),)
-    out = linear.reduce_sum(s, last) if order == "nuc" else (reduce_max if order > 0 else reduce_min)(s, last)
+    out = linear.reduce_sum(s, last) if order == "nuc" else _largest(order, not shape_of(s)[-1])(s, last)
     return linear.expand_dims(out, axes) if keepdims else out
 
 
@@ -465,6 +471,11 @@ def multi_dot(arrays, *, precision=None):
     xs = [on_device(operand("multi_dot", a)) for a in arrays]
     if len(xs) < 2:
         raise ValueError("multi_dot needs at least two arrays.")
+    shapes = [shape_of(x) for x in xs]
+    if any(len(s) != 2 for s in shapes[1:-1]) or any(len(s) not in (1, 2) for s in (shapes[0], shapes[-1])):
+        raise ValueError(f"multi_dot takes matrices, and vectors first and last, got shapes {shapes}.")
+    if any(a[-1] != b[0] for a, b in zip(shapes, shapes[1:])):
+        raise ValueError(f"multi_dot: the last size of each array must be the first of the next, got shapes {shapes}.")
     while len(xs) > 2:
         costs = [(shape_of(a)[-1] * shape_of(b)[-1] * (shape_of(a)[0] if len(shape_of(a)) > 1 else 1), i) for i, (a, b) in enumerate(zip(xs, xs[1:]))]
         i = min(costs)[1]
@@ -635,6 +646,8 @@ def cond(x, p=None):
     (x,) = _inexact("cond", x)
     if len(shape_of(x)) < 2:
         raise ValueError(f"cond takes arrays of at least two dimensions, got shape {shape_of(x)}.")
+    if 0 in shape_of(x):
+        raise ValueError(f"cond: an empty matrix has no condition number, got shape {shape_of(x)}.")
     if p is None or p in (2, -2):
         s = svd(x, compute_uv=False)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]

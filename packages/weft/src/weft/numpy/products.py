@@ -153,6 +153,8 @@ def matvec(x1, x2, /):
     y = on_device(operand("matvec", x2))
     if len(shape_of(operand("matvec", x1))) < 2 or not shape_of(y):
         raise ValueError(f"matvec takes matrices x1 and vectors x2, got shapes {shape_of(x1)} and {shape_of(y)}.")
+    if shape_of(x1)[-1] != shape_of(y)[-1]:
+        raise ValueError(f"matvec: the last axes differ in size, got shapes {shape_of(x1)} and {shape_of(y)}.")
     out = matmul(x1, linear.expand_dims(y, (len(shape_of(y)),)))
     return linear.squeeze(out, (len(shape_of(out)) - 1,))
 
@@ -168,6 +170,8 @@ def vecmat(x1, x2, /):
     x = on_device(operand("vecmat", x1))
     if len(shape_of(operand("vecmat", x2))) < 2 or not shape_of(x):
         raise ValueError(f"vecmat takes vectors x1 and matrices x2, got shapes {shape_of(x)} and {shape_of(x2)}.")
+    if shape_of(x)[-1] != shape_of(x2)[-2]:
+        raise ValueError(f"vecmat: the vectors have not as many elements as the matrices rows, got shapes {shape_of(x)} and {shape_of(x2)}.")
     x = el.conj(x) if dtypes.is_complex(dtype_of(x)) else x
     out = matmul(linear.expand_dims(x, (len(shape_of(x)) - 1,)), x2)
     return linear.squeeze(out, (len(shape_of(out)) - 2,))

@@ -178,7 +178,7 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
         return (out, linear.full(shape_of(out), n, dtype_of(out))) if returned else out
     x, w = promote_inexact("average", a, weights)
     if shape_of(w) != shape_of(x):
-        if axis is None or len(shape_of(w)) != 1:
+        if axis is None or isinstance(axis, (tuple, list)) or len(shape_of(w)) != 1:
             raise ValueError(f"average: weights of shape {shape_of(w)} need an axis, or the shape {shape_of(x)} of the array.")
         d = canonical_axis(axis, len(shape_of(x)))
         if shape_of(x)[d] != shape_of(w)[0]:
@@ -303,6 +303,8 @@ def _cumulative(name: str, text: str, primitive, identity: int, nan: bool = Fals
             dt = get_aval(x).dtype if not dtypes.is_bool(get_aval(x).dtype) else dtypes.canonicalize(int)
         if axis is None:
             x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
+        if dtypes.is_bool(dt):      # whether the sums (or products) of so many truths are none
+            return to_bool(name, run(to_bool(name, x), canonical_axis(axis, len(shape_of(x))), dtypes.int32))
         return run(x, canonical_axis(axis, len(shape_of(x))), dt)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The running {text} along `axis` (None: of the flattened array).\n\n    Example:\n        >>> import weft.numpy as jnp\n" \

@@ -170,8 +170,10 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     if axis is None:
         x, axis = ravel(x), 0
     axis = canonical_axis(axis, len(shape_of(x)))
-    if shape_of(x)[axis] == 0 and math.prod(shape_of(indices)):
-        raise IndexError(f"take: can't take from the empty axis {axis} of shape {shape_of(x)}.")
+    if shape_of(x)[axis] == 0:
+        if math.prod(shape_of(indices)):
+            raise IndexError(f"take: can't take from the empty axis {axis} of shape {shape_of(x)}.")
+        return linear.full((*shape_of(x)[:axis], *shape_of(indices), *shape_of(x)[axis + 1:]), 0, dtype_of(x))
     index = linear.convert(indices, dtypes.int32) if get_aval(indices).weak_type else indices
     return _take(x, index, axis, mode, fill_value)
 
@@ -248,14 +250,19 @@ def put(a, ind, v, mode: str | None = None, *, inplace: bool = True):
     """
     if inplace:
         raise ValueError("arrays are immutable: call put with inplace=False and use its result.")
+    if mode == "raise":
+        raise NotImplementedError("put: mode='raise' can't raise from a compiled program; use 'clip' or 'wrap'.")
+    if mode not in (None, "clip", "wrap"):
+        raise ValueError(f"put: mode takes 'clip' or 'wrap', got {mode!r}.")
     x, ind = on_device(operand("put", a)), ravel(ind)
     values = ravel(v)
-    n = shape_of(ind)[0]
+    n, size = shape_of(ind)[0], math.prod(shape_of(x))
+    if not shape_of(values)[0] or not n or not size:
+        return x
     values = take_rows(values, el.rem(ops.iota(dtypes.int32, (n,), 0), linear.full((n,), shape_of(values)[0], dtypes.int32)), 0)
-    how = {"clip": "clip", None: "drop", "wrap": "wrap"}[mode]
-    if how == "wrap":
-        ind, how = el.rem(ind, scalar_like(ind, math.prod(shape_of(x)))), "drop"
-    return ravel(x).at[ind].set(values, mode=how).reshape(shape_of(x))
+    low = -size if mode is None else 0
+    ind = el.rem(ind, scalar_like(ind, size)) if mode == "wrap" else el.clamp(scalar_like(ind, low), ind, scalar_like(ind, size - 1))
+    return ravel(x).at[ind].set(values, mode="drop").reshape(shape_of(x))
 
 
 def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0, out=None):
@@ -545,6 +552,8 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
         at = where(el.lt(at, scalar_like(at, 0)), el.add(at, scalar_like(at, n)), at)
         kept = linear.full((n,), True, dtypes.bool_).at[at].set(False)
         return take_rows(x, nonzero(kept, size=n - shape_of(at)[0])[0], axis)
+    if not isinstance(obj, slice) and shape_of(operand("delete", obj)) != (n,) and dtypes.is_bool(dtype_of(obj)):
+        raise ValueError(f"delete: a mask must have the shape ({n},) of the axis, got {shape_of(obj)}.")
     gone = set(_positions(obj, n))
     return take_rows(x, array([i for i in range(n) if i not in gone], dtypes.int32), axis)
 

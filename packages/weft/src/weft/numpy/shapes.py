@@ -462,6 +462,8 @@ def block(arrays):
 
     def ranks(x):
         return max(map(ranks, x)) if isinstance(x, list) else len(shape_of(operand("block", x)))
+    if isinstance(arrays, tuple):
+        raise ValueError(f"block takes nested lists, not tuples; got {arrays}.")
     levels = depth(arrays)
     return build(arrays, levels, max(levels, ranks(arrays)))
 
@@ -697,7 +699,7 @@ def ndim(a) -> int:
         >>> jnp.ndim(jnp.ones((2, 3)))
         2
     """
-    return len(shape_of(operand("ndim", a)))
+    return len(shape(a))
 
 
 def shape(a) -> tuple:
@@ -708,7 +710,7 @@ def shape(a) -> tuple:
         >>> jnp.shape(jnp.ones((2, 3)))
         (2, 3)
     """
-    return shape_of(operand("shape", a))
+    return shape_of(array(a) if isinstance(a, (list, tuple)) else operand("shape", a))
 
 
 def size(a, axis=None) -> int:
@@ -719,7 +721,7 @@ def size(a, axis=None) -> int:
         >>> jnp.size(jnp.ones((2, 3)))
         6
     """
-    dims = shape_of(operand("size", a))
+    dims = shape(a)
     return math.prod(dims[d] for d in canonical_axes(axis, len(dims)))
 
 
@@ -749,10 +751,22 @@ def view(x, dtype=None):
     if dtype is None:
         return x
     dt, have = dtypes.canonicalize(dtype), dtype_of(x)
+    if dtypes.is_key(have):
+        raise NotImplementedError("view: random keys are no numbers; weft.random.key_data(key) gives their words.")
     if dtypes.is_bool(have):
         x, have = linear.convert(x, dtypes.uint8), dtypes.uint8
     if dtypes.is_bool(dt):
         return linear.convert(view(x, dtypes.uint8), dtypes.bool_)
+    if dtypes.is_complex(dt) and dt != have:      # a real part beside each imaginary one
+        pairs = view(x, dtypes.real_of(dt))
+        if not shape_of(pairs) or shape_of(pairs)[-1] % 2:
+            raise ValueError(f"view: the last axis of shape {shape_of(x)} does not divide into elements of {dtypes.bits(dt)} bits.")
+        return el.complex_(pairs[..., ::2], pairs[..., 1::2])
+    if dtypes.is_complex(have) and dt != have:
+        parts = ops.concatenate([linear.expand_dims(v, (len(shape_of(x)),)) for v in (el.real(x), el.imag(x))], len(shape_of(x)))
+        if not shape_of(x):
+            raise ValueError("view: an array of rank 0 can only be viewed as a dtype of the same width.")
+        return view(linear.reshape(parts, (*shape_of(x)[:-1], 2 * shape_of(x)[-1])), dt)
     wide, narrow = dtypes.bits(dt), dtypes.bits(have)
     if wide == narrow:
         return x if dt == have else el.bitcast(x, dt)

@@ -104,6 +104,10 @@ def _partitioned(name: str, a):
     return x
 
 
+def _along(x, axis: int, start: int, stop: int):
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
 def partition(a, kth: int, axis: int = -1):
     """The array rearranged along an axis so that element `kth` stands where sorting puts it, smaller ones before it.
 
@@ -114,8 +118,9 @@ def partition(a, kth: int, axis: int = -1):
     """
     x = _partitioned("partition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
-    canonical_axis(kth, shape_of(x)[axis], "kth")
-    return sort(x, axis)
+    k = canonical_axis(kth, shape_of(x)[axis], "kth") + 1
+    out = sort(x, axis)      # up to kth; downwards behind it, as JAX has them
+    return concatenate([_along(out, axis, 0, k), ops.rev(_along(out, axis, k, shape_of(x)[axis]), (axis,))], axis)
 
 
 def argpartition(a, kth: int, axis: int = -1):
@@ -128,8 +133,9 @@ def argpartition(a, kth: int, axis: int = -1):
     """
     x = _partitioned("argpartition", a)
     axis = canonical_axis(axis, len(shape_of(x)))
-    canonical_axis(kth, shape_of(x)[axis], "kth")
-    return linear.convert(argsort(x, axis), dtypes.int32, get_aval(x).weak_type)
+    k = canonical_axis(kth, shape_of(x)[axis], "kth") + 1
+    out = linear.convert(argsort(x, axis), dtypes.int32, get_aval(x).weak_type)
+    return concatenate([_along(out, axis, 0, k), sort(_along(out, axis, k, shape_of(x)[axis]), axis)], axis)
 
 
 def sort_complex(a):
@@ -260,8 +266,12 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     if size is None and isinstance(x, Tracer):
         raise ConcretizationTypeError(concretization_error(x, "unique needs the values, because the number of results depends on them; "
                                                               "give it size=… to use it under jit"))
+    if fill_value is not None and shape_of(operand("unique", fill_value)) and axis is None:
+        raise ValueError(f"unique: fill_value must be a number, got shape {shape_of(fill_value)}.")
     if axis is None and not math.prod(shape):
         size = size or 0
+        if size and fill_value is None:
+            raise ValueError(f"unique: an empty array has no value to fill size={size} with; give fill_value.")
         none = linear.full((size,), 0, index_dtype())
         found = (linear.full((size,), 0 if fill_value is None else fill_value, dtype_of(x)), *[none] * return_index,
                  *[linear.full(shape, 0, index_dtype())] * return_inverse, *[none] * return_counts)
@@ -429,8 +439,9 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
         Array([1, 3], dtype=int32)
     """
     a, b = [ravel(v) for v in promote("intersect1d", ar1, ar2)]
-    values, first, in_a, in_b, nowhere = _merged(a, b)
+    values, _, first, in_a, in_b, nowhere = _merged(a, b)
     chosen = el.and_(first, el.and_(el.lt(in_a, scalar_like(in_a, nowhere)), el.lt(in_b, scalar_like(in_b, nowhere))))
+    chosen = el.and_(chosen, el.eq(values, values))      # no NaN equals another
     fill_value = 0 if fill_value is None and nowhere in (shape_of(a)[0], shape_of(b)[0]) else fill_value
     out, starts = _chosen("intersect1d", values, chosen, size, fill_value, a, b)
     if not return_indices:
@@ -442,19 +453,19 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
 
 
 def _merged(a, b) -> tuple:
-    """The elements of two vectors sorted; whether each differs from the one before; where its equals are first in a, and (behind a) in b; and the
+    """The elements of two vectors sorted, and where they were; whether each differs from the one before; where its equals are first in a, and (behind a) in b; and the
     number of all elements, which is the place of those that are in neither."""
     n, total = shape_of(a)[0], shape_of(a)[0] + shape_of(b)[0]
     places = ops.iota(dtypes.int32, (total,), 0)
     if not total:
-        return concatenate([a, b]), el.eq(places, places), places, places, 0
+        return concatenate([a, b]), places, el.eq(places, places), places, places, 0
     values, places = sort_p.bind(concatenate([a, b]), places, dimension=0, is_stable=True, num_keys=1)
     first = _differs(linear.expand_dims(values, (1,)), True)
     group = cumsum_p.bind(linear.convert(first, dtypes.int32), axis=0, reverse=False)
     none = linear.full((total,), total, dtypes.int32)
     of_b = el.ge(places, scalar_like(places, n))
     least = lambda mine: take_rows(linear.full((total + 1,), total, dtypes.int32).at[group].min(mine), group, 0)
-    return values, first, least(el.select_n_p.bind(of_b, places, none)), least(el.select_n_p.bind(of_b, none, places)), total
+    return values, places, first, least(el.select_n_p.bind(of_b, places, none)), least(el.select_n_p.bind(of_b, none, places)), total
 
 
 def _chosen(name: str, values, chosen, size, fill_value, *given):
@@ -514,6 +525,7 @@ def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, 
         Array([1, 3], dtype=int32)
     """
     a, b = [ravel(v) for v in promote("setxor1d", ar1, ar2)]
-    values, first, in_a, in_b, nowhere = _merged(a, b)
+    values, places, first, in_a, in_b, nowhere = _merged(a, b)
     only_one = el.ne(el.lt(in_a, scalar_like(in_a, nowhere)), el.lt(in_b, scalar_like(in_b, nowhere)))
-    return _chosen("setxor1d", values, el.and_(first, only_one), size, fill_value, a, b)[0]
+    of_either = el.and_(el.ne(values, values), el.or_(el.eq(places, in_a), el.eq(places, in_b)))      # no NaN equals another
+    return _chosen("setxor1d", values, el.or_(el.and_(first, only_one), of_either), size, fill_value, a, b)[0]

@@ -13,6 +13,8 @@ from ..errors import type_error
 from ..core.jaxpr import TypedScalar
 from ..ops import elementwise as el
 from ..ops import linear
+from ..ops.random_bits import random_unwrap_p
+from ..ops.reduce import reduce_and
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from .util import broadcast_shapes, float_dtype, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, static_int, strong, to_bool
 
@@ -153,8 +155,8 @@ def _complex_order(op: Callable, strict: Callable):
     return compare
 
 
-equal = _binary("equal", "Whether x equals y.", el.eq)
-not_equal = _binary("not_equal", "Whether x differs from y.", el.ne)
+equal = _binary("equal", "Whether x equals y.", lambda x, y: _words_equal(x, y) if dtypes.is_key(dtype_of(x)) else el.eq(x, y))
+not_equal = _binary("not_equal", "Whether x differs from y.", lambda x, y: el.not_(_words_equal(x, y)) if dtypes.is_key(dtype_of(x)) else el.ne(x, y))
 less = _binary("less", "Whether x is below y.", _complex_order(el.lt, el.lt))
 less_equal = _binary("less_equal", "Whether x is not above y.", _complex_order(el.le, el.lt))
 greater = _binary("greater", "Whether x is above y.", _complex_order(el.gt, el.gt))
@@ -287,6 +289,12 @@ isnan = _same("isnan", "Whether x is not a number.", lambda x: _if_complex(x, la
 bitwise_count = _same("bitwise_count", "The number of bits that are set in |x|.",
                       lambda x: linear.convert(on_device(x) if dtypes.is_bool(dtype_of(x)) else el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x),
                                                 dtypes.uint8), "biu")
+
+
+def _words_equal(x, y):
+    """Whether random keys have the same words."""
+    same = el.eq(random_unwrap_p.bind(x), random_unwrap_p.bind(y))
+    return reduce_and(same, (len(shape_of(same)) - 1,))
 
 
 def _if_complex(x, test: Callable, join: Callable, of_integers: bool):

@@ -43,6 +43,8 @@ def no_complex(name: str, *args) -> None:
 
 def accumulator(dt):
     """The dtype in which integers and booleans are added up: the widest integer that is on. Floats stay."""
+    if dtypes.is_key(dt):
+        raise TypeError(at_user_line(f"random keys ({dtypes.name(dt)}) can't be added up; weft.random.key_data(key) gives their words."))
     return dtypes.canonicalize(dtypes.dtype("uint64" if dtypes.is_unsigned(dt) else "int64")) if dtypes.is_bool(dt) or dtypes.is_int(dt) else dt
 
 

@@ -267,7 +267,7 @@ def _gather_reference(x, indices, *, dimension_numbers, slice_sizes, indices_are
 
 def gather_fill(dt, fill_value):
     """The value read out of bounds: NaN, the smallest signed or the largest unsigned integer, unless the call names one."""
-    if fill_value is not None:
+    if fill_value is not None or dtypes.is_key(dt):      # of keys, that of their words
         return fill_value
     if dtypes.is_inexact(dt):
         return math.nan

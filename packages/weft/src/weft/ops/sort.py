@@ -23,6 +23,8 @@ def _sort_abstract(*xs, dimension, is_stable, num_keys):
         raise type_error(f"sort: operands must have one shape, got {[x.shape for x in xs]}.")
     if not 0 <= dimension < len(xs[0].shape):
         raise type_error(f"sort: dimension {dimension} is out of range for shape {xs[0].shape}.")
+    if any(dtypes.is_key(x.dtype) for x in xs[:num_keys]):
+        raise type_error(f"sort does not accept dtype {dtypes.name(xs[0].dtype)}: random keys have no order.")
     if not 1 <= num_keys <= len(xs):
         raise type_error(f"sort: num_keys {num_keys} must lie between 1 and the number of operands {len(xs)}.")
     return [shaped(x.shape, x.dtype, x.weak_type) for x in xs]

@@ -41,7 +41,9 @@ def _seeded(name: str, seed, impl):
     aval = get_aval(seed) if not isinstance(seed, int) or isinstance(seed, bool) or -2**31 <= seed < 2**31 else None
     if aval is None:           # a Python int wider than int32: its two words
         return _wide_seed(seed, impl)
-    if not dtypes.is_int(aval.dtype):
+    if dtypes.is_bool(aval.dtype):
+        seed = linear.convert(seed, dtypes.int32)
+    elif not dtypes.is_int(aval.dtype):
         raise TypeError(f"{name}: a seed is an integer, got {aval}.")
     if aval.shape:
         raise TypeError(f"{name} takes one seed, got an array of shape {aval.shape}. Use weft.vmap(weft.random.key) for many.")

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..avals import shaped
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
-from ..core.trace import get_aval
+from ..core.trace import Tracer, get_aval
 from ..errors import at_user_line
 from ..host import from_flat, to_bytes
 from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int
@@ -253,13 +253,13 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
     """
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"shape argument of weft.random.choice must be a sequence of integers, got {shape}.")
-    if mode not in (None, "low"):
-        raise NotImplementedError("choice: mode takes 'low' only.")
     shape = canonical_shape(shape)
     key, _ = as_key("choice", key)
     a = operand("choice", a)
     whole = not shape_of(a)
     axis = 0 if whole else canonical_axis(axis, len(shape_of(a)))
+    if whole and dtypes.is_float(get_aval(a).dtype) and not isinstance(a, Tracer):
+        a = int(a)
     n = static_int("a", a) if whole else shape_of(a)[axis]
     draws = math.prod(shape)
     if draws == 0:
@@ -285,19 +285,22 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
         total = reductions.cumsum(p)
         r = ufuncs.multiply(total[-1], ufuncs.subtract(1, uniform(key, shape, dtype=dtype_of(p))))
         return pick(sorting.searchsorted(total, r))
-    scores = el.add(gumbel(key, (n,), dtype_of(p)), el.log(p))
+    scores = el.add(gumbel(key, (n,), dtype_of(p), mode), el.log(p))
     return pick(linear.reshape(top_k_p.bind(scores, k=draws, axis=0)[1], shape))
 
 
-@inner_jit(name="_bernoulli", static_argnums=(2,))
-def _bernoulli(key, p, shape):
+@inner_jit(name="_bernoulli", static_argnums=(2, 3))
+def _bernoulli(key, p, shape, fine=False):
     dt = dtype_of(p)
     p = linear.convert(p, dt)
+    if fine:
+        high, low = _two_uniforms(key, shape, dt)
+        return el.lt(low, el.sub(broadcast_to(p, shape) if shape_of(p) else p, high))
     return el.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dt), p if not shape_of(p) else broadcast_to(p, shape))
 
 
 def bernoulli(key, p=0.5, shape=None, mode: str = "low", *, out_sharding=None):
-    """True with probability `p`.
+    """True with probability `p`; mode 'high' draws twice as many bits, for small probabilities.
 
     Example:
         >>> import weft
@@ -305,13 +308,13 @@ def bernoulli(key, p=0.5, shape=None, mode: str = "low", *, out_sharding=None):
         dtype('bool')
     """
     only("bernoulli", out_sharding=out_sharding)
-    if mode != "low":
-        raise NotImplementedError("bernoulli: mode takes 'low' only.")
+    if mode not in ("low", "high"):
+        raise ValueError(f"bernoulli: mode takes 'low' or 'high', got {mode!r}.")
     key, _ = as_key("bernoulli", key)
     p = operand("bernoulli", p)
     if not dtypes.is_float(get_aval(p).dtype):
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {get_aval(p)}.")
-    return _bernoulli(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="bernoulli"))
+    return _bernoulli(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="bernoulli"), mode == "high")
 
 
 def _from_uniform(name: str, text: str, transform, low=None):
@@ -344,16 +347,34 @@ _gumbel = _from_uniform("gumbel", "standard Gumbel", lambda u: el.neg(el.log(el.
 
 
 def gumbel(key, shape=(), dtype: Any = None, mode: str | None = None, *, out_sharding=None):
-    """Numbers of the standard Gumbel distribution.
+    """Numbers of the standard Gumbel distribution; mode 'high' draws twice as many bits, for more of the rare large ones.
 
     Example:
         >>> import weft
         >>> weft.random.gumbel(weft.random.key(0), (2,)).shape
         (2,)
     """
-    if mode not in (None, "low"):
-        raise NotImplementedError("gumbel: mode takes 'low' only.")
-    return _gumbel(key, shape, dtype, out_sharding=out_sharding)
+    if mode not in (None, "low", "high"):
+        raise ValueError(f"gumbel: mode takes 'low' or 'high', got {mode!r}.")
+    if mode != "high":
+        return _gumbel(key, shape, dtype, out_sharding=out_sharding)
+    only("gumbel", out_sharding=out_sharding)
+    return _high_gumbel(as_key("gumbel", key)[0], canonical_shape(shape), _float("gumbel", dtype))
+
+
+def _two_uniforms(key, shape, dtype):
+    """(leading bits, bits behind them) of uniform numbers in [0, 1) of twice the precision."""
+    pair = _uniform(key, minval=0.0, maxval=1.0, shape=(2, *shape), dtype=dtype)
+    return pair[0], el.mul(scalar_like(pair, float(dtypes.finfo(dtype).eps)), pair[1])
+
+
+@inner_jit(name="_gumbel", static_argnums=(1, 2))
+def _high_gumbel(key, shape, dtype):
+    """From numbers near 0 that have all their bits, so that the largest results are as fine as the others."""
+    high, low = _two_uniforms(key, shape, dtype)
+    fine = el.add(el.add(high, low), scalar_like(high, _tiny(dtype)))
+    u = ufuncs.where_jit(el.ge(high, scalar_like(high, 0.5)), high, fine)
+    return el.neg(el.log(el.neg(el.log1p(el.neg(u)))))
 
 
 def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, mode: str | None = None, *, out_sharding=None):
@@ -369,8 +390,9 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, m
     """
     only("categorical", out_sharding=out_sharding)
     key, _ = as_key("categorical", key)
-    (logits,) = promote_inexact("categorical", logits)
-    logits = on_device(logits)
+    logits = on_device(operand("categorical", logits))
+    if not dtypes.is_inexact(dtype_of(logits)):
+        raise ValueError(f"categorical: logits must be floats, got {get_aval(logits)}; convert them with astype.")
     rank = len(shape_of(logits))
     axis = canonical_axis(axis, rank)
     batch = tuple(n for d, n in enumerate(shape_of(logits)) if d != axis)
@@ -396,6 +418,8 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, m
 @inner_jit(name="_rademacher", static_argnums=(1, 2))
 def _rademacher(key, shape, dtype):
     out = linear.convert(_bernoulli(key, _typed(0.5, dtypes.canonicalize(float)), shape), dtype)
+    if dtypes.is_bool(dtype):      # -1 and 1 are both true
+        return linear.full(shape, True, dtype)
     return el.sub(el.mul(scalar_like(out, 2), out), scalar_like(out, 1))
 
 
@@ -494,7 +518,10 @@ def geometric(key, p, shape=None, dtype: Any = None, *, out_sharding=None):
     only("geometric", out_sharding=out_sharding)
     key, _ = as_key("geometric", key)
     (p,) = promote_inexact("geometric", p)
-    return _geometric(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="geometric"), dtypes.canonicalize(int if dtype is None else dtype))
+    dt = dtypes.canonicalize(int if dtype is None else dtype)
+    if not dtypes.is_int(dt):
+        raise ValueError(f"geometric: dtype must be an integer one, got {dtypes.name(dt)}.")
+    return _geometric(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="geometric"), dt)
 
 
 def triangular(key, left, mode, right, shape=None, dtype: Any = None, *, out_sharding=None):

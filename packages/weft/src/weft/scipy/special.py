@@ -276,7 +276,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     total = reductions.sum(exps, (*axes, *names), where=where)
     if dtypes.is_complex(dtype_of(total)):
         sign = el.sign(total)
-        out = el.add(linear.convert(el.log(el.abs_(total)), dtype_of(a)), top) if return_sign else el.add(el.log(total), top)
+        out = el.add(el.log(el.abs_(total)), el.real(top)) if return_sign else el.add(el.log(total), top)
     else:
         sign = el.sign(total)
         out = el.add(el.log(el.abs_(total)), top)
