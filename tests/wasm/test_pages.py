@@ -12,6 +12,7 @@ import weft
 import weft.numpy as jnp
 from weft import export
 from weft.core.portable import NotPortable
+from weft_wasm.backend import WasmBackend
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="there is no Node")
@@ -318,3 +319,10 @@ def test_names(tmp_path, name):
         export.web(lambda x: x, spec(3), path=tmp_path, name=name)
     export.web(lambda x: x, spec(3), path=tmp_path)
     assert (tmp_path / "program.wasm").exists()
+
+
+def test_the_writer_refuses_calls_of_python(tmp_path):
+    jaxpr = weft.make_jaxpr(calling)(np.ones(3, "float32")).jaxpr
+    with pytest.raises(NotPortable, match=r"f calls Python \(pure_callback\), which a page without Python does not have"):
+        WasmBackend.write_page(str(tmp_path / "site"), jaxpr, [], (False,), {"name": "f", "inputs": [], "outputs": []}, [])
+    assert not (tmp_path / "site").exists()

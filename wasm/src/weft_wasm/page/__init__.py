@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Sequence
 
 from weft.core.jaxpr import Jaxpr
+from weft.core.portable import NotPortable
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
@@ -58,6 +59,8 @@ def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: S
 
 def _compile(jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: frozenset[str]) -> Artifact:
     program, _ = lower(jaxpr, name, donated, features)
+    if program.calls:
+        raise NotPortable(f"{name} calls Python ({', '.join(sorted({c.name for c in program.calls}))}), which a page without Python does not have; leave that out of what is exported.")
     return compile_program(program, features)
 
 
