@@ -231,3 +231,35 @@ def test_donated_state_is_read_before_it_is_overwritten():
         plain, donating = weft.jit(adam)(plain, x), weft.jit(adam, donate_argnums=0)(donating, x)
     for a, b in zip(plain, donating):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def random_step(seed: int):
+    """(a step that maps arrays of one shape to as many, the arrays): elementwise chains, reductions, permutations, updates, loops."""
+    rng = np.random.default_rng(seed)
+    count, shape = int(rng.integers(2, 6)), (int(rng.choice([4, 16, 33, 128])),)
+    plan = [(int(rng.integers(0, 12)), rng.integers(0, 1000, 3), float(rng.normal())) for _ in range(int(rng.integers(3, 14)))]
+    picks = rng.integers(0, 1000, count)
+    x = rng.normal(size=(7, *shape)).astype("float32")
+
+    def step(state):
+        values = list(state)
+        for op, places, s in plan:
+            a, b, c = [values[k % len(values)] for k in places]
+            values.append([
+                lambda: a + b, lambda: a * 0.5 + b * s, lambda: jnp.tanh(a) - b, lambda: jnp.where(a > b, a, c), lambda: a[::-1] * 1.5,
+                lambda: jnp.cumsum(a * 0.1), lambda: a - a.mean(), lambda: jnp.sum(jnp.tanh(x + a), axis=0) * 0.1 + b, lambda: a.at[0].set(b[0]),
+                lambda: jnp.sort(a), lambda: lax.fori_loop(0, 3, lambda i, t: t * 0.9 + b, a), lambda: a / (jnp.sqrt(b * b) + 1),
+            ][op]())  # fmt: skip
+        made = values[count:]
+        return [made[k % len(made)] if i % 3 else made[-1 - k % min(3, len(made))] for i, k in enumerate(picks.tolist())]
+    return step, [rng.normal(size=shape).astype("float32") for _ in range(count)]
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_donation_changes_no_bit(first):
+    for seed in range(first, first + 20):
+        step, state = random_step(seed)
+        want = weft.jit(step)([jnp.asarray(s) for s in state])
+        got = weft.jit(step, donate_argnums=0)([jnp.asarray(s) for s in state])
+        for k, (a, b) in enumerate(zip(got, want)):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=f"random_step({seed}), result {k}")
