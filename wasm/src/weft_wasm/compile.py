@@ -8,7 +8,7 @@ from weft_wasm import schedule as schedules
 from weft_wasm import rows, tasks
 from weft_wasm.artifact import ABI_VERSION, Artifact
 from weft_wasm.emit_wasm import emit_module
-from weft_wasm.emit_wasm.module import frame_bytes, lay_out_constants, shared_loops
+from weft_wasm.emit_wasm.module import frame_bytes, lay_out_constants
 from weft_wasm.encode import shared_memory_flag
 from weft_wasm.ir import Buffer, Program, constants_of
 from weft_wasm.plan import plan
@@ -35,9 +35,8 @@ def compile_program(
         program = tasks.share(schedules.auto(rows.merge(program), features))
     placed = plan(program)
     offsets, constants = lay_out_constants(constants_of(program))
-    code = emit_module(program, placed, offsets, features)
+    code, shared = emit_module(program, placed, offsets, features)
     aliases = program.donated
-    shared = len(shared_loops(program.body))
     metadata = {
         "abi": ABI_VERSION,
         "kind": "wasm",

@@ -172,6 +172,7 @@ class Module:
         self.names: list[str] = []
         self.exports: list[tuple[str, int]] = []
         self.known: dict[tuple[int, bytes], int] = {}
+        self.tasks: dict[int, int] = {}  # the numbers of functions that threads run
         self.imports = list(imports)  # functions, which are numbered before all others
         for name in imports:
             self.types.setdefault(HOST[name], len(self.types))
@@ -204,9 +205,10 @@ class Module:
 
     def task(self, function: int) -> int:
         """Exports a function as "task0", "task1", …, for hosts with threads, and returns the number."""
-        number = sum(name.startswith("task") for name, _ in self.exports)
-        self.export(f"task{number}", function)
-        return number
+        if function not in self.tasks:
+            self.tasks[function] = len(self.tasks)
+            self.export(f"task{self.tasks[function]}", function)
+        return self.tasks[function]
 
     def export(self, name: str, function: int) -> None:
         self.exports.append((name, function))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft_wasm.emit_wasm.statements import _STATEMENT, Register, Statements
 from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.encode import F32, F64, I32, I64, OP, VOID, Module, memarg, unsigned
+from weft_wasm.fingerprint import fingerprint
 from weft_wasm.ir import (
     ITEMSIZE,
     Assign,
@@ -26,6 +27,7 @@ from weft_wasm.ir import (
 from weft_wasm.plan import Plan, padded
 
 _ADD = OP["i32.add"]
+FRAME_BYTES = 8192  # a loop that uses more than a thousand buffers and variables from outside stays on one thread
 
 
 def uses(body: list) -> tuple[list[Buffer], list[Expr]]:
@@ -63,25 +65,34 @@ class KernelEmitter(Statements):
             self.env[var] = k
         self.loop_vars |= outer.loop_vars.intersection(self.variables)
 
-    def call_from(self, outer: Statements) -> None:
-        """Ends the function and emits the call in the function around it."""
-        index = self.module.function(self.params, [], self.local_types, bytes(self.code), self.name)
-        for buffer in self.buffers:
-            outer.get(outer.buffer_at[buffer])
-        for var in self.variables:
-            outer.scalar(var)
-        if self.shares:
-            outer.get(outer.frame)
-        outer.code += OP["call"] + unsigned(index)
+    def end(self) -> int:
+        """The number of the function."""
+        return self.module.function(self.params, [], self.local_types, bytes(self.code), self.name)
 
     def outline(self, s: For) -> None:
         inner = KernelEmitter([s], self, self.module, f"{self.name}.{s.var.name}")
         inner.outlining = s
         inner.block([s])
-        inner.call_from(self)
+        call(self, inner.end(), inner.buffers, inner.variables, inner.shares)
 
     def share(self, s: For) -> None:
-        TaskEmitter(s, self).share_from(self, s)
+        if 8 * sum(map(len, uses([s]))) > FRAME_BYTES:
+            self.sharing = True
+            self.block([s])
+            self.sharing = False
+        else:
+            TaskEmitter(s, self).share_from(self, s)
+
+
+def call(outer: Statements, function: int, buffers: list[Buffer], variables: list[Expr], shares: bool) -> None:
+    """The call of a KernelEmitter's function in the function around it."""
+    for buffer in buffers:
+        outer.get(outer.buffer_at[buffer])
+    for var in variables:
+        outer.scalar(var)
+    if shares:
+        outer.get(outer.frame)
+    outer.code += OP["call"] + unsigned(function)
 
 
 class TaskEmitter(KernelEmitter):
@@ -171,6 +182,7 @@ class MainEmitter(Statements):
         super().__init__([I32], features, overlap)
         self.module = module
         self.plan = plan
+        self.kernels: dict[tuple, tuple[int, bool]] = {}
         self.simd = False  # nothing at the program level is a vector loop
         table = [*program.inputs, *program.outputs]
         scratch, constant = self.new_local(I32), self.new_local(I32)
@@ -185,7 +197,8 @@ class MainEmitter(Statements):
             self.const(plan.size)
             self.code += _ADD
             self.set(self.frame)
-        private = {b: plan.size + frame_bytes(program) + offset for b, offset in plan.private.items()}
+        own = plan.size + frame_bytes(program)
+        private = {b: own + offset for b, offset in plan.private.items()}
         for base, offsets in ((scratch, plan.offsets | private), (constant, constants)):
             for buffer, offset in offsets.items():
                 self.buffer_at[buffer] = local = self.new_local(I32)
@@ -201,9 +214,17 @@ class MainEmitter(Statements):
         self.set(local)
 
     def kernel(self, s: Kernel) -> None:
-        inner = KernelEmitter(s.body, self, self.module, s.name)
-        inner.block(s.body)
-        inner.call_from(self)
+        """Emits a kernel once: a program's layers are the same kernels on other buffers."""
+        buffers, variables = uses(s.body)
+        shared = tuple(self.overlap(a, b) for k, a in enumerate(buffers) for b in buffers[:k])
+        key = fingerprint(s.body, buffers, variables), shared, tuple(v in self.loop_vars for v in variables)
+        found = self.kernels.get(key)
+        if found is None:
+            inner = KernelEmitter(s.body, self, self.module, s.name)
+            inner.block(s.body)
+            found = self.kernels[key] = inner.end(), inner.shares
+        function, shares = found
+        call(self, function, buffers, variables, shares)
 
     def copy(self, s: Copy) -> None:
         size = ITEMSIZE[s.dst.dtype]
@@ -256,7 +277,7 @@ _STATEMENT |= {Kernel: MainEmitter.kernel, Copy: MainEmitter.copy, Fail: MainEmi
 
 def frame_bytes(program: Program) -> int:
     """Room for the frame of any loop that threads share."""
-    return max((padded(8 * sum(map(len, uses([s])))) for s in shared_loops(program.body)), default=0)
+    return FRAME_BYTES if shared_loops(program.body) else 0
 
 
 def lay_out_constants(buffers: list[Buffer]) -> tuple[dict[Buffer, int], bytes]:
@@ -274,8 +295,8 @@ def lay_out_constants(buffers: list[Buffer]) -> tuple[dict[Buffer, int], bytes]:
     return offsets, bytes(data)
 
 
-def emit_module(program: Program, plan: Plan, constants: dict[Buffer, int], features: frozenset[str]) -> bytes:
-    """The module's bytes; `plan` and `constants` place temps and constants."""
+def emit_module(program: Program, plan: Plan, constants: dict[Buffer, int], features: frozenset[str]) -> tuple[bytes, int]:
+    """The module's bytes, and how many tasks it has; `plan` and `constants` place temps and constants."""
     storage = {program.outputs[o]: program.inputs[i] for o, i in program.donated.items()}
 
     def overlap(a: Buffer, b: Buffer) -> bool:
@@ -288,4 +309,4 @@ def emit_module(program: Program, plan: Plan, constants: dict[Buffer, int], feat
     main.block(program.body)
     main.const(0)
     module.export("main", module.function(main.params, [I32], main.local_types, bytes(main.code), program.name))
-    return module.to_bytes()
+    return module.to_bytes(), len(module.tasks)

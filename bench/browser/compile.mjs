@@ -1,0 +1,71 @@
+// Compile times in Chromium on Wasm, from the jaxpr to the instantiated module: the gradient step of bench/transformer_program.py, and single operations.
+//
+//   node bench/browser/compile.mjs [--site build/site] [--runs 3] [--layers 12]
+//
+// Nothing comes from the cache of compiled programs. Medians are printed.
+import fs from "node:fs";
+import { parseArgs } from "node:util";
+import { runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";
+
+const { values: options } = parseArgs({
+  options: {
+    site: { type: "string", default: "build/site" },
+    runs: { type: "string", default: "3" },
+    layers: { type: "string", default: "12" },
+  },
+});
+
+// Its host arrays need NumPy, which a page does not have; shapes are enough here.
+const source = fs.readFileSync(new URL("../transformer_program.py", import.meta.url), "utf8").replace("import numpy as np\n", "");
+
+const program = `
+import json, time, types
+import weft.as_jax
+import jax, jax.numpy as jnp
+
+jax.config.update("jax_enable_compilation_cache", False)
+model = types.ModuleType("model")
+exec(compile(${JSON.stringify(source)}, "transformer_program.py", "exec"), model.__dict__)
+clock = time.perf_counter
+
+def matrix(*shape):
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+width = model.WIDTH
+layer = {"norm1": matrix(width), "qkv": matrix(width, 3 * width), "out": matrix(width, width), "norm2": matrix(width),
+         "up": matrix(width, 4 * width), "down": matrix(4 * width, width)}
+params = {"embedding": matrix(model.VOCABULARY, width), "positions": matrix(model.LENGTH, width), "layers": [layer] * ${Number(options.layers)}, "norm": matrix(width)}
+times = [clock()]
+traced = model.step.trace(params, jax.ShapeDtypeStruct((model.BATCH, model.LENGTH), jnp.int32))
+times.append(clock())
+compiled = traced.lower().compile()
+times.append(clock())
+
+x = jnp.arange(4.0).block_until_ready()
+operations = {"x + 1": lambda: x + 1, "sin": lambda: jnp.sin(x), "sum": lambda: x.sum(), "x @ x": lambda: x @ x, "sort": lambda: jnp.sort(x),
+              "where": lambda: jnp.where(x > 1, x, 0), "softmax": lambda: jax.nn.softmax(x), "x[1:3]": lambda: x[1:3]}
+first = {}
+for name, f in operations.items():
+    start = clock()
+    f().block_until_ready()
+    first[name] = clock() - start
+analysis = compiled.cost_analysis()
+print(json.dumps({"trace": times[1] - times[0], "compile": times[2] - times[1], "first": first, "bytes": analysis["code bytes"], "kernels": analysis["kernels"]}))
+`;
+
+const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+const ms = (seconds) => (1e3 * seconds).toFixed(seconds < 0.1 ? 1 : 0);
+
+await withSite(options.site, async ({ context, url }) => {
+  await runAtOnce(context, program);
+  const results = [];
+  for (let i = 0; i < Number(options.runs); i++) {
+    const { page, text } = await visitToEnd(context, url, 120_000);
+    results.push(JSON.parse(text.trim().split("\n").at(-1)));
+    await page.close();
+  }
+  const of = (pick) => median(results.map(pick));
+  console.log(`transformer step, ${options.layers} layers: trace ${ms(of((r) => r.trace))} ms   compile ${ms(of((r) => r.compile))} ms   ` +
+    `${results[0].kernels} kernels, ${results[0].bytes} bytes of code`); // prettier-ignore
+  for (const name of Object.keys(results[0].first)) console.log(`first ${name.padEnd(8)} ${ms(of((r) => r.first[name]))} ms`);
+});
