@@ -240,26 +240,31 @@ def _decompose(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation
     dt = preferred_element_type or dtype_of(x)
     if batch_group_count > 1:      # groups of images are groups of features of fewer images
         x, feature_group_count = _move_groups(x, lhs[0], lhs[1], batch_group_count), batch_group_count
-    x, kernel = transpose(x, lhs), transpose(kernel, rhs)
-    sizes = conv_shape(_NAME, shape_of(x), shape_of(kernel), window_strides, padding, lhs_dilation, rhs_dilation, feature_group_count)
-    if 0 in sizes or 0 in shape_of(x) or 0 in shape_of(kernel):
+    groups = feature_group_count
+    shape, kernel_shape = [[shape_of(v)[d] for d in spec] for v, spec in ((x, lhs), (kernel, rhs))]
+    sizes = conv_shape(_NAME, tuple(shape), tuple(kernel_shape), window_strides, padding, lhs_dilation, rhs_dilation, groups)
+    if 0 in sizes or 0 in shape or 0 in kernel_shape:
         return transpose(full(sizes, 0, dt), _inverse(out))
-    x = padded(x, full((), 0, dtype_of(x)), ((0, 0), (0, 0), *padding), (1, 1, *lhs_dilation))
-    spatial, window = len(sizes) - 2, shape_of(kernel)[2:]
+    spatial, window = len(sizes) - 2, tuple(kernel_shape[2:])
+    # a patch's features lie side by side where they can: then patches are copied, and read, in long runs
+    first = 1 if groups == 1 else 2
+    x = transpose(x, (lhs[0], *lhs[2:], lhs[1]) if groups == 1 else lhs)
+    edges = ((0, 0), *padding, (0, 0)) if groups == 1 else ((0, 0), (0, 0), *padding)
+    x = padded(x, full((), 0, dtype_of(x)), edges, (1, *lhs_dilation, 1) if groups == 1 else (1, 1, *lhs_dilation))
     places = []      # the axes of x that run over the kernel
     for d in reversed(range(spatial)):
         if (window[d], window_strides[d]) != (1, 1):
-            x = unfold(x, 2 + d, window[d], window_strides[d], rhs_dilation[d])
-            places = [3 + d, *[p + 1 for p in places]]
-    kernel = reshape(kernel, (*shape_of(kernel)[:2], *[w for w, s in zip(window, window_strides) if (w, s) != (1, 1)]))
-    groups = feature_group_count
+            to = first + spatial if groups == 1 else first + 1 + d
+            x = unfold(x, first + d, window[d], window_strides[d], rhs_dilation[d], to)
+            places = [to, *[p + 1 for p in places]]
+    kept = [d for d in range(spatial) if (window[d], window_strides[d]) != (1, 1)]
     if groups > 1:
-        shape, kernel_shape = shape_of(x), shape_of(kernel)
-        x = reshape(x, (shape[0], groups, shape[1] // groups, *shape[2:]))
-        kernel = reshape(kernel, (groups, kernel_shape[0] // groups, *kernel_shape[1:]))
+        kernel = reshape(transpose(kernel, rhs), (groups, kernel_shape[0] // groups, kernel_shape[1], *[window[d] for d in kept]))
+        x = reshape(x, (shape[0], groups, shape[1] // groups, *shape_of(x)[2:]))
         numbers = (((2, *[p + 1 for p in places]), tuple(range(2, 3 + len(places)))), ((1,), (0,)))
     else:
-        numbers = (((1, *places), tuple(range(1, 2 + len(places)))), ((), ()))
+        kernel = reshape(transpose(kernel, (*rhs[2:], rhs[1], rhs[0])), (*[window[d] for d in kept], kernel_shape[1], kernel_shape[0]))
+        numbers = (((*places, len(shape_of(x)) - 1), tuple(range(len(places) + 1))), ((), ()))
     made = dot_general(x, kernel, numbers, precision=precision, preferred_element_type=preferred_element_type)
     rank = len(shape_of(made))      # (groups), images, spatial, features of a group
     if groups > 1:

@@ -62,13 +62,18 @@ def window_shape(name: str, shape: tuple, window_dimensions, window_strides, pad
 MANY = 32      # more slices than this are one gather
 
 
-def unfold(x, axis: int, window: int, stride: int = 1, dilation: int = 1):
-    """`x` with `axis` replaced by two: which window, and which place in it.
+def unfold(x, axis: int, window: int, stride: int = 1, dilation: int = 1, to: int | None = None):
+    """`x` with `axis` replaced by two: which window, and which place in it; the latter as axis `to` of the result (behind the former).
 
     The slices run over the windows or over the places, whichever are fewer.
     """
     shape = shape_of(x)
     count = window_count(shape[axis], window, stride, dilation)
+    if to is not None and to != axis + 1:
+        if count and window <= min(count, MANY):
+            return concatenate([expand_dims(_take(x, axis, q * dilation, count, stride), (to,)) for q in range(window)], to)
+        order = [d for d in range(len(shape) + 1) if d != axis + 1]
+        return transpose(unfold(x, axis, window, stride, dilation), (*order[:to], axis + 1, *order[to:]))
     if not count:
         return full((*shape[:axis], 0, window, *shape[axis + 1:]), 0, dtype_of(x))
     if min(count, window) > MANY:
