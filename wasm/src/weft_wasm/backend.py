@@ -23,6 +23,7 @@ from weft_wasm.compile import KNOWN_FEATURES, compile_program
 from weft_wasm.ir import MOST_BYTES
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import LoweringError
+from weft_wasm.text import describe
 
 source_info.register_exclusion(os.path.dirname(os.path.abspath(__file__)) + os.sep)
 
@@ -202,7 +203,7 @@ class WasmExecutable:
 def text_of(stage: str | None, jaxpr: Jaxpr, program: ir.Program, module) -> str:
     """A program in one of the forms that it has on the way."""
     if stage in (None, "ir"):
-        return repr(program)
+        return describe(program)
     if stage == "groups":
         return "\n".join("\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans)
     if stage == "jaxpr":

@@ -20,7 +20,8 @@ Example: out[i] = max(x[i] * 2 + bias[0], 0) over 100 elements.
     >>> x, bias = Buffer("x", "f32", (100,), "input"), Buffer("bias", "f32", (), "input")
     >>> out, i = Buffer("out", "f32", (100,), "output"), Var("i", "i32")
     >>> body = [For(i, 100, [Store(out, i, maximum(x[i] * 2.0 + bias[0], f32(0.0)))], kind="parallel")]
-    >>> print(Program("relu", [x, bias], [out], [], [Kernel("relu", body)]))
+    >>> from weft_wasm.text import describe
+    >>> print(describe(Program("relu", [x, bias], [out], [], [Kernel("relu", body)])))
     program relu(x: f32[100], bias: f32[]) -> (out: f32[100])
       kernel relu
         parallel i < 100
@@ -145,9 +146,6 @@ class Expr:
 
     def __invert__(self):
         return Unary("not", self)
-
-    def __repr__(self) -> str:
-        return show(self)
 
 
 class Const(Expr):
@@ -402,9 +400,6 @@ class Program:
     donated: dict[int, int] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
     calls: list = field(default_factory=list)
-
-    def __repr__(self) -> str:
-        return describe(self)
 
 
 # ---- constructors that fold what is trivial (index arithmetic is most of what lowering builds) --------------------------
@@ -694,92 +689,3 @@ def touched(body: Sequence) -> tuple[list[Buffer], list[Buffer]]:
 def constants_of(program: Program) -> list[Buffer]:
     """The constant buffers that the program reads."""
     return program.constants or [b for b in touched(program.body)[0] if b.role == "constant"]
-
-
-# ---- text -----------------------------------------------------------------------------------------------------------------
-
-_SYMBOL = {"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
-           "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
-
-
-def show(e: Expr | int) -> str:
-    """An expression as text."""
-    match e:
-        case Const():
-            return str(e.value)
-        case Var() | Local():
-            return e.name
-        case Load():
-            return f"{e.buffer.name}[{show(e.index)}]"
-        case Unary():
-            return f"{e.op}({show(e.x)})"
-        case Binary() | Compare():
-            if e.op in _SYMBOL:
-                return f"({show(e.a)} {_SYMBOL[e.op]} {show(e.b)})"
-            return f"{e.op}({show(e.a)}, {show(e.b)})"
-        case Select():
-            return f"select({show(e.cond)}, {show(e.a)}, {show(e.b)})"
-        case Convert():
-            return f"{e.dtype}({show(e.x)})"
-        case Bitcast():
-            return f"bitcast_{e.dtype}({show(e.x)})"
-        case MulAdd():
-            return f"muladd({show(e.a)}, {show(e.b)}, {show(e.c)})"
-        case Call():
-            return f"{e.fn}({', '.join(map(show, e.args))})"
-    return str(e)
-
-
-def _lines(body: Sequence, depth: int) -> Iterator[str]:
-    pad = "  " * depth
-    for s in body:
-        match s:
-            case For():
-                how = "".join(f" {name}={n}" for name, n, default in (("vector", s.vector, 0), ("unroll", s.unroll, 1), ("tasks", s.tasks, 0)) if n > default)
-                yield f"{pad}{s.kind} {s.var.name} < {show(s.extent)}{how}"
-                yield from _lines(s.body, depth + 1)
-            case While():
-                yield f"{pad}while"
-                yield from _lines(s.cond, depth + 2)
-                yield f"{pad}  test {show(s.test)}"
-                yield from _lines(s.body, depth + 1)
-            case If():
-                yield f"{pad}if {show(s.test)}"
-                yield from _lines(s.then, depth + 1)
-                if s.orelse:
-                    yield f"{pad}else"
-                    yield from _lines(s.orelse, depth + 1)
-            case Switch():
-                yield f"{pad}switch {show(s.index)}"
-                for k, branch in enumerate(s.branches):
-                    yield f"{pad}case {k}"
-                    yield from _lines(branch, depth + 1)
-            case Let():
-                yield f"{pad}let {s.var.name}: {s.var.dtype} = {show(s.value)}"
-            case Declare():
-                yield f"{pad}local {s.local.name}: {s.local.dtype} = {show(s.init)}"
-            case Assign():
-                yield f"{pad}{s.local.name} = {show(s.value)}"
-            case Store():
-                yield f"{pad}{s.buffer.name}[{show(s.index)}] = {show(s.value)}"
-            case Kernel():
-                yield f"{pad}kernel {s.name}"
-                for b in s.workgroup:
-                    yield f"{pad}  workgroup {b!r}"
-                yield from _lines(s.body, depth + 1)
-            case Copy():
-                yield f"{pad}copy {s.count} of {s.src.name}[{show(s.src_index)}:] to {s.dst.name}[{show(s.dst_index)}:]"
-            case Barrier():
-                yield f"{pad}barrier"
-            case HostCall():
-                yield f"{pad}call {s.number}({', '.join(b.name for b in s.arguments)}) -> ({', '.join(b.name for b in s.results)})"
-            case Fail():
-                yield f"{pad}fail {s.code}"
-
-
-def describe(program: Program) -> str:
-    """The program as text."""
-    names = [", ".join(map(repr, group)) for group in (program.inputs, program.outputs)]
-    head = [f"program {program.name}({names[0]}) -> ({names[1]})"]
-    head += [f"  temp {b!r}" for b in program.temps] + [f"  constant {b!r}" for b in program.constants]
-    return "\n".join(head + list(_lines(program.body, 1)))

@@ -48,6 +48,8 @@ from weft_wasm.ir import (
     walk_expr,
 )  # fmt: skip
 
+from weft_wasm.text import lines
+
 VECTOR_COUNTS = (0, 1, 2, 4, 8)
 
 
@@ -72,7 +74,7 @@ class _Verifier:
         self.lane_locals: set[Expr] = set()
 
     def fail(self, message: str, s=None) -> None:
-        at = f"\n  in: {next(ir._lines([s], 0))}" if s is not None else ""
+        at = f"\n  in: {next(line for line in lines([s], 0) if line[0] != '%')}" if s is not None else ""
         raise VerifyError(f"{self.program.name}, {self.where}: {message}{at}")
 
     def run(self) -> None:

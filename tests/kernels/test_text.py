@@ -1,0 +1,24 @@
+"""The loop IR as text."""
+
+from weft_wasm import ir
+from weft_wasm.ir import Buffer, For, Kernel, Program, Store, Var
+from weft_wasm.text import describe, show
+
+
+def squares(times: int) -> Program:
+    x, out, i = Buffer("x", "f32", (4,), "input"), Buffer("out", "f32", (4,), "output"), Var("i")
+    value = x[i]
+    for _ in range(times):
+        value = value * value + 1.0
+    return Program("squares", [x], [out], [], [Kernel("k", [For(i, 4, [Store(out, i, value)], "parallel")])])
+
+
+def test_what_is_shared_is_written_once():
+    text = describe(squares(60))
+    assert len(text.splitlines()) == 63 and "%58 = ((%57 * %57) + 1.0)" in text and "out[i] = ((%58 * %58) + 1.0)" in text
+
+
+def test_small_operands_are_written_where_they_are():
+    x = Buffer("x", "f32", (4,), "input")
+    assert show(ir.maximum(x[0] * 2.0, x[1])) == "max((x[0] * 2.0), x[1])"
+    assert "out[i] = ((x[i] * x[i]) + 1.0)" in describe(squares(1))
