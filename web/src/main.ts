@@ -1,4 +1,5 @@
 /** The playground page: ties editor, worker, output and controls together. */
+import { firstWorker, site } from "./boot.js";
 import { Console } from "./console.js";
 import { createEditor } from "./editor.js";
 import { Figures } from "./figures.js";
@@ -6,7 +7,6 @@ import { milliseconds } from "./numbers.js";
 import { PythonWorker } from "./python_worker.js";
 import type { Backend, Outcome, ReadyMessage } from "./protocol.js";
 import { decodeProgram, encodeProgram } from "./share.js";
-import { firstWorker, site } from "./start.js";
 
 const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 

@@ -1,6 +1,6 @@
 /** The page's end of the worker: boot, run, stop. */
 import type { FromWorker, Outcome, ReadyMessage, RunMessage } from "./protocol.js";
-import { bootWorker, type Booting } from "./start.js";
+import { bootWorker, type Booting } from "./boot.js";
 
 export interface PythonEvents {
   ready(info: ReadyMessage): void;

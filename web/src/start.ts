@@ -1,28 +1,4 @@
 /** The page's first script, and small: Python starts to boot before the rest of the page is even read. */
-import siteData from "virtual:site";
-import type { BootMessage, FromWorker, SiteData } from "./protocol.js";
-
-export const site = siteData as SiteData;
-
-/** A booting worker; `early` holds what it said before anyone listened. */
-export interface Booting {
-  worker: Worker;
-  interrupt: Uint8Array | null;
-  early: MessageEvent<FromWorker>[];
-}
-
-export function bootWorker(): Booting {
-  const shared = crossOriginIsolated ? new SharedArrayBuffer(1) : null;
-  const worker = new Worker(site.worker, { type: "module", name: "weft-python" });
-  const early: Booting["early"] = [];
-  worker.addEventListener("message", (event: MessageEvent<FromWorker>) => early.push(event));
-  const message: BootMessage = { type: "boot", site, base: new URL("./", location.href).href, interrupt: shared };
-  const threads = Number(new URLSearchParams(location.search).get("threads")); // ?threads=1: none but Python's own
-  if (threads === 1 || (threads > 1 && shared)) message.threads = threads;
-  worker.postMessage(message);
-  return { worker, interrupt: shared && new Uint8Array(shared), early };
-}
-
-export const firstWorker = bootWorker();
+import "./boot.js";
 
 void import("./main.js");
