@@ -7,6 +7,10 @@ i = jnp.array([1, 2, 3])
 b = jnp.array([True, False, True])
 t = jnp.arange(24.).reshape(2, 3, 4)
 u = jnp.array([[1, 200, 7], [255, 0, 128]], 'uint8')
+wi, wf, w, f = jnp.asarray(2), jnp.asarray(2.5), jnp.full(3, 2), jnp.full((3, 3), 2.5)
+e, z, o, s, n = jnp.zeros((0, 3)), jnp.zeros(0), jnp.array([1, 2], 'int8'), jnp.float32(2), jnp.array([jnp.nan, 1., jnp.nan])
+k = jax.random.key(0)
+ks = jax.random.split(k, 3)
 """
 
 CASES = """
@@ -309,7 +313,42 @@ jnp.correlate(i.astype('float16'), i.astype('float16'), 'full', preferred_elemen
 jnp.digitize(x, i[::-1]); jnp.digitize(x, i, right=True)
 """
 
+# weak types
+WEAK = """
+[g(v) for g in (jnp.all, jnp.any, jnp.isinf, jnp.isposinf, jnp.signbit, jnp.iscomplex, jnp.isreal, jnp.deg2rad, jnp.degrees, jnp.linalg.norm) for v in (w, f, wi, wf)]
+[g(a, c) for g in (jnp.array_equal, jnp.array_equiv, jnp.isin, jnp.gcd, jnp.lcm, jnp.setdiff1d) for a in (w, wi, 2, jnp.int8(2)) for c in (w, wi, 2)]
+[g(f) for g in (jnp.diag, jnp.diagflat, jnp.diagonal, jnp.tril, jnp.triu, jnp.trapezoid, jnp.linalg.matrix_norm)]; jnp.linalg.vector_norm(wf)
+jnp.trapezoid(w, w); jnp.cross(w, w); jnp.linalg.cross(f, w); jnp.unique(1j); jnp.union1d(1j, 2); jnp.argpartition(w, 1); jnp.full_like(w, w); jnp.full_like(f, w); jnp.full_like(2, o)
+[a ** c for a in (wi, w, wf, o, i, jnp.bool_(True)) for c in (wi, jnp.int8(2), 2, np.int32(2), np.array(2), True, o[0])]; wi ** jnp.asarray(-1); i ** jnp.asarray(-1); 2 ** o; 2.5 ** o
+w.at[0].set(1.5); w.at[0].set(o[0]); w.at[0].add(o[0]); w.at[0].multiply(2.5); w.at[0].divide(2); w.at[0].min(1.5); wf.at[()].set(2); w.at[b].set(3.5); w.at[...].apply(jnp.negative)
+w.view('int32'); wi.view(int); w.byteswap(); jnp.array([1 + 2j]).byteswap(); u.byteswap(); [round(v) for v in (wf, f, i, o, jnp.bfloat16(2.7), jnp.float16(1.5))]; round(f, 1)
+x.tobytes(); x.view('complex64'); jnp.array([1 + 2j, 3.]).view('float32'); jnp.array([1 + 2j]).view('uint8'); x[:, :3].view('complex64'); s.view('complex64'); f"{x:.2f}"; x.item(99); x.item(3, 0); x.item(-1)
+"""
+# Python ints that do not fit, dtypes, places and shapes that can't be
+LIMITS = """
+[jnp.maximum(i, v) for v in (2**31 - 1, -2**31)]; jnp.maximum(i, 2**31); jnp.where(b, i, 2**33); jnp.clip(i, 0, 2**33); i.at[0].set(2**33); o.at[0].set(200); o.at[0].set(2**40); jnp.equal(i, 2**40); o + 300
+jax.jit(lambda a, c: a + c)(i, 2**31); jax.jit(lambda a: a + 2**40)(i); i[2**40]; jnp.take(i, 2**40); jnp.isin(i, 2**40); jnp.searchsorted(i, 2**40); jnp.linspace(0, 2**40, 3); jnp.repeat(2**40, 2); jnp.max(i, initial=2**40)
+jnp.full(2, 2**31, 'uint32'); jnp.arange(2**31 - 2, 2**31); jnp.array([2**31]); o ** 300; i << 40; x + 2**31; jnp.pad(i, 1, constant_values=2**40); jnp.select([b], [i], 2**40); jnp.outer(i, 2**40)
+jnp.promote_types('float64', 'float32'); jnp.promote_types('int64', 'int8'); jnp.promote_types(float, int); jnp.promote_types('uint64', 'int64'); jnp.promote_types(int, 'int8'); jnp.zeros(3, dtype=i); jnp.sum(i, dtype=s)
+jnp.geomspace(1, 0, 4); jnp.geomspace(1, -1, 4); jnp.geomspace(1, 16, 5); jnp.geomspace(-1, -16, 5, endpoint=False); jnp.geomspace(0, 0, 3); jnp.geomspace(i, 8, 3, axis=-1); jnp.array(1j, 'float32'); jnp.full_like(x, 1j)
+jnp.split(x, [-1]); jnp.split(x, [2, 1]); jnp.split(x, [5]); jnp.array_split(x, [-1]); jnp.hsplit(x, [-1]); jnp.split(x, [1, 1]); jnp.ravel(x, order='K'); jnp.ravel(x, order='A'); x.flatten('K'); jnp.eye(2, k=1.5); jnp.indices(3)
+jnp.quantile(x, jnp.ones((2, 2)) * .5); jnp.quantile(z, .5); jnp.nanquantile(z, .5); jnp.median(e, axis=0); jnp.nanmedian(z); jnp.histogram(z); jnp.histogram2d(z, z); jnp.histogram(z, 3, (0, 1)); jnp.flip(x, (0, -2)); jnp.moveaxis(x, (0, 0), (0, 1))
+jnp.trace(x, axis1=1, axis2=1); jnp.diagonal(x, 0, 0, 0); jnp.resize(x, (-1, 2)); jnp.tile(x, -1); jnp.nonzero(x, size=-1); jnp.bincount(i, length=-1); jnp.tril_indices(-1); jax.lax.iota(int, -1); jax.nn.one_hot(i, -1)
+jnp.tile(i, i); jnp.tile(i, np.array([1, 2])); jnp.stack(wi); jnp.stack(3); jnp.block(()); jnp.array([range(2), range(2)]); jnp.array([i, 2]); jnp.select(b, [1, 2, 3]); jnp.select(b[None], x[:1, :3]); jnp.ndim([1, 2]); jnp.shape([[1]]); jnp.size([1])
+jnp.inner(True, True); jnp.ldexp(2, True); jnp.take(i, b); jnp.take(e, z.astype(int), axis=0); jnp.digitize(2, 2); jnp.cumsum(b, dtype=bool); jnp.cumprod(b, dtype=bool); jnp.average(x, axis=(0, 1), weights=i); jnp.fromfunction(lambda *a: 1, (2,))
+jnp.float32('3'); jnp.float32('a'); jnp.int32('5'); jnp.float32(); jnp.matvec(x, i); jnp.vecmat(x[0], x); jnp.linalg.multi_dot([x, i]); jnp.linalg.multi_dot([t, x]); jnp.linalg.cond(e); jnp.delete(i, [0, 2]); jnp.delete(i, jnp.array([True]))
+jnp.put(x, jnp.array([5, 100, -100]), 9., inplace=False); jnp.put(x, jnp.array([-1]), 9., mode='clip', inplace=False); jnp.put(x, 0, 1., mode='raise', inplace=False); jnp.put(x, 0, 1., mode='foo', inplace=False); jnp.put(x, 0, z, inplace=False)
+jnp.partition(jnp.array([3, 1, 2, 5, 4]), 2); jnp.argpartition(jnp.array([3, 1, 2, 5, 4, 1, 1]), 1); jnp.partition(jnp.array([[3, 1, 2], [1, 2, 0]]), -2); jnp.argpartition(u, 0, axis=0); jnp.partition(True, 0); jnp.unique(z, size=2); jnp.unique(i, size=6, fill_value=i)
+jnp.intersect1d(n, n, return_indices=True); jnp.setxor1d(n, n); jnp.setxor1d(n, jnp.array([2.])); jnp.setdiff1d(i, jnp.array([2.])); jnp.setdiff1d(o, 2.5, size=3); jnp.linalg.norm(z, jnp.inf); jnp.linalg.norm(z, -jnp.inf); jnp.linalg.norm(e, 2)
+[g(e, axis=0) for g in (jnp.fft.fft, jnp.fft.ifft, jnp.fft.irfft, jnp.fft.hfft)]; jnp.fft.fft(z); jnp.fft.irfft(jnp.array([1. + 1j])); jnp.fft.fftn(s); jnp.fft.fftn(x, axes=()); jnp.fft.rfftn(e); jnp.fft.rfft(z)
+jax.ops.segment_sum(x[0], [0, 1, 2, 3]); jax.nn.logsumexp(jnp.array([1 + 2j, 3.]), return_sign=True); jax.random.randint(k, (3,), 0., 9.5); jax.random.randint(k, (3,), 0, 2**31); jax.random.permutation(k, -1); jax.random.choice(k, 5.)
+k == k; ks != k; jnp.equal(ks, ks[::-1]); jnp.array_equal(k, k); jax.random.key_data(jnp.zeros_like(ks)); jnp.zeros(2, k.dtype).shape; jnp.sum(ks); jnp.sort(ks); k + 1; ks.view('uint32'); jax.random.key_data(ks.at[1].set(k)); ks.at[0].add(1)
+jax.random.key_data(jnp.take(ks, 1)); jax.random.key_data(jax.random.choice(k, ks)); jax.random.key_data(jax.random.key(True)); jax.random.key_data(jax.random.fold_in(k, 2.7)); jax.jit(lambda a, c: a == c)(ks, k)
+[jax.random.gumbel(k, (3,), d, mode=m) for d in ('float16', 'float32') for m in ('high', 'low')]; jax.random.gumbel(k, (2,), mode='foo'); [jax.random.bernoulli(k, p, (5,), mode='high') for p in (.3, 1e-9, .9)]; jax.random.bernoulli(k, .3, mode='foo')
+jax.random.categorical(k, x, mode='high'); jax.random.categorical(k, i); jax.random.choice(k, 5, (3,), mode='high'); jax.random.choice(k, 3, (2,), False, x[0, 1:], mode='high'); jax.random.rademacher(k, (3,), bool); jax.random.geometric(k, .3, (2,), float)
+"""
+
 
 def expressions() -> list[str]:
     """Every expression, once."""
-    return list(dict.fromkeys(split(CASES)))
+    return list(dict.fromkeys(split(CASES + WEAK + LIMITS)))

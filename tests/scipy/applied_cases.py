@@ -147,6 +147,10 @@ optimize.minimize(jnp.sum, [1., 2.], method='BFGS'); optimize.minimize(jnp.sum, 
 optimize.minimize(jnp.sum, p, method='BFGS', options={'foo': 1})
 optimize.minimize(lambda x, a: jnp.sum((x - a) ** 2), p, (3.,), method='bfgs').x
 optimize.minimize(lambda x: jnp.sum((x - 1) ** 2) + x[0] * x[1], p, method='BFGS')[:5]
+signal.detrend(w4, bp=2); signal.detrend(s, bp=[2, 3, 20]); signal.detrend(jnp.array([5.])); load(jax.__name__ + '.scipy.linalg').lu_solve((A, jnp.array([0, 1])), v)
+[f(0., jnp.array([jnp.nan, jnp.inf, -jnp.inf, 0.])) for m in [load(jax.__name__ + '.scipy.special')] for f in (m.xlogy, m.xlog1py)]
+[d.pmf(i, 2, .3) if d.__name__.endswith('nbinom') else d.pmf(i, .3) for n in ('geom', 'bernoulli', 'nbinom') for d in [load(f'{jax.__name__}.scipy.stats.{n}')]]
+[d.pdf(jnp.full(2, 1)) for n in ('norm', 'cauchy', 'logistic', 'laplace') for d in [load(f'{jax.__name__}.scipy.stats.{n}')]]
 """
 
 

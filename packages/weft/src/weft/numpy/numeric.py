@@ -156,7 +156,7 @@ def isreal(x):
         Array([False,  True], dtype=bool)
     """
     part = imag(x)
-    return strong(el.eq(part, scalar_like(part, 0)))
+    return _of_array(el.eq(part, scalar_like(part, 0)))
 
 
 def iscomplex(x):
@@ -168,7 +168,11 @@ def iscomplex(x):
         Array([ True, False], dtype=bool)
     """
     part = imag(x)
-    return strong(el.ne(part, scalar_like(part, 0)))
+    return _of_array(el.ne(part, scalar_like(part, 0)))
+
+
+def _of_array(x):
+    return strong(x) if shape_of(x) else x
 
 
 def frexp(x, /):

@@ -293,7 +293,9 @@ bitwise_count = _same("bitwise_count", "The number of bits that are set in |x|."
 
 def _words_equal(x, y):
     """Whether random keys have the same words."""
-    same = el.eq(random_unwrap_p.bind(x), random_unwrap_p.bind(y))
+    a, b = random_unwrap_p.bind(x), random_unwrap_p.bind(y)
+    rank = max(len(shape_of(a)), len(shape_of(b)))
+    same = el.eq(*[linear.expand_dims(v, tuple(range(rank - len(shape_of(v))))) for v in (a, b)])
     return reduce_and(same, (len(shape_of(same)) - 1,))
 
 

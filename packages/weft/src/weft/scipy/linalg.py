@@ -142,6 +142,8 @@ def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False, ch
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}.")
     single = len(shape_of(b)) == 1
+    if shape_of(b)[-1 if single else -2] != shape_of(factors)[-1]:
+        raise ValueError(f"lu_solve: b of shape {shape_of(b)} does not fit factors of shape {shape_of(factors)}.")
     perm = lax.lu_pivots_to_permutation(pivots, shape_of(factors)[-1])
     out = _np.lu_solve((factors, pivots, perm), shape_of(factors)[:-2], b[:, None] if single else b, trans)
     return out[..., 0] if single else out

@@ -194,7 +194,7 @@ def _without_line(x):
     n = x.shape[-1]
     x = x - jnp.mean(x, -1, keepdims=True)
     t = (jnp.arange(n) - (n - 1) / 2).astype(dtypes.real_of(x.dtype))
-    return x - jnp.sum(x * t, -1, keepdims=True) / max(n * (n * n - 1) / 12, 1) * t
+    return x - jnp.sum(x * t, -1, keepdims=True) / max(n * (n * n - 1) / 12, 0.5) * t      # one number has no slope
 
 
 # Spectra -------------------------------------------------------------------------------------------------------------

@@ -170,7 +170,8 @@ def _product_with_log(name: str, log, slope_y):
     @custom_jvp
     def function(x, y):
         x, y = promote_shapes(name, *promote_inexact(name, x, y))
-        return _where(el.eq(x, scalar_like(x, 0)), 0.0, el.mul(x, log(y)))
+        nothing = ufuncs.logical_and(el.eq(x, scalar_like(x, 0)), el.eq(y, y))
+        return _where(nothing, 0.0, el.mul(x, log(y)))
 
     @function.defjvp
     def jvp(primals, tangents):
@@ -188,7 +189,7 @@ _xlog1py = _product_with_log("xlog1py", el.log1p, lambda x, y: ufuncs.divide(x, 
 
 
 def xlogy(x, y):
-    """x * log(y), 0 where x is 0.
+    """x * log(y), 0 where x is 0 and y a number.
 
     Example:
         >>> from weft.scipy import special

@@ -6,7 +6,7 @@ from inspect import signature
 from typing import Callable
 
 from ... import numpy as jnp
-from ...numpy.util import on_device, promote_inexact, promote_shapes
+from ...numpy.util import on_device, promote_inexact, promote_shapes, strong
 
 _TEXTS = {"pdf": "The density at x", "pmf": "The probability of k", "cdf": "The probability of values <= {x}", "sf": "The probability of values > {x}",
           "ppf": "The value that `cdf` takes to {x}", "isf": "The value that `sf` takes to {x}", "entropy": "The entropy"}
@@ -32,7 +32,8 @@ class Distribution:
         def function(*args, **kwargs):
             bound = bind(*args, **kwargs)
             bound.apply_defaults()
-            return f(*[on_device(x) for x in promote_shapes(title, *promote_inexact(title, *bound.args))])
+            given = [on_device(x) for x in promote_shapes(title, *promote_inexact(title, *bound.args))]
+            return f(*(map(strong, given) if any(x.shape for x in given) else given))
         first = next(iter(signature(f).parameters))
         text = _TEXTS[name.removeprefix("log")].format(x=first)
         text = f"The logarithm of {text[0].lower()}{text[1:]}" if name.startswith("log") else text
