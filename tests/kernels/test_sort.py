@@ -5,6 +5,7 @@ import pytest
 from kernel_harness import NUMPY, random_array, run_interpreted, run_wasm
 from weft_wasm import ir
 from weft_wasm.ir import Buffer, Program
+from weft_wasm.routines.radix import radix_sort
 from weft_wasm.routines.sort import sort
 
 
@@ -57,3 +58,17 @@ def test_interpreter_agrees():
     program = Program("sort", [x], [out], routine.temps, routine.kernels)
     data = random_array(np.random.default_rng(1), "f32", (2, 21))
     np.testing.assert_array_equal(run_wasm(program, data)[0], run_interpreted(program, data)[0])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "bf16", "f16"])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 9), (3, 1000), (1, 5000)], ids=str)
+def test_by_digits(dtype, shape):
+    batch, n = shape
+    x, out, index = Buffer("x", dtype, shape, "input"), Buffer("o", dtype, shape, "output"), Buffer("i", "i32", shape, "output")
+    routine = radix_sort("sort", batch, n, [lambda i: x[i], lambda i: ir.rem(i, n)], [out, index])
+    data = random_array(np.random.default_rng(n), dtype, shape)
+    keys, positions = run_wasm(Program("sort", [x], [out, index], routine.temps, routine.kernels), data)
+    expected = np.argsort(order(data), axis=-1, kind="stable")
+    np.testing.assert_array_equal(positions, expected)
+    bits = lambda a: np.ascontiguousarray(a).view(f"u{a.dtype.itemsize}")  # noqa: E731
+    np.testing.assert_array_equal(bits(keys), bits(np.take_along_axis(data, expected, -1)))

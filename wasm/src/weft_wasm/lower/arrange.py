@@ -11,6 +11,8 @@ from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
 from weft_wasm.lower.emit import Body, Reader, opaque, wrap
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.types import narrow
+
+from weft_wasm.routines import radix
 from weft_wasm.routines.sort import sort
 from weft_wasm.routines.sort_parallel import sort_parallel
 
@@ -62,7 +64,13 @@ def emit_sort(body: Body, node: Node) -> list:
     # the routine writes whole buffers: go through a temp where the place is a part of one, or is read meanwhile
     direct = [p.offset is None and p.buffer.role == "temp" or p.offset is None and p.buffer.role == "output" for p in outs]
     buffers = [p.buffer if ok else body.module.temp(o.dtype, o.shape) for p, ok, o in zip(outs, direct, node.outputs)]
-    routine = (sort_parallel if body.module.plain else sort)(body.module.name("sort_"), batch, n, [operand(x) for x in xs], buffers, node.params["num_keys"])
+    name, elements, num_keys = body.module.name("sort_"), [operand(x) for x in xs], node.params["num_keys"]
+    if body.module.plain:
+        routine = sort_parallel(name, batch, n, elements, buffers, num_keys)
+    elif num_keys == 1 and radix.worth(n, buffers[0].dtype):
+        routine = radix.radix_sort(name, batch, n, elements, buffers)
+    else:
+        routine = sort(name, batch, n, elements, buffers, num_keys)
     body.module.temps += routine.temps
     copies = [ir.Copy(p.buffer, b, o.size, 0 if p.offset is None else p.offset) for p, b, o in zip(outs, buffers, node.outputs) if p.buffer is not b]
     return [*routine.kernels, *copies]
