@@ -11,7 +11,6 @@ from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
 from weft_wasm.lower.emit import Body, Reader, opaque, wrap
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.types import narrow
-
 from weft_wasm.routines import radix
 from weft_wasm.routines.sort import sort
 from weft_wasm.routines.sort_parallel import sort_parallel
