@@ -5,7 +5,7 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
-_define = Distribution("the beta distribution", 0.5, 2.0, 3.0)
+_define = Distribution("the beta distribution", 0.5, 2.0, 3.0, weak=True)
 
 
 @_define

@@ -5,7 +5,7 @@ from ... import numpy as jnp
 from .. import special
 from .define import Distribution
 
-_define = Distribution("the binomial distribution", 2, 5, 0.25)
+_define = Distribution("the binomial distribution", 2, 5, 0.25, weak=True)
 
 
 @_define

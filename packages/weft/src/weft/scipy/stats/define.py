@@ -21,8 +21,8 @@ def log1mexp(x):
 class Distribution:
     """Decorates the functions of one distribution; `example` has arguments for an example, of a value and the parameters without defaults."""
 
-    def __init__(self, what: str, *example: float):
-        self.what, self.example = what, example
+    def __init__(self, what: str, *example: float, weak: bool = False):
+        self.what, self.example, self.weak = what, example, weak      # weak: what Python numbers alone give keeps their type
 
     def __call__(self, f: Callable, name: str | None = None) -> Callable:
         bind = signature(f).bind
@@ -33,7 +33,7 @@ class Distribution:
             bound = bind(*args, **kwargs)
             bound.apply_defaults()
             given = [on_device(x) for x in promote_shapes(title, *promote_inexact(title, *bound.args))]
-            return f(*(map(strong, given) if any(x.shape for x in given) else given))
+            return f(*(map(strong, given) if not self.weak and any(x.shape for x in given) else given))
         first = next(iter(signature(f).parameters))
         text = _TEXTS[name.removeprefix("log")].format(x=first)
         text = f"The logarithm of {text[0].lower()}{text[1:]}" if name.startswith("log") else text

@@ -4,7 +4,7 @@ import math
 from ... import numpy as jnp
 from .define import Distribution, log1mexp
 
-_define = Distribution("the exponential distribution", 0.5)
+_define = Distribution("the exponential distribution", 0.5, weak=True)
 
 
 @_define

@@ -4,7 +4,7 @@ import math
 from ... import numpy as jnp
 from .define import Distribution
 
-_define = Distribution("the uniform distribution", 0.5)
+_define = Distribution("the uniform distribution", 0.5, weak=True)
 
 
 @_define
