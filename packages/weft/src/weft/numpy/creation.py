@@ -16,7 +16,7 @@ from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.random_bits import random_seed_p, random_unwrap_p, random_wrap_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import concatenate, iota, slice_
+from ..ops.shape import concatenate, iota
 from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
