@@ -148,15 +148,14 @@ class Float:
 
     def tanh(self, x: Expr) -> Expr:
         a = _abs(x)
-        if self.f32:
-            z = x * x
-            small = MulAdd(a * z, self.poly("tanh", z), a)
-            large = 1.0 - 2.0 / (self.exp(minimum_number(a, self.c(10.0)) * 2.0) + 1.0)
-            body = Select(lt(a, 0.63), small, large)
-        else:
-            t = self.expm1(minimum_number(a, self.c(22.0)) * 2.0)
-            body = t / (t + 2.0)
-        return Select(ne(x, x), x, self.copysign(body, x))
+        if self.f32:  # 2t/(1 + t²), where t = tanh(x/2), up to where the result rounds to 1
+            h = Select(gt(a, 9.02), self.c(4.51), a * 0.5)
+            z = h * h
+            t = h - h * z * (self.poly("tanh_r", z) / self.poly("tanh_q", z))
+            y = (t + t) / MulAdd(t, t, self.c(1.0))
+            return self.copysign(Select(gt(y, 1.0), self.c(1.0), y), x)
+        t = self.expm1(minimum_number(a, self.c(22.0)) * 2.0)
+        return Select(ne(x, x), x, self.copysign(t / (t + 2.0), x))
 
     # logarithms
 
@@ -283,11 +282,11 @@ class Float:
             z * z, self.poly("cos", z), MulAdd(z, self.c(-0.5), self.c(1.0))
         )
 
-    def _circular(self, x: Expr, finish) -> Expr:
-        small, large = self._reduce_pi(x), self._reduce_pi_large(x)
+    def _circular(self, x: Expr, moderate: Expr, finish) -> Expr:
+        """`moderate`, where x is that; else `finish` of the quadrant and the rest."""
         limit = 10000.0 if self.f32 else 1e6
-        not_finite = Select(lt(_abs(x), INF), finish(*large), self.c(NAN))
-        return Select(lt(_abs(x), limit) ^ Const(True, "bool"), not_finite, finish(*small), rare=True)
+        not_finite = Select(lt(_abs(x), INF), finish(*self._reduce_pi_large(x)), self.c(NAN))
+        return Select(lt(_abs(x), limit) ^ Const(True, "bool"), not_finite, moderate, rare=True)
 
     def sin(self, x: Expr, shift: int = 0) -> Expr:
         def finish(quadrant: Expr, r: Expr) -> Expr:
@@ -296,8 +295,20 @@ class Float:
             value = Select(eq(q & self.u(1), 0), s, c)
             return self.as_float(self.as_uint(value) ^ ((q & self.u(2)) << (self.bits - 2)))
 
-        result = self._circular(x, finish)
-        return result if shift else Select(eq(x, 0.0), x, result)
+        return self._circular(x, self._sine_wide(x, shift), finish)
+
+    def _sine_wide(self, x: Expr, shift: int) -> Expr:
+        """sin (shift 0) or cos (shift 1) of moderate x: with the nearest zero of the function taken off, one polynomial does."""
+        shifted = MulAdd(x, self.c(1 / math.pi), self.c(-0.5 * shift)) + self.magic
+        k = (shifted - self.magic) * 2.0 + float(shift)  # x = k·π/2 + r
+        r = x
+        for part in pi_parts(self.f32):
+            r = MulAdd(k, self.c(-part), r)
+        z = r * r
+        s = MulAdd(r * z, self.poly("sin_wide", z), r)
+        turns = self.as_uint(shifted) + self.u(shift)
+        value = self.as_float(self.as_uint(s) ^ (turns << (self.bits - 1)))
+        return value if shift else Select(eq(x, 0.0), x, value)
 
     def cos(self, x: Expr) -> Expr:
         return self.sin(x, 1)
@@ -308,7 +319,7 @@ class Float:
             odd = eq(quadrant & self.u(1), 1)
             return Select(odd, -c, s) / Select(odd, s, c)
 
-        return Select(eq(x, 0.0), x, self._circular(x, finish))
+        return Select(eq(x, 0.0), x, self._circular(x, finish(*self._reduce_pi(x)), finish))
 
     def _asin_small(self, a: Expr, z: Expr) -> Expr:
         return MulAdd(a * z, self.poly("asin", z), a)
