@@ -226,3 +226,23 @@ def test_contexts_of_the_users_are_part_of_what_is_traced():
         assert [int(f(2)), int(f(2)), context.value, context.get_global()] == [6, 6, 3, 1]
     context.set_global(5)
     assert [int(f(2)), context.value, traced] == [10, 5, [1, 3, 5]]
+
+
+def test_blocks_that_end_out_of_order_restore_their_own_option():
+    x64, promotion = weft.enable_x64(True), weft.numpy_rank_promotion("raise")
+    x64.__enter__()
+    promotion.__enter__()
+    x64.__exit__(None, None, None)
+    assert not weft.config.jax_enable_x64 and weft.config.jax_numpy_rank_promotion == "raise"
+    promotion.__exit__(None, None, None)
+    assert weft.config.jax_numpy_rank_promotion == "allow"
+
+
+def test_other_threads_see_the_default():
+    seen = []
+    with weft.numpy_rank_promotion("raise"):
+        thread = threading.Thread(target=lambda: seen.append((weft.config.jax_numpy_rank_promotion, weft.config.trace_context())))
+        thread.start()
+        thread.join()
+        here = weft.config.trace_context()
+    assert seen[0][0] == "allow" and seen[0][1] != here and seen[0][1] == weft.config.trace_context()

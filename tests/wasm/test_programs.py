@@ -263,3 +263,14 @@ def test_donation_changes_no_bit(first):
         got = weft.jit(step, donate_argnums=0)([jnp.asarray(s) for s in state])
         for k, (a, b) in enumerate(zip(got, want)):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=f"random_step({seed}), result {k}")
+
+
+def test_known_calls_see_the_values_that_traces_depend_on():
+    backend()
+    context = weft.make_user_context(default_value=1.0)
+    x = weft.device_put(jnp.arange(3.0), weft.devices("wasm")[0])
+    f = weft.jit(lambda x: x * context.value)
+    assert f(x).tolist() == f(x).tolist() == [0.0, 1.0, 2.0]
+    with context(3.0):
+        assert f(x).tolist() == [0.0, 3.0, 6.0]
+    assert f(x).tolist() == [0.0, 1.0, 2.0]

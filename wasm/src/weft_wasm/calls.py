@@ -20,13 +20,6 @@ from weft.tree import tree_flatten, tree_structure, tree_unflatten
 CAPACITY = 4096
 SCALARS = 1024
 LEAF = tree_structure(0)
-# on what a cached call depends besides its arguments
-_OPTIONS = (*config._traced, *[config._options[name] for name in ("platforms", "default_device", "disable_jit", "debug_nans", "debug_infs")])
-
-
-def context() -> tuple:
-    """The configuration in force."""
-    return tuple([option.get() for option in _OPTIONS])
 
 
 class WasmArray(BufferArray):
@@ -89,7 +82,7 @@ class Calls:
             return run(args, kwargs, leaves, tree, constants)
 
         def run(args: tuple, kwargs: dict, leaves: list, tree: Any, constants: bool):
-            key = (tree, constants, *[x.aval for x in leaves], *context())
+            key = (tree, constants, *[x.aval for x in leaves], config.call_context())
             entry = known.get(key)
             if entry is not None:
                 execute, consts, out_tree = entry
@@ -116,7 +109,7 @@ class Calls:
                 return apply_by_compiling(primitive, args, params)
             values.append(x)
         try:
-            key = (primitive, *params.values(), *[x.aval for x in values], *context())
+            key = (primitive, *params.values(), *[x.aval for x in values], config.call_context())
             execute = self.eager.get(key)
         except TypeError:  # a parameter that doesn't hash
             return apply_by_compiling(primitive, args, params)

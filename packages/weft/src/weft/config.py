@@ -18,6 +18,9 @@ from . import source_info
 from .errors import at_user_line
 
 _UNSET = object()
+_NOWHERE: dict = {}
+# The values that blocks have set in this thread or task, by option: one variable for all, so that whether any may have changed is one look.
+_here: ContextVar[dict] = ContextVar("weft_config", default=_NOWHERE)
 _TRUE, _FALSE = ("1", "true", "t", "on", "yes", "y"), ("0", "false", "f", "off", "no", "n")
 # Options of jax that have no prefix.
 _BARE = ("check_vma", "eager_constant_folding", "jax2tf_associative_scan_reductions", "jax2tf_default_native_serialization", "mock_num_gpu_processes")
@@ -25,13 +28,12 @@ _BARE = ("check_vma", "eager_constant_folding", "jax2tf_associative_scan_reducti
 
 class Option:
     """One configuration value. `traced` says that programs traced under different values are different."""
-    __slots__ = ("name", "default", "kind", "choices", "optional", "traced", "doc", "_local")
+    __slots__ = ("name", "default", "kind", "choices", "optional", "traced", "doc")
 
     def __init__(self, name: str, default, choices=None, traced: bool = False, doc: str = "", kind: type | None = None):
         self.name, self.choices, self.traced, self.doc = name, choices, traced, doc
         self.kind = kind or (str if default is None else type(default))
         self.optional = default is None
-        self._local: ContextVar = ContextVar(name, default=_UNSET)
         for variable in ("WEFT_" + name.upper(), self.public.upper()):
             text = os.environ.get(variable)
             if text is not None:
@@ -77,8 +79,52 @@ class Option:
         return value
 
     def get(self):
-        value = self._local.get()
-        return self.default if value is _UNSET else value
+        return _here.get().get(self, self.default)
+
+    def set_here(self, value):
+        """Sets the value in this thread or task. Returns what `restore` takes."""
+        held = _here.get()
+        _here.set({**held, self: value})
+        return held.get(self, _UNSET)
+
+    def restore(self, before) -> None:
+        """Puts back what was there before a `set_here`, whatever was done to other options since."""
+        held = {**_here.get(), self: before}
+        if before is _UNSET:
+            del held[self]
+        _here.set(held or _NOWHERE)
+
+
+class Snapshot:
+    """The values of some options, collected again only where one may have changed."""
+    __slots__ = ("options", "_known", "_numbers", "_count")
+
+    def __init__(self, options: tuple):
+        self.options, self._known, self._numbers, self._count = options, (None, -1, (), 0), {}, 0
+
+    def _look(self) -> tuple:
+        held, known = _here.get(), self._known
+        if known[0] is not held or known[1] != config._epoch:
+            epoch, values = config._epoch, tuple([option.get() for option in self.options])
+            number = self._numbers.get(values)
+            if number is None:
+                if len(self._numbers) >= 1024:
+                    self._numbers = {}
+                number = self._count = self._numbers[values] = self._count + 1
+            known = self._known = held, epoch, values, number
+        return known
+
+    def values(self) -> tuple:
+        """The values here."""
+        return self._look()[2]
+
+    def number(self) -> int:
+        """A number that stands for the values here."""
+        return self._look()[3]
+
+
+# Options on which a call depends, besides those that its trace depends on: where it runs, and what is looked at.
+_CALLED = ("platforms", "default_device", "disable_jit", "debug_nans", "debug_infs")
 
 
 class Config:
@@ -88,6 +134,8 @@ class Config:
         object.__setattr__(self, "_options", {})
         object.__setattr__(self, "_listeners", [])
         object.__setattr__(self, "_traced", ())
+        object.__setattr__(self, "_epoch", 0)       # how often a default has changed
+        self._snapshots()
 
     def define(self, name: str, default, choices=None, traced: bool = False, doc: str = "", kind: type | None = None) -> Callable:
         """Adds an option and returns a context manager function that sets it locally."""
@@ -95,22 +143,30 @@ class Config:
         if traced:
             object.__setattr__(self, "_traced", (*self._traced, option))
 
+        self._snapshots()
+
         @contextmanager
         def local(new_val=_UNSET):
             if new_val is _UNSET:
                 if option.kind is not bool:
                     raise TypeError(at_user_line(f"{name} takes the new value of the config option: with weft.{name}(value): …"))
                 new_val = True
-            token = option._local.set(option.check(new_val))
+            before = option.set_here(option.check(new_val))
             self._notify(name)
             try:
                 yield
             finally:
-                option._local.reset(token)
+                option.restore(before)
                 self._notify(name)
         local.__name__ = local.__qualname__ = name
         local.__doc__ = f"Sets the config option `{option.public}` for a block, in this thread. {doc}"
         return local
+
+    def _snapshots(self) -> None:
+        more = [self._options[name] for name in _CALLED if name in self._options]
+        # the values on which a traced program depends, part of every cache key; and a number for those on which a call depends
+        object.__setattr__(self, "trace_context", Snapshot(self._traced).values)
+        object.__setattr__(self, "call_context", Snapshot((*self._traced, *more)).number)
 
     def update(self, name: str, value) -> None:
         """Sets the process-wide default of option `name` (with or without the prefix `jax_`).
@@ -126,6 +182,7 @@ class Config:
         if option.name in NO_EFFECT and value != option.default:
             warnings.warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[option.name][2]}.", stacklevel=2)
         option.default = value
+        object.__setattr__(self, "_epoch", self._epoch + 1)
         self._notify(option.name)
 
     def _find(self, name: str) -> Option:
@@ -147,10 +204,6 @@ class Config:
     def _notify(self, name: str) -> None:
         for callback in self._listeners:
             callback(name)
-
-    def trace_context(self) -> tuple:
-        """The values on which a traced program depends; part of every cache key."""
-        return tuple([option.get() for option in self._traced])
 
     def read(self, name: str):
         """The value of an option in this thread."""
@@ -311,11 +364,11 @@ class UserContext:
     """A value of the user's on which traces depend. Made by `weft.make_user_context`."""
 
     def __init__(self, name: str, default):
-        self._name, self._local = name, config.define(name, default, traced=True, kind=object)
+        self._name, self._set = name, config.define(name, default, traced=True, kind=object)
 
     def __call__(self, value):
         """A context manager: the value for a block, in this thread."""
-        return self._local(value)
+        return self._set(value)
 
     @property
     def value(self):
@@ -368,11 +421,11 @@ def _without_effect(name: str) -> Callable:
         option = config._find(name)
         if option.check(new_val) != option.get():
             warnings.warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[name][2]}.", stacklevel=3)
-        token = option._local.set(new_val)
+        before = option.set_here(new_val)
         try:
             yield
         finally:
-            option._local.reset(token)
+            option.restore(before)
     local.__name__ = local.__qualname__ = name
     local.__doc__ = f"Sets a config option that has no effect in weft: {NO_EFFECT[name][2]}."
     return local

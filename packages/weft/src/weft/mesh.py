@@ -246,12 +246,12 @@ class Mesh(_MeshAxes):
         return Mesh(*[kw.get(n, getattr(self, n)) for n in ("devices", "axis_names", "axis_types")])
 
     def __enter__(self):
-        self._tokens.append(_option._local.set(self))
+        self._tokens.append(_option.set_here(self))
         config._notify("context_mesh")
         return self
 
     def __exit__(self, *exc):
-        _option._local.reset(self._tokens.pop())
+        _option.restore(self._tokens.pop())
         config._notify("context_mesh")
 
     def __eq__(self, other):
@@ -292,14 +292,14 @@ class set_mesh:
     def __init__(self, mesh: Mesh | None):
         if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
             raise ValueError(f"set_mesh takes a weft.sharding.Mesh, got {mesh!r}.")
-        self._token = _option._local.set(mesh)
+        self._before = _option.set_here(mesh)
         config._notify("context_mesh")
 
     def __enter__(self):
         return config.context_mesh
 
     def __exit__(self, *exc):
-        _option._local.reset(self._token)
+        _option.restore(self._before)
         config._notify("context_mesh")
 
 

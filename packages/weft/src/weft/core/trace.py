@@ -183,11 +183,11 @@ aval_of: dict[type, Any] = {bool: scalar_aval, int: scalar_aval, float: scalar_a
 
 def get_aval(x) -> ShapedArray:
     """The abstract value of an array, a tracer, a Python scalar or a host array."""
-    if isinstance(x, Tracer):
-        return x.aval
     handler = aval_of.get(type(x))
     if handler is not None:
         return handler(x)
+    if isinstance(x, Tracer):
+        return x.aval
     for base in type(x).__mro__[1:]:
         if base in aval_of:
             return aval_of[base](x)

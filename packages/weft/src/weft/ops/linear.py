@@ -5,6 +5,7 @@ The rules of all other primitives, and the transformations, are written with the
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from .. import dtypes
 from ..avals import AbstractToken, ShapedArray, shaped, tangent_aval
@@ -66,6 +67,11 @@ convert_element_type_p.transpose = _convert_transpose
 convert_element_type_p.batch = _same_dim(convert_element_type_p)
 
 
+@lru_cache(1024, typed=True)
+def _rounded(value, dtype, weak_type: bool) -> TypedScalar:
+    return TypedScalar(round_scalar(value, dtype), shaped((), dtype, weak_type))
+
+
 def convert(x, dtype, weak_type: bool = False):
     """`x` as `dtype`; scalars of the host are converted on the host."""
     aval = get_aval(x)
@@ -75,7 +81,8 @@ def convert(x, dtype, weak_type: bool = False):
         value = x.val if type(x) is TypedScalar else x
         if not (isinstance(value, complex) and not dtypes.is_complex(dtype)) and \
                 not (dtypes.is_int(dtype) and isinstance(value, float)) and dtypes.bits(dtype) >= 8:
-            return TypedScalar(round_scalar(value, dtype), shaped((), dtype, weak_type))
+            # zeros are not looked up: 0.0 and -0.0 are equal
+            return (_rounded if value and not isinstance(value, complex) else _rounded.__wrapped__)(value, dtype, weak_type)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
