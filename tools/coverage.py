@@ -240,7 +240,8 @@ def entries(modules: Iterable[str] = MODULES) -> list[Entry]:
             value, dotted = values[f"{module}.{name}"], f"{module}.{name}"
             have = parameters(value) if value is not None and wanted is not None and kind == "function" else None
             want = [p for p in wanted or () if not p.lstrip("*").startswith("_")]
-            made.append(Entry(module, name, kind, value is not None, None if have is None or takes(have, want) else (have, want),
+            present = value is not None or name == "newaxis"     # which is None
+            made.append(Entry(module, name, kind, present, None if have is None or takes(have, want) else (have, want),
                               tested(rows[dotted]), [row.id for row, _ in rows[dotted]], files[id(value)] if value is not None else []))
     return made
 
