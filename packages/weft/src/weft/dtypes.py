@@ -9,7 +9,7 @@ import math
 from functools import lru_cache, cache
 
 from .config import config
-from .errors import TypePromotionError, at_user_line
+from .errors import at_user_line, type_error, TypePromotionError
 from .host import HostArray, np
 
 # name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
@@ -385,8 +385,10 @@ def _node(dt, weak: bool) -> str:
     try:
         return _long[dt]
     except KeyError:
-        raise (TypeError if is_key(dt) else TypePromotionError)(
-            at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")) from None
+        if is_key(dt):
+            raise type_error(f"an array of random keys ({name(dt)}) takes part in no arithmetic. Draw numbers with it, as by weft.random.uniform(key), or take its words: "
+                             "weft.random.key_data(key).") from None
+        raise TypePromotionError(at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")) from None
 
 
 @lru_cache(maxsize=4096)

@@ -122,7 +122,9 @@ def promote_types(a, b):
         True
     """
     pairs = [(dtypes.dtype(t), any(t is python for python in (int, float, complex))) for t in (a, b)]
-    return dtypes._promote(tuple(pairs), config.numpy_dtype_promotion)[0]      # as wide as asked for, whether 64 bits are on or not
+    found = dtypes._promote(tuple(pairs), config.numpy_dtype_promotion)[0]
+    # as wide as asked for, whether 64 bits are on or not
+    return found if any(dtypes.canonicalize(t) != t for t, _ in pairs) else dtypes.canonicalize(found)
 
 
 def can_cast(from_, to, casting: str = "safe") -> bool:
