@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import os
 import subprocess
 import sys
@@ -420,8 +421,12 @@ def test_nothing_keeps_arrays_alive(backend):
     y = backend.apply(e.neg_p, (x,), {})
     refs = [weakref.ref(x), weakref.ref(y)]
     del x, y
-    gc.collect()
-    assert [r() for r in refs] == [None, None]
+    for _ in range(100):        # what runs may hold its arguments a little longer
+        gc.collect()
+        if not any(r() is not None for r in refs):
+            return
+        time.sleep(0.02)
+    raise AssertionError([[type(h) for h in gc.get_referrers(r())] for r in refs if r() is not None])
 
 
 def test_another_backends_default_device_is_respected(backend):
