@@ -131,7 +131,7 @@ def tpu_client():
 
 _MAKERS = {"cpu": cpu_client, "cuda": cuda_client, "tpu": tpu_client}
 _clients: dict = cluster.made_clients
-_failures: dict[str, BackendError] = {}
+_failures: dict[str, str] = {}      # the message: an error itself would keep alive what the frames of its traceback hold
 
 
 def client_for(platform: str):
@@ -139,13 +139,13 @@ def client_for(platform: str):
     if platform in _clients:
         return _clients[platform]
     if platform in _failures:
-        raise _failures[platform]
+        raise BackendError(_failures[platform])
     if platform not in _MAKERS:
         raise BackendError(f"XLA has no platform {platform!r} here; it has {', '.join(PLATFORMS)}.")
     try:
         client = _MAKERS[platform]()
     except BackendError as e:
-        _failures[platform] = e
+        _failures[platform] = str(e)
         raise
     bootstrap.prime(client)
     _clients[platform] = client

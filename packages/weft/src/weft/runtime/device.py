@@ -20,14 +20,12 @@ KNOWN = {"xla": ("tpu", "cuda", "cpu"), "wasm": ("wasm",), "webgpu": ("webgpu",)
 eager: dict[type, Any] = {}
 _factories: dict[str, Any] = {}     # registered by hand: reference, tests, the page
 _backends: dict[str, Any] = {}      # instances by name
-_failures: dict[str, str] = {}
 
 
 def register_backend(name: str, factory, platforms: tuple | None = None) -> None:
     """Makes a backend known without an entry point. `factory` takes no arguments."""
     _factories[name] = factory
     _backends.pop(name, None)
-    _failures.pop(name, None)
     if platforms is not None:
         KNOWN[name] = tuple(platforms)
 
