@@ -176,7 +176,7 @@ def test_loops_inside_loops_inside_jit():
     close(weft.jit(f)(f32(1)), (c, np.array(want)))
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 8, 13])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, pytest.param(8, marks=pytest.mark.slow), pytest.param(13, marks=pytest.mark.slow)])
 def test_associative_scan(n):
     x = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2) + 1
     close(associative_scan(lax.add, x), np.cumsum(x, 0))

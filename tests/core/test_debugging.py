@@ -102,6 +102,7 @@ TRANSFORMATIONS = {
 KEPT = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
 def test_a_leaked_tracer_is_found_with_its_line_and_its_keeper(name):
     run = TRANSFORMATIONS[name]
@@ -210,6 +211,7 @@ def test_clear_caches_and_live_arrays():
     assert "jaxlib:" in weft.print_environment_info(return_string=True)
 
 
+@pytest.mark.slow
 def test_a_program_may_end_while_the_device_computes():
     pytest.importorskip("weft_native")
     code = "import weft, weft.numpy as jnp; f = weft.jit(lambda x: weft.lax.fori_loop(0, 200, lambda i, x: x @ x / 1000, x)); y = f(jnp.ones((1000, 1000))); del y"

@@ -9,6 +9,8 @@ from weft import lax
 from weft.config import enable_x64
 from weft.experimental.jet import jet, jet2
 
+pytestmark = pytest.mark.slow
+
 ORDER = 5
 CASES = {
     "sin": (jnp.sin, mp.sin, 0.5), "cos": (jnp.cos, mp.cos, 0.5), "tan": (jnp.tan, mp.tan, 0.4), "exp": (jnp.exp, mp.exp, 0.5), "log": (jnp.log, mp.log, 0.7),

@@ -8,6 +8,8 @@ import weft.numpy as jnp
 from weft.config import enable_x64
 from weft.experimental.ode import odeint
 
+pytestmark = pytest.mark.slow
+
 TIMES = np.linspace(0.0, 3.0, 5)
 
 

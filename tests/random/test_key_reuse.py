@@ -50,6 +50,7 @@ REUSE = {
     "concatenated": weft.jit(lambda k: jnp.concatenate([k[None], k[None]])), "parent": lambda k: [r.split(k), r.split(k)]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FINE)
 @pytest.mark.parametrize("jit", [False, True])
 def test_allowed(name, jit):

@@ -195,6 +195,7 @@ def test_derivatives_vmap_and_jit(double, name):
     close(weft.jit(weft.vmap(f))(jnp.stack([x, t])), np.stack([f(x), f(t)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", ["reference", "wasm"])
 def test_other_backends(platform):
     x = np.sin(np.arange(32.)).astype("float32")

@@ -187,6 +187,7 @@ def test_later_derivatives():
                 assert abs(float(second) - float(mpmath.re(mpmath.diff(g, 0.7, 2)))) < 1e-9
 
 
+@pytest.mark.slow
 def test_on_wasm():
     """Series, continued fractions and complex numbers need nothing that only XLA has."""
     x = np.array([0.3, 0.9, 5.0])

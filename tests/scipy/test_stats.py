@@ -134,6 +134,7 @@ def test_ranks_and_modes(dtype):
         checks.same(weft.vmap(stats.rankdata)(jnp.asarray(x)), stats.rankdata(x, axis=1), 0, 0)
 
 
+@pytest.mark.slow
 def test_on_wasm():
     """A function of each kind needs nothing that only XLA has."""
     z = np.array([0.3, 0.9, 1.5])

@@ -77,6 +77,7 @@ def test_a_step_of_the_digits_program(digits, backend):
     assert submits(backend, lambda: digits.step(state, key, images, labels)) == 1
 
 
+@pytest.mark.slow
 def test_losses_of_the_digits_program_are_those_of_xla(digits):
     pytest.importorskip("jaxlib")
 
