@@ -5,6 +5,7 @@ None of it changes what a program computes, except the rounding of float sums.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from weft_wasm.affine import Linear, linear
@@ -147,26 +148,31 @@ def auto(program: Program, features: frozenset[str] = frozenset()) -> Program:
 
     Without "simd128" the vector loops run as scalar ones; long sums are in blocks all the same.
     """
-    return replace(program, body=_program_level(program.body))
+    return map_kernels(program, lambda body: _Chooser().block(body))
 
 
-def _program_level(body: list) -> list:
-    out = []
-    for s in body:
-        match s:
-            case Kernel():
-                out.append(Kernel(s.name, _Chooser().block(s.body), s.workgroup))
-            case For():
-                out.append(replace(s, body=_program_level(s.body)))
-            case While():
-                out.append(While(_program_level(s.cond), s.test, _program_level(s.body)))
-            case If():
-                out.append(If(s.test, _program_level(s.then), _program_level(s.orelse)))
-            case Switch():
-                out.append(Switch(s.index, [_program_level(b) for b in s.branches]))
-            case _:
-                out.append(s)
-    return out
+def map_kernels(program: Program, change: Callable[[list], list]) -> Program:
+    """The program with every kernel's statements changed."""
+
+    def level(body: list) -> list:
+        out = []
+        for s in body:
+            match s:
+                case Kernel():
+                    out.append(replace(s, body=change(s.body)))
+                case For():
+                    out.append(replace(s, body=level(s.body)))
+                case While():
+                    out.append(While(level(s.cond), s.test, level(s.body)))
+                case If():
+                    out.append(If(s.test, level(s.then), level(s.orelse)))
+                case Switch():
+                    out.append(Switch(s.index, [level(b) for b in s.branches]))
+                case _:
+                    out.append(s)
+        return out
+
+    return replace(program, body=level(program.body))
 
 
 class _Chooser:

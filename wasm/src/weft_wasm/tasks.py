@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft_wasm.ir import ITEMSIZE, Assign, Call, Declare, Expr, For, If, Kernel, Let, Load, Program, Store, Switch, While, blocks, expressions, walk_expr
-from weft_wasm.schedule import fresh
+from weft_wasm.ir import ITEMSIZE, Assign, Call, Declare, Expr, For, Let, Load, Program, Store, blocks, expressions, walk_expr
+from weft_wasm.schedule import fresh, map_kernels
 
 WORTH = 150_000  # ns: a loop that takes less stays on one thread
 GRAIN = 20_000  # ns: the shortest run of iterations that a thread takes at once
@@ -22,26 +22,7 @@ LANES = 3  # about how many times faster a vector loop is
 
 def share(program: Program) -> Program:
     """The program with the loops marked that are worth sharing. Kernels with marked loops stay as they are."""
-    return replace(program, body=_program_level(program.body))
-
-
-def _program_level(body: list) -> list:
-    out = []
-    for s in body:
-        match s:
-            case Kernel():
-                out.append(replace(s, body=kernel_body(s.body)))
-            case For():
-                out.append(replace(s, body=_program_level(s.body)))
-            case While():
-                out.append(While(_program_level(s.cond), s.test, _program_level(s.body)))
-            case If():
-                out.append(If(s.test, _program_level(s.then), _program_level(s.orelse)))
-            case Switch():
-                out.append(Switch(s.index, [_program_level(b) for b in s.branches]))
-            case _:
-                out.append(s)
-    return out
+    return map_kernels(program, kernel_body)
 
 
 def kernel_body(body: list) -> list:
