@@ -274,3 +274,6 @@ def test_known_calls_see_the_values_that_traces_depend_on():
     with context(3.0):
         assert f(x).tolist() == [0.0, 3.0, 6.0]
     assert f(x).tolist() == [0.0, 1.0, 2.0]
+    weft.make_user_context(default_value=None)      # one more option: what was known before must not be taken for what is new
+    with context(5.0):
+        assert f(x).tolist() == [0.0, 5.0, 10.0]

@@ -12,6 +12,7 @@ import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from itertools import count
 from typing import Any, Callable
 
 from . import source_info
@@ -97,10 +98,11 @@ class Option:
 
 class Snapshot:
     """The values of some options, collected again only where one may have changed."""
-    __slots__ = ("options", "_known", "_numbers", "_count")
+    __slots__ = ("options", "_known", "_numbers")
+    _count = count(1)       # of all snapshots, so that no two give one number to different values
 
     def __init__(self, options: tuple):
-        self.options, self._known, self._numbers, self._count = options, (None, -1, (), 0), {}, 0
+        self.options, self._known, self._numbers = options, (None, -1, (), 0), {}
 
     def _look(self) -> tuple:
         held, known = _here.get(), self._known
@@ -110,7 +112,7 @@ class Snapshot:
             if number is None:
                 if len(self._numbers) >= 1024:
                     self._numbers = {}
-                number = self._count = self._numbers[values] = self._count + 1
+                number = self._numbers[values] = next(self._count)
             known = self._known = held, epoch, values, number
         return known
 
