@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from weft_wasm.affine import linear
 from weft_wasm.ir import ITEMSIZE, Buffer, Expr, For, If, Kernel, Let, Load, Program, Store, Switch, Var, While, expressions, i32, substitute, touched, walk, walk_expr
-from weft_wasm.schedule import fresh, rewrite
+from weft_wasm.schedule import fresh, map_blocks, rewrite
 
 ROW_BYTES = 64 << 10  # of all rows in use at a time: they must stay in the nearest caches
 WORTH = 128 << 10  # bytes that two kernels must share to become one
@@ -31,7 +31,7 @@ def merge(program: Program) -> Program:
     """The program with neighbouring kernels made one where that pays."""
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
     made: list[Kernel] = []
-    body = _level(program.body, storage, made)
+    body = map_blocks(program.body, lambda block: _neighbours(block, storage, made))
     users: dict[Buffer, list] = {}
     for s in _leaves(body):
         for b in {b for group in touched([s]) for b in group}:
@@ -52,29 +52,18 @@ def _leaves(body: list) -> Iterator:
                 yield s
 
 
-def _level(body: list, storage: dict[Buffer, Buffer], made: list[Kernel]) -> list:
+def _neighbours(body: list, storage: dict[Buffer, Buffer], made: list[Kernel]) -> list:
+    """One block with kernels made one that stand beside each other; `made` gets them."""
     out: list = []
     for s in body:
-        match s:
-            case Kernel():
-                joined = _joined(out[-1], s, storage) if out and type(out[-1]) is Kernel else None
-                if joined is not None:
-                    if made and made[-1] is out[-1]:
-                        made.pop()
-                    made.append(joined)
-                    out[-1] = joined
-                    continue
-                out.append(s)
-            case For():
-                out.append(replace(s, body=_level(s.body, storage, made)))
-            case While():
-                out.append(While(_level(s.cond, storage, made), s.test, _level(s.body, storage, made)))
-            case If():
-                out.append(If(s.test, _level(s.then, storage, made), _level(s.orelse, storage, made)))
-            case Switch():
-                out.append(Switch(s.index, [_level(b, storage, made) for b in s.branches]))
-            case _:
-                out.append(s)
+        joined = _joined(out[-1], s, storage) if out and type(s) is type(out[-1]) is Kernel else None
+        if joined is None:
+            out.append(s)
+            continue
+        if made and made[-1] is out[-1]:
+            made.pop()
+        made.append(joined)
+        out[-1] = joined
     return out
 
 

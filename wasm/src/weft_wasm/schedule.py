@@ -151,28 +151,27 @@ def auto(program: Program, features: frozenset[str] = frozenset()) -> Program:
     return map_kernels(program, lambda body: _Chooser().block(body))
 
 
+def map_blocks(body: list, change: Callable[[list], list]) -> list:
+    """Statements of the program level with every block of them changed, inner ones first."""
+    out = []
+    for s in body:
+        match s:
+            case For():
+                s = replace(s, body=map_blocks(s.body, change))
+            case While():
+                s = While(map_blocks(s.cond, change), s.test, map_blocks(s.body, change))
+            case If():
+                s = If(s.test, map_blocks(s.then, change), map_blocks(s.orelse, change))
+            case Switch():
+                s = Switch(s.index, [map_blocks(b, change) for b in s.branches])
+        out.append(s)
+    return change(out)
+
+
 def map_kernels(program: Program, change: Callable[[list], list]) -> Program:
     """The program with every kernel's statements changed."""
-
-    def level(body: list) -> list:
-        out = []
-        for s in body:
-            match s:
-                case Kernel():
-                    out.append(replace(s, body=change(s.body)))
-                case For():
-                    out.append(replace(s, body=level(s.body)))
-                case While():
-                    out.append(While(level(s.cond), s.test, level(s.body)))
-                case If():
-                    out.append(If(s.test, level(s.then), level(s.orelse)))
-                case Switch():
-                    out.append(Switch(s.index, [level(b) for b in s.branches]))
-                case _:
-                    out.append(s)
-        return out
-
-    return replace(program, body=level(program.body))
+    each = lambda s: replace(s, body=change(s.body)) if type(s) is Kernel else s  # noqa: E731
+    return replace(program, body=map_blocks(program.body, lambda block: list(map(each, block))))
 
 
 class _Chooser:
