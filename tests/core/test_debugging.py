@@ -270,8 +270,17 @@ def test_a_profile_of_other_backends_has_phases_and_annotations(tmp_path, monkey
 def test_memory_profiles_and_servers(tmp_path):
     pytest.importorskip("weft_native")
     x = arrays("cpu")
-    weft.profiler.save_device_memory_profile(tmp_path / "memory.pb.gz", "cpu")
+    with pytest.warns(UserWarning, match="(?s)JAX_ARRAY_TRACEBACKS=1.*test_debugging.py"):
+        weft.profiler.save_device_memory_profile(tmp_path / "memory.pb.gz", "cpu")
     assert b"bytes" in gzip.decompress((tmp_path / "memory.pb.gz").read_bytes()) and x.shape
+    weft.config.update("jax_array_tracebacks", True)
+    try:
+        def maker_of_arrays():
+            return weft.device_put(np.ones(8), weft.devices("cpu")[0])
+        x = maker_of_arrays()
+        assert b"maker_of_arrays" in gzip.decompress(weft.profiler.device_memory_profile("cpu")) and x.shape
+    finally:
+        weft.config.update("jax_array_tracebacks", False)
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]

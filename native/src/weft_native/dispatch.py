@@ -46,6 +46,7 @@ def mirror_config() -> None:
     off = options["disable_jit"]
     _mirror(bootstrap.disable_jit, off.default, off.get())
     _mirror_guards()
+    _jax.set_tracebacks_enabled(config.array_tracebacks)
     watched = (*config._traced, *[options[n] for n in _MIRRORED])
     _mirror(bootstrap.context, tuple([o.default for o in watched]), tuple([o.get() for o in watched]))
 

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 
 from jaxlib import _profile_data, _profiler
+from weft.config import config
+from weft.errors import at_user_line
 
 from .client import client_for
 
@@ -30,4 +33,7 @@ class Session:
 
 def memory_profile(platform: str) -> bytes:
     """What lies in the devices' memory, as pprof reads it."""
+    if not config.array_tracebacks:
+        warnings.warn(at_user_line("this memory profile can't tell where its arrays were made, since the config option jax_array_tracebacks is off (calls are faster so). "
+                                   "Set JAX_ARRAY_TRACEBACKS=1 before they are made."), stacklevel=4)
     return gzip.compress(client_for(platform).heap_profile())

@@ -334,6 +334,7 @@ transfer_guard_device_to_host = _define("transfer_guard_device_to_host", None, _
 transfer_guard_device_to_device = _define("transfer_guard_device_to_device", None, _GUARD, doc="What happens at transfers between devices.")
 array_garbage_collection_guard = _define("array_garbage_collection_guard", None, ("allow", "log", "fatal"),
                                          doc="What happens where the garbage collector finds an array in a cycle (XLA only).")
+_define("array_tracebacks", False, doc="XLA remembers where each array was made, for the device memory profile. Calls take longer then.")
 thread_guard = _define("thread_guard", False, doc="XLA's runtime refuses calls from other threads than the first one (XLA on several processes only).")
 allow_f16_reductions = _define("allow_f16_reductions", True, traced=True, doc="Sums and products of 16-bit floats may be computed in 16 bits.")
 _define("captured_constants_warn_bytes", 2_000_000_000, doc="A program that closes over more bytes of arrays warns; -1: none does.")

@@ -242,7 +242,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What lies in the devices' memory, and where it was made: a file for the program `pprof`.
+    """What lies in the devices' memory, and where it was made (where JAX_ARRAY_TRACEBACKS=1 had that remembered): a file for the program `pprof`.
 
     Example:
         >>> import weft
