@@ -14,6 +14,7 @@ from weft_wasm.ir import (
     ITEMSIZE,
     Assign,
     Binary,
+    Buffer,
     Call,
     Compare,
     Const,
@@ -35,13 +36,15 @@ from weft_wasm.ir import (
     blocks,
     convert,
     expressions,
+    i32,
     substitute,
     walk,
     walk_expr,
 )  # fmt: skip
 
 SUM_BLOCK = 256  # a long float sum is a sum of blocks of this many terms, added up in f64
-ROWS = 64  # rows of a matrix that a sum over columns reads side by side
+ROWS = 64  # rows of a matrix whose sum over columns is kept apart, so that rounding errors stay small
+SIDE_BY_SIDE = 8  # rows that it reads at once: as many streams as a processor reads ahead
 BIG = 16  # nodes in a body above which unrolling a vector loop only makes code
 
 
@@ -148,7 +151,9 @@ def auto(program: Program, features: frozenset[str] = frozenset()) -> Program:
 
     Without "simd128" the vector loops run as scalar ones; long sums are in blocks all the same.
     """
-    return map_kernels(program, lambda body: _Chooser().block(body))
+    temps: list[Buffer] = []
+    program = map_kernels(program, lambda body: _Chooser(temps).block(body))
+    return replace(program, temps=[*program.temps, *temps])
 
 
 def map_blocks(body: list, change: Callable[[list], list]) -> list:
@@ -175,9 +180,10 @@ def map_kernels(program: Program, change: Callable[[list], list]) -> Program:
 
 
 class _Chooser:
-    """Schedules the nests of one kernel."""
+    """Schedules the nests of one kernel. `temps` gets the buffers that they need."""
 
-    def __init__(self) -> None:
+    def __init__(self, temps: list[Buffer]) -> None:
+        self.temps = temps
         self.forms: dict[Expr, Linear] = {}
 
     def block(self, body: list) -> list:
@@ -318,41 +324,65 @@ class _Chooser:
                 return None
         width = next((w for w in (1024, 512) if axis.extent % w == 0), axis.extent)  # columns in a part, for threads that share them
         part = Var(f"{axis.var.name}.o")
-        blocks_, rest = divmod(loop.extent, ROWS)
-        block = Var(f"{loop.var.name}.o")
         summing = start.local.dtype in FLOATS and self.is_sum(loop.body, start.local)
+        zero = Const(0.0, start.local.dtype)
 
-        def rows(first: Expr | int, count: int, partial: bool) -> For:
-            """Adds `count` rows; `partial`: to what the output holds."""
-            row, lane = Var(loop.var.name), Var(axis.var.name)
+        def place(lane: Expr) -> tuple[Expr, Expr]:
+            """(the column of a lane, where the output holds it)."""
             column = part * width + lane if width < axis.extent else lane
-            ways = 4 if summing and count % 4 == 0 else 1  # sums of their own, so that rounding errors stay small
-            accs = [Local(f"{start.local.name}{k or ''}", start.local.dtype) for k in range(ways)]
-            index = substitute(store.index, {axis.var: column})
-            init = substitute(start.init, {axis.var: column})
-            if partial and not summing:
-                init = Load(store.buffer, index)
-            zero = Const(0.0, init.dtype)
-            steps = []
-            for k, acc in enumerate(accs):
-                steps += rewrite(loop.body, {axis.var: column, loop.var: row * ways + first + k, start.local: acc})
-            value = accs[0] if ways == 1 else Binary("add", Binary("add", accs[0], accs[1]), Binary("add", accs[2], accs[3]))
-            if partial and summing:
-                value = Binary("add", Load(store.buffer, index), value)
-            return For(
-                lane,
-                width,
-                [
-                    *[Declare(acc, init if k == 0 and not (partial and summing) else zero if summing else init) for k, acc in enumerate(accs)],
-                    For(row, count // ways, steps, "reduce", unroll=1 if ways > 1 else 4),
-                    Store(store.buffer, index, value),
-                ],
-                "parallel",
-                vectors,
-            )
+            return column, substitute(store.index, {axis.var: column})
 
-        out: list = [rows(0, ROWS, False), For(block, blocks_ - 1, [rows(block * ROWS + ROWS, ROWS, True)])]
-        out += [rows(blocks_ * ROWS, rest, True)] if rest else []
+        def lanes(value: Callable[[Expr], list]) -> For:
+            lane = Var(axis.var.name)
+            return For(lane, width, value(lane), "parallel", vectors)
+
+        def rows(first: Expr | int, count: int, into: Buffer, fresh_: bool) -> For:
+            """Combines `count` rows with what `into` holds, or (`fresh_`) puts their combination there."""
+
+            def body_of(lane: Expr) -> list:
+                column, index = place(lane)
+                at = lane if into is not store.buffer else index
+                ways = min(4, count) if summing else 1
+                accs = [Local(f"{start.local.name}{k or ''}", start.local.dtype) for k in range(ways)]
+                begin = zero if summing else substitute(start.init, {axis.var: column}) if fresh_ else Load(into, at)
+                steps: list = [Declare(acc, begin) for acc in accs]
+                for k in range(count):
+                    steps += rewrite(loop.body, {axis.var: column, loop.var: first + i32(k), start.local: accs[k % ways]})
+                values: list[Expr] = [*accs]
+                while len(values) > 1:
+                    values = [Binary("add", *values[k : k + 2]) if k + 1 < len(values) else values[k] for k in range(0, len(values), 2)]
+                value = values[0] if fresh_ or not summing else Binary("add", Load(into, at), values[0])
+                return [*steps, Store(into, at, value)]
+
+            return lanes(body_of)
+
+        def block(first: Expr | int, count: int, into: Buffer, fresh_: bool) -> list:
+            """The same, `SIDE_BY_SIDE` rows at a time."""
+            whole, rest = divmod(count, SIDE_BY_SIDE)
+            step = Var(loop.var.name)
+            out: list = [rows(first, SIDE_BY_SIDE, into, fresh_)] if whole else []
+            if whole > 1:
+                out.append(For(step, whole - 1, [rows(step * SIDE_BY_SIDE + SIDE_BY_SIDE + first, SIDE_BY_SIDE, into, False)]))
+            return out + ([rows(first + i32(whole * SIDE_BY_SIDE), rest, into, fresh_ and not whole)] if rest else [])
+
+        if not summing:
+            out = block(i32(0), loop.extent, store.buffer, True)
+        else:
+            partial = Buffer(f"{store.buffer.name}.part", start.local.dtype, (width,), "private")
+            self.temps.append(partial)
+
+            def add(lane: Expr) -> list:
+                column, index = place(lane)
+                return [Store(store.buffer, index, Binary("add", Load(store.buffer, index), Load(partial, lane)))]
+
+            def begin(lane: Expr) -> list:
+                column, index = place(lane)
+                return [Store(store.buffer, index, substitute(start.init, {axis.var: column}))]
+
+            blocks_, rest = divmod(loop.extent, ROWS)
+            number = Var(f"{loop.var.name}.o")
+            out = [lanes(begin), For(number, blocks_, [*block(number * ROWS, ROWS, partial, True), lanes(add)])]
+            out += [*block(i32(blocks_ * ROWS), rest, partial, True), lanes(add)] if rest else []
         return [For(part, axis.extent // width, out, "parallel")] if width < axis.extent else out
 
     def blocked(self, body: list) -> list:
