@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from weft_wasm import encode, scalar_math
 from weft_wasm.emit_wasm.address import Lanes
-from weft_wasm.emit_wasm.expressions import Expressions
+from weft_wasm.emit_wasm.interleave import Interleaved, Interleaving
 from weft_wasm.emit_wasm.tables import SCALAR, STORE
 from weft_wasm.encode import I32, OP, V128, memarg, unsigned
 from weft_wasm.ir import (
@@ -68,7 +68,7 @@ def identity(op: str, dtype: str) -> Const:
     return Const(hi if op == "min" else lo, dtype)
 
 
-class Statements(Expressions):
+class Statements(Interleaving):
     """Adds statements. `overlap(a, b)` tells whether two buffers may share storage."""
 
     def __init__(self, params: list[int], features: frozenset[str], overlap: Callable[[Buffer, Buffer], bool]):
@@ -83,7 +83,7 @@ class Statements(Expressions):
     def block(self, body: list) -> None:
         """Statements in order; what they bind ends with the block."""
         bound: list[Expr] = []
-        for s in body:
+        for s in self.interleaved(body) if self.vec is not None else body:
             new = _STATEMENT[type(s)](self, s)
             if new is not None:
                 bound.append(new)
@@ -577,5 +577,5 @@ class Register:
 _STATEMENT = {
     Let: Statements._let, Declare: Statements._declare, Assign: Statements._assign, Store: Statements._store,
     If: Statements._if, Switch: Statements._switch, While: Statements._while, For: Statements._for,
-    Barrier: lambda self, s: None,
+    Barrier: lambda self, s: None, Interleaved: Statements.store_interleaved,
 }  # fmt: skip

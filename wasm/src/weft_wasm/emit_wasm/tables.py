@@ -98,10 +98,10 @@ def vector_convert(src: str, dst: str) -> bytes | None:
     return OP[name] if name else None
 
 
-def shuffle_words(words: list[int], width: int = 4) -> bytes:
-    """i8x16.shuffle of (x, x) that puts the given lanes of `width` bytes first. The operand is pushed twice."""
-    lanes = [w * width + b for w in words for b in range(width)]
-    return OP["i8x16.shuffle"] + bytes((lanes + [0] * 16)[:16])
+def shuffle_words(lanes: list[int], width: int = 4) -> bytes:
+    """i8x16.shuffle of (x, y) that puts the given lanes of `width` bytes first; those of y count on from x's."""
+    taken = [lane * width + b for lane in lanes for b in range(width)]
+    return OP["i8x16.shuffle"] + bytes((taken + [0] * 16)[:16])
 
 
 WRAP_BITS = {d: 32 - 8 * ITEMSIZE[d] for d in ("i8", "u8", "i16", "u16")}

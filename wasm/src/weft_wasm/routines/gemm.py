@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from collections.abc import Callable
 
+from weft_wasm.affine import linear
 from weft_wasm.ir import (
     FLOATS,
     ITEMSIZE,
@@ -33,6 +34,7 @@ from weft_wasm.ir import (
     le,
     minimum,
     sub,
+    walk_expr,
 )  # fmt: skip
 
 WORTH = 4_000_000  # products of fewer terms stay on one thread
@@ -133,14 +135,14 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
 
     inner = [
         _let(rows, minimum(i32(block_rows), sub(i32(row_panels), ib * block_rows)), row_panels % block_rows == 0, block_rows),
-        *_pack_rows(panel_a, lambda i, kk: a(bi, i, kk), ib * (block_rows * mr), rows, m, ks * kc, valid, kc, mr),
+        *_pack(panel_a, lambda i, kk: a(bi, i, kk), ib * (block_rows * mr), rows, m, ks * kc, valid, kc, mr),
         *_tiles(panel_a, panel_b, partial, edge, store, bi, ib * block_rows, jb * block_columns, rows, columns, ks, slices, kc, m, n,
                 column_panels, t, lanes, dtype, SHARED_COLUMNS if by_columns else 0),
     ]  # fmt: skip
     body: list = [
         _let(valid, minimum(i32(kc), sub(i32(k), ks * kc)), k % kc == 0, kc),
-        *_pack_columns(
-            panel_b, lambda kk, j: b(bi, kk, j), jb * (block_columns * nr), columns, n, ks * kc, valid, kc, nr, lanes,
+        *_pack(
+            panel_b, lambda j, kk: b(bi, kk, j), jb * (block_columns * nr), columns, n, ks * kc, valid, kc, nr,
             8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0,
         ),
         For(ib, row_blocks, inner, "parallel", tasks=1) if by_rows else For(ib, row_blocks, inner),
@@ -160,41 +162,44 @@ def _let(var: Var, value: Expr, static: bool, constant: int) -> Let:
     return Let(var, i32(constant) if static else value)
 
 
-def _pack_rows(panel, element, first, count, limit, k0, valid, kc, width) -> list:
-    """panel[p][k][r] = element(first + p·width + r, k0 + k); rows beyond the matrix repeat the last one, k beyond it is zero."""
-    p, k, z, r = Var("p"), Var("k"), Var("z"), Var("r")
-    top = limit - 1
-    lets, stores = [], []
-    for q in range(width):
-        row: Expr = first + p * width + q
-        if limit % width:
-            bound = Var(f"row{q}")
-            lets.append(Let(bound, minimum(row, i32(top))))
-            row = bound
-        stores.append(Store(panel, (p * kc + k) * width + q, element(row, k0 + k)))
+def _pack(panel, element, first, count, limit, k0, valid, kc, width, tasks=0) -> list:
+    """panel[p][k][r] = element(first + p·width + r, k0 + k); rows beyond the matrix repeat the last one, k beyond it is zero. Lanes run along
+    whichever index the operand is contiguous in. Threads share the panels, `tasks` at a time."""
+    p, z, r = Var("p"), Var("z"), Var("r")
+    lanes = 16 // ITEMSIZE[panel.dtype]
+
+    def rows(along: str, clamped: bool) -> list:
+        k, lane = Var("k"), Var("r")
+        at = (p * kc + k) * width
+        if along == "row":
+            store = Store(panel, at + lane, element(first + p * width + lane, k0 + k))
+            return [For(k, valid, [For(lane, width, [store], "parallel", vector=max(1, width // lanes))])]
+        lets, stores = [], []
+        for q in range(width):
+            row: Expr = first + p * width + q
+            if clamped:
+                bound = Var(f"row{q}")
+                lets.append(Let(bound, minimum(row, i32(limit - 1))))
+                row = bound
+            stores.append(Store(panel, at + q, element(row, k0 + k)))
+        return [*lets, For(k, valid, stores, "parallel", vector=int(along == "k"))]
+
+    probe = element(first + p * width + r, k0 + z)
+    along = "row" if width >= lanes and _contiguous(probe, r) else "k" if _contiguous(probe, z) else ""
+    body = rows(along, bool(limit % width))
+    if along == "row" and limit % width:
+        body = [If(le(first + p * width, limit - width), body, rows("", True))]
     zero = Store(panel, (p * kc + valid + z) * width + r, Const(0, panel.dtype))
     fill = For(z, sub(i32(kc), valid), [For(r, width, [zero])])
-    return [For(p, count, [*lets, For(k, valid, stores), fill])]
+    return [For(p, count, [*body, fill], "parallel", tasks=tasks)]
 
 
-def _pack_columns(panel, element, first, count, limit, k0, valid, kc, width, lanes, tasks) -> list:
-    """panel[p][k][c] = element(k0 + k, first + p·width + c), likewise; threads share the panels, `tasks` at a time."""
-    p, k, c, z, r, k2, c2 = (Var(s) for s in ("p", "k", "c", "z", "r", "k", "c"))
-    value = element(k0 + k, first + p * width + c)
-    whole: list = [
-        For(
-            k,
-            valid,
-            [For(c, width, [Store(panel, (p * kc + k) * width + c, value)], "parallel", vector=width // lanes)],
-        )
-    ]
-    if limit % width:
-        clamped = element(k0 + k2, minimum(first + p * width + c2, i32(limit - 1)))
-        ragged = [For(k2, valid, [For(c2, width, [Store(panel, (p * kc + k2) * width + c2, clamped)])])]
-        whole = [If(le(first + p * width, limit - width), whole, ragged)]
-    zero = Store(panel, (p * kc + valid + z) * width + r, Const(0, panel.dtype))
-    fill = For(z, sub(i32(kc), valid), [For(r, width, [zero])])
-    return [For(p, count, [*whole, fill], "parallel", tasks=tasks)]
+def _contiguous(e: Expr, var: Var) -> bool:
+    """Whether what e loads lies side by side as var counts."""
+    forms: dict = {}
+    strides = {linear(x.index, forms)[0].get(var, 0) for x in walk_expr(e) if type(x) is Load}
+    hidden = any(t is not var and any(x is var for x in walk_expr(t)) for terms, _ in forms.values() for t in terms if type(t) is not Var)
+    return 1 in strides and strides <= {0, 1} and not hidden
 
 
 def _tiles(panel_a, panel_b, partial, edge, store, bi, row_panel, column_panel, rows, columns, ks, slices, kc, m, n, column_panels, t,
