@@ -41,6 +41,15 @@ test("several outputs come in order, and scratch is given back", async () => {
   assert.equal(device.stats().allocated, before + 128);
 });
 
+test("a few bytes are fetched into a place that stays", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const { small } = device;
+  device.fetch(ptrs[0]!, 16);
+  assert.deepEqual(Array.from(new Float32Array(small.buffer, 0, 4)), [1, 2, 3, 4]);
+  assert.throws(() => device.fetch(ptrs[0]!, 128), /the buffer has 64 bytes/);
+  assert.equal(device.small, small);
+});
+
 test("constants are found through the table", async () => {
   const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
   const [out] = device.run(device.load(programs.addConstant), ptrs);
@@ -65,6 +74,7 @@ test("a donated input that no output takes is freed", async () => {
   const id = device.load(programs.sumAndProduct);
   device.run(id, ptrs, [1]);
   assert.throws(() => device.view(ptrs[1]!, 16), /no buffer is allocated/);
+  assert.throws(() => device.fetch(ptrs[1]!, 16), /no buffer is allocated/);
   assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
 });
 

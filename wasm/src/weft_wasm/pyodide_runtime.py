@@ -14,6 +14,7 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.memory import DeviceMemoryError
 
 
+SMALL = 64  # bytes of device.small
 HOST_FAILED = -1  # a program's code where a function of the host raised
 
 
@@ -27,7 +28,8 @@ class PyodideRuntime:
         self.features = tuple(page.features.to_py())
         self.store = kept_programs()
         # bound once: looking a method up on a proxy costs more than calling it
-        self.free, self._view, self._alloc = self.device.free, self.device.view, self.device.alloc
+        self.free, self._view, self._alloc, self._fetch = self.device.free, self.device.view, self.device.alloc, self.device.fetch
+        self._take, self._taken = self.device.small.assign_to, bytearray(SMALL)
 
     def alloc(self, nbytes: int) -> int:
         """The address of a new buffer."""
@@ -44,6 +46,10 @@ class PyodideRuntime:
 
     def read(self, pointer: int, nbytes: int) -> bytes:
         """A copy of device bytes."""
+        if 0 < nbytes <= SMALL:
+            self._fetch(pointer, nbytes)
+            self._take(self._taken)
+            return bytes(self._taken[:nbytes])
         return self._view(pointer, nbytes).to_bytes() if nbytes else b""
 
     def peek(self, pointer: int, nbytes: int) -> bytes:

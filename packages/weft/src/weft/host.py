@@ -82,8 +82,9 @@ def unpack(data, name: str) -> list:
         code = CODES[name][0]
         flat = struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data)
         return [complex(re, im) for re, im in zip(flat[::2], flat[1::2])]
-    code = CODES[name]
-    return list(struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data))
+    if name == "float16":      # memoryviews have no halves
+        return list(struct.unpack(f"<{len(data) // 2}e", data))
+    return data.cast(CODES[name]).tolist()
 
 
 def round_narrow(value: float, dtype) -> float:

@@ -91,7 +91,7 @@ class BufferArray:
     def _host(self):
         """The value as a host array, fetched once."""
         if self._cache is None:
-            check_transfer("device_to_host", f"{self.aval.str_short(short_dtypes=False)} from {self.device_}")
+            check_transfer("device_to_host", lambda: f"{self.aval.str_short(short_dtypes=False)} from {self.device_}")
             self._cache = from_bytes(self.device_.backend.read(self._live(), self.nbytes), self.aval.shape, self.aval.dtype)
         return self._cache
 

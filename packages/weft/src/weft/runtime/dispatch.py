@@ -41,7 +41,7 @@ def put(value, aval: ShapedArray | None = None, device=None, committed: bool | N
     where = default_device() if device is None else device
     backend = backend_of(where)
     if not getattr(backend, "guards_transfers", False):
-        check_transfer("host_to_device", f"{aval.str_short(short_dtypes=False)} to {where}")
+        check_transfer("host_to_device", lambda: f"{aval.str_short(short_dtypes=False)} to {where}")
     return backend_of(where).put(host_array(value, aval), aval, where, device is not None if committed is None else committed)
 
 

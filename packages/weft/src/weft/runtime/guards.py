@@ -50,7 +50,7 @@ def _explicitly():
             callback(_explicit.get())
 
 
-def check_transfer(direction: str, what: str) -> None:
+def check_transfer(direction: str, what: Callable[[], str]) -> None:
     """Logs or refuses a transfer, as the options say."""
     found = level(direction)
     if found is None or found == "allow":
@@ -58,9 +58,9 @@ def check_transfer(direction: str, what: str) -> None:
     wished = _explicit.get()
     if found in ("log", "log_explicit"):
         if found == "log_explicit" or not wished:
-            logger("weft.compile").warning(at_user_line(f"{direction.replace('_', '-')} transfer: {what}"))
+            logger("weft.compile").warning(at_user_line(f"{direction.replace('_', '-')} transfer: {what()}"))
     elif found == "disallow_explicit" or not wished:
-        raise errors.JaxRuntimeError(at_user_line(f"Disallowed {direction.replace('_', '-')} transfer: {what}.\n{_HINT}"))
+        raise errors.JaxRuntimeError(at_user_line(f"Disallowed {direction.replace('_', '-')} transfer: {what()}.\n{_HINT}"))
 
 
 DELETED = "x.delete()"
