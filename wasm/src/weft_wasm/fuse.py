@@ -22,6 +22,7 @@ GROUP_COST = 500
 EPILOGUE = 16  # cost of what follows a matrix product in its own kernel
 
 EXPRESSION, REDUCE, DOT, OPAQUE = "expression", "reduce", "dot", "opaque"
+PRODUCTS = ("dot_general", "convolution")
 # Opaque operations whose first operand's storage may become the result's.
 IN_PLACE = frozenset(("dynamic_update_slice", "scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"))
 # Opaque operations that read operands from memory; the others read expressions.
@@ -33,7 +34,7 @@ def kind_of(node: Node) -> str:
     op = node.op
     if op in elementwise.RULES or op in views.VIEWS or op in views.ELEMENTS:
         return EXPRESSION
-    return REDUCE if op in reductions.REDUCERS else DOT if op == "dot_general" else OPAQUE
+    return REDUCE if op in reductions.REDUCERS else DOT if op in PRODUCTS else OPAQUE
 
 
 def update_chain(x: Value) -> list[Value]:
@@ -201,6 +202,8 @@ class Planner:
             op = user.op
             if op in FROM_MEMORY and not self.may_fill(user, j):
                 return f"operand of {op}"
+            if op == "convolution" and j == 0:
+                return "its windows overlap"
             if cost > REPEAT and self.repeats(user, j, v):
                 return f"read repeatedly by {op}"
             if op in IN_PLACE and j and self.overwritten(user, v):
@@ -222,7 +225,7 @@ class Planner:
     def repeats(self, user: Node, j: int, v: Value) -> bool:
         """Whether the node reads elements of its operand j more than once."""
         op = user.op
-        if op == "dot_general" or op in ("argmax", "argmin", "gather") and (j or user.outputs[0].size > v.size or op != "gather"):
+        if op in PRODUCTS or op in ("argmax", "argmin", "gather") and (j or user.outputs[0].size > v.size or op != "gather"):
             return True
         if op in ("dynamic_slice", "pad"):
             return j > 0

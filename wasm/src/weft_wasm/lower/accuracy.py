@@ -47,7 +47,8 @@ def _function(b: Builder, eqn, ins):
     return b.closed(wide, ins)
 
 
-def _in_float64(precision) -> bool:
+def in_float64(precision) -> bool:
+    """Whether a product asks for sums of float64."""
     if isinstance(precision, DotAlgorithmPreset):
         return precision is DotAlgorithmPreset.F64_F64_F64
     return isinstance(precision, DotAlgorithm) and any(t != "tf32" and dtypes.bits(dtypes.dtype(t)) > 32 for t in precision[:3])
@@ -55,7 +56,7 @@ def _in_float64(precision) -> bool:
 
 def _product(b: Builder, eqn, ins):
     avals, out = [a.aval for a in eqn.invars], eqn.outvars[0].aval
-    if not _in_float64(eqn.params["precision"]) or all(dtypes.name(a.dtype) == "float64" for a in (*avals, out)):
+    if not in_float64(eqn.params["precision"]) or all(dtypes.name(a.dtype) == "float64" for a in (*avals, out)):
         return None
     params = dict(eqn.params, precision=None, preferred_element_type=dtypes.float64)
     wide: ClosedJaxpr = stage_closed(lambda *xs: [convert(eqn.primitive.bind(*[convert(x, dtypes.float64) for x in xs], **params), out.dtype)], avals)

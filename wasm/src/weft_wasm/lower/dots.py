@@ -15,6 +15,7 @@ from weft_wasm.lower.types import scalar_dtype
 from weft_wasm.routines.gemm import gemm
 
 graph.known.add("dot_general")
+TILED = ("f32", "f64", "i32", "u32")  # what products by tiles are summed in
 SMALL = 40_960  # products of fewer terms gain nothing from packing
 
 
@@ -36,24 +37,42 @@ def operand_view(x: Value, batch, contract, free_first: bool) -> View:
     return transpose_view(tuple(x.shape[d] for d in order), order)
 
 
-def accumulator(dtype: str) -> str:
-    """The dtype in which products of a result dtype are summed."""
-    kind = scalar_dtype(dtype)
-    if kind in ("i8", "i16"):
-        return "i32"
-    return "u32" if kind in ("u8", "u16") else kind
+def accumulator(dtype: str, operand: str) -> str:
+    """The dtype in which products of operands are summed for a result dtype."""
+    kind, own = scalar_dtype(dtype), scalar_dtype(operand)
+    if own in ir.FLOATS and kind not in ir.FLOATS:  # the sum is rounded, not its terms
+        return own
+    return {"i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}.get(kind, kind)
+
+
+def results(body: Body, group: fuse.Group, where: Blocks, value: Expr) -> list:
+    """Statements that put an element of a product away, and compute the elementwise members of its group."""
+    out = group.node.outputs[0]
+    statements: list = []
+    several = len(group.members) > 1
+    reader = Reader(body, statements if several else None, where)
+    value = convert(value, scalar_dtype(out.dtype))
+    reader.remember(out, where, settle(value, out.dtype) if out.dtype in FORMATS else value)
+    stores = []
+    for v in group.members:
+        e = reader.memo[out, where] if v is out else reader.compute(v, where)
+        if v is not out and several and v.users and type(e) is not ir.Const:
+            var = Var(f"y{len(reader.memo)}", e.dtype)
+            statements.append(Let(var, e))
+            e = var
+            reader.remember(v, where, e)
+        if v in body.places and (v is not out or v in body.plan.stored or not several):
+            stores.append(body.places[v].store(where, e))
+    return statements + stores
 
 
 def emit_dot(body: Body, group: fuse.Group) -> list:
     """The product and, in its innermost store, the elementwise members of the group."""
     node = group.node
     x, y = node.inputs
-    out = node.outputs[0]
     (xc, yc), (xb, yb) = node.params["dimension_numbers"]
     batch, m, n, k = sizes(node)
-    kind = accumulator(out.dtype)
-    if scalar_dtype(x.dtype) in ir.FLOATS and kind not in ir.FLOATS:  # the sum is rounded, not its terms
-        kind = scalar_dtype(x.dtype)
+    kind = accumulator(node.outputs[0].dtype, x.dtype)
     view_x, view_y = operand_view(x, xb, xc, True), operand_view(y, yb, yc, False)
 
     def blocks(*parts: tuple[int, Expr]) -> Blocks:
@@ -69,27 +88,11 @@ def emit_dot(body: Body, group: fuse.Group) -> list:
         return read(y, view_y, blocks((batch, b), (k, t), (n, j)))
 
     def sink(b: Expr, i: Expr, j: Expr, value: Expr) -> list:
-        where = blocks((batch, b), (m, i), (n, j))
-        statements: list = []
-        several = len(group.members) > 1
-        reader = Reader(body, statements if several else None, where)
-        value = convert(value, scalar_dtype(out.dtype))
-        reader.remember(out, where, settle(value, out.dtype) if out.dtype in FORMATS else value)
-        stores = []
-        for v in group.members:
-            e = reader.memo[out, where] if v is out else reader.compute(v, where)
-            if v is not out and several and v.users and type(e) is not ir.Const:
-                var = Var(f"y{len(reader.memo)}", e.dtype)
-                statements.append(Let(var, e))
-                e = var
-                reader.remember(v, where, e)
-            if v in body.places and (v is not out or v in body.plan.stored or not several):
-                stores.append(body.places[v].store(where, e))
-        return statements + stores
+        return results(body, group, blocks((batch, b), (m, i), (n, j)), value)
 
     name = body.module.name("dot_")
     routine = gemm(name, m, n, k, a, b, sink, batch=batch, dtype=kind, features=body.module.features,
-                   plain=body.module.plain or kind not in ("f32", "f64", "i32", "u32") or m * n * k <= SMALL)  # fmt: skip
+                   plain=body.module.plain or kind not in TILED or m * n * k <= SMALL)  # fmt: skip
     body.module.temps += routine.temps
     return routine.kernels
 

@@ -302,7 +302,7 @@ class Body:
         return out + self.deliver()
 
     def dot(self, group: fuse.Group) -> list:
-        return OPAQUE["dot_general"](self, group)
+        return OPAQUE[group.node.op](self, group)
 
     def deliver(self) -> list:
         """Puts outputs that are not in their targets there: all are read before any is written over."""

@@ -8,7 +8,7 @@ from weft import dtypes
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr
 
 from weft_wasm.ir import Buffer, Program
-from weft_wasm.lower import accuracy, arrange, callbacks, control, dots, fourier, graph, indexing, sequences  # noqa: F401 (the families register themselves)
+from weft_wasm.lower import accuracy, arrange, callbacks, control, convolutions, dots, fourier, graph, indexing, sequences  # noqa: F401 (the families register themselves)
 from weft_wasm.lower.complexes import real_program
 from weft_wasm.lower.emit import Body, Module, Place
 from weft_wasm.lower.graph import Value
