@@ -51,7 +51,7 @@ class Tile:
 
     mr: int = 6
     nr: int = 8
-    kc: int = 256
+    kc: int = 640
     mc: int = 96
     nc: int = 2048
     unroll: int = 4
@@ -109,16 +109,41 @@ def _plain_nest(m, n, k, a, b, store, batch, dtype) -> list:
     return [For(bi, batch, [For(i, m, [For(j, n, body, "parallel")], "parallel")], "parallel")]
 
 
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """The rows of a matrix in as few panels of at most `most` rows as they fit in, evenly: `tall` panels of `height` rows, the others of one row less."""
+
+    extent: int
+    most: int
+
+    @property
+    def count(self) -> int:
+        return _ceil_div(self.extent, self.most)
+
+    @property
+    def height(self) -> int:
+        return _ceil_div(self.extent, self.count)
+
+    @property
+    def tall(self) -> int:
+        return self.extent - self.count * (self.height - 1)
+
+    def each(self, panel: Expr, body: Callable[[int, Expr], list]) -> list:
+        """body(rows, first row) of the panel with that number."""
+        tall = body(self.height, panel * self.height)
+        if self.tall == self.count:
+            return tall
+        return [If(gt(i32(self.tall), panel), tall, body(self.height - 1, panel * (self.height - 1) + self.tall))]
+
+
 def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
-    lanes = 2 if ITEMSIZE[dtype] == 8 else 4
-    mr, nr, unroll = t.mr, t.nr, t.unroll
     slices = _ceil_div(k, t.kc)
-    kc = _ceil_div(_ceil_div(k, slices), unroll) * unroll  # even slices; the last one is filled up with zeros
-    row_panels, column_panels = _ceil_div(m, mr), _ceil_div(n, nr)
-    block_rows = max(1, min(t.mc // mr, row_panels))
+    kc = k if slices == 1 else _ceil_div(_ceil_div(k, slices), t.unroll) * t.unroll  # even slices; the last one is filled up with zeros
+    panels, column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
+    mr, nr = panels.height, t.nr
+    row_blocks = _ceil_div(panels.count, max(1, t.mc // mr))
+    block_rows = _ceil_div(panels.count, row_blocks)  # even ones, for threads that share them
     block_columns = max(1, min(t.nc // nr, column_panels))
-    row_blocks = _ceil_div(row_panels, block_rows)
-    block_rows = _ceil_div(row_panels, row_blocks)  # even ones, for threads that share them
     # threads share the batch, or the blocks of rows, or the columns, where the product is worth it
     each = m * n * k
     by_batch = batch >= 4 and batch * each >= WORTH
@@ -127,24 +152,53 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     own = {True: "private", False: "temp"}
     panel_a = Buffer(f"{name}.a", dtype, (block_rows, kc, mr), own[by_batch or by_rows])
     panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr), own[by_batch])
-    partial = Buffer(f"{name}.c", dtype, (row_panels * column_panels, mr, nr), own[by_batch])
+    partial = Buffer(f"{name}.c", dtype, (panels.count * column_panels, mr, nr), own[by_batch])
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
-    temps = [panel_a, panel_b] + ([partial] if slices > 1 else []) + ([edge] if m % mr or n % nr else [])
-    bi, ks, jb, ib = Var("b"), Var("ks"), Var("jb"), Var("ib")
+    temps = [panel_a, panel_b] + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
+    bi, ks, jb, ib, p, q, jp, ip = (Var(s) for s in ("b", "ks", "jb", "ib", "p", "p", "jp", "ip"))
     columns, rows, valid = Var("columns"), Var("rows"), Var("valid")
 
+    def pack_rows(height: int, first: Expr) -> list:
+        return _pack(panel_a, p * (kc * mr), lambda i, kk: a(bi, i, ks * kc + kk), first, height, valid, kc)
+
+    def pack_columns() -> list:
+        first = (jb * block_columns + q) * nr
+        return _pack(panel_b, q * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), first, nr, valid, kc, n)
+
+    def tile(height: int, first: Expr) -> list:
+        """One panel of rows times one of columns."""
+        column, jv, k_ = (jb * block_columns + jp) * nr, Var("jv"), Var("k")
+        accumulators = [Local(f"acc{r}", dtype) for r in range(height)]
+        vector = Var("bv", dtype)
+        steps: list = [Let(vector, panel_b[(jp * kc + k_) * nr + jv])]
+        steps += [_accumulate(acc, panel_a[ip * (kc * mr) + k_ * height + r], vector) for r, acc in enumerate(accumulators)]
+        body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
+        body.append(For(k_, kc, steps, "reduce", unroll=t.unroll))
+        put = [s for r, acc in enumerate(accumulators) for s in store(bi, first + r, column + jv, acc)]
+        whole, last = le(column, n - nr), le(i32(slices - 1), ks)
+        if n % nr:
+            put = [If(whole, put, [Store(edge, jv + r * nr, acc) for r, acc in enumerate(accumulators)])]
+        if slices > 1:
+            place = ((ib * block_rows + ip) * column_panels + jb * block_columns + jp) * (mr * nr)
+            sums = [place + r * nr + jv for r in range(height)]
+            body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, partial[at])) for acc, at in zip(accumulators, sums)]))
+            put = [If(last, put, [Store(partial, at, acc) for acc, at in zip(accumulators, sums)])]
+        out: list = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, dtype), outline=True)]
+        if n % nr:
+            r, c = Var("r"), Var("c")
+            spill: list = [For(r, height, [For(c, n % nr, store(bi, first + r, column + c, edge[r * nr + c]))])]
+            out.append(If(whole, [], [If(last, spill)] if slices > 1 else spill))
+        return out
+
+    shared = SHARED_COLUMNS if by_columns else 0
     inner = [
-        _let(rows, minimum(i32(block_rows), sub(i32(row_panels), ib * block_rows)), row_panels % block_rows == 0, block_rows),
-        *_pack(panel_a, lambda i, kk: a(bi, i, kk), ib * (block_rows * mr), rows, m, ks * kc, valid, kc, mr),
-        *_tiles(panel_a, panel_b, partial, edge, store, bi, ib * block_rows, jb * block_columns, rows, columns, ks, slices, kc, m, n,
-                column_panels, t, lanes, dtype, SHARED_COLUMNS if by_columns else 0),
-    ]  # fmt: skip
+        _let(rows, minimum(i32(block_rows), sub(i32(panels.count), ib * block_rows)), panels.count % block_rows == 0, block_rows),
+        For(p, rows, panels.each(ib * block_rows + p, pack_rows)),
+        For(jp, columns, [For(ip, rows, panels.each(ib * block_rows + ip, tile))], "parallel" if shared else "sequential", tasks=shared),
+    ]
     body: list = [
         _let(valid, minimum(i32(kc), sub(i32(k), ks * kc)), k % kc == 0, kc),
-        *_pack(
-            panel_b, lambda j, kk: b(bi, kk, j), jb * (block_columns * nr), columns, n, ks * kc, valid, kc, nr,
-            8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0,
-        ),
+        For(q, columns, pack_columns(), "parallel", tasks=8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0),
         For(ib, row_blocks, inner, "parallel", tasks=1) if by_rows else For(ib, row_blocks, inner),
     ]
     count = minimum(i32(block_columns), sub(i32(column_panels), jb * block_columns))
@@ -162,36 +216,32 @@ def _let(var: Var, value: Expr, static: bool, constant: int) -> Let:
     return Let(var, i32(constant) if static else value)
 
 
-def _pack(panel, element, first, count, limit, k0, valid, kc, width, tasks=0) -> list:
-    """panel[p][k][r] = element(first + p·width + r, k0 + k); rows beyond the matrix repeat the last one, k beyond it is zero. Lanes run along
-    whichever index the operand is contiguous in. Threads share the panels, `tasks` at a time."""
-    p, z, r = Var("p"), Var("z"), Var("r")
-    lanes = 16 // ITEMSIZE[panel.dtype]
+def _vectors(width: int, dtype: str) -> int:
+    """How many vectors at a time a loop over the width of a panel takes."""
+    return 1 << max(1, width * ITEMSIZE[dtype] // 16).bit_length() - 1
+
+
+def _pack(panel, start, element, first, width, valid, kc, limit=None) -> list:
+    """panel[start + k·width + r] = element(first + r, k); k from `valid` on is zero, and from `limit` on rows repeat the last one. Lanes run along
+    whichever index the operand is contiguous in."""
+    z, r = Var("z"), Var("r")
 
     def rows(along: str, clamped: bool) -> list:
         k, lane = Var("k"), Var("r")
-        at = (p * kc + k) * width
-        if along == "row":
-            store = Store(panel, at + lane, element(first + p * width + lane, k0 + k))
-            return [For(k, valid, [For(lane, width, [store], "parallel", vector=max(1, width // lanes))])]
-        lets, stores = [], []
-        for q in range(width):
-            row: Expr = first + p * width + q
-            if clamped:
-                bound = Var(f"row{q}")
-                lets.append(Let(bound, minimum(row, i32(limit - 1))))
-                row = bound
-            stores.append(Store(panel, at + q, element(row, k0 + k)))
-        return [*lets, For(k, valid, stores, "parallel", vector=int(along == "k"))]
+        at = start + k * width
+        if along == "r":
+            return [For(k, valid, [For(lane, width, [Store(panel, at + lane, element(first + lane, k))], "parallel", _vectors(width, panel.dtype))])]
+        names = [Var(f"row{q}") if clamped else first + q for q in range(width)]
+        lets = [Let(row, minimum(first + q, i32(limit - 1))) for q, row in enumerate(names)] if clamped else []
+        return [*lets, For(k, valid, [Store(panel, at + q, element(row, k)) for q, row in enumerate(names)], "parallel", int(along == "k"))]
 
-    probe = element(first + p * width + r, k0 + z)
-    along = "row" if width >= lanes and _contiguous(probe, r) else "k" if _contiguous(probe, z) else ""
-    body = rows(along, bool(limit % width))
-    if along == "row" and limit % width:
-        body = [If(le(first + p * width, limit - width), body, rows("", True))]
-    zero = Store(panel, (p * kc + valid + z) * width + r, Const(0, panel.dtype))
-    fill = For(z, sub(i32(kc), valid), [For(r, width, [zero])])
-    return [For(p, count, [*body, fill], "parallel", tasks=tasks)]
+    probe = element(first + r, z)
+    along = "k" if _contiguous(probe, z) else "r" if width * ITEMSIZE[panel.dtype] >= 16 and _contiguous(probe, r) else ""
+    body = rows(along, False)
+    if limit is not None and limit % width:
+        body = [If(le(first, limit - width), body, rows(along if along == "k" else "", True))]
+    zero = Store(panel, start + (valid + z) * width + r, Const(0, panel.dtype))
+    return [*body, For(z, sub(i32(kc), valid), [For(r, width, [zero])])]
 
 
 def _contiguous(e: Expr, var: Var) -> bool:
@@ -200,44 +250,3 @@ def _contiguous(e: Expr, var: Var) -> bool:
     strides = {linear(x.index, forms)[0].get(var, 0) for x in walk_expr(e) if type(x) is Load}
     hidden = any(t is not var and any(x is var for x in walk_expr(t)) for terms, _ in forms.values() for t in terms if type(t) is not Var)
     return 1 in strides and strides <= {0, 1} and not hidden
-
-
-def _tiles(panel_a, panel_b, partial, edge, store, bi, row_panel, column_panel, rows, columns, ks, slices, kc, m, n, column_panels, t,
-           lanes, dtype, tasks) -> list:  # fmt: skip
-    """The micro kernel over all pairs of packed panels; threads share those of columns, `tasks` at a time."""
-    mr, nr = t.mr, t.nr
-    jp, ip, jv, k, r, c = (Var(s) for s in ("jp", "ip", "jv", "k", "r", "c"))
-    accumulators = [Local(f"acc{q}", dtype) for q in range(mr)]
-    row, column = (row_panel + ip) * mr, (column_panel + jp) * nr
-    vector = Var("bv", dtype)
-    steps: list = [Let(vector, panel_b[(jp * kc + k) * nr + jv])]
-    steps += [_accumulate(acc, panel_a[(ip * kc + k) * mr + q], vector) for q, acc in enumerate(accumulators)]
-    body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
-    body.append(For(k, kc, steps, "reduce", unroll=t.unroll))
-    ragged = m % mr or n % nr
-    fits = (
-        le(row, m - mr) & le(column, n - nr) if m % mr and n % nr else le(row, m - mr) if m % mr else le(column, n - nr)
-    )
-    direct = [s for q, acc in enumerate(accumulators) for s in store(bi, row + q, column + jv, acc)]
-    if ragged:
-        direct = [If(fits, direct, [Store(edge, jv + q * nr, acc) for q, acc in enumerate(accumulators)])]
-    if slices > 1:
-
-        def at(q: int) -> Expr:
-            return ((row_panel + ip) * column_panels + column_panel + jp) * (mr * nr) + q * nr + jv
-
-        body.append(
-            If(gt(ks, 0), [Assign(acc, Binary("add", acc, Load(partial, at(q)))) for q, acc in enumerate(accumulators)])
-        )
-        put = [Store(partial, at(q), acc) for q, acc in enumerate(accumulators)]
-        body.append(If(gt(i32(slices - 1), ks), put, direct))
-    else:
-        body += direct
-    tile: list = [For(jv, nr, body, "parallel", vector=nr // lanes, outline=True)]
-    if ragged:
-        last = le(i32(slices - 1), ks)
-        spill = For(r, minimum(i32(mr), sub(i32(m), row)), [
-            For(c, minimum(i32(nr), sub(i32(n), column)), store(bi, row + r, column + c, edge[r * nr + c]))
-        ])  # fmt: skip
-        tile.append(If(fits, [], [If(last, [spill])]))
-    return [For(jp, columns, [For(ip, rows, tile)], "parallel" if tasks else "sequential", tasks=tasks)]
