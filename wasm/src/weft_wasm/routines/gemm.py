@@ -90,7 +90,7 @@ def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink,
     return _packed(name, m, n, k, a, b, store, batch, dtype, tile)
 
 
-def _accumulate(acc: Local, x: Expr, y: Expr) -> Assign:
+def accumulate(acc: Local, x: Expr, y: Expr) -> Assign:
     if acc.dtype in FLOATS:
         return Assign(acc, MulAdd(x, y, acc))
     if acc.dtype == "bool":
@@ -103,7 +103,7 @@ def _plain_nest(m, n, k, a, b, store, batch, dtype) -> list:
     acc = Local("acc", dtype)
     body: list = [
         Declare(acc, Const(0, dtype)),
-        For(kk, k, [_accumulate(acc, a(bi, i, kk), b(bi, kk, j))], "reduce"),
+        For(kk, k, [accumulate(acc, a(bi, i, kk), b(bi, kk, j))], "reduce"),
         *store(bi, i, j, acc),
     ]
     return [For(bi, batch, [For(i, m, [For(j, n, body, "parallel")], "parallel")], "parallel")]
@@ -171,7 +171,7 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
         accumulators = [Local(f"acc{r}", dtype) for r in range(height)]
         vector = Var("bv", dtype)
         steps: list = [Let(vector, panel_b[(jp * kc + k_) * nr + jv])]
-        steps += [_accumulate(acc, panel_a[ip * (kc * mr) + k_ * height + r], vector) for r, acc in enumerate(accumulators)]
+        steps += [accumulate(acc, panel_a[ip * (kc * mr) + k_ * height + r], vector) for r, acc in enumerate(accumulators)]
         body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
         body.append(For(k_, kc, steps, "reduce", unroll=t.unroll))
         put = [s for r, acc in enumerate(accumulators) for s in store(bi, first + r, column + jv, acc)]

@@ -16,15 +16,15 @@ from weft_wasm.ir import (
     ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, gt, i32, le, linear_index, minimum,
     row_major, sub,
 )  # fmt: skip
-from weft_wasm.routines.gemm import PACKING_WORTH, SHARED_COLUMNS, WORTH, Routine, Tile, default_tile
-from weft_wasm.routines.gemm import _accumulate as accumulate
+from weft_wasm.routines import gemm
+from weft_wasm.routines.gemm import Routine, Tile, accumulate, default_tile
 
 Axis = tuple[int, int]  # (extent, elements of x between neighbours)
 Term = Callable[[Expr, Sequence[Expr], Expr], Expr]  # (group, an index for each axis of the terms, column) -> value
 Sink = Callable[[Expr, Expr, Expr, Expr], list]  # (group, row, column, value) -> statements
 
 TERMS = 640  # at most so many in one go: a panel of b stays in the first-level cache
-ROWS = 192  # rows whose windows stay in the second-level cache while all columns pass
+ROWS = 96  # rows whose windows stay in the second-level cache while all columns pass
 SMALL = 16_384  # products of fewer terms gain nothing from packing
 NARROW = 4  # groups of fewer columns neither: lanes run over the groups instead
 
@@ -151,9 +151,9 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
     block_rows = -(-row_panels // row_blocks)
     # threads share the groups, or the blocks of rows, or the columns, where the product is worth it
     each, groups = m * n * p.k, p.group[0]
-    by_group = groups >= 4 and groups * each >= WORTH
-    by_rows = not by_group and row_blocks >= 2 and each >= WORTH
-    by_columns = not (by_group or by_rows) and each >= WORTH and column_panels >= 2 * SHARED_COLUMNS
+    by_group = groups >= 4 and groups * each >= gemm.WORTH
+    by_rows = not by_group and row_blocks >= 2 and each >= gemm.WORTH
+    by_columns = not (by_group or by_rows) and each >= gemm.WORTH and column_panels >= 2 * gemm.SHARED_COLUMNS
     own = {True: "private", False: "temp"}
     table = Buffer(f"{name}.rows", "i32", (row_panels * mr,))
     panel = Buffer(f"{name}.b", dtype, (column_panels, slices.size, nr), own[by_group])
@@ -167,10 +167,10 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
     start = p.start + g * p.group[1] + linear_index(at, [s for _, s in slices.outer])
     tile = _Tile(p, slices, t, lanes, table, panel, partial, edge, store, dtype)
     columns = For(jp, column_panels, [For(ip, rows, tile.statements(g, at, start, ib * block_rows + ip, jp))],
-                  "parallel" if by_columns else "sequential", tasks=SHARED_COLUMNS if by_columns else 0)  # fmt: skip
+                  "parallel" if by_columns else "sequential", tasks=gemm.SHARED_COLUMNS if by_columns else 0)  # fmt: skip
     block = [Let(rows, minimum(i32(block_rows), sub(i32(row_panels), ib * block_rows))), columns]
     body = [
-        *_pack(p, slices, panel, g, at, nr, lanes, 8 if (by_rows or by_columns) and n * slices.size >= PACKING_WORTH else 0),
+        *_pack(p, slices, panel, g, at, nr, lanes, 8 if (by_rows or by_columns) and n * slices.size >= gemm.PACKING_WORTH else 0),
         For(ib, row_blocks, block, "parallel", tasks=1) if by_rows else For(ib, row_blocks, block),
     ]
     body = _wrap(outer, body)
