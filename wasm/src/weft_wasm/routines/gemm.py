@@ -91,6 +91,7 @@ def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink,
 
 
 def accumulate(acc: Local, x: Expr, y: Expr) -> Assign:
+    """acc += x · y; of booleans, acc or (x and y)."""
     if acc.dtype in FLOATS:
         return Assign(acc, MulAdd(x, y, acc))
     if acc.dtype == "bool":
