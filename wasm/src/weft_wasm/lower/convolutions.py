@@ -1,24 +1,60 @@
 """conv_general_dilated as products with windows: its operand is padded once, in its own order of axes, and read where it lies.
 
 Whatever the layout, rows (images, places of windows) and terms (features, places in a window) run through axes of the operand, and
-groups through one of the two that are no space: all are strides.
+groups through one of the two that are no space: all are strides. Gaps between the operand's elements are not filled with zeros: windows that
+begin at the same distance from an element meet elements at the same places, so that each such *phase* is a convolution without gaps.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from weft_wasm import fuse, ir
+from weft_wasm import fuse
 from weft_wasm.ir import Expr, convert, i32, row_major
 from weft_wasm.lower import graph
 from weft_wasm.lower.accuracy import in_float64
 from weft_wasm.lower.dots import TILED, accumulator, results
 from weft_wasm.lower.emit import OPAQUE, Body, Reader
-from weft_wasm.lower.graph import Builder, Value
-from weft_wasm.lower.types import scalar_dtype, storage_dtype
+from weft_wasm.lower.graph import Builder, Node
+from weft_wasm.lower.types import storage_dtype
 from weft_wasm.routines.windows import Product, windows
 
 graph.known.add("convolution")
+MOST_PHASES = 16  # the gaps of operands that have more are filled
+
+
+def phases(n: int, count: int, window: int, stride: int, low: int, gap: int, dilation: int) -> list[Phase]:
+    """The phases along an axis of n elements `gap` apart: window r begins at r·stride - low, and its place q is q·dilation further on."""
+    period, step = gap // math.gcd(stride, gap), gap // math.gcd(dilation, gap)
+    out = []
+    for f in range(min(period, count)):
+        tap = next((q for q in range(min(step, window)) if (f * stride + q * dilation - low) % gap == 0), window)
+        start = (f * stride + tap * dilation - low) // gap
+        rows, taps = -(-(count - f) // period), -(-(window - tap) // step)
+        out.append(Phase(f, period, rows, period * stride // gap, start if taps else 0, tap if taps else 0, step, taps, step * dilation // gap))
+    return out
+
+
+class Phase(NamedTuple):
+    """Windows first, first + period, …: the k-th begins at element start + k · stride; its places tap, tap + step, … lie `apart` elements apart."""
+
+    first: int
+    period: int
+    count: int
+    stride: int
+    start: int
+    tap: int
+    step: int
+    taps: int
+    apart: int
+
+    @property
+    def end(self) -> int:
+        """The last element that is met."""
+        return self.start + ((self.count - 1) * self.stride + (self.taps - 1) * self.apart if self.taps else 0)
 
 
 def _convolution(b: Builder, eqn, ins):
@@ -27,65 +63,93 @@ def _convolution(b: Builder, eqn, ins):
     x, kernel = ins
     p, out = eqn.params, eqn.outvars[0].aval
     lhs, rhs, to = p["dimension_numbers"]
+    groups = p["feature_group_count"], p["batch_group_count"]
     dtype = storage_dtype(out.dtype, "conv_general_dilated", eqn.source_info)
     kind = accumulator(dtype, x.dtype)
-    config = [(0, 0, 0)] * len(lhs)
-    for d, (low, high), dilation in zip(lhs[2:], p["padding"], p["lhs_dilation"]):
-        config[d] = (low, high, dilation - 1)
-    plain = all(n == 1 for n in (*[kernel.shape[d] for d in rhs[2:]], *p["window_strides"], p["feature_group_count"], p["batch_group_count"]))
-    if x.constant is not None or 0 in (*out.shape, x.size, kernel.size) or plain or in_float64(p["precision"]) and kind != "f64":
+    simple = all(n == 1 for n in (*[kernel.shape[d] for d in rhs[2:]], *p["window_strides"], *p["lhs_dilation"], *groups))
+    if x.constant is not None or 0 in (*out.shape, x.size, kernel.size) or simple or in_float64(p["precision"]) and kind != "f64":
         return None
+    sizes, window = [out.shape[d] for d in to], [kernel.shape[d] for d in rhs]
+    gaps = p["lhs_dilation"] if math.prod(p["lhs_dilation"]) <= MOST_PHASES else [1] * len(lhs[2:])
+    config, axes = [(0, 0, 0)] * len(lhs), []
+    for k, d in enumerate(lhs[2:]):
+        fill = p["lhs_dilation"][k] // gaps[k]  # 1: the gaps stay
+        n = (x.shape[d] - 1) * fill + 1
+        found = phases(n, sizes[2 + k], window[2 + k], p["window_strides"][k], p["padding"][k][0], gaps[k], p["rhs_dilation"][k])
+        low = max(0, -min(f.start for f in found))
+        config[d] = (low, max(0, max(f.end for f in found) + 1 - n), fill - 1)
+        axes.append([f._replace(start=f.start + low) for f in found])
+    shape = tuple((n - 1) * (gap + 1) + 1 + low + high for n, (low, high, gap) in zip(x.shape, config))
     if x.dtype != kind:
         x = b.add("convert_element_type", [x], [(x.shape, kind)])[0]
-    shape = tuple(n and (n - 1) * (gap + 1) + 1 + low + high for n, (low, high, gap) in zip(x.shape, config))
     if any(map(any, config)):
         x = b.add("pad", [x, b.literal(0, (), kind)], [(shape, kind)], {"padding_config": tuple(config)}, eqn.source_info)[0]
     while x.node is not None and x.node.op == "reshape":
         x = x.node.inputs[0]
-    strides = [row_major(shape)[d] for d in lhs]  # of images, features, space; and so are these:
-    sizes, window = [out.shape[d] for d in to], [kernel.shape[d] for d in rhs]
-    rows = [(sizes[d], strides[d] * (p["window_strides"][d - 2] if d > 1 else 1)) for d in range(len(lhs))]
-    terms = [(window[d], strides[d] * (p["rhs_dilation"][d - 2] if d > 1 else 1)) for d in range(len(lhs))]
-    group = p["feature_group_count"], window[1] * strides[1]
-    if p["batch_group_count"] > 1:
-        group = p["batch_group_count"], sizes[0] * strides[0]
-    order = sorted(range(len(lhs)), key=lhs.__getitem__)  # as they lie in memory
-    row_order, term_order = [d for d in order if d != 1], [d for d in order if d != 0]
-    kernel = b.transpose(kernel, (*[rhs[d] for d in term_order], rhs[0]))
-    (made,) = b.add("convolution", [x, kernel], [((*[sizes[d] for d in row_order], sizes[1]), dtype)], {
-        "rows": _long([rows[d] for d in row_order]), "terms": _long([terms[d] for d in term_order]), "group": group, "kind": kind,
+    order = sorted(range(len(lhs)), key=lhs.__getitem__)  # images, features, space as they lie in memory
+    rows, terms = [d for d in order if d != 1], [d for d in order if d != 0]
+    strides = [row_major(shape)[d] for d in lhs]
+    group = (groups[1], sizes[0] * strides[0]) if groups[1] > 1 else (groups[0], window[1] * strides[1])
+    kernel = b.transpose(kernel, (*[rhs[d] for d in terms], rhs[0]))
+    (made,) = b.add("convolution", [x, kernel], [((*[sizes[d] for d in rows], sizes[1]), dtype)], {
+        "kind": kind, "strides": tuple(strides), "rows": tuple(rows), "terms": tuple(terms), "group": group, "space": tuple(map(tuple, axes)),
     }, eqn.source_info)  # fmt: skip
-    labels = [*row_order, 1]
+    labels = [*rows, 1]
     return [b.transpose(made, tuple(labels.index(to.index(d)) for d in range(len(to))))]
-
-
-def _long(axes: list) -> tuple:
-    """The axes of more than one element, or one of them."""
-    return tuple(axis for axis in axes if axis[0] > 1) or ((1, 0),)
 
 
 graph.rewrites["conv_general_dilated"] = _convolution
 
 
 def emit_convolution(body: Body, group: fuse.Group) -> list:
-    """The product and, in its innermost store, the elementwise members of the group."""
+    """A product for each phase and, in its innermost store, the elementwise members of the group."""
     node, module = group.node, body.module
     x, kernel = node.inputs
-    rows, terms, groups, kind = (node.params[key] for key in ("rows", "terms", "group", "kind"))
-    m, n = math.prod(size for size, _ in rows), kernel.shape[-1] // groups[0]
+    out = node.outputs[0].shape
+    groups, kind = node.params["group"], node.params["kind"]
+    m, n = math.prod(out[:-1]), out[-1] // groups[0]
     place = body.place_of(x)
 
-    def weight(g: Expr, t, j: Expr) -> Expr:
-        at = (*((size, e) for (size, _), e in zip(terms, t)), (groups[0], g), (n, j))
-        return convert(Reader(body).element(kernel, tuple(part for part in at if part[0] > 1)), kind)
-
     def store(g: Expr, i: Expr, j: Expr, value: Expr) -> list:
-        return results(body, group, tuple(part for part in ((m, i), (groups[0], g), (n, j)) if part[0] > 1), value)
+        return results(body, group, _long((m, i), (groups[0], g), (n, j)), value)
 
-    product = Product(place.buffer, i32(0) if place.offset is None else place.offset, groups, rows, terms, n, weight)
-    routine = windows(module.name("conv_"), product, store, dtype=kind, features=module.features, plain=module.plain or kind not in TILED)
-    module.temps += routine.temps
-    return routine.kernels
+    kernels = []
+    for phase in itertools.product(*node.params["space"]):
+        start, first, rows, terms, places = geometry(node, phase)
+
+        def weight(g: Expr, t, j: Expr, places=places) -> Expr:
+            inner = iter(t)
+            at = [(size, next(inner) * step + tap if taps != 1 else i32(tap)) for size, taps, tap, step in places]
+            return convert(Reader(body).element(kernel, _long(*at, (groups[0], g), (n, j))), kind)
+
+        begin = i32(start) if place.offset is None else place.offset + start
+        product = Product(place.buffer, begin, groups, rows, terms, n, weight, first)
+        routine = windows(module.name("conv_"), product, store, dtype=kind, features=module.features, plain=module.plain or kind not in TILED)
+        module.temps += routine.temps
+        kernels += routine.kernels
+    return kernels
+
+
+def geometry(node: Node, phase: Sequence[Phase]) -> tuple:
+    """(where x begins, the first row, axes of rows, axes of terms, (size, taps, first tap, step) of the kernel's axes) of a phase."""
+    strides, out, kernel = node.params["strides"], node.outputs[0].shape, node.inputs[1].shape
+    rows, terms, places = [], [], []
+    first = 0
+    for d, size, step in zip(node.params["rows"], out, row_major(out[:-1])):
+        f = phase[d - 2] if d else Phase(0, 1, size, 1, 0, 0, 1, 1, 1)
+        rows.append((f.count, f.stride * strides[d], f.period * step))
+        first += f.first * step
+    for d, size in zip(node.params["terms"], kernel):
+        f = phase[d - 2] if d > 1 else Phase(0, 1, 1, 1, 0, 0, 1, size, 1)
+        terms.append((f.taps, f.apart * strides[d]))
+        places.append((size, f.taps, f.tap, f.step))
+    start = sum(f.start * s for f, s in zip(phase, strides[2:]))
+    return start, first, _long(*rows) or ((1, 0, 1),), _long(*terms) or ((1, 0),), places
+
+
+def _long(*axes: tuple) -> tuple:
+    """Those of more than one element."""
+    return tuple(axis for axis in axes if axis[0] != 1)
 
 
 OPAQUE["convolution"] = emit_convolution

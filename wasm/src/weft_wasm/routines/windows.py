@@ -1,4 +1,4 @@
-"""Products with a matrix that lies in an array as windows do: out[g, i, j] = Σ_t x[start + place(g, i) + offset(t)] · b(g, t, j), in loop IR.
+"""Products with a matrix that lies in an array as windows do: out[g, i, j] = Σ_t x[place(g, i) + offset(t)] · b(g, t, j), in loop IR.
 
 Convolutions are such products: a row is a window, a term is a place in it. Rows may overlap, so the micro kernel reads them from x where they
 are, each from its place in a table (the indirect convolution of M. Dukhan, 2019), and nothing but b is packed. The walk over the terms
@@ -20,6 +20,7 @@ from weft_wasm.routines import gemm
 from weft_wasm.routines.gemm import Routine, Tile, accumulate, default_tile
 
 Axis = tuple[int, int]  # (extent, elements of x between neighbours)
+Rows = tuple[int, int, int]  # an axis of rows; the last: rows of the result between neighbours
 Term = Callable[[Expr, Sequence[Expr], Expr], Expr]  # (group, an index for each axis of the terms, column) -> value
 Sink = Callable[[Expr, Expr, Expr, Expr], list]  # (group, row, column, value) -> statements
 
@@ -31,19 +32,25 @@ NARROW = 4  # groups of fewer columns neither: lanes run over the groups instead
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What is multiplied: x from `start` on, its groups, rows and terms as axes, and b with n columns."""
+    """What is multiplied: x from `start` on, its groups, rows and terms as axes, and b with n columns; `first` is the first row of the result."""
 
     x: Buffer
     start: Expr
     group: Axis
-    rows: Sequence[Axis]
+    rows: Sequence[Rows]
     terms: Sequence[Axis]
     n: int
     b: Term
+    first: int = 0
 
     @property
     def m(self) -> int:
-        return math.prod(n for n, _ in self.rows)
+        return math.prod(n for n, *_ in self.rows)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the result's rows are just these."""
+        return not self.first and [s for *_, s in self.rows] == list(row_major([n for n, *_ in self.rows]))
 
     @property
     def k(self) -> int:
@@ -106,13 +113,13 @@ def windows(name: str, p: Product, store: Sink, *, dtype: str = "f32", features:
     plain: the bare loop nest (WebGPU). One row for each two neighbours of x, y[i] = 2 x[i] + 3 x[i + 1]:
 
     >>> x, y = Buffer("x", "f32", (9,), "input"), Buffer("y", "f32", (8,), "output")
-    >>> product = Product(x, i32(0), (1, 0), [(8, 1)], [(2, 1)], 1, lambda g, t, j: ir.convert(t[0] + 2, "f32"))
+    >>> product = Product(x, i32(0), (1, 0), [(8, 1, 1)], [(2, 1)], 1, lambda g, t, j: ir.convert(t[0] + 2, "f32"))
     >>> routine = windows("pairs", product, lambda g, i, j, value: [Store(y, i, value)])
     >>> [kernel.name for kernel in routine.kernels]
     ['pairs']
     """
     each = p.m * p.n * p.k
-    if plain or each < SMALL or p.n < NARROW and p.group[0] > 1:
+    if plain or each <= SMALL or p.n < NARROW and p.group[0] > 1:
         return Routine([Kernel(name, _plain_nest(p, store, dtype))], [])
     return _tiled(name, p, store, dtype, default_tile(dtype, features))
 
@@ -129,11 +136,11 @@ def _wrap(loops: Sequence[tuple[Var, int | Expr]], body: list, kind: str = "sequ
 
 def _plain_nest(p: Product, store: Sink, dtype: str) -> list:
     """Groups and columns innermost: they lie side by side in results, and groups in x as well."""
-    rows, terms = _loops([n for n, _ in p.rows], "uvw"), _loops([n for n, _ in p.terms], "rst")
+    rows, terms = _loops([n for n, *_ in p.rows], "uvw"), _loops([n for n, _ in p.terms], "rst")
     g, j, acc = Var("g"), Var("j"), Local("acc", dtype)
     at = [v for v, _ in terms]
-    place = linear_index([g, *(v for v, _ in rows), *at], [p.group[1], *(s for _, s in (*p.rows, *p.terms))])
-    row = linear_index([v for v, _ in rows], row_major([n for _, n in rows]))
+    place = linear_index([g, *(v for v, _ in rows), *at], [p.group[1], *(s for _, s, *_ in (*p.rows, *p.terms))])
+    row = linear_index([v for v, _ in rows], [s for *_, s in p.rows], p.first)
     body = [
         Declare(acc, Const(0, dtype)),
         *_wrap(terms, [accumulate(acc, Load(p.x, p.start + place), p.b(g, at, j))], "reduce"),
@@ -155,7 +162,7 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
     by_rows = not by_group and row_blocks >= 2 and each >= gemm.WORTH
     by_columns = not (by_group or by_rows) and each >= gemm.WORTH and column_panels >= 2 * gemm.SHARED_COLUMNS
     own = {True: "private", False: "temp"}
-    table = Buffer(f"{name}.rows", "i32", (row_panels * mr,))
+    table = Buffer(f"{name}.rows", "i32", (1 if p.dense else 2, row_panels * mr))
     panel = Buffer(f"{name}.b", dtype, (column_panels, slices.size, nr), own[by_group])
     partial = Buffer(f"{name}.c", dtype, (row_panels, column_panels, mr, nr), own[by_group])
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_group or by_rows or by_columns])
@@ -178,12 +185,16 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
 
 
 def _places(p: Product, table: Buffer) -> list:
-    """Where each row begins; those that fill up the last panel repeat the last one."""
-    rows, r = _loops([n for n, _ in p.rows], "uvw"), Var("r")
-    at, strides = [v for v, _ in rows], [s for _, s in p.rows]
-    fill = Store(table, r + p.m, i32(sum((n - 1) * s for n, s in p.rows)))
-    write = Store(table, linear_index(at, row_major([n for _, n in rows])), linear_index(at, strides))
-    return [*_wrap(rows, [write], "parallel"), For(r, table.size - p.m, [fill])]
+    """table[0]: where each row begins in x; table[1], unless they are dense: which row of the result it is. Those that fill up the last panel
+    repeat the last one."""
+    loops, r = _loops([n for n, *_ in p.rows], "uvw"), Var("r")
+    number = linear_index([v for v, _ in loops], row_major([n for n, *_ in p.rows]))
+    writes, fills = [], []
+    for line in range(table.shape[0]):
+        strides, first, base = [row[1 + line] for row in p.rows], p.first * line, line * table.shape[1]
+        writes.append(Store(table, number + base, linear_index([v for v, _ in loops], strides, first)))
+        fills.append(Store(table, r + (base + p.m), i32(first + sum((n - 1) * s for (n, *_), s in zip(p.rows, strides)))))
+    return [*_wrap(loops, writes, "parallel"), For(r, table.shape[1] - p.m, fills)]
 
 
 def _pack(p: Product, slices: Slices, panel: Buffer, g: Expr, at: Sequence[Expr], nr: int, lanes: int, tasks: int) -> list:
@@ -246,6 +257,10 @@ class _Tile:
         body = [For(var, run, body, "reduce", unroll=run if run <= 12 else self.t.unroll)]
         return _wrap(loops[:-1], body, "reduce")
 
+    def result(self, row: Expr) -> Expr:
+        """Which row of the result a row is."""
+        return row if self.p.dense else Load(self.table, row + self.table.shape[1])
+
     def statements(self, g: Expr, at: Sequence[Expr], start: Expr, row_panel: Expr, column_panel: Expr) -> list:
         mr, nr, m, n = self.t.mr, self.t.nr, self.p.m, self.p.n
         jv, r, c = Var("jv"), Var("r"), Var("c")
@@ -261,7 +276,7 @@ class _Tile:
         inside = fits[0] & fits[1] if len(fits) == 2 else fits[0] if fits else None
         put = [Store(self.edge, jv + q * nr, acc) for q, acc in enumerate(accumulators)]
         if m >= mr and n >= nr:
-            direct = [s for q, acc in enumerate(accumulators) for s in self.store(g, row + q, column + jv, acc)]
+            direct = [s for q, acc in enumerate(accumulators) for s in self.store(g, self.result(row + q), column + jv, acc)]
             put = [If(inside, direct, put)] if fits else direct
         if self.slices.count > 1:
             before = [(row_panel * self.partial.shape[1] + column_panel) * (mr * nr) + q * nr + jv for q in range(mr)]
@@ -271,6 +286,6 @@ class _Tile:
         out: list = [For(jv, nr, [*body, *put], "parallel", vector=nr // self.lanes, outline=True)]
         if inside is not None:
             loops = [(r, minimum(i32(mr), sub(i32(m), row))), (c, minimum(i32(nr), sub(i32(n), column)))]
-            spill = _wrap(loops, self.store(g, row + r, column + c, self.edge[r * nr + c]))
+            spill = _wrap(loops, self.store(g, self.result(row + r), column + c, self.edge[r * nr + c]))
             out.append(If(inside, [], [If(last, spill)] if self.slices.count > 1 else spill))
         return out
