@@ -112,6 +112,21 @@ def test_special_values_and_both_paths(fn, dtype):
     assert good.all(), [(a, b, c) for a, b, c, g in zip(x, lanes, expected, good) if not g]
 
 
+@pytest.mark.parametrize("features", [("simd128",), RELAXED], ids=["plain", "relaxed"])
+@pytest.mark.parametrize("vector", [0, 2])
+def test_where_exp_ends(features, vector):
+    x = np.array([88.72283172607422, 88.72283935546875, 88.72284698486328, 89, 1e30, -87.3365, -87.34, -105, -1e30, 0, 1], np.float32)
+    flushed = lambda y: np.where(y < np.finfo(np.float32).tiny, 0, y)  # noqa: E731
+    expected = np.exp(x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(flushed(evaluate("exp", x, vector=vector, features=features)), flushed(expected), rtol=5e-7)
+    whole = np.array([128, 127, 126, 1, 0, -1, -126, -128, -150], np.float32)
+    expected = np.array([np.inf, *(2.0**k for k in (127, 126, 1, 0, -1, -126)), 0, 0], np.float32)
+    np.testing.assert_array_equal(evaluate("exp2", whole, vector=vector, features=features), expected)
+    payloads = np.array([0x7FC00001, 0xFFC12345, 0x7F800001, 0xFFFFFFFF, 0x7FC00000], np.uint32).view(np.float32)
+    for fn in ("exp", "exp2"):
+        assert np.isnan(evaluate(fn, payloads, vector=vector, features=features)).all()
+
+
 def test_lgamma_around_its_zeros():
     x = np.array([1 - 3e-6, 1 + 1e-9, 2 - 1e-7, 2 + 1e-12, 1.0000001, 0.75, 2.25])
     with mpmath.workdps(30):

@@ -10,6 +10,7 @@ relative error of 1e-7 · (1 + |y·log x|), lgamma and digamma an absolute one o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
@@ -97,26 +98,31 @@ class Float:
         """e^r - 1 for small r."""
         return MulAdd(r * r, self.poly("exp", r), r)
 
-    def _finish_exp(self, x: Expr, r: Expr, shifted: Expr, scale: float) -> Expr:
-        """e^r · 2^k, where overflow and underflow are those of x·scale."""
-        body = self.as_float(self.as_int(self._exp_tail(r) + 1.0) + (self.as_int(shifted) << self.mantissa))
-        low, high = -(self.bias - 1) * LN2 / scale, self.max_exp / scale
-        if self.f32:
-            low, high = (-87.3365, 88.72283935546875) if scale == 1.0 else (-126.0, 127.99999237060547)
-        elif scale == 1.0:
-            low, high = -708.396, 709.782712893384
-        return Select(le(x, high), Select(lt(x, low), self.c(0.0), body), x + INF)
+    def _scaled_exp(self, x: Expr, per_two: float, low: float, rest: Callable[[Expr, Expr], Expr]) -> Expr:
+        """f32: e^r · 2^k, where k is the integer next to x·per_two, 127 at most, and r = rest(x, k). 2^k is a number of its own, 0 for k = -127, so that
+        overflow and underflow come by themselves and NaN stays NaN; `low` is where k = -127 begins."""
+        x = maximum_number(x, self.c(low))
+        zero = self.magic + self.bias  # for k = 0 the low bits hold the exponent of 1
+        shifted = MulAdd(x, self.c(per_two), self.c(zero))
+        shifted = minimum_number(self.c(zero + self.bias), shifted)
+        return self.poly("exp_whole", rest(x, shifted - zero)) * self.as_float(self.as_int(shifted) << self.mantissa)
 
     def exp(self, x: Expr) -> Expr:
+        if self.f32:
+            return self._scaled_exp(x, 1 / LN2, -88.0, lambda x, k: MulAdd(k, self.c(-self.ln2_lo), MulAdd(k, self.c(-self.ln2_hi), x)))
         _, shifted, r = self._reduce_exp(x)
-        return self._finish_exp(x, r, shifted, 1.0)
+        return self._finish_exp(x, r, shifted, -708.396, 709.782712893384)
 
     def exp2(self, x: Expr) -> Expr:
+        if self.f32:
+            return self._scaled_exp(x, 1.0, -127.0, lambda x, k: (x - k) * LN2)
         shifted = x + self.magic
-        r = (x - (shifted - self.magic)) * LN2
-        high = 127.99999237060547 if self.f32 else 1023.9999999999999
+        return self._finish_exp(x, (x - (shifted - self.magic)) * LN2, shifted, -1022.0, 1023.9999999999999)
+
+    def _finish_exp(self, x: Expr, r: Expr, shifted: Expr, low: float, high: float) -> Expr:
+        """e^r · 2^k for x between low and high; 0 below, infinity above."""
         body = self.as_float(self.as_int(self._exp_tail(r) + 1.0) + (self.as_int(shifted) << self.mantissa))
-        return Select(le(x, high), Select(lt(x, float(1 - self.bias)), self.c(0.0), body), x + INF)
+        return Select(le(x, high), Select(lt(x, low), self.c(0.0), body), x + INF)
 
     def expm1(self, x: Expr) -> Expr:
         _, shifted, r = self._reduce_exp(x)
@@ -563,6 +569,11 @@ class Float:
 def minimum_number(a: Expr, b: Expr) -> Expr:
     """The smaller, b for NaN: one comparison instead of what NaN-propagating min costs."""
     return Select(lt(a, b), a, b)
+
+
+def maximum_number(a: Expr, b: Expr) -> Expr:
+    """The larger, a for NaN."""
+    return Select(lt(a, b), b, a)
 
 
 def third_of(a: Expr) -> Expr:

@@ -16,6 +16,7 @@ from weft_wasm.emit_wasm.tables import (
     REPLACE,
     SCALAR,
     SCALAR_OP,
+    SHAPE,
     SPLAT,
     STORE,
     VECTOR_OP,
@@ -641,6 +642,13 @@ class Expressions(Addresses):
     def _vector_select(self, e: Select, u: int) -> None:
         if e.rare:
             return self._vector_rare(e, u)
+        least = _extremum(e)
+        if least is not None:
+            op, a, b = least
+            self.vector(a, u)
+            self.vector(b, u)
+            self.code += op
+            return
         self.vector(e.a, u)
         self.vector(e.b, u)
         self.vector(e.cond, u)
@@ -720,6 +728,21 @@ class Expressions(Addresses):
             self.code += OP[f"{shape}.mul"]
             self.vector(e.c, u)
             self.code += OP[f"{shape}.add"]
+
+
+def _extremum(e: Select) -> tuple[bytes, Expr, Expr] | None:
+    """(instruction, a, b) for `a < b ? b : a` or `b < a ? b : a` of floats, which are one instruction of SIMD."""
+    test = e.cond
+    if type(test) is not Compare or test.op not in ("lt", "gt") or e.dtype not in ("f32", "f64"):
+        return None
+    low, high = (test.a, test.b) if test.op == "lt" else (test.b, test.a)
+    if e.a is high and e.b is low:
+        name, a, b = "pmax", low, high
+    elif e.a is low and e.b is high:
+        name, a, b = "pmin", high, low
+    else:
+        return None
+    return OP[f"{SHAPE[e.dtype]}.{name}"], a, b
 
 
 _SCALAR = {
