@@ -157,14 +157,16 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
     temps = [panel_a, panel_b] + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
     bi, ks, jb, ib, p, q, jp, ip = (Var(s) for s in ("b", "ks", "jb", "ib", "p", "p", "jp", "ip"))
-    columns, rows, valid = Var("columns"), Var("rows"), Var("valid")
+    some_columns, columns = _part("columns", block_columns, column_panels, jb)
+    some_rows, rows = _part("rows", block_rows, panels.count, ib)
+    some_terms, terms = _part("terms", kc, k, ks)
 
     def pack_rows(height: int, first: Expr) -> list:
-        return _pack(panel_a, p * (kc * mr), lambda i, kk: a(bi, i, ks * kc + kk), first, height, valid, kc)
+        return _pack(panel_a, p * (kc * mr), lambda i, kk: a(bi, i, ks * kc + kk), first, height, terms, kc)
 
     def pack_columns() -> list:
         first = (jb * block_columns + q) * nr
-        return _pack(panel_b, q * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), first, nr, valid, kc, n)
+        return _pack(panel_b, q * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), first, nr, terms, kc, n)
 
     def tile(height: int, first: Expr) -> list:
         """One panel of rows times one of columns."""
@@ -193,18 +195,16 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
 
     shared = SHARED_COLUMNS if by_columns else 0
     inner = [
-        _let(rows, minimum(i32(block_rows), sub(i32(panels.count), ib * block_rows)), panels.count % block_rows == 0, block_rows),
+        *some_rows,
         For(p, rows, panels.each(ib * block_rows + p, pack_rows)),
         For(jp, columns, [For(ip, rows, panels.each(ib * block_rows + ip, tile))], "parallel" if shared else "sequential", tasks=shared),
     ]
     body: list = [
-        _let(valid, minimum(i32(kc), sub(i32(k), ks * kc)), k % kc == 0, kc),
+        *some_terms,
         For(q, columns, pack_columns(), "parallel", tasks=8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0),
         For(ib, row_blocks, inner, "parallel", tasks=1) if by_rows else For(ib, row_blocks, inner),
     ]
-    count = minimum(i32(block_columns), sub(i32(column_panels), jb * block_columns))
-    body = [_let(columns, count, column_panels % block_columns == 0, block_columns), For(ks, slices, body)]
-    products = [For(jb, _ceil_div(column_panels, block_columns), body)]
+    products = [For(jb, _ceil_div(column_panels, block_columns), [*some_columns, For(ks, slices, body)])]
     kernel = Kernel(name, [For(bi, batch, products, "parallel", tasks=1) if by_batch else For(bi, batch, products)])
     return Routine([kernel], temps)
 
@@ -213,8 +213,12 @@ def _ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _let(var: Var, value: Expr, static: bool, constant: int) -> Let:
-    return Let(var, i32(constant) if static else value)
+def _part(name: str, size: int, total: int, number: Expr) -> tuple[list, Expr | int]:
+    """How many of `total` are in part `number` where a part has `size`: (statements that bind it, the extent)."""
+    if total % size == 0:
+        return [], size
+    extent = Var(name)
+    return [Let(extent, minimum(i32(size), sub(i32(total), number * size)))], extent
 
 
 def _vectors(width: int, dtype: str) -> int:
@@ -222,8 +226,8 @@ def _vectors(width: int, dtype: str) -> int:
     return 1 << max(1, width * ITEMSIZE[dtype] // 16).bit_length() - 1
 
 
-def _pack(panel, start, element, first, width, valid, kc, limit=None) -> list:
-    """panel[start + k·width + r] = element(first + r, k); k from `valid` on is zero, and from `limit` on rows repeat the last one. Lanes run along
+def _pack(panel, start, element, first, width, terms, kc, limit=None) -> list:
+    """panel[start + k·width + r] = element(first + r, k); k from `terms` to kc is zero, and from `limit` on rows repeat the last one. Lanes run along
     whichever index the operand is contiguous in."""
     z, r = Var("z"), Var("r")
 
@@ -231,18 +235,19 @@ def _pack(panel, start, element, first, width, valid, kc, limit=None) -> list:
         k, lane = Var("k"), Var("r")
         at = start + k * width
         if along == "r":
-            return [For(k, valid, [For(lane, width, [Store(panel, at + lane, element(first + lane, k))], "parallel", _vectors(width, panel.dtype))])]
+            return [For(k, terms, [For(lane, width, [Store(panel, at + lane, element(first + lane, k))], "parallel", _vectors(width, panel.dtype))])]
         names = [Var(f"row{q}") if clamped else first + q for q in range(width)]
         lets = [Let(row, minimum(first + q, i32(limit - 1))) for q, row in enumerate(names)] if clamped else []
-        return [*lets, For(k, valid, [Store(panel, at + q, element(row, k)) for q, row in enumerate(names)], "parallel", int(along == "k"))]
+        return [*lets, For(k, terms, [Store(panel, at + q, element(row, k)) for q, row in enumerate(names)], "parallel", int(along == "k"))]
 
     probe = element(first + r, z)
     along = "k" if _contiguous(probe, z) else "r" if width * ITEMSIZE[panel.dtype] >= 16 and _contiguous(probe, r) else ""
     body = rows(along, False)
     if limit is not None and limit % width:
         body = [If(le(first, limit - width), body, rows(along if along == "k" else "", True))]
-    zero = Store(panel, start + (valid + z) * width + r, Const(0, panel.dtype))
-    return [*body, For(z, sub(i32(kc), valid), [For(r, width, [zero])])]
+    if type(terms) is not int:
+        body.append(For(z, kc - terms, [For(r, width, [Store(panel, start + (terms + z) * width + r, Const(0, panel.dtype))])]))
+    return body
 
 
 def _contiguous(e: Expr, var: Var) -> bool:
