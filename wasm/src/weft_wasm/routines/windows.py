@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft_wasm import ir
 from weft_wasm.ir import (
     ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, gt, i32, le, linear_index, minimum,
     row_major, sub,
@@ -110,10 +109,10 @@ class Slices:
 def windows(name: str, p: Product, store: Sink, *, dtype: str = "f32", features: frozenset[str] = frozenset(), plain: bool = False) -> Routine:
     """The product, accumulated in dtype (that of x). store(group, row, column, value): statements that put one result away.
 
-    plain: the bare loop nest (WebGPU). One row for each two neighbours of x, y[i] = 2 x[i] + 3 x[i + 1]:
+    plain: the bare loop nest (WebGPU). Sums of two neighbours:
 
     >>> x, y = Buffer("x", "f32", (9,), "input"), Buffer("y", "f32", (8,), "output")
-    >>> product = Product(x, i32(0), (1, 0), [(8, 1, 1)], [(2, 1)], 1, lambda g, t, j: ir.convert(t[0] + 2, "f32"))
+    >>> product = Product(x, i32(0), (1, 0), [(8, 1, 1)], [(2, 1)], 1, lambda g, t, j: Const(1.0, "f32"))
     >>> routine = windows("pairs", product, lambda g, i, j, value: [Store(y, i, value)])
     >>> [kernel.name for kernel in routine.kernels]
     ['pairs']
