@@ -39,9 +39,9 @@ const browser = await chromium.launch({ executablePath: await findBrowser(), arg
 /** Runs in a worker, as in the playground: a page's own thread may not compile large modules. */
 const measure = async ({ url, index, calls }) => {
   const source = `
-    import { WasmDevice } from "${url}runtime.js";
+    import { WasmDevice, parseArtifact } from "${url}runtime.js";
     const bytes = new Uint8Array(await (await fetch("${url}${index}.weft")).arrayBuffer());
-    const device = await WasmDevice.create();
+    const device = await WasmDevice.create({ memory64: parseArtifact(bytes).metadata.features.includes("memory64") });
     const start = performance.now();
     const id = device.load(bytes);
     const load = performance.now() - start;

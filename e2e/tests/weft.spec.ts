@@ -106,6 +106,24 @@ test("a full memory is a MemoryError, keeps every array, and the next call works
   expect(text).toBe("DeviceMemoryError True True\n[1.0] 1.0\n2.0 8.0\n");
 });
 
+test("with 64-bit addresses programs run beyond 4 GiB", async ({ playground }) => {
+  await playground.open("?memory64=1");
+  const text = await playground.runToEnd(
+    [
+      "import _weft_page, time, weft, weft.numpy as jnp",
+      "high = _weft_page.device.alloc(5 << 30)  # reserved, never touched",
+      "device, end = weft.devices()[0], time.time() + 10",
+      "while device.threads == 1 and time.time() < end: pass",
+      "x = jnp.arange(1_000_003.0)",
+      "f = weft.jit(lambda x: (jnp.sort(-x), (x % 7).sum(), weft.lax.cond(x[1] > 0, jnp.sin, jnp.cos, x)))",
+      "ordered, total, waves = f(x)",
+      "print(x.handle > 1 << 32, device.threads > 1, ordered[:2].tolist(), float(total), round(float(waves[2]), 6))",
+      "print(float((jnp.ones((600, 500)) @ jnp.ones((500, 400))).sum()), weft.pure_callback(lambda a: a, x[:2], x[:2]).tolist())",
+    ].join("\n"),
+  );
+  expect(text).toBe("True True [-1000002.0, -1000001.0] 3000003.0 0.909297\n120000000.0 [0.0, 1.0]\n");
+});
+
 test("compiled programs call Python", async ({ playground }) => {
   await playground.open();
   const text = await playground.runToEnd(

@@ -17,8 +17,10 @@ export function bootWorker(): Booting {
   const early: Booting["early"] = [];
   worker.addEventListener("message", (event: MessageEvent<FromWorker>) => early.push(event));
   const message: BootMessage = { type: "boot", site, base: new URL("./", location.href).href, interrupt: shared };
-  const threads = Number(new URLSearchParams(location.search).get("threads")); // ?threads=1: none but Python's own
+  const asked = new URLSearchParams(location.search);
+  const threads = Number(asked.get("threads")); // ?threads=1: none but Python's own
   if (threads === 1 || (threads > 1 && shared)) message.threads = threads;
+  if (asked.get("memory64") === "1") message.memory64 = true; // more than 4 GiB, slower
   worker.postMessage(message);
   return { worker, interrupt: shared && new Uint8Array(shared), early };
 }

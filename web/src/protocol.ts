@@ -25,6 +25,8 @@ export interface BootMessage {
   interrupt: SharedArrayBuffer | null;
   /** Threads that share the loops of programs; all that the page can have, if left out. */
   threads?: number;
+  /** Addresses of 64 bits, for more than 4 GiB. */
+  memory64?: boolean;
 }
 
 export interface RunMessage {

@@ -48,10 +48,10 @@ function forward(pyodide: PyodideAPI): void {
   pyodide.setStdin({ error: true });
 }
 
-async function boot({ site, base, interrupt, threads }: BootMessage): Promise<Session> {
+async function boot({ site, base, interrupt, threads, memory64 }: BootMessage): Promise<Session> {
   const started = performance.now();
   const [page, pyodide] = await Promise.all([
-    createPage({ ...hooks(), ...(threads && { threads }) }),
+    createPage({ ...hooks(), ...(threads && { threads }), ...(memory64 && { memory64 }) }),
     loadPyodide({
       indexURL: base + site.indexURL,
       stdLibURL: base + site.stdLibURL,

@@ -6,12 +6,12 @@
  * memory.
  */
 import { WeftMemoryError, WeftRuntimeError } from "./errors.js";
+import type { LinearMemory } from "./memory.js";
 
 const ALIGN = 64;
 const SMALL = 8192;
 const SLAB = 65536;
 const PAGE = 65536;
-const MAX_PAGES = 65536;
 
 export interface MemoryStats {
   /** Bytes in live buffers, rounded up as they are allocated. */
@@ -48,7 +48,7 @@ export class Allocator {
 
   /** `base` bytes at the beginning of the memory stay untouched, so that address 0 is never a buffer. */
   constructor(
-    private readonly memory: WebAssembly.Memory,
+    private readonly memory: LinearMemory,
     base = ALIGN,
   ) {
     this.release(base, memory.buffer.byteLength - base);
@@ -150,7 +150,7 @@ export class Allocator {
     const atEnd = last && last.start + last.size === end ? last.size : 0;
     const need = Math.ceil((size - atEnd) / PAGE);
     const pages = end / PAGE;
-    const generous = Math.min(Math.max(need, Math.ceil(pages / 4)), MAX_PAGES - pages);
+    const generous = Math.min(Math.max(need, Math.ceil(pages / 4)), this.memory.maximum - pages);
     for (const delta of new Set([generous, need])) {
       if (delta < need) continue;
       try {
@@ -162,7 +162,7 @@ export class Allocator {
       return;
     }
     const { allocated } = this.stats();
-    const limit = need > MAX_PAGES - pages ? "a 32-bit memory ends at 4 GiB" : "the engine refused to grow the memory";
+    const limit = need > this.memory.maximum - pages ? `this memory ends at ${this.memory.maximum / 16384} GiB` : "the engine refused to grow the memory";
     throw new WeftMemoryError(
       `out of device memory: ${size} bytes asked for, ${allocated} in use; ${limit}. ` +
         "Delete arrays that are no longer needed, donate inputs, or use smaller batches",

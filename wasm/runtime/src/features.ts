@@ -41,6 +41,7 @@ const vector = [...F32_CONST_0, ...F32X4_SPLAT];
 const PROBES: Record<string, Uint8Array<ArrayBuffer>> = {
   simd128: vectorModule([...I32_CONST_0, ...I8X16_SPLAT]),
   "relaxed-simd": vectorModule([...vector, ...vector, ...vector, ...F32X4_RELAXED_MADD]),
+  memory64: new Uint8Array([0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 5, 3, 1, 0x04, 1]), // a memory of one page
 };
 
 /** The features compiled modules may use here, in the words of an artifact's metadata. */

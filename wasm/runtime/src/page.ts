@@ -7,15 +7,16 @@ import { WasmDevice } from "./wasm_device.js";
 
 export type PlotKind = "line" | "scatter" | "image";
 
-/** What a page does with figures and timings, and how many threads it gives programs (all it can have); each may be left out. */
+/** What a page does with figures and timings; how many threads it gives programs (all it can have); whether addresses have 64 bits. Each may be left out. */
 export interface PageHooks {
   threads?: number;
+  memory64?: boolean;
   timing?(phase: string, ms: number): void;
   live?(label: string, x: number, y: number): void;
   plot?(kind: PlotKind, label: string, x: Float64Array, y: Float64Array): void;
 }
 
-export interface Page extends Required<Omit<PageHooks, "threads">> {
+export interface Page extends Required<Omit<PageHooks, "threads" | "memory64">> {
   version: 1;
   features: readonly string[];
   device: WasmDevice;
@@ -27,7 +28,8 @@ export interface Page extends Required<Omit<PageHooks, "threads">> {
 const nothing = (): void => {};
 
 export async function createPage(hooks: PageHooks = {}): Promise<Page> {
-  const [cache, device, gpu] = await Promise.all([ProgramCache.open(), WasmDevice.create({ threads: hooks.threads ?? threadsHere() }), GpuDevice.create()]);
+  const { threads = threadsHere(), memory64 = false } = hooks;
+  const [cache, device, gpu] = await Promise.all([ProgramCache.open(), WasmDevice.create({ threads, memory64 }), GpuDevice.create()]);
   return {
     version: 1,
     features: device.features,

@@ -6,6 +6,7 @@
  * program that never returns to it is served all the same.
  */
 import { WeftRuntimeError } from "./errors.js";
+import type { Address } from "./memory.js";
 
 /** Bytes of the shared memory that a pool talks through. */
 export const CONTROL_BYTES = 256;
@@ -27,11 +28,12 @@ export interface SharedProgram {
   number: number;
   code: number;
   length: number;
-  tasks: ((frame: number, thread: number, begin: number, end: number) => void)[];
+  tasks: ((frame: Address, thread: number, begin: number, end: number) => void)[];
 }
 
 // NEXT and GATE, which all threads change, have cache lines of their own.
-const WORD = { JOB: 0, PROGRAM: 1, CODE: 2, LENGTH: 3, TASK: 4, FRAME: 5, EXTENT: 6, GRAIN: 7, FAILED: 8, READY: 9, NEXT: 16, GATE: 32, LEFT: 48 } as const;
+// CODE and FRAME are addresses: their lower and upper half. WIDE: the frame goes to tasks as a bigint.
+const WORD = { JOB: 0, PROGRAM: 1, CODE: 2, LENGTH: 4, TASK: 5, FRAME: 6, EXTENT: 8, GRAIN: 9, FAILED: 10, READY: 11, WIDE: 12, NEXT: 16, GATE: 32, LEFT: 48 } as const;
 const CLOSED = 1 << 30; // in GATE, above the count of workers that have entered
 const KEPT = 64; // programs that a worker keeps; it loads others again
 // Looks at a word before a thread sleeps, a few hundred microseconds: waking takes about 50.
@@ -43,12 +45,13 @@ function work(start: Start, word: typeof WORD, closed: number, kept: number, spi
   const words = new Int32Array(memory.buffer, control, 64);
   const programs = new Map<number, WebAssembly.Exports>();
   const nothing = (): number => 0;
+  const address = (at: number): number => (words[at]! >>> 0) + words[at + 1]! * 2 ** 32;
 
   const load = (number: number): WebAssembly.Exports | undefined => {
     let program = programs.get(number);
     if (!program) {
       try {
-        const code = new Uint8Array(memory.buffer, words[word.CODE]!, words[word.LENGTH]!).slice();
+        const code = new Uint8Array(memory.buffer, address(word.CODE), words[word.LENGTH]!).slice();
         const imports = { weft: { memory, share: nothing, call: nothing } };
         program = new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports;
       } catch {
@@ -72,7 +75,7 @@ function work(start: Start, word: typeof WORD, closed: number, kept: number, spi
     const program = load(words[word.PROGRAM]!);
     if (program) {
       const task = program["task" + words[word.TASK]!] as SharedProgram["tasks"][0];
-      const frame = words[word.FRAME]!;
+      const frame = words[word.WIDE] ? BigInt(address(word.FRAME)) : address(word.FRAME);
       const extent = words[word.EXTENT]!;
       const grain = words[word.GRAIN]!;
       try {
@@ -139,14 +142,15 @@ export class ThreadPool {
   }
 
   /** Runs iterations 0 … extent-1 of a task on all threads, `grain` at a time. A worker that wakes too late is not waited for. */
-  run(program: SharedProgram, number: number, frame: number, extent: number, grain: number): void {
+  run(program: SharedProgram, number: number, frame: Address, extent: number, grain: number): void {
     const { words } = this;
     const task = program.tasks[number]!;
     words[WORD.PROGRAM] = program.number;
-    words[WORD.CODE] = program.code;
+    this.put(WORD.CODE, program.code);
     words[WORD.LENGTH] = program.length;
     words[WORD.TASK] = number;
-    words[WORD.FRAME] = frame;
+    this.put(WORD.FRAME, Number(frame) < 0 ? Number(frame) + 2 ** 32 : Number(frame)); // an i32 comes with a sign
+    words[WORD.WIDE] = typeof frame === "bigint" ? 1 : 0;
     words[WORD.EXTENT] = extent;
     words[WORD.GRAIN] = grain;
     words[WORD.FAILED] = 0;
@@ -165,6 +169,11 @@ export class ThreadPool {
       this.join();
     }
     if (Atomics.load(words, WORD.FAILED)) throw new WeftRuntimeError("a worker trapped while it shared a loop; this is a bug of the compiler");
+  }
+
+  private put(at: number, address: number): void {
+    this.words[at] = address % 2 ** 32;
+    this.words[at + 1] = Math.floor(address / 2 ** 32);
   }
 
   /** Ends the workers. */

@@ -3,17 +3,18 @@ import { Allocator, type MemoryStats } from "./allocator.js";
 import { parseArtifact, type Metadata } from "./container.js";
 import { WeftProgramError, WeftRuntimeError } from "./errors.js";
 import { detectFeatures } from "./features.js";
+import { LinearMemory, type Address } from "./memory.js";
 import { CONTROL_BYTES, ThreadPool, type SharedProgram, type Spawn } from "./threads.js";
 
 interface Program {
   metadata: Metadata;
-  main: (table: number) => number;
+  main: (table: Address) => number;
   /** Of a program with loops that threads can share. */
   shared?: Shared;
   /** Address of the argument table: inputs, outputs, scratch, constants. */
   table: number;
   constants: number;
-  results: Uint32Array;
+  results: Uint32Array | Float64Array;
   /** For each call shape of donated inputs, the outputs that take an input's memory. */
   entries: Map<string, Entry>;
 }
@@ -27,38 +28,39 @@ interface Shared extends SharedProgram {
 export type Entry = (...inputs: number[]) => number;
 
 /** A function of the host that programs call with addresses; what it returns, if not 0, ends the program. */
-export type HostCall = (number: number, addresses: Uint32Array) => number;
+export type HostCall = (number: number, addresses: Uint32Array | Float64Array) => number;
 
 export interface WasmDeviceOptions {
   /** Pages of 64 KiB the memory begins with. */
   initialPages?: number;
   /** Threads that share a program's loops, the caller among them; more than 1 needs a place that is cross-origin isolated, see threadsHere. */
   threads?: number;
+  /** Addresses of 64 bits, for more than 4 GiB, where the engine has them; programs run slower. */
+  memory64?: boolean;
   /** How workers are started, where that is not a browser. */
   spawn?: Spawn;
 }
 
-const MAX_PAGES = 65536;
-const SHARED_MEMORY = 3; // the flag of a memory import that has a maximum and is shared
+const SHARED = 2; // the bit of a memory import that says that threads share it
 
 export class WasmDevice {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: LinearMemory;
   readonly features: readonly string[];
   /** What `fetch` copied last. */
   readonly small = new Uint8Array(64);
   private readonly allocator: Allocator;
   private readonly programs = new Map<number, Program>();
   private nextId = 1;
-  private words: Uint32Array;
   private readonly pool: ThreadPool | null = null;
 
   private constructor(options: WasmDeviceOptions) {
-    this.features = detectFeatures();
-    const { threads = 1, initialPages: initial = 64 } = options;
-    this.memory = new WebAssembly.Memory({ initial, maximum: MAX_PAGES, shared: threads > 1 });
+    const found = detectFeatures();
+    const { threads = 1, initialPages = 64, memory64 = false } = options;
+    if (memory64 && !found.includes("memory64")) throw new WeftRuntimeError("this engine has no memories of 64-bit addresses; make the device without memory64");
+    this.features = found.filter((name) => memory64 || name !== "memory64");
+    this.memory = new LinearMemory(memory64, initialPages, threads > 1);
     this.allocator = new Allocator(this.memory);
-    this.words = new Uint32Array(this.memory.buffer);
-    if (threads > 1) this.pool = new ThreadPool(this.memory, this.alloc(CONTROL_BYTES), threads, options.spawn);
+    if (threads > 1) this.pool = new ThreadPool(this.memory.memory, this.alloc(CONTROL_BYTES), threads, options.spawn);
   }
 
   /** Threads that run programs now: workers start in the background. */
@@ -133,7 +135,7 @@ export class WasmDevice {
     }
     const { main, shared } = this.instantiate(metadata, code, host);
     const count = metadata.inputs.length + metadata.outputs.length + 2;
-    const table = this.alloc(4 * count);
+    const table = this.alloc(this.memory.addressBytes * count);
     let constantsPtr: number;
     try {
       constantsPtr = this.alloc(constants.length);
@@ -143,7 +145,7 @@ export class WasmDevice {
     }
     this.write(constantsPtr, constants);
     const id = this.nextId++;
-    const results = new Uint32Array(metadata.outputs.length);
+    const results = new (this.memory.wide ? Float64Array : Uint32Array)(metadata.outputs.length);
     this.programs.set(id, { metadata, main, shared, table, constants: constantsPtr, results, entries: new Map() });
     return id;
   }
@@ -161,7 +163,7 @@ export class WasmDevice {
   }
 
   /** The addresses of all outputs of the last call of program `id`; each call overwrites the same array. */
-  results(id: number): Uint32Array {
+  results(id: number): Uint32Array | Float64Array {
     return this.program(id).results;
   }
 
@@ -205,8 +207,9 @@ export class WasmDevice {
     for (const index of donated) {
       if (!(index in inputs)) throw new WeftRuntimeError(`program ${metadata.name} has no input ${index} to donate`);
     }
-    const slot = table >>> 2;
-    const scratchSlot = slot + inputs.length + outputs.length;
+    const { memory } = this;
+    const start = memory.address(table);
+    const scratchSlot = inputs.length + outputs.length;
 
     return (...args: number[]): number => {
       if (this.programs.get(id) !== program) throw new WeftRuntimeError(`program ${metadata.name} has been unloaded`);
@@ -225,14 +228,11 @@ export class WasmDevice {
         }
         const room = program.shared ? metadata.scratch + this.helpers(program.shared) * metadata.tasks!.private : metadata.scratch;
         if (room) scratch = this.allocator.alloc(room);
-        // Allocation may have grown the memory, which detaches the old view.
-        if (this.words.buffer !== this.memory.buffer) this.words = new Uint32Array(this.memory.buffer);
-        const words = this.words;
-        for (let i = 0; i < args.length; i++) words[slot + i] = args[i]!;
-        for (let i = 0; i < outputs.length; i++) words[slot + inputs.length + i] = results[i]!;
-        words[scratchSlot] = scratch;
-        words[scratchSlot + 1] = program.constants;
-        code = main(table);
+        for (let i = 0; i < args.length; i++) memory.put(table, i, args[i]!);
+        for (let i = 0; i < outputs.length; i++) memory.put(table, inputs.length + i, results[i]!);
+        memory.put(table, scratchSlot, scratch);
+        memory.put(table, scratchSlot + 1, program.constants);
+        code = main(start);
         if (code !== 0) {
           throw new WeftProgramError(
             metadata.errors[code] ?? `program ${metadata.name} failed with code ${code}`,
@@ -295,17 +295,16 @@ export class WasmDevice {
         throw new WeftRuntimeError(`program ${name} is a module already, for a memory of one thread; give its bytes, or make the device with threads: 1`);
       }
       const bytes = (code = code.slice());
-      bytes[metadata.memory] = SHARED_MEMORY;
+      bytes[metadata.memory]! |= SHARED;
     }
     const program: SharedProgram = { number: this.pool?.number() ?? 0, code: 0, length: code instanceof WebAssembly.Module ? 0 : code.length, tasks: [] };
-    const share = (number: number, frame: number, extent: number, grain: number): void =>
+    const share = (number: number, frame: Address, extent: number, grain: number): void =>
       this.pool!.run(program, number, frame, extent, grain);
-    const call = (number: number, table: number): number =>
-      host!(number, new Uint32Array(this.memory.buffer, table, calls![number]!).slice());
+    const call = (number: number, table: Address): number => host!(number, this.memory.addresses(table, calls![number]!));
     let instance: WebAssembly.Instance;
     try {
       const module = code instanceof WebAssembly.Module ? code : new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
-      instance = new WebAssembly.Instance(module, { weft: { memory: this.memory, call, share } });
+      instance = new WebAssembly.Instance(module, { weft: { memory: this.memory.memory, call, share } });
     } catch (error) {
       throw new WeftRuntimeError(`program ${name} is not a module of this ABI: ${(error as Error).message}`);
     }

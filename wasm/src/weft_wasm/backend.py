@@ -20,9 +20,9 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.cache import Programs, programs_of
 from weft_wasm.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
-from weft_wasm.ir import MOST_BYTES
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import LoweringError
+from weft_wasm.memory import LIMIT, LIMIT_64, WIDER, most_bytes
 from weft_wasm.text import describe
 
 source_info.register_exclusion(os.path.dirname(os.path.abspath(__file__)) + os.sep)
@@ -100,9 +100,11 @@ class WasmBackend:
             return WasmExecutable(self, jaxpr, artifact, options)
         forms = lower(jaxpr, options.name, options.donated, self.features)
         artifact = compile_program(forms[0], self.features, check=self.check)
-        if artifact.metadata["scratch"] >= MOST_BYTES:
-            raise LoweringError(f"{options.name} needs {artifact.metadata['scratch']} bytes for what it computes on the way: 32-bit WebAssembly addresses 4 GiB. Compute "
-                                "in parts (weft.lax.map with batch_size), keep less for the derivative (weft.checkpoint), or use the cpu backend.")
+        needed, most = artifact.metadata["scratch"], most_bytes(self.features)
+        if needed >= most:
+            wider = f", or {WIDER}" if LIMIT <= needed < LIMIT_64 else ""
+            raise LoweringError(f"{options.name} needs {needed} bytes for what it computes on the way: here WebAssembly addresses {most >> 30} GiB. Compute in parts "
+                                f"(weft.lax.map with batch_size), keep less for the derivative (weft.checkpoint), or use the cpu backend{wider}.")
         if key is not None:
             programs.put(key, artifact)
         return WasmExecutable(self, jaxpr, artifact, options, forms)
@@ -251,7 +253,7 @@ def default_runtime() -> Any:
         from weft_wasm.desktop_runtime import DesktopRuntime
     except ImportError as e:
         raise BackendError(f"the wasm backend needs wasmtime outside a browser ({e}): pip install 'weft-wasm[wasmtime]'.") from e
-    return DesktopRuntime()
+    return DesktopRuntime(memory64=os.environ.get("WEFT_WASM_MEMORY64", "0") != "0")
 
 
 __all__ = ["WasmBackend", "WasmDevice", "WasmExecutable"]

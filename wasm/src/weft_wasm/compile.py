@@ -15,7 +15,7 @@ from weft_wasm.plan import plan
 from weft_wasm.verify import verify
 
 DEFAULT_FEATURES = frozenset(("simd128",))
-KNOWN_FEATURES = frozenset(("simd128", "relaxed-simd"))
+KNOWN_FEATURES = frozenset(("simd128", "relaxed-simd", "memory64"))
 
 
 def compile_program(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.memory import LIMIT
 from weft_wasm.wasmtime_runtime import WasmtimeDevice
 
 
@@ -13,10 +12,10 @@ class DesktopRuntime:
     """What `WasmBackend` asks of a runtime, on wasmtime: memory, and programs as calls."""
 
     kind = "wasmtime"
-    features = ("simd128", "relaxed-simd")
 
-    def __init__(self, threads: int = 1, limit: int = LIMIT) -> None:
-        self.device, self.threads = WasmtimeDevice(limit, threads), threads
+    def __init__(self, threads: int = 1, limit: int | None = None, memory64: bool = False) -> None:
+        self.features = ("simd128", "relaxed-simd", *(("memory64",) if memory64 else ()))
+        self.device, self.threads = WasmtimeDevice(limit, threads, memory64), threads
         self.alloc, self.free, self.write, self.read, self.stats = (
             self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
         )  # fmt: skip

@@ -144,20 +144,20 @@ def f32_bytes(value: float) -> bytes:
         return struct.pack("<f", float("inf") if value > 0 else float("-inf"))
 
 
-MAX_PAGES = 65536  # of 64 KiB
+MAX_PAGES, MAX_PAGES_64 = 1 << 16, 1 << 18  # of 64 KiB; more than 16 GiB no browser gives
 
 
 def _signature(params: Sequence[int], results: Sequence[int]) -> bytes:
     return b"\x60" + unsigned(len(params)) + bytes(params) + unsigned(len(results)) + bytes(results)
 
 
-# What a module may ask of its host, docs/artifact.md.
-HOST = {"call": _signature((I32, I32), (I32,)), "share": _signature((I32, I32, I32, I32), ())}
+# What a module may ask of its host, docs/artifact.md, by the type of addresses.
+HOST = {pointer: {"call": _signature((I32, pointer), (I32,)), "share": _signature((I32, pointer, I32, I32), ())} for pointer in (I32, I64)}
 
 
 class Module:
     """Collects functions and writes a module that imports memory ("weft", "memory") and, as functions 0 …, what `imports` names
-    of HOST from "weft"; it exports functions by name. With "share" among them it exports the global "threads", which is 1.
+    of HOST from "weft"; it exports functions by name. pointer: the type of addresses. With "share" among them it exports the global "threads", which is 1.
 
     >>> m = Module()
     >>> m.export("main", m.function([I32], [I32], [], OP["local.get"] + b"\\0"))
@@ -165,7 +165,8 @@ class Module:
     b'\\x00asm'
     """
 
-    def __init__(self, imports: Sequence[str] = ()):
+    def __init__(self, imports: Sequence[str] = (), pointer: int = I32):
+        self.host, self.pointer = HOST[pointer], pointer
         self.types: dict[bytes, int] = {}
         self.functions: list[int] = []
         self.bodies: list[bytes] = []
@@ -175,7 +176,7 @@ class Module:
         self.tasks: dict[int, int] = {}  # the numbers of functions that threads run
         self.imports = list(imports)  # functions, which are numbered before all others
         for name in imports:
-            self.types.setdefault(HOST[name], len(self.types))
+            self.types.setdefault(self.host[name], len(self.types))
 
     def function(
         self, params: list[int], results: list[int], local_types: list[int], code: bytes, name: str = ""
@@ -223,8 +224,9 @@ class Module:
             out.extend(content)
 
         section(1, list(self.types))
-        memory = MEMORY_IMPORT + b"\x01\x01" + unsigned(MAX_PAGES)
-        section(2, [memory, *(_name("weft") + _name(name) + b"\x00" + unsigned(self.types[HOST[name]]) for name in self.imports)])
+        kind, most = (1, MAX_PAGES) if self.pointer == I32 else (5, MAX_PAGES_64)
+        memory = MEMORY_IMPORT + bytes((kind, 1)) + unsigned(most)
+        section(2, [memory, *(_name("weft") + _name(name) + b"\x00" + unsigned(self.types[self.host[name]]) for name in self.imports)])
         section(3, [unsigned(t) for t in self.functions])
         shares = "share" in self.imports
         if shares:
@@ -242,7 +244,7 @@ class Module:
 
 
 def shared_memory_flag(code: bytes) -> int:
-    """Where the module's bytes say 1, a memory of one thread, and 3 would say that several share it."""
+    """Where the module's bytes say what the memory is: bit 1 says that several threads share it, which is for the host to set."""
     at = code.index(MEMORY_IMPORT)
     return at + len(MEMORY_IMPORT)
 

@@ -38,7 +38,7 @@ ITEMSIZE = {
     "bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8,
     "f16": 2, "bf16": 2, "f32": 4, "f64": 8,
 }  # fmt: skip
-MOST_ELEMENTS, MOST_BYTES = 1 << 31, 1 << 32  # of a buffer: an index is an i32, and so is an address
+MOST_ELEMENTS = 1 << 31  # of a buffer: an index is an i32
 SIGNED = frozenset(("i8", "i16", "i32", "i64"))
 UNSIGNED = frozenset(("u8", "u16", "u32", "u64"))
 INTEGERS = SIGNED | UNSIGNED

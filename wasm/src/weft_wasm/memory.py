@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from weft_wasm.plan import ALIGNMENT, padded
 
-LIMIT = 1 << 32
+LIMIT, LIMIT_64 = 1 << 32, 1 << 34  # bytes, by the size of addresses
+WIDER = "start with 64-bit addresses (WEFT_WASM_MEMORY64=1, or ?memory64=1 in the address of a page), with which programs run slower"
+
+
+def most_bytes(features) -> int:
+    """Bytes that a device of these features can have at most."""
+    return LIMIT_64 if "memory64" in features else LIMIT
+
+
 FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer
 
 
 class DeviceMemoryError(MemoryError):
-    """The device memory (at most 4 GiB, the range of 32-bit WebAssembly) is full. Delete arrays, donate arguments, or use a
-    device with more memory."""
+    """The device memory (at most 4 GiB, the range of 32-bit WebAssembly, or 16 GiB with 64-bit addresses) is full. Delete arrays, donate
+    arguments, or use a device with more memory."""
 
 
 class Allocator:
@@ -58,8 +66,8 @@ class Allocator:
                 self.free_lists.setdefault(larger - size, []).append(address + size)
             return address
         raise DeviceMemoryError(
-            f"no room for {nbytes} bytes: {self.allocated} bytes are in use of the {self.limit} that 32-bit WebAssembly can address. "
-            "Delete arrays that are no longer needed or donate arguments to jit."
+            f"no room for {nbytes} bytes: {self.allocated} bytes are in use of the {self.limit} that WebAssembly can address. "
+            f"Delete arrays that are no longer needed, donate arguments to jit{', or ' + WIDER if self.limit <= LIMIT else ''}."
         )
 
     def free(self, address: int) -> None:

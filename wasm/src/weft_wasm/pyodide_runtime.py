@@ -87,7 +87,8 @@ class PyodideRuntime:
 
             return call if count else lambda handles: call(handles)[:0]
         results = self.device.results(number)
-        pointers = array("I", bytes(4 * count))
+        # addresses of 64 bits come as doubles
+        pointers = array("d", bytes(8 * count)) if "memory64" in self.features else array("I", bytes(4 * count))
 
         def call_many(handles: list[int]) -> list[int]:
             try:
@@ -95,7 +96,7 @@ class PyodideRuntime:
             except JsException as e:
                 raise failure(name, e) from None
             results.assign_to(pointers)
-            return pointers.tolist()
+            return [int(p) for p in pointers]
 
         return call_many
 
@@ -106,7 +107,7 @@ class PyodideRuntime:
 
         def host(number: int, addresses) -> int:
             try:
-                functions[number](addresses.to_py().tolist())
+                functions[number]([int(p) for p in addresses.to_py()])
             except BaseException as e:
                 raised.append(e)
                 return HOST_FAILED

@@ -10,7 +10,7 @@ from typing import ClassVar
 import wasmtime
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.memory import FIRST, LIMIT, Allocator, DeviceMemoryError
+from weft_wasm.memory import FIRST, LIMIT, LIMIT_64, Allocator, DeviceMemoryError
 
 PAGE = 65536
 HOST_FAILED = -1  # a program's code where a function of the host raised
@@ -34,6 +34,7 @@ class Loaded:
 
 class WasmtimeDevice:
     """One linear memory and the programs loaded into it. Pointers are ints. threads: loops are cut as for that many, though one runs them all.
+    limit: bytes. memory64: addresses have 64 bits, so that the memory can be larger than 4 GiB.
 
     >>> device = WasmtimeDevice()
     >>> p = device.alloc(8)
@@ -43,22 +44,28 @@ class WasmtimeDevice:
     >>> device.free(p)
     """
 
-    _engine: ClassVar[wasmtime.Engine | None] = None
+    _engines: ClassVar[dict[bool, wasmtime.Engine]] = {}  # by whether addresses have 64 bits
     _modules: ClassVar[dict[str, wasmtime.Module]] = {}  # compiled modules by artifact hash, shared by devices
 
-    def __init__(self, limit: int = LIMIT, threads: int = 1):
-        if WasmtimeDevice._engine is None:
+    def __init__(self, limit: int | None = None, threads: int = 1, memory64: bool = False):
+        if memory64 not in self._engines:
             config = wasmtime.Config()
             config.cranelift_opt_level = "speed"
-            WasmtimeDevice._engine = wasmtime.Engine(config)
-        self.store = wasmtime.Store(WasmtimeDevice._engine)
+            if memory64:
+                config.memory_reservation = LIMIT_64  # of addresses, so that growth moves nothing
+            self._engines[memory64] = wasmtime.Engine(config)
+        self.engine = self._engines[memory64]
+        self.store = wasmtime.Store(self.engine)
         self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
-        self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(1, LIMIT // PAGE)))
+        most = LIMIT_64 if memory64 else LIMIT
+        self.most_pages = most // PAGE
+        self.word, self.pointer = (ctypes.c_uint64, wasmtime.ValType.i64()) if memory64 else (ctypes.c_uint32, wasmtime.ValType.i32())
+        self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(1, self.most_pages), is_64=memory64))
         self.pages, self.raised, self.threads = 1, None, threads
         self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
-        self.allocator = Allocator(self._grow, limit=limit)
+        self.allocator = Allocator(self._grow, limit=limit or most)
         self.alloc, self.free = self.allocator.alloc, self.allocator.free
-        self.table, self.table_entries = self.alloc(1024), 256
+        self.table, self.table_entries = self.alloc(256 * ctypes.sizeof(self.word)), 256
         self._own = self.allocator.allocated
 
     def _grow(self, end: int) -> None:
@@ -66,7 +73,7 @@ class WasmtimeDevice:
         if pages <= self.pages:
             return
         # ahead of need, so that many small allocations don't each grow
-        for target in (min(LIMIT // PAGE, pages + self.pages // 2), pages):
+        for target in (min(self.most_pages, pages + self.pages // 2), pages):
             try:
                 self.memory.grow(self.store, target - self.pages)
             except wasmtime.WasmtimeError:
@@ -112,7 +119,7 @@ class WasmtimeDevice:
             raise ValueError(f"a {artifact.kind} artifact can't run under wasmtime; compile the program for wasm")
         module = self._modules.get(artifact.hash)
         if module is None:
-            module = self._modules[artifact.hash] = wasmtime.Module(WasmtimeDevice._engine, artifact.code)
+            module = self._modules[artifact.hash] = wasmtime.Module(self.engine, artifact.code)
         calls = artifact.metadata.get("calls", ())
         tasks: list[wasmtime.Func] = []
         if len(calls) != len(functions):
@@ -145,21 +152,21 @@ class WasmtimeDevice:
                 tasks[number](self.store, frame, k % self.threads, begin, min(begin + grain, extent))
 
         i32 = wasmtime.ValType.i32()
-        return wasmtime.Func(self.store, wasmtime.FuncType([i32] * 4, []), share)
+        return wasmtime.Func(self.store, wasmtime.FuncType([i32, self.pointer, i32, i32], []), share)
 
     def _host(self, counts: Sequence[int], functions: Sequence[Callable[[list[int]], None]]) -> wasmtime.Func:
         """The import that calls functions; what they raise is kept for `run`."""
 
         def call(number: int, table: int) -> int:
             try:
-                functions[number](list((ctypes.c_uint32 * counts[number]).from_address(self.base + table)))
+                functions[number](list((self.word * counts[number]).from_address(self.base + table)))
             except BaseException as e:
                 self.raised = e
                 return HOST_FAILED
             return 0
 
         i32 = wasmtime.ValType.i32()
-        return wasmtime.Func(self.store, wasmtime.FuncType([i32, i32], [i32]), call)
+        return wasmtime.Func(self.store, wasmtime.FuncType([i32, self.pointer], [i32]), call)
 
     def unload(self, loaded: Loaded) -> None:
         """Frees the constants. The code stays in the store until the device goes."""
@@ -187,8 +194,8 @@ class WasmtimeDevice:
             if len(table) > self.table_entries:
                 self.free(self.table)
                 self.table_entries = 2 * len(table)
-                self.table = self.alloc(4 * self.table_entries)
-            (ctypes.c_uint32 * len(table)).from_address(self.base + self.table)[:] = table
+                self.table = self.alloc(ctypes.sizeof(self.word) * self.table_entries)
+            (self.word * len(table)).from_address(self.base + self.table)[:] = table
             try:
                 code = loaded.main(self.store, self.table)
             except wasmtime.Trap as e:

@@ -2,21 +2,27 @@
 
 The address of `buffer[index]` is `pointer + Σ rest·scale + offset`. When a loop is entered, every access in its body gets a pointer
 that already holds the part of its index which is linear in variables known there; the loop adds a constant to it per iteration.
-Accesses whose indices differ by a constant share the pointer and differ in the instruction's offset immediate.
+Accesses whose indices differ by a constant share the pointer and differ in the instruction's offset immediate. Indices are i32; addresses are
+too, or, with "memory64", i64.
 """
 
 from __future__ import annotations
 
 from weft_wasm import encode
 from weft_wasm.affine import linear
-from weft_wasm.encode import I32, OP, unsigned
+from weft_wasm.encode import I32, I64, OP, unsigned
 from weft_wasm.ir import ITEMSIZE, Buffer, Const, Expr, Load, Local, Store, Var, blocks, expressions, operands, wrap
 
 _GET, _SET, _TEE = OP["local.get"], OP["local.set"], OP["local.tee"]
-_ADD, _MUL, _SHL = OP["i32.add"], OP["i32.mul"], OP["i32.shl"]
+_ADD, _MUL, _SHL = ({I32: OP[f"i32.{op}"], I64: OP[f"i64.{op}"]} for op in ("add", "mul", "shl"))
 # An offset immediate is added without wrapping, so a pointer that may lie before its buffer must not carry one that is
 # larger than the lowest address a host hands out.
 SAFE_OFFSET = 64
+
+
+def pointer_type(features: frozenset[str]) -> int:
+    """The type of addresses."""
+    return I64 if "memory64" in features else I32
 
 
 class Lanes:
@@ -47,6 +53,7 @@ class Addresses:
         self.local_types: list[int] = []
         self.free: dict[int, list[int]] = {}
         self.features = features
+        self.pointer = pointer_type(features)
         self.env: dict[Expr, int | list[int] | None] = {}  # a local, a local per vector, or None: 0 (plus offset)
         self.offset: dict[Expr, int] = {}  # constant part of an unrolled or constant loop variable
         self.loop_vars: set[Expr] = set()
@@ -84,6 +91,32 @@ class Addresses:
 
     def const(self, value: int) -> None:
         self.code += encode.i32_const(value)
+
+    # ---- numbers of the size of an address
+
+    def bytes_const(self, value: int) -> None:
+        self.code += encode.i32_const(wrap(value, "i32")) if self.pointer == I32 else OP["i64.const"] + encode.signed(value)
+
+    def as_bytes(self) -> None:
+        """The i32 on the stack as a number of that size."""
+        if self.pointer == I64:
+            self.code += OP["i64.extend_i32_s"]
+
+    def add(self) -> None:
+        """Adds up two numbers of that size."""
+        self.code += _ADD[self.pointer]
+
+    def add_bytes(self, amount: int) -> None:
+        self.bytes_const(amount)
+        self.add()
+
+    def scale(self, factor: int) -> None:
+        """Multiplies the number of that size on the stack."""
+        if factor == 1:
+            return
+        shift = factor > 0 and factor & (factor - 1) == 0
+        self.bytes_const(factor.bit_length() - 1 if shift else factor)
+        self.code += (_SHL if shift else _MUL)[self.pointer]
 
     # ---- linear forms
 
@@ -181,14 +214,13 @@ class Addresses:
             steps = sum(c for t, c in taken if t is var) * step * size
             smallest = min(const - known.base for _, _, const, known in members)
             shift = smallest if smallest < 0 or not members[0][3].positive else 0
-            local = self.new_local(I32)
+            local = self.new_local(self.pointer)
             fresh.append(local)
             self.get(pointer)
             for t, c in taken:
                 self._add_term(t, c * size)
             if shift:
-                self.const(shift * size)
-                self.code += _ADD
+                self.add_bytes(shift * size)
             self.set(local)
             if steps:
                 increments.append((local, steps))
@@ -200,7 +232,7 @@ class Addresses:
 
     def leave_pointers(self) -> None:
         for local in self.loop_pointers.pop():
-            self.release(I32, local)
+            self.release(self.pointer, local)
 
     def _add_term(self, t: Expr, scale: int, at=None) -> None:
         """Adds t · scale to the address on the stack; of an unrolled variable its base value."""
@@ -211,14 +243,9 @@ class Addresses:
             self.get(local)
         else:
             self.scalar(t, at)
-        if scale != 1:
-            if scale > 0 and scale & (scale - 1) == 0:
-                self.const(scale.bit_length() - 1)
-                self.code += _SHL
-            else:
-                self.const(scale)
-                self.code += _MUL
-        self.code += _ADD
+        self.as_bytes()
+        self.scale(scale)
+        self.add()
 
     def address(self, buffer: Buffer, index: Expr, extra: int = 0, at=None) -> int:
         """Pushes an address of buffer[index + extra] and returns the offset immediate that goes with it."""
@@ -239,7 +266,6 @@ class Addresses:
             self._add_term(t, c * size, at)
         offset = const * size
         if offset < 0 or offset >= 1 << 30 or (offset > SAFE_OFFSET and not positive):
-            self.const(wrap(offset, "i32"))
-            self.code += _ADD
+            self.add_bytes(offset)
             return 0
         return offset

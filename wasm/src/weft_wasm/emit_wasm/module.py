@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft_wasm.emit_wasm.statements import _STATEMENT, Register, Statements
 from weft_wasm.emit_wasm.tables import SCALAR
+from weft_wasm.emit_wasm.address import pointer_type
 from weft_wasm.encode import F32, F64, I32, I64, OP, VOID, Module, memarg, unsigned
 from weft_wasm.fingerprint import fingerprint
 from weft_wasm.ir import (
@@ -26,7 +27,6 @@ from weft_wasm.ir import (
 )
 from weft_wasm.plan import Plan, padded
 
-_ADD = OP["i32.add"]
 FRAME_BYTES = 8192  # a loop that uses more than a thousand buffers and variables from outside stays on one thread
 
 
@@ -54,7 +54,8 @@ class KernelEmitter(Statements):
     def __init__(self, body: list, outer: Statements, module: Module, name: str):
         self.buffers, self.variables = uses(body)
         self.shares = not outer.sharing and bool(shared_loops(body))
-        params = [I32] * len(self.buffers) + [SCALAR[v.dtype] for v in self.variables] + [I32] * self.shares
+        pointer = pointer_type(outer.features)
+        params = [pointer] * len(self.buffers) + [SCALAR[v.dtype] for v in self.variables] + [pointer] * self.shares
         super().__init__(params, outer.features, outer.overlap)
         self.module, self.plan, self.name = module, outer.plan, name
         self.frame = len(params) - 1  # where it shares loops
@@ -100,21 +101,22 @@ class TaskEmitter(KernelEmitter):
     from outside that it uses."""
 
     def __init__(self, s: For, outer: KernelEmitter):
-        Statements.__init__(self, [I32] * 4, outer.features, outer.overlap)
+        Statements.__init__(self, [pointer_type(outer.features), I32, I32, I32], outer.features, outer.overlap)
         self.module, self.plan, self.name = outer.module, outer.plan, f"{outer.name}.{s.var.name}"
         self.sharing = True
         self.buffers, self.variables = uses([s])
         self.loop_vars |= outer.loop_vars.intersection(self.variables)
         frame, thread, begin, end = range(4)
         for k, name in enumerate((*self.buffers, *self.variables)):
-            kind = _kind(name)
+            kind = self.kind(name)
             local = self.new_local(kind)
             self.get(frame)
             self.code += OP[f"{_TYPE[kind]}.load"] + memarg(8 if kind in (I64, F64) else 4, 8 * k)
             if name in self.plan.private:
                 self.get(thread)
-                self.const(self.plan.private_size)
-                self.code += OP["i32.mul"] + _ADD
+                self.as_bytes()
+                self.scale(self.plan.private_size)
+                self.add()
             self.set(local)
             (self.buffer_at if type(name) is Buffer else self.env)[name] = local
         self.loop_vars.add(s.var)
@@ -125,7 +127,7 @@ class TaskEmitter(KernelEmitter):
         task = self.module.function(self.params, [], self.local_types, bytes(self.code), self.name)
         number = self.module.task(task)
         for k, name in enumerate((*self.buffers, *self.variables)):
-            kind = _kind(name)
+            kind = self.kind(name)
             outer.get(outer.frame)
             if type(name) is Buffer:
                 outer.get(outer.buffer_at[name])
@@ -153,13 +155,12 @@ class TaskEmitter(KernelEmitter):
         outer.code += OP["call"] + unsigned(task) + OP["end"]
         outer.release(I32, extent)
 
+    def kind(self, name: Buffer | Expr) -> int:
+        """The type of what the frame holds: an address or a variable."""
+        return self.pointer if type(name) is Buffer else SCALAR[name.dtype]
+
 
 _TYPE = {I32: "i32", I64: "i64", F32: "f32", F64: "f64"}
-
-
-def _kind(name: Buffer | Expr) -> int:
-    """The type of what a frame holds: an address or a variable."""
-    return I32 if type(name) is Buffer else SCALAR[name.dtype]
 
 
 def shared_loops(body: list) -> list[For]:
@@ -179,38 +180,37 @@ class MainEmitter(Statements):
         module: Module,
         overlap,
     ):
-        super().__init__([I32], features, overlap)
+        super().__init__([pointer_type(features)], features, overlap)
         self.module = module
         self.plan = plan
         self.kernels: dict[tuple, tuple[int, bool]] = {}
         self.simd = False  # nothing at the program level is a vector loop
+        self.address_bytes = 4 if self.pointer == I32 else 8  # in tables
         table = [*program.inputs, *program.outputs]
-        scratch, constant = self.new_local(I32), self.new_local(I32)
+        scratch, constant = self.new_local(self.pointer), self.new_local(self.pointer)
         for k, local in ((len(table), scratch), (len(table) + 1, constant)):
             self._table_entry(k, local)
         for k, buffer in enumerate(table):
-            self.buffer_at[buffer] = self.new_local(I32)
+            self.buffer_at[buffer] = self.new_local(self.pointer)
             self._table_entry(k, self.buffer_at[buffer])
-        self.frame = self.new_local(I32)
+        self.frame = self.new_local(self.pointer)
         if any("share" == name for name in module.imports):
             self.get(scratch)
-            self.const(plan.size)
-            self.code += _ADD
+            self.add_bytes(plan.size)
             self.set(self.frame)
         own = plan.size + frame_bytes(program)
         private = {b: own + offset for b, offset in plan.private.items()}
         for base, offsets in ((scratch, plan.offsets | private), (constant, constants)):
             for buffer, offset in offsets.items():
-                self.buffer_at[buffer] = local = self.new_local(I32)
+                self.buffer_at[buffer] = local = self.new_local(self.pointer)
                 self.get(base)
                 if offset:
-                    self.const(offset)
-                    self.code += _ADD
+                    self.add_bytes(offset)
                 self.set(local)
 
     def _table_entry(self, k: int, local: int) -> None:
         self.get(0)
-        self.code += OP["i32.load"] + memarg(4, 4 * k)
+        self.code += OP[f"{_TYPE[self.pointer]}.load"] + memarg(self.address_bytes, self.address_bytes * k)
         self.set(local)
 
     def kernel(self, s: Kernel) -> None:
@@ -232,15 +232,15 @@ class MainEmitter(Statements):
             self.get(self.buffer_at[buffer])
             if isinstance(index, int):
                 if index:
-                    self.const(index * size)
-                    self.code += _ADD
+                    self.add_bytes(index * size)
             else:
                 self.open(index)
                 self.scalar(index)
                 self.close()
-                self.const(size)
-                self.code += OP["i32.mul"] + _ADD
-        self.const(s.count * size)
+                self.as_bytes()
+                self.scale(size)
+                self.add()
+        self.bytes_const(s.count * size)
         self.code += OP["memory.copy"]
 
     def fail(self, s: Fail) -> None:
@@ -253,7 +253,7 @@ class MainEmitter(Statements):
         for k, buffer in enumerate((*s.arguments, *s.results)):
             self.get(table)
             self.get(self.buffer_at[buffer])
-            self.code += OP["i32.store"] + memarg(4, 4 * k)
+            self.code += OP[f"{_TYPE[self.pointer]}.store"] + memarg(self.address_bytes, self.address_bytes * k)
         code = self.new_local(I32)
         self.const(s.number)
         self.get(table)
@@ -304,7 +304,7 @@ def emit_module(program: Program, plan: Plan, constants: dict[Buffer, int], feat
         return a is b or plan.overlap(a, b)
 
     asks = {"call": any(type(s) is HostCall for s in walk(program.body)), "share": bool(shared_loops(program.body))}
-    module = Module([name for name, asked in asks.items() if asked])
+    module = Module([name for name, asked in asks.items() if asked], pointer_type(features))
     main = MainEmitter(program, plan, constants, features, module, overlap)
     main.block(program.body)
     main.const(0)

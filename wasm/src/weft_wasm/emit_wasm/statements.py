@@ -269,8 +269,7 @@ class Statements(Interleaving):
         self.offset.pop(var, None)
         for pointer, amount in increments:
             self.get(pointer)
-            self.const(amount)
-            self.code += OP["i32.add"]
+            self.add_bytes(amount)
             self.set(pointer)
         self.get(i)
         self.const(step * copies)

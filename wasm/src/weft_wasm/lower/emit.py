@@ -20,6 +20,7 @@ from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
 from weft_wasm.lower.formats import FORMATS, KEEPS, settle
 from weft_wasm.lower.graph import Graph, Node, Value
 from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, widen
+from weft_wasm.memory import LIMIT_64, WIDER, most_bytes
 
 OPAQUE: dict[str, Callable] = {}
 BIG_ARRAY = 1 << 14  # from this size on, transposing loops are tiled
@@ -64,14 +65,16 @@ class Module:
         return f"{prefix}{self.count}"
 
     def check_size(self, v: Value) -> None:
-        """LoweringError for an array that 32-bit WebAssembly can't hold."""
+        """LoweringError for an array that the memory can't hold."""
         count, nbytes = math.prod(v.shape), math.prod(v.shape) * ir.ITEMSIZE[memory_dtype(v.dtype)]
-        if not self.plain and (count >= ir.MOST_ELEMENTS or nbytes >= ir.MOST_BYTES):
+        most = most_bytes(self.features)
+        if not self.plain and (count >= ir.MOST_ELEMENTS or nbytes >= most):
             who = "an argument" if v.node is None else v.node.op
             info = None if v.node is None else v.node.info
             where = source_info.current() if info is None or info is source_info.UNKNOWN else info
-            raise LoweringError(f"{who} is {v.dtype}[{','.join(map(str, v.shape))}], {nbytes} bytes: 32-bit WebAssembly addresses 4 GiB, and indexes up to 2^31 elements "
-                                f"of an array. Compute in parts (weft.lax.map with batch_size), or use the cpu backend. At {where}")
+            wider = f", or {WIDER}" if count < ir.MOST_ELEMENTS and nbytes < LIMIT_64 else ""
+            raise LoweringError(f"{who} is {v.dtype}[{','.join(map(str, v.shape))}], {nbytes} bytes: here WebAssembly addresses {most >> 30} GiB, and indexes up to 2^31 elements "
+                                f"of an array. Compute in parts (weft.lax.map with batch_size), or use the cpu backend{wider}. At {where}")
 
     def temp(self, dtype: str, shape: Sequence[int], prefix: str = "t") -> Buffer:
         buffer = Buffer(self.name(prefix), memory_dtype(dtype), shape, label=dtype)
