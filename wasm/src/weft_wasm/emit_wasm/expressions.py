@@ -47,8 +47,14 @@ from weft_wasm.ir import (
 )  # fmt: skip
 
 _WRAPPED = frozenset(("add", "sub", "mul", "neg", "shl", "not", "div", "abs"))
+
 _EQZ = {I32: OP["i32.eqz"], I64: OP["i64.eqz"]}
 _ZEROS = bytes(16)
+
+
+def constant_key(e: Const) -> tuple[str, str]:
+    """What tells constants apart: 0.0 and -0.0 are equal as numbers."""
+    return e.dtype, repr(e.value)
 
 
 class Expressions(Addresses):
@@ -62,6 +68,7 @@ class Expressions(Addresses):
         self.temporaries: list[tuple[int, int]] = []
         self.expansions: dict[Expr, Expr] = {}
         self.views: dict[Buffer, Buffer] = {}
+        self.held_constants: dict[tuple[str, str], int] = {}
         self.relaxed = "relaxed-simd" in features
 
     # ---- statements open and close the scope of shared nodes
@@ -443,6 +450,9 @@ class Expressions(Addresses):
             self.tee(local)
 
     def _vector_constant(self, e: Const) -> None:
+        local = self.held_constants.get(constant_key(e))
+        if local is not None:
+            return self.get(local)
         kind = CORE[e.dtype]
         if e.dtype == "bool":
             data = (b"\xff" if e.value else b"\0") * 16

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from weft_wasm import encode, scalar_math
 from weft_wasm.emit_wasm.address import Lanes
+from weft_wasm.emit_wasm.expressions import constant_key
 from weft_wasm.emit_wasm.interleave import Interleaved, Interleaving
 from weft_wasm.emit_wasm.tables import SCALAR, STORE
 from weft_wasm.encode import I32, OP, V128, memarg, unsigned
@@ -26,6 +27,7 @@ from weft_wasm.ir import (
     Load,
     Local,
     MulAdd,
+    Select,
     Store,
     Switch,
     Var,
@@ -389,11 +391,41 @@ class Statements(Interleaving):
                 self.set(splat)
                 held.append(splat)
                 self.hoisted[(node, "splat")] = splat
+        held += self._hold_constants(s.body)
         self._counted(s.var, start, stop, lanes * vectors, 1, s.body)
+        self.held_constants.clear()
         self.vec = None
         for local in held:
             self.release(V128, local)
         self.hoisted = outer_hoisted
+
+    def _hold_constants(self, body: list) -> list[int]:
+        """Locals that hold the vector constants of a loop's body: engines make a constant anew wherever it stands, in three instructions."""
+        seen: set[Expr] = set()
+
+        def visit(e: Expr) -> None:
+            if e in seen:
+                return
+            seen.add(e)
+            if type(e) is Const:
+                if constant_key(e) not in self.held_constants:
+                    self._vector_constant(e)
+                    self.held_constants[constant_key(e)] = local = self.new_local(V128)
+                    self.set(local)
+            elif scalar_math.needs_expansion(e):
+                visit(self.expanded(e))
+            elif type(e) is Select and e.rare:
+                visit(e.cond)
+                visit(e.b)
+            elif type(e) is not Load:
+                shift = type(e) is Binary and e.op in ("shl", "shr")
+                for x in operands(e)[: 1 if shift else None]:
+                    visit(x)
+
+        for s in walk(body):
+            if type(s) in (Let, Assign, Store):
+                visit(s.value)
+        return list(self.held_constants.values())
 
     def _loads_set(self, body: list) -> set[Load]:
         return set(self.steady_loads(body)[0])
