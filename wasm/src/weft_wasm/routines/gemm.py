@@ -142,9 +142,10 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     kc = k if slices == 1 else _ceil_div(_ceil_div(k, slices), t.unroll) * t.unroll  # even slices; the last one is filled up with zeros
     panels, column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
     mr, nr = panels.height, t.nr
-    row_blocks = _ceil_div(panels.count, max(1, t.mc // mr))
+    few = m <= 2 * t.mc  # rows: all of them stay packed in the second cache, and each panel of columns is packed when its turn comes
+    row_blocks = 1 if few else _ceil_div(panels.count, max(1, t.mc // mr))
     block_rows = _ceil_div(panels.count, row_blocks)  # even ones, for threads that share them
-    block_columns = max(1, min(t.nc // nr, column_panels))
+    block_columns = 1 if few else max(1, min(t.nc // nr, column_panels))
     # threads share the batch, or the blocks of rows, or the columns, where the product is worth it
     each = m * n * k
     by_batch = batch >= 4 and batch * each >= WORTH
@@ -152,65 +153,76 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     by_columns = not (by_batch or by_rows) and each >= WORTH and column_panels >= 2 * SHARED_COLUMNS
     own = {True: "private", False: "temp"}
     panel_a = Buffer(f"{name}.a", dtype, (block_rows, kc, mr), own[by_batch or by_rows])
-    panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr), own[by_batch])
+    panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr), own[by_batch or (by_columns and few)])
     partial = Buffer(f"{name}.c", dtype, (panels.count * column_panels, mr, nr), own[by_batch])
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
     temps = [panel_a, panel_b] + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
-    bi, ks, jb, ib, p, q, jp, ip = (Var(s) for s in ("b", "ks", "jb", "ib", "p", "p", "jp", "ip"))
+    bi, ks, jb, ib, jp, ip = (Var(s) for s in ("b", "ks", "jb", "ib", "jp", "ip"))
     some_columns, columns = _part("columns", block_columns, column_panels, jb)
     some_rows, rows = _part("rows", block_rows, panels.count, ib)
     some_terms, terms = _part("terms", kc, k, ks)
 
-    def pack_rows(height: int, first: Expr) -> list:
-        return _pack(panel_a, p * (kc * mr), lambda i, kk: a(bi, i, ks * kc + kk), first, height, terms, kc)
+    def pack_rows(first_panel: Expr, tasks: int) -> For:
+        p = Var("p")
 
-    def pack_columns() -> list:
-        first = (jb * block_columns + q) * nr
-        return _pack(panel_b, q * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), first, nr, terms, kc, n)
+        def pack(height: int, first: Expr) -> list:
+            return _pack(panel_a, p * (kc * mr), lambda i, kk: a(bi, i, ks * kc + kk), first, height, terms, kc)
 
-    def tile(height: int, first: Expr) -> list:
-        """One panel of rows times one of columns."""
-        column, jv, k_ = (jb * block_columns + jp) * nr, Var("jv"), Var("k")
-        accumulators = [Local(f"acc{r}", dtype) for r in range(height)]
-        vector = Var("bv", dtype)
-        steps: list = [Let(vector, panel_b[(jp * kc + k_) * nr + jv])]
-        steps += [accumulate(acc, panel_a[ip * (kc * mr) + k_ * height + r], vector) for r, acc in enumerate(accumulators)]
-        body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
-        body.append(For(k_, kc, steps, "reduce", unroll=t.unroll))
-        put = [s for r, acc in enumerate(accumulators) for s in store(bi, first + r, column + jv, acc)]
-        whole, last = le(column, n - nr), le(i32(slices - 1), ks)
-        if n % nr:
-            put = [If(whole, put, [Store(edge, jv + r * nr, acc) for r, acc in enumerate(accumulators)])]
-        if slices > 1:
-            place = ((ib * block_rows + ip) * column_panels + jb * block_columns + jp) * (mr * nr)
-            sums = [place + r * nr + jv for r in range(height)]
-            body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, partial[at])) for acc, at in zip(accumulators, sums)]))
-            put = [If(last, put, [Store(partial, at, acc) for acc, at in zip(accumulators, sums)])]
-        out: list = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, dtype), outline=True)]
-        if n % nr:
-            r, c = Var("r"), Var("c")
-            spill: list = [For(r, height, [For(c, n % nr, store(bi, first + r, column + c, edge[r * nr + c]))])]
-            out.append(If(whole, [], [If(last, spill)] if slices > 1 else spill))
-        return out
+        return _shared(p, rows, panels.each(first_panel + p, pack), tasks)
+
+    def pack_columns(slot: Expr, panel: Expr) -> list:
+        return _pack(panel_b, slot * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), panel * nr, nr, terms, kc, n)
+
+    def multiply(slot: Expr, panel: Expr, first_panel: Expr) -> For:
+        """A panel of columns, packed into a slot, times the packed panels of rows."""
+
+        def tile(height: int, first: Expr) -> list:
+            column, jv, kk = panel * nr, Var("jv"), Var("k")
+            accumulators = [Local(f"acc{r}", dtype) for r in range(height)]
+            vector = Var("bv", dtype)
+            steps: list = [Let(vector, panel_b[slot * (kc * nr) + kk * nr + jv])]
+            steps += [accumulate(acc, panel_a[ip * (kc * mr) + kk * height + r], vector) for r, acc in enumerate(accumulators)]
+            body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
+            body.append(For(kk, kc, steps, "reduce", unroll=t.unroll))
+            put = [s for r, acc in enumerate(accumulators) for s in store(bi, first + r, column + jv, acc)]
+            whole, last = le(column, n - nr), le(i32(slices - 1), ks)
+            if n % nr:
+                put = [If(whole, put, [Store(edge, jv + r * nr, acc) for r, acc in enumerate(accumulators)])]
+            if slices > 1:
+                place = ((first_panel + ip) * column_panels + panel) * (mr * nr)
+                sums = [place + r * nr + jv for r in range(height)]
+                body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, partial[at])) for acc, at in zip(accumulators, sums)]))
+                put = [If(last, put, [Store(partial, at, acc) for acc, at in zip(accumulators, sums)])]
+            out: list = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, dtype), outline=True)]
+            if n % nr:
+                r, c = Var("r"), Var("c")
+                spill: list = [For(r, height, [For(c, n % nr, store(bi, first + r, column + c, edge[r * nr + c]))])]
+                out.append(If(whole, [], [If(last, spill)] if slices > 1 else spill))
+            return out
+
+        return For(ip, rows, panels.each(first_panel + ip, tile))
 
     shared = SHARED_COLUMNS if by_columns else 0
-    inner = [
-        *some_rows,
-        For(p, rows, panels.each(ib * block_rows + p, pack_rows)),
-        For(jp, columns, [For(ip, rows, panels.each(ib * block_rows + ip, tile))], "parallel" if shared else "sequential", tasks=shared),
-    ]
-    body: list = [
-        *some_terms,
-        For(q, columns, pack_columns(), "parallel", tasks=8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0),
-        For(ib, row_blocks, inner, "parallel", tasks=1) if by_rows else For(ib, row_blocks, inner),
-    ]
-    products = [For(jb, _ceil_div(column_panels, block_columns), [*some_columns, For(ks, slices, body)])]
-    kernel = Kernel(name, [For(bi, batch, products, "parallel", tasks=1) if by_batch else For(bi, batch, products)])
-    return Routine([kernel], temps)
+    products: list
+    if few:
+        column = _shared(jp, column_panels, [*pack_columns(i32(0), jp), multiply(i32(0), jp, i32(0))], shared)
+        products = [For(ks, slices, [*some_terms, pack_rows(i32(0), 1 if by_columns and m * kc >= PACKING_WORTH else 0), column])]
+    else:
+        q, first_row, first_column = Var("p"), ib * block_rows, jb * block_columns
+        column = _shared(jp, columns, [multiply(jp, first_column + jp, first_row)], shared)
+        pack = _shared(q, columns, pack_columns(q, first_column + q), 8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0)
+        blocks = _shared(ib, row_blocks, [*some_rows, pack_rows(first_row, 0), column], int(by_rows))
+        products = [For(jb, _ceil_div(column_panels, block_columns), [*some_columns, For(ks, slices, [*some_terms, pack, blocks])])]
+    return Routine([Kernel(name, [_shared(bi, batch, products, int(by_batch))])], temps)
 
 
 def _ceil_div(a: int, b: int) -> int:
     return -(-a // b)
+
+
+def _shared(var: Var, extent: int | Expr, body: list, tasks: int) -> For:
+    """A loop that threads share, `tasks` iterations at a time; in order where that is 0, as iterations may use the same panels."""
+    return For(var, extent, body, "parallel" if tasks else "sequential", tasks=tasks)
 
 
 def _part(name: str, size: int, total: int, number: Expr) -> tuple[list, Expr | int]:
