@@ -17,12 +17,13 @@ from weft.core.jaxpr import Jaxpr
 from weft.core.portable import NotPortable
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.compile import compile_program
 from weft_wasm.encode import unsigned
 from weft_wasm.lower.program import lower
 from weft_wasm.page.types import declarations
 
 BASELINE = frozenset(("simd128",))
+RELAXED = BASELINE | {"relaxed-simd"}
 SHARED = ("weft.js", "weft.d.ts")
 
 
@@ -32,7 +33,7 @@ def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: S
     constants: the values of the jaxpr's leading arguments. donated: of the others. signature: "name", "args", "result", "inputs", "outputs" as page/weft.d.ts says.
     notes: what the declarations say of each input and output.
     """
-    artifacts = [_compile(jaxpr, signature["name"], (False,) * len(constants) + tuple(donated), f) for f in (BASELINE, KNOWN_FEATURES)]
+    artifacts = [_compile(jaxpr, signature["name"], (False,) * len(constants) + tuple(donated), f) for f in (BASELINE, RELAXED)]
     if artifacts[0].code == artifacts[1].code and artifacts[0].constants == artifacts[1].constants:
         artifacts.pop()
     name, data = signature["name"], b"".join(constants)
