@@ -11,6 +11,7 @@ from weft import export, lax, stages
 from weft.core.binary import DeserializationError
 from weft.core.portable import NotPortable
 from weft.errors import BackendError, InconclusiveDimensionOperation
+from weft.runtime import aot
 
 F = np.float32
 PLATFORM = weft.devices()[0].platform
@@ -355,5 +356,22 @@ def test_options_where_a_compiler_takes_none():
     with weft.default_device(weft.devices("reference")[0]):
         lowered = weft.jit(lambda x: x + 1).lower(1.0)
         assert "add" in lowered.as_text() and lowered.compile()(1.0) == 2.0
+        assert lowered.as_text("jaxpr").startswith("{ lambda") and str(lowered.compiler_ir("jaxpr")) == lowered.as_text("jaxpr")
         with pytest.raises(ValueError, match="unknown dialect"):
+            lowered.as_text("wat")
+
+
+def test_texts_are_stablehlo_where_xla_is_there(monkeypatch):
+    with weft.default_device(weft.devices("reference")[0]):
+        lowered = weft.jit(lambda x: weft.lax.sin(x)).lower(np.float32(1))
+        assert "stablehlo.sine" in lowered.as_text() and "HloModule" in lowered.as_text("hlo")
+        real = aot.get_backend
+
+        def without_xla(platform=None):
+            if platform == "cpu":
+                raise BackendError("no jaxlib here.")
+            return real(platform)
+        monkeypatch.setattr(aot, "get_backend", without_xla)
+        assert lowered.as_text().startswith("{ lambda")
+        with pytest.raises(ValueError, match="'stablehlo' is XLA's: no jaxlib here"):
             lowered.as_text("stablehlo")

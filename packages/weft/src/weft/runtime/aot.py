@@ -8,7 +8,7 @@ from ..avals import ShapeDtypeStruct, ShapedArray
 from ..core.jaxpr import ClosedJaxpr
 from ..core.specialize import symbolic_scope
 from ..core.trace import Tracer, get_aval
-from ..errors import at_user_line
+from ..errors import BackendError, at_user_line
 from ..source_info import api_boundary
 from ..mesh import SingleDeviceSharding
 from ..transforms.platforms import depends_on_platform
@@ -116,13 +116,19 @@ class Lowered(Stage):
         here = traced.jitted.chosen_device(concrete) if spread is None and platforms is None else spread
         self.device: Any = place_of(traced.closed, traced.leaves, here, *traced.shardings) if platforms is None else Place(platforms[0])
 
-    def _forms(self) -> tuple:
-        """(backend, program, where, options) to lower with."""
+    def _forms(self, dialect: str | None) -> tuple:
+        """(backend, program, where, options) to lower with: the program's own backend, or XLA's for the dialects that only XLA has, where jaxlib is installed."""
         self._check_sizes()
         if self.platforms is not None and len(self.platforms) > 1 and depends_on_platform(self.closed.jaxpr):
             raise ValueError(f"{self.traced_call.fun_name} has other operations for each of the platforms {', '.join(self.platforms)}, so there is no one text; lower it for one.")
         where = self.device
         backend = get_backend(where.platform)[0] if type(where) is Place else backend_of(where)
+        if dialect in (None, "stablehlo", "hlo") and not hasattr(backend, "lowered_ir"):
+            try:
+                backend, where = get_backend("cpu")[0], Place("cpu")
+            except BackendError as e:
+                if dialect is not None:
+                    raise ValueError(at_user_line(f"the dialect {dialect!r} is XLA's: {e}")) from e
         jaxpr, consts = program_for(self.closed, where.platform)
         if type(where) is not Place:
             where = compile_place(where, consts)[0]
@@ -135,8 +141,9 @@ class Lowered(Stage):
                              "(weft.export.export); an exported program is compiled for the sizes of each call.")
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: on XLA StableHLO ("stablehlo") or HLO ("hlo"), with the user's lines where `debug_info`; on other backends its jaxpr."""
-        backend, jaxpr, where, options = self._forms()
+        """The program as text, with the user's lines where `debug_info`: StableHLO ("stablehlo") or HLO ("hlo") where jaxlib is installed, a backend's own forms ("ir", "groups" on
+        Wasm) or its jaxpr ("jaxpr"). Default: StableHLO if it can be had."""
+        backend, jaxpr, where, options = self._forms(dialect)
         show = getattr(backend, "lowered_text", None)
         if show is not None:
             asked = {"donated": any(options.donated) and options.donated, "keep_unused": self.traced_call.jitted.keep_unused}      # what only XLA's form depends on
@@ -145,8 +152,8 @@ class Lowered(Stage):
         return str(jaxpr)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The program as the object that its compiler takes: on XLA an MLIR module ("stablehlo") or an XlaComputation ("hlo"); a jaxpr elsewhere."""
-        backend, jaxpr, where, options = self._forms()
+        """The program as the object that a compiler takes: an MLIR module ("stablehlo") or an XlaComputation ("hlo") where jaxlib is installed; a jaxpr elsewhere."""
+        backend, jaxpr, where, options = self._forms(dialect)
         give = getattr(backend, "lowered_ir", None)
         if give is not None:
             return give(jaxpr, where, options, dialect)
@@ -155,7 +162,7 @@ class Lowered(Stage):
 
     def _only_jaxprs(self, backend, dialect) -> None:
         if dialect not in (None, "jaxpr"):
-            raise ValueError(f"unknown dialect: {dialect}. The {backend.name} backend compiles jaxprs: leave the dialect out, or see Compiled.as_text().")
+            raise ValueError(f"unknown dialect: {dialect}. The {backend.name} backend compiles jaxprs: ask for 'jaxpr', or see Compiled.as_text().")
 
     def cost_analysis(self) -> dict:
         """What the compiler estimates of the program: flops, bytes accessed and others, by name; {} where it estimates nothing."""
