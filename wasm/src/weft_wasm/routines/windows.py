@@ -26,7 +26,7 @@ Sink = Callable[[Expr, Expr, Expr, Expr], list]  # (group, row, column, value) -
 TERMS = 640  # at most so many in one go: a panel of b stays in the first-level cache
 ROWS = 96  # rows whose windows stay in the second-level cache while all columns pass
 SMALL = 16_384  # products of fewer terms gain nothing from packing
-NARROW = 4  # groups of fewer columns neither: lanes run over the groups instead
+NARROW = 4  # likewise those of fewer columns, where lanes can run over rows instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,8 @@ def windows(name: str, p: Product, store: Sink, *, dtype: str = "f32", features:
     ['pairs']
     """
     each = p.m * p.n * p.k
-    if plain or each <= SMALL or p.n < NARROW and p.group[0] > 1:
+    beside = p.rows[-1][1] == 1  # lanes may run over rows
+    if plain or each <= SMALL or p.n == 1 or p.n < NARROW and beside:
         return Routine([Kernel(name, _plain_nest(p, store, dtype))], [])
     return _tiled(name, p, store, dtype, default_tile(dtype, features))
 
