@@ -66,6 +66,26 @@ def test_a_product_keeps_bias_and_activation_in_its_store():
     assert sum(type(s) is ir.Kernel for s in made.body) == 1 and not any(t.shape == (60, 70) for t in made.temps)
 
 
+def test_what_several_kernels_make_of_a_product_is_stored_in_its_place():
+    def fun(x, w, mask):
+        masked = (x @ w) * mask
+        return masked.sum(axis=0), masked @ w
+    x, w, mask = F(24, 24), F(24, 24), F(24, 24)
+    first, *rest = groups(fun, x, w, mask)
+    assert first.kind == "dot" and len(first.members) == 2 and {g.kind for g in rest} == {"reduce", "dot"}
+    assert all(v in first.members[1:] for g in rest for v in g.reads if v.node is not None)
+    check(fun, x, w, mask)
+
+
+def test_what_waits_for_a_later_value_is_not_stored_in_place_of_a_product():
+    def fun(x, w):
+        product = x @ w
+        scaled = product * jnp.exp(x).sum()
+        return scaled.sum(axis=0), scaled.sum(axis=1)
+    assert "loop" not in [g.kind for g in groups(fun, F(24, 24), F(24, 24))]
+    check(fun, F(24, 24), F(24, 24))
+
+
 @pytest.mark.parametrize("a,b,numbers", [((50, 60), (50, 70), (((0,), (0,)), ((), ()))), ((60, 50), (70, 50), (((1,), (1,)), ((), ()))),
                                          ((4, 60, 50), (4, 50, 30), (((2,), (1,)), ((0,), (0,))))])
 def test_products_read_transposed_operands_in_place(a, b, numbers):

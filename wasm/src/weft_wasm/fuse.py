@@ -121,11 +121,13 @@ class Planner:
         self.groups: list[Group] = []
         self.where: dict[Value, int] = {}
         self.outputs = {v for v in graph.outputs if v.node is not None}
+        self.order: dict[Node, int] = {}
         self.updated: set[Value] = set()  # what updates in place write over
 
     def plan(self) -> Plan:
         sinks = self.sinks()
         nodes = updates_last(self.graph.nodes)
+        self.order = {node: k for k, node in enumerate(nodes)}
         self.updated = {x for node in nodes if node.op in IN_PLACE for x in update_chain(node.inputs[0])}
         for node in nodes:
             if kind_of(node) == EXPRESSION:
@@ -198,6 +200,8 @@ class Planner:
             return "wanted by two kernels"
         if cost > INLINE or self.depth[v] > DEPTH:
             return "too long for one kernel"
+        if len(sinks) > 1 and len(v.users) > 1 and cost <= EPILOGUE and self.replaces_product(v):
+            return "in place of a product"
         for user, j in v.users:
             op = user.op
             if op in FROM_MEMORY and not self.may_fill(user, j):
@@ -209,6 +213,19 @@ class Planner:
             if op in IN_PLACE and j and self.overwritten(user, v):
                 return f"read before {op} overwrites its source"
         return None
+
+    def replaces_product(self, v: Value) -> bool:
+        """Whether v is made of a matrix product that nothing else wants, and of what was there before: its kernel stores the one or the other."""
+        leaves = self.leaves(v)
+        products = [x for x, same in leaves.items() if same and x.node is not None and kind_of(x.node) == DOT and x not in self.outputs]
+        if len(products) != 1 or products[0].size != v.size:
+            return False
+        x = products[0]
+        while x is not v:
+            if len(x.users) != 1:
+                return False
+            x = x.users[0][0].outputs[0]
+        return all(y is products[0] or y.node is None or self.order[y.node] < self.order[products[0].node] for y in leaves)
 
     def overwritten(self, user: Node, v: Value) -> bool:
         """Whether v reads what the update `user` writes over, or a part of what other updates do."""
