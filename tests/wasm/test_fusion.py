@@ -80,7 +80,7 @@ def test_what_several_kernels_make_of_a_product_is_stored_in_its_place():
 def test_what_waits_for_a_later_value_is_not_stored_in_place_of_a_product():
     def fun(x, w):
         product = x @ w
-        scaled = product * jnp.exp(x).sum()
+        scaled = product * x.max()
         return scaled.sum(axis=0), scaled.sum(axis=1)
     assert "loop" not in [g.kind for g in groups(fun, F(24, 24), F(24, 24))]
     check(fun, F(24, 24), F(24, 24))
