@@ -1,0 +1,74 @@
+"""How near sums and layer norm come to the bandwidth of memory, in Chromium, one thread.
+
+    python bench/browser/bandwidth.py [--calls 30]
+
+Bandwidth is measured beside them: a bitwise or over as many bytes as a sum reads, and `memory.copy` of as many bytes as layer norm reads and writes.
+Prints GB/s (bytes of arguments and results by the least time of a call) and the part that this is of the most that any loop over as many bytes reached.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "peers"))
+
+import weft  # noqa: E402
+import weft.numpy as jnp  # noqa: E402
+from weft_wasm.compile import compile_program  # noqa: E402
+from weft_wasm.ir import Assign, Binary, Bitcast, Buffer, Const, Copy, Declare, For, Kernel, Local, Program, Store, Var, i32  # noqa: E402
+from weft_wasm.lower.program import lower  # noqa: E402
+from workloads import layer_norm  # noqa: E402
+
+FEATURES = frozenset(("simd128", "relaxed-simd"))
+SQUARE, ROWS = (4096, 4096), (4096, 1024)
+
+
+def reading(count: int) -> Program:
+    """Reads `count` words and does as little as can be with them."""
+    x, out, j, acc = Buffer("x", "f32", (count,), "input"), Buffer("out", "i32", (), "output"), Var("j"), Local("acc", "i32")
+    body = [Declare(acc, Const(0, "i32")), For(j, count, [Assign(acc, Binary("or", acc, Bitcast(x[j], "i32")))], "reduce"), Store(out, i32(0), acc)]
+    return Program("read", [x], [out], [], [Kernel("read", body)])
+
+
+def copying(count: int) -> Program:
+    x, out = Buffer("x", "f32", (count,), "input"), Buffer("out", "f32", (count,), "output")
+    return Program("copy", [x], [out], [], [Copy(out, x, count)])
+
+
+def of(fun, shape) -> Program:
+    return lower(weft.make_jaxpr(fun)(weft.ShapeDtypeStruct(shape, jnp.float32)).jaxpr, "program", (), FEATURES)[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", default="30")
+    options = parser.parse_args()
+    words, elements = SQUARE[0] * SQUARE[1], ROWS[0] * ROWS[1]
+    cases = {      # name: (program, bytes)
+        "read 64 MB": (reading(words), 4 * words),
+        "sum of 4096², axis 0": (of(lambda x: x.sum(0), SQUARE), 4 * words),
+        "sum of 4096², axis 1": (of(lambda x: x.sum(1), SQUARE), 4 * words),
+        "sum of 4096²": (of(lambda x: x.sum(), SQUARE), 4 * words),
+        "copy 16 MB": (copying(elements), 8 * elements),
+        "layer norm 4096×1024": (of(layer_norm, ROWS), 8 * elements),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for k, (program, _) in enumerate(cases.values()):
+            paths.append(Path(folder) / f"{k}.weft")
+            paths[-1].write_bytes(compile_program(program, FEATURES).to_bytes())
+        done = subprocess.run(["node", str(HERE / "artifact.mjs"), "--calls", options.calls, *map(str, paths)], check=True, stdout=subprocess.PIPE, text=True)
+    best = [float(x) for x in re.findall(r"best ([\d.]+) ms", done.stdout)]
+    rates = {name: nbytes / ms / 1e6 for (name, (_, nbytes)), ms in zip(cases.items(), best, strict=True)}
+    print("| | ms | GB/s | of the bandwidth |\n|---|---:|---:|---:|")
+    for (name, (_, nbytes)), ms in zip(cases.items(), best, strict=True):
+        most = max(rates[other] for other, case in cases.items() if case[1] == nbytes)
+        print(f"| {name} | {ms:.2f} | {rates[name]:.1f} | {rates[name] / most:.0%} |")
+
+
+if __name__ == "__main__":
+    main()
