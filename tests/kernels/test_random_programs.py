@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernel_harness import assert_same, random_array, run_interpreted, run_wasm
+from kernel_harness import NUMPY, assert_same, random_array, run_interpreted, run_wasm
 from weft_wasm import ir
 from weft_wasm.ir import (
     Assign, Binary, Bitcast, Buffer, Compare, Const, Convert, Declare, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select,
@@ -254,3 +254,19 @@ def test_an_index_that_a_hoisted_load_shares_with_a_pointer(terms):
     program = Program("shared", [row, weight], [out], [], [Kernel("shared", body)])
     data = [np.arange(16, dtype=np.float32).reshape(2, 8), np.array([100, 200], np.float32)]
     np.testing.assert_array_equal(run_wasm(program, *data)[0], run_interpreted(program, *data)[0])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_bounds_that_are_constants(op, dtype):
+    """NaN stays, and -0 is less than 0, whatever the bound and on whichever side it stands."""
+    special = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -1e-45, 3.0]
+    x = Buffer("x", dtype, (len(special),), "input")
+    bounds = [c for c in special if abs(c) != 5e-324 and abs(c) != 1e-45]
+    out = Buffer("out", dtype, (2 * len(bounds), len(special)), "output")
+    i = Var("i")
+    made = [Binary(op, *pair) for c in bounds for pair in ((x[i], Const(c, dtype)), (Const(c, dtype), x[i]))]
+    body = [Store(out, i + k * len(special), e) for k, e in enumerate(made)]
+    program = Program("clip", [x], [out], [], [Kernel("clip", [For(i, len(special), body, "parallel", 1)])])
+    data = np.array(special, NUMPY[dtype])
+    assert_same(run_wasm(program, data)[0], run_interpreted(program, data)[0])

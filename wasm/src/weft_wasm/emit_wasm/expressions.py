@@ -622,6 +622,8 @@ class Expressions(Addresses):
                 self.code += VECTOR_SHIFT[(op, kind)]
                 return self._vector_wrap(e.dtype) if op == "shl" else None
             return self._by_lanes(e, u)
+        if op in ("min", "max") and kind[0] == "f" and Const in (type(e.a), type(e.b)) and self._vector_clip(e, u):
+            return
         code = VECTOR_OP.get((op, kind))
         if code is None:
             return self._by_lanes(e, u)
@@ -630,6 +632,20 @@ class Expressions(Addresses):
         self.code += code
         if op in _WRAPPED:
             self._vector_wrap(e.dtype)
+
+    def _vector_clip(self, e: Binary, u: int) -> bool:
+        """The larger or smaller of x and a constant, if that is `x < c ? c : x` (`c < x ? c : x`), one instruction of x86 where others take eight."""
+        x, c = (e.a, e.b) if type(e.b) is Const else (e.b, e.a)
+        zero = str(float(c.value)) if c.value == 0 else ""
+        if c.value != c.value or (e.op == "min" and zero == "-0.0"):
+            return False
+        self.vector(x, u)
+        self.vector(c, u)
+        self.code += OP[f"{SHAPE[e.dtype]}.p{e.op}"]
+        if e.op == "max" and zero == "0.0":  # of -0 and 0 it kept -0
+            self.vector(c, u)
+            self.code += OP[f"{SHAPE[e.dtype]}.add"]
+        return True
 
     def _vector_compare(self, e: Compare, u: int) -> None:
         op, dtype = e.op, e.a.dtype
