@@ -326,7 +326,7 @@ class _Chooser:
                 and node.buffer.nbytes > store.buffer.nbytes
             ):
                 return None
-        width = next((w for w in (1024, 512) if axis.extent % w == 0), axis.extent)  # columns in a part, for threads that share them
+        width = next((w for w in (2048, 1024, 512) if axis.extent % w == 0 and axis.extent > w), axis.extent)  # columns in a part, for threads that share them
         part = Var(f"{axis.var.name}.o")
         summing = start.local.dtype in FLOATS and self.is_sum(loop.body, start.local)
         zero = Const(0.0, start.local.dtype)
