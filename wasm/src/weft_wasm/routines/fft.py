@@ -1,4 +1,8 @@
-"""The discrete Fourier transform of real and imaginary planes in loop IR: Stockham's passes, one for each factor of the length, which need no reordering."""
+"""The discrete Fourier transform of real and imaginary planes in loop IR: Stockham's passes, one for each factor of the length, which need no reordering.
+
+What doesn't fit the nearest caches goes by two or three passes of large factors instead, each over a few columns at a time, which are transformed by small passes in
+buffers of their own (D. Bailey's four steps).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ from weft_wasm.routines.gemm import Routine
 
 LARGEST = 31  # the largest prime factor that has passes of its own
 TABLE = 1 << 13  # longer tables of roots of unity are products of two short ones
+FITS = 1 << 13  # the longest transform whose passes go over all of it
+TALL = 1 << 10  # the largest factor of a longer one
+COLUMNS = (16, 8, 4)  # how many are transformed at a time
 Complex = tuple[Expr, Expr]
 Element = Callable[[Expr, Expr], Complex]  # (batch, position) → (re, im)
 
@@ -18,7 +25,7 @@ Element = Callable[[Expr, Expr], Complex]  # (batch, position) → (re, im)
 def factors(n: int) -> list[int] | None:
     """The passes of a transform of length n, eights and fours first; None where a prime factor is too large."""
     out = []
-    while n % 8 == 0 and n > 32:
+    while n % 8 == 0 and n != 16:
         out.append(8)
         n //= 8
     for p in (4, 2, 3, 5, *range(7, LARGEST + 1, 2)):
@@ -32,9 +39,12 @@ def fft(name: str, batch: int, n: int, element: Element, re: Buffer, im: Buffer,
         wide: bool = True) -> Routine:  # fmt: skip
     """The transforms of `batch` rows of n elements, times `scale`, into re and im. `n` has `factors`, and more than one element.
 
-    The buffers may not be storage that `element` reads. constant(dtype, bytes): a constant buffer of the program. wide: there is f64.
+    The buffers may not be storage that `element` reads. constant(dtype, bytes): a constant buffer of the program. wide: there is f64, and memory for each thread of its own.
     """
     dtype = re.dtype
+    talls = tall_factors(n) if wide else None
+    if talls:
+        return _by_columns(name, batch, n, talls, element, (re, im), constant, scale, wide)
     passes = factors(n)
     spare = [[Buffer(f"{name}.{k}{part}", dtype, (batch, n)) for part in ("re", "im")] for k in range(min(len(passes) - 1, 2))]
     table = Roots(n, dtype, constant, wide)
@@ -72,6 +82,95 @@ def _pass(name: str, batch: int, n: int, radix: int, done: int, source: Element,
     body = [For(q, done, inside, "parallel")] if done > 1 else [Let(q, i32(0)), *inside]
     body = [For(p, rest, [*outside, *body], "parallel")] if rest > 1 else [Let(p, i32(0)), *outside, *body]
     return Kernel(name, [For(b, batch, body, "parallel")])
+
+
+def tall_factors(n: int) -> list[int] | None:
+    """Factors of about the same size for a transform that goes by columns; None where one does not."""
+    if n <= FITS:
+        return None
+    primes = [p for f in factors(n) for p in ([2] * (f.bit_length() - 1) if f in (4, 8) else [f])]
+    talls = [1] * -(-math.ceil(math.log2(n)) // (TALL.bit_length() - 1))
+    for p in sorted(primes, reverse=True):
+        talls[talls.index(min(talls))] *= p
+    done = [math.prod(talls[:k]) for k in range(len(talls))]
+    fits = all(t <= 2 * TALL and (n // t if d == 1 else d) % COLUMNS[-1] == 0 for t, d in zip(talls, done))
+    return talls if fits else None
+
+
+def _by_columns(name: str, batch: int, n: int, talls: list[int], element: Element, out: Sequence[Buffer], constant: Callable[[str, bytes], Buffer],
+                scale: float, wide: bool) -> Routine:  # fmt: skip
+    dtype = out[0].dtype
+    spare = [[Buffer(f"{name}.{k}{part}", dtype, (batch, n)) for part in ("re", "im")] for k in range(min(len(talls) - 1, 2))]
+    temps = [b for pair in spare for b in pair]
+    table = Roots(n, dtype, constant, wide)
+    kernels, done = [], 1
+    for k, tall in enumerate(talls):
+        last = k == len(talls) - 1
+        source = element if k == 0 else _planes(spare[(k - 1) % 2], n)
+        kernel, rooms = _columns(f"{name}_{k}", batch, n, tall, done, source, out if last else spare[k % 2], table, scale if last else 1.0, constant)
+        kernels.append(kernel)
+        temps += rooms
+        done *= tall
+    return Routine(kernels, temps)
+
+
+def _columns(name: str, batch: int, n: int, tall: int, done: int, source: Element, target: Sequence[Buffer], table: Roots, scale: float,
+             constant: Callable[[str, bytes], Buffer]) -> tuple[Kernel, list[Buffer]]:  # fmt: skip
+    """As `_pass`, for a radix that has factors: [tall, rest, done] → [rest, tall, done], a few columns of rest × done at a time."""
+    dtype, rest = target[0].dtype, n // (tall * done)
+    width = next(w for w in COLUMNS if (rest if done == 1 else done) % w == 0)
+    pitch = width + 4  # lines at equal distances of a power of two would all want the same place in the cache
+    rooms = [[Buffer(f"{name}.{k}{part}", dtype, (tall, pitch), "private") for part in ("re", "im")] for k in range(2)]
+    roots = Roots(tall, dtype, constant, False)
+    b, p, j = Var("b"), Var("p"), Var("j")
+    at = lambda row, c: add(mul(row, pitch), c)  # noqa: E731
+    steps: list = []
+    count, small = 1, factors(tall)
+    for k, radix in enumerate(small):
+        final = k == len(small) - 1 and done > 1
+        left = tall // (radix * count)
+        u, q, c = Var("u"), Var("q"), Var("c")
+        names, inside = Names(), []
+        rows = [add(mul(add(u, v * left), count), q) for v in range(radix)]
+        column = add(mul(j, width), c) if done == 1 else add(mul(p, done), add(mul(j, width), c))
+        xs = [source(b, add(mul(row, rest * done), column)) if k == 0 else tuple([Load(x, at(row, c)) for x in rooms[(k - 1) % 2]]) for row in rows]
+        ys = transform([names.pair(inside, x) for x in xs], inside, names)
+        for v, y in enumerate(ys):
+            row = add(mul(add(mul(u, radix), v), count), q)
+            if v and left > 1:
+                y = turned(y, roots.root(mul(u, v * count)), inside, names)
+            if final and rest > 1:
+                y = turned(y, table.root(mul(mul(p, row), done)), inside, names)
+            if final and scale != 1.0:
+                y = tuple([mul(part, scale) for part in y])
+            index = add(mul(b, n), add(mul(add(mul(p, tall), row), done), add(mul(j, width), c))) if final else at(row, c)
+            inside += [Store(x, index, part) for x, part in zip(target if final else rooms[k % 2], y)]
+        steps.append(For(u, left, [For(q, count, [For(c, width, inside, "parallel", vector=1)], "parallel")], "parallel"))
+        count *= radix
+    if done == 1:
+        steps.append(_transposed(n, tall, width, rooms[(len(small) - 1) % 2], pitch, target, table, constant, b, j))
+        body = [For(j, rest // width, steps, "parallel")]
+    else:
+        body = [For(p, rest, [For(j, done // width, steps, "parallel")], "parallel")]
+    return Kernel(name, [For(b, batch, body, "parallel")]), [x for pair in rooms for x in pair]
+
+
+def _transposed(n: int, tall: int, width: int, room: Sequence[Buffer], pitch: int, target: Sequence[Buffer], table: Roots,
+                constant: Callable[[str, bytes], Buffer], b: Var, j: Var) -> For:  # fmt: skip
+    """The columns turned by the roots that the later passes want, and stored as rows: root (j·width + c)·v is root j·width·v times root c·v."""
+    near = [constant(target[0].dtype, struct.pack(f"<{tall * width}{'f' if target[0].dtype == 'f32' else 'd'}", *part))
+            for part in zip(*[circle(c * v, n) for v in range(tall) for c in range(width)])]  # fmt: skip
+    group = next(g for g in (4, 2, 1) if tall % g == 0)
+    i, c = Var("i"), Var("c")
+    names, outside, inside, turns = Names(), [], [], []
+    for v in range(group):
+        row = add(mul(i, group), v)
+        far = names.pair(outside, table.root(mul(mul(j, width), row)))
+        w = turned(far, tuple([Load(x, add(mul(row, width), c)) for x in near]), inside, names)
+        turns.append(turned(tuple([Load(x, add(mul(row, pitch), c)) for x in room]), w, inside, names))
+    for x, parts in zip(target, zip(*turns)):
+        inside += [Store(x, add(mul(b, n), add(mul(add(mul(j, width), c), tall), add(mul(i, group), v))), part) for v, part in enumerate(parts)]
+    return For(i, tall // group, [*outside, For(c, width, inside, "parallel", vector=1)], "parallel")
 
 
 class Names:
