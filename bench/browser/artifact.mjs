@@ -1,4 +1,4 @@
-// Time of one call of Wasm artifacts in Chromium, on random float32 inputs, one thread.
+// Time of one call of Wasm artifacts in Chromium, on random float32 inputs, one thread; several files are measured in turn.
 //
 //   node bench/browser/artifact.mjs [--calls 20] [--flops N] FILE.weft …
 //
@@ -36,32 +36,38 @@ files.forEach((file, i) => fs.copyFileSync(file, path.join(folder, `${i}.weft`))
 const { server, url } = await serve(folder);
 const browser = await chromium.launch({ executablePath: await findBrowser(), args: FLAGS });
 
-/** Runs in a worker, as in the playground: a page's own thread may not compile large modules. */
-const measure = async ({ url, index, calls }) => {
+/** Runs in a worker, as in the playground: a page's own thread may not compile large modules. All programs in turn, a few calls each. */
+const measure = async ({ url, count, calls, warm, turn }) => {
   const source = `
-    import { WasmDevice, parseArtifact } from "${url}runtime.js";
-    const bytes = new Uint8Array(await (await fetch("${url}${index}.weft")).arrayBuffer());
-    const device = await WasmDevice.create({ memory64: parseArtifact(bytes).metadata.features.includes("memory64") });
-    const start = performance.now();
-    const id = device.load(bytes);
-    const load = performance.now() - start;
-    const { inputs } = device.metadata(id);
-    const pointers = inputs.map((spec) => {
-      const ptr = device.alloc(spec.bytes);
-      if (spec.dtype === "float32" || spec.dtype === "f32") {
-        const values = Float32Array.from({ length: spec.bytes / 4 }, () => Math.random() - 0.5);
-        device.write(ptr, new Uint8Array(values.buffer));
-      }
-      return ptr;
-    });
-    const times = [];
-    for (let i = 0; i < ${calls}; i++) {
+    import { WasmDevice } from "${url}runtime.js";
+    const device = await WasmDevice.create();
+    const run = ({ id, pointers, times }) => {
       const before = performance.now();
       const outputs = device.run(id, pointers);
       times.push(performance.now() - before);
       outputs.forEach((ptr) => device.free(ptr));
+    };
+    const programs = [];
+    for (let index = 0; index < ${count}; index++) {
+      const bytes = new Uint8Array(await (await fetch("${url}" + index + ".weft")).arrayBuffer());
+      const start = performance.now();
+      const id = device.load(bytes);
+      const load = performance.now() - start;
+      const pointers = device.metadata(id).inputs.map((spec) => {
+        const ptr = device.alloc(spec.bytes);
+        if (spec.dtype === "float32" || spec.dtype === "f32") {
+          const values = Float32Array.from({ length: spec.bytes / 4 }, () => Math.random() - 0.5);
+          device.write(ptr, new Uint8Array(values.buffer));
+        }
+        return ptr;
+      });
+      const program = { id, load, pointers, times: [] };
+      for (let k = 0; k < ${warm}; k++) run(program);
+      programs.push({ ...program, times: [] });
     }
-    postMessage({ load, times });`;
+    await new Promise((resolve) => setTimeout(resolve, 200)); // for the engine to finish compiling
+    for (let k = 0; k < ${calls}; k += ${turn}) for (const program of programs) for (let i = 0; i < ${turn}; i++) run(program);
+    postMessage(programs.map(({ load, times }) => ({ load, times })));`;
   const script = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
   return new Promise((resolve, reject) => {
     const worker = new Worker(script, { type: "module" });
@@ -73,8 +79,9 @@ const measure = async ({ url, index, calls }) => {
 try {
   const page = await browser.newPage();
   await page.goto(url);
+  const results = await page.evaluate(measure, { url, count: files.length, calls: Number(options.calls), warm: 5, turn: 5 });
   for (const [index, file] of files.entries()) {
-    const { load, times } = await page.evaluate(measure, { url, index, calls: Number(options.calls) });
+    const { load, times } = results[index];
     const best = Math.min(...times);
     const rate = options.flops ? `   ${(Number(options.flops) / best / 1e6).toFixed(1)} GFLOP/s` : "";
     const median = [...times].sort((a, b) => a - b)[times.length >> 1];

@@ -19,10 +19,12 @@ SCRIPT = Path(__file__).with_name("artifact.mjs")
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for n in map(int, sys.argv[1:] or (512, 1024)):
+            paths = []
             for features in (frozenset(("simd128",)), frozenset(("simd128", "relaxed-simd"))):
-                path = Path(folder) / f"gemm-{n}-{'-'.join(sorted(features))}.weft"
-                path.write_bytes(compile_program(matmul_program(n, features), features).to_bytes())
-                subprocess.run(["node", str(SCRIPT), "--calls", "15", "--flops", str(2 * n**3), str(path)], check=True)
+                paths.append(Path(folder) / f"gemm-{n}-{'-'.join(sorted(features))}.weft")
+                paths[-1].write_bytes(compile_program(matmul_program(n, features), features).to_bytes())
+            calls = max(15, 15 * 1024**3 // n**3)
+            subprocess.run(["node", str(SCRIPT), "--calls", str(calls), "--flops", str(2 * n**3), *map(str, paths)], check=True)
 
 
 if __name__ == "__main__":
