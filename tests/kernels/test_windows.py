@@ -21,6 +21,7 @@ CASES = {
     "dilated": ((1, 0), [(7, 40, 7), (7, 4, 1)], [(3, 80), (3, 8), (4, 1)], 8),
     "groups": ((3, 4), [(8, 120, 8), (8, 12, 1)], [(3, 120), (3, 12), (4, 1)], 8),
     "one column": ((1, 0), [(200, 1, 1)], [(65, 1)], 1),
+    "three columns": ((2, 40), [(20, 2, 1)], [(65, 1)], 3),
     "few rows": ((1, 0), [(3, 7, 1)], [(40, 20), (20, 1)], 33),
     "columns of x": ((1, 0), [(9, 1, 1)], [(7, 99), (11, 9)], 21),
     "every other row": ((1, 0), [(6, 70, 20), (5, 10, 2)], [(3, 70), (3, 10), (10, 1)], 8),
@@ -28,8 +29,8 @@ CASES = {
 }
 
 
-def product(group, rows, terms, n, *, dtype="f32", first=0, **options):
-    """out = the product; what no row writes is 0."""
+def product(group, rows, terms, n, *, dtype="f32", first=0, apart=-1, **options):
+    """out = the product; what no row writes is 0. apart: the axis of rows whose index is apart from the others'."""
     extent = lambda axes: sum((n - 1) * s for n, s, *_ in axes)
     x = Buffer("x", dtype, (3 + extent([group]) + extent(rows) + extent(terms) + 1,), "input")
     k = [n for n, _ in terms]
@@ -37,13 +38,12 @@ def product(group, rows, terms, n, *, dtype="f32", first=0, **options):
     results = first + sum((n - 1) * s for n, _, s in rows) + 1
     out = Buffer("out", dtype, (group[0], results, n), "output")
     steps = [int(np.prod(y.shape[d + 1 :])) for d in range(len(y.shape))]
-    p = Product(x, i32(3), group, rows, terms, n, lambda g, t, j: y[linear_index([g, *t, j], steps)], first)
-    clear = []
-    if not p.dense:
-        i = Var("i")
-        clear = [Kernel("clear", [For(i, out.size, [Store(out, i, Const(0, dtype))], "parallel")])]
-    routine = windows.windows("conv", p, lambda g, i, j, value: [Store(out, (g * results + i) * n + j, value)], dtype=dtype, **options)
-    return Program("conv", [x, y], [out], routine.temps, clear + routine.kernels)
+    indices = [(first, [0 if d == apart else r[2] for d, r in enumerate(rows)]), (0, [r[2] if d == apart else 0 for d, r in enumerate(rows)])]
+    p = Product(x, i32(3), group, [r[:2] for r in rows], terms, n, lambda g, t, j: y[linear_index([g, *t, j], steps)], indices)
+    i = Var("i")
+    clear = Kernel("clear", [For(i, out.size, [Store(out, i, Const(0, dtype))], "parallel")])
+    routine = windows.windows("conv", p, lambda g, at, j, value: [Store(out, (g * results + at[0] + at[1]) * n + j, value)], dtype=dtype, **options)
+    return Program("conv", [x, y], [out], routine.temps, [clear, *routine.kernels])
 
 
 def expected(program, x, y, group, rows, terms, first=0):
@@ -104,9 +104,12 @@ def test_plain(case):
     check(case, plain=True, first=5)
 
 
-def test_rows_of_the_result_may_begin_anywhere():
-    check("ragged", first=4)
-    check("every other row", first=1)
+@pytest.mark.parametrize("apart", [-1, 0, 1])
+def test_rows_of_the_result_may_be_anywhere(apart):
+    check("ragged", first=4, apart=apart)
+    check("every other row", first=1, apart=apart)
+    check("groups", apart=apart)
+    check("groups", apart=apart, plain=True)
 
 
 def test_interpreted():
@@ -123,8 +126,8 @@ def test_threads(cut, monkeypatch, case):
 
 def test_no_terms_give_zeros():
     x, y = Buffer("x", "f32", (4,), "input"), Buffer("y", "f32", (5, 8), "output")
-    p = Product(x, i32(0), (1, 0), [(5, 1, 1)], [(0, 1)], 8, lambda g, t, j: x[0])
-    program = Program("none", [x], [y], [], windows.windows("none", p, lambda g, i, j, v: [Store(y, i * 8 + j, v)]).kernels)
+    p = Product(x, i32(0), (1, 0), [(5, 1)], [(0, 1)], 8, lambda g, t, j: x[0], [(0, [1])])
+    program = Program("none", [x], [y], [], windows.windows("none", p, lambda g, at, j, v: [Store(y, at[0] * 8 + j, v)]).kernels)
     np.testing.assert_array_equal(run_wasm(program, np.ones(4, "f4"))[0], np.zeros((5, 8)))
 
 

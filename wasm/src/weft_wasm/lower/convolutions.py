@@ -58,8 +58,8 @@ class Phase(NamedTuple):
 
 
 def _convolution(b: Builder, eqn, ins):
-    """A node `convolution` of the padded operand and the kernel in the order (terms…, features), between transposes; None where its
-    decomposition is better (nothing to compute, one matrix product) or more exact."""
+    """A node `convolution` of the padded operand and the kernel in the order (terms…, features); None where its decomposition is better (nothing to
+    compute, one matrix product) or more exact."""
     x, kernel = ins
     p, out = eqn.params, eqn.outvars[0].aval
     lhs, rhs, to = p["dimension_numbers"]
@@ -91,11 +91,9 @@ def _convolution(b: Builder, eqn, ins):
     strides = [row_major(shape)[d] for d in lhs]
     group = (groups[1], sizes[0] * strides[0]) if groups[1] > 1 else (groups[0], window[1] * strides[1])
     kernel = b.transpose(kernel, (*[rhs[d] for d in terms], rhs[0]))
-    (made,) = b.add("convolution", [x, kernel], [((*[sizes[d] for d in rows], sizes[1]), dtype)], {
-        "kind": kind, "strides": tuple(strides), "rows": tuple(rows), "terms": tuple(terms), "group": group, "space": tuple(map(tuple, axes)),
+    return b.add("convolution", [x, kernel], [(out.shape, dtype)], {
+        "kind": kind, "strides": tuple(strides), "rows": tuple(rows), "terms": tuple(terms), "group": group, "space": tuple(map(tuple, axes)), "to": tuple(to),
     }, eqn.source_info)  # fmt: skip
-    labels = [*rows, 1]
-    return [b.transpose(made, tuple(labels.index(to.index(d)) for d in range(len(to))))]
 
 
 graph.rewrites["conv_general_dilated"] = _convolution
@@ -105,17 +103,18 @@ def emit_convolution(body: Body, group: fuse.Group) -> list:
     """A product for each phase and, in its innermost store, the elementwise members of the group."""
     node, module = group.node, body.module
     x, kernel = node.inputs
-    out = node.outputs[0].shape
+    out, feature = node.outputs[0].shape, node.params["to"][1]
     groups, kind = node.params["group"], node.params["kind"]
-    m, n = math.prod(out[:-1]), out[-1] // groups[0]
+    n = out[feature] // groups[0]
+    before, after = math.prod(out[:feature]), math.prod(out[feature + 1 :])
     place = body.place_of(x)
 
-    def store(g: Expr, i: Expr, j: Expr, value: Expr) -> list:
-        return results(body, group, _long((m, i), (groups[0], g), (n, j)), value)
+    def store(g: Expr, at: Sequence[Expr], j: Expr, value: Expr) -> list:
+        return results(body, group, _long((before, at[0]), (groups[0], g), (n, j), (after, at[1])), value)
 
     kernels = []
     for phase in itertools.product(*node.params["space"]):
-        start, first, rows, terms, places = geometry(node, phase)
+        start, rows, terms, places, indices = geometry(node, phase)
 
         def weight(g: Expr, t, j: Expr, places=places) -> Expr:
             inner = iter(t)
@@ -123,7 +122,7 @@ def emit_convolution(body: Body, group: fuse.Group) -> list:
             return convert(Reader(body).element(kernel, _long(*at, (groups[0], g), (n, j))), kind)
 
         begin = i32(start) if place.offset is None else place.offset + start
-        product = Product(place.buffer, begin, groups, rows, terms, n, weight, first)
+        product = Product(place.buffer, begin, groups, rows, terms, n, weight, indices)
         routine = windows(module.name("conv_"), product, store, dtype=kind, features=module.features, plain=module.plain or kind not in TILED)
         module.temps += routine.temps
         kernels += routine.kernels
@@ -131,20 +130,28 @@ def emit_convolution(body: Body, group: fuse.Group) -> list:
 
 
 def geometry(node: Node, phase: Sequence[Phase]) -> tuple:
-    """(where x begins, the first row, axes of rows, axes of terms, (size, taps, first tap, step) of the kernel's axes) of a phase."""
-    strides, out, kernel = node.params["strides"], node.outputs[0].shape, node.inputs[1].shape
+    """(where x begins, axes of rows, axes of terms, (size, taps, first tap, step) of the kernel's axes, indices of rows) of a phase. The indices are
+    those in the axes of the result before and behind its features."""
+    strides, to, out, kernel = node.params["strides"], node.params["to"], node.outputs[0].shape, node.inputs[1].shape
+    steps = row_major(out)
+    inside = steps[to[1]]
     rows, terms, places = [], [], []
-    first = 0
-    for d, size, step in zip(node.params["rows"], out, row_major(out[:-1])):
-        f = phase[d - 2] if d else Phase(0, 1, size, 1, 0, 0, 1, 1, 1)
-        rows.append((f.count, f.stride * strides[d], f.period * step))
-        first += f.first * step
+    first, apart = [0, 0], []
+    for d in node.params["rows"]:
+        f = phase[d - 2] if d else Phase(0, 1, out[to[0]], 1, 0, 0, 1, 1, 1)
+        behind = to[d] > to[1]
+        step = steps[to[d]] if behind else steps[to[d]] // (inside * out[to[1]])
+        first[behind] += f.first * step
+        if f.count != 1:
+            rows.append((f.count, f.stride * strides[d]))
+            apart.append((0, f.period * step) if behind else (f.period * step, 0))
     for d, size in zip(node.params["terms"], kernel):
         f = phase[d - 2] if d > 1 else Phase(0, 1, 1, 1, 0, 0, 1, size, 1)
         terms.append((f.taps, f.apart * strides[d]))
         places.append((size, f.taps, f.tap, f.step))
     start = sum(f.start * s for f, s in zip(phase, strides[2:]))
-    return start, first, _long(*rows) or ((1, 0, 1),), _long(*terms) or ((1, 0),), places
+    indices = [(first[k], [a[k] for a in apart] or [0]) for k in range(2)]
+    return start, rows or [(1, 0)], _long(*terms) or ((1, 0),), places, indices
 
 
 def _long(*axes: tuple) -> tuple:

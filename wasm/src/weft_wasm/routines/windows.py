@@ -19,9 +19,9 @@ from weft_wasm.routines import gemm
 from weft_wasm.routines.gemm import Routine, Tile, accumulate, default_tile
 
 Axis = tuple[int, int]  # (extent, elements of x between neighbours)
-Rows = tuple[int, int, int]  # an axis of rows; the last: rows of the result between neighbours
+Index = tuple[int, Sequence[int]]  # an index of results: that of the first row, and how far apart neighbours along each axis of the rows are
 Term = Callable[[Expr, Sequence[Expr], Expr], Expr]  # (group, an index for each axis of the terms, column) -> value
-Sink = Callable[[Expr, Expr, Expr, Expr], list]  # (group, row, column, value) -> statements
+Sink = Callable[[Expr, Sequence[Expr], Expr, Expr], list]  # (group, indices of the row, column, value) -> statements
 
 TERMS = 640  # at most so many in one go: a panel of b stays in the first-level cache
 ROWS = 96  # rows whose windows stay in the second-level cache while all columns pass
@@ -31,25 +31,20 @@ NARROW = 4  # likewise those of fewer columns, where lanes can run over rows ins
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What is multiplied: x from `start` on, its groups, rows and terms as axes, and b with n columns; `first` is the first row of the result."""
+    """What is multiplied: x from `start` on, its groups, rows and terms as axes, and b with n columns; and the indices that rows have in results."""
 
     x: Buffer
     start: Expr
     group: Axis
-    rows: Sequence[Rows]
+    rows: Sequence[Axis]
     terms: Sequence[Axis]
     n: int
     b: Term
-    first: int = 0
+    results: Sequence[Index]
 
     @property
     def m(self) -> int:
-        return math.prod(n for n, *_ in self.rows)
-
-    @property
-    def dense(self) -> bool:
-        """Whether the result's rows are just these."""
-        return not self.first and [s for *_, s in self.rows] == list(row_major([n for n, *_ in self.rows]))
+        return math.prod(n for n, _ in self.rows)
 
     @property
     def k(self) -> int:
@@ -107,13 +102,13 @@ class Slices:
 
 
 def windows(name: str, p: Product, store: Sink, *, dtype: str = "f32", features: frozenset[str] = frozenset(), plain: bool = False) -> Routine:
-    """The product, accumulated in dtype (that of x). store(group, row, column, value): statements that put one result away.
+    """The product, accumulated in dtype (that of x). store(group, indices, column, value): statements that put one result away.
 
     plain: the bare loop nest (WebGPU). Sums of two neighbours:
 
     >>> x, y = Buffer("x", "f32", (9,), "input"), Buffer("y", "f32", (8,), "output")
-    >>> product = Product(x, i32(0), (1, 0), [(8, 1, 1)], [(2, 1)], 1, lambda g, t, j: Const(1.0, "f32"))
-    >>> routine = windows("pairs", product, lambda g, i, j, value: [Store(y, i, value)])
+    >>> product = Product(x, i32(0), (1, 0), [(8, 1)], [(2, 1)], 1, lambda g, t, j: Const(1.0, "f32"), [(0, [1])])
+    >>> routine = windows("pairs", product, lambda g, at, j, value: [Store(y, at[0], value)])
     >>> [kernel.name for kernel in routine.kernels]
     ['pairs']
     """
@@ -135,18 +130,18 @@ def _wrap(loops: Sequence[tuple[Var, int | Expr]], body: list, kind: str = "sequ
 
 
 def _plain_nest(p: Product, store: Sink, dtype: str) -> list:
-    """Groups and columns innermost: they lie side by side in results, and groups in x as well."""
-    rows, terms = _loops([n for n, *_ in p.rows], "uvw"), _loops([n for n, _ in p.terms], "rst")
+    """Rows and groups as they lie in x; columns beside groups, as they are in results."""
+    rows, terms = _loops([n for n, _ in p.rows], "uvw"), _loops([n for n, _ in p.terms], "rst")
     g, j, acc = Var("g"), Var("j"), Local("acc", dtype)
-    at = [v for v, _ in terms]
-    place = linear_index([g, *(v for v, _ in rows), *at], [p.group[1], *(s for _, s, *_ in (*p.rows, *p.terms))])
-    row = linear_index([v for v, _ in rows], [s for *_, s in p.rows], p.first)
+    r, t = [v for v, _ in rows], [v for v, _ in terms]
+    place = linear_index([g, *r, *t], [s for _, s in (p.group, *p.rows, *p.terms)])
     body = [
         Declare(acc, Const(0, dtype)),
-        *_wrap(terms, [accumulate(acc, Load(p.x, p.start + place), p.b(g, at, j))], "reduce"),
-        *store(g, row, j, acc),
+        *_wrap(terms, [accumulate(acc, Load(p.x, p.start + place), p.b(g, t, j))], "reduce"),
+        *store(g, [linear_index(r, strides, first) for first, strides in p.results], j, acc),
     ]
-    return _wrap([*rows, (g, p.group[0]), (j, p.n)], body, "parallel")
+    loops = [*zip(rows, [s for _, s in p.rows]), ((g, p.group[0]), p.group[1]), ((j, p.n), p.group[1])]
+    return _wrap([loop for loop, _ in sorted(loops, key=lambda x: -x[1])], body, "parallel")
 
 
 def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
@@ -162,7 +157,8 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
     by_rows = not by_group and row_blocks >= 2 and each >= gemm.WORTH
     by_columns = not (by_group or by_rows) and each >= gemm.WORTH and column_panels >= 2 * gemm.SHARED_COLUMNS
     own = {True: "private", False: "temp"}
-    table = Buffer(f"{name}.rows", "i32", (1 if p.dense else 2, row_panels * mr))
+    lines = [(0, [s for _, s in p.rows]), *(index for index in p.results if _tabled(index, p.rows))]
+    table = Buffer(f"{name}.rows", "i32", (len(lines), row_panels * mr))
     panel = Buffer(f"{name}.b", dtype, (column_panels, slices.size, nr), own[by_group])
     partial = Buffer(f"{name}.c", dtype, (row_panels, column_panels, mr, nr), own[by_group])
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_group or by_rows or by_columns])
@@ -181,20 +177,24 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
         For(ib, row_blocks, block, "parallel", tasks=1) if by_rows else For(ib, row_blocks, block),
     ]
     body = _wrap(outer, body)
-    return Routine([Kernel(name, [*_places(p, table), For(g, groups, body, "parallel", tasks=1) if by_group else For(g, groups, body)])], temps)
+    return Routine([Kernel(name, [*_fill_table(p, lines, table), For(g, groups, body, "parallel", tasks=1) if by_group else For(g, groups, body)])], temps)
 
 
-def _places(p: Product, table: Buffer) -> list:
-    """table[0]: where each row begins in x; table[1], unless they are dense: which row of the result it is. Those that fill up the last panel
-    repeat the last one."""
-    loops, r = _loops([n for n, *_ in p.rows], "uvw"), Var("r")
-    number = linear_index([v for v, _ in loops], row_major([n for n, *_ in p.rows]))
-    writes, fills = [], []
-    for line in range(table.shape[0]):
-        strides, first, base = [row[1 + line] for row in p.rows], p.first * line, line * table.shape[1]
-        writes.append(Store(table, number + base, linear_index([v for v, _ in loops], strides, first)))
-        fills.append(Store(table, r + (base + p.m), i32(first + sum((n - 1) * s for (n, *_), s in zip(p.rows, strides)))))
-    return [*_wrap(loops, writes, "parallel"), For(r, table.shape[1] - p.m, fills)]
+def _tabled(index: Index, rows: Sequence[Axis]) -> bool:
+    """Whether an index of rows is neither their number nor constant."""
+    first, strides = index
+    return any(strides) and (first != 0 or list(strides) != list(row_major([n for n, _ in rows])))
+
+
+def _fill_table(p: Product, lines: Sequence[Index], table: Buffer) -> list:
+    """A line of the table for each index of rows, that into x first. What fills up the last panel repeats the last row."""
+    loops, r = _loops([n for n, _ in p.rows], "uvw"), Var("r")
+    at, width = [v for v, _ in loops], table.shape[1]
+    number = linear_index(at, row_major([n for n, _ in p.rows]))
+    writes = [Store(table, number + line * width, linear_index(at, strides, first)) for line, (first, strides) in enumerate(lines)]
+    last = [first + sum((n - 1) * s for (n, _), s in zip(p.rows, strides)) for first, strides in lines]
+    fills = [Store(table, r + (line * width + p.m), i32(value)) for line, value in enumerate(last)]
+    return [*_wrap(loops, writes, "parallel"), For(r, width - p.m, fills)]
 
 
 def _pack(p: Product, slices: Slices, panel: Buffer, g: Expr, at: Sequence[Expr], nr: int, lanes: int, tasks: int) -> list:
@@ -257,9 +257,17 @@ class _Tile:
         body = [For(var, run, body, "reduce", unroll=run if run <= 12 else self.t.unroll)]
         return _wrap(loops[:-1], body, "reduce")
 
-    def result(self, row: Expr) -> Expr:
-        """Which row of the result a row is."""
-        return row if self.p.dense else Load(self.table, row + self.table.shape[1])
+    def indices(self, row: Expr) -> list[Expr]:
+        """The indices of a row in results."""
+        out: list[Expr] = []
+        line = 0
+        for index in self.p.results:
+            if _tabled(index, self.p.rows):
+                line += 1
+                out.append(Load(self.table, row + line * self.table.shape[1]))
+            else:
+                out.append(row if any(index[1]) else i32(index[0]))
+        return out
 
     def statements(self, g: Expr, at: Sequence[Expr], start: Expr, row_panel: Expr, column_panel: Expr) -> list:
         mr, nr, m, n = self.t.mr, self.t.nr, self.p.m, self.p.n
@@ -276,7 +284,7 @@ class _Tile:
         inside = fits[0] & fits[1] if len(fits) == 2 else fits[0] if fits else None
         put = [Store(self.edge, jv + q * nr, acc) for q, acc in enumerate(accumulators)]
         if m >= mr and n >= nr:
-            direct = [s for q, acc in enumerate(accumulators) for s in self.store(g, self.result(row + q), column + jv, acc)]
+            direct = [s for q, acc in enumerate(accumulators) for s in self.store(g, self.indices(row + q), column + jv, acc)]
             put = [If(inside, direct, put)] if fits else direct
         if self.slices.count > 1:
             before = [(row_panel * self.partial.shape[1] + column_panel) * (mr * nr) + q * nr + jv for q in range(mr)]
@@ -286,6 +294,6 @@ class _Tile:
         out: list = [For(jv, nr, [*body, *put], "parallel", vector=nr // self.lanes, outline=True)]
         if inside is not None:
             loops = [(r, minimum(i32(mr), sub(i32(m), row))), (c, minimum(i32(nr), sub(i32(n), column)))]
-            spill = _wrap(loops, self.store(g, self.result(row + r), column + c, self.edge[r * nr + c]))
+            spill = _wrap(loops, self.store(g, self.indices(row + r), column + c, self.edge[r * nr + c]))
             out.append(If(inside, [], [If(last, spill)] if self.slices.count > 1 else spill))
         return out
