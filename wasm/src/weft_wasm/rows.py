@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from weft_wasm.affine import linear
 from weft_wasm.ir import ITEMSIZE, Buffer, Expr, For, If, Kernel, Let, Load, Program, Store, Switch, Var, While, expressions, i32, substitute, touched, walk, walk_expr
-from weft_wasm.schedule import fresh, map_blocks, rewrite
+from weft_wasm.rewriting import fresh, map_blocks, rewrite
 
 ROW_BYTES = 64 << 10  # of all rows in use at a time: they must stay in the nearest caches
 WORTH = 128 << 10  # bytes that two kernels must share to become one

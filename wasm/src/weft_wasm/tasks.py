@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft_wasm.ir import ITEMSIZE, Assign, Call, Declare, Expr, For, Let, Load, Program, Store, blocks, expressions, walk_expr
-from weft_wasm.schedule import fresh, map_kernels
+from weft_wasm.rewriting import fresh, map_kernels
 
 WORTH = 150_000  # ns: a loop that takes less stays on one thread
 GRAIN = 20_000  # ns: the shortest run of iterations that a thread takes at once

@@ -1,0 +1,206 @@
+"""How reductions accumulate: long sums of floats in blocks, rows far apart side by side, extrema of floats in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from weft_wasm.ir import (
+    FLOATS,
+    ITEMSIZE,
+    Assign,
+    Binary,
+    Bitcast,
+    Buffer,
+    Compare,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Let,
+    Load,
+    Local,
+    MulAdd,
+    Select,
+    Store,
+    Var,
+    convert,
+    i32,
+    substitute,
+    walk,
+    walk_expr,
+)  # fmt: skip
+from weft_wasm.rewriting import fresh, rewrite
+
+SUM_BLOCK = 256  # a long float sum is a sum of blocks of this many terms, added up in f64
+ROWS = 64  # rows of a matrix whose sum over columns is kept apart, so that rounding errors stay small
+SIDE_BY_SIDE = 8  # rows that it reads at once: as many streams as a processor reads ahead
+
+
+def is_sum(body: list, acc: Local) -> bool:
+    """Whether body does nothing with acc but add to it."""
+    for x in walk(body):
+        if type(x) is Assign and x.local is acc:
+            value = x.value
+            if not (type(value) is MulAdd and value.c is acc) and not (
+                type(value) is Binary and value.op == "add" and (value.a is acc or value.b is acc)
+            ):
+                return False
+    return True
+
+
+def in_blocks(s: For, block: int, in_lanes: bool = False) -> list:
+    """acc += Σ over n terms → acc += Σ over blocks of Σ over `block` terms, so that rounding errors do not grow with n. The blocks' sums are added
+    in f64, or, in the lanes of a vector loop (`in_lanes`), with what each addition loses kept beside the total."""
+    if type(s.extent) is not int or s.extent < 32 or s.extent < 2 * block:
+        return [s]
+    declared = {x.local for x in walk(s.body) if type(x) is Declare}
+    targets = {x.local for x in walk(s.body) if type(x) is Assign} - declared
+    sums = [acc for acc in targets if acc.dtype in FLOATS and is_sum(s.body, acc)]
+    if not sums or (block == 1 and all(acc.dtype == "f64" for acc in sums)):
+        return [s]
+    totals = {acc: Local(f"{acc.name}.sum", acc.dtype if in_lanes else "f64") for acc in sums}
+    lost = {acc: Local(f"{acc.name}.lost", acc.dtype) for acc in sums} if in_lanes else {}
+    out: list = [Declare(local, Const(0.0, local.dtype)) for local in (*totals.values(), *lost.values())]
+    whole = s.extent // block
+    for start, count, size in ((0, whole, block), (whole * block, 1, s.extent - whole * block)):
+        if not size:
+            continue
+        outer, inner = Var(f"{s.var.name}.o"), Var(s.var.name)
+        place: Expr = outer if block == 1 else inner + start if count == 1 else outer * block + inner + start
+        partials = {acc: Local(f"{acc.name}.part", acc.dtype) for acc in sums}
+        body = fresh(s.body, {s.var: place} | partials)
+        steps = [Declare(part, Const(0.0, acc.dtype)) for acc, part in partials.items()]
+        steps += body if block == 1 else [For(inner, size, body, "reduce", s.vector, s.unroll)]
+        for acc, part in partials.items():
+            steps += _exact_add(totals[acc], part, lost[acc]) if in_lanes else [Assign(totals[acc], Binary("add", totals[acc], convert(part, "f64")))]
+        out += steps if count == 1 else [For(outer, count, steps, "sequential" if in_lanes else "reduce")]
+    ends = {acc: Binary("add", total, lost[acc]) if in_lanes else convert(total, acc.dtype) for acc, total in totals.items()}
+    return out + [Assign(acc, Binary("add", acc, end)) for acc, end in ends.items()]
+
+
+def _exact_add(total: Local, part: Expr, lost: Local) -> list:
+    """total += part, and lost += what the rounding took (D. Knuth's two-sum); nothing where the sum is not finite."""
+    whole, moved = Var("whole", total.dtype), Var("moved", total.dtype)
+    error = Var("error", total.dtype)
+    return [
+        Let(whole, Binary("add", total, part)),
+        Let(moved, Binary("sub", whole, total)),
+        Let(error, Binary("add", Binary("sub", total, Binary("sub", whole, moved)), Binary("sub", part, moved))),
+        Assign(lost, Binary("add", lost, Select(Compare("eq", error, error), error, Const(0.0, total.dtype)))),
+        Assign(total, whole),
+    ]
+
+
+def by_rows(axis: For, body: list, vectors: int, stride: Callable[[Expr, Var], int | None], temps: list[Buffer]) -> list | None:
+    """A reduction over rows far apart: a few rows at a time over all columns (`axis`), with partial results in the output. Walking down one column
+    after the other would touch a new page at every step. None where the nest is something else; `temps` gets the buffers that it needs."""
+    match body:
+        case [Declare() as start, For(kind="reduce") as loop, Store() as store] if store.value is start.local:
+            pass
+        case _:
+            return None
+    if type(loop.extent) is not int or loop.extent < 2 * ROWS or axis.extent < 64 or any(type(x) is not Assign for x in loop.body):
+        return None
+    nodes = [node for e in (start.init, *(x.value for x in loop.body)) for node in walk_expr(e)]
+    for node in nodes:
+        # every operand is a matrix larger than the output, so that it can't be the output's storage
+        if type(node) is Load and not (
+            abs(stride(node.index, loop.var) or 0) * ITEMSIZE[node.dtype] >= 1024
+            and stride(node.index, axis.var) == 1
+            and node.buffer.nbytes > store.buffer.nbytes
+        ):
+            return None
+    return _ByRows(axis, start, loop, store, vectors).nest(temps)
+
+
+class _ByRows:
+    """The nest that `by_rows` makes."""
+
+    def __init__(self, axis: For, start: Declare, loop: For, store: Store, vectors: int):
+        self.axis, self.start, self.loop, self.store, self.vectors = axis, start, loop, store, vectors
+        self.out, self.dtype = store.buffer, start.local.dtype
+        # columns in a part, for threads that share them
+        self.width = next((w for w in (2048, 1024, 512) if axis.extent % w == 0 and axis.extent > w), axis.extent)
+        self.part = Var(f"{axis.var.name}.o")
+        self.summing = self.dtype in FLOATS and is_sum(loop.body, start.local)
+
+    def nest(self, temps: list[Buffer]) -> list:
+        rows = self.loop.extent
+        if self.summing:
+            partial = Buffer(f"{self.out.name}.part", self.dtype, (self.width,), "private")
+            temps.append(partial)
+            add = self.lanes(lambda lane, at: [Store(self.out, at, Binary("add", Load(self.out, at), Load(partial, lane)))])
+            whole, rest = divmod(rows, ROWS)
+            number = Var(f"{self.loop.var.name}.o")
+            body = [self.lanes(lambda lane, at: [Store(self.out, at, self.begin(lane))]),
+                    For(number, whole, [*self.combine(number * ROWS, ROWS, partial), add])]  # fmt: skip
+            body += fresh([*self.combine(i32(whole * ROWS), rest, partial), add], {}) if rest else []
+        else:
+            body = self.combine(i32(0), rows, self.out)
+        return [For(self.part, self.axis.extent // self.width, body, "parallel")] if self.width < self.axis.extent else body
+
+    def column(self, lane: Expr) -> Expr:
+        return self.part * self.width + lane if self.width < self.axis.extent else lane
+
+    def begin(self, lane: Expr) -> Expr:
+        return substitute(self.start.init, {self.axis.var: self.column(lane)})
+
+    def lanes(self, body: Callable[[Expr, Expr], list]) -> For:
+        """A loop over the columns of a part: body(lane, its place in the output)."""
+        lane = Var(self.axis.var.name)
+        return For(lane, self.width, body(lane, substitute(self.store.index, {self.axis.var: self.column(lane)})), "parallel", self.vectors)
+
+    def combine(self, first: Expr, count: int, into: Buffer) -> list:
+        """Puts the combination of `count` rows into a buffer, `SIDE_BY_SIDE` rows at a time."""
+        whole, rest = divmod(count, SIDE_BY_SIDE)
+        step = Var(self.loop.var.name)
+        out: list = [self.step(first, SIDE_BY_SIDE, into, True)] if whole else []
+        if whole > 1:
+            out.append(For(step, whole - 1, [self.step(step * SIDE_BY_SIDE + SIDE_BY_SIDE + first, SIDE_BY_SIDE, into, False)]))
+        return out + ([self.step(first + i32(whole * SIDE_BY_SIDE), rest, into, not whole)] if rest else [])
+
+    def step(self, first: Expr, count: int, into: Buffer, new: bool) -> For:
+        """Combines `count` rows with what a buffer holds, or, if it is `new`, with nothing."""
+
+        def body(lane: Expr, at: Expr) -> list:
+            at = at if into is self.out else lane
+            local, zero = self.start.local, Const(0.0 if self.dtype in FLOATS else 0, self.dtype)
+            accs = [Local(f"{local.name}{k or ''}", self.dtype) for k in range(min(4, count) if self.summing else 1)]
+            start = zero if self.summing else self.begin(lane) if new else Load(into, at)
+            statements: list = [Declare(acc, start) for acc in accs]
+            for k in range(count):
+                mapping = {self.axis.var: self.column(lane), self.loop.var: first + i32(k), local: accs[k % len(accs)]}
+                statements += rewrite(self.loop.body, mapping)
+            values: list[Expr] = [*accs]
+            while len(values) > 1:
+                values = [Binary("add", *pair) if len(pair) == 2 else pair[0] for pair in (values[k : k + 2] for k in range(0, len(values), 2))]
+            value = Binary("add", Load(into, at), values[0]) if self.summing and not new else values[0]
+            return [*statements, Store(into, at, value)]
+
+        return self.lanes(body)
+
+
+def extrema_by_bits(s: For) -> tuple[list, For, list]:
+    """(before, loop, after): a reduction with its f32 maxima and minima found in integers, where they are one instruction each. A SIMD maximum of
+    floats takes many on x86, because of NaN and of the sign of zero. As signed numbers the bits of floats that are not negative are ordered as
+    those are, as unsigned ones the bits of negative floats backwards, and each NaN lies beyond the infinity of its sign."""
+    before, body, after = [], [], []
+    for x in s.body:
+        value = x.value
+        if type(x) is not Assign or type(value) is not Binary or value.op not in ("min", "max") or value.dtype != "f32":
+            body.append(x)
+            continue
+        acc = x.local
+        term = value.b if value.a is acc else value.a
+        top, most, least = (Local(f"{acc.name}.{name}", dtype) for name, dtype in (("top", "i32"), ("most", "u32"), ("least", "u32")))
+        start = Const(float("-inf") if value.op == "max" else float("inf"), "f32")
+        before += [Declare(local, Bitcast(start, local.dtype)) for local in (top, most, least)]
+        bits = Var("bits", "i32")
+        body += [Let(bits, Bitcast(term, "i32")), Assign(top, Binary("max", top, bits))]
+        body += [Assign(local, Binary(op, local, Bitcast(bits, "u32"))) for local, op in ((most, "max"), (least, "min"))]
+        inner = Select(Compare("ge", top, i32(0)), top, Bitcast(least, "i32")) if value.op == "max" else Bitcast(Select(
+            Compare("ge", most, Const(1 << 31, "u32")), most, least), "i32")  # fmt: skip
+        nan = Binary("or", Compare("gt", top, i32(0x7F800000)), Compare("gt", most, Const(0xFF800000, "u32")))
+        after.append(Assign(acc, Binary(value.op, acc, Select(nan, Const(float("nan"), "f32"), Bitcast(inner, "f32")))))
+    return before, replace(s, body=body), after
