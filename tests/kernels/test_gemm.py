@@ -5,10 +5,11 @@ import pytest
 from kernel_harness import NUMPY, RELAXED, run_wasm
 from weft_wasm import ir
 from weft_wasm.ir import Buffer, Call, Program, Store, f32
-from weft_wasm.routines.gemm import Tile, default_tile, gemm
+from weft_wasm.routines.gemm import Panels, Tile, default_tile, gemm
 
 SHAPES = [(1, 1, 1), (1, 64, 300), (64, 1, 64), (3, 5, 2), (5, 7, 9), (16, 16, 16), (33, 17, 65), (6, 8, 256), (61, 64, 128), (128, 10, 64),
-          (7, 100, 1000), (100, 9, 3), (97, 131, 77), (24, 24, 1030), (4, 4, 2000), (250, 33, 31), (0, 4, 4), (4, 4, 0)]  # fmt: skip
+          (7, 100, 1000), (100, 9, 3), (97, 131, 77), (24, 24, 1030), (4, 4, 2000), (250, 33, 31), (0, 4, 4), (4, 4, 0),
+          (20, 140, 1301), (200, 136, 1301), (200, 136, 7), (200, 40, 1301), (13, 130, 1290)]  # fmt: skip
 
 
 def product(m, n, k, *, ta=False, tb=False, batch=1, dtype="f32", epilogue=None, **options):
@@ -97,6 +98,21 @@ def test_nan_stays_in_its_row():
     got = run_wasm(product(m, n, k), a, b, np.zeros(n))[0]
     assert np.isnan(got[0, 12]).all() and not np.isnan(got[0, :12]).any()
     assert np.isinf(got[0, :12, 10]).all() and np.isfinite(got[0, :12, :10]).all()
+
+
+@pytest.mark.parametrize("extent", range(1, 40))
+@pytest.mark.parametrize("most", [1, 5, 6])
+def test_panels_hold_every_row_once(extent, most):
+    panels = Panels(extent, most)
+    heights = [panels.height] * panels.tall + [panels.height - 1] * (panels.count - panels.tall)
+    assert sum(heights) == extent and max(heights) <= most and panels.count == -(-extent // most)
+
+
+def test_narrow_products_read_rows_where_they_lie():
+    """No copy of the left operand is made where there are few columns, none of the whole right one where there are few rows."""
+    sizes = lambda *shape, **options: {t.name[7:]: t.size for t in product(*shape, **options).temps}  # noqa: E731
+    assert sizes(400, 64, 96) == {"b": 64 * 96} and "a" in sizes(400, 64, 96, ta=True) and "a" in sizes(400, 264, 96)
+    assert sizes(96, 264, 100)["b"] == 8 * 100
 
 
 def test_default_tiles_fit_the_registers():

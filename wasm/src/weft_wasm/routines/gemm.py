@@ -39,6 +39,7 @@ from weft_wasm.ir import (
 
 WORTH = 4_000_000  # products of fewer terms stay on one thread
 PACKING_WORTH = 100_000  # likewise for packing this many elements
+NARROW = 128  # columns: products of fewer read rows where they lie
 SHARED_COLUMNS = 8  # panels of columns that a thread takes at once
 
 Element = Callable[[Expr, Expr, Expr], Expr]  # (batch, row, column) -> value
@@ -139,9 +140,11 @@ class Panels:
 
 def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     slices = _ceil_div(k, t.kc)
-    kc = k if slices == 1 else _ceil_div(_ceil_div(k, slices), t.unroll) * t.unroll  # even slices; the last one is filled up with zeros
+    even = k % slices == 0
+    kc = k // slices if even else _ceil_div(_ceil_div(k, slices), t.unroll) * t.unroll  # the last slice is filled up with zeros
     panels, column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
     mr, nr = panels.height, t.nr
+    in_place = even and n <= NARROW and _is_row(a, dtype)  # rows are read where they lie: packing them would take longer than it saves
     few = m <= 2 * t.mc  # rows: all of them stay packed in the second cache, and each panel of columns is packed when its turn comes
     row_blocks = 1 if few else _ceil_div(panels.count, max(1, t.mc // mr))
     block_rows = _ceil_div(panels.count, row_blocks)  # even ones, for threads that share them
@@ -156,19 +159,21 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr), own[by_batch or (by_columns and few)])
     partial = Buffer(f"{name}.c", dtype, (panels.count * column_panels, mr, nr), own[by_batch])
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
-    temps = [panel_a, panel_b] + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
+    temps = ([] if in_place else [panel_a]) + [panel_b] + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
     bi, ks, jb, ib, jp, ip = (Var(s) for s in ("b", "ks", "jb", "ib", "jp", "ip"))
     some_columns, columns = _part("columns", block_columns, column_panels, jb)
     some_rows, rows = _part("rows", block_rows, panels.count, ib)
     some_terms, terms = _part("terms", kc, k, ks)
 
-    def pack_rows(first_panel: Expr, tasks: int) -> For:
+    def pack_rows(first_panel: Expr, tasks: int) -> list:
+        if in_place:
+            return []
         p = Var("p")
 
         def pack(height: int, first: Expr) -> list:
             return _pack(panel_a, p * (kc * mr), lambda i, kk: a(bi, i, ks * kc + kk), first, height, terms, kc)
 
-        return _shared(p, rows, panels.each(first_panel + p, pack), tasks)
+        return [_shared(p, rows, panels.each(first_panel + p, pack), tasks)]
 
     def pack_columns(slot: Expr, panel: Expr) -> list:
         return _pack(panel_b, slot * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), panel * nr, nr, terms, kc, n)
@@ -181,7 +186,8 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
             accumulators = [Local(f"acc{r}", dtype) for r in range(height)]
             vector = Var("bv", dtype)
             steps: list = [Let(vector, panel_b[slot * (kc * nr) + kk * nr + jv])]
-            steps += [accumulate(acc, panel_a[ip * (kc * mr) + kk * height + r], vector) for r, acc in enumerate(accumulators)]
+            left = [a(bi, first + r, ks * kc + kk) if in_place else panel_a[ip * (kc * mr) + kk * height + r] for r in range(height)]
+            steps += [accumulate(acc, x, vector) for acc, x in zip(accumulators, left)]
             body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
             body.append(For(kk, kc, steps, "reduce", unroll=t.unroll))
             put = [s for r, acc in enumerate(accumulators) for s in store(bi, first + r, column + jv, acc)]
@@ -206,12 +212,12 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     products: list
     if few:
         column = _shared(jp, column_panels, [*pack_columns(i32(0), jp), multiply(i32(0), jp, i32(0))], shared)
-        products = [For(ks, slices, [*some_terms, pack_rows(i32(0), 1 if by_columns and m * kc >= PACKING_WORTH else 0), column])]
+        products = [For(ks, slices, [*some_terms, *pack_rows(i32(0), int(by_columns and m * kc >= PACKING_WORTH)), column])]
     else:
         q, first_row, first_column = Var("p"), ib * block_rows, jb * block_columns
         column = _shared(jp, columns, [multiply(jp, first_column + jp, first_row)], shared)
         pack = _shared(q, columns, pack_columns(q, first_column + q), 8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0)
-        blocks = _shared(ib, row_blocks, [*some_rows, pack_rows(first_row, 0), column], int(by_rows))
+        blocks = _shared(ib, row_blocks, [*some_rows, *pack_rows(first_row, 0), column], int(by_rows))
         products = [For(jb, _ceil_div(column_panels, block_columns), [*some_columns, For(ks, slices, [*some_terms, pack, blocks])])]
     return Routine([Kernel(name, [_shared(bi, batch, products, int(by_batch))])], temps)
 
@@ -260,6 +266,13 @@ def _pack(panel, start, element, first, width, terms, kc, limit=None) -> list:
     if type(terms) is not int:
         body.append(For(z, kc - terms, [For(r, width, [Store(panel, start + (terms + z) * width + r, Const(0, panel.dtype))])]))
     return body
+
+
+def _is_row(a: Element, dtype: str) -> bool:
+    """Whether rows of the operand are elements of dtype that lie side by side."""
+    k = Var("k")
+    e = a(Var("b"), Var("i"), k)
+    return type(e) is Load and e.dtype == dtype and _contiguous(e, k)
 
 
 def _contiguous(e: Expr, var: Var) -> bool:
