@@ -66,8 +66,8 @@ function siteConfig(site) {
 
 /** The page and the peers' workers in `folder`. */
 async function bundle(folder, names) {
-  const sources = { "jax-js": "jaxjs.mjs", tfjs: "tfjs.mjs", ort: "ort.mjs" };
-  const entries = names.map((name) => [name, path.join(here, sources[name])]);
+  const sources = { "jax-js": "jaxjs.mjs", tfjs: "tfjs.mjs", ort: "ort.mjs", exported: "exported.mjs" };
+  const entries = [...names, "exported"].map((name) => [name, path.join(here, sources[name])]);
   await build({
     entryPoints: { page: path.join(here, "page.mjs"), ...Object.fromEntries(entries) },
     bundle: true,
@@ -104,6 +104,7 @@ async function measurePage(folder, names, { peers, threads, rounds, site }) {
     const files = names.flatMap((name) => manifest[name].inputs.map(({ file }) => file));
     const weft = {
       site: config,
+      exported: `${url}exported.js`,
       worker,
       base: `${url}site/`,
       modules: { workloads: source("workloads"), page_side: source("page_side") },
@@ -146,6 +147,7 @@ try {
   fs.mkdirSync(path.join(folder, "data"));
   fs.symlinkSync(site, path.join(folder, "site"));
   command(python, [path.join(here, "reference.py"), "data", path.join(folder, "data"), ...names]);
+  command(python, [path.join(here, "reference.py"), "export", path.join(folder, "exported")]);
   await bundle(folder, peers);
   const before = load();
   const { results, emptyMs, failures } = await measurePage(folder, names, { peers, threads, rounds, site });

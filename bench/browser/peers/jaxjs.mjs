@@ -134,5 +134,6 @@ serve({
     eager: eager(successor),
     jit: jitted(successor),
     readback,
+    exported: readback,
   },
 });

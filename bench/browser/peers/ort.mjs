@@ -162,5 +162,6 @@ serve({
     fft,
     eager: successor,
     readback: successor,
+    exported: successor,
   },
 });

@@ -44,7 +44,7 @@ class Peer {
 /** weft as a person runs it: programs sent to the playground's worker, which fetches the files that they name. */
 class Weft {
   name = "weft";
-  workloads = { has: () => true };
+  workloads = { has: (name) => name !== "exported" };
 
   constructor({ site, worker, base, modules, assets }, threads) {
     this.modules = modules;
@@ -130,7 +130,8 @@ let peers;
 
 /** Starts the workers; resolves to what could not start, {peer: message}. */
 export async function start({ urls, threads, weft }) {
-  const all = [...Object.entries(urls).map(([name, url]) => new Peer(name, url)), ...(weft ? [new Weft(weft, threads)] : [])];
+  const ours = weft ? [new Weft(weft, threads), new Peer("weft", weft.exported)] : [];
+  const all = [...Object.entries(urls).map(([name, url]) => new Peer(name, url)), ...ours];
   const failures = {};
   for (const peer of all) {
     await peer.init(threads).catch((error) => (failures[peer.name] = error.message));

@@ -68,11 +68,11 @@ INPUTS: dict[str, Callable[[], Arrays]] = {
     "fft": lambda: [normal(1 << 18, seed=s) for s in range(2)],
     "cholesky": lambda: [positive_definite(512)],
     "svd": lambda: [normal(256, 256)],
-    **{name: lambda: [normal(4)] for name in ("eager", "jit", "readback")},
+    **{name: lambda: [normal(4)] for name in ("eager", "jit", "readback", "exported")},
 }
 
 # largest difference allowed, relative to the largest result; 1e-4 where not named
-TOLERANCES = {"sort": 0.0, "mlp_train": 2e-6, "cumsum": 1e-3, "svd": 1e-3, "eager": 1e-6, "jit": 1e-6, "readback": 1e-6}
+TOLERANCES = {"sort": 0.0, "mlp_train": 2e-6, "cumsum": 1e-3, "svd": 1e-3, "eager": 1e-6, "jit": 1e-6, "readback": 1e-6, "exported": 1e-6}
 
 
 def softmax(x):
@@ -143,7 +143,7 @@ REFERENCE: dict[str, Callable] = {
     "fft": fft,
     "cholesky": np.linalg.cholesky,
     "svd": lambda a: np.linalg.svd(a, full_matrices=False),
-    **{name: lambda x: x + x.dtype.type(1) for name in ("eager", "jit", "readback")},
+    **{name: lambda x: x + x.dtype.type(1) for name in ("eager", "jit", "readback", "exported")},
 }
 
 
@@ -189,7 +189,7 @@ def time_numpy(name: str, inputs: Arrays) -> float:
     if name == "fft":
         z = (inputs[0] + 1j * inputs[1]).astype(np.complex64)
         fun, inputs = np.fft.fft, [z]
-    if name == "readback":
+    if name in ("readback", "exported"):
         fun = lambda x: (x + np.float32(1)).tolist()
 
     def measure(calls: int) -> float:
@@ -212,9 +212,20 @@ def time_weft(name: str, inputs: Arrays) -> float:
         workloads.forget(name)
 
 
+def export(folder: Path) -> None:
+    """Writes the function that pages call without Python."""
+    import weft
+    import workloads
+
+    weft.export.web(workloads.successor, weft.ShapeDtypeStruct((4,), np.float32), path=folder)
+
+
 def main(what: str, folder: str, *names: str) -> None:
     if what == "data":
         write_data(Path(folder), list(names))
+        return
+    if what == "export":
+        export(Path(folder))
         return
     time_one = {"numpy": time_numpy, "weft": time_weft}[what]
     if what == "weft":

@@ -35,6 +35,7 @@ export const WORKLOADS = {
   eager: { title: "x + 1 on 4 floats, eager", limit: 0.06, ...MICRO },
   jit: { title: "x + 1 on 4 floats, jit", limitOverEmpty: 0.015, ...MICRO },
   readback: { title: "tiny call and read back", target: 1, ...MICRO },
+  exported: { title: "the same, weft exported: no Python", target: 1, ...MICRO },
 };
 
 /** The workloads that `--only a,b` names, all where it is not given. */

@@ -87,5 +87,6 @@ serve({
     cumsum: eager((x) => tf.cumsum(x)),
     eager: eager(successor),
     readback,
+    exported: readback,
   },
 });
