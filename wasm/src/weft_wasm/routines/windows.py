@@ -26,6 +26,7 @@ Sink = Callable[[Expr, Sequence[Expr], Expr, Expr], list]  # (group, indices of 
 TERMS = 640  # at most so many in one go: a panel of b stays in the first-level cache
 ROWS = 96  # rows whose windows stay in the second-level cache while all columns pass
 SMALL = 16_384  # products of fewer terms gain nothing from packing
+MOST_WRITTEN = 12  # steps of a loop's body
 NARROW = 4  # likewise those of fewer columns, where lanes can run over rows instead
 
 
@@ -253,9 +254,13 @@ class _Tile:
         term = linear_index(inside, row_major([n for n, _ in axes]))
         body: list = [Let(vector, Load(self.panel, (column * self.slices.size + term) * self.t.nr + jv))]
         body += [accumulate(acc, Load(self.p.x, place + offset), vector) for place, acc in zip(places, accumulators)]
-        var, run = loops[-1]
-        body = [For(var, run, body, "reduce", unroll=run if run <= 12 else self.t.unroll)]
-        return _wrap(loops[:-1], body, "reduce")
+        written = 1  # steps written out: short loops wholly, the first long one in part
+        for var, run in reversed(loops):
+            whole = type(run) is int and written * run <= MOST_WRITTEN
+            unroll = run if whole else self.t.unroll if written == 1 else 1
+            body = [For(var, run, body, "reduce", unroll=unroll)]
+            written = written * run if whole else MOST_WRITTEN + 1
+        return body
 
     def indices(self, row: Expr) -> list[Expr]:
         """The indices of a row in results."""
