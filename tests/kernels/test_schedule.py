@@ -111,3 +111,18 @@ def test_softmax_of_the_documentation():
     data = np.random.default_rng(0).normal(size=(rows, n)).astype(np.float32)
     e = np.exp(data - data.max(1, keepdims=True))
     np.testing.assert_allclose(run_wasm(program, data)[0], e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_lanes_do_not_share_a_row_however_much_there_is_to_compute():
+    """Each iteration writes the same temp and reads it: no lanes over it, although nothing else lines up."""
+    rows, n = 9, 7
+    x, out, row = Buffer("x", "f32", (rows, n), "input"), Buffer("out", "f32", (n, rows), "output"), Buffer("row", "f32", (n,))
+    i, j, k = (Var(name) for name in "ijk")
+    e = x[i * n + (n - 1 - j)]
+    for step in range(40):
+        e = e * (1.0 + step / 50) + ir.convert((i * (step + 2) + j) % 5, "f32")
+    body = [For(i, rows, [For(j, n, [Store(row, j, e)], "parallel"), For(k, n, [Store(out, k * rows + i, row[(k * 3) % n])], "parallel")], "parallel")]
+    program = Program("rows", [x], [out], [row], [Kernel("rows", body)])
+    assert "i" not in vector_axes(program)
+    data = np.random.default_rng(0).normal(size=(rows, n)).astype(np.float32)
+    np.testing.assert_allclose(run_wasm(program, data)[0], run_interpreted(program, data)[0], rtol=1e-5)

@@ -5,6 +5,7 @@ None of it changes what a program computes, except the rounding of float sums.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from weft_wasm.accumulate import SUM_BLOCK, by_rows, extrema_by_bits, in_blocks
@@ -198,8 +199,8 @@ class _Chooser:
             weight = 1.0 if depth == 0 else 4.0
             if type(s) is Store:
                 stride = self.stride(s.index, var)
-                if stride == 0:
-                    return -1e9
+                if stride == 0:  # lanes would write the same element
+                    return -math.inf
                 total += weight if stride == 1 else -weight
             for e in expressions(s):
                 for node in walk_expr(e, seen):
@@ -210,7 +211,7 @@ class _Chooser:
                         total += 0.05
             for inner in blocks(s):
                 total += self.score(inner, var, depth + 1)
-        if depth == 0 and total <= 0 and _size(body) > 3 * BIG:
+        if depth == 0 and -math.inf < total <= 0 and _size(body) > 3 * BIG:
             return 0.1  # much arithmetic: lanes pay although loads don't line up
         return total
 
