@@ -1,4 +1,6 @@
 """Convolutions on the Wasm backend: no patches, whatever the layout; phases of gaps; what is fused; derivatives."""
+import random
+
 import numpy as np
 import pytest
 import weft
@@ -147,3 +149,24 @@ def test_no_index_is_out_of_bounds(numbers, shape, kernel):
     (got,) = interpret.run(made, [x.tobytes(), w.tobytes()])
     want = run(f, x, w)[0]
     np.testing.assert_allclose(np.frombuffer(got, "f4").reshape(want.shape), want, rtol=0, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_random(seed, monkeypatch):
+    """Any layout, stride, gap, dilation, padding and groups; tiles and slices of any size; a value, a cotangent, or something after it."""
+    pick = random.Random(seed)
+    for name, sizes in dict(SMALL=(0, 0, 500), TERMS=(1, 5, 16, 60), ROWS=(6, 12, 96)).items():
+        monkeypatch.setattr(windows, name, pick.choice(sizes))
+    rank, groups, images = pick.choice((1, 2, 2, 3)), pick.choice((1, 1, 2, 3)), pick.random() < 0.4
+    space, some = "DHW"[-rank:], lambda *of: [pick.choice(of) for _ in range(rank)]
+    inner = pick.randint(1, 5)
+    x = dict(N=pick.randint(1, 3) * (groups if images else 1), C=inner * (1 if images else groups), **{d: pick.randint(3, 9) for d in space})
+    w = dict(O=groups * pick.choice((1, 2, 3, 4, 8, 9, 17)), I=inner, **{d: pick.randint(1, 3) for d in space})
+    specs = ["".join(pick.sample(s + space, 2 + rank)) for s in ("NC", "OI", "NC")]
+    padding = [(pick.randint(-1, 5), pick.randint(-1, 5)) for _ in space]
+    f = conv(some(1, 1, 2, 3), padding, tuple(specs), lhs_dilation=some(1, 1, 2, 3, 5), rhs_dilation=some(1, 1, 2),
+             **{"batch_group_count" if images else "feature_group_count": groups})  # fmt: skip
+    operands = F(*[x[c] for c in specs[0]]), F(*[w[c] for c in specs[1]])
+    after = lambda x, w: jnp.maximum(f(x, w) * 2 - 1, 0)
+    check(pick.choice((f, pulled(f), after)), *operands, tolerance=1e-3)
