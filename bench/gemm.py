@@ -16,12 +16,13 @@ from weft_wasm.routines.gemm import gemm  # noqa: E402
 from weft_wasm.wasmtime_runtime import WasmtimeDevice  # noqa: E402
 
 
-def matmul_program(n: int, features: frozenset[str], **options) -> Program:
-    """out = x @ y for n × n matrices."""
-    x, y = Buffer("x", "f32", (n, n), "input"), Buffer("y", "f32", (n, n), "input")
-    out = Buffer("out", "f32", (n, n), "output")
-    routine = gemm("matmul", n, n, n, lambda _, i, k: x[i * n + k], lambda _, k, j: y[k * n + j],
-                   lambda _, i, j, value: [Store(out, i * n + j, value)], features=features, **options)  # fmt: skip
+def matmul_program(m: int, features: frozenset[str], n: int = 0, k: int = 0, batch: int = 1, **options) -> Program:
+    """out = x @ y for `batch` matrices m × k and k × n, which are m where not given."""
+    n, k = n or m, k or m
+    x, y = Buffer("x", "f32", (batch, m, k), "input"), Buffer("y", "f32", (batch, k, n), "input")
+    out = Buffer("out", "f32", (batch, m, n), "output")
+    routine = gemm("matmul", m, n, k, lambda b, i, q: x[b * (m * k) + i * k + q], lambda b, q, j: y[b * (k * n) + q * n + j],
+                   lambda b, i, j, value: [Store(out, b * (m * n) + i * n + j, value)], batch=batch, features=features, **options)  # fmt: skip
     return Program("matmul", [x, y], [out], routine.temps, routine.kernels)
 
 

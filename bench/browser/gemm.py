@@ -1,6 +1,6 @@
 """GFLOP/s of the f32 matrix product in Chromium, one thread.
 
-python bench/browser/gemm.py [n …]
+python bench/browser/gemm.py [SIZE …]     a size is n, MxNxK, or MxNxKxBATCH
 """
 
 import subprocess
@@ -18,13 +18,15 @@ SCRIPT = Path(__file__).with_name("artifact.mjs")
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for n in map(int, sys.argv[1:] or (512, 1024)):
+        for size in sys.argv[1:] or ("512", "1024"):
+            m, n, k, batch = ([*map(int, size.split("x")), 0, 0, 0])[:4]
+            flops = 2 * m * (n or m) * (k or m) * (batch or 1)
             paths = []
             for features in (frozenset(("simd128",)), frozenset(("simd128", "relaxed-simd"))):
-                paths.append(Path(folder) / f"gemm-{n}-{'-'.join(sorted(features))}.weft")
-                paths[-1].write_bytes(compile_program(matmul_program(n, features), features).to_bytes())
-            calls = max(15, 15 * 1024**3 // n**3)
-            subprocess.run(["node", str(SCRIPT), "--calls", str(calls), "--flops", str(2 * n**3), *map(str, paths)], check=True)
+                paths.append(Path(folder) / f"gemm-{size}-{'-'.join(sorted(features))}.weft")
+                paths[-1].write_bytes(compile_program(matmul_program(m, features, n, k, batch or 1), features).to_bytes())
+            calls = max(15, 15 * 2 * 1024**3 // flops)
+            subprocess.run(["node", str(SCRIPT), "--calls", str(calls), "--flops", str(flops), *map(str, paths)], check=True)
 
 
 if __name__ == "__main__":
