@@ -105,7 +105,7 @@ class Float:
         zero = self.magic + self.bias  # for k = 0 the low bits hold the exponent of 1
         shifted = MulAdd(x, self.c(per_two), self.c(zero))
         shifted = minimum_number(self.c(zero + self.bias), shifted)
-        return self.poly("exp_whole", rest(x, shifted - zero)) * self.as_float(self.as_int(shifted) << self.mantissa)
+        return self.poly("exp_wide", rest(x, shifted - zero)) * self.as_float(self.as_int(shifted) << self.mantissa)
 
     def exp(self, x: Expr) -> Expr:
         if self.f32:

@@ -1,6 +1,7 @@
 """Minimax coefficients (constant term first), fitted by Remez exchange in 50 digits with relative weights.
 
-exp: (e^r - 1 - r)/r²; exp_whole: e^r up to ln2/2, with eight times the error up to ln2; log: (log((1+s)/(1-s)) - 2s)/s³ in s²; sin, cos, tan, atan, asin: the correction to x, x² or 1 in x²;
+exp: (e^r - 1 - r)/r²; exp_wide: e^r, with four times the error from ln2/2 up to ln2; log: (log((1+s)/(1-s)) - 2s)/s³ in s²;
+sin, cos, tan, atan, asin: the correction to x, x² or 1 in x²;
 sin_wide: that of sin up to π/2; tanh_r, tanh_q: (1 - tanh(h)/h)/h² as a ratio in h², h ≤ 4.51, by weighted least squares;
 erf: erf(x)/x in x²; erfcx: erfc(x)·e^(x²)·(1+2x) in (x-2)/(x+2), x ≥ 1; lgamma: lgamma(z)/((z-1)(z-2)) in z - 1.5.
 """
@@ -8,7 +9,7 @@ erf: erf(x)/x in x²; erfcx: erfc(x)·e^(x²)·(1+2x) in (x-2)/(x+2), x ≥ 1; l
 import math
 
 F32 = {
-    "exp_whole": [1.0, 1.0, 0.5000016689300537, 0.1666666865348816, 0.04162907600402832, 0.00835239514708519, 0.0015838445397093892],
+    "exp_wide": [1.0, 1.0, 0.5000020265579224, 0.1666678637266159, 0.041623204946517944, 0.008341461420059204, 0.001606754376552999],
     "exp": [0.5000000095490945, 0.166665189046323, 0.0416662047423075, 0.008368881840605729, 0.0013950557260968028],
     "log": [0.6666666564543154, 0.40000335195062475, 0.28537308322632715, 0.23582154928793733],
     "sin": [-0.16666666639569153, 0.008333329145175887, -0.0001983925703142792, 2.7175681889738705e-06],
