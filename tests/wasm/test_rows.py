@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from wasm_harness import check, compiled, values
 from weft import lax, nn
-from weft_wasm import ir, plan, rows
+from weft_wasm import ir, plan, rows, schedule
 from weft_wasm.compile import compile_program
 from weft_wasm.ir import Assign, Buffer, Declare, For, Kernel, Local, Program, Store, Var, f32
 from weft_wasm.wasmtime_runtime import WasmtimeDevice
@@ -111,3 +111,58 @@ def test_a_row_kernels_result_takes_the_storage_of_what_it_has_read():
     pairs = rows.in_place_pairs(kernel)
     assert (program.inputs[0], program.outputs[0]) in pairs
     assert plan.plan(program).size < 4 * ROWS * SIZE
+
+
+def by_batch(fun, *args) -> list[Kernel]:
+    program = rows.by_batches(schedule.auto(rows.merge(compiled(fun, *args)[0].program)))
+    return [s for s in ir.walk(program.body) if type(s) is Kernel]
+
+
+def scores(q, k):
+    return lax.dot_general(q, k, (((2,), (2,)), ((0,), (0,)))) * np.float32(0.125)
+
+
+def times(s, v):
+    return lax.dot_general(s, v, (((2,), (1,)), ((0,), (0,))))
+
+
+def attention(q, k, v):
+    return times(nn.softmax(scores(q, k)), v)
+
+
+QKV = [F(6, 131, 64) for _ in range(3)]     # enough for threads to share the batch
+
+
+def test_attention_is_finished_for_a_head_before_the_next():
+    (kernel,) = by_batch(attention, *QKV)
+    assert len(kernel.parts) == 3 and kernel.body[0].extent == 6 and kernel.body[0].tasks == 1
+    check(attention, *QKV, tolerance=1e-5)
+    placed = plan.plan(Program("p", *(getattr(compiled(attention, *QKV)[0].program, x) for x in ("inputs", "outputs", "temps")), [kernel]))
+    wide = [offset for b, offset in placed.offsets.items() if b.size == 6 * 131 * 131]
+    assert len(wide) == 2 and len(set(wide)) == 1, "the weights take the place of the scores"
+
+
+@pytest.mark.parametrize("fun,kernels", [
+    (lambda q, k, v: times(nn.softmax(scores(q, k)[::-1]), v), None),      # other matrices of the batch
+    (lambda q, k, v: scores(q, k) - scores(q, k).sum(0), None),
+    (lambda q, k, v: lax.cumsum(scores(q, k), 0), None),
+    (lambda q, k, v: times(nn.softmax(scores(q, k), axis=0), v), None),
+    (lambda q, k, v: times(nn.softmax(scores(q, k).reshape(3, 262, 131)).reshape(6, 131, 131), v), 1),
+    (lambda q, k, v: (nn.softmax(scores(q, k)), times(scores(q, k), v)), None),
+    (lambda q, k, v: times(scores(q, k) + times(nn.softmax(scores(k, q)), v)[:, :, :1], v), None),
+    (lambda q, k, v: times(nn.softmax(scores(q, k).transpose(0, 2, 1)), v), None),
+], ids=["flipped", "sum", "cumsum", "across", "reshaped", "used twice", "two", "transposed"])
+def test_neighbours_of_a_product_of_batches(fun, kernels):
+    import weft
+    fun = lambda q, k, v, fun=fun: fun(*map(weft.numpy.asarray, (q, k, v)))
+    check(fun, *QKV, tolerance=3e-4)
+    if kernels:
+        assert len(by_batch(fun, *QKV)) == kernels
+    run, device = compiled(fun, *QKV)[0].program, WasmtimeDevice(threads=3)
+    loaded = device.load(compile_program(run))
+    alone = outputs(run, QKV)
+    pointers = [device.alloc(x.nbytes) for x in QKV]
+    for p, x in zip(pointers, QKV):
+        device.write(p, x.tobytes())
+    for p, want in zip(device.run(loaded, pointers), alone):
+        np.testing.assert_array_equal(np.frombuffer(device.read(p, want.nbytes), np.float32), want)

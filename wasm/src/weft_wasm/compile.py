@@ -32,7 +32,7 @@ def compile_program(
     if check:
         verify(program)
     if schedule:
-        program = tasks.share(schedules.auto(rows.merge(program), features))
+        program = tasks.share(rows.by_batches(schedules.auto(rows.merge(program), features)))
     placed = plan(program)
     offsets, constants = lay_out_constants(constants_of(program))
     code, shared = emit_module(program, placed, offsets, features)

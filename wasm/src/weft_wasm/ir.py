@@ -344,11 +344,16 @@ class Barrier:
 @dataclass(slots=True, eq=False)
 class Kernel:
     """A piece of work without host control flow: one Wasm function, one WGSL dispatch (its outermost parallel loops are
-    the grid). It may use the variables of the program-level loops around it. `workgroup` declares workgroup buffers."""
+    the grid). It may use the variables of the program-level loops around it. `workgroup` declares workgroup buffers.
+
+    plain: loops that read and write the same, one iteration of the outermost as one of the body's, where those of the body don't show it.
+    parts: the kernels that it was made of, in their order."""
 
     name: str
     body: list
     workgroup: list[Buffer] = field(default_factory=list)
+    plain: list = field(default_factory=list)
+    parts: list[Kernel] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)

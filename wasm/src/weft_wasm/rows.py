@@ -6,7 +6,7 @@ whatever one of them writes and the other touches is used by the same rows in bo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from weft_wasm.affine import linear
@@ -14,6 +14,7 @@ from weft_wasm.ir import ITEMSIZE, Buffer, Expr, For, If, Kernel, Let, Load, Pro
 from weft_wasm.rewriting import fresh, map_blocks, rewrite
 
 ROW_BYTES = 64 << 10  # of all rows in use at a time: they must stay in the nearest caches
+BATCH_BYTES = 4 << 20  # of all matrices, likewise in the farther ones
 WORTH = 128 << 10  # bytes that two kernels must share to become one
 SHORTEST = 16  # elements of a row that is worth keeping
 
@@ -31,7 +32,7 @@ def merge(program: Program) -> Program:
     """The program with neighbouring kernels made one where that pays."""
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
     made: list[Kernel] = []
-    body = map_blocks(program.body, lambda block: _neighbours(block, storage, made))
+    body = map_blocks(program.body, lambda block: _neighbours(block, storage, made, _joined))
     users: dict[Buffer, list] = {}
     for s in _leaves(body):
         for b in {b for group in touched([s]) for b in group}:
@@ -52,11 +53,11 @@ def _leaves(body: list) -> Iterator:
                 yield s
 
 
-def _neighbours(body: list, storage: dict[Buffer, Buffer], made: list[Kernel]) -> list:
+def _neighbours(body: list, storage: dict[Buffer, Buffer], made: list[Kernel], join: Callable) -> list:
     """One block with kernels made one that stand beside each other; `made` gets them."""
     out: list = []
     for s in body:
-        joined = _joined(out[-1], s, storage) if out and type(s) is type(out[-1]) is Kernel else None
+        joined = join(out[-1], s, storage) if out and type(s) is type(out[-1]) is Kernel else None
         if joined is None:
             out.append(s)
             continue
@@ -69,9 +70,17 @@ def _neighbours(body: list, storage: dict[Buffer, Buffer], made: list[Kernel]) -
 
 def _joined(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Kernel | None:
     """Both kernels as one, or None where they can't be, or it would not pay."""
-    a, b = _uses(first), _uses(second)
-    if a is None or b is None or first.body[0].extent != second.body[0].extent:
+    if first.plain or second.plain or not _may_join(first, second, storage, ROW_BYTES):
         return None
+    loop, more = first.body[0], second.body[0]
+    return Kernel(first.name, [replace(loop, body=[*loop.body, *fresh(more.body, {more.var: loop.var})])])
+
+
+def _may_join(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer], most: int, scheduled: bool = False) -> bool:
+    """Whether iterations of the two may take turns and it pays: they share much, and no more than `most` bytes are in use at a time."""
+    a, b = _uses(first, scheduled), _uses(second, scheduled)
+    if a is None or b is None or first.body[0].extent != second.body[0].extent:
+        return False
     shared = 0
     for x, use in a.items():
         for y, other in b.items():
@@ -79,14 +88,46 @@ def _joined(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Ker
                 continue
             alike = use.row is not None and use.row == other.row and use.base == other.base and (x is y or ITEMSIZE[x.dtype] == ITEMSIZE[y.dtype])
             if (use.written or other.written) and not alike:
-                return None
+                return False
             if alike and use.row >= SHORTEST:
                 shared += first.body[0].extent * use.row * ITEMSIZE[x.dtype]
     at_a_time = sum(use.row * ITEMSIZE[x.dtype] for x, use in (a | b).items() if use.row)
-    if shared < WORTH or at_a_time > ROW_BYTES:
+    return shared >= WORTH and at_a_time <= most
+
+
+def by_batches(program: Program) -> Program:
+    """The scheduled program with products of batches and their neighbours made one that go over the same batch: what one has made of a matrix is still in
+    the cache when the next comes to it."""
+    storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
+    return replace(program, body=map_blocks(program.body, lambda block: _neighbours(block, storage, [], _with_product)))
+
+
+def _with_product(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Kernel | None:
+    """Both kernels as one over the batch of the product that one of them is, or None where they can't be, or it would not pay."""
+    product = first if first.plain else second
+    if not product.plain:
         return None
-    loop, more = first.body[0], second.body[0]
-    return Kernel(first.name, [replace(loop, body=[*loop.body, *fresh(more.body, {more.var: loop.var})])])
+    a, b = (_split(kernel, product.body[0].extent) for kernel in (first, second))
+    if a is None or b is None or not _may_join(a, b, storage, BATCH_BYTES, scheduled=True):
+        return None
+    nests = []
+    for x, y in ((a.body, b.body), (a.plain or a.body, b.plain or b.body)):
+        loop, more = x[0], y[0]
+        nests.append([For(loop.var, loop.extent, [*loop.body, *fresh(more.body, {more.var: loop.var})], "parallel", tasks=1)])
+    return Kernel(first.name, nests[0], plain=nests[1], parts=[*(first.parts or [first]), *(second.parts or [second])])
+
+
+def _split(kernel: Kernel, count: int) -> Kernel | None:
+    """A kernel whose outermost loop has `count` iterations, its own cut in as many runs; None where it can't be."""
+    loop = kernel.body[0] if len(kernel.body) == 1 else None
+    if type(loop) is not For or loop.kind != "parallel" or type(loop.extent) is not int or loop.extent % count:
+        return None
+    if loop.extent == count:
+        return kernel
+    if kernel.plain:
+        return None
+    batch, row, each = Var(f"{loop.var.name}.b"), Var(loop.var.name), loop.extent // count
+    return Kernel(kernel.name, [For(batch, count, [replace(loop, var=row, extent=each, body=fresh(loop.body, {loop.var: batch * each + row}))], "parallel")])
 
 
 def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
@@ -95,6 +136,15 @@ def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
     uses = _uses(kernel, scheduled=True)
     if uses is None:
         return set()
+    if kernel.parts:
+        uses_of = [{b for group in touched(part.plain or part.body) for b in group} for part in kernel.parts]
+        return {
+            (old, new)
+            for k, part in enumerate(kernel.parts)
+            for old, new in in_place_pairs(part)
+            if uses[old].row is not None and (uses[old].row, uses[old].base) == (uses[new].row, uses[new].base)
+            and not any(new in used for used in uses_of[:k]) and not any(old in used for used in uses_of[k + 1 :])
+        }  # fmt: skip
     steps = [touched([s]) for s in kernel.body[0].body]
     pairs = set()
     for new, use in uses.items():
@@ -109,9 +159,10 @@ def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
 
 def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
     """How a kernel that is a loop over rows, and not `scheduled` yet, uses its buffers; None if it is none."""
-    if len(kernel.body) != 1 or kernel.workgroup:
+    body = kernel.plain or kernel.body
+    if len(body) != 1 or kernel.workgroup:
         return None
-    loop = kernel.body[0]
+    loop = body[0]
     if type(loop) is not For or loop.kind != "parallel" or type(loop.extent) is not int or loop.extent < 2:
         return None
     extents: dict[Var, int] = {}

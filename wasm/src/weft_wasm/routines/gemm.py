@@ -219,7 +219,8 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
         pack = _shared(q, columns, pack_columns(q, first_column + q), 8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0)
         blocks = _shared(ib, row_blocks, [*some_rows, *pack_rows(first_row, 0), column], int(by_rows))
         products = [For(jb, _ceil_div(column_panels, block_columns), [*some_columns, For(ks, slices, [*some_terms, pack, blocks])])]
-    return Routine([Kernel(name, [_shared(bi, batch, products, int(by_batch))])], temps)
+    plain = _plain_nest(m, n, k, a, b, store, batch, dtype) if by_batch else []
+    return Routine([Kernel(name, [_shared(bi, batch, products, int(by_batch))], plain=plain)], temps)
 
 
 def _ceil_div(a: int, b: int) -> int:
