@@ -265,7 +265,8 @@ class Float:
         fraction = Bitcast(top - (quadrant << (width - 2)), self.int)
         # fraction · π/2 rounded once: the product of the heads, of so few bits each, is exact
         bits = 12 if self.f32 else 26
-        rest = fraction & self.i((1 << width - 3 - bits) - 1)
+        half = 1 << width - 4 - bits  # the tail has a sign, so that a small fraction is all tail and nothing cancels
+        rest = ((fraction + self.i(half)) & self.i(2 * half - 1)) - self.i(half)
         head, tail = Convert(fraction - rest, self.dtype), Convert(rest, self.dtype)
         scale = 2.0 ** (2 - width)
         half_pi = math.floor(math.pi / 2 * 2.0 ** (bits - 1)) * 2.0 ** (1 - bits)
