@@ -47,7 +47,6 @@ from weft_wasm.ir import (
 )  # fmt: skip
 
 _WRAPPED = frozenset(("add", "sub", "mul", "neg", "shl", "not", "div", "abs"))
-
 _EQZ = {I32: OP["i32.eqz"], I64: OP["i64.eqz"]}
 _ZEROS = bytes(16)
 
@@ -69,6 +68,7 @@ class Expressions(Addresses):
         self.expansions: dict[Expr, Expr] = {}
         self.views: dict[Buffer, Buffer] = {}
         self.held_constants: dict[tuple[str, str], int] = {}
+        self.quotients: dict[Expr, Expr] = {}  # what stands for a division in the current vector loop
         self.relaxed = "relaxed-simd" in features
 
     # ---- statements open and close the scope of shared nodes
@@ -91,7 +91,9 @@ class Expressions(Addresses):
             refs[e] = n + 1
             return
         refs[e] = 1
-        if scalar_math.needs_expansion(e):
+        if e in self.quotients:
+            self._count(self.quotients[e])
+        elif scalar_math.needs_expansion(e):
             self._count(self.expanded(e))
         else:
             for x in operands(e):
@@ -440,7 +442,9 @@ class Expressions(Addresses):
             local = self.hoisted.get((e, u))
         if local is not None:
             return self.get(local)
-        if scalar_math.needs_expansion(e):
+        if e in self.quotients:
+            self.vector(self.quotients[e], u)
+        elif scalar_math.needs_expansion(e):
             self.vector(self.expanded(e), u)
         else:
             _VECTOR[kind](self, e, u)

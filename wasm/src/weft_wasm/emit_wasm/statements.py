@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from weft_wasm import encode, scalar_math
 from weft_wasm.emit_wasm.address import Lanes
-from weft_wasm.emit_wasm.expressions import constant_key
-from weft_wasm.emit_wasm.interleave import Interleaved, Interleaving
+from weft_wasm.emit_wasm.interleave import Interleaved
+from weft_wasm.emit_wasm.steady import WORTH_DIVIDING, Steady
 from weft_wasm.emit_wasm.tables import SCALAR, STORE
 from weft_wasm.encode import I32, OP, V128, memarg, unsigned
 from weft_wasm.ir import (
@@ -27,12 +27,10 @@ from weft_wasm.ir import (
     Load,
     Local,
     MulAdd,
-    Select,
     Store,
     Switch,
     Var,
     While,
-    blocks,
     expressions,
     operands,
     walk,
@@ -41,7 +39,6 @@ from weft_wasm.ir import (
 
 _VOID = bytes((encode.VOID,))
 _BR_IF_0 = OP["br_if"] + b"\0"
-MAX_HOISTED = 24
 
 
 def reduction(assign: Assign) -> str | None:
@@ -70,14 +67,13 @@ def identity(op: str, dtype: str) -> Const:
     return Const(hi if op == "min" else lo, dtype)
 
 
-class Statements(Interleaving):
+class Statements(Steady):
     """Adds statements. `overlap(a, b)` tells whether two buffers may share storage."""
 
     def __init__(self, params: list[int], features: frozenset[str], overlap: Callable[[Buffer, Buffer], bool]):
         super().__init__(params, features)
         self.overlap = overlap
         self.simd = "simd128" in features
-        self.body_loads: dict[int, tuple[list[Load], list[Buffer]]] = {}
         self.outlining: For | None = None
         self.sharing = False  # inside a loop that threads share
         self.depth = 0  # loops around the current statement
@@ -260,7 +256,9 @@ class Statements(Interleaving):
         self.env[var] = i
         outer_access, self.access = self.access, dict(self.access)
         outer_hoisted, self.hoisted = self.hoisted, dict(self.hoisted)
-        held = self._hoist(body, var)
+        held = self.hold_loads(body, var)
+        if self.vec is not None and var is self.vec.var and not (static and stop - start < WORTH_DIVIDING * self.vec.lanes):
+            held += self.hold_reciprocals(body)
         increments = self.enter_pointers(body, var, step * copies)
         self.depth += 1
         self.code += OP["loop"] + _VOID
@@ -283,6 +281,8 @@ class Statements(Interleaving):
         if not static:
             self.code += OP["end"]
         self.leave_pointers()
+        if self.vec is not None and var is self.vec.var:
+            self.forget_reciprocals()
         for kind, local in held:
             self.release(kind, local)
         self.access, self.hoisted = outer_access, outer_hoisted
@@ -294,59 +294,6 @@ class Statements(Interleaving):
             self.const(value)
         else:
             self.get(value.local)
-
-    def _hoist(self, body: list, var: Var) -> list[tuple[int, int]]:
-        """Loads that the loop repeats unchanged go before it. Engines can't do this: any store might change memory."""
-        loads, written = self.steady_loads(body)
-        held: list[tuple[int, int]] = []
-        memo: dict[Expr, bool] = {var: False}
-        for load in loads:
-            if len(held) >= MAX_HOISTED:
-                break
-            if (load, None) in self.hoisted or not self.available(load.index, memo):
-                continue
-            if any(self.overlap(load.buffer, b) for b in written):
-                continue
-            self.open(load)
-            self.scalar(load)
-            local = self.new_local(SCALAR[load.dtype])
-            self.set(local)
-            held.append((SCALAR[load.dtype], local))
-            self.hoisted[(load, None)] = local
-            if self.vec is not None:
-                splat = self.new_local(V128)
-                self.get(local)
-                self._splat(load.dtype)
-                self.set(splat)
-                held.append((V128, splat))
-                self.hoisted[(load, "splat")] = splat
-            self.close()
-        return held
-
-    def steady_loads(self, body: list) -> tuple[list[Load], list[Buffer]]:
-        """(loads that every iteration of body runs, buffers that body writes)."""
-        hit = self.body_loads.get(id(body))
-        if hit is None:
-            loads: dict[Load, None] = {}
-            written: dict[Buffer, None] = {}
-            seen: set[Expr] = set()
-
-            def visit(statements: list, certain: bool) -> None:
-                for s in statements:
-                    if type(s) is Store:
-                        written[s.buffer] = None
-                    if certain:
-                        for e in expressions(s):
-                            for node in walk_expr(e, seen):
-                                if type(node) is Load:
-                                    loads[node] = None
-                    runs = certain and type(s) is For and type(s.extent) is int and s.extent > 0
-                    for inner in blocks(s):
-                        visit(inner, runs)
-
-            visit(body, True)
-            hit = self.body_loads[id(body)] = (list(loads), list(written))
-        return hit
 
     # ---- SIMD loops
 
@@ -384,51 +331,20 @@ class Statements(Interleaving):
         held = []
         self.vec = Lanes(s.var, lanes, vectors)
         for (node, at), local in outer_hoisted.items():  # splats of what is already known, before the loop
-            if at is None and node in self._loads_set(s.body):
+            if at is None and node in self.steady_loads(s.body)[0]:
                 splat = self.new_local(V128)
                 self.get(local)
                 self._splat(node.dtype)
                 self.set(splat)
                 held.append(splat)
                 self.hoisted[(node, "splat")] = splat
-        held += self._hold_constants(s.body)
+        held += self.hold_constants(s.body)
         self._counted(s.var, start, stop, lanes * vectors, 1, s.body)
         self.held_constants.clear()
         self.vec = None
         for local in held:
             self.release(V128, local)
         self.hoisted = outer_hoisted
-
-    def _hold_constants(self, body: list) -> list[int]:
-        """Locals that hold the vector constants of a loop's body: engines make a constant anew wherever it stands, in three instructions."""
-        seen: set[Expr] = set()
-
-        def visit(e: Expr) -> None:
-            if e in seen:
-                return
-            seen.add(e)
-            if type(e) is Const:
-                if constant_key(e) not in self.held_constants:
-                    self._vector_constant(e)
-                    self.held_constants[constant_key(e)] = local = self.new_local(V128)
-                    self.set(local)
-            elif scalar_math.needs_expansion(e):
-                visit(self.expanded(e))
-            elif type(e) is Select and e.rare:
-                visit(e.cond)
-                visit(e.b)
-            elif type(e) is not Load:
-                shift = type(e) is Binary and e.op in ("shl", "shr")
-                for x in operands(e)[: 1 if shift else None]:
-                    visit(x)
-
-        for s in walk(body):
-            if type(s) in (Let, Assign, Store):
-                visit(s.value)
-        return list(self.held_constants.values())
-
-    def _loads_set(self, body: list) -> set[Load]:
-        return set(self.steady_loads(body)[0])
 
     def _vector_for(self, s: For, extent: int) -> None:
         lanes = self.lanes_of(s.body)

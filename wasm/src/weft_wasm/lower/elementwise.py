@@ -70,6 +70,9 @@ rule("xor")(lambda n, a: Binary("xor", a[0], a[1]))
 
 @rule("max")
 def _max(n, a):
+    for x, y in (a, a[::-1]):
+        if type(x) is Const and x.value == -math.inf:  # where a maximum starts
+            return y
     return Binary("or" if a[0].dtype == "bool" else "max", a[0], a[1])
 
 
