@@ -1,8 +1,8 @@
 """Elementary functions as straight-line loop IR, for f32 and f64, after the classic argument reductions (Cody-Waite, Payne-Hanek) with
 minimax polynomials.
 
-Bounds (`make test-math`, against mpmath): 4 ulp, subnormal results may flush to zero; f64 lgamma and digamma of negative numbers 8 ulp of the larger of 1 and the
-result, and f64 digamma 4 ulp of 1 around its positive zero.
+Bounds (`make test-math`, against mpmath): 4 ulp, subnormal results may flush to zero; of f64 digamma, and of f64 lgamma of negative numbers, 4 ulp of the larger
+of 1 and the result, around their zeros.
 pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f64=False`) they are f32 throughout: pow then has a
 relative error of 1e-7 · (1 + |y·log x|), lgamma and digamma an absolute one of 4e-6.
 """
@@ -413,7 +413,20 @@ class Float:
     def _pow_positive(self, a: Expr, y: Expr) -> Expr:
         if self.f32:
             return self.exp(y * self.log(a))
-        # log(a) as hi + lo, so that the exponent keeps its low bits
+        hi, lo = self._log_parts(a)  # so that the exponent keeps its low bits
+        y_hi = self._head(y)
+        y_lo = y - y_hi
+        main = y_hi * hi
+        rest = y_lo * hi + y * lo
+        total = main + rest
+        value = self.exp(total) * (1.0 + Select(lt(_abs(total), 800.0), (main - total) + rest, self.c(0.0)))
+        finite = gt(a, 0.0) & lt(a, INF) & lt(_abs(y), 1e300)
+        return Select(finite, value, self.exp(y * self.log(a)))
+
+    def _log_parts(self, a: Expr) -> tuple[Expr, Expr]:
+        """(hi, lo): log(a) = hi + lo for positive finite a, and hi of so few bits that its product with a head is exact. Of f32 lo is 0."""
+        if self.f32:
+            return self.log(a), self.c(0.0)
         k, m = self._split(a)
         f = m - 1.0
         s = f / (f + 2.0)
@@ -436,15 +449,7 @@ class Float:
         both = first + second
         low = ((big - first) + s_hi * 2.0) + ((first - both) + second) + tail
         hi = self._head(both + low)
-        lo = (both - hi) + low
-        y_hi = self._head(y)
-        y_lo = y - y_hi
-        main = y_hi * hi
-        rest = y_lo * hi + y * lo
-        total = main + rest
-        value = self.exp(total) * (1.0 + Select(lt(_abs(total), 800.0), (main - total) + rest, self.c(0.0)))
-        finite = gt(a, 0.0) & lt(a, INF) & lt(_abs(y), 1e300)
-        return Select(finite, value, self.exp(y * self.log(a)))
+        return hi, (both - hi) + low
 
     def _head(self, x: Expr) -> Expr:
         """x with the low half of its mantissa cleared."""
@@ -499,9 +504,9 @@ class Float:
     # gamma
 
     def lgamma(self, x: Expr) -> Expr:
-        reflect = lt(x, 0.5)
-        z = Select(reflect, 1.0 - x, x)
         # Γ(z) = (z-1)(z-2)…y Γ(y) with y between ¾ and 2¼, where lgamma is (y-1)(y-2)·P around its zeros; Stirling's series above 8¼
+        reflect = lt(x, 0.0)
+        z = _abs(x)
         below = lt(z, 0.75)
         product = Select(below, z, self.c(1.0))
         y = Select(below, z + 1.0, z)
@@ -512,46 +517,91 @@ class Float:
         large = gt(y, 2.25)
         r = 1.0 / z
         log = self.log(Select(large, z, product))
-        series = (z - 0.5) * (log - 1.0) + (0.5 * math.log(2 * math.pi) - 0.5) + r * self.poly(_STIRLING, r * r)
-        body = Select(large, series, (y - 1.0) * (y - 2.0) * self.poly("lgamma", y - 1.5) + Select(below, -log, log))
+        stirling = r * self.poly(_STIRLING, r * r)
+        series = (z - 0.5) * (log - 1.0) + (0.5 * math.log(2 * math.pi) - 0.5) + stirling
+        small = (y - 1.0) * (y - 2.0) * self.poly("lgamma", y - 1.5)
+        body = Select(large, series, small + Select(below, -log, log))
+        # Γ(x)Γ(-x) = -π/(x sin πx)
         sine = _abs(self.sin((x - Unary("round_even", x)) * math.pi))
-        mirrored = math.log(math.pi) - self.log(sine) - body
-        result = Select(reflect, mirrored, body)
+        factor = Select(large, self.c(math.sqrt(2 / math.pi)), Select(below, self.c(1.0), z * product) / math.pi)
+        mirrored = self._mirrored_lgamma(z, sine * factor, large, Select(large, stirling, small))
+        result = Select(reflect, mirrored, body, rare=True)
         pole = le(x, 0.0) & eq(Unary("floor", x), x)
-        return Select(pole | eq(_abs(x), INF), self.c(INF), result)
+        return Select(pole | eq(z, INF), self.c(INF), result)
+
+    def _mirrored_lgamma(self, z: Expr, factor: Expr, large: Expr, rest: Expr) -> Expr:
+        """-(log(factor) + rest), and for large z also -((z + ½)·log(z) - z): what cancels is added up exactly."""
+        hi, lo = self._log_parts(factor)
+        log_hi, log_lo = self._log_parts(z)
+        head = self._head(z)
+        total, lost = self._sum([head * log_hi, -z, log_hi * 0.5, hi])
+        lost = lost + ((z - head) * log_hi + (z + 0.5) * log_lo)
+        return -(Select(large, total, hi) + (Select(large, lost, self.c(0.0)) + (lo + rest)))
+
+    def _sum(self, terms: list[Expr]) -> tuple[Expr, Expr]:
+        """The sum of the terms, and what its roundings took (D. Knuth's two-sum)."""
+        total, *others = terms
+        lost: Expr = self.c(0.0)
+        for term in others:
+            before, total = total, total + term
+            moved = total - before
+            lost = lost + ((before - (total - moved)) + (term - moved))
+        return total, lost
 
     def digamma(self, x: Expr) -> Expr:
-        reflect = lt(x, 0.5)
-        z = Select(reflect, 1.0 - x, x)
+        # log(y) - Σ 1/(z + k) - 1/2y - …, y = z + k from 8 on; terms cancel that are larger than the result, so they are added up exactly
+        reflect = lt(x, 0.0)
+        z = _abs(x)
         y, terms = z, []
         for _ in range(8):
             low = lt(y, 8.0)
-            terms.append(Select(low, 1.0 / y, self.c(0.0)))
+            terms.append(Select(low, -1.0 / y, self.c(0.0)))
             y = Select(low, y + 1.0, y)
-        total = terms[-1]
-        for term in reversed(terms[:-1]):  # the smallest first
-            total = total + term
+        terms[0] = Select(reflect, Select(lt(z, 8.0), self.c(0.0), 1.0 / z), terms[0])  # ψ(x) = ψ(z) + 1/z - π cot(πx)
+        hi, lo = self._log_parts(y)
+        total, lost = self._sum([hi, *reversed(terms)])
         r = 1.0 / y
         z2 = r * r
-        body = self.log(y) - r * 0.5 - z2 * self.poly(_DIGAMMA, z2) - total
-        mirrored = body - self._cot_pi(x - Unary("round_even", x)) * math.pi
-        pole = lt(x, 0.0) & eq(Unary("floor", x), x)
-        result = Select(reflect, mirrored, body)
-        at_zero = self.copysign(self.c(INF), -x)
-        return Select(eq(x, 0.0), at_zero, Select(pole | eq(x, -INF), self.c(NAN), Select(eq(x, INF), x, result)))
+        rest = lost + (lo - (r * 0.5 + z2 * self.poly(_DIGAMMA, z2)))
+        f = Select(reflect, x - Unary("round_even", x), x)
+        result = Select(reflect, self._minus_cot(f, total, rest), total + rest, rare=True)
+        result = Select(lt(_abs(f), 1e-20), -1.0 / f, result)  # next to a pole nothing else is left
+        pole = reflect & eq(Unary("floor", x), x)
+        return Select(pole | eq(x, -INF), self.c(NAN), Select(eq(x, INF), x, result))
 
-    def _cot_pi(self, f: Expr) -> Expr:
-        """cot(π·f) for |f| ≤ ½, by the angle to the nearer of 0 and ½."""
+    def _minus_cot(self, f: Expr, total: Expr, rest: Expr) -> Expr:
+        """total + rest - π·cot(πf)."""
+        cot, cot_lo = self._cot_pi(f)
+        pi_hi, pi_lo = self._pi_parts()
+        total, lost = self._sum([total, -(cot * pi_hi)])
+        return total + (lost + (rest - (cot * pi_lo + cot_lo * math.pi)))
+
+    def _pi_parts(self) -> tuple[float, float]:
+        """π = hi + lo, hi of so few bits that its product with a head is exact."""
+        bits = 9 if self.f32 else 23
+        hi = math.floor(math.pi * 2**bits) / 2**bits
+        return hi, float(Fraction(pi_bits(200), 2**200) - Fraction(hi))
+
+    def _cot_pi(self, f: Expr) -> tuple[Expr, Expr]:
+        """cot(π·f) for |f| ≤ ½ as hi + lo, hi a head; by the angle to the nearer of 0 and ½."""
         a = _abs(f)
         near_half = gt(a, 0.25)
         g = Select(near_half, 0.5 - a, a)
         angle = g * math.pi
         g_hi = self._head(g)
-        pi_hi = math.floor(math.pi * 2**20) / 2**20
-        lost = ((g_hi * pi_hi - angle) + (g - g_hi) * pi_hi) + g * float(Fraction(pi_bits(200), 2**200) - Fraction(pi_hi))
-        s, c = self._sin_cos(angle)
-        s, c = s + lost * c, c - lost * s
-        return self.copysign(Select(near_half, s, c) / Select(near_half, c, s), f)
+        pi_hi, pi_lo = self._pi_parts()
+        lost = ((g_hi * pi_hi - angle) + (g - g_hi) * pi_hi) + g * pi_lo
+        z = angle * angle
+        sine, cosine = angle * z * self.poly("sin", z), z * z * self.poly("cos", z) - z * 0.5
+        s, s_lost = self._sum([angle, sine])
+        c, c_lost = self._sum([self.c(1.0), cosine])
+        s_lo, c_lo = s_lost + lost * c, c_lost - lost * s
+        n, n_lo, d, d_lo = (Select(near_half, p, q) for p, q in ((s, c), (s_lo, c_lo), (c, s), (c_lo, s_lo)))
+        sign = self.copysign(self.c(1.0), f)
+        hi = self._head(n / d)
+        d_hi = self._head(d)
+        lo = (((n - hi * d_hi) - hi * (d - d_hi)) + (n_lo - hi * d_lo)) / d
+        return hi * sign, lo * sign
 
     # neighbours
 
