@@ -1,10 +1,11 @@
 // weft and its peers in one page of Chromium: the same workloads in turn, checked against the same results. Prints a table in Markdown.
 //
-//   node bench/browser/peers.mjs [--only matmul_512,…] [--threads 1] [--rounds 7] [--site FOLDER] [--peers jax-js,tfjs,ort] [--no-native] [--json FILE]
+//   node bench/browser/peers.mjs [--only matmul_512,…] [--threads 1] [--rounds 25] [--site FOLDER] [--peers jax-js,tfjs,ort] [--no-native] [--json FILE]
 //
 // weft is used as in the playground: `weft.jit` functions called from Python in the site's worker. The site is built with `make web`
 // unless --site names one; the peers (bench/browser/peers/package.json) are installed on first use. Beside the peers stand NumPy and
-// weft on XLA on this machine, one thread, for orientation. Figures are medians over rounds of at least 30 ms for each peer.
+// weft on XLA on this machine, one thread, for orientation. A figure is the least mean of a call in rounds of at least 10 ms for each
+// peer in turn: what else the host does only adds time.
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -24,7 +25,7 @@ const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
     threads: { type: "string", default: "1" },
-    rounds: { type: "string", default: "7" },
+    rounds: { type: "string", default: "25" },
     site: { type: "string" },
     peers: { type: "string", default: PEERS.join(",") },
     native: { type: "boolean", default: true },
