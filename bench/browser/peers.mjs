@@ -1,11 +1,11 @@
 // weft and its peers in one page of Chromium: the same workloads in turn, checked against the same results. Prints a table in Markdown.
 //
-//   node bench/browser/peers.mjs [--only matmul_512,…] [--threads 1] [--rounds 25] [--site FOLDER] [--peers jax-js,tfjs,ort] [--no-native] [--json FILE]
+//   node bench/browser/peers.mjs [--only matmul_512,…] [--threads 1] [--seconds 20] [--site FOLDER] [--peers jax-js,tfjs,ort] [--no-native] [--json FILE]
 //
 // weft is used as in the playground: `weft.jit` functions called from Python in the site's worker. The site is built with `make web`
 // unless --site names one; the peers (bench/browser/peers/package.json) are installed on first use. Beside the peers stand NumPy and
 // weft on XLA on this machine, one thread, for orientation. A figure is the least mean of a call in rounds of at least 10 ms for each
-// peer in turn: what else the host does only adds time.
+// peer in turn, for some seconds: what else the host does only adds time.
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -25,7 +25,7 @@ const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
     threads: { type: "string", default: "1" },
-    rounds: { type: "string", default: "25" },
+    seconds: { type: "string", default: "20" },
     site: { type: "string" },
     peers: { type: "string", default: PEERS.join(",") },
     native: { type: "boolean", default: true },
@@ -92,7 +92,7 @@ async function bundle(folder, names) {
 }
 
 /** {name: {times, problems}} of everything that runs in the page. */
-async function measurePage(folder, names, { peers, threads, rounds, site }) {
+async function measurePage(folder, names, { peers, threads, seconds, site }) {
   const manifest = JSON.parse(fs.readFileSync(path.join(folder, "data/manifest.json"), "utf8"));
   const { server, url } = await serve(folder);
   const browser = await chromium.launch({ executablePath: await findBrowser(), args: FLAGS });
@@ -123,7 +123,7 @@ async function measurePage(folder, names, { peers, threads, rounds, site }) {
     const results = {};
     for (const name of names) {
       process.stderr.write(`${name} `);
-      results[name] = await page.evaluate(([...args]) => globalThis.bench.measure(...args), [name, manifest[name], rounds]);
+      results[name] = await page.evaluate(([...args]) => globalThis.bench.measure(...args), [name, manifest[name], seconds]);
     }
     process.stderr.write("\n");
     return { results, emptyMs: await page.evaluate(() => globalThis.bench.emptyCall()), failures };
@@ -137,9 +137,9 @@ const load = () => os.loadavg().map((x) => x.toFixed(2)).join(" ");
 
 const names = chosen(options.only);
 const peers = options.peers.split(",").filter(Boolean);
-const [threads, rounds] = [Number(options.threads), Number(options.rounds)];
+const [threads, seconds] = [Number(options.threads), Number(options.seconds)];
 if (![1, 2].includes(threads)) throw new Error(`--threads ${options.threads}: 1 or 2`);
-if (!(Number.isInteger(rounds) && rounds > 0)) throw new Error(`--rounds ${options.rounds}: give a whole number of at least 1`);
+if (!(seconds > 0)) throw new Error(`--seconds ${options.seconds}: give a number above 0`);
 installPeers();
 if (!options.site) command("make", ["-s", "web"], { cwd: root });
 const site = path.resolve(options.site ?? path.join(root, "build/site"));
@@ -151,7 +151,7 @@ try {
   command(python, [path.join(here, "reference.py"), "export", path.join(folder, "exported")]);
   await bundle(folder, peers);
   const before = load();
-  const { results, emptyMs, failures } = await measurePage(folder, names, { peers, threads, rounds, site });
+  const { results, emptyMs, failures } = await measurePage(folder, names, { peers, threads, seconds, site });
   const after = load();
   if (options.native) {
     for (const [who, column] of [["numpy", "numpy"], ["weft", "xla"]]) {
@@ -163,8 +163,8 @@ try {
   const wrong = [...Object.entries(failures).map(([name, message]) => `${name} does not start: ${message}`), ...problems(results)];
   if (wrong.length) console.log(`\nProblems:\n${wrong.map((line) => `- ${line}`).join("\n")}`);
   if (emptyMs !== null) console.log(`\nAn empty call from Python of WebAssembly: ${(emptyMs * 1000).toFixed(2)} µs.`);
-  console.log(`Threads ${threads}, ${rounds} rounds. Load average ${before} before, ${after} after.`);
-  if (options.json) fs.writeFileSync(options.json, JSON.stringify({ threads, rounds, before, after, emptyMs, results, wrong }, null, 1));
+  console.log(`Threads ${threads}, ${seconds} s for each workload. Load average ${before} before, ${after} after.`);
+  if (options.json) fs.writeFileSync(options.json, JSON.stringify({ threads, seconds, before, after, emptyMs, results, wrong }, null, 1));
 } finally {
   fs.rmSync(folder, { recursive: true, force: true });
 }

@@ -2,6 +2,8 @@
 
 const ROUND_MS = 10; // short, because a host that others use too leaves a machine to itself for moments
 const MOST_CALLS = 20_000;
+const SURE_ROUNDS = 5;
+const FAR_BEHIND = 2; // times the best peer's time
 
 class Peer {
   constructor(name, url) {
@@ -140,8 +142,11 @@ export async function start({ urls, threads, weft }) {
   return failures;
 }
 
-/** One workload: {times: {peer: ms}, problems: {peer: message}}: the least of rounds in which each peer is measured once. */
-export async function measure(name, { inputs, outputs, tolerance }, rounds) {
+/**
+ * One workload: {times: {peer: ms}, problems: {peer: message}}. Each peer is measured once in a round, for as many seconds as given; a
+ * time is the least. Peers far behind the best sit out after a few rounds.
+ */
+export async function measure(name, { inputs, outputs, tolerance }, seconds) {
   const expected = await Promise.all(outputs.map(({ file }) => floats(file)));
   const problems = {};
   const running = [];
@@ -156,8 +161,12 @@ export async function measure(name, { inputs, outputs, tolerance }, rounds) {
       problems[peer.name] = error.message;
     }
   }
-  for (let round = 0; round < rounds; round++) {
-    for (const { peer, calls, samples } of running) samples.push(await peer.measure(name, calls));
+  const end = performance.now() + 1e3 * seconds;
+  for (let round = 0; round < SURE_ROUNDS || performance.now() < end; round++) {
+    const best = Math.min(...running.filter(({ peer }) => peer.name !== "weft").map(({ samples }) => least(samples)));
+    for (const { peer, calls, samples } of running) {
+      if (round < SURE_ROUNDS || least(samples) < FAR_BEHIND * best) samples.push(await peer.measure(name, calls));
+    }
   }
   for (const { peer } of running) await peer.forget(name);
   return { times: Object.fromEntries(running.map(({ peer, samples }) => [peer.name, least(samples)])), problems };
