@@ -36,12 +36,14 @@ def peak(operation) -> Program:
     """CHAINS·STEPS operations on every element, TURNS times."""
     x, out, j, turn = Buffer("x", "f32", (ELEMENTS,), "input"), Buffer("out", "f32", (ELEMENTS,), "output"), Var("j"), Var("turn")
     values: list[Expr] = [x[j] + float(k) for k in range(CHAINS)]
+    body: list = []
     for _ in range(STEPS):
-        values = [operation(value, x[j]) for value in values]
+        steps = [Let(Var("value", "f32"), operation(value, x[j])) for value in values]
+        body, values = body + steps, [step.var for step in steps]
     total = values[0]
     for value in values[1:]:
         total = total + value
-    return Program("peak", [x], [out], [], [Kernel("peak", [For(turn, TURNS, [For(j, ELEMENTS, [Store(out, j, total)], "parallel", 1)])])])
+    return Program("peak", [x], [out], [], [Kernel("peak", [For(turn, TURNS, [For(j, ELEMENTS, [*body, Store(out, j, total)], "parallel", 1)])])])
 
 
 def instructions(program: Program) -> tuple[int, int]:
@@ -81,7 +83,7 @@ def main() -> None:
     options = parser.parse_args()
     jaxpr = weft.make_jaxpr(chain)(weft.ShapeDtypeStruct((COUNT,), jnp.float32)).jaxpr
     program = lower(jaxpr, "chain", (), FEATURES)[0]
-    programs = [program, peak(lambda value, x: MulAdd(value, x, Const(0.5, "f32"))), peak(lambda value, x: Binary("div", value, x))]
+    programs = [program, peak(lambda value, x: MulAdd(x, x, value)), peak(lambda value, x: Binary("div", value, x))]
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for k, p in enumerate(programs):
