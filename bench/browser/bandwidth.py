@@ -7,10 +7,7 @@ Prints GB/s (bytes of arguments and results by the least time of a call) and the
 """
 
 import argparse
-import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -18,12 +15,11 @@ sys.path.insert(0, str(HERE / "peers"))
 
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
-from weft_wasm.compile import compile_program  # noqa: E402
+from artifacts import FEATURES, least_times  # noqa: E402
 from weft_wasm.ir import Assign, Binary, Bitcast, Buffer, Const, Copy, Declare, For, Kernel, Local, Program, Store, Var, i32  # noqa: E402
 from weft_wasm.lower.program import lower  # noqa: E402
 from workloads import layer_norm  # noqa: E402
 
-FEATURES = frozenset(("simd128", "relaxed-simd"))
 SQUARE, ROWS = (4096, 4096), (4096, 1024)
 
 
@@ -56,13 +52,7 @@ def main() -> None:
         "copy 16 MB": (copying(elements), 8 * elements),
         "layer norm 4096×1024": (of(layer_norm, ROWS), 8 * elements),
     }
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for k, (program, _) in enumerate(cases.values()):
-            paths.append(Path(folder) / f"{k}.weft")
-            paths[-1].write_bytes(compile_program(program, FEATURES).to_bytes())
-        done = subprocess.run(["node", str(HERE / "artifact.mjs"), "--calls", options.calls, *map(str, paths)], check=True, stdout=subprocess.PIPE, text=True)
-    best = [float(x) for x in re.findall(r"best ([\d.]+) ms", done.stdout)]
+    best = least_times([program for program, _ in cases.values()], options.calls)
     rates = {name: nbytes / ms / 1e6 for (name, (_, nbytes)), ms in zip(cases.items(), best, strict=True)}
     print("| | ms | GB/s | of the bandwidth |\n|---|---:|---:|---:|")
     for (name, (_, nbytes)), ms in zip(cases.items(), best, strict=True):

@@ -8,10 +8,7 @@ takes at the peaks, and their ratio.
 """
 
 import argparse
-import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -19,15 +16,14 @@ sys.path.insert(0, str(HERE / "peers"))
 
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
+from artifacts import FEATURES, least_times  # noqa: E402
 from weft_wasm import scalar_math, schedule  # noqa: E402
-from weft_wasm.compile import compile_program  # noqa: E402
 from weft_wasm.ir import (  # noqa: E402
     Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Var, operands, walk,
 )  # fmt: skip
 from weft_wasm.lower.program import lower  # noqa: E402
 from workloads import chain  # noqa: E402
 
-FEATURES = frozenset(("simd128", "relaxed-simd"))
 COUNT = 1 << 20
 CHAINS, STEPS, TURNS, ELEMENTS = 10, 24, 500, 512  # independent results to work on; operations on each; turns over a few elements
 
@@ -84,13 +80,7 @@ def main() -> None:
     jaxpr = weft.make_jaxpr(chain)(weft.ShapeDtypeStruct((COUNT,), jnp.float32)).jaxpr
     program = lower(jaxpr, "chain", (), FEATURES)[0]
     programs = [program, peak(lambda value, x: MulAdd(x, x, value)), peak(lambda value, x: Binary("div", value, x))]
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for k, p in enumerate(programs):
-            paths.append(Path(folder) / f"{k}.weft")
-            paths[-1].write_bytes(compile_program(p, FEATURES).to_bytes())
-        done = subprocess.run(["node", str(HERE / "artifact.mjs"), "--calls", options.calls, *map(str, paths)], check=True, stdout=subprocess.PIPE, text=True)
-    took, *peaks = (float(ms) for ms in re.findall(r"best ([\d.]+) ms", done.stdout))
+    took, *peaks = least_times(programs, options.calls)
     operations = CHAINS * STEPS * TURNS * ELEMENTS / 4
     adding, dividing = (operations / ms / 1e6 for ms in peaks)  # 10⁹ vector operations a second
     divisions, others = instructions(program)

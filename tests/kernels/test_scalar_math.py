@@ -127,6 +127,19 @@ def test_where_exp_ends(features, vector):
         assert np.isnan(evaluate(fn, payloads, vector=vector, features=features)).all()
 
 
+@pytest.mark.parametrize("fn, exact", [("lgamma", lambda x: mpmath.log(abs(mpmath.gamma(x)))), ("digamma", mpmath.digamma)])
+def test_gamma_functions_where_they_cancel(fn, exact):
+    """Of negative f64, and next to poles: 4 ulp, below 1 those of 1."""
+    rng = np.random.default_rng(0)
+    near_poles = -rng.integers(0, 40, 1500) + rng.choice([-1, 1], 1500) * 2.0 ** rng.uniform(-52, 0, 1500)
+    x = np.concatenate([rng.uniform(-40, 0, 1500), near_poles, [2.235, 2.2368256015373857, 1e-310, -2.5e-302]])
+    x = x[x != np.floor(x)]
+    with mpmath.workprec(200):
+        errors = [abs(mpmath.mpf(float(got)) - (want := exact(mpmath.mpf(float(value))))) / mpmath.mpf(float(np.spacing(max(1.0, float(abs(want))))))
+                  for value, got in zip(x, evaluate(fn, x)) if np.isfinite(float(exact(float(value))))]  # fmt: skip
+    assert len(errors) > 2900 and max(errors) <= 4, max(errors)
+
+
 def test_lgamma_around_its_zeros():
     x = np.array([1 - 3e-6, 1 + 1e-9, 2 - 1e-7, 2 + 1e-12, 1.0000001, 0.75, 2.25])
     with mpmath.workdps(30):
