@@ -48,3 +48,13 @@ def test_start_and_several_results(start):
     check(top, x, np.full(7, np.nan, np.float32) if np.isnan(start) else np.maximum(x.max(1), np.float32(start)))
     both = weft.jit(lambda x: jnp.max(x, axis=1) - jnp.min(x * 2, axis=1))
     np.testing.assert_array_equal(np.asarray(both(x)), x.max(1) - (x * 2).min(1))
+
+
+@pytest.mark.parametrize("op, start", [("max", -np.inf), ("min", np.inf)])
+def test_where_an_extremum_starts(op, start):
+    """Nothing is compared with it, and everything comes through."""
+    f = weft.jit(lambda x: (getattr(lax, op)(np.float32(start), x), getattr(lax, op)(x, np.float32(start))))
+    x = np.array([np.nan, -np.inf, np.inf, -0.0, 0.0, 1e-45, 2.0], np.float32)
+    for got in f(x):
+        check(lambda _: got, x, x)
+    assert f"{op}(" not in f.lower(x).compile().as_text()

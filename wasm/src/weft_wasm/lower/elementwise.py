@@ -68,17 +68,20 @@ rule("or")(lambda n, a: Binary("or", a[0], a[1]))
 rule("xor")(lambda n, a: Binary("xor", a[0], a[1]))
 
 
-@rule("max")
-def _max(n, a):
-    for x, y in (a, a[::-1]):
-        if type(x) is Const and x.value == -math.inf:  # where a maximum starts
-            return y
-    return Binary("or" if a[0].dtype == "bool" else "max", a[0], a[1])
+def _extremum(op: str, of_bools: str, start: float) -> Rule:
+    """Where an extremum starts, the other operand is the result."""
+
+    def extremum(n, a):
+        for x, y in (a, a[::-1]):
+            if type(x) is Const and x.value == start:
+                return y
+        return Binary(of_bools if a[0].dtype == "bool" else op, a[0], a[1])
+
+    return extremum
 
 
-@rule("min")
-def _min(n, a):
-    return Binary("and" if a[0].dtype == "bool" else "min", a[0], a[1])
+rule("max")(_extremum("max", "or", -math.inf))
+rule("min")(_extremum("min", "and", math.inf))
 
 
 @rule("clamp", 2)
