@@ -154,7 +154,6 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
     try {
       const wrong = difference(await peer.prepare(name, inputs), expected, tolerance);
       if (wrong) problems[peer.name] = wrong;
-      await peer.measure(name, 1);
       const once = await peer.measure(name, 1);
       running.push({ peer, calls: Math.max(1, Math.min(MOST_CALLS, Math.ceil(ROUND_MS / Math.max(once, 1e-4)))), samples: [] });
     } catch (error) {
@@ -166,7 +165,6 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
     const best = Math.min(...running.filter(({ peer }) => peer.name !== "weft").map(({ samples }) => least(samples)));
     for (const { peer, calls, samples } of running) {
       if (round >= SURE_ROUNDS && least(samples) >= FAR_BEHIND * best) continue;
-      await peer.measure(name, 1); // the caches are full of what the peer before has left
       samples.push(await peer.measure(name, calls));
     }
   }
