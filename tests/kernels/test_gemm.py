@@ -68,6 +68,21 @@ def test_batch_and_epilogue(shape):
     check(*shape, batch=3, epilogue=lambda bias, value: ir.maximum(value + bias, 0.0))
 
 
+@pytest.mark.parametrize("shape", [(256, 20, 300), (256, 130, 1280), (384, 32, 100), (211, 30, 200)], ids=str)
+@pytest.mark.parametrize("ta", [False, True])
+def test_batches_in_blocks_of_rows(shape, ta):
+    m, n, k = shape
+    assert product(m, n, k, ta=ta, batch=4).body[0].depth == (1 if m == 211 else 2)
+    check(*shape, ta=ta, batch=4, epilogue=lambda bias, value: ir.maximum(value + bias, 0.0))
+
+
+@pytest.mark.parametrize("shape", [(128, 10, 512), (300, 5, 64), (50, 10, 100), (31, 9, 70), (65, 17, 200)], ids=str)
+@pytest.mark.parametrize("ta,tb", [(False, False), (True, False), (False, True)])
+def test_few_columns_become_rows(shape, ta, tb):
+    check(*shape, ta=ta, tb=tb, epilogue=lambda bias, value: ir.maximum(value + bias, 0.0))
+    assert np.prod(product(*shape).temps[0].shape) == shape[2] * -(-shape[1] // -(-shape[1] // 5)) * -(-shape[1] // 5)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_tiles(seed):
     rng = np.random.default_rng(seed)

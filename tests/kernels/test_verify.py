@@ -70,7 +70,7 @@ BAD = {
     "vector let test": (
         loop(Let(V, X[I]), While([], Compare("lt", V, f32(1.0)), []), Store(OUT, I, V), vector=1), "depends on the lane"),
     "vector barrier": (loop(Store(OUT, I, X[I]), Barrier(), vector=1), "barrier"),
-    "vector reduce store": (loop(Store(OUT, I, X[I]), kind="reduce", vector=1), "can't store"),
+    "vector reduce store": (loop(Store(OUT, 0 * I, X[I]), kind="reduce", vector=1), "same element"),
     "unknown kind": (loop(kind="simd"), "unknown loop kind"),
     "unroll": (loop(unroll=0), "unroll"),
     "statement in the program": (Program("p", [X], [OUT], [], [Store(OUT, i32(0), f32(0.0))]), "not a statement of the program level"),

@@ -97,6 +97,30 @@ def test_which_kernels_become_one(program, left):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("value,index,fused", [
+    (lambda x: x * 2.0, lambda i, j: i * SIZE + j, True),
+    (lambda x: ir.Call("exp", x), lambda i, j: i * SIZE + j, False),      # its constants take the registers of the sums
+    (lambda x: x * 2.0, lambda i, j: i * SIZE, False),
+], ids=["sum", "function", "another element"])
+def test_a_row_is_reduced_as_it_is_written(value, index, fused):
+    x, t = Buffer("x", "f32", (ROWS, SIZE), "input"), Buffer("t", "f32", (ROWS, SIZE), "temp")
+    sums, out = Buffer("sums", "f32", (ROWS,), "output"), Buffer("out", "f32", (ROWS, SIZE), "output")
+    program = Program("centred", [x], [sums, out], [t], [
+        store_rows("first", t, lambda i, j: value(x[i * SIZE + j])), sum_rows("sum", sums, t, index),
+        store_rows("last", out, lambda i, j: t[i * SIZE + j] - sums[i])])
+    merged = rows.merge(program)
+    (kernel,) = merged.body
+    assert any(type(s) is For and s.kind == "reduce" and any(type(inner) is Store for inner in s.body) for s in ir.walk(kernel.body)) == fused
+    assert [b.size for b in merged.temps] == [SIZE]
+    data = F(ROWS, SIZE)
+    want = np.exp(data) if value(x[0]).__class__ is ir.Call else data * 2
+    for scheduled in (True, False):
+        total, rest = outputs(merged, [data], schedule=scheduled)
+        terms = want if index(0, 1) else np.repeat(want[:, :1], SIZE, 1)
+        np.testing.assert_allclose(total, terms.sum(1, dtype=np.float64), rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(rest.reshape(ROWS, SIZE), want - total[:, None], rtol=1e-5, atol=1e-4)
+
+
 def test_a_result_in_the_storage_of_an_argument():
     x, out = Buffer("x", "f32", (ROWS, SIZE), "input"), Buffer("out", "f32", (ROWS, SIZE), "output")
     sums = Buffer("sums", "f32", (ROWS,), "output")
@@ -113,9 +137,12 @@ def test_a_row_kernels_result_takes_the_storage_of_what_it_has_read():
     assert plan.plan(program).size < 4 * ROWS * SIZE
 
 
+def joined(fun, *args) -> Program:
+    return rows.by_batches(schedule.auto(rows.merge(compiled(fun, *args)[0].program)))
+
+
 def by_batch(fun, *args) -> list[Kernel]:
-    program = rows.by_batches(schedule.auto(rows.merge(compiled(fun, *args)[0].program)))
-    return [s for s in ir.walk(program.body) if type(s) is Kernel]
+    return [s for s in ir.walk(joined(fun, *args).body) if type(s) is Kernel]
 
 
 def scores(q, k):
@@ -130,39 +157,67 @@ def attention(q, k, v):
     return times(nn.softmax(scores(q, k)), v)
 
 
-QKV = [F(6, 131, 64) for _ in range(3)]     # enough for threads to share the batch
+def qkv(size: int) -> list[np.ndarray]:
+    """Enough for threads to share the batch."""
+    return [F(6, size, 64) for _ in range(3)]
 
 
-def test_attention_is_finished_for_a_head_before_the_next():
-    (kernel,) = by_batch(attention, *QKV)
+@pytest.mark.parametrize("queries,each", [(131, 131), (192, 192), (256, 128), (300, 150), (509, 509)])
+def test_attention_is_finished_for_a_block_of_queries_before_the_next(queries, each):
+    """Also of a head with so many queries that no equal blocks are small enough."""
+    args = F(6, queries, 64), *(F(6, 131, 64) for _ in range(2))
+    (kernel,) = by_batch(attention, *args)
     assert len(kernel.parts) == 3 and kernel.body[0].extent == 6 and kernel.body[0].tasks == 1
-    check(attention, *QKV, tolerance=1e-5)
-    placed = plan.plan(Program("p", *(getattr(compiled(attention, *QKV)[0].program, x) for x in ("inputs", "outputs", "temps")), [kernel]))
-    wide = [offset for b, offset in placed.offsets.items() if b.size == 6 * 131 * 131]
-    assert len(wide) == 2 and len(set(wide)) == 1, "the weights take the place of the scores"
+    assert kernel.depth == (1 if each == queries else 2)
+    check(attention, *args, tolerance=1e-5)
+    program = joined(attention, *args)
+    own = [b for b in program.temps if b.role == "private" and b.size == each * 131]
+    assert len(own) == 1, "the weights take the place of the scores"
+    assert max(b.size for b in program.temps) == max(each * 131, 136 * 64), "the scores of a block, or a head's keys in panels"
 
 
+def test_attention_over_long_sequences_keeps_no_scores():
+    args = [F(4, 2048, 16) for _ in range(3)]
+    check(attention, *args, tolerance=1e-5)
+    assert plan.plan(joined(attention, *args)).private_size < 4 * 2048 * 2048 / 8
+
+
+def test_weights_that_are_needed_later_are_kept():
+    both = lambda q, k, v: (lambda p: (times(p, v), p))(nn.softmax(scores(q, k)))
+    check(both, *(F(6, 256, 64) for _ in range(3)), tolerance=1e-5)
+    twice = lambda q, k, v: times(p := nn.softmax(scores(q, k)), v) + times(p[:, ::-1], v)
+    check(twice, *(F(6, 256, 64) for _ in range(3)), tolerance=1e-5)
+
+
+def test_gradients_of_attention():
+    import weft
+    loss = lambda q, k, v: (attention(*map(weft.numpy.asarray, (q, k, v))) ** 2).sum()
+    check(weft.grad(loss, (0, 1, 2)), *(F(4, 256, 32) for _ in range(3)), tolerance=1e-4)
+
+
+@pytest.mark.parametrize("size", [131, 256], ids=["a head at a time", "blocks of rows"])
 @pytest.mark.parametrize("fun,kernels", [
     (lambda q, k, v: times(nn.softmax(scores(q, k)[::-1]), v), None),      # other matrices of the batch
     (lambda q, k, v: scores(q, k) - scores(q, k).sum(0), None),
     (lambda q, k, v: lax.cumsum(scores(q, k), 0), None),
     (lambda q, k, v: times(nn.softmax(scores(q, k), axis=0), v), None),
-    (lambda q, k, v: times(nn.softmax(scores(q, k).reshape(3, 262, 131)).reshape(6, 131, 131), v), 1),
+    (lambda q, k, v: times(nn.softmax(scores(q, k).reshape(3, -1, q.shape[1])).reshape(6, *2 * q.shape[1:2]), v), 1),
     (lambda q, k, v: (nn.softmax(scores(q, k)), times(scores(q, k), v)), None),
     (lambda q, k, v: times(scores(q, k) + times(nn.softmax(scores(k, q)), v)[:, :, :1], v), None),
     (lambda q, k, v: times(nn.softmax(scores(q, k).transpose(0, 2, 1)), v), None),
 ], ids=["flipped", "sum", "cumsum", "across", "reshaped", "used twice", "two", "transposed"])
-def test_neighbours_of_a_product_of_batches(fun, kernels):
+def test_neighbours_of_a_product_of_batches(fun, kernels, size):
     import weft
     fun = lambda q, k, v, fun=fun: fun(*map(weft.numpy.asarray, (q, k, v)))
-    check(fun, *QKV, tolerance=3e-4)
+    args = qkv(size)
+    check(fun, *args, tolerance=1e-3)
     if kernels:
-        assert len(by_batch(fun, *QKV)) == kernels
-    run, device = compiled(fun, *QKV)[0].program, WasmtimeDevice(threads=3)
+        assert len(by_batch(fun, *args)) == kernels
+    run, device = compiled(fun, *args)[0].program, WasmtimeDevice(threads=3)
     loaded = device.load(compile_program(run))
-    alone = outputs(run, QKV)
-    pointers = [device.alloc(x.nbytes) for x in QKV]
-    for p, x in zip(pointers, QKV):
+    alone = outputs(run, args)
+    pointers = [device.alloc(x.nbytes) for x in args]
+    for p, x in zip(pointers, args):
         device.write(p, x.tobytes())
     for p, want in zip(device.run(loaded, pointers), alone):
         np.testing.assert_array_equal(np.frombuffer(device.read(p, want.nbytes), np.float32), want)

@@ -91,9 +91,9 @@ class Buffer:
 
 
 class Expr:
-    """Base of expressions. `+ - * & | ^ << >> / %` build nodes (a Python number takes the other side's dtype); `-x`, `~x` too."""
+    """Base of expressions. `+ - * & | ^ << >> / %` build nodes (a Python number takes the other side's dtype); `-x`, `~x` too. They never change."""
 
-    __slots__ = ()
+    __slots__ = ("_loaded",)
     dtype: str
 
     def __add__(self, other):
@@ -265,7 +265,8 @@ class For:
       "sequential"  in order.
       "parallel"    iterations are independent; any order, or at once. They may not assign a Local declared outside.
       "reduce"      the body changes Locals declared outside, each only as `acc = acc ⊕ e` with ⊕ in REDUCE_OPS (or
-                    `acc = MulAdd(a, b, acc)`), where nothing else in the body reads acc. Iterations may be regrouped.
+                    `acc = MulAdd(a, b, acc)`), where nothing else in the body reads acc. It may store, each
+                    iteration to an element of its own. Iterations may be regrouped.
     vector, unroll: the schedule, which changes speed and rounding only.
       vector=n      n SIMD vectors at a time (parallel and reduce loops only; inner control flow must not depend on var).
                     Loops inside are jammed: a parallel vector loop around a reduction keeps n vectors of accumulators.
@@ -347,12 +348,14 @@ class Kernel:
     the grid). It may use the variables of the program-level loops around it. `workgroup` declares workgroup buffers.
 
     plain: loops that read and write the same, one iteration of the outermost as one of the body's, where those of the body don't show it.
+    depth: how many of the outermost loops of `plain` are so; each is the last statement of the one around it in the body.
     parts: the kernels that it was made of, in their order."""
 
     name: str
     body: list
     workgroup: list[Buffer] = field(default_factory=list)
     plain: list = field(default_factory=list)
+    depth: int = 1
     parts: list[Kernel] = field(default_factory=list)
 
 
@@ -628,6 +631,18 @@ def walk_expr(e: Expr, seen: set | None = None) -> list[Expr]:
     return found
 
 
+def loaded(e: Expr) -> tuple[Buffer, ...]:
+    """The buffers that e reads, in order of first use; found once for each node, and kept there."""
+    try:
+        return e._loaded
+    except AttributeError:
+        found = {b: None for x in operands(e) for b in loaded(x)}
+        if type(e) is Load:
+            found[e.buffer] = None
+        e._loaded = tuple(found)
+        return e._loaded
+
+
 def blocks(s) -> tuple[list, ...]:
     """The statement lists inside a statement."""
     kind = type(s)
@@ -674,12 +689,9 @@ def touched(body: Sequence) -> tuple[list[Buffer], list[Buffer]]:
     """(read, written) buffers of the statements, each in order of first use."""
     reads: dict[Buffer, None] = {}
     writes: dict[Buffer, None] = {}
-    seen: set = set()
     for s in walk(body):
         for e in expressions(s):
-            for node in walk_expr(e, seen):
-                if type(node) is Load:
-                    reads[node.buffer] = None
+            reads.update(dict.fromkeys(loaded(e)))
         if type(s) is Store:
             writes[s.buffer] = None
         elif type(s) is Copy:

@@ -2,15 +2,43 @@
 
 A kernel that is one parallel loop uses a buffer by rows if all its indices are row * size + something below size. Two such kernels may run row by row if
 whatever one of them writes and the other touches is used by the same rows in both. An array that nobody sees but row by row shrinks to one row.
+
+After scheduling, products of batches and their neighbours do the same with matrices, or blocks of their rows, for rows: attention has the scores of a block of
+queries, their softmax and what it weighs together before the next block.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from weft_wasm.affine import linear
-from weft_wasm.ir import ITEMSIZE, Buffer, Expr, For, If, Kernel, Let, Load, Program, Store, Switch, Var, While, expressions, i32, substitute, touched, walk, walk_expr
+from weft_wasm.ir import (
+    ITEMSIZE,
+    Assign,
+    Buffer,
+    Call,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Program,
+    Store,
+    Switch,
+    Var,
+    While,
+    expressions,
+    i32,
+    substitute,
+    touched,
+    walk,
+    walk_expr,
+)  # fmt: skip
 from weft_wasm.rewriting import fresh, map_blocks, rewrite
 
 ROW_BYTES = 64 << 10  # of all rows in use at a time: they must stay in the nearest caches
@@ -32,13 +60,33 @@ def merge(program: Program) -> Program:
     """The program with neighbouring kernels made one where that pays."""
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
     made: list[Kernel] = []
-    body = map_blocks(program.body, lambda block: _neighbours(block, storage, made, _joined))
-    users: dict[Buffer, list] = {}
-    for s in _leaves(body):
-        for b in {b for group in touched([s]) for b in group}:
-            users.setdefault(b, []).append(s)
-    rows = {b: row for kernel in made for b in program.temps if users.get(b) == [kernel] and (row := _as_row(kernel, b))}
-    return replace(program, body=body, temps=[rows.get(b, b) for b in program.temps])
+    program = _with_rows(program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _joined)), made)
+    for kernel in made:
+        (loop,) = kernel.body
+        kernel.body = [replace(loop, body=_reduced_as_written(loop.body))]
+    return program
+
+
+def _with_rows(program: Program, body: list, made: list[Kernel]) -> Program:
+    """The program with a new body, where temps that only one of the kernels in `made` uses become rows of its own."""
+    found = {kernel: {b: row for b, use in _uses(kernel, scheduled=True).items() if b.role == "temp" and (row := _as_row(kernel, b, use))} for kernel in made}
+    users = {b: 0 for own in found.values() for b in own}
+    for s in _leaves(body) if users else ():
+        for b in users.keys() & {b for group in touched([s]) for b in group}:
+            users[b] += 1
+    rows: dict[Buffer, Buffer] = {}
+    for kernel, own in found.items():
+        own = {b: row for b, row in own.items() if users[b] == 1}
+        given: set[Buffer] = set()
+        pairs = in_place_pairs(kernel) if len(own) > 1 else set()
+        for new in own:
+            old = next((old for old in own if (old, new) in pairs and old.dtype == new.dtype and old not in given), None)
+            if old is not None:
+                given.add(old)
+                own = {b: own[old] if row is own[new] else row for b, row in own.items()}
+        _use_rows(kernel, own)
+        rows |= own
+    return replace(program, body=body, temps=list(dict.fromkeys(rows.get(b, b) for b in program.temps)))
 
 
 def _leaves(body: list) -> Iterator:
@@ -76,10 +124,51 @@ def _joined(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Ker
     return Kernel(first.name, [replace(loop, body=[*loop.body, *fresh(more.body, {more.var: loop.var})])])
 
 
+def _reduced_as_written(body: list) -> list:
+    """Statements where a loop that reduces what the loop before it has written, element by element, does so in that very loop."""
+    out: list = []
+    for s in body:
+        if type(s) is For and s.kind == "reduce":
+            at = len(out)
+            while at and type(out[at - 1]) is Declare and type(out[at - 1].init) is Const:
+                at -= 1
+            both = _both(out[at - 1], s) if at else None
+            if both is not None:
+                del out[at - 1]
+                s = both
+        out.append(s)
+    return out
+
+
+def _both(first, second: For) -> For | None:
+    """A loop that writes and one that reduces what it has written as one; None where they can't be, or where the first is full of functions: their
+    constants leave no registers for sums."""
+    if type(first) is not For or first.kind != "parallel" or type(first.extent) is not int or first.extent != second.extent:
+        return None
+    if any(type(s) not in (Let, Store) for s in first.body) or any(type(s) not in (Let, Assign) for s in second.body):
+        return None
+    nodes = [node for s in first.body for e in expressions(s) for node in walk_expr(e)]
+    written = {s.buffer: s for s in first.body if type(s) is Store}
+    if any(type(node) is Call or type(node) is Load and node.buffer in written for node in nodes):
+        return None
+    values = {s: Var("value", s.buffer.dtype) for s in written.values()}
+    body = [x for s in first.body for x in ([Let(values[s], s.value), Store(s.buffer, s.index, values[s])] if s in values else [s])]
+    reduced = fresh(second.body, {second.var: first.var})
+    forms: dict = {}
+    mapping: dict[Expr, Expr] = {}
+    for node in (node for s in reduced for e in expressions(s) for node in walk_expr(e)):
+        if type(node) is Load and node.buffer in written:
+            store = written[node.buffer]
+            if linear(node.index, forms) != linear(store.index, forms):
+                return None
+            mapping[node] = values[store]
+    return For(first.var, first.extent, [*body, *rewrite(reduced, mapping)], "reduce") if mapping else None
+
+
 def _may_join(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer], most: int, scheduled: bool = False) -> bool:
     """Whether iterations of the two may take turns and it pays: they share much, and no more than `most` bytes are in use at a time."""
     a, b = _uses(first, scheduled), _uses(second, scheduled)
-    if a is None or b is None or first.body[0].extent != second.body[0].extent:
+    if a is None or b is None or _counts(first) != _counts(second):
         return False
     shared = 0
     for x, use in a.items():
@@ -90,44 +179,76 @@ def _may_join(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer], most
             if (use.written or other.written) and not alike:
                 return False
             if alike and use.row >= SHORTEST:
-                shared += first.body[0].extent * use.row * ITEMSIZE[x.dtype]
+                shared += math.prod(_counts(first)) * use.row * ITEMSIZE[x.dtype]
     at_a_time = sum(use.row * ITEMSIZE[x.dtype] for x, use in (a | b).items() if use.row)
     return shared >= WORTH and at_a_time <= most
 
 
 def by_batches(program: Program) -> Program:
-    """The scheduled program with products of batches and their neighbours made one that go over the same batch: what one has made of a matrix is still in
-    the cache when the next comes to it."""
+    """The scheduled program with products of batches and their neighbours made one that go over the same batch: what one has made of a matrix, or of a
+    block of its rows, is still in the cache when the next comes to it."""
     storage = {program.outputs[k]: program.inputs[j] for k, j in program.donated.items()}
-    return replace(program, body=map_blocks(program.body, lambda block: _neighbours(block, storage, [], _with_product)))
+    made: list[Kernel] = []
+    return _with_rows(program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _with_product)), made)
 
 
 def _with_product(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Kernel | None:
-    """Both kernels as one over the batch of the product that one of them is, or None where they can't be, or it would not pay."""
+    """Both kernels as one over the batch of the product that one of them is, and over its blocks of rows where possible, or None where they can't be, or it
+    would not pay."""
     product = first if first.plain else second
     if not product.plain:
         return None
-    a, b = (_split(kernel, product.body[0].extent) for kernel in (first, second))
-    if a is None or b is None or not _may_join(a, b, storage, BATCH_BYTES, scheduled=True):
-        return None
-    nests = []
-    for x, y in ((a.body, b.body), (a.plain or a.body, b.plain or b.body)):
-        loop, more = x[0], y[0]
-        nests.append([For(loop.var, loop.extent, [*loop.body, *fresh(more.body, {more.var: loop.var})], "parallel", tasks=1)])
-    return Kernel(first.name, nests[0], plain=nests[1], parts=[*(first.parts or [first]), *(second.parts or [second])])
+    for depth in range(product.depth, 0, -1):
+        counts = _counts(product)[:depth]
+        a, b = (_split(kernel, counts) for kernel in (first, second))
+        if a is not None and b is not None and _may_join(a, b, storage, BATCH_BYTES, scheduled=True):
+            body, plain = (_in_turn(x, y, depth) for x, y in ((a.body, b.body), (a.plain or a.body, b.plain or b.body)))
+            body[0].tasks = 1
+            return Kernel(first.name, body, plain=plain, depth=depth, parts=[*(first.parts or [first]), *(second.parts or [second])])
+    return None
 
 
-def _split(kernel: Kernel, count: int) -> Kernel | None:
-    """A kernel whose outermost loop has `count` iterations, its own cut in as many runs; None where it can't be."""
+def _in_turn(body: list, more: list, depth: int) -> list:
+    """Two nests of `depth` loops as one. What the second does before an inner loop comes before the first's: it packs what no row changes."""
+    *before, loop = body
+    *others, second = more
+    inner = fresh(second.body, {second.var: loop.var})
+    inner = [*loop.body, *inner] if depth == 1 else _in_turn(loop.body, inner, depth - 1)
+    return [*before, *others, For(loop.var, loop.extent, inner, loop.kind if loop.kind == second.kind else "sequential")]
+
+
+def _counts(kernel: Kernel) -> list[int]:
+    """The extents of the loops over rows."""
+    return [loop.extent for loop in _loops(kernel.plain or kernel.body, kernel.depth)]
+
+
+def _loops(body: list, depth: int) -> list[For]:
+    """The loops over rows, from the outermost on: each is the last statement in the one around it."""
+    loops = [body[-1]]
+    while len(loops) < depth:
+        loops.append(loops[-1].body[-1])
+    return loops
+
+
+def _split(kernel: Kernel, counts: list[int]) -> Kernel | None:
+    """A kernel whose outermost loops have `counts` iterations, its own cut in as many runs; None where it can't be."""
     loop = kernel.body[0] if len(kernel.body) == 1 else None
-    if type(loop) is not For or loop.kind != "parallel" or type(loop.extent) is not int or loop.extent % count:
+    if type(loop) is not For or loop.kind != "parallel" or type(loop.extent) is not int:
         return None
-    if loop.extent == count:
-        return kernel
-    if kernel.plain:
+    if _counts(kernel)[: len(counts)] == counts:
+        return replace(kernel, depth=len(counts))
+    total = math.prod(counts)
+    if kernel.plain or loop.extent % total:
         return None
-    batch, row, each = Var(f"{loop.var.name}.b"), Var(loop.var.name), loop.extent // count
-    return Kernel(kernel.name, [For(batch, count, [replace(loop, var=row, extent=each, body=fresh(loop.body, {loop.var: batch * each + row}))], "parallel")])
+    row, outer = Var(loop.var.name), [Var(f"{loop.var.name}.{level}") for level in range(len(counts))]
+    number: Expr = i32(0)
+    for var, count in zip(outer, counts):
+        number = number * count + var
+    each = loop.extent // total
+    body: list = [replace(loop, var=row, extent=each, body=fresh(loop.body, {loop.var: number * each + row}))]
+    for var, count in zip(reversed(outer), reversed(counts)):
+        body = [For(var, count, body, "parallel")]
+    return Kernel(kernel.name, body, depth=len(counts))
 
 
 def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
@@ -142,7 +263,7 @@ def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
             (old, new)
             for k, part in enumerate(kernel.parts)
             for old, new in in_place_pairs(part)
-            if uses[old].row is not None and (uses[old].row, uses[old].base) == (uses[new].row, uses[new].base)
+            if old in uses and new in uses and uses[old].row is not None and (uses[old].row, uses[old].base) == (uses[new].row, uses[new].base)
             and not any(new in used for used in uses_of[:k]) and not any(old in used for used in uses_of[k + 1 :])
         }  # fmt: skip
     steps = [touched([s]) for s in kernel.body[0].body]
@@ -160,33 +281,35 @@ def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
 def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
     """How a kernel that is a loop over rows, and not `scheduled` yet, uses its buffers; None if it is none."""
     body = kernel.plain or kernel.body
-    if len(body) != 1 or kernel.workgroup:
+    if len(body) != 1 or kernel.workgroup or type(body[0]) is not For or body[0].kind != "parallel":
         return None
-    loop = body[0]
-    if type(loop) is not For or loop.kind != "parallel" or type(loop.extent) is not int or loop.extent < 2:
+    loops = _loops(body, kernel.depth)
+    if any(type(loop.extent) is not int for loop in loops) or math.prod(loop.extent for loop in loops) < 2:
         return None
     extents: dict[Var, int] = {}
     unknown: set[Expr] = set()
-    for s in walk([loop]):
+    for s in walk([loops[0]]):
         if type(s) is For:
             if type(s.extent) is not int or not scheduled and (s.vector or s.unroll > 1 or s.outline or s.tasks):
                 return None
             extents[s.var] = s.extent
         elif type(s) is Let:
             unknown.add(s.var)
-    if len(extents) == 1:
+    for loop in loops:
+        del extents[loop.var]
+    if not extents:
         return None
     found: dict[Buffer, Use] = {}
     seen: set[Expr] = set()
     forms: dict = {}
-    for s in walk(loop.body):
+    for s in walk(loops[-1].body):
         accesses = [(node.buffer, node.index) for e in expressions(s) for node in walk_expr(e, seen) if type(node) is Load]
         if type(s) is Store:
             accesses.append((s.buffer, s.index))
         for buffer, index in accesses:
             if buffer.role == "private":
                 continue
-            use = _row_of(*linear(index, forms), loop.var, extents, unknown)
+            use = _row_of(*linear(index, forms), loops, extents, unknown)
             if use is None:
                 return None
             known = found.setdefault(buffer, use)
@@ -197,52 +320,65 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
     return found
 
 
-def _row_of(terms: dict[Expr, int], const: int, row: Var, extents: dict[Var, int], unknown: set[Expr]) -> Use | None:
+def _row_of(terms: dict[Expr, int], const: int, loops: list[For], extents: dict[Var, int], unknown: set[Expr]) -> Use | None:
     """The use that an index makes; None where neighbouring rows lie side by side, which is better done many rows at a time."""
-    size = terms.get(row, 0)
-    inner = {t: c for t, c in terms.items() if t in extents and t is not row}
+    size = step = terms.get(loops[-1].var, 0)
+    inner = {t: c for t, c in terms.items() if t in extents}
     if abs(size) == 1 and inner:
         return None
-    base = {t: c for t, c in terms.items() if t not in extents}
+    for outer, loop in zip(loops[-2::-1], loops[::-1]):  # rows are counted on from one iteration of an outer loop to the next
+        step *= loop.extent
+        if terms.get(outer.var, 0) != step:
+            return Use(None)
+    base = {t: c for t, c in terms.items() if t not in extents and all(t is not loop.var for loop in loops)}
     if size < 1 or const < 0 or any(type(t) is not Var or t in unknown for t in base) or any(c < 0 for c in inner.values()):
         return Use(None)
     last = const + sum(c * (extents[t] - 1) for t, c in inner.items())
     return Use(size if last < size else None, frozenset(base.items()))
 
 
-def _as_row(kernel: Kernel, buffer: Buffer) -> Buffer | None:
-    """The private row that takes the place of a temp which `kernel` alone uses, if each row is first of all written wholly; the kernel is rewritten."""
-    loop = kernel.body[0]
-    use = _uses(kernel)[buffer]
+def _as_row(kernel: Kernel, buffer: Buffer, use: Use) -> Buffer | None:
+    """The private row that may take the place of a temp which `kernel` alone uses: each row is first of all written wholly."""
     if use.row is None or use.row < SHORTEST or use.base:
         return None
-    first = next(s for s in loop.body if buffer in [b for group in touched([s]) for b in group])
+    block = _loops(kernel.plain or kernel.body, kernel.depth)[-1].body
     covered: list[tuple[Var, int]] = []
-    while type(first) is For and first.kind == "parallel" and len(first.body) == 1:
+    while True:
+        first = next(s for s in block if buffer in [b for group in touched([s]) for b in group])
+        if type(first) is not For or first.kind == "sequential":
+            break
         covered.append((first.var, first.extent))
-        first = first.body[0]
+        block = first.body
     if type(first) is not Store or first.buffer is not buffer or buffer in touched([first])[0]:
         return None
-    step, (terms, const) = 1, linear(first.index, {})
-    for var, extent in reversed(covered):
-        if terms.get(var) != step and extent > 1:
+    terms, const = linear(first.index, {})
+    step = 1
+    for var, extent in sorted(covered, key=lambda loop: terms.get(loop[0], 0)):
+        if terms.get(var, 0) != step and extent > 1:
             return None
         step *= extent
-    if step != use.row or const:
-        return None
-    row = Buffer(buffer.name, buffer.dtype, (use.row,), "private")
-    start: dict[Expr, Expr] = {loop.var: i32(0)}
-    mapping: dict[Expr, Expr] = {}
-    for s in walk(loop.body):
-        for e in expressions(s):
-            for node in walk_expr(e):
-                if type(node) is Load and node.buffer is buffer:
-                    mapping[node] = Load(row, substitute(node.index, start))
-    kernel.body = [replace(loop, body=rewrite(loop.body, mapping))]
-    for s in walk(kernel.body):
-        if type(s) is Store and s.buffer is buffer:
-            s.buffer, s.index = row, substitute(s.index, start)
-    return row
+    return Buffer(buffer.name, buffer.dtype, (use.row,), "private") if step == use.row and not const else None
 
 
-__all__ = ["merge"]
+def _use_rows(kernel: Kernel, rows: dict[Buffer, Buffer]) -> None:
+    """Puts rows in the place of buffers."""
+    for name in ("body", "plain") if rows else ():
+        body = getattr(kernel, name)
+        if not body:
+            continue
+        start: dict[Expr, Expr] = {loop.var: i32(0) for loop in _loops(body, kernel.depth)}
+        mapping: dict[Expr, Expr] = {}
+        seen: set[Expr] = set()
+        for s in walk(body):
+            for e in expressions(s):
+                for node in walk_expr(e, seen):
+                    if type(node) is Load and node.buffer in rows:
+                        mapping[node] = Load(rows[node.buffer], substitute(node.index, start))
+        body = rewrite(body, mapping)
+        for s in walk(body):
+            if type(s) is Store and s.buffer in rows:
+                s.buffer, s.index = rows[s.buffer], substitute(s.index, start)
+        setattr(kernel, name, body)
+
+
+__all__ = ["by_batches", "in_place_pairs", "merge"]

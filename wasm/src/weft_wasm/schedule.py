@@ -234,7 +234,7 @@ class _Chooser:
         return before + in_blocks(replace(loop, vector=2 if before else 4), SUM_BLOCK) + after
 
     def reducible(self, s: For) -> bool:
-        simple = all(type(x) in (Let, Assign) for x in walk(s.body))
+        simple = all(type(x) in (Let, Assign, Store) for x in walk(s.body))
         return simple and s.extent >= 8 and self.score(s.body, s.var) > 0
 
     def blocked(self, body: list) -> list:

@@ -282,10 +282,8 @@ class _Verifier:
         self.expect(s.index, "i32", s, "the index")
         self.expect(s.value, s.buffer.dtype, s, "the value")
         self.constant_index(s.buffer, s.index, s)
-        if self.vector and self.vector.kind == "parallel" and not self.lane_dependent(s.index):
-            self.fail("every iteration of a parallel vector loop stores to the same element", s)
-        if self.vector and self.vector.kind == "reduce":
-            self.fail("a reduce vector loop can't store", s)
+        if self.vector and not self.lane_dependent(s.index):
+            self.fail(f"every iteration of a {self.vector.kind} vector loop stores to the same element", s)
 
     # ---- lanes
 

@@ -7,7 +7,7 @@ micro kernel with MR × NR accumulators in registers. Small products, vectors, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from collections.abc import Callable
 
 from weft_wasm.affine import linear
@@ -36,11 +36,14 @@ from weft_wasm.ir import (
     sub,
     walk_expr,
 )  # fmt: skip
+from weft_wasm.rewriting import fresh
 
 WORTH = 4_000_000  # products of fewer terms stay on one thread
 PACKING_WORTH = 100_000  # likewise for packing this many elements
 NARROW = 128  # columns: products of fewer read rows where they lie
+DEEP = 64  # terms: products of fewer are not turned over, as their results would be stored against the grain
 SHARED_COLUMNS = 8  # panels of columns that a thread takes at once
+KEPT = 4 << 20  # bytes of packed columns that a thread keeps while it goes over the rows of a matrix
 
 Element = Callable[[Expr, Expr, Expr], Expr]  # (batch, row, column) -> value
 Sink = Callable[[Expr, Expr, Expr, Expr], list]  # (batch, row, column, value) -> statements
@@ -88,6 +91,9 @@ def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink,
     tile = tile or default_tile(dtype, frozenset(features))
     if plain or k == 0 or m < 4 or n < 4 or k < 4 or m * n * k < 8192:
         return Routine([Kernel(name, _plain_nest(m, n, k, a, b, store, batch, dtype))], [])
+    if batch == 1 and k >= DEEP and n * _ceil_div(m, tile.nr) < 0.8 * m * _ceil_div(n, tile.nr):  # few columns: as rows, they fill their panels
+        flip = lambda use: lambda z, i, j, *value: use(z, j, i, *value)  # noqa: E731
+        return _packed(name, n, m, k, flip(b), flip(a), flip(store), batch, dtype, tile)
     return _packed(name, m, n, k, a, b, store, batch, dtype, tile)
 
 
@@ -141,17 +147,21 @@ class Panels:
 def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     slices = _ceil_div(k, t.kc)
     even = k % slices == 0
+    each = m * n * k
+    by_batch = batch >= 4 and batch * each >= WORTH
+    bi, ks, jb, ib, jp, ip = (Var(s) for s in ("b", "ks", "jb", "ib", "jp", "ip"))
+    in_turn = _even_blocks(m, 2 * t.mc) if by_batch and even and k * n * ITEMSIZE[dtype] <= KEPT else 1
+    if in_turn > 1:  # blocks of rows; what other kernels do with a block of the result may come before the next
+        m, a, store = m // in_turn, _below(ib * (m // in_turn), a), _below(ib * (m // in_turn), store)
     kc = k // slices if even else _ceil_div(_ceil_div(k, slices), t.unroll) * t.unroll  # the last slice is filled up with zeros
     panels, column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
     mr, nr = panels.height, t.nr
     in_place = even and n <= NARROW and _is_row(a, dtype)  # rows are read where they lie: packing them would take longer than it saves
-    few = m <= 2 * t.mc  # rows: all of them stay packed in the second cache, and each panel of columns is packed when its turn comes
+    few = in_turn > 1 or m <= 2 * t.mc  # rows: all of them stay packed in the second cache, and each panel of columns is packed when its turn comes
     row_blocks = 1 if few else _ceil_div(panels.count, max(1, t.mc // mr))
     block_rows = _ceil_div(panels.count, row_blocks)  # even ones, for threads that share them
-    block_columns = 1 if few else max(1, min(t.nc // nr, column_panels))
+    block_columns = slices * column_panels if in_turn > 1 else 1 if few else max(1, min(t.nc // nr, column_panels))
     # threads share the batch, or the blocks of rows, or the columns, where the product is worth it
-    each = m * n * k
-    by_batch = batch >= 4 and batch * each >= WORTH
     by_rows = not by_batch and row_blocks >= 2 and each >= WORTH
     by_columns = not (by_batch or by_rows) and each >= WORTH and column_panels >= 2 * SHARED_COLUMNS
     own = {True: "private", False: "temp"}
@@ -160,7 +170,6 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     partial = Buffer(f"{name}.c", dtype, (panels.count * column_panels, mr, nr), own[by_batch])
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
     temps = ([] if in_place else [panel_a]) + [panel_b] + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
-    bi, ks, jb, ib, jp, ip = (Var(s) for s in ("b", "ks", "jb", "ib", "jp", "ip"))
     some_columns, columns = _part("columns", block_columns, column_panels, jb)
     some_rows, rows = _part("rows", block_rows, panels.count, ib)
     some_terms, terms = _part("terms", kc, k, ks)
@@ -210,7 +219,12 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
 
     shared = SHARED_COLUMNS if by_columns else 0
     products: list
-    if few:
+    if in_turn > 1:
+        q, slot = Var("p"), ks * column_panels
+        packed = For(ks, slices, [For(q, column_panels, pack_columns(slot + q, q))])
+        block = For(ks, slices, [*pack_rows(i32(0), 0), For(jp, column_panels, [multiply(slot + jp, jp, i32(0))])])
+        products = [packed, For(ib, in_turn, fresh([block], {}))]
+    elif few:
         column = _shared(jp, column_panels, [*pack_columns(i32(0), jp), multiply(i32(0), jp, i32(0))], shared)
         products = [For(ks, slices, [*some_terms, *pack_rows(i32(0), int(by_columns and m * kc >= PACKING_WORTH)), column])]
     else:
@@ -220,7 +234,19 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
         blocks = _shared(ib, row_blocks, [*some_rows, *pack_rows(first_row, 0), column], int(by_rows))
         products = [For(jb, _ceil_div(column_panels, block_columns), [*some_columns, For(ks, slices, [*some_terms, pack, blocks])])]
     plain = _plain_nest(m, n, k, a, b, store, batch, dtype) if by_batch else []
-    return Routine([Kernel(name, [_shared(bi, batch, products, int(by_batch))], plain=plain)], temps)
+    if in_turn > 1:
+        plain = [replace(plain[0], body=[For(ib, in_turn, plain[0].body, "parallel")])]
+    return Routine([Kernel(name, [_shared(bi, batch, products, int(by_batch))], plain=plain, depth=2 if in_turn > 1 else 1)], temps)
+
+
+def _even_blocks(m: int, most: int) -> int:
+    """Into how many equal blocks, of at most `most` rows and at least a third of that, m rows can be divided; 1 if they can't."""
+    return next((count for count in range(_ceil_div(m, most), 3 * m // most + 1) if m % count == 0), 1)
+
+
+def _below(first: Expr, use: Callable) -> Callable:
+    """An Element or a Sink whose rows count from `first`."""
+    return lambda b, i, *rest: use(b, first + i, *rest)
 
 
 def _ceil_div(a: int, b: int) -> int:
