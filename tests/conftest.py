@@ -12,7 +12,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 
 import gc  # noqa: E402
+import zlib  # noqa: E402
 
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import weft  # noqa: E402
@@ -33,3 +35,11 @@ def _room_for_programs():
     if _mappings() > 30_000:
         weft.clear_caches()
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order(request):
+    """A test draws the same numbers from its module's generator whichever tests ran before it, in this process or another."""
+    for generator in vars(request.module).values() if request.module else ():
+        if type(generator) is np.random.Generator:
+            generator.bit_generator.state = np.random.default_rng(zlib.crc32(request.node.name.encode())).bit_generator.state

@@ -70,7 +70,7 @@ def test_what_several_kernels_make_of_a_product_is_stored_in_its_place():
     def fun(x, w, mask):
         masked = (x @ w) * mask
         return masked.sum(axis=0), masked @ w
-    x, w, mask = F(24, 24), F(24, 24), F(24, 24)
+    x, w, mask = F(24, 24), F(24, 24) / 8, F(24, 24)
     first, *rest = groups(fun, x, w, mask)
     assert first.kind == "dot" and len(first.members) == 2 and {g.kind for g in rest} == {"reduce", "dot"}
     assert all(v in first.members[1:] for g in rest for v in g.reads if v.node is not None)
