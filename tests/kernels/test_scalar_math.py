@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.special as special
 from kernel_harness import NUMPY, RELAXED, assert_same, run_wasm
+from weft_wasm.double_double import Pair, polynomial
 from weft_wasm.ir import Buffer, Call, For, Kernel, Program, Store, Var
 
 N = 100_000
@@ -127,17 +128,70 @@ def test_where_exp_ends(features, vector):
         assert np.isnan(evaluate(fn, payloads, vector=vector, features=features)).all()
 
 
-@pytest.mark.parametrize("fn, exact", [("lgamma", lambda x: mpmath.log(abs(mpmath.gamma(x)))), ("digamma", mpmath.digamma)])
-def test_gamma_functions_where_they_cancel(fn, exact):
-    """Of negative f64, and next to poles: 4 ulp, below 1 those of 1."""
+GAMMA = {"lgamma": lambda x: mpmath.log(abs(mpmath.gamma(x))), "digamma": mpmath.digamma}
+
+
+def ulps(got: np.ndarray, want: list) -> list[float]:
+    return [float(abs(mpmath.mpf(float(g)) - w) / mpmath.mpf(float(np.spacing(abs(float(w)))))) for g, w in zip(got, want)]
+
+
+@pytest.mark.parametrize("fn", GAMMA)
+def test_gamma_functions_where_they_cancel(fn):
+    """Of negative f64, and next to poles."""
     rng = np.random.default_rng(0)
     near_poles = -rng.integers(0, 40, 1500) + rng.choice([-1, 1], 1500) * 2.0 ** rng.uniform(-52, 0, 1500)
-    x = np.concatenate([rng.uniform(-40, 0, 1500), near_poles, [2.235, 2.2368256015373857, 1e-310, -2.5e-302]])
-    x = x[x != np.floor(x)]
-    with mpmath.workprec(200):
-        errors = [abs(mpmath.mpf(float(got)) - (want := exact(mpmath.mpf(float(value))))) / mpmath.mpf(float(np.spacing(max(1.0, float(abs(want))))))
-                  for value, got in zip(x, evaluate(fn, x)) if np.isfinite(float(exact(float(value))))]  # fmt: skip
-    assert len(errors) > 2900 and max(errors) <= 4, max(errors)
+    x = np.concatenate([rng.uniform(-40, 3, 1500), near_poles, -np.exp(rng.uniform(0, 35, 300)), [2.235, 2.2368256015373857, 1e-310, -2.5e-302]])
+    with mpmath.workprec(250):
+        x = np.array([v for v in x if v != np.floor(v) and np.isfinite(float(GAMMA[fn](float(v))))])
+        errors = ulps(evaluate(fn, x), [GAMMA[fn](float(v)) for v in x])
+    assert len(errors) > 3200 and max(errors) <= 4, max(errors)
+
+
+@pytest.mark.parametrize("fn", GAMMA)
+def test_gamma_functions_next_to_their_zeros(fn):
+    """The floats on both sides of each zero, where all of the leading bits cancel."""
+    exact, x = GAMMA[fn], []
+    with mpmath.workprec(400):
+        for n in range(0 if fn == "digamma" else 2, 18):
+            left, right = (mpmath.mpf(-n - k) + (2 * k - 1) * mpmath.mpf(2) ** -90 for k in (1, 0))
+            least = bisect(mpmath.digamma, left, right)
+            places = [least] if fn == "digamma" else [bisect(exact, left, least), bisect(exact, least, right)]
+            x += [beside for p in places for beside in (float(p), np.nextafter(float(p), -np.inf), np.nextafter(float(p), 0.0))]
+        x = np.array([v for v in x if v != np.floor(v)])
+        errors = ulps(evaluate(fn, x), [exact(float(v)) for v in x])
+    assert len(errors) > 50 and max(errors) <= 4, max(errors)
+
+
+def bisect(f, a, b):
+    """Where f changes its sign between a and b."""
+    above = f(a) > 0
+    assert above != (f(b) > 0)
+    for _ in range(200):
+        middle = (a + b) / 2
+        a, b = (middle, b) if (f(middle) > 0) == above else (a, middle)
+    return a
+
+
+def test_numbers_of_twice_the_precision():
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=N) for _ in range(2)]
+    inputs = [Buffer(f"x{k}", "f64", (N,), "input") for k in range(4)]
+    i = Var("i")
+    args = [p for x in parts for p in (x, x * rng.uniform(-(2.0**-54), 2.0**-54, N))]
+    x, y = (Pair(*(b[i] for b in inputs[k : k + 2])) for k in (0, 2))
+    cases = {"sum": x + y, "product": x * y, "reciprocal": x.reciprocal(), "polynomial": polynomial([(0.1, 1e-18), (1.5, -2e-17), 0.125], x)}
+    outputs = [Buffer(f"{name}{k}", "f64", (N,), "output") for name in cases for k in range(2)]
+    stores = [Store(b, i, e) for b, e in zip(outputs, (e for p in cases.values() for e in (p.hi, p.lo)))]
+    got = run_wasm(Program("pairs", inputs, outputs, [], [Kernel("pairs", [For(i, N, stores, "parallel", 1)])]), *args, features=RELAXED, schedule=False)
+    with mpmath.workprec(300):
+        exact = lambda k, n: mpmath.mpf(float(args[k][n])) + mpmath.mpf(float(args[k + 1][n]))  # noqa: E731
+        for n in range(0, N, 97):
+            a, b = exact(0, n), exact(2, n)
+            c = [mpmath.mpf(0.1) + mpmath.mpf(1e-18), mpmath.mpf(1.5) - mpmath.mpf(2e-17), mpmath.mpf(0.125)]
+            terms = [c[0], c[1] * a, c[2] * a * a]
+            for k, (want, size) in enumerate([(a + b, abs(a) + abs(b)), (a * b, abs(a * b)), (1 / a, abs(1 / a)), (sum(terms), sum(map(abs, terms)))]):
+                value = mpmath.mpf(float(got[2 * k][n])) + mpmath.mpf(float(got[2 * k + 1][n]))
+                assert abs(value - want) <= 8 * mpmath.mpf(2) ** -106 * size, (list(cases)[k], n)
 
 
 def test_lgamma_around_its_zeros():

@@ -1,8 +1,7 @@
 """Elementary functions as straight-line loop IR, for f32 and f64, after the classic argument reductions (Cody-Waite, Payne-Hanek) with
 minimax polynomials.
 
-Bounds (`make test-math`, against mpmath): 4 ulp, subnormal results may flush to zero; of f64 digamma, and of f64 lgamma of negative numbers, 4 ulp of the larger
-of 1 and the result, around their zeros.
+Bounds (`make test-math`, against mpmath): 4 ulp, subnormal results may flush to zero.
 pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f64=False`) they are f32 throughout: pow then has a
 relative error of 1e-7 · (1 + |y·log x|), lgamma and digamma an absolute one of 4e-6.
 """
@@ -12,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
 
 from weft_wasm import polynomials
+from weft_wasm.gamma import Gamma
 from weft_wasm.ir import Bitcast, Call, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
+from weft_wasm.pi import pi_bits, pi_parts, two_over_pi
 
 INF, NAN = float("inf"), float("nan")
 LN2 = math.log(2.0)
@@ -31,7 +31,7 @@ def _abs(x: Expr) -> Expr:
     return Unary("abs", x)
 
 
-class Float:
+class Float(Gamma):
     """What differs between f32 and f64: bit layout and polynomials."""
 
     def __init__(self, dtype: str, p: dict[str, list[float]]):
@@ -501,108 +501,6 @@ class Float:
         y = Select(eq(a, 1.0), self.c(INF), Select(gt(a, 1.0), self.c(NAN), y))
         return Select(eq(x, 0.0) | ne(x, x), x, self.copysign(_abs(y), x))
 
-    # gamma
-
-    def lgamma(self, x: Expr) -> Expr:
-        # Γ(z) = (z-1)(z-2)…y Γ(y) with y between ¾ and 2¼, where lgamma is (y-1)(y-2)·P around its zeros; Stirling's series above 8¼
-        reflect = lt(x, 0.0)
-        z = _abs(x)
-        below = lt(z, 0.75)
-        product = Select(below, z, self.c(1.0))
-        y = Select(below, z + 1.0, z)
-        for _ in range(6):
-            high = gt(y, 2.25)
-            y = Select(high, y - 1.0, y)
-            product = Select(high, product * y, product)
-        large = gt(y, 2.25)
-        r = 1.0 / z
-        log = self.log(Select(large, z, product))
-        stirling = r * self.poly(_STIRLING, r * r)
-        series = (z - 0.5) * (log - 1.0) + (0.5 * math.log(2 * math.pi) - 0.5) + stirling
-        small = (y - 1.0) * (y - 2.0) * self.poly("lgamma", y - 1.5)
-        body = Select(large, series, small + Select(below, -log, log))
-        # Γ(x)Γ(-x) = -π/(x sin πx)
-        sine = _abs(self.sin((x - Unary("round_even", x)) * math.pi))
-        factor = Select(large, self.c(math.sqrt(2 / math.pi)), Select(below, self.c(1.0), z * product) / math.pi)
-        mirrored = self._mirrored_lgamma(z, sine * factor, large, Select(large, stirling, small))
-        result = Select(reflect, mirrored, body, rare=True)
-        pole = le(x, 0.0) & eq(Unary("floor", x), x)
-        return Select(pole | eq(z, INF), self.c(INF), result)
-
-    def _mirrored_lgamma(self, z: Expr, factor: Expr, large: Expr, rest: Expr) -> Expr:
-        """-(log(factor) + rest), and for large z also -((z + ½)·log(z) - z): what cancels is added up exactly."""
-        hi, lo = self._log_parts(factor)
-        log_hi, log_lo = self._log_parts(z)
-        head = self._head(z)
-        total, lost = self._sum([head * log_hi, -z, log_hi * 0.5, hi])
-        lost = lost + ((z - head) * log_hi + (z + 0.5) * log_lo)
-        return -(Select(large, total, hi) + (Select(large, lost, self.c(0.0)) + (lo + rest)))
-
-    def _sum(self, terms: list[Expr]) -> tuple[Expr, Expr]:
-        """The sum of the terms, and what its roundings took (D. Knuth's two-sum)."""
-        total, *others = terms
-        lost: Expr = self.c(0.0)
-        for term in others:
-            before, total = total, total + term
-            moved = total - before
-            lost = lost + ((before - (total - moved)) + (term - moved))
-        return total, lost
-
-    def digamma(self, x: Expr) -> Expr:
-        # log(y) - Σ 1/(z + k) - 1/2y - …, y = z + k from 8 on; terms cancel that are larger than the result, so they are added up exactly
-        reflect = lt(x, 0.0)
-        z = _abs(x)
-        y, terms = z, []
-        for _ in range(8):
-            low = lt(y, 8.0)
-            terms.append(Select(low, -1.0 / y, self.c(0.0)))
-            y = Select(low, y + 1.0, y)
-        terms[0] = Select(reflect, Select(lt(z, 8.0), self.c(0.0), 1.0 / z), terms[0])  # ψ(x) = ψ(z) + 1/z - π cot(πx)
-        hi, lo = self._log_parts(y)
-        total, lost = self._sum([hi, *reversed(terms)])
-        r = 1.0 / y
-        z2 = r * r
-        rest = lost + (lo - (r * 0.5 + z2 * self.poly(_DIGAMMA, z2)))
-        f = Select(reflect, x - Unary("round_even", x), x)
-        result = Select(reflect, self._minus_cot(f, total, rest), total + rest, rare=True)
-        result = Select(lt(_abs(f), 1e-20), -1.0 / f, result)  # next to a pole nothing else is left
-        pole = reflect & eq(Unary("floor", x), x)
-        return Select(pole | eq(x, -INF), self.c(NAN), Select(eq(x, INF), x, result))
-
-    def _minus_cot(self, f: Expr, total: Expr, rest: Expr) -> Expr:
-        """total + rest - π·cot(πf)."""
-        cot, cot_lo = self._cot_pi(f)
-        pi_hi, pi_lo = self._pi_parts()
-        total, lost = self._sum([total, -(cot * pi_hi)])
-        return total + (lost + (rest - (cot * pi_lo + cot_lo * math.pi)))
-
-    def _pi_parts(self) -> tuple[float, float]:
-        """π = hi + lo, hi of so few bits that its product with a head is exact."""
-        bits = 9 if self.f32 else 23
-        hi = math.floor(math.pi * 2**bits) / 2**bits
-        return hi, float(Fraction(pi_bits(200), 2**200) - Fraction(hi))
-
-    def _cot_pi(self, f: Expr) -> tuple[Expr, Expr]:
-        """cot(π·f) for |f| ≤ ½ as hi + lo, hi a head; by the angle to the nearer of 0 and ½."""
-        a = _abs(f)
-        near_half = gt(a, 0.25)
-        g = Select(near_half, 0.5 - a, a)
-        angle = g * math.pi
-        g_hi = self._head(g)
-        pi_hi, pi_lo = self._pi_parts()
-        lost = ((g_hi * pi_hi - angle) + (g - g_hi) * pi_hi) + g * pi_lo
-        z = angle * angle
-        sine, cosine = angle * z * self.poly("sin", z), z * z * self.poly("cos", z) - z * 0.5
-        s, s_lost = self._sum([angle, sine])
-        c, c_lost = self._sum([self.c(1.0), cosine])
-        s_lo, c_lo = s_lost + lost * c, c_lost - lost * s
-        n, n_lo, d, d_lo = (Select(near_half, p, q) for p, q in ((s, c), (s_lo, c_lo), (c, s), (c_lo, s_lo)))
-        sign = self.copysign(self.c(1.0), f)
-        hi = self._head(n / d)
-        d_hi = self._head(d)
-        lo = (((n - hi * d_hi) - hi * (d - d_hi)) + (n_lo - hi * d_lo)) / d
-        return hi * sign, lo * sign
-
     # neighbours
 
     def nextafter(self, x: Expr, y: Expr) -> Expr:
@@ -633,61 +531,18 @@ def third_of(a: Expr) -> Expr:
     return quarter + (quarter >> 4) + (quarter >> 8) + (quarter >> 16)
 
 
-def pi_parts(f32: bool) -> tuple[float, ...]:
-    """π/2 in parts of so few bits that k times a part is exact for the k that occur."""
-    bits = (11, 11, 11, 24) if f32 else (33, 33, 53)
-    value = pi_bits(256)  # π · 2^256
-    parts, scale = [], 2**257  # value / scale = π/2
-    for n in bits:
-        shift = max(value.bit_length() - n, 0)
-        head = value >> shift << shift
-        parts.append(head / scale)
-        value -= head
-    return tuple(parts)
-
-
-@cache
-def pi_bits(bits: int) -> int:
-    """floor(π · 2^bits), by Machin's formula."""
-    guard = 32
-    one = 1 << (bits + guard)
-
-    def arctan_inverse(n: int) -> int:
-        total = term = one // n
-        k, sign = 3, -1
-        while term:
-            term //= n * n
-            total += sign * (term // k)
-            k, sign = k + 2, -sign
-        return total
-
-    return 4 * (4 * arctan_inverse(5) - arctan_inverse(239)) >> guard
-
-
-@cache
-def two_over_pi(width: int) -> tuple[int, ...]:
-    """A zero word, then the binary digits of 2/π in words of `width` bits, enough for every exponent."""
-    count = 8 if width == 32 else 21
-    digits = count * width
-    value = (1 << (2 * digits + 1)) // pi_bits(digits)
-    return (0, *((value >> (digits - width * (k + 1))) & ((1 << width) - 1) for k in range(count)))
-
-
 _ERFINV_CENTRAL = [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06,
                    3.43273939e-07, 2.81022636e-08]  # fmt: skip
 _ERFINV_TAIL = [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558,
                 -0.000200214257]  # fmt: skip
-# Bernoulli numbers: B2k / (2k (2k-1)) and B2k / 2k
-_STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400]
-_DIGAMMA = [1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160]
 
 
 FLOAT = {"f32": Float("f32", polynomials.F32), "f64": Float("f64", polynomials.F64)}
-_IN_F64 = frozenset(("pow", "lgamma", "digamma"))
+_IN_F64: dict[str, dict] = {"pow": {}, "lgamma": {"zeros": False}, "digamma": {"zeros": False}}
 
 
 def function(e: Call, f64: bool = True) -> Expr:
     """A call as arithmetic. f64: whether the target has that dtype."""
     if f64 and e.dtype == "f32" and e.fn in _IN_F64:
-        return Convert(getattr(FLOAT["f64"], e.fn)(*(Convert(x, "f64") for x in e.args)), "f32")
+        return Convert(getattr(FLOAT["f64"], e.fn)(*(Convert(x, "f64") for x in e.args), **_IN_F64[e.fn]), "f32")
     return getattr(FLOAT[e.dtype], e.fn)(*e.args)
