@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.special as special
 from kernel_harness import NUMPY, RELAXED, assert_same, run_wasm
-from weft_wasm.double_double import Pair, polynomial
+from weft_wasm.elementary.double_double import Pair, polynomial
 from weft_wasm.ir import Buffer, Call, For, Kernel, Program, Store, Var
 
 N = 100_000

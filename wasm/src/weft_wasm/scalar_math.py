@@ -2,7 +2,7 @@
 
 `needs_expansion(e)` tells whether an emitter without an instruction of its own for e should use `expand(e)`, an equivalent DAG of
 plain arithmetic (no branches, so it vectorises; slow paths are `Select(rare=True)`). Error bounds, tested in
-tests/kernels/test_scalar_math.py, are in elementary.py and gamma.py.
+tests/kernels/test_scalar_math.py, are in elementary/.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a program asks of the accuracy of its functions and products, and what this compiler gives.
 
-Elementary functions have one implementation (bounds: elementary.py). An `accuracy=` that it meets asks for nothing more; one that it does not meet
+Elementary functions have one implementation (bounds: elementary/__init__.py). An `accuracy=` that it meets asks for nothing more; one that it does not meet
 has a float32 (or narrower) function computed in float64 and rounded, and is refused where that is not enough. Products of float32 are summed in
 float32, which is at least as exact as every algorithm of narrower types; algorithms of float64 are computed in float64. So a float32 result
 never has less accuracy than was asked for, and often has more. Devices without float64 (WebGPU) refuse what needs it.

@@ -1,10 +1,4 @@
-"""Elementary functions as straight-line loop IR, for f32 and f64, after the classic argument reductions (Cody-Waite, Payne-Hanek) with
-minimax polynomials.
-
-Bounds (`make test-math`, against mpmath): 4 ulp, subnormal results may flush to zero.
-pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f64=False`) they are f32 throughout: pow then has a
-relative error of 1e-7 · (1 + |y·log x|), lgamma and digamma an absolute one of 4e-6.
-"""
+"""The functions of one float dtype, after the classic argument reductions (Cody-Waite, Payne-Hanek) with minimax polynomials."""
 
 from __future__ import annotations
 
@@ -12,10 +6,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from weft_wasm import polynomials
-from weft_wasm.gamma import Gamma
-from weft_wasm.ir import Bitcast, Call, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
-from weft_wasm.pi import pi_bits, pi_parts, two_over_pi
+from weft_wasm.elementary.gamma import Gamma
+from weft_wasm.elementary.pi import pi_bits, pi_parts, two_over_pi
+from weft_wasm.ir import Bitcast, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
 
 INF, NAN = float("inf"), float("nan")
 LN2 = math.log(2.0)
@@ -535,14 +528,3 @@ _ERFINV_CENTRAL = [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00
                    3.43273939e-07, 2.81022636e-08]  # fmt: skip
 _ERFINV_TAIL = [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558,
                 -0.000200214257]  # fmt: skip
-
-
-FLOAT = {"f32": Float("f32", polynomials.F32), "f64": Float("f64", polynomials.F64)}
-_IN_F64: dict[str, dict] = {"pow": {}, "lgamma": {"zeros": False}, "digamma": {"zeros": False}}
-
-
-def function(e: Call, f64: bool = True) -> Expr:
-    """A call as arithmetic. f64: whether the target has that dtype."""
-    if f64 and e.dtype == "f32" and e.fn in _IN_F64:
-        return Convert(getattr(FLOAT["f64"], e.fn)(*(Convert(x, "f64") for x in e.args), **_IN_F64[e.fn]), "f32")
-    return getattr(FLOAT[e.dtype], e.fn)(*e.args)

@@ -1,4 +1,4 @@
-"""The gamma functions of `elementary.Float`: reflection, recurrence, Stirling's series.
+"""The gamma functions of `Float`: reflection, recurrence, Stirling's series.
 
 Their zeros among the negative numbers are differences of terms that are larger than the result, down to nothing next to a zero: there f64 computes in twice its
 precision (`double_double.py`). f32 is computed in f64 and needs none of that.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from weft_wasm.double_double import Pair, constant, polynomial
+from weft_wasm.elementary.double_double import Pair, constant, polynomial
 from weft_wasm.ir import Expr, Select, Unary, eq, gt, le, lt
-from weft_wasm.pi import pi_bits
+from weft_wasm.elementary.pi import pi_bits
 
 INF, NAN = float("inf"), float("nan")
 # Bernoulli numbers: B2k / (2k (2k-1)) and B2k / 2k
