@@ -6,7 +6,7 @@ import weft.numpy as jnp
 from wasm_harness import check, compiled, flat, jaxpr_of, values
 from weft import lax
 from weft_wasm import ir
-from weft_wasm.fuse import plan
+from weft_wasm.lower.fuse import plan
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import choose, linear, regroup, slice_view, transpose_view
 from weft_wasm.lower.program import lower

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from weft_wasm import fuse, ir
+from weft_wasm import ir
 from weft_wasm.ir import Expr, Let, Var, convert
-from weft_wasm.lower import graph
+from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.blocks import Blocks, View, transpose_view
 from weft_wasm.lower.emit import OPAQUE, Body, Reader
 from weft_wasm.lower.formats import FORMATS, settle

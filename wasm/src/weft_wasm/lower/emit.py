@@ -12,10 +12,10 @@ from typing import Callable, NamedTuple, Sequence
 from weft import source_info
 from weft.errors import BackendError
 
-from weft_wasm import fuse, ir
+from weft_wasm import ir
 from weft_wasm.affine import linear as affine
 from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Store, Var
-from weft_wasm.lower import elementwise, reductions, views
+from weft_wasm.lower import elementwise, fuse, reductions, views
 from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
 from weft_wasm.lower.formats import FORMATS, KEEPS, settle
 from weft_wasm.lower.graph import Graph, Node, Value
