@@ -53,8 +53,9 @@ def test_shapes(shape, features):
 
 @pytest.mark.parametrize("ta", [False, True])
 @pytest.mark.parametrize("tb", [False, True])
-@pytest.mark.parametrize("shape", [(33, 41, 70), (64, 64, 64), (40, 3, 100)], ids=str)
+@pytest.mark.parametrize("shape", [(33, 41, 70), (64, 64, 64), (40, 3, 100), (40, 160, 1301), (40, 168, 1301)], ids=str)
 def test_transposed_operands(shape, ta, tb):
+    """Of (40, 160, …) two panels of columns are packed at once, along rows."""
     check(*shape, ta=ta, tb=tb)
 
 

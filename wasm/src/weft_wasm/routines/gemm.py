@@ -43,6 +43,7 @@ PACKING_WORTH = 100_000  # likewise for packing this many elements
 NARROW = 128  # columns: products of fewer read rows where they lie
 DEEP = 64  # terms: products of fewer are not turned over, as their results would be stored against the grain
 SHARED_COLUMNS = 8  # panels of columns that a thread takes at once
+IN_A_LINE = 2  # panels of columns that a line of the cache holds
 KEPT = 4 << 20  # bytes of packed columns that a thread keeps while it goes over the rows of a matrix
 
 Element = Callable[[Expr, Expr, Expr], Expr]  # (batch, row, column) -> value
@@ -157,10 +158,11 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     panels, column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
     mr, nr = panels.height, t.nr
     in_place = even and n <= NARROW and _is_row(a, dtype)  # rows are read where they lie: packing them would take longer than it saves
-    few = in_turn > 1 or m <= 2 * t.mc  # rows: all of them stay packed in the second cache, and each panel of columns is packed when its turn comes
+    few = in_turn > 1 or m <= 2 * t.mc  # rows: all of them stay packed in the second cache, and panels of columns are packed when their turn comes
     row_blocks = 1 if few else _ceil_div(panels.count, max(1, t.mc // mr))
     block_rows = _ceil_div(panels.count, row_blocks)  # even ones, for threads that share them
-    block_columns = slices * column_panels if in_turn > 1 else 1 if few else max(1, min(t.nc // nr, column_panels))
+    together = IN_A_LINE if n % (IN_A_LINE * nr) == 0 else 1
+    block_columns = slices * column_panels if in_turn > 1 else together if few else max(1, min(t.nc // nr, column_panels))
     # threads share the batch, or the blocks of rows, or the columns, where the product is worth it
     by_rows = not by_batch and row_blocks >= 2 and each >= WORTH
     by_columns = not (by_batch or by_rows) and each >= WORTH and column_panels >= 2 * SHARED_COLUMNS
@@ -184,8 +186,8 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
 
         return [_shared(p, rows, panels.each(first_panel + p, pack), tasks)]
 
-    def pack_columns(slot: Expr, panel: Expr) -> list:
-        return _pack(panel_b, slot * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), panel * nr, nr, terms, kc, n)
+    def pack_columns(slot: Expr, panel: Expr, count: int = 1) -> list:
+        return _pack(panel_b, slot * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), panel * nr, nr, terms, kc, n, count)
 
     def multiply(slot: Expr, panel: Expr, first_panel: Expr) -> For:
         """A panel of columns, packed into a slot, times the packed panels of rows."""
@@ -225,7 +227,9 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
         block = For(ks, slices, [*pack_rows(i32(0), 0), For(jp, column_panels, [multiply(slot + jp, jp, i32(0))])])
         products = [packed, For(ib, in_turn, fresh([block], {}))]
     elif few:
-        column = _shared(jp, column_panels, [*pack_columns(i32(0), jp), multiply(i32(0), jp, i32(0))], shared)
+        q, first_column = Var("p"), jp * together
+        multiplied = For(q, together, [multiply(q, first_column + q, i32(0))])
+        column = _shared(jp, column_panels // together, [*pack_columns(i32(0), first_column, together), multiplied], shared // together)
         products = [For(ks, slices, [*some_terms, *pack_rows(i32(0), int(by_columns and m * kc >= PACKING_WORTH)), column])]
     else:
         q, first_row, first_column = Var("p"), ib * block_rows, jb * block_columns
@@ -271,22 +275,29 @@ def _vectors(width: int, dtype: str) -> int:
     return 1 << max(1, width * ITEMSIZE[dtype] // 16).bit_length() - 1
 
 
-def _pack(panel, start, element, first, width, terms, kc, limit=None) -> list:
+def _pack(panel, start, element, first, width, terms, kc, limit=None, count=1) -> list:
     """panel[start + k·width + r] = element(first + r, k); k from `terms` to kc is zero, and from `limit` on rows repeat the last one. Lanes run along
-    whichever index the operand is contiguous in."""
+    whichever index the operand is contiguous in. `count` panels one after the other: along the rows of a matrix, they share the lines of the cache."""
     z, r = Var("z"), Var("r")
 
+    def row(at: Expr, first: Expr, k: Expr) -> For:
+        lane = Var("r")
+        return For(lane, width, [Store(panel, at + lane, element(first + lane, k))], "parallel", _vectors(width, panel.dtype))
+
     def rows(along: str, clamped: bool) -> list:
-        k, lane = Var("k"), Var("r")
+        k = Var("k")
         at = start + k * width
         if along == "r":
-            return [For(k, terms, [For(lane, width, [Store(panel, at + lane, element(first + lane, k))], "parallel", _vectors(width, panel.dtype))])]
+            return [For(k, terms, [row(at + q * (kc * width), first + q * width, k) for q in range(count)])]
         names = [Var(f"row{q}") if clamped else first + q for q in range(width)]
         lets = [Let(row, minimum(first + q, i32(limit - 1))) for q, row in enumerate(names)] if clamped else []
         return [*lets, For(k, terms, [Store(panel, at + q, element(row, k)) for q, row in enumerate(names)], "parallel", int(along == "k"))]
 
     probe = element(first + r, z)
     along = "k" if _contiguous(probe, z) else "r" if width * ITEMSIZE[panel.dtype] >= 16 and _contiguous(probe, r) else ""
+    if count > 1 and (along != "r" or type(terms) is not int):
+        q = Var("q")
+        return [For(q, count, _pack(panel, start + q * (kc * width), element, first + q * width, width, terms, kc, limit))]
     body = rows(along, False)
     if limit is not None and limit % width:
         body = [If(le(first, limit - width), body, rows(along if along == "k" else "", True))]
