@@ -1,8 +1,8 @@
 #!/bin/sh
 # Finds a Vulkan driver for wgpu-py; as root on Debian installs the software one (lavapipe) where there is none.
 # usage: tools/find-vulkan.sh PYTHON
-has_adapter() {
-  "$1" -c 'import wgpu; wgpu.gpu.request_adapter_sync()' >/dev/null 2>&1
+has_adapter() { # one of OpenGL, which desktop libraries bring along, does not do
+  "$1" -c 'import sys, wgpu; sys.exit(wgpu.gpu.request_adapter_sync().info["backend_type"].startswith("OpenGL"))' >/dev/null 2>&1
 }
 has_adapter "$1" && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

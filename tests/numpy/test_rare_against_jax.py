@@ -27,4 +27,5 @@ def scope():
 
 @pytest.mark.parametrize("text", expressions())
 def test_as_jax(text, scope):
-    check(text, scope, EXPECTED[text], weft.errors)
+    # a fit by powers magnifies the roundings of LAPACK, which are the processor's
+    check(text, scope, EXPECTED[text], weft.errors, tolerance={"float32": 2e-5} if "polyfit" in text else None)
