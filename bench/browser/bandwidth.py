@@ -2,7 +2,7 @@
 
     python bench/browser/bandwidth.py [--calls 30]
 
-Bandwidth is measured beside them: a bitwise or over as many bytes as a sum reads, and `memory.copy` of as many bytes as layer norm reads and writes.
+Bandwidth is measured beside them: a bitwise or over as many bytes as a sum reads, in one stream or several, and `memory.copy` of as many bytes as layer norm reads and writes.
 Prints GB/s (bytes of arguments and results by the least time of a call) and the part that this is of the most that any loop over as many bytes reached.
 """
 
@@ -23,10 +23,13 @@ from workloads import layer_norm  # noqa: E402
 SQUARE, ROWS = (4096, 4096), (4096, 1024)
 
 
-def reading(count: int) -> Program:
-    """Reads `count` words and does as little as can be with them."""
-    x, out, j, acc = Buffer("x", "f32", (count,), "input"), Buffer("out", "i32", (), "output"), Var("j"), Local("acc", "i32")
-    body = [Declare(acc, Const(0, "i32")), For(j, count, [Assign(acc, Binary("or", acc, Bitcast(x[j], "i32")))], "reduce"), Store(out, i32(0), acc)]
+def reading(count: int, streams: int = 1) -> Program:
+    """Reads `count` words, from so many places at a time, and does as little as can be with them."""
+    x, out, j = Buffer("x", "f32", (count,), "input"), Buffer("out", "i32", (streams,), "output"), Var("j")
+    accumulators = [Local(f"acc{k}", "i32") for k in range(streams)]
+    steps = [Assign(acc, Binary("or", acc, Bitcast(x[j + k * (count // streams)], "i32"))) for k, acc in enumerate(accumulators)]
+    body = [*(Declare(acc, Const(0, "i32")) for acc in accumulators), For(j, count // streams, steps, "reduce"),
+            *(Store(out, i32(k), acc) for k, acc in enumerate(accumulators))]  # fmt: skip
     return Program("read", [x], [out], [], [Kernel("read", body)])
 
 
@@ -45,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     words, elements = SQUARE[0] * SQUARE[1], ROWS[0] * ROWS[1]
     cases = {      # name: (program, bytes)
-        "read 64 MB": (reading(words), 4 * words),
+        **{f"read 64 MB, {n} at a time": (reading(words, n), 4 * words) for n in (1, 2, 4, 8)},
         "sum of 4096², axis 0": (of(lambda x: x.sum(0), SQUARE), 4 * words),
         "sum of 4096², axis 1": (of(lambda x: x.sum(1), SQUARE), 4 * words),
         "sum of 4096²": (of(lambda x: x.sum(), SQUARE), 4 * words),

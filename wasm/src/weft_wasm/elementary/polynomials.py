@@ -3,8 +3,9 @@
 exp: (e^r - 1 - r)/r²; exp_wide: e^r, with four times the error from ln2/2 up to ln2; log: (log((1+s)/(1-s)) - 2s)/s³ in s²;
 sin, cos, tan, atan, asin: the correction to x, x² or 1 in x²;
 sin_wide: that of sin up to π/2; tanh_r, tanh_q: (1 - tanh(h)/h)/h² as a ratio in h², h ≤ 4.51, by weighted least squares;
-erf: erf(x)/x in x²; erfcx: erfc(x)·e^(x²)·(1+2x) in (x-2)/(x+2), x ≥ 1; lgamma: lgamma(z)/((z-1)(z-2)) in z - 1.5,
-of f64 interpolated at Chebyshev's points instead.
+erf: erf(x)/x in x²; erfcx: erfc(x)·e^(x²)·(1+2x) in (x-2)/(x+2), x ≥ 1; lgamma: lgamma(z)/((z-1)(z-2)) in z - 1.5.
+Interpolated at Chebyshev's points instead, some in pairs of floats: lgamma of f64; digamma: ψ(z) over the distance from its positive zero in z - 2, 1 ≤ z ≤ 3;
+rgamma: 1/Γ(1.5 + t), |t| ≤ ½; digamma_tail: (ψ(s + ½) - log s)·s² in 1/s², s ≥ 8.75; tan_pi: tan(πg/2)/g in g², g ≤ ¼.
 """
 
 import math
