@@ -126,3 +126,20 @@ def test_lanes_do_not_share_a_row_however_much_there_is_to_compute():
     assert "i" not in vector_axes(program)
     data = np.random.default_rng(0).normal(size=(rows, n)).astype(np.float32)
     np.testing.assert_allclose(run_wasm(program, data)[0], run_interpreted(program, data)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows,columns,at_once", [(64, 8192, 8), (1 << 13, 64, 8), (64, 64, 1), (3, 1 << 18, 1)])
+def test_rows_of_a_large_matrix_are_summed_side_by_side(rows, columns, at_once):
+    program = auto(reduction(rows, columns, 1), SIMD)
+    verify(program)
+    assert {sum(type(x) is Store for x in s.body) for s in walk(program.body) if type(s) is For and s.kind == "parallel"} == {at_once}
+
+
+@pytest.mark.parametrize("count,streams", [(1 << 20, 8), (1000, 1)])
+def test_a_long_sum_is_read_from_several_places(count, streams):
+    x, out = Buffer("x", "f32", (count,), "input"), Buffer("out", "f32", (), "output")
+    j, acc = Var("j"), Local("acc", "f32")
+    body = [Declare(acc, f32(0.0)), For(j, count, [Assign(acc, acc + x[j])], "reduce"), Store(out, i32(0), acc)]
+    program = auto(Program("sum", [x], [out], [], [Kernel("sum", body)]), SIMD)
+    verify(program)
+    assert max(len(s.body) for s in walk(program.body) if type(s) is For and s.vector) == streams

@@ -68,3 +68,26 @@ def test_rows_are_combined_side_by_side(rows):
     squares, above = weft.jit(lambda x: ((x * x).sum(0) + 1, (x > 2).any(0)))(x)
     np.testing.assert_allclose(np.asarray(squares), (x.astype(np.float64) ** 2).sum(0) + 1, rtol=3e-7)
     np.testing.assert_array_equal(np.asarray(above), (x > 2).any(0))
+
+
+LARGE = {"float32": (69, 4099), "float64": (37, 4099), "int32": (3, 100_003), "uint8": (1003, 1051), "bfloat16": (1003, 1051), "bool": (515, 2053)}
+
+
+@pytest.mark.parametrize("dtype", LARGE)
+@pytest.mark.parametrize("axis", [1, None])
+def test_large_arrays_are_reduced_from_several_places(dtype, axis):
+    with weft.enable_x64():
+        rng = np.random.default_rng(3)
+        shape = LARGE[dtype]
+        x = jnp.asarray(rng.integers(0, 2, shape), bool) if dtype == "bool" else jnp.asarray(rng.integers(0, 100, shape), dtype) if "int" in dtype else jnp.asarray(
+            rng.normal(size=shape), dtype)  # fmt: skip
+        wide = np.asarray(x.astype("float64" if "float" in dtype else "int64"))
+        kept = lambda got: np.asarray(got.astype(wide.dtype))  # noqa: E731
+        for op in ("max", "min", "any", "all"):
+            np.testing.assert_array_equal(kept(weft.jit(lambda x: getattr(jnp, op)(x, axis))(x)), np.asarray(getattr(wide, op)(axis), wide.dtype))
+        total = weft.jit(lambda x: jnp.sum(x, axis, dtype="float32" if dtype == "bfloat16" else None))(x)
+        np.testing.assert_allclose(kept(total), wide.sum(axis), rtol=0 if dtype in ("int32", "bool", "uint8") else 2.5e-7, atol=np.abs(wide).sum(axis).max() * 2.5e-7 * ("float" in dtype))
+        both = weft.jit(lambda x: (jnp.sum(x * x, axis), jnp.max(x, axis) - jnp.min(x, axis)))(x.astype("float32"))
+        square = wide.astype(np.float64) ** 2
+        np.testing.assert_allclose(np.asarray(both[0]), square.sum(axis), rtol=3e-7)
+        np.testing.assert_array_equal(np.asarray(both[1]), (np.asarray(x.astype("float32")).max(axis) - np.asarray(x.astype("float32")).min(axis)))

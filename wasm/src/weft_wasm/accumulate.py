@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from weft_wasm.ir import (
     Binary,
     Bitcast,
     Buffer,
+    Call,
     Compare,
     Const,
     Declare,
@@ -30,11 +32,13 @@ from weft_wasm.ir import (
     walk,
     walk_expr,
 )  # fmt: skip
+from weft_wasm.reduce_loops import identity, reductions
 from weft_wasm.rewriting import fresh, rewrite
 
-SUM_BLOCK = 256  # a long float sum is a sum of blocks of this many terms, added up in f64
+SUM_BLOCK = 64  # a long float sum is a sum of blocks of this many terms for each vector that adds them, added up in f64
 ROWS = 64  # rows of a matrix whose sum over columns is kept apart, so that rounding errors stay small
-SIDE_BY_SIDE = 8  # rows that it reads at once: as many streams as a processor reads ahead
+SIDE_BY_SIDE = 8  # rows read at once: as many streams as a processor reads ahead
+FROM_MEMORY = 1 << 20  # bytes: what is larger comes from memory, which one stream does not keep busy
 
 
 def is_sum(body: list, acc: Local) -> bool:
@@ -90,6 +94,55 @@ def _exact_add(total: Local, part: Expr, lost: Local) -> list:
         Assign(lost, Binary("add", lost, Select(Compare("eq", error, error), error, Const(0.0, total.dtype)))),
         Assign(total, whole),
     ]
+
+
+def in_streams(s: For, most: int) -> list:
+    """A long reduction from several places on at once; as it is where that would not pay (see `_streams`)."""
+    ops, count = reductions(s), _streams(s, 1, most)
+    if len(ops) != 1 or not count:
+        return [s]
+    ((acc, op),), each = ops.items(), s.extent // count
+    parts = [acc, *(Local(f"{acc.name}{k}", acc.dtype) for k in range(1, count))]
+    body = [x for k, part in enumerate(parts) for x in fresh(s.body, {s.var: s.var + k * each, acc: part})]
+    out: list = [Declare(part, identity(op, acc.dtype)) for part in parts[1:]] + [replace(s, extent=each, body=body)]
+    if s.extent % count:
+        rest = Var(s.var.name)
+        out.append(replace(s, var=rest, extent=s.extent % count, body=fresh(s.body, {s.var: rest + count * each})))
+    if op != "add" or acc.dtype != "f32":
+        return out + [Assign(acc, Binary(op, acc, part)) for part in parts[1:]]
+    total = functools.reduce(lambda a, b: Binary("add", a, b), (convert(part, "f64") for part in parts))
+    return [*out, Assign(acc, convert(total, "f32"))]
+
+
+def side_by_side(rows: For, body: list, most: int) -> list:
+    """A long loop over rows that reduces each by itself: some rows at a time; as it is where it is something else, or it would not pay."""
+    at = [k for k, s in enumerate(body) if type(s) is For]
+    count = _streams(body[at[0]], rows.extent, most) if len(at) == 1 else 0
+    if rows.extent < max(count, 1) or not count or any(type(s) is Store for s in body[: at[0]]):
+        return [rows]
+    outer, whole, k = Var(f"{rows.var.name}.o"), rows.extent // count, at[0]
+    copies = [fresh(body, {rows.var: outer * count + i32(c)}) for c in range(count)]
+    var = copies[0][k].var
+    together = replace(copies[0][k], body=[s for copy in copies for s in rewrite(copy[k].body, {copy[k].var: var})])
+    out = [For(outer, whole, [*(s for c in copies for s in c[:k]), together, *(s for c in copies for s in c[k + 1 :])], "parallel")]
+    if rows.extent % count:
+        rest = Var(rows.var.name)
+        out.append(For(rest, rows.extent % count, fresh(body, {rows.var: rest + whole * count}), "parallel"))
+    return out
+
+
+def _streams(s: For, times: int, most: int) -> int:
+    """How many streams a reduction that runs so many times is to read, so that memory is kept busy: 0 where it reads little, or where a term has more than
+    `most` nodes, so that functions need the registers."""
+    if s.kind != "reduce" or type(s.extent) is not int or any(type(x) not in (Let, Assign) for x in s.body):
+        return 0
+    seen: set[Expr] = set()
+    nodes = [node for x in s.body for node in walk_expr(x.value, seen)]
+    size = sum(ITEMSIZE[node.dtype] for node in nodes if type(node) is Load)
+    if len(nodes) > most or times * s.extent * size < FROM_MEMORY or any(type(node) is Call for node in nodes):
+        return 0
+    extrema = any(type(node) is Binary and node.op in ("min", "max") for node in nodes)  # each takes three registers
+    return SIDE_BY_SIDE // 2 if extrema else SIDE_BY_SIDE
 
 
 def by_rows(axis: For, body: list, vectors: int, stride: Callable[[Expr, Var], int | None], temps: list[Buffer]) -> list | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from weft_wasm.accumulate import SUM_BLOCK, by_rows, extrema_by_bits, in_blocks
+from weft_wasm.accumulate import SUM_BLOCK, by_rows, extrema_by_bits, in_blocks, in_streams, side_by_side
 from weft_wasm.affine import Linear, linear
 from weft_wasm.ir import (
     FLOATS,
@@ -33,6 +33,7 @@ from weft_wasm.ir import (
     walk,
     walk_expr,
 )  # fmt: skip
+from weft_wasm.reduce_loops import reductions
 from weft_wasm.rewriting import map_kernels, rewrite
 
 BIG = 16  # nodes in a body above which unrolling a vector loop only makes code
@@ -149,8 +150,8 @@ class _Chooser:
         loops, body = nest_of(s)
         axis = self.vector_axis(loops, body)
         if axis is None:
-            inner = self.block(body)
-            for x in reversed(loops):
+            inner = [replace(x, body=self.block(x.body)) for x in side_by_side(loops[-1], body, BIG)]
+            for x in reversed(loops[:-1]):
                 inner = [replace(x, body=inner)]
             return inner
         reduces = any(type(x) is For for x in walk(body))
@@ -228,10 +229,16 @@ class _Chooser:
         inner_loops = any(type(x) is For for x in walk(s.body))
         if inner_loops or type(s.extent) is not int or not self.reducible(s):
             return in_blocks(replace(s, body=self.block(s.body)), 1 if inner_loops else 32)
+        return [x for part in in_streams(s, BIG) for x in (self.in_lanes(part) if type(part) is For else [part])]
+
+    def in_lanes(self, s: For) -> list:
+        """A reduction in vectors, as many of them at a time as leave registers for what it sums."""
         if s.extent < 64:
-            return in_blocks(replace(s, vector=1), SUM_BLOCK)
+            return [replace(s, vector=1)]
         before, loop, after = extrema_by_bits(s)
-        return before + in_blocks(replace(loop, vector=2 if before else 4), SUM_BLOCK) + after
+        sums = len(reductions(loop))
+        vectors = 4 if sums <= 2 else 2 if sums <= 4 else 1
+        return before + in_blocks(replace(loop, vector=vectors), SUM_BLOCK * vectors) + after
 
     def reducible(self, s: For) -> bool:
         simple = all(type(x) in (Let, Assign, Store) for x in walk(s.body))

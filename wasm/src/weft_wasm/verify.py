@@ -48,6 +48,7 @@ from weft_wasm.ir import (
     walk_expr,
 )  # fmt: skip
 
+from weft_wasm.reduce_loops import assigned_outside, reduction
 from weft_wasm.text import lines
 
 VECTOR_COUNTS = (0, 1, 2, 4, 8)
@@ -204,9 +205,9 @@ class _Verifier:
         self.scope.discard(s.var)
 
     def loop_promise(self, s: For) -> None:
-        declared = {inner.local for inner in walk(s.body) if type(inner) is Declare}
         accumulators: dict[Local, str] = {}
-        assigns = [inner for inner in walk(s.body) if type(inner) is Assign and inner.local not in declared]
+        outside = set(assigned_outside(s))
+        assigns = [inner for inner in walk(s.body) if type(inner) is Assign and inner.local in outside]
         for inner in assigns:
             if s.kind == "parallel":
                 self.fail(f"a parallel loop assigns {inner.local.name}, which is declared outside it", s)
@@ -337,27 +338,8 @@ class _Verifier:
             pending.extend(operands(e))
 
 
-def assigned_outside(s: For) -> list[Local]:
-    """Locals that the loop assigns and doesn't declare."""
-    declared = {inner.local for inner in walk(s.body) if type(inner) is Declare}
-    return [inner.local for inner in walk(s.body) if type(inner) is Assign and inner.local not in declared]
-
-
 def show_name(e) -> str:
     return getattr(e, "name", repr(e))
-
-
-def reduction(s: Assign) -> tuple[str | None, tuple[Expr, ...]]:
-    """(⊕, the other operands) of `acc = acc ⊕ e`; (None, ()) if it isn't one."""
-    value, acc = s.value, s.local
-    if type(value) is Binary:
-        if value.a is acc:
-            return value.op, (value.b,)
-        if value.b is acc:
-            return value.op, (value.a,)
-    if type(value) is MulAdd and value.c is acc:
-        return "add", (value.a, value.b)
-    return None, ()
 
 
 def _const(e: Const) -> str | None:

@@ -11,7 +11,6 @@ from weft_wasm.emit_wasm.steady import WORTH_DIVIDING, Steady
 from weft_wasm.emit_wasm.tables import SCALAR, STORE
 from weft_wasm.encode import I32, OP, V128, memarg, unsigned
 from weft_wasm.ir import (
-    FLOATS,
     ITEMSIZE,
     STORAGE_FLOATS,
     Assign,
@@ -26,7 +25,6 @@ from weft_wasm.ir import (
     Let,
     Load,
     Local,
-    MulAdd,
     Store,
     Switch,
     Var,
@@ -36,35 +34,10 @@ from weft_wasm.ir import (
     walk,
     walk_expr,
 )  # fmt: skip
+from weft_wasm.reduce_loops import identity, reductions
 
 _VOID = bytes((encode.VOID,))
 _BR_IF_0 = OP["br_if"] + b"\0"
-
-
-def reduction(assign: Assign) -> str | None:
-    """The operation of `acc = acc ⊕ e` (or e ⊕ acc, or MulAdd(a, b, acc)), if the statement is one."""
-    value, acc = assign.value, assign.local
-    if type(value) is Binary and (value.a is acc or value.b is acc):
-        return value.op
-    return "add" if type(value) is MulAdd and value.c is acc else None
-
-
-def identity(op: str, dtype: str) -> Const:
-    """The neutral element of a reduction."""
-    if op in ("add", "or", "xor"):
-        return Const(0, dtype)
-    if op == "mul":
-        return Const(1, dtype)
-    if op == "and":
-        return (
-            Const(True, dtype)
-            if dtype == "bool"
-            else Const(-1 if dtype[0] == "i" else scalar_math.int_range(dtype)[1], dtype)
-        )
-    if dtype in FLOATS:
-        return Const(float("inf") if op == "min" else float("-inf"), dtype)
-    lo, hi = scalar_math.int_range(dtype)
-    return Const(hi if op == "min" else lo, dtype)
 
 
 class Statements(Steady):
@@ -439,14 +412,9 @@ class Statements(Steady):
         return not any(self.overlap(w, r) for w in written for r in reads)
 
     def _accumulators(self, s: For, lanes: int, vectors: int) -> list[tuple]:
-        declared = {inner.local for inner in walk(s.body) if type(inner) is Declare}
-        found: dict[Local, str] = {}
-        for inner in walk(s.body):
-            if type(inner) is Assign and inner.local not in declared:
-                found[inner.local] = reduction(inner)
         self.vec = Lanes(s.var, lanes, vectors)
         result = []
-        for acc, op in found.items():
+        for acc, op in reductions(s).items():
             locals_ = [self.new_local(V128) for _ in range(vectors)]
             for local in locals_:
                 self._vector_constant(identity(op, acc.dtype))

@@ -11,10 +11,9 @@ import math
 from weft_wasm.emit_wgsl.dispatches import Dispatch
 from weft_wasm.emit_wgsl.shader import Shader
 from weft_wasm.ir import (
-    FLOATS, SIGNED, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Let, Local, Store, Var, touched, walk,
+    Assign, Binary, Buffer, Const, Declare, Expr, For, If, Let, Local, Store, Var, touched, walk,
 )  # fmt: skip
-from weft_wasm.scalar_math import int_range
-from weft_wasm.verify import assigned_outside, reduction
+from weft_wasm.reduce_loops import identity, reductions
 
 LONG = 256  # terms from which a workgroup sums them
 FEW = 1024  # points up to which that pays; with more, one invocation each keeps the device busy,
@@ -47,17 +46,6 @@ def _fits(s) -> bool:
         case If():  # stores under a condition
             return all(type(x) in (Store, Let, Declare, If) for x in walk([*s.then, *s.orelse]))
     return False
-
-
-def identity(op: str, dtype: str) -> Const:
-    """The value that ⊕ leaves everything unchanged by."""
-    if dtype == "bool":
-        return Const(op == "and", dtype)
-    if dtype in FLOATS:
-        return Const({"add": -0.0, "mul": 1.0, "min": math.inf, "max": -math.inf}[op], dtype)
-    low, high = int_range(dtype)
-    ones = -1 if dtype in SIGNED else high
-    return Const({"add": 0, "mul": 1, "min": high, "max": low, "and": ones, "or": 0, "xor": 0}[op], dtype)
 
 
 def emit(shader: Shader, d: Dispatch, width: int) -> list[str]:
@@ -105,11 +93,7 @@ def _strided(shader: Shader, s: For, width: int) -> None:
 
 
 def _reduce(shader: Shader, s: For, width: int, shared: dict[str, str]) -> None:
-    ops: dict[Local, str] = {}
-    outside = set(assigned_outside(s))
-    for x in walk(s.body):
-        if type(x) is Assign and x.local in outside:
-            ops[x.local] = reduction(x)[0] or ""
+    ops = reductions(s)
     for acc, op in ops.items():  # what it holds already counts once
         name = shader.env[acc]
         shader.line(f"{name} = select({shader.value(identity(op, acc.dtype))}, {name}, lane == 0u);")
