@@ -203,3 +203,42 @@ def test_views_and_their_loops():
     i, j = ir.Var("i"), ir.Var("j")
     assert value_of(linear(view.apply(((4, i), (6, j)))), {i: 3, j: 5}) == 5 * 4 + 3
     assert slice_view((2, 5), (4, 5), (1, 0), (1, 1)).sources[0].offset == 1
+
+
+def order(fun, *args) -> list[str]:
+    """The products and divisions of a graph, in order."""
+    return [node.op for node in graph.build(jaxpr_of(fun, args)[0]).nodes if node.op in ("dot_general", "div")]
+
+
+def weighed(p, v, dims=(((1,), (0,)), ((), ()))):
+    return lax.dot_general(p, v, dims)
+
+
+@pytest.mark.parametrize("fun,shapes", [
+    (lambda x, v: weighed(weft.nn.softmax(x), v), [(5, 20), (20, 3)]),
+    (lambda x, v: weighed(weft.nn.softmax(jnp.where(x > 0, x, -jnp.inf)), v), [(5, 20), (20, 3)]),
+    (lambda x, v: weighed(v, weft.nn.softmax(x, axis=0)), [(20, 5), (3, 20)]),
+    (lambda x, v: weighed(v, weft.nn.softmax(x), (((0,), (1,)), ((), ()))), [(5, 20), (20, 3)]),
+    (lambda x, v: jnp.einsum("bhqk,bkhd->bqhd", weft.nn.softmax(x), v), [(2, 3, 4, 20), (2, 20, 3, 5)]),
+    (lambda x, v: jnp.exp(x - x.max()) / 7 @ v + (lambda e: (e / e.sum(keepdims=True)) @ v)(jnp.exp(x - x.max(keepdims=True))), [(20,), (20, 3)]),
+], ids=["rows", "masked", "columns first", "rows second", "heads", "vector"])  # fmt: skip
+def test_a_softmax_is_divided_after_its_product(fun, shapes):
+    fun = lambda x, v, fun=fun: fun(jnp.asarray(x), jnp.asarray(v))
+    args = [F(*shape) for shape in shapes]
+    assert order(fun, *args)[-1] == "div"
+    check(fun, *args)
+
+
+@pytest.mark.parametrize("fun,shapes", [
+    (lambda x, v: weighed(weft.nn.softmax(x), v), [(5, 20), (20, 30)]),
+    (lambda x, v: (lambda p: (weighed(p, v), p))(weft.nn.softmax(x)), [(5, 20), (20, 3)]),
+    (lambda x, v: weighed(jnp.exp(x) / jnp.exp(x).sum(1, keepdims=True), v), [(5, 20), (20, 3)]),
+    (lambda x, v: weighed(weft.nn.softmax(x, axis=0), v), [(5, 20), (20, 3)]),
+    (lambda x, v: (lambda e: weighed(e / e.sum(1, keepdims=True), v))(jnp.exp(x - x.max(0)[:, None])), [(20, 20), (20, 3)]),
+    (lambda x, v: weighed(weft.nn.softmax(x.astype("bfloat16")), v.astype("bfloat16")).astype("float32"), [(5, 20), (20, 3)]),
+], ids=["more results than weights", "weights wanted", "unbounded", "another axis", "another maximum", "narrow results"])  # fmt: skip
+def test_what_is_divided_before_its_product(fun, shapes):
+    fun = lambda x, v, fun=fun: fun(jnp.asarray(x), jnp.asarray(v))
+    args = [F(*shape) for shape in shapes]
+    assert order(fun, *args)[-1] == "dot_general"
+    check(fun, *args, tolerance=1e-2 if "bfloat16" in str(jaxpr_of(fun, args)[0]) else None)

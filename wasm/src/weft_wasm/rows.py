@@ -266,16 +266,28 @@ def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
             if old in uses and new in uses and uses[old].row is not None and (uses[old].row, uses[old].base) == (uses[new].row, uses[new].base)
             and not any(new in used for used in uses_of[:k]) and not any(old in used for used in uses_of[k + 1 :])
         }  # fmt: skip
-    steps = [touched([s]) for s in kernel.body[0].body]
+    statements = kernel.body[0].body
+    steps = [touched([s]) for s in statements]
     pairs = set()
     for new, use in uses.items():
         if use.written and use.row is not None:
             first = next(k for k, (_, writes) in enumerate(steps) if new in writes)
             for old, other in uses.items():
                 same = other.row == use.row and other.base == use.base and not other.written and ITEMSIZE[old.dtype] == ITEMSIZE[new.dtype]
-                if same and new.nbytes <= old.nbytes and all(k < first for k, (reads, _) in enumerate(steps) if old in reads):
+                last = max((k for k, (reads, _) in enumerate(steps) if old in reads), default=-1)
+                if same and new.nbytes <= old.nbytes and (last < first or last == first and _elementwise(statements[first], old, new)):
                     pairs.add((old, new))
     return pairs
+
+
+def _elementwise(s, old: Buffer, new: Buffer) -> bool:
+    """Whether a statement is a loop that writes each element of one buffer after it has read the same one, and no other, of another."""
+    if type(s) is not For or s.kind != "parallel" or any(type(x) not in (Let, Store) for x in s.body):
+        return False
+    forms: dict = {}
+    stores = [x for x in s.body if type(x) is Store and x.buffer is new]
+    loads = [node for x in s.body for e in expressions(x) for node in walk_expr(e) if type(node) is Load and node.buffer is old]
+    return len(stores) == 1 and s.body[-1] is stores[0] and all(linear(node.index, forms) == linear(stores[0].index, forms) for node in loads)
 
 
 def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:

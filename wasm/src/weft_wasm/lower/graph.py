@@ -327,7 +327,11 @@ def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | N
     if adjust is not None:
         outputs = adjust(inputs, outputs)
     nodes = live(b.nodes, outputs)
-    return Graph(inputs, outputs, swap_products(nodes, outputs))
+    for rule in (_swapped_product, _divided_product):
+        new = [rule(node, outputs) for node in nodes]
+        if any(new):
+            nodes = live([n for node, instead in zip(nodes, new) for n in instead or (node,)], outputs)
+    return Graph(inputs, outputs, nodes)
 
 
 def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
@@ -335,6 +339,8 @@ def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
     needed = {v.node for v in outputs if v.node is not None} | {node for node in nodes if node.effect}
     kept = []
     for node in reversed(nodes):
+        for x in node.inputs:
+            x.users = []
         if node in needed:
             kept.append(node)
             needed.update([x.node for x in node.inputs if x.node is not None])
@@ -346,30 +352,58 @@ def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
     return kept
 
 
-def swap_products(nodes: list[Node], outputs: list[Value]) -> list[Node]:
-    """Matrix products whose only use is their transpose are computed transposed: (x y)ᵀ = yᵀ xᵀ, and operands may be in any order."""
-    dropped: set[Node] = set()
-    for node in nodes:
-        x = node.inputs[0] if node.op == "transpose" else None
-        product = x.node if x is not None else None
-        if product is None or product.op != "dot_general" or len(x.users) != 1 or x in outputs:
+def _swapped_product(node: Node, outputs: list[Value]) -> list[Node] | None:
+    """A matrix product whose only use is its transpose is computed transposed: (x y)ᵀ = yᵀ xᵀ, and operands may be in any order."""
+    x = node.inputs[0] if node.op == "transpose" else None
+    product = x.node if x is not None else None
+    if product is None or product.op != "dot_general" or len(x.users) != 1 or x in outputs:
+        return None
+    a, b = product.inputs
+    (ac, bc), (ab, bb) = product.params["dimension_numbers"]
+    rows = len(a.shape) - len(ac) - len(ab)
+    rank, batch = len(x.shape), len(ab)
+    if node.params["permutation"] != (*range(batch), *range(batch + rows, rank), *range(batch, batch + rows)):
+        return None
+    node.op, node.inputs, node.info = "dot_general", [b, a], product.info
+    node.params = dict(product.params, dimension_numbers=((bc, ac), (bb, ab)))
+    return [node]
+
+
+def _divided_product(node: Node, outputs: list[Value]) -> list[Node] | None:
+    """A product with weights, as attention has them, is divided instead of the weights where these are more: (e/s) v = (e v)/s with one s for each row."""
+    if node.op != "dot_general":
+        return None
+    for j, weights in enumerate(node.inputs):
+        contracted, batch = (sides[j] for sides in node.params["dimension_numbers"])
+        if not _is_softmax(weights, contracted) or len(weights.users) != 1 or weights in outputs or batch != tuple(range(len(batch))):
             continue
-        a, b = product.inputs
-        (ac, bc), (ab, bb) = product.params["dimension_numbers"]
-        rows = len(a.shape) - len(ac) - len(ab)
-        rank, batch = len(x.shape), len(ab)
-        if node.params["permutation"] != (*range(batch), *range(batch + rows, rank), *range(batch, batch + rows)):
+        (out,), (exponentials, divisor) = node.outputs, weights.node.inputs
+        if weights.size <= out.size or weights.dtype != out.dtype or out.dtype not in ir.FLOATS:
             continue
-        dropped.add(product)
-        for v in {a, b}:
-            v.users = [(u, j) for u, j in v.users if u is not product]
-        node.op, node.inputs, node.info, node.cache = "dot_general", [b, a], product.info, {}
-        node.params = dict(product.params, dimension_numbers=((bc, ac), (bb, ab)))
-        b.users.append((node, 0))
-        a.users.append((node, 1))
-    if not dropped:
-        return nodes
-    kept = [n for n in nodes if n not in dropped]
-    for k, n in enumerate(kept):
-        n.index = k
-    return kept
+        free = [n for d, n in enumerate(divisor.shape) if d not in (*batch, *contracted)]
+        others = (1,) * (len(out.shape) - len(batch) - len(free))
+        product, spread = Node("dot_general", node.params, list(node.inputs), node.info), Node("reshape", {}, [divisor], node.info)
+        product.inputs[j] = exponentials
+        product.outputs = [Value(out.shape, out.dtype, product)]
+        spread.outputs = [Value((*out.shape[: len(batch)], *((*free, *others) if j == 0 else (*others, *free))), out.dtype, spread)]
+        node.op, node.params, node.inputs = "div", {}, [product.outputs[0], spread.outputs[0]]
+        return [product, spread, node]
+    return None
+
+
+def _is_softmax(x: Value, axes: Sequence[int]) -> bool:
+    """Whether x is e/s with one s along axes, where e = exp(y - max y) is 1 at most: sums of products with e overflow no sooner than sums of the other
+    factors do."""
+    e, s = _operands(x, "div")
+    y, top = _operands(_operands(e, "exp")[0], "sub")
+    if s is None or y is None or e.shape != x.shape or len(s.shape) != len(x.shape) or any(s.shape[d] != 1 for d in axes):
+        return False
+    shape = top.shape
+    while top is not None and top.node is not None and top.node.op in ("reshape", "max"):  # the larger one of it and -inf
+        top = next((v for v in top.node.inputs if v.constant is None), None)
+    return _operands(top, "reduce_max")[0] is y and shape == tuple(1 if d in top.node.params["axes"] else n for d, n in enumerate(y.shape))
+
+
+def _operands(x: Value | None, op: str) -> tuple:
+    """The operands of the operation that x comes from; none where that is another one."""
+    return tuple(x.node.inputs) if x is not None and x.node is not None and x.node.op == op else (None, None)
