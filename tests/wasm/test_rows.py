@@ -6,6 +6,7 @@ from weft import lax, nn
 from weft_wasm import ir, plan, rows, schedule
 from weft_wasm.compile import compile_program
 from weft_wasm.ir import Assign, Buffer, Declare, For, Kernel, Local, Program, Store, Var, f32
+from weft_wasm.read_ahead import read_ahead
 from weft_wasm.wasmtime_runtime import WasmtimeDevice
 
 rng = np.random.default_rng(5)
@@ -32,6 +33,18 @@ def test_a_row_is_finished_before_the_next(fun):
     assert len(kernels) == 1
     assert max(b.size for b in program.temps) <= ROWS, "no array in between, one row at most"
     check(lambda x: f(lax.dot(x, x[:SIZE])), F(ROWS, SIZE), tolerance=1e-3)
+
+
+@pytest.mark.parametrize("fun", [nn.softmax, nn.log_softmax, layer_norm], ids=["softmax", "log_softmax", "layer_norm"])
+@pytest.mark.parametrize("shape,ahead", [((512, 521), True), ((60, 8191), True), ((300, 131), False), ((4096, 128), False), ((30, 1 << 14), False)])
+def test_the_next_row_of_a_large_array_is_fetched(fun, shape, ahead):
+    import weft.numpy as jnp
+    f = lambda x: fun(jnp.asarray(x))
+    scheduled = rows.by_batches(schedule.auto(rows.merge(compiled(f, F(*shape))[0].program)))
+    loads = [s.value for s in ir.walk(read_ahead(scheduled).body) if type(s) is ir.Let and s.var.name == "ahead"]
+    assert [x.buffer.role for x in loads] == ["input"] * ahead
+    if ahead:
+        check(f, F(*shape), tolerance=2e-5)
 
 
 def test_small_arrays_and_long_rows_stay_as_they_are():

@@ -12,6 +12,7 @@ from weft_wasm.emit_wasm.module import frame_bytes, lay_out_constants
 from weft_wasm.encode import shared_memory_flag
 from weft_wasm.ir import Buffer, Program, constants_of
 from weft_wasm.plan import plan
+from weft_wasm.read_ahead import read_ahead
 from weft_wasm.verify import verify
 
 DEFAULT_FEATURES = frozenset(("simd128",))
@@ -34,6 +35,8 @@ def compile_program(
     if schedule:
         program = tasks.share(rows.by_batches(schedules.auto(rows.merge(program), features)))
     placed = plan(program)
+    if schedule:
+        program = read_ahead(program)
     offsets, constants = lay_out_constants(constants_of(program))
     code, shared = emit_module(program, placed, offsets, features)
     aliases = program.donated
