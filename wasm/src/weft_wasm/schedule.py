@@ -33,7 +33,7 @@ from weft_wasm.ir import (
     walk,
     walk_expr,
 )  # fmt: skip
-from weft_wasm.reduce_loops import reductions
+from weft_wasm.reduce_loops import reduction, reductions
 from weft_wasm.rewriting import map_kernels, rewrite
 
 BIG = 16  # nodes in a body above which unrolling a vector loop only makes code
@@ -237,7 +237,8 @@ class _Chooser:
             return [replace(s, vector=1)]
         before, loop, after = extrema_by_bits(s)
         sums = len(reductions(loop))
-        vectors = 4 if sums <= 2 else 2 if sums <= 4 else 1
+        plain = len(loop.body) == 1 and any(type(e) is Load for e in reduction(loop.body[0])[1])
+        vectors = 8 if plain else 4 if sums <= 2 else 2 if sums <= 4 else 1
         return before + in_blocks(replace(loop, vector=vectors), SUM_BLOCK * vectors) + after
 
     def reducible(self, s: For) -> bool:
