@@ -2,8 +2,8 @@
 
     python bench/browser/bandwidth.py [--calls 30]
 
-Bandwidth is measured beside them: a bitwise or over as many bytes as a sum reads, in one stream or several, and `memory.copy` of as many bytes as layer norm reads and writes,
-which loops of WebAssembly can't equal where the processor's copy leaves unread what it writes; x + 1 is such a loop.
+Bandwidth is measured beside them: a bitwise or over as many bytes as a sum reads, in one stream or several, and `memory.copy` and x + 1, which read and
+write as many bytes as layer norm.
 Prints GB/s (bytes of arguments and results by the least time of a call) and the part that this is of the most that any loop over as many bytes reached.
 """
 

@@ -339,7 +339,7 @@ def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
     needed = {v.node for v in outputs if v.node is not None} | {node for node in nodes if node.effect}
     kept = []
     for node in reversed(nodes):
-        for x in node.inputs:
+        for x in (*node.inputs, *node.outputs):
             x.users = []
         if node in needed:
             kept.append(node)
@@ -364,7 +364,7 @@ def _swapped_product(node: Node, outputs: list[Value]) -> list[Node] | None:
     rank, batch = len(x.shape), len(ab)
     if node.params["permutation"] != (*range(batch), *range(batch + rows, rank), *range(batch, batch + rows)):
         return None
-    node.op, node.inputs, node.info = "dot_general", [b, a], product.info
+    node.op, node.inputs, node.info, node.cache = "dot_general", [b, a], product.info, {}
     node.params = dict(product.params, dimension_numbers=((bc, ac), (bb, ab)))
     return [node]
 
@@ -386,7 +386,7 @@ def _divided_product(node: Node, outputs: list[Value]) -> list[Node] | None:
         product.inputs[j] = exponentials
         product.outputs = [Value(out.shape, out.dtype, product)]
         spread.outputs = [Value((*out.shape[: len(batch)], *((*free, *others) if j == 0 else (*others, *free))), out.dtype, spread)]
-        node.op, node.params, node.inputs = "div", {}, [product.outputs[0], spread.outputs[0]]
+        node.op, node.params, node.inputs, node.cache = "div", {}, [product.outputs[0], spread.outputs[0]], {}
         return [product, spread, node]
     return None
 
