@@ -118,7 +118,7 @@ def side_by_side(rows: For, body: list, most: int) -> list:
     """A long loop over rows that reduces each by itself: some rows at a time; as it is where it is something else, or it would not pay."""
     at = [k for k, s in enumerate(body) if type(s) is For]
     count = _streams(body[at[0]], rows.extent, most) if len(at) == 1 else 0
-    if rows.extent < max(count, 1) or not count or any(type(s) is Store for s in body[: at[0]]):
+    if not count or rows.extent < count or any(type(s) is Store for s in body[: at[0]]):
         return [rows]
     outer, whole, k = Var(f"{rows.var.name}.o"), rows.extent // count, at[0]
     copies = [fresh(body, {rows.var: outer * count + i32(c)}) for c in range(count)]
