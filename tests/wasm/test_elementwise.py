@@ -1,7 +1,8 @@
 """Every elementwise primitive against its reference rule, over dtypes, shapes and special values."""
 import numpy as np
 import pytest
-from wasm_harness import FLOATS, INTS, check, numpy_dtype, values
+from wasm_harness import FLOATS, INTS, check, numpy_dtype, run, values
+from weft import lax
 from weft.core.primitive import registry
 
 UNARY_FLOAT = ["exp", "exp2", "expm1", "sin", "cos", "tan", "tanh", "logistic", "sinh", "cosh", "asinh", "atan", "erf", "erfc", "cbrt", "floor", "ceil",
@@ -127,3 +128,27 @@ def test_a_long_chain_is_cut():
             x = registry["sin"].bind(registry["mul"].bind(x, x))
         return x
     check(chain, values(rng, "float32", (40,)))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_rounded_after_every_operation(dtype):
+    """However much is fused: a value that is computed twice, or loaded in one place and computed in another, is the same everywhere."""
+    def arithmetic(x, y):
+        return lax.add(lax.mul(lax.sub(x, y), y), lax.div(lax.max(x, lax.neg(y)), lax.sqrt(lax.abs(y))))
+
+    def largest(x, y):
+        a, b = lax.mul(x, y), lax.sub(x, y)
+        largest = lax.max(a, b)
+        return lax.eq(largest, a), lax.eq(largest, b), lax.reduce_sum(largest, (0,)), arithmetic(largest, b)
+    for shape in [(3,), (67,), (5, 40)]:
+        x, y = values(rng, dtype, shape), values(rng, dtype, shape, 0.5, 2.0)
+        check(arithmetic, x, y, tolerance=0)
+        check(largest, x, y, tolerance=0)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_product_of_half_precision_is_rounded_before_it_is_used(dtype):
+    x, y = values(rng, dtype, (9, 33)), values(rng, dtype, (33, 20))
+    factor = numpy_dtype(dtype).type(1.7)
+    product, scaled = run(lambda x, y: (lax.dot(x, y), lax.mul(lax.dot(x, y), lax.full((9, 20), factor))), x, y)
+    np.testing.assert_array_equal(product * factor, scaled)

@@ -9,9 +9,8 @@ from weft_wasm.ir import Expr, Let, Var, convert
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.blocks import Blocks, View, transpose_view
 from weft_wasm.lower.emit import OPAQUE, Body, Reader
-from weft_wasm.lower.formats import FORMATS, settle
 from weft_wasm.lower.graph import Node, Value
-from weft_wasm.lower.types import scalar_dtype
+from weft_wasm.lower.types import scalar_dtype, settled
 from weft_wasm.routines.gemm import gemm
 
 graph.known.add("dot_general")
@@ -52,7 +51,7 @@ def results(body: Body, group: fuse.Group, where: Blocks, value: Expr) -> list:
     several = len(group.members) > 1
     reader = Reader(body, statements if several else None, where)
     value = convert(value, scalar_dtype(out.dtype))
-    reader.remember(out, where, settle(value, out.dtype) if out.dtype in FORMATS else value)
+    reader.remember(out, where, settled(value, out.dtype))
     stores = []
     for v in group.members:
         e = reader.memo[out, where] if v is out else reader.compute(v, where)

@@ -17,9 +17,9 @@ from weft_wasm.affine import linear as affine
 from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Store, Var
 from weft_wasm.lower import elementwise, fuse, reductions, views
 from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
-from weft_wasm.lower.formats import FORMATS, KEEPS, settle
+from weft_wasm.lower.formats import EXACT, KEEPS
 from weft_wasm.lower.graph import Graph, Node, Value
-from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, widen
+from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, settled, widen
 from weft_wasm.memory import LIMIT_64, WIDER, most_bytes
 
 OPAQUE: dict[str, Callable] = {}
@@ -152,7 +152,7 @@ class Reader:
             args = [self.element(x, blocks if x.size == size else () if x.size == 1 else views.operand_view(node, j).apply(blocks))
                     for j, x in enumerate(node.inputs)]  # fmt: skip
             e = rule(node, args)
-            return settle(e, v.dtype) if v.dtype in FORMATS and op not in KEEPS else e
+            return e if op in KEEPS or op in EXACT and v.dtype in ir.STORAGE_FLOATS else settled(e, v.dtype)
         if op in views.VIEWS:
             return self.element(node.inputs[0], views.view_of(node).apply(blocks))
         found = views.ELEMENTS.get(op)
@@ -427,7 +427,7 @@ class Body:
             acc = Local(f"acc{len(body)}", value.dtype)
             body.append(Declare(acc, value))
             accumulators.append(acc)
-            reader.remember(v, blocks, settle(acc, v.dtype) if v.dtype in FORMATS else acc)
+            reader.remember(v, blocks, settled(acc, v.dtype))
         if x.size == 0:
             return
         steps: list = []

@@ -9,7 +9,7 @@ from weft.errors import BackendError
 
 from weft_wasm import ir
 from weft_wasm.ir import Const, Expr
-from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits
+from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits, settle
 
 _NAMES = {
     "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
@@ -47,12 +47,22 @@ def memory_dtype(storage: str) -> str:
 
 def narrow(e: Expr, storage: str) -> Expr:
     """A computed value as what a buffer of that dtype holds."""
+    if type(e) is ir.Convert and e.x.dtype == storage and storage in ir.STORAGE_FLOATS:  # it has been rounded already
+        return e.x
     return ir.Convert(e, storage) if storage in ir.STORAGE_FLOATS else encode(e, storage) if storage in FORMATS else e
 
 
 def widen(e: Expr, storage: str) -> Expr:
     """A loaded value as what is computed with."""
     return ir.Convert(e, "f32") if storage in ir.STORAGE_FLOATS else decode(e, storage) if storage in FORMATS else e
+
+
+def settled(e: Expr, storage: str) -> Expr:
+    """A computed value as it is read back from a buffer of that dtype.
+
+    Whoever computes a value again must see what others have loaded: a maximum is compared with the operands that it was made of.
+    """
+    return widen(narrow(e, storage), storage) if storage in ir.STORAGE_FLOATS else settle(e, storage) if storage in FORMATS else e
 
 
 def constant(value, storage: str) -> Const:
