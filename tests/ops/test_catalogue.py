@@ -100,26 +100,34 @@ def test_derivatives(row, platform):
     f, primals = _in_floats(row, row.sample())
     rng = np.random.RandomState(0)
     tangents = [jnp.asarray(rng.normal(size=p.shape).astype("float32")) for p in primals]
-    out, tangent = weft.jvp(f, primals, tangents)
+    ct = jnp.asarray(rng.normal(size=weft.eval_shape(f, *primals).shape).astype("float32"))
     step = 1e-3
-    ahead, behind = [np.asarray(f(*[p + s * step * t for p, t in zip(primals, tangents)]), "float64") for s in (1, -1)]
-    np.testing.assert_allclose(np.asarray(tangent, "float64"), (ahead - behind) / (2 * step), rtol=3e-2, atol=3e-2)
-    _, pull = weft.vjp(f, *primals)
-    ct = jnp.asarray(rng.normal(size=out.shape).astype("float32"))
-    left = float(jnp.vdot(ct, tangent))
-    right = sum(float(jnp.vdot(c, t)) for c, t in zip(pull(ct), tangents))
+
+    def everything(primals, tangents, ct):
+        """As one program, which is compiled once."""
+        ahead, behind = [f(*[p + s * step * t for p, t in zip(primals, tangents)]) for s in (1, -1)]
+        tangent, cotangents = weft.jvp(f, primals, tangents)[1], weft.vjp(f, *primals)[1](ct)
+        left, right = jnp.vdot(ct, tangent), sum(jnp.vdot(c, t) for c, t in zip(cotangents, tangents))
+        return ahead, behind, tangent, left, right
+    ahead, behind, tangent, left, right = [np.asarray(x, "float64") for x in weft.jit(everything)(primals, tangents, ct)]
+    np.testing.assert_allclose(tangent, (ahead - behind) / (2 * step), rtol=3e-2, atol=3e-2)
     assert left == pytest.approx(right, rel=2e-4, abs=2e-4)
 
 
 def test_vmap_is_the_loop(row, platform):
     if (platform, row.id) in REFUSED:
         pytest.skip("refused, as seen above")
-    args = row.sample()
-    batch = [jnp.stack([jnp.asarray(a), jnp.asarray(a)[::-1] if a.shape else jnp.asarray(a)]) for a in args]
-    want = jnp.stack([row.fun(*[b[i] for b in batch]) for i in range(2)])
-    same(weft.vmap(row.fun)(*batch), want, row.rtol)
-    last = [jnp.moveaxis(b, 0, -1) for b in batch]
-    same(weft.vmap(row.fun, in_axes=-1)(*last), want, row.rtol)
-    if len(args) > 1:
-        mixed = weft.vmap(row.fun, in_axes=(0, *[None] * (len(args) - 1)))(batch[0], *map(jnp.asarray, args[1:]))
-        same(mixed, jnp.stack([row.fun(batch[0][i], *map(jnp.asarray, args[1:])) for i in range(2)]), row.rtol)
+    args = list(map(jnp.asarray, row.sample()))
+    batch = [jnp.stack([a, a[::-1] if a.shape else a]) for a in args]
+
+    def both(batch, args):
+        """[(vmap, the loop), ...] as one program, which is compiled once."""
+        first, second = [row.fun(*[b[i] for b in batch]) for i in range(2)]
+        loop, last = jnp.stack([first, second]), [jnp.moveaxis(b, 0, -1) for b in batch]
+        pairs = [(weft.vmap(row.fun)(*batch), loop), (weft.vmap(row.fun, in_axes=-1)(*last), loop)]
+        if len(args) > 1:      # the others are those of the first
+            mixed = weft.vmap(row.fun, in_axes=(0, *[None] * (len(args) - 1)))(batch[0], *args[1:])
+            pairs.append((mixed, jnp.stack([first, row.fun(batch[0][1], *args[1:])])))
+        return pairs
+    for got, want in weft.jit(both)(batch, args):
+        same(got, want, row.rtol)
