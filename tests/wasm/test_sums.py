@@ -56,20 +56,6 @@ def test_what_is_not_finite_stays_so():
     assert (np.asarray(weft.jit(lambda x: x.sum(0))(x)) == np.inf).all()
 
 
-@pytest.mark.parametrize("rows", [128, 131, 203, 1000])
-def test_rows_are_combined_side_by_side(rows):
-    rng = np.random.default_rng(rows)
-    x, i = rng.normal(size=(rows, 1536)).astype(np.float32), rng.integers(-50, 50, (rows, 67)).astype(np.int32)
-    for op in ("max", "min", "sum"):
-        np.testing.assert_array_equal(np.asarray(weft.jit(lambda i: getattr(i, op)(0))(i)), getattr(i, op)(0))
-        np.testing.assert_allclose(np.asarray(weft.jit(lambda x: getattr(x, op)(0))(x)), getattr(x.astype(np.float64), op)(0), atol=2e-5)
-    near_one = (1 + x / 100).astype(np.float32)
-    np.testing.assert_allclose(np.asarray(weft.jit(lambda x: x.prod(0))(near_one)), near_one.astype(np.float64).prod(0), rtol=5e-5)
-    squares, above = weft.jit(lambda x: ((x * x).sum(0) + 1, (x > 2).any(0)))(x)
-    np.testing.assert_allclose(np.asarray(squares), (x.astype(np.float64) ** 2).sum(0) + 1, rtol=3e-7)
-    np.testing.assert_array_equal(np.asarray(above), (x > 2).any(0))
-
-
 LARGE = {"float32": (69, 4099), "float64": (37, 4099), "int32": (3, 100_003), "uint8": (1003, 1051), "bfloat16": (1003, 1051), "bool": (515, 2053)}
 
 

@@ -1,9 +1,8 @@
-"""How reductions accumulate: long sums of floats in blocks, rows far apart side by side, extrema of floats in integers."""
+"""How reductions accumulate: long sums of floats in blocks, large arrays from several places at once, extrema of floats in integers."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import replace
 
 from weft_wasm.ir import (
@@ -12,7 +11,6 @@ from weft_wasm.ir import (
     Assign,
     Binary,
     Bitcast,
-    Buffer,
     Call,
     Compare,
     Const,
@@ -28,7 +26,6 @@ from weft_wasm.ir import (
     Var,
     convert,
     i32,
-    substitute,
     walk,
     walk_expr,
 )  # fmt: skip
@@ -36,7 +33,6 @@ from weft_wasm.reduce_loops import identity, reductions
 from weft_wasm.rewriting import fresh, rewrite
 
 SUM_BLOCK = 64  # a long float sum is a sum of blocks of this many terms for each vector that adds them, added up in f64
-ROWS = 64  # rows of a matrix whose sum over columns is kept apart, so that rounding errors stay small
 SIDE_BY_SIDE = 8  # rows read at once: as many streams as a processor reads ahead
 FROM_MEMORY = 1 << 20  # bytes: what is larger comes from memory, which one stream does not keep busy
 
@@ -77,13 +73,13 @@ def in_blocks(s: For, block: int, in_lanes: bool = False) -> list:
         steps = [Declare(part, Const(0.0, acc.dtype)) for acc, part in partials.items()]
         steps += body if block == 1 else [For(inner, size, body, "reduce", s.vector, s.unroll)]
         for acc, part in partials.items():
-            steps += _exact_add(totals[acc], part, lost[acc]) if in_lanes else [Assign(totals[acc], Binary("add", totals[acc], convert(part, "f64")))]
+            steps += exact_add(totals[acc], part, lost[acc]) if in_lanes else [Assign(totals[acc], Binary("add", totals[acc], convert(part, "f64")))]
         out += steps if count == 1 else [For(outer, count, steps, "sequential" if in_lanes else "reduce")]
     ends = {acc: Binary("add", total, lost[acc]) if in_lanes else convert(total, acc.dtype) for acc, total in totals.items()}
     return out + [Assign(acc, Binary("add", acc, end)) for acc, end in ends.items()]
 
 
-def _exact_add(total: Local, part: Expr, lost: Local) -> list:
+def exact_add(total: Local, part: Expr, lost: Local) -> list:
     """total += part, and lost += what the rounding took (D. Knuth's two-sum); nothing where the sum is not finite."""
     whole, moved = Var("whole", total.dtype), Var("moved", total.dtype)
     error = Var("error", total.dtype)
@@ -143,95 +139,6 @@ def _streams(s: For, times: int, most: int) -> int:
         return 0
     extrema = any(type(node) is Binary and node.op in ("min", "max") for node in nodes)  # each takes three registers
     return SIDE_BY_SIDE // 2 if extrema else SIDE_BY_SIDE
-
-
-def by_rows(axis: For, body: list, vectors: int, stride: Callable[[Expr, Var], int | None], temps: list[Buffer]) -> list | None:
-    """A reduction over rows far apart: a few rows at a time over all columns (`axis`), with partial results in the output. Walking down one column
-    after the other would touch a new page at every step. None where the nest is something else; `temps` gets the buffers that it needs."""
-    match body:
-        case [Declare() as start, For(kind="reduce") as loop, Store() as store] if store.value is start.local:
-            pass
-        case _:
-            return None
-    if type(loop.extent) is not int or loop.extent < 2 * ROWS or axis.extent < 64 or any(type(x) is not Assign for x in loop.body):
-        return None
-    nodes = [node for e in (start.init, *(x.value for x in loop.body)) for node in walk_expr(e)]
-    for node in nodes:
-        # every operand is a matrix larger than the output, so that it can't be the output's storage
-        if type(node) is Load and not (
-            abs(stride(node.index, loop.var) or 0) * ITEMSIZE[node.dtype] >= 1024
-            and stride(node.index, axis.var) == 1
-            and node.buffer.nbytes > store.buffer.nbytes
-        ):
-            return None
-    return _ByRows(axis, start, loop, store, vectors).nest(temps)
-
-
-class _ByRows:
-    """The nest that `by_rows` makes."""
-
-    def __init__(self, axis: For, start: Declare, loop: For, store: Store, vectors: int):
-        self.axis, self.start, self.loop, self.store, self.vectors = axis, start, loop, store, vectors
-        self.out, self.dtype = store.buffer, start.local.dtype
-        # columns in a part, for threads that share them
-        self.width = next((w for w in (2048, 1024, 512) if axis.extent % w == 0 and axis.extent > w), axis.extent)
-        self.part = Var(f"{axis.var.name}.o")
-        self.summing = self.dtype in FLOATS and is_sum(loop.body, start.local)
-
-    def nest(self, temps: list[Buffer]) -> list:
-        rows = self.loop.extent
-        if self.summing:
-            partial = Buffer(f"{self.out.name}.part", self.dtype, (self.width,), "private")
-            temps.append(partial)
-            add = self.lanes(lambda lane, at: [Store(self.out, at, Binary("add", Load(self.out, at), Load(partial, lane)))])
-            whole, rest = divmod(rows, ROWS)
-            number = Var(f"{self.loop.var.name}.o")
-            body = [self.lanes(lambda lane, at: [Store(self.out, at, self.begin(lane))]),
-                    For(number, whole, [*self.combine(number * ROWS, ROWS, partial), add])]  # fmt: skip
-            body += fresh([*self.combine(i32(whole * ROWS), rest, partial), add], {}) if rest else []
-        else:
-            body = self.combine(i32(0), rows, self.out)
-        return [For(self.part, self.axis.extent // self.width, body, "parallel")] if self.width < self.axis.extent else body
-
-    def column(self, lane: Expr) -> Expr:
-        return self.part * self.width + lane if self.width < self.axis.extent else lane
-
-    def begin(self, lane: Expr) -> Expr:
-        return substitute(self.start.init, {self.axis.var: self.column(lane)})
-
-    def lanes(self, body: Callable[[Expr, Expr], list]) -> For:
-        """A loop over the columns of a part: body(lane, its place in the output)."""
-        lane = Var(self.axis.var.name)
-        return For(lane, self.width, body(lane, substitute(self.store.index, {self.axis.var: self.column(lane)})), "parallel", self.vectors)
-
-    def combine(self, first: Expr, count: int, into: Buffer) -> list:
-        """Puts the combination of `count` rows into a buffer, `SIDE_BY_SIDE` rows at a time."""
-        whole, rest = divmod(count, SIDE_BY_SIDE)
-        step = Var(self.loop.var.name)
-        out: list = [self.step(first, SIDE_BY_SIDE, into, True)] if whole else []
-        if whole > 1:
-            out.append(For(step, whole - 1, [self.step(step * SIDE_BY_SIDE + SIDE_BY_SIDE + first, SIDE_BY_SIDE, into, False)]))
-        return out + ([self.step(first + i32(whole * SIDE_BY_SIDE), rest, into, not whole)] if rest else [])
-
-    def step(self, first: Expr, count: int, into: Buffer, new: bool) -> For:
-        """Combines `count` rows with what a buffer holds, or, if it is `new`, with nothing."""
-
-        def body(lane: Expr, at: Expr) -> list:
-            at = at if into is self.out else lane
-            local, zero = self.start.local, Const(0.0 if self.dtype in FLOATS else 0, self.dtype)
-            accs = [Local(f"{local.name}{k or ''}", self.dtype) for k in range(min(4, count) if self.summing else 1)]
-            start = zero if self.summing else self.begin(lane) if new else Load(into, at)
-            statements: list = [Declare(acc, start) for acc in accs]
-            for k in range(count):
-                mapping = {self.axis.var: self.column(lane), self.loop.var: first + i32(k), local: accs[k % len(accs)]}
-                statements += rewrite(self.loop.body, mapping)
-            values: list[Expr] = [*accs]
-            while len(values) > 1:
-                values = [Binary("add", *pair) if len(pair) == 2 else pair[0] for pair in (values[k : k + 2] for k in range(0, len(values), 2))]
-            value = Binary("add", Load(into, at), values[0]) if self.summing and not new else values[0]
-            return [*statements, Store(into, at, value)]
-
-        return self.lanes(body)
 
 
 def extrema_by_bits(s: For) -> tuple[list, For, list]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from weft_wasm.accumulate import SUM_BLOCK, by_rows, extrema_by_bits, in_blocks, in_streams, side_by_side
+from weft_wasm.accumulate import SUM_BLOCK, extrema_by_bits, in_blocks, in_streams, side_by_side
 from weft_wasm.affine import Linear, linear
+from weft_wasm.columns import by_rows
 from weft_wasm.ir import (
     FLOATS,
     Assign,
