@@ -11,7 +11,7 @@ export default defineConfig({
   globalSetup: "./setup.ts",
   timeout: 60_000,
   expect: { timeout: 20_000 },
-  workers: 1,
+  workers: 2,
   forbidOnly: true,
   reporter: [["list"]],
   use: { headless: true, viewport: { width: 1280, height: 800 }, screenshot: "only-on-failure" },
