@@ -152,3 +152,17 @@ def test_a_product_of_half_precision_is_rounded_before_it_is_used(dtype):
     factor = numpy_dtype(dtype).type(1.7)
     product, scaled = run(lambda x, y: (lax.dot(x, y), lax.mul(lax.dot(x, y), lax.full((9, 20), factor))), x, y)
     np.testing.assert_array_equal(product * factor, scaled)
+
+
+@pytest.mark.parametrize("dtype,kept", [("bfloat16", 16), ("float16", 13)])
+def test_every_float_is_rounded_to_the_nearest(dtype, kept):
+    """Each value of the upper bits with what lies at and beside a tie below them, both signs, subnormals, infinities and NaN."""
+    tie = 1 << (kept - 1)
+    bits = (np.arange(1 << (32 - kept), dtype=np.uint32)[:, None] << kept) + np.array([0, 1, tie - 1, tie, tie + 1, 2 * tie - 1], np.uint32)
+    x = bits.ravel().view(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        want = x.astype(numpy_dtype(dtype)).astype(np.float32)
+        got, stored = run(lambda x: (lax.neg(lax.convert_element_type(lax.convert_element_type(x, dtype), "float32")), lax.convert_element_type(x, dtype)), x)
+        for y in (-got, stored.astype(np.float32)):
+            np.testing.assert_array_equal(y, want)
+            np.testing.assert_array_equal(np.signbit(y), np.signbit(want))

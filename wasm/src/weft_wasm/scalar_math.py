@@ -27,6 +27,7 @@ from weft_wasm.ir import (
     ge,
     gt,
     lt,
+    maximum,
     minimum,
     ne,
     select,
@@ -63,7 +64,7 @@ def expand(e: Expr, f64: bool = True) -> Expr:
     if kind is Convert:
         if e.x.dtype in STORAGE_FLOATS:
             return Convert(Convert(e.x, "f32"), e.dtype)
-        return decode_bits(encode_bits(convert(e.x, "f32"), e.dtype), e.dtype)
+        return nearest(convert(e.x, "f32"), e.dtype)
     if e.dtype in STORAGE_FLOATS:
         return decode_bits(convert(bitcast(e.x, "u16"), "u32"), e.dtype)
     return bitcast(encode(e.x), e.dtype)
@@ -112,13 +113,27 @@ def encode_bits(x: Expr, dtype: str) -> Expr:
     if dtype == "bf16":
         rounded = (bits + u32(0x7FFF) + ((bits >> 16) & 1)) >> 16
         return Select(ne(x, x), ((bits >> 16) & 0x8000) | u32(0x7FC0), rounded)
-    sign = (bits >> 16) & 0x8000
-    body = bits & 0x7FFFFFFF
-    normal = (body + u32(0xFFF) + ((body >> 13) & 1) - u32(112 << 23)) >> 13
-    # below 2^-14 the spacing is 2^-24: adding 0.5 puts the rounded result in the low bits of the sum
-    small = Bitcast(Bitcast(body, "f32") + Const(0.5, "f32"), "u32") - u32(0x3F000000)
-    finite = Select(lt(body, 0x38800000), small, minimum(normal, u32(0x7C00)))
-    return Select(gt(body, 0x7F800000), u32(0x7E00), Select(eq(body, 0x7F800000), u32(0x7C00), finite)) | sign
+    power, large = _above(bits)
+    # the sum counts f16's steps above the power of two; where that is the smallest, the code is this number
+    steps = Bitcast(x + large, "u32") - Bitcast(large, "u32")
+    code = minimum((power >> 13) - u32(113 << 10) + steps, u32(0x7C00))
+    return Select(gt(bits & 0x7FFFFFFF, 0x7F800000), u32(0x7E00), code) | ((bits >> 16) & 0x8000)
+
+
+def _above(bits: Expr) -> tuple[Expr, Expr]:
+    """(bits of the power of two below an f32, between 2^-14 and 2^16; 2^13 times that with the number's sign). To their sum the processor rounds as f16 does."""
+    power = minimum(maximum(bits & u32(0x7F800000), u32(113 << 23)), u32(143 << 23))
+    return power, Bitcast((power + u32(13 << 23)) | (bits & u32(0x80000000)), "f32")
+
+
+def nearest(x: Expr, dtype: str) -> Expr:
+    """f32 → the f32 that is the nearest f16/bf16 value (ties to even): what encoding and decoding give, in fewer steps."""
+    bits = Bitcast(x, "u32")
+    if dtype == "bf16":
+        return Select(ne(x, x), x, Bitcast((bits + u32(0x7FFF) + ((bits >> 16) & 1)) & u32(0xFFFF0000), "f32"))
+    _, large = _above(bits)
+    value = (((x + large) - large) * Const(2.0**112, "f32")) * Const(2.0**-112, "f32")  # from 2^16 on infinite
+    return Bitcast(Bitcast(value, "u32") | (bits & u32(0x80000000)), "f32")  # a difference of zero has lost its sign
 
 
 # ---- small things
