@@ -393,6 +393,7 @@ def _convert(s: Shader, e: Convert, parts: list[str]) -> str:
             return x
         v = Var("x", "f32")
         as_float = x if old == "f32" else f"f32({x})"
+        # not `scalar_math.nearest`: a shader's compiler may take x + large - large for x
         return s.expanded(f"round_{target}", [v], lambda: scalar_math.decode_bits(scalar_math.encode_bits(v, target), target), [as_float])
     if new == "bool":
         return x if old == "bool" else f"((bitcast<u32>({x}) << 1u) != 0u)" if old == "f32" else f"({x} != 0{old[0]})"

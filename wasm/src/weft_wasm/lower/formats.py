@@ -34,7 +34,7 @@ FORMATS: dict[str, Int | Float] = {
 }  # fmt: skip
 # Operations whose result is an operand's, or as small.
 KEEPS = frozenset(("select_n", "max", "min", "clamp", "abs", "rem", "convert_element_type", "reduce_precision", "sign", "population_count", "clz", "nextafter"))
-EXACT = frozenset(("neg", "floor", "ceil", "round"))  # and those of half precision, which has no integers
+EXACT = frozenset(("neg", "floor", "ceil", "round"))  # likewise of f16 and bf16; an integer's negative may not fit
 
 
 def computed(name: str) -> str:
