@@ -135,7 +135,15 @@ def test_narrow_products_read_rows_where_they_lie():
     """No copy of the left operand is made where there are few columns, none of the whole right one where there are few rows."""
     sizes = lambda *shape, **options: {t.name[7:]: t.size for t in product(*shape, **options).temps}  # noqa: E731
     assert sizes(400, 64, 96) == {"b": 64 * 96} and "a" in sizes(400, 64, 96, ta=True) and "a" in sizes(400, 264, 96)
-    assert sizes(96, 264, 100)["b"] == 8 * 100
+    assert sizes(96, 264, 100) == {"b": 8 * 100}
+
+
+@pytest.mark.parametrize("shape", [(6, 264, 100), (5, 160, 700), (40, 160, 700), (190, 264, 100)], ids=str)
+@pytest.mark.parametrize("ta", [False, True])
+def test_columns_are_packed_by_the_first_panel_of_rows(shape, ta):
+    """One panel of rows has nobody to pack for."""
+    assert any(t.name == "matmul.b" for t in product(*shape, ta=ta, features=RELAXED).temps) == (shape[0] > 6)
+    check(*shape, ta=ta, features=RELAXED, batch=2)
 
 
 def test_default_tiles_fit_the_registers():

@@ -140,7 +140,7 @@ class Panels:
     def each(self, panel: Expr, body: Callable[[int, Expr], list]) -> list:
         """body(rows, first row) of the panel with that number."""
         tall = body(self.height, panel * self.height)
-        if self.tall == self.count:
+        if self.tall == self.count or panel == i32(0):
             return tall
         return [If(gt(i32(self.tall), panel), tall, body(self.height - 1, panel * (self.height - 1) + self.tall))]
 
@@ -157,8 +157,9 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     kc = k // slices if even else _ceil_div(_ceil_div(k, slices), t.unroll) * t.unroll  # the last slice is filled up with zeros
     panels, column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
     mr, nr = panels.height, t.nr
-    in_place = even and n <= NARROW and _is_row(a, dtype)  # rows are read where they lie: packing them would take longer than it saves
-    few = in_turn > 1 or m <= 2 * t.mc  # rows: all of them stay packed in the second cache, and panels of columns are packed when their turn comes
+    few = in_turn > 1 or m <= 2 * t.mc  # rows: all of them stay in the second cache, and panels of columns are packed when their turn comes
+    in_place = even and (few or n <= NARROW) and _is_row(a, dtype)  # rows are read where they lie: packing them would take longer than it saves
+    fill = few and in_turn == 1 and even and n % nr == 0 and _is_row(b, dtype)  # the first panel of rows packs the columns that it reads
     row_blocks = 1 if few else _ceil_div(panels.count, max(1, t.mc // mr))
     block_rows = _ceil_div(panels.count, row_blocks)  # even ones, for threads that share them
     together = IN_A_LINE if n % (IN_A_LINE * nr) == 0 else 1
@@ -171,7 +172,7 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr), own[by_batch or (by_columns and few)])
     partial = Buffer(f"{name}.c", dtype, (panels.count * column_panels, mr, nr), own[by_batch])
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
-    temps = ([] if in_place else [panel_a]) + [panel_b] + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
+    temps = ([] if in_place else [panel_a]) + ([] if fill and panels.count == 1 else [panel_b]) + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
     some_columns, columns = _part("columns", block_columns, column_panels, jb)
     some_rows, rows = _part("rows", block_rows, panels.count, ib)
     some_terms, terms = _part("terms", kc, k, ks)
@@ -189,15 +190,18 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     def pack_columns(slot: Expr, panel: Expr, count: int = 1) -> list:
         return _pack(panel_b, slot * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), panel * nr, nr, terms, kc, n, count)
 
-    def multiply(slot: Expr, panel: Expr, first_panel: Expr) -> For:
-        """A panel of columns, packed into a slot, times the packed panels of rows."""
+    def product(slot: Expr, panel: Expr, first_panel: Expr, number: Expr, packing: bool = False) -> list:
+        """A panel of columns, in a slot or on its way there (packing), times the panel of rows with that number from the first."""
 
         def tile(height: int, first: Expr) -> list:
             column, jv, kk = panel * nr, Var("jv"), Var("k")
             accumulators = [Local(f"acc{r}", dtype) for r in range(height)]
             vector = Var("bv", dtype)
-            steps: list = [Let(vector, panel_b[slot * (kc * nr) + kk * nr + jv])]
-            left = [a(bi, first + r, ks * kc + kk) if in_place else panel_a[ip * (kc * mr) + kk * height + r] for r in range(height)]
+            packed = slot * (kc * nr) + kk * nr + jv
+            steps: list = [Let(vector, b(bi, ks * kc + kk, column + jv) if packing else panel_b[packed])]
+            if packing and panels.count > 1:
+                steps.append(Store(panel_b, packed, vector))
+            left = [a(bi, first + r, ks * kc + kk) if in_place else panel_a[number * (kc * mr) + kk * height + r] for r in range(height)]
             steps += [accumulate(acc, x, vector) for acc, x in zip(accumulators, left)]
             body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
             body.append(For(kk, kc, steps, "reduce", unroll=t.unroll))
@@ -206,7 +210,7 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
             if n % nr:
                 put = [If(whole, put, [Store(edge, jv + r * nr, acc) for r, acc in enumerate(accumulators)])]
             if slices > 1:
-                place = ((first_panel + ip) * column_panels + panel) * (mr * nr)
+                place = ((first_panel + number) * column_panels + panel) * (mr * nr)
                 sums = [place + r * nr + jv for r in range(height)]
                 body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, partial[at])) for acc, at in zip(accumulators, sums)]))
                 put = [If(last, put, [Store(partial, at, acc) for acc, at in zip(accumulators, sums)])]
@@ -217,7 +221,10 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
                 out.append(If(whole, [], [If(last, spill)] if slices > 1 else spill))
             return out
 
-        return For(ip, rows, panels.each(first_panel + ip, tile))
+        return panels.each(first_panel + number, tile)
+
+    def multiply(slot: Expr, panel: Expr, first_panel: Expr) -> For:
+        return For(ip, rows, product(slot, panel, first_panel, ip))
 
     shared = SHARED_COLUMNS if by_columns else 0
     products: list
@@ -228,8 +235,13 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
         products = [packed, For(ib, in_turn, fresh([block], {}))]
     elif few:
         q, first_column = Var("p"), jp * together
-        multiplied = For(q, together, [multiply(q, first_column + q, i32(0))])
-        column = _shared(jp, column_panels // together, [*pack_columns(i32(0), first_column, together), multiplied], shared // together)
+        if fill:
+            body = [For(q, together, product(q, first_column + q, i32(0), i32(0), packing=True))]
+            if panels.count > 1:
+                body += fresh([For(q, together, [For(ip, panels.count - 1, product(q, first_column + q, i32(0), ip + 1))])], {})
+        else:
+            body = [*pack_columns(i32(0), first_column, together), For(q, together, [multiply(q, first_column + q, i32(0))])]
+        column = _shared(jp, column_panels // together, body, _ceil_div(shared, together))
         products = [For(ks, slices, [*some_terms, *pack_rows(i32(0), int(by_columns and m * kc >= PACKING_WORTH)), column])]
     else:
         q, first_row, first_column = Var("p"), ib * block_rows, jb * block_columns
