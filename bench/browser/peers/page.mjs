@@ -155,15 +155,17 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
       const wrong = difference(await peer.prepare(name, inputs), expected, tolerance);
       if (wrong) problems[peer.name] = wrong;
       const once = await peer.measure(name, 1);
-      running.push({ peer, calls: Math.max(1, Math.min(MOST_CALLS, Math.ceil(ROUND_MS / Math.max(once, 1e-4)))), samples: [] });
+      running.push({ peer, once, samples: [] });
     } catch (error) {
       problems[peer.name] = error.message;
     }
   }
+  // as many calls for everyone: after a pause memory is slow for some milliseconds, and the mean over more calls is less
+  const calls = Math.max(1, Math.min(MOST_CALLS, Math.ceil(ROUND_MS / Math.max(Math.min(...running.map(({ once }) => once)), 1e-4))));
   const end = performance.now() + 1e3 * seconds;
   for (let round = 0; round < SURE_ROUNDS || performance.now() < end; round++) {
     const best = Math.min(...running.filter(({ peer }) => peer.name !== "weft").map(({ samples }) => least(samples)));
-    for (const { peer, calls, samples } of running) {
+    for (const { peer, samples } of running) {
       if (round >= SURE_ROUNDS && least(samples) >= FAR_BEHIND * best) continue;
       samples.push(await peer.measure(name, calls));
     }
