@@ -11,7 +11,7 @@ import { runAtOnce, visitToEnd, withSite } from "../../tools/web/visit.mjs";
 const { values: options } = parseArgs({
   options: {
     site: { type: "string", default: "build/site" },
-    only: { type: "string", default: "matmul_512,matmul_2048,conv_56,conv_28,attention,chain_1m,chain_16m,softmax,fft" },
+    only: { type: "string", default: "matmul_512,matmul_2048,mlp_forward,mlp_train,conv_56,conv_28,attention,chain_1m,chain_16m,softmax,fft" },
     rounds: { type: "string", default: "3" },
     calls: { type: "string", default: "15" },
   },
@@ -24,7 +24,10 @@ import weft, weft.numpy as jnp
 
 workloads = types.ModuleType("workloads")
 exec(compile(${JSON.stringify(workloads)}, "workloads.py", "exec"), workloads.__dict__)
-SHAPES = {"matmul_512": [(512, 512)] * 2, "matmul_2048": [(2048, 2048)] * 2, "conv_56": [(1, 56, 56, 64), (3, 3, 64, 64)], "conv_28": [(32, 28, 28, 32), (3, 3, 32, 64)],
+LAYERS = [(784, 512), (512,), (512, 512), (512,), (512, 10), (10,)]
+SHAPES = {"matmul_256": [(256, 256)] * 2, "matmul_512": [(512, 512)] * 2, "matmul_1024": [(1024, 1024)] * 2, "matmul_2048": [(2048, 2048)] * 2,
+          "mlp_forward": [*LAYERS, (128, 784)], "mlp_train": [*LAYERS, (128, 784), (128, 10)],
+          "conv_56": [(1, 56, 56, 64), (3, 3, 64, 64)], "conv_28": [(32, 28, 28, 32), (3, 3, 32, 64)],
           "attention": [(8, 512, 64)] * 3, "chain_1m": [(1 << 20,)], "chain_16m": [(1 << 24,)], "softmax": [(4096, 1024)], "fft": [(1 << 18,)] * 2}
 device, end = weft.devices()[0], time.time() + 5
 while "threads=1" not in ASKED and device.threads == 1 and time.time() < end:

@@ -59,7 +59,7 @@ def test_transposed_operands(shape, ta, tb):
 
 
 @pytest.mark.parametrize("tb", [False, True])
-@pytest.mark.parametrize("shape,together", [((40, 160, 700), 2), ((40, 160, 1301), 2), ((40, 168, 700), 1), ((40, 150, 90), 1)], ids=str)
+@pytest.mark.parametrize("shape,together", [((40, 160, 700), 2), ((40, 160, 1280), 2), ((40, 160, 1301), 2), ((40, 168, 700), 1), ((40, 150, 90), 1)], ids=str)
 def test_panels_that_are_packed_together(shape, together, tb):
     (columns,) = [b for b in product(*shape, tb=tb).temps if b.name == "matmul.b"]
     assert columns.shape[0] == together
@@ -136,6 +136,12 @@ def test_narrow_products_read_rows_where_they_lie():
     sizes = lambda *shape, **options: {t.name[7:]: t.size for t in product(*shape, **options).temps}  # noqa: E731
     assert sizes(400, 64, 96) == {"b": 64 * 96} and "a" in sizes(400, 64, 96, ta=True) and "a" in sizes(400, 264, 96)
     assert sizes(96, 264, 100) == {"b": 8 * 100}
+
+
+def test_partial_sums_of_few_columns_are_kept():
+    """All slices of some columns come before the next columns, unless the rows of the right operand lie in too many pages."""
+    partial = lambda *shape: next(t.size for t in product(*shape).temps if t.name == "matmul.c")  # noqa: E731
+    assert partial(40, 160, 1000) == 8 * 2 * 5 * 8 and partial(40, 160, 1280) == 8 * 20 * 5 * 8
 
 
 @pytest.mark.parametrize("shape", [(6, 264, 100), (5, 160, 700), (40, 160, 700), (190, 264, 100)], ids=str)

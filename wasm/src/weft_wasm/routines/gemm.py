@@ -42,7 +42,8 @@ WORTH = 4_000_000  # products of fewer terms stay on one thread
 PACKING_WORTH = 100_000  # likewise for packing this many elements
 NARROW = 128  # columns: products of fewer read rows where they lie
 DEEP = 64  # terms: products of fewer are not turned over, as their results would be stored against the grain
-SHARED_COLUMNS = 8  # panels of columns that a thread takes at once
+SHARED_COLUMNS = 4  # panels of columns that a thread takes at once
+KNOWN_PAGES = 1024  # rows that may each lie in a page of its own and be gone through again and again: processors remember where so many are
 IN_A_LINE = 2  # panels of columns that a line of the cache holds
 KEPT = 4 << 20  # bytes of packed columns that a thread keeps while it goes over the rows of a matrix
 
@@ -170,7 +171,9 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
     own = {True: "private", False: "temp"}
     panel_a = Buffer(f"{name}.a", dtype, (block_rows, kc, mr), own[by_batch or by_rows])
     panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr), own[by_batch or (by_columns and few)])
-    partial = Buffer(f"{name}.c", dtype, (panels.count * column_panels, mr, nr), own[by_batch])
+    across = few and in_place and in_turn == 1 and k <= KNOWN_PAGES  # all terms of some columns before the next: nothing is packed for a slice that others want
+    sums = block_columns if across else column_panels  # panels of columns whose partial sums are kept
+    partial = Buffer(f"{name}.c", dtype, (panels.count * sums, mr, nr), own[by_batch or (by_columns and across)])
     edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
     temps = ([] if in_place else [panel_a]) + ([] if fill and panels.count == 1 else [panel_b]) + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
     some_columns, columns = _part("columns", block_columns, column_panels, jb)
@@ -210,10 +213,10 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
             if n % nr:
                 put = [If(whole, put, [Store(edge, jv + r * nr, acc) for r, acc in enumerate(accumulators)])]
             if slices > 1:
-                place = ((first_panel + number) * column_panels + panel) * (mr * nr)
-                sums = [place + r * nr + jv for r in range(height)]
-                body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, partial[at])) for acc, at in zip(accumulators, sums)]))
-                put = [If(last, put, [Store(partial, at, acc) for acc, at in zip(accumulators, sums)])]
+                place = ((first_panel + number) * sums + (slot if across else panel)) * (mr * nr)
+                places = [place + r * nr + jv for r in range(height)]
+                body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, partial[at])) for acc, at in zip(accumulators, places)]))
+                put = [If(last, put, [Store(partial, at, acc) for acc, at in zip(accumulators, places)])]
             out: list = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, dtype), outline=True)]
             if n % nr:
                 r, c = Var("r"), Var("c")
@@ -241,8 +244,11 @@ def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
                 body += fresh([For(q, together, [For(ip, panels.count - 1, product(q, first_column + q, i32(0), ip + 1))])], {})
         else:
             body = [*pack_columns(i32(0), first_column, together), For(q, together, [multiply(q, first_column + q, i32(0))])]
-        column = _shared(jp, column_panels // together, body, _ceil_div(shared, together))
-        products = [For(ks, slices, [*some_terms, *pack_rows(i32(0), int(by_columns and m * kc >= PACKING_WORTH)), column])]
+        columns_of = lambda body: _shared(jp, column_panels // together, body, _ceil_div(shared, together))  # noqa: E731
+        if across:
+            products = [columns_of([For(ks, slices, body)])]
+        else:
+            products = [For(ks, slices, [*some_terms, *pack_rows(i32(0), int(by_columns and m * kc >= PACKING_WORTH)), columns_of(body)])]
     else:
         q, first_row, first_column = Var("p"), ib * block_rows, jb * block_columns
         column = _shared(jp, columns, [multiply(jp, first_column + jp, first_row)], shared)
