@@ -95,8 +95,8 @@ def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink,
         return Routine([Kernel(name, _plain_nest(m, n, k, a, b, store, batch, dtype))], [])
     if batch == 1 and k >= DEEP and n * _ceil_div(m, tile.nr) < 0.8 * m * _ceil_div(n, tile.nr):  # few columns: as rows, they fill their panels
         flip = lambda use: lambda z, i, j, *value: use(z, j, i, *value)  # noqa: E731
-        return _packed(name, n, m, k, flip(b), flip(a), flip(store), batch, dtype, tile)
-    return _packed(name, m, n, k, a, b, store, batch, dtype, tile)
+        return _Packed(name, n, m, k, flip(b), flip(a), flip(store), batch, dtype, tile).routine()
+    return _Packed(name, m, n, k, a, b, store, batch, dtype, tile).routine()
 
 
 def accumulate(acc: Local, x: Expr, y: Expr) -> Assign:
@@ -146,119 +146,157 @@ class Panels:
         return [If(gt(i32(self.tall), panel), tall, body(self.height - 1, panel * (self.height - 1) + self.tall))]
 
 
-def _packed(name, m, n, k, a, b, store, batch, dtype, t: Tile) -> Routine:
-    slices = _ceil_div(k, t.kc)
-    even = k % slices == 0
-    each = m * n * k
-    by_batch = batch >= 4 and batch * each >= WORTH
-    bi, ks, jb, ib, jp, ip = (Var(s) for s in ("b", "ks", "jb", "ib", "jp", "ip"))
-    in_turn = _even_blocks(m, 2 * t.mc) if by_batch and even and k * n * ITEMSIZE[dtype] <= KEPT else 1
-    if in_turn > 1:  # blocks of rows; what other kernels do with a block of the result may come before the next
-        m, a, store = m // in_turn, _below(ib * (m // in_turn), a), _below(ib * (m // in_turn), store)
-    kc = k // slices if even else _ceil_div(_ceil_div(k, slices), t.unroll) * t.unroll  # the last slice is filled up with zeros
-    panels, column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
-    mr, nr = panels.height, t.nr
-    few = in_turn > 1 or m <= 2 * t.mc  # rows: all of them stay in the second cache, and panels of columns are packed when their turn comes
-    in_place = even and (few or n <= NARROW) and _is_row(a, dtype)  # rows are read where they lie: packing them would take longer than it saves
-    fill = few and in_turn == 1 and even and n % nr == 0 and _is_row(b, dtype)  # the first panel of rows packs the columns that it reads
-    row_blocks = 1 if few else _ceil_div(panels.count, max(1, t.mc // mr))
-    block_rows = _ceil_div(panels.count, row_blocks)  # even ones, for threads that share them
-    together = IN_A_LINE if n % (IN_A_LINE * nr) == 0 else 1
-    block_columns = slices * column_panels if in_turn > 1 else together if few else max(1, min(t.nc // nr, column_panels))
-    # threads share the batch, or the blocks of rows, or the columns, where the product is worth it
-    by_rows = not by_batch and row_blocks >= 2 and each >= WORTH
-    by_columns = not (by_batch or by_rows) and each >= WORTH and column_panels >= 2 * SHARED_COLUMNS
-    own = {True: "private", False: "temp"}
-    panel_a = Buffer(f"{name}.a", dtype, (block_rows, kc, mr), own[by_batch or by_rows])
-    panel_b = Buffer(f"{name}.b", dtype, (block_columns, kc, nr), own[by_batch or (by_columns and few)])
-    across = few and in_place and in_turn == 1 and k <= KNOWN_PAGES  # all terms of some columns before the next: nothing is packed for a slice that others want
-    sums = block_columns if across else column_panels  # panels of columns whose partial sums are kept
-    partial = Buffer(f"{name}.c", dtype, (panels.count * sums, mr, nr), own[by_batch or (by_columns and across)])
-    edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[by_batch or by_rows or by_columns])
-    temps = ([] if in_place else [panel_a]) + ([] if fill and panels.count == 1 else [panel_b]) + ([partial] if slices > 1 else []) + ([edge] if n % nr else [])
-    some_columns, columns = _part("columns", block_columns, column_panels, jb)
-    some_rows, rows = _part("rows", block_rows, panels.count, ib)
-    some_terms, terms = _part("terms", kc, k, ks)
+class _Packed:
+    """A product by packed panels: how its operands are reached, and who shares what (in the constructor), and the loops of each way (methods)."""
 
-    def pack_rows(first_panel: Expr, tasks: int) -> list:
-        if in_place:
+    def __init__(self, name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink, batch: int, dtype: str, t: Tile) -> None:
+        self.name, self.batch, self.dtype, self.unroll, self.nr = name, batch, dtype, t.unroll, t.nr
+        self.bi, self.ks, self.ip = (Var(s) for s in ("b", "ks", "ip"))
+        self.slices = _ceil_div(k, t.kc)
+        even = k % self.slices == 0
+        self.worth = m * n * k >= WORTH
+        self.by_batch = batch >= 4 and batch * m * n * k >= WORTH
+        # many matrices: blocks of rows, each of which other kernels may take on before the next; else few rows, or many
+        in_turn = self.by_batch and even and k * n * ITEMSIZE[dtype] <= KEPT
+        self.blocks = _even_blocks(m, 2 * t.mc) if in_turn else 1
+        self.ib = Var("ib")
+        if self.blocks > 1:
+            m, a, store = m // self.blocks, _below(self.ib * (m // self.blocks), a), _below(self.ib * (m // self.blocks), store)
+        self.m, self.n, self.k, self.a, self.b, self.store = m, n, k, a, b, store
+        self.kc = k // self.slices if even else _ceil_div(_ceil_div(k, self.slices), t.unroll) * t.unroll  # the last slice is filled up with zeros
+        self.panels, self.column_panels = Panels(m, t.mr), _ceil_div(n, t.nr)
+        self.few = self.blocks == 1 and m <= 2 * t.mc  # rows: all of them stay in the second cache, and columns are packed when their turn comes
+        # rows are read where they lie if packing them would take longer than it saves
+        self.in_place = even and (self.few or self.blocks > 1 or n <= NARROW) and _is_row(a, dtype)
+        self.fill = self.few and even and n % t.nr == 0 and _is_row(b, dtype)  # the first panel of rows packs the columns that it reads
+        self.across = self.few and self.in_place and k <= KNOWN_PAGES  # all terms of some columns before the next, as nothing is packed for a slice
+        self.row_blocks = 1 if self.few or self.blocks > 1 else _ceil_div(self.panels.count, max(1, t.mc // self.panels.height))
+        self.block_rows = _ceil_div(self.panels.count, self.row_blocks)  # even ones, for threads that share them
+        self.together = IN_A_LINE if n % (IN_A_LINE * t.nr) == 0 else 1
+        if self.blocks > 1:
+            self.block_columns = self.slices * self.column_panels
+        else:
+            self.block_columns = self.together if self.few else max(1, min(t.nc // t.nr, self.column_panels))
+        # threads share the batch, or the blocks of rows, or the columns of few rows, where the product is worth it
+        self.by_rows = not self.by_batch and self.row_blocks >= 2 and self.worth
+        self.by_columns = not self.by_batch and self.few and self.worth and self.column_panels >= 2 * SHARED_COLUMNS
+        self._make_buffers()
+
+    def _make_buffers(self) -> None:
+        """Packed panels, partial sums, and an edge for the last columns: `private` where threads would meet in them."""
+        own = {True: "private", False: "temp"}
+        name, dtype, mr, nr = self.name, self.dtype, self.panels.height, self.nr
+        kept = self.block_columns if self.across else self.column_panels  # panels of columns whose partial sums are kept
+        self.panel_a = Buffer(f"{name}.a", dtype, (self.block_rows, self.kc, mr), own[self.by_batch or self.by_rows])
+        self.panel_b = Buffer(f"{name}.b", dtype, (self.block_columns, self.kc, nr), own[self.by_batch or self.by_columns])
+        self.partial = Buffer(f"{name}.c", dtype, (self.panels.count * kept, mr, nr), own[self.by_batch or (self.by_columns and self.across)])
+        self.edge = Buffer(f"{name}.edge", dtype, (mr, nr), own[self.by_batch or self.by_rows or self.by_columns])
+        used = [(self.panel_a, not self.in_place), (self.panel_b, not self.fill or self.panels.count > 1),
+                (self.partial, self.slices > 1), (self.edge, self.n % nr > 0)]  # fmt: skip
+        self.temps = [buffer for buffer, wanted in used if wanted]
+
+    def routine(self) -> Routine:
+        way = self._in_turn if self.blocks > 1 else self._few_rows if self.few else self._many_rows
+        body = [_shared(self.bi, self.batch, way(), int(self.by_batch))]
+        plain = _plain_nest(self.m, self.n, self.k, self.a, self.b, self.store, self.batch, self.dtype) if self.by_batch else []
+        if self.blocks > 1:
+            plain = [replace(plain[0], body=[For(self.ib, self.blocks, plain[0].body, "parallel")])]
+        return Routine([Kernel(self.name, body, plain=plain, depth=2 if self.blocks > 1 else 1)], self.temps)
+
+    # ---- the ways
+
+    def _in_turn(self) -> list:
+        """All columns packed, then block after block of rows."""
+        p, jp, slot = Var("p"), Var("jp"), self.ks * self.column_panels
+        packed = For(self.ks, self.slices, [For(p, self.column_panels, self._pack_columns(slot + p, p, self.kc))])
+        product = For(jp, self.column_panels, [self._times_rows(slot + jp, jp, i32(0), self.panels.count)])
+        block = For(self.ks, self.slices, [*self._pack_rows(i32(0), self.panels.count, self.kc), product])
+        return [packed, For(self.ib, self.blocks, fresh([block], {}))]
+
+    def _few_rows(self) -> list:
+        """Some columns at a time, which share the lines of the cache."""
+        jp, p = Var("jp"), Var("p")
+        first, count = jp * self.together, self.panels.count
+        some_terms, terms = _part("terms", self.kc, self.k, self.ks)
+        if self.fill:
+            body: list = [For(p, self.together, self._product(p, first + p, i32(0), i32(0), packing=True))]
+            if count > 1:
+                body += fresh([For(p, self.together, [For(self.ip, count - 1, self._product(p, first + p, i32(0), self.ip + 1))])], {})
+        else:
+            body = [*self._pack_columns(i32(0), first, terms, self.together), For(p, self.together, [self._times_rows(p, first + p, i32(0), count)])]
+        tasks = _ceil_div(SHARED_COLUMNS, self.together) if self.by_columns else 0
+        columns = lambda body: _shared(jp, self.column_panels // self.together, body, tasks)  # noqa: E731
+        if self.across:
+            return [columns([For(self.ks, self.slices, body)])]
+        packing = self.by_columns and self.m * self.kc >= PACKING_WORTH
+        return [For(self.ks, self.slices, [*some_terms, *self._pack_rows(i32(0), count, terms, int(packing)), columns(body)])]
+
+    def _many_rows(self) -> list:
+        """Block after block of rows times columns that are packed before."""
+        jb, ib, jp, p = Var("jb"), self.ib, Var("jp"), Var("p")
+        first_row, first_column = ib * self.block_rows, jb * self.block_columns
+        some_columns, columns = _part("columns", self.block_columns, self.column_panels, jb)
+        some_rows, rows = _part("rows", self.block_rows, self.panels.count, ib)
+        some_terms, terms = _part("terms", self.kc, self.k, self.ks)
+        packing = self.by_rows and self.n * self.kc >= PACKING_WORTH
+        pack = _shared(p, columns, self._pack_columns(p, first_column + p, terms), 8 if packing else 0)
+        product = For(jp, columns, [self._times_rows(jp, first_column + jp, first_row, rows)])
+        block = _shared(ib, self.row_blocks, [*some_rows, *self._pack_rows(first_row, rows, terms), product], int(self.by_rows))
+        parts = _ceil_div(self.column_panels, self.block_columns)
+        return [For(jb, parts, [*some_columns, For(self.ks, self.slices, [*some_terms, pack, block])])]
+
+    # ---- the steps
+
+    def _pack_rows(self, first_panel: Expr, count: int | Expr, terms: int | Expr, tasks: int = 0) -> list:
+        if self.in_place:
             return []
-        p = Var("p")
+        p, kc = Var("p"), self.kc
 
         def pack(height: int, first: Expr) -> list:
-            return _pack(panel_a, p * (kc * mr), lambda i, kk: a(bi, i, ks * kc + kk), first, height, terms, kc)
+            return _pack(self.panel_a, p * (kc * self.panels.height), lambda i, kk: self.a(self.bi, i, self.ks * kc + kk), first, height, terms, kc)
 
-        return [_shared(p, rows, panels.each(first_panel + p, pack), tasks)]
+        return [_shared(p, count, self.panels.each(first_panel + p, pack), tasks)]
 
-    def pack_columns(slot: Expr, panel: Expr, count: int = 1) -> list:
-        return _pack(panel_b, slot * (kc * nr), lambda j, kk: b(bi, ks * kc + kk, j), panel * nr, nr, terms, kc, n, count)
+    def _pack_columns(self, slot: Expr, panel: Expr, terms: int | Expr, count: int = 1) -> list:
+        kc, nr = self.kc, self.nr
+        return _pack(self.panel_b, slot * (kc * nr), lambda j, kk: self.b(self.bi, self.ks * kc + kk, j), panel * nr, nr, terms, kc, self.n, count)
 
-    def product(slot: Expr, panel: Expr, first_panel: Expr, number: Expr, packing: bool = False) -> list:
+    def _times_rows(self, slot: Expr, panel: Expr, first_panel: Expr, count: int | Expr) -> For:
+        return For(self.ip, count, self._product(slot, panel, first_panel, self.ip))
+
+    def _product(self, slot: Expr, panel: Expr, first_panel: Expr, number: Expr, packing: bool = False) -> list:
         """A panel of columns, in a slot or on its way there (packing), times the panel of rows with that number from the first."""
+        return self.panels.each(first_panel + number, lambda height, first: self._tile(slot, panel, first_panel + number, number, height, first, packing))
 
-        def tile(height: int, first: Expr) -> list:
-            column, jv, kk = panel * nr, Var("jv"), Var("k")
-            accumulators = [Local(f"acc{r}", dtype) for r in range(height)]
-            vector = Var("bv", dtype)
-            packed = slot * (kc * nr) + kk * nr + jv
-            steps: list = [Let(vector, b(bi, ks * kc + kk, column + jv) if packing else panel_b[packed])]
-            if packing and panels.count > 1:
-                steps.append(Store(panel_b, packed, vector))
-            left = [a(bi, first + r, ks * kc + kk) if in_place else panel_a[number * (kc * mr) + kk * height + r] for r in range(height)]
-            steps += [accumulate(acc, x, vector) for acc, x in zip(accumulators, left)]
-            body: list = [Declare(acc, Const(0, dtype)) for acc in accumulators]
-            body.append(For(kk, kc, steps, "reduce", unroll=t.unroll))
-            put = [s for r, acc in enumerate(accumulators) for s in store(bi, first + r, column + jv, acc)]
-            whole, last = le(column, n - nr), le(i32(slices - 1), ks)
-            if n % nr:
-                put = [If(whole, put, [Store(edge, jv + r * nr, acc) for r, acc in enumerate(accumulators)])]
-            if slices > 1:
-                place = ((first_panel + number) * sums + (slot if across else panel)) * (mr * nr)
-                places = [place + r * nr + jv for r in range(height)]
-                body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, partial[at])) for acc, at in zip(accumulators, places)]))
-                put = [If(last, put, [Store(partial, at, acc) for acc, at in zip(accumulators, places)])]
-            out: list = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, dtype), outline=True)]
-            if n % nr:
-                r, c = Var("r"), Var("c")
-                spill: list = [For(r, height, [For(c, n % nr, store(bi, first + r, column + c, edge[r * nr + c]))])]
-                out.append(If(whole, [], [If(last, spill)] if slices > 1 else spill))
-            return out
-
-        return panels.each(first_panel + number, tile)
-
-    def multiply(slot: Expr, panel: Expr, first_panel: Expr) -> For:
-        return For(ip, rows, product(slot, panel, first_panel, ip))
-
-    shared = SHARED_COLUMNS if by_columns else 0
-    products: list
-    if in_turn > 1:
-        q, slot = Var("p"), ks * column_panels
-        packed = For(ks, slices, [For(q, column_panels, pack_columns(slot + q, q))])
-        block = For(ks, slices, [*pack_rows(i32(0), 0), For(jp, column_panels, [multiply(slot + jp, jp, i32(0))])])
-        products = [packed, For(ib, in_turn, fresh([block], {}))]
-    elif few:
-        q, first_column = Var("p"), jp * together
-        if fill:
-            body = [For(q, together, product(q, first_column + q, i32(0), i32(0), packing=True))]
-            if panels.count > 1:
-                body += fresh([For(q, together, [For(ip, panels.count - 1, product(q, first_column + q, i32(0), ip + 1))])], {})
-        else:
-            body = [*pack_columns(i32(0), first_column, together), For(q, together, [multiply(q, first_column + q, i32(0))])]
-        columns_of = lambda body: _shared(jp, column_panels // together, body, _ceil_div(shared, together))  # noqa: E731
-        if across:
-            products = [columns_of([For(ks, slices, body)])]
-        else:
-            products = [For(ks, slices, [*some_terms, *pack_rows(i32(0), int(by_columns and m * kc >= PACKING_WORTH)), columns_of(body)])]
-    else:
-        q, first_row, first_column = Var("p"), ib * block_rows, jb * block_columns
-        column = _shared(jp, columns, [multiply(jp, first_column + jp, first_row)], shared)
-        pack = _shared(q, columns, pack_columns(q, first_column + q), 8 if (by_rows or by_columns) and n * kc >= PACKING_WORTH else 0)
-        blocks = _shared(ib, row_blocks, [*some_rows, *pack_rows(first_row, 0), column], int(by_rows))
-        products = [For(jb, _ceil_div(column_panels, block_columns), [*some_columns, For(ks, slices, [*some_terms, pack, blocks])])]
-    plain = _plain_nest(m, n, k, a, b, store, batch, dtype) if by_batch else []
-    if in_turn > 1:
-        plain = [replace(plain[0], body=[For(ib, in_turn, plain[0].body, "parallel")])]
-    return Routine([Kernel(name, [_shared(bi, batch, products, int(by_batch))], plain=plain, depth=2 if in_turn > 1 else 1)], temps)
+    def _tile(self, slot: Expr, panel: Expr, row_panel: Expr, number: Expr, height: int, first: Expr, packing: bool) -> list:
+        n, nr, kc, bi, ks, store, edge = self.n, self.nr, self.kc, self.bi, self.ks, self.store, self.edge
+        column, jv, kk = panel * nr, Var("jv"), Var("k")
+        accumulators = [Local(f"acc{r}", self.dtype) for r in range(height)]
+        vector = Var("bv", self.dtype)
+        packed = slot * (kc * nr) + kk * nr + jv
+        steps: list = [Let(vector, self.b(bi, ks * kc + kk, column + jv) if packing else self.panel_b[packed])]
+        if packing and self.panels.count > 1:
+            steps.append(Store(self.panel_b, packed, vector))
+        for r, acc in enumerate(accumulators):
+            left = self.a(bi, first + r, ks * kc + kk) if self.in_place else self.panel_a[number * (kc * self.panels.height) + kk * height + r]
+            steps.append(accumulate(acc, left, vector))
+        body: list = [Declare(acc, Const(0, self.dtype)) for acc in accumulators]
+        body.append(For(kk, kc, steps, "reduce", unroll=self.unroll))
+        put = [s for r, acc in enumerate(accumulators) for s in store(bi, first + r, column + jv, acc)]
+        whole, last = le(column, n - nr), le(i32(self.slices - 1), ks)
+        if n % nr:
+            put = [If(whole, put, [Store(edge, jv + r * nr, acc) for r, acc in enumerate(accumulators)])]
+        if self.slices > 1:
+            place = (row_panel * self.block_columns + slot) if self.across else (row_panel * self.column_panels + panel)
+            sums = [self.partial[place * (self.panels.height * nr) + r * nr + jv] for r in range(height)]
+            body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, sum_)) for acc, sum_ in zip(accumulators, sums)]))
+            put = [If(last, put, [Store(self.partial, sum_.index, acc) for acc, sum_ in zip(accumulators, sums)])]
+        out: list = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, self.dtype), outline=True)]
+        if n % nr:
+            r, c = Var("r"), Var("c")
+            spill: list = [For(r, height, [For(c, n % nr, store(bi, first + r, column + c, edge[r * nr + c]))])]
+            out.append(If(whole, [], [If(last, spill)] if self.slices > 1 else spill))
+        return out
 
 
 def _even_blocks(m: int, most: int) -> int:
