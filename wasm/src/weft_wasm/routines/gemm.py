@@ -154,7 +154,7 @@ class _Packed:
         self.bi, self.ks, self.ip = (Var(s) for s in ("b", "ks", "ip"))
         self.slices = _ceil_div(k, t.kc)
         even = k % self.slices == 0
-        self.worth = m * n * k >= WORTH
+        worth = m * n * k >= WORTH
         self.by_batch = batch >= 4 and batch * m * n * k >= WORTH
         # many matrices: blocks of rows, each of which other kernels may take on before the next; else few rows, or many
         in_turn = self.by_batch and even and k * n * ITEMSIZE[dtype] <= KEPT
@@ -178,8 +178,8 @@ class _Packed:
         else:
             self.block_columns = self.together if self.few else max(1, min(t.nc // t.nr, self.column_panels))
         # threads share the batch, or the blocks of rows, or the columns of few rows, where the product is worth it
-        self.by_rows = not self.by_batch and self.row_blocks >= 2 and self.worth
-        self.by_columns = not self.by_batch and self.few and self.worth and self.column_panels >= 2 * SHARED_COLUMNS
+        self.by_rows = not self.by_batch and self.row_blocks >= 2 and worth
+        self.by_columns = not self.by_batch and self.few and worth and self.column_panels >= 2 * SHARED_COLUMNS
         self._make_buffers()
 
     def _make_buffers(self) -> None:
