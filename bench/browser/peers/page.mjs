@@ -165,7 +165,8 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
   const end = performance.now() + 1e3 * seconds;
   for (let round = 0; round < SURE_ROUNDS || performance.now() < end; round++) {
     const best = Math.min(...running.filter(({ peer }) => peer.name !== "weft").map(({ samples }) => least(samples)));
-    for (const { peer, samples } of running) {
+    const first = round % running.length; // each comes after each other in turn: threads of some wait busily for a while after a call
+    for (const { peer, samples } of [...running.slice(first), ...running.slice(0, first)]) {
       if (round >= SURE_ROUNDS && least(samples) >= FAR_BEHIND * best) continue;
       samples.push(await peer.measure(name, calls));
     }
