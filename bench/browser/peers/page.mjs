@@ -160,14 +160,15 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
       problems[peer.name] = error.message;
     }
   }
+  if (running.length === 0) return { times: {}, problems };
   // as many calls for everyone: after a pause memory is slow for some milliseconds, and the mean over more calls is less
   const calls = Math.max(1, Math.min(MOST_CALLS, Math.ceil(ROUND_MS / Math.max(Math.min(...running.map(({ once }) => once)), 1e-4))));
   const end = performance.now() + 1e3 * seconds;
   for (let round = 0; round < SURE_ROUNDS || performance.now() < end; round++) {
     const best = Math.min(...running.filter(({ peer }) => peer.name !== "weft").map(({ samples }) => least(samples)));
-    const first = round % running.length; // each comes after each other in turn: threads of some wait busily for a while after a call
-    for (const { peer, samples } of [...running.slice(first), ...running.slice(0, first)]) {
-      if (round >= SURE_ROUNDS && least(samples) >= FAR_BEHIND * best) continue;
+    const [one, ...others] = running.filter(({ samples }) => round < SURE_ROUNDS || least(samples) < FAR_BEHIND * best);
+    // each after each other, since threads of some wait busily for a while after a call; nobody after itself, with its arrays still in the caches
+    for (const { peer, samples } of [one, ...(round % 2 ? others.reverse() : others)]) {
       samples.push(await peer.measure(name, calls));
     }
   }
