@@ -152,6 +152,12 @@ def test_columns_are_packed_by_the_first_panel_of_rows(shape, ta):
     check(*shape, ta=ta, features=RELAXED, batch=2)
 
 
+def test_the_panel_that_packs_has_one_height():
+    """Which height it has is known: one tile for it, and one for each height of the others."""
+    tiles = [s for s in ir.walk(product(40, 160, 300, features=RELAXED).body[0].body) if type(s) is ir.For and s.outline]
+    assert Panels(40, 6).tall < Panels(40, 6).count and len(tiles) == 3
+
+
 def test_default_tiles_fit_the_registers():
     for features, rows in ((frozenset(), 5), (RELAXED, 6)):
         tile = default_tile("f32", features)

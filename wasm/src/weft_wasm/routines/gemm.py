@@ -141,7 +141,7 @@ class Panels:
     def each(self, panel: Expr, body: Callable[[int, Expr], list]) -> list:
         """body(rows, first row) of the panel with that number."""
         tall = body(self.height, panel * self.height)
-        if self.tall == self.count or panel == i32(0):
+        if self.tall == self.count or (type(panel) is Const and panel.value < self.tall):
             return tall
         return [If(gt(i32(self.tall), panel), tall, body(self.height - 1, panel * (self.height - 1) + self.tall))]
 
