@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo lint wheels bench clean coverage test-random test-math
+.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-math
 
 ## help: this list
 help:
@@ -73,6 +73,10 @@ demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)
 ## lint: ruff over all Python
 lint: setup
 	@$(PY) -m ruff check packages native wasm tests bench examples tools
+
+## types: mypy over all packages, as pyproject.toml says
+types: setup
+	@$(PY) -m mypy
 
 ## wheels: the six distributions, in build/dist
 wheels: setup

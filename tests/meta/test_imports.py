@@ -6,7 +6,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2] / "packages" / "weft" / "src" / "weft"
 # A module may import from its own layer and from those before it.
-LAYERS = [["errors", "source_info", "host", "config", "dtypes", "avals", "tree", "mesh"], ["core"], ["ops"], ["transforms"], ["control"],
+LAYERS = [["annotations", "errors", "source_info", "host", "config", "dtypes", "avals", "tree", "mesh"], ["core"], ["ops"], ["transforms"], ["control"],
           ["runtime"], ["lax"], ["numpy"], ["random", "nn", "scipy", "image", "functions", "vectorizing", "autodiff", "api"]]
 RANK = {name: i for i, names in enumerate(LAYERS) for name in names}
 # `transforms` needs only the structural linear primitives of `ops`.
