@@ -19,7 +19,7 @@ from weft.core.portable import portable
 from weft.core.serialize import content_hash, serialize
 from weft.core.trace import get_aval
 from weft.errors import BackendError
-from weft.host import HostArray, from_bytes, np, to_bytes
+from weft.host import HostArray, from_bytes, has_numpy, np, to_bytes
 from weft.runtime.array import BufferArray
 from weft.runtime.backend import CompileOptions
 from weft.runtime.device import backend_named, forget_default
@@ -185,7 +185,7 @@ class RemoteExecutable:
 def _nothing(aval: ShapedArray, session: Session, number: int):
     """A float0 result has no bytes and lives here."""
     session.release(number)
-    return np.zeros(aval.shape, dtypes.float0) if np is not None else HostArray(aval.shape, dtypes.float0, b"")
+    return np.zeros(aval.shape, dtypes.float0) if has_numpy else HostArray(aval.shape, dtypes.float0, b"")
 
 
 def _register(session: Session, default: bool) -> Session:

@@ -13,7 +13,7 @@ from .core.primitive import UndefinedPrimal, Zero
 from .core.trace import Tracer, get_aval
 from .errors import at_user_line
 from .functions import as_arrays, check_callable, flat_function, flat_function_with_aux, name_of, settled
-from .host import np
+from .host import has_numpy, np
 from .ops.elementwise import eq
 from .ops.linear import convert, reshape, zeros
 from .ops.shape import iota
@@ -48,7 +48,7 @@ def _no_reduce_axes(reduce_axes, who: str) -> None:
 
 
 def _float0_array(aval):
-    if np is not None:
+    if has_numpy:
         return np.zeros(aval.shape, dtypes.float0)
     return Zero(tangent_aval(aval))
 

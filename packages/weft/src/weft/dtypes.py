@@ -10,7 +10,7 @@ from functools import lru_cache, cache
 
 from .config import config
 from .errors import at_user_line, type_error, TypePromotionError
-from .host import HostArray, np
+from .host import HostArray, has_numpy, np
 
 # name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
 _TABLE = {"bool": ("b", 8), "int1": ("i", 1), "int2": ("i", 2), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32), "int64": ("i", 64),
@@ -106,7 +106,7 @@ class ComplexWarning(RuntimeWarning):
     """Complex numbers lose their imaginary parts where they become real ones."""
 
 
-if np is not None:
+if has_numpy:
     generic, number, integer, signedinteger = np.generic, np.number, np.integer, np.signedinteger
     unsignedinteger, inexact, floating, complexfloating = np.unsignedinteger, np.inexact, np.floating, np.complexfloating
     flexible, character, object_, ComplexWarning = np.flexible, np.character, np.object_, np.exceptions.ComplexWarning
@@ -119,7 +119,7 @@ if np is not None:
 
 _by_name: dict[str, object] = {}
 _info: dict[object, tuple[str, int]] = {}
-if np is not None:
+if has_numpy:
     import ml_dtypes
     for _name, _entry in _TABLE.items():
         _by_name[_name] = np.dtype(getattr(ml_dtypes, _name) if _name in _ML else _name)
@@ -159,7 +159,7 @@ class _ScalarType(type):
         return hash(cls.dtype)
 
     def __instancecheck__(cls, instance):
-        return np is not None and isinstance(instance, cls.dtype.type)
+        return has_numpy and isinstance(instance, cls.dtype.type)
 
     def __repr__(cls):
         return f"<class 'weft.numpy.{cls.dtype.name}'>"
@@ -180,7 +180,7 @@ def _scalar_type(name: str):
 
 names = tuple(_TABLE)
 _scalar_types = {name: _scalar_type(name) for name in _TABLE}
-bfloat16 = _scalar_types["bfloat16"] if np is None else _by_name["bfloat16"].type      # a class, for isinstance
+bfloat16 = _by_name["bfloat16"].type if has_numpy else _scalar_types["bfloat16"]      # a class, for isinstance
 
 
 def _make_scalar(value, dt):
@@ -204,7 +204,7 @@ def _dtype(spec):
         name = _aliases.get(spec, spec)
         if name in _by_name:
             return _by_name[name]
-    if np is not None:
+    if has_numpy:
         try:
             result = np.dtype(spec)
         except TypeError:
@@ -327,7 +327,7 @@ def issubdtype(a, b) -> bool:
 
 @cache
 def _concrete_types() -> frozenset:
-    return frozenset(dt.type for dt in _by_name.values()) if np is not None else frozenset()
+    return frozenset(dt.type for dt in _by_name.values()) if has_numpy else frozenset()
 
 
 def is_python_scalar(x) -> bool:
@@ -469,7 +469,7 @@ def finfo(spec):
         16
     """
     dt = dtype(spec)
-    if np is not None:
+    if has_numpy:
         return ml_dtypes.finfo(real_of(dt) if is_complex(dt) else dt)
     return _FINFO[real_of(dt).name if is_complex(dt) else dt.name]
 
@@ -483,7 +483,7 @@ def iinfo(spec):
         127
     """
     dt = dtype(spec)
-    if np is not None:
+    if has_numpy:
         return ml_dtypes.iinfo(dt)
     return _IntInfo(dt)
 

@@ -12,7 +12,7 @@ from .avals import shaped
 from .control.callback import check_vmap_method, result_avals_of
 from .control.foreign import Attribute, ffi_call_p
 from .core.trace import get_aval
-from .host import np
+from .host import has_numpy, np
 from .runtime.device import backend_named
 
 __all__ = ["build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
@@ -149,13 +149,13 @@ def _check_aliases(aliases: Sequence, avals: Sequence, results: Sequence) -> Non
 
 def _frozen(name: str, value: Any):
     """An attribute as a hashable parameter."""
-    if np is not None and isinstance(value, np.ndarray):
+    if has_numpy and isinstance(value, np.ndarray):
         return Attribute(value)
     if isinstance(value, Mapping):
         return ("dict", *sorted((k, _frozen(name, v)) for k, v in value.items()))
     if isinstance(value, tuple):
         return ("tuple", *[_frozen(name, v) for v in value])
-    if isinstance(value, (bool, int, float, str)) or np is not None and isinstance(value, np.generic) and not dtypes.is_complex(dtypes.dtype(value.dtype)):
+    if isinstance(value, (bool, int, float, str)) or has_numpy and isinstance(value, np.generic) and not dtypes.is_complex(dtypes.dtype(value.dtype)):
         return value
     raise TypeError(f"ffi_call attributes are numbers, strings, NumPy arrays, tuples and dicts of them; {name} is a {type(value).__name__}.")
 

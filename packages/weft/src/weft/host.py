@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import os
 import struct
+from typing import TYPE_CHECKING
 
-np = None
-if os.environ.get("WEFT_NUMPY", "1") != "0":
-    try:
-        import numpy as np
-    except ImportError:
-        pass
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = None
+    if os.environ.get("WEFT_NUMPY", "1") != "0":
+        try:
+            import numpy as np
+        except ImportError:
+            pass
+
+has_numpy: bool = np is not None     # asked instead of `np is None`, which a type checker takes for False and reads no further
 
 
 def require_numpy(what: str):
     """NumPy, or an error that names what needs it."""
-    if np is None:
+    if not has_numpy:
         raise ImportError(f"{what} needs NumPy, which is not installed here. Install numpy, or use tolist() and memoryview() instead.")
     return np
 
@@ -89,7 +95,7 @@ def unpack(data, name: str) -> list:
 
 def round_narrow(value: float, dtype) -> float:
     """A float as a dtype of 8 bits or fewer holds it; where NumPy is absent no array has such a dtype, and the value stays as it is."""
-    return value if np is None else float(np.asarray(value).astype(dtype))
+    return float(np.asarray(value).astype(dtype)) if has_numpy else value
 
 
 def nest(flat: list, shape: tuple):
@@ -136,7 +142,7 @@ class HostArray:
 
 def from_flat(values, shape: tuple, dtype):
     """A host array of `shape` and `dtype` from flat Python scalars."""
-    if np is not None:
+    if has_numpy:
         data = pack(values, dtype.name) if dtype.name in CODES or dtype.name == "bfloat16" else None
         if data is None:
             return np.array(list(values)).astype(dtype).reshape(shape)
@@ -146,7 +152,7 @@ def from_flat(values, shape: tuple, dtype):
 
 def from_bytes(data, shape: tuple, dtype):
     """A host array of `shape` and `dtype` over `data`, without a copy."""
-    if np is not None:
+    if has_numpy:
         return np.frombuffer(data, dtype=dtype).reshape(shape)
     return HostArray(shape, dtype, data)
 
@@ -160,4 +166,4 @@ def to_bytes(value) -> memoryview:
 
 
 def is_host_array(value) -> bool:
-    return isinstance(value, HostArray) or (np is not None and isinstance(value, (np.ndarray, np.generic)))
+    return isinstance(value, HostArray) or (has_numpy and isinstance(value, (np.ndarray, np.generic)))

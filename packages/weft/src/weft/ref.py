@@ -9,7 +9,7 @@ from .avals import AbstractRef as AbstractRef, shaped
 from .control import refs as _rules  # noqa: F401  rules of the primitives that carry jaxprs
 from .core.trace import Tracer, get_aval, is_array_like
 from .errors import NonConcreteBooleanIndexError, at_user_line
-from .host import np
+from .host import has_numpy, np
 from .ops import state
 from .runtime.dispatch import put
 from .runtime.refs import Ref as Ref
@@ -241,7 +241,7 @@ def _entry(e, n: int, axis: int, operands: list) -> tuple:
         start, stop, step = e.indices(n)
         return ("slice", start, max(0, -(-(stop - start) // step)), step)
     if isinstance(e, Slice):
-        if isinstance(e.start, int) or np is not None and isinstance(e.start, np.integer):
+        if isinstance(e.start, int) or has_numpy and isinstance(e.start, np.integer):
             if not 0 <= int(e.start) <= int(e.start) + (e.size - 1) * e.stride + 1 <= n:
                 raise ValueError(at_user_line(f"out of bounds: {e} on axis {axis} of size {n}."))
             return ("slice", int(e.start), e.size, e.stride)
@@ -251,7 +251,7 @@ def _entry(e, n: int, axis: int, operands: list) -> tuple:
         e = jnp.asarray(e)
     if isinstance(e, bool) or not is_array_like(e) or not dtypes.is_int(get_aval(e).dtype):
         raise TypeError(at_user_line(f"references are indexed with integers, slices and integer arrays; got {e!r} of type {type(e).__name__}."))
-    if isinstance(e, int) or np is not None and isinstance(e, np.integer):
+    if isinstance(e, int) or has_numpy and isinstance(e, np.integer):
         if not -n <= e < n:
             raise ValueError(at_user_line(f"out of bounds: index {e} on axis {axis} of size {n}."))
         return ("at", int(e) % n)

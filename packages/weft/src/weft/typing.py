@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from .host import np
+from .host import has_numpy, np
 from .runtime.array import Array
 
 
@@ -15,7 +15,7 @@ class SupportsDType(Protocol):
     def dtype(self) -> Any: ...
 
 
-if np is not None:
+if has_numpy:
     ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
     DTypeLike = str | type[Any] | np.dtype | SupportsDType
 else:

@@ -12,7 +12,7 @@ from ..core import effects
 from ..core.primitive import Primitive, unsupported
 from ..core.trace import get_aval, is_array_like
 from ..errors import at_user_line
-from ..host import HostArray, from_flat, np, unpack
+from ..host import HostArray, from_flat, has_numpy, np, unpack
 from ..ops.linear import broadcast_to_axis, expand_dims, moveaxis
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
 from ..ops.shape import concatenate
@@ -250,7 +250,7 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence, who: str) -
     results = []
     for i, (x, aval) in enumerate(zip(leaves, avals)):
         x = x._host() if hasattr(x, "_host") else x
-        if np is None:
+        if not has_numpy:
             results.append(_without_numpy(x, aval, f"{who}: result {i} of {callback.name}"))
             continue
         x = np.asarray(x)

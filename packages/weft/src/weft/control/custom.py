@@ -11,7 +11,7 @@ from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import UnexpectedTracerError, at_user_line
-from ..host import np
+from ..host import has_numpy, np
 from ..ops.linear import convert, settled, zeros
 from ..transforms.batch import batch_flat, to_front
 from ..transforms.stage import consts_as_args, stage
@@ -91,7 +91,7 @@ def is_float0(x) -> bool:
 
 
 def float0_zeros(aval):
-    return np.zeros(aval.shape, dtypes.float0) if np is not None else Zero(aval)
+    return np.zeros(aval.shape, dtypes.float0) if has_numpy else Zero(aval)
 
 
 def zero_tangent(out):

@@ -14,7 +14,7 @@ from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import Tracer, get_aval, is_array_like, reset_trace, set_trace
 from ..source_info import api_boundary
 from ..errors import ConcretizationTypeError, at_user_line, type_error
-from ..host import np
+from ..host import has_numpy, np
 from ..ops.elementwise import add, lt, select
 from ..ops.index import dynamic_slice_p
 from ..ops.linear import add_any, broadcast_in_dim, convert, expand_dims, moveaxis, squeeze, zeros
@@ -573,7 +573,7 @@ def _concrete_int(x):
         return x
     if hasattr(x, "_host") and not get_aval(x).shape:
         return int(x)
-    if np is not None and isinstance(x, np.integer):
+    if has_numpy and isinstance(x, np.integer):
         return int(x)
     return None
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .. import dtypes
 from ..avals import ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
 from ..errors import UnexpectedTracerError, at_user_line
-from ..host import HostArray, np
+from ..host import HostArray, has_numpy, np
 from .jaxpr import TypedScalar
 
 
@@ -211,7 +211,7 @@ def _host_aval(x) -> ShapedArray:
 aval_of[HostArray] = _host_aval
 aval_of[TypedScalar] = lambda x: x.aval
 aval_of[ShapeDtypeStruct] = lambda x: shaped(x.shape, x.dtype, x.weak_type)     # where no value is needed
-if np is not None:
+if has_numpy:
     aval_of[np.ndarray] = _host_aval
     aval_of[np.generic] = _host_aval
     for _t in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,

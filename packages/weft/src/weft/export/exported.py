@@ -17,7 +17,7 @@ from ..core.portable import NotPortable, portable
 from ..core.specialize import check_constraints, solve, specialize, symbolic_scope
 from ..core.trace import Tracer, current_trace, get_aval, root
 from ..core.verify import verify
-from ..host import np
+from ..host import has_numpy, np
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
 from ..runtime.device import default_platform, get_backend
 from ..runtime.dispatch import check_platform, device_of, program_for, run_jaxpr
@@ -291,7 +291,7 @@ def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable:
 
 def _nothing_like(aval: ShapedArray, leaves: list, exported: Exported):
     """What stands for a result of dtype float0."""
-    if np is None:
+    if not has_numpy:
         raise ValueError(f"{exported.fun_name} returns the dtype float0, which needs NumPy here; call it through weft.grad or weft.vjp.")
     sizes = exported._sizes_of([get_aval(x) for x, a in zip(leaves, exported.in_avals) if a.dtype != dtypes.float0])
     return np.zeros([n.substitute(sizes) if isinstance(n, Dim) else n for n in aval.shape], dtypes.float0)

@@ -9,11 +9,11 @@ from ..avals import SymbolicSize, as_size, check_range
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
-from ..host import HostArray, np
+from ..host import HostArray, has_numpy, np
 from ..runtime import dispatch
 from ..mesh import NamedSharding
 
-_HOST = (bool, int, float, complex, TypedScalar, HostArray) + (() if np is None else (np.ndarray, np.generic))
+_HOST = (bool, int, float, complex, TypedScalar, HostArray) + ((np.ndarray, np.generic) if has_numpy else ())
 
 
 def operand(name: str, x: Any, any_int: bool = False):

@@ -9,7 +9,7 @@ import math
 import sys
 
 from .. import dtypes as _dtypes
-from ..host import np as _np
+from ..host import has_numpy as _has_numpy, np as _np
 from ..runtime.array import Array as ndarray
 from . import array_methods as _array_methods
 from . import creation as _creation
@@ -100,7 +100,7 @@ def dtype(spec, *args, **kwargs):
     return _dtypes.dtype(spec)
 
 
-if _np is not None:
+if _has_numpy:
     dtype = _np.dtype # type: ignore[misc]
 
 _dtypes.make_array = lambda value, dt: _creation.array(value, dt)

@@ -11,7 +11,7 @@ from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import ConcretizationTypeError
-from ..host import from_bytes, from_flat, is_host_array, np
+from ..host import from_bytes, from_flat, has_numpy, is_host_array, np
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.random_bits import random_seed_p, random_unwrap_p, random_wrap_p
@@ -100,10 +100,10 @@ def _from_list(x, dt, device):
     shape = _shape_of_nested(x)
     if dt is None:
         dt = dtypes.promote(*[(a.dtype, a.weak_type) for a in {get_aval(v) for v in leaves}])[0] if leaves else float_dtype()
-        if leaves and all(np is not None and isinstance(v, np.generic) or dtypes.is_python_scalar(v) for v in leaves) and \
-                any(np is not None and isinstance(v, np.generic) for v in leaves):
+        if leaves and all(has_numpy and isinstance(v, np.generic) or dtypes.is_python_scalar(v) for v in leaves) and \
+                any(has_numpy and isinstance(v, np.generic) for v in leaves):
             dt = dtypes.canonicalize(np.asarray(x).dtype)
-    host = all(dtypes.is_python_scalar(v) or np is not None and isinstance(v, np.generic) for v in leaves)
+    host = all(dtypes.is_python_scalar(v) or has_numpy and isinstance(v, np.generic) for v in leaves)
     if host and not dtypes.is_key(dt):
         values = [_number(v) for v in leaves]
         if dtypes.is_int(dt):
@@ -175,7 +175,7 @@ def _array(x, dt, copy: bool, device):
         return dispatch.put(x, aval, device)
     if isinstance(x, Tracer) or type(x) in aval_of:
         return _from_array(x, dt, copy, device)
-    if hasattr(x, "__array__") and np is not None:
+    if hasattr(x, "__array__") and has_numpy:
         return _array(np.asarray(x), dt, copy, device)
     if any(base in aval_of for base in type(x).__mro__[:-1]):      # a subclass of int or float
         return _array(next(base(x) for base in (bool, int, float, complex) if isinstance(x, base)), dt, copy, device)
@@ -645,7 +645,7 @@ def from_dlpack(x, /, *, device=None, copy: bool | None = None):
         >>> jnp.from_dlpack(numpy.ones(2, 'float32'))
         Array([1., 1.], dtype=float32)
     """
-    if np is None:
+    if not has_numpy:
         raise ImportError("from_dlpack needs NumPy, which is not installed here. Use jnp.asarray(memoryview(x)).")
     return array(np.from_dlpack(x), device=device)
 

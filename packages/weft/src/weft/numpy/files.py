@@ -11,7 +11,7 @@ from typing import IO, Any
 from .. import dtypes
 from ..core.trace import Tracer
 from ..errors import TracerArrayConversionError
-from ..host import HostArray, from_bytes, from_flat, is_host_array, np, to_bytes, unpack
+from ..host import HostArray, from_bytes, from_flat, has_numpy, is_host_array, np, to_bytes, unpack
 from ..transforms.stage import concretization_error
 from .creation import asarray
 
@@ -32,7 +32,7 @@ def load(file: IO[bytes] | str | os.PathLike, *args: Any, **kwargs: Any):
         >>> jnp.load(f)
         Array([0, 1, 2], dtype=int32)
     """
-    if np is not None:
+    if has_numpy:
         found = np.load(file, *args, **kwargs)
         if not isinstance(found, np.ndarray):
             return found
@@ -137,7 +137,7 @@ def save(file, arr, allow_pickle: bool = True) -> None:
         >>> f.getvalue()[1:6]
         b'NUMPY'
     """
-    if np is not None:
+    if has_numpy:
         np.save(file, arr, allow_pickle=allow_pickle)
     else:
         _write(file, ".npy", _bytes(_host("save", arr)))
@@ -156,7 +156,7 @@ def savez(file, *args, allow_pickle: bool = True, **kwds) -> None:
         >>> sorted(jnp.load(f).files)
         ['arr_0', 'x']
     """
-    if np is not None:
+    if has_numpy:
         np.savez(file, *args, allow_pickle=allow_pickle, **kwds)
         return
     named = {f"arr_{k}": x for k, x in enumerate(args)}

@@ -11,7 +11,7 @@ from typing import Callable
 from .. import dtypes
 from ..core.trace import Tracer, get_aval
 from ..errors import TracerArrayConversionError
-from ..host import np, round_bfloat16
+from ..host import has_numpy, np, round_bfloat16
 from ..transforms.stage import concretization_error
 from .util import host_list, operand
 
@@ -33,7 +33,7 @@ def get_printoptions() -> dict:
         >>> jnp.get_printoptions()["precision"]
         8
     """
-    return np.get_printoptions() if np is not None else dict(_own.get())
+    return np.get_printoptions() if has_numpy else dict(_own.get())
 
 
 def set_printoptions(*args, **kwargs) -> None:
@@ -46,7 +46,7 @@ def set_printoptions(*args, **kwargs) -> None:
         >>> import weft.numpy as jnp
         >>> jnp.set_printoptions(precision=8)
     """
-    if np is not None:
+    if has_numpy:
         np.set_printoptions(*args, **kwargs)
     else:
         _own.set(_changed(*args, **kwargs))
@@ -62,7 +62,7 @@ def printoptions(*args, **kwargs):
         ...     print(jnp.array([1 / 3]))
         [0.33]
     """
-    if np is not None:
+    if has_numpy:
         with np.printoptions(*args, **kwargs) as options:
             yield options
         return
@@ -336,7 +336,7 @@ def array_repr(arr, max_line_width: int | None = None, precision: int | None = N
         >>> jnp.array_repr(jnp.array([0.5, 0.25]), precision=1).endswith("([0.5, 0.2], dtype=float32)")
         True
     """
-    if np is not None and isinstance(arr, np.ndarray):
+    if has_numpy and isinstance(arr, np.ndarray):
         return np.array_repr(arr, max_line_width, precision, suppress_small)
     data, aval = _read("array_repr", arr)
     changes = _changes(max_line_width, precision, suppress_small)

@@ -6,7 +6,7 @@ from typing import Any
 from .. import dtypes
 from ..config import config
 from ..core.trace import get_aval
-from ..host import np
+from ..host import has_numpy, np
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.reduce import reduce_and
@@ -101,7 +101,7 @@ def result_type(*args):
     return dtypes.promote(*[_kind_of(a) for a in args])[0]
 
 
-_DTYPES = (dtypes.DType, dtypes.KeyDType) + (() if np is None else (np.dtype,))
+_DTYPES = (dtypes.DType, dtypes.KeyDType) + ((np.dtype,) if has_numpy else ())
 
 
 def _kind_of(x) -> tuple:
