@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Callable, Sequence
 
+from .annotations import override
 from .autodiff import (closure_convert as closure_convert, fwd_and_bwd as fwd_and_bwd, grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian,
                        jacrev as jacrev, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp)
 from .avals import ShapeDtypeStruct
@@ -202,6 +203,7 @@ class _NowWherePossible(Trace):
     def __init__(self, parent: Trace):
         self.parent = parent
 
+    @override
     def process(self, primitive, args: tuple, params: dict):
         if any(isinstance(x, Tracer) for x in args):
             return self.pass_on(primitive, args, params)

@@ -25,6 +25,7 @@ from typing import Any
 
 import weft
 
+from .annotations import override
 from .compat import MODULES, NAMES, PACKAGES, Named
 
 # The release whose names and semantics weft has; libraries compare with it.
@@ -34,6 +35,7 @@ VERSION = "0.10.2"
 class _Facade(ModuleType):
     """The module `jax`: the names of `weft`, under jax's version."""
 
+    @override
     def __getattr__(self, name: str):
         if name.startswith("__"):
             raise AttributeError(name)
@@ -44,6 +46,7 @@ class _Facade(ModuleType):
         except AttributeError:
             raise AttributeError(f"module 'jax' has no attribute {name!r}: weft, which stands for jax here, does not have it.") from None
 
+    @override
     def __dir__(self):
         return sorted({*dir(weft), *self.__dict__, "core", "extend", "interpreters", "api_util"})
 
@@ -66,12 +69,14 @@ def _place(name: str) -> str | None:
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds `jax.x.y`, and the distributions that stand for jax's."""
 
+    @override
     def find_spec(self, fullname, path=None, target=None):
         name = fullname.removeprefix("jax.")
         if name != fullname and (name in PACKAGES or name in NAMES or _place(name) is not None):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 
+    @override
     def create_module(self, spec):
         name = spec.name.removeprefix("jax.")
         place = _place(name)
@@ -81,6 +86,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.own_spec = module.__spec__
         return module
 
+    @override
     def exec_module(self, module):
         if not isinstance(module, Named):
             module.__spec__ = self.own_spec      # the import system has put ours in its place

@@ -4,6 +4,7 @@ from __future__ import annotations
 from functools import lru_cache
 from operator import index
 
+from .annotations import override
 from . import dtypes
 from .config import config
 from .errors import at_user_line
@@ -71,15 +72,18 @@ class ShapedArray(AbstractValue):
         """Over no axes: types don't say where values lie."""
         return _unsharded(len(self.shape))
 
+    @override
     def __eq__(self, other):
         return self is other or (type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
                                  and self.weak_type == other.weak_type and self.vma == other.vma)
 
+    @override
     def __hash__(self):
         if self._hash is None:
             self._hash = hash((self.shape, self.dtype, self.weak_type, self.vma))
         return self._hash
 
+    @override
     def __reduce__(self):
         return shaped, (self.shape, self.dtype, self.weak_type, self.vma)
 
@@ -98,9 +102,11 @@ class ShapedArray(AbstractValue):
         vary = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
         return f"{name}[{','.join(map(str, self.shape))}]{vary}"
 
+    @override
     def __str__(self):
         return ("~" if self.weak_type else "") + self.str_short(short_dtypes=False)
 
+    @override
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}]{weak})"
@@ -120,18 +126,22 @@ class AbstractRef(AbstractValue):
     ndim = property(lambda self: self.inner.ndim)
     size = property(lambda self: self.inner.size)
 
+    @override
     def __eq__(self, other):
         return type(other) is AbstractRef and self.inner == other.inner
 
+    @override
     def __hash__(self):
         return hash((AbstractRef, self.inner))
 
     def str_short(self, short_dtypes: bool = True) -> str:
         return f"Ref{{{self.inner.str_short(short_dtypes)}}}"
 
+    @override
     def __str__(self):
         return f"Ref{{{self.inner}}}"
 
+    @override
     def __repr__(self):
         return f"AbstractRef({self.inner})"
 
@@ -225,10 +235,12 @@ class ShapeDtypeStruct:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
+    @override
     def __eq__(self, other):
         return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self.sharding) == \
             (other.shape, other.dtype, other.weak_type, other.sharding)
 
+    @override
     def __hash__(self):
         return hash((self.shape, self.dtype, self.weak_type))
 
@@ -236,6 +248,7 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(kw.get("shape", self.shape), kw.get("dtype", self.dtype),
                                 sharding=kw.get("sharding", self.sharding), weak_type=kw.get("weak_type", self.weak_type))
 
+    @override
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}{weak})"

@@ -15,6 +15,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any, Callable
 
+from .annotations import override
 from . import source_info
 from .errors import at_user_line
 
@@ -216,9 +217,11 @@ class Config:
             raise AttributeError(name)
         return self._find(name).get()
 
+    @override
     def __setattr__(self, name: str, value):
         raise AttributeError(at_user_line(f"set options with config.update({name!r}, {value!r})"))
 
+    @override
     def __dir__(self):
         return sorted({*object.__dir__(self), *self.values})
 

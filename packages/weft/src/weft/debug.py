@@ -9,6 +9,7 @@ import string
 import sys
 from typing import Any, Callable, Sequence
 
+from .annotations import override
 from . import dtypes
 from .control.callback import debug_callback, host_function
 from .control.inspection import inspect_sharding_p
@@ -24,6 +25,7 @@ _log = logging.getLogger("weft.debug")
 class _Formatter(string.Formatter):
     """Formats, and refuses keyword arguments that the text does not mention."""
 
+    @override
     def check_unused_args(self, used_args, args, kwargs):
         unused = [k for k in kwargs if k not in used_args]
         if unused:
@@ -34,6 +36,7 @@ class _Formatter(string.Formatter):
 class _Anything:
     """Takes every format specification; stands for values that are not known yet."""
 
+    @override
     def __format__(self, spec):
         return ""
 
@@ -60,9 +63,11 @@ class _Print:
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
 
+    @override
     def __eq__(self, other):
         return type(other) is _Print and (self.fmt, self.logged) == (other.fmt, other.logged)
 
+    @override
     def __hash__(self):
         return hash((self.fmt, self.logged))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache, cache
 
+from .annotations import override
 from .config import config
 from .errors import at_user_line, type_error, TypePromotionError
 from .host import HostArray, has_numpy, np
@@ -34,6 +35,7 @@ class DType:
     def type(self):
         return _scalar_types[self.name]
 
+    @override
     def __eq__(self, other):
         if self is other:
             return True
@@ -42,15 +44,19 @@ class DType:
         except TypeError:
             return False
 
+    @override
     def __hash__(self):
         return hash(self.name)
 
+    @override
     def __repr__(self):
         return f"dtype('{self.name}')"
 
+    @override
     def __str__(self):
         return self.name
 
+    @override
     def __reduce__(self):
         return (dtype, (self.name,))
 
@@ -71,17 +77,21 @@ class KeyDType(ExtendedDType):
     def type(self):
         return prng_key
 
+    @override
     def __eq__(self, other):
         return isinstance(other, KeyDType) and self.impl == other.impl
 
+    @override
     def __hash__(self):
         return hash(("key", self.impl))
 
+    @override
     def __repr__(self):
         return self.name
 
 
 class _Abstract(type):
+    @override
     def __repr__(cls):
         return cls.__name__
 
@@ -144,23 +154,29 @@ _aliases = {"float": "float64", "int": "int64", "complex": "complex128", "bool_"
 
 class _ScalarType(type):
     """The metaclass of `weft.numpy.float32` and its siblings: a type that equals its dtype and makes arrays."""
+    @override
     def __call__(cls, value, /):
         if isinstance(value, str):      # as Python's own types read it
             value = scalar_type_of(cls.dtype)(value)
         return cls.make(value, cls.dtype)
 
+    @override
     def __eq__(cls, other):
         return cls is other or (not isinstance(other, _ScalarType) and other is not None and _same(cls.dtype, other))
 
+    @override
     def __ne__(cls, other):
         return not cls == other
 
+    @override
     def __hash__(cls):
         return hash(cls.dtype)
 
+    @override
     def __instancecheck__(cls, instance):
         return has_numpy and isinstance(instance, cls.dtype.type)
 
+    @override
     def __repr__(cls):
         return f"<class 'weft.numpy.{cls.dtype.name}'>"
 

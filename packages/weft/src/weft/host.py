@@ -9,6 +9,8 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
+from .annotations import override
+
 if TYPE_CHECKING:
     import numpy as np
 else:
@@ -136,6 +138,7 @@ class HostArray:
     def tolist(self):
         return nest(unpack(self.data, self.dtype.name), self.shape)
 
+    @override
     def __repr__(self):
         return f"HostArray({self.tolist()}, dtype={self.dtype.name})"
 

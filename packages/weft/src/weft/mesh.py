@@ -14,6 +14,7 @@ import math
 from collections import OrderedDict
 from typing import Any, Sequence
 
+from .annotations import override
 from .config import config
 from .host import np, require_numpy
 
@@ -28,11 +29,13 @@ class AxisType(enum.Enum):
     Explicit = enum.auto()
     Manual = enum.auto()
 
+    @override
     def __repr__(self):
         return self.name
 
 
 class _Unconstrained:
+    @override
     def __repr__(self):
         return "UNCONSTRAINED"
 
@@ -82,17 +85,21 @@ class PartitionSpec:
     def update(self, **kw) -> "PartitionSpec":
         return PartitionSpec(*kw.get("partitions", self.partitions))
 
+    @override
     def __eq__(self, other):
         if isinstance(other, tuple):
             return self.partitions == other
         return isinstance(other, PartitionSpec) and self.partitions == other.partitions
 
+    @override
     def __hash__(self):
         return hash(self.partitions)
 
+    @override
     def __reduce__(self):
         return PartitionSpec, self.partitions
 
+    @override
     def __repr__(self):
         inner = ", ".join(map(repr, self.partitions))
         return f"P({inner}{',' if len(self.partitions) == 1 else ''})"
@@ -154,6 +161,7 @@ class _MeshAxes:
             raise ValueError(f"the axes of a mesh must have different names, got {self.axis_names}.")
         self.axis_types = _types(types, len(self.axis_names))
 
+    @override
     def __str__(self):
         inner = ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple)
         types = f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
@@ -179,9 +187,11 @@ class AbstractMesh(_MeshAxes):
     def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
         return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
 
+    @override
     def __eq__(self, other):
         return type(other) is AbstractMesh and self._key == other._key
 
+    @override
     def __hash__(self):
         return hash(self._key)
 
@@ -254,18 +264,22 @@ class Mesh(_MeshAxes):
         _option.restore(self._tokens.pop())
         config._notify("context_mesh")
 
+    @override
     def __eq__(self, other):
         return self is other or type(other) is Mesh and self._hash == other._hash and self._key == other._key
 
+    @override
     def __hash__(self):
         return self._hash
 
+    @override
     def __reduce__(self):
         return Mesh, (self.devices, self.axis_names, self.axis_types)
 
     def __deepcopy__(self, memo):
         return self
 
+    @override
     def __repr__(self):
         types = f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={types})"
@@ -425,21 +439,26 @@ class SingleDeviceSharding(Sharding):
 
     is_fully_replicated = property(lambda self: True)
 
+    @override
     def _devices(self) -> tuple:
         return (self._device,)
 
+    @override
     def _tiles(self, ndim: int):
         return (1,) * ndim, [(0,) * ndim]
 
     def with_memory_kind(self, kind: str) -> "SingleDeviceSharding":
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
+    @override
     def __eq__(self, other):
         return isinstance(other, SingleDeviceSharding) and self._device == other._device and self.memory_kind == other.memory_kind
 
+    @override
     def __hash__(self):
         return hash((self._device, self.memory_kind))
 
+    @override
     def __repr__(self):
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
 
@@ -473,9 +492,11 @@ class NamedSharding(Sharding):
         self._hash: int | None = None
         self._known: dict = {}
 
+    @override
     def _devices(self) -> tuple:
         return self.mesh.flat_devices
 
+    @override
     def _tiles(self, ndim: int):
         found = self._known.get(ndim)
         if found is None:
@@ -511,18 +532,22 @@ class NamedSharding(Sharding):
     def update(self, **kw) -> "NamedSharding":
         return NamedSharding(kw.get("mesh", self.mesh), kw.get("spec", self.spec), memory_kind=kw.get("memory_kind", self._memory_kind))
 
+    @override
     def __eq__(self, other):
         return self is other or isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh and \
             self.memory_kind == other.memory_kind
 
+    @override
     def __hash__(self):
         if self._hash is None:
             self._hash = hash((self.mesh, self.spec, self.memory_kind))
         return self._hash
 
+    @override
     def __reduce__(self):
         return NamedSharding, (self.mesh, self.spec)
 
+    @override
     def __repr__(self):
         return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
 
@@ -544,6 +569,7 @@ class Shard:
         same = [d for d, index in indices.items() if index == self.index]
         self.replica_id = same.index(device)
 
+    @override
     def __repr__(self):
         return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
 

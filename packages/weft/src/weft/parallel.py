@@ -5,6 +5,7 @@ import math
 from functools import wraps
 from typing import Any, Callable, Iterable, Sequence
 
+from .annotations import override
 from . import dtypes
 from .avals import shaped
 from .config import config
@@ -233,12 +234,15 @@ class PmapFunction(JitFunction):
             return self.bind(args, kwargs)
         super().__init__(mapped, static, (), donate, ())
 
+    @override
     def __repr__(self):
         return f"<pmapped {self.body!r}>"
 
+    @override
     def run(self, *args, **kwargs):
         return super().run(*self.placed(args), **kwargs)
 
+    @override
     def lower(self, *args, **kwargs):
         return super().lower(*self.placed(args), **kwargs)
 

@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Callable
 
+from .annotations import override
 from . import monitoring
 from .errors import BackendError, at_user_line
 from .runtime.device import backend_named, get_backend, known_backends
@@ -128,6 +129,7 @@ def _serve_once(path: pathlib.Path) -> None:
             self.end_headers()
             self.wfile.write(data)
 
+        @override
         def log_message(self, *_):
             pass
     with http.server.HTTPServer(("127.0.0.1", 9001), Handler) as server:

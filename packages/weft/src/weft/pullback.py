@@ -4,6 +4,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Callable, Sequence
 
+from .annotations import override
 from . import dtypes
 from .avals import AbstractRef, tangent_aval
 from .core.primitive import Zero
@@ -16,6 +17,7 @@ from .tree import register_pytree_node, tree_flatten
 class GradValue:
     """Asks `VJP.with_refs` for an argument's cotangent as a value, as does anything that is neither a reference nor `DontWant`."""
 
+    @override
     def __repr__(self):
         return f"{type(self).__name__}()"
 
@@ -85,6 +87,7 @@ class VJP:
             return self.in_tree.unflatten([_delivered(x, place) for x, place in zip(self._cotangents(ct), places)])
         return call
 
+    @override
     def __repr__(self):
         return f"VJP(in_tree={self.in_tree}, out_tree={self.out_tree}, opaque_residuals={self.opaque_residuals})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, Sequence
 
+from .annotations import override
 from . import dtypes, numpy as jnp
 from .avals import AbstractRef as AbstractRef, shaped
 from .control import refs as _rules  # noqa: F401  rules of the primitives that carry jaxprs
@@ -177,6 +178,7 @@ class RefView:
     size = property(lambda self: math.prod(self.shape))
     at = property(Places)
 
+    @override
     def __repr__(self):
         return f"RefView({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}] of {self.ref!r})"
 

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from functools import wraps
 from types import TracebackType
 
+from .annotations import override
+
 _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = (contextlib.__file__, functools.__file__)      # whose frames say nothing where they lie between ours
 _internal_paths = [_ROOT, *_STANDARD]
@@ -98,6 +100,7 @@ class SourceInfo:
                 return line or 0
         return self.code.co_firstlineno
 
+    @override
     def __str__(self):
         return f"{self.file}:{self.line} ({self.function})" if self.code else "<unknown>"
 

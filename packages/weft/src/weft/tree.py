@@ -6,6 +6,7 @@ import functools
 from collections import OrderedDict, defaultdict
 from typing import Any, Callable, Iterable, NamedTuple, TypeVar
 
+from .annotations import override
 from .errors import at_user_line
 
 
@@ -18,12 +19,15 @@ class _Key:
     __slots__ = ("value",)
     field = "value"
 
+    @override
     def __eq__(self, other):
         return type(self) is type(other) and self.value == other.value
 
+    @override
     def __hash__(self):
         return hash((type(self), self.value))
 
+    @override
     def __repr__(self):
         return f"{type(self).__name__}({self.field}={self.value!r})"
 
@@ -35,6 +39,7 @@ class SequenceKey(_Key):
 
     def __init__(self, idx): self.value = idx
 
+    @override
     def __str__(self): return f"[{self.value!r}]"
 
 
@@ -45,6 +50,7 @@ class DictKey(_Key):
 
     def __init__(self, key): self.value = key
 
+    @override
     def __str__(self): return f"[{self.value!r}]"
 
 
@@ -55,6 +61,7 @@ class GetAttrKey(_Key):
 
     def __init__(self, name): self.value = name
 
+    @override
     def __str__(self): return f".{self.value}"
 
 
@@ -65,6 +72,7 @@ class FlattenedIndexKey(_Key):
 
     def __init__(self, key): self.value = key
 
+    @override
     def __str__(self): return f"[<flat index {self.value}>]"
 
 
@@ -107,6 +115,7 @@ class PyTreeDef:
     def num_nodes(self) -> int:
         return 1 + sum(n.num_nodes for n in self.nodes)
 
+    @override
     def __reduce__(self):      # a hash holds in one process only
         return PyTreeDef, (self.node, self.aux, self.nodes)
 
@@ -149,12 +158,14 @@ class PyTreeDef:
         """This structure with `inner` at every leaf."""
         return inner if self.node is _LEAF else PyTreeDef(self.node, self.aux, tuple(n.compose(inner) for n in self.nodes))
 
+    @override
     def __eq__(self, other):
         if self is other:
             return True
         return type(other) is PyTreeDef and self.node is other.node and self.num_leaves == other.num_leaves \
             and self.aux == other.aux and self.nodes == other.nodes
 
+    @override
     def __hash__(self):
         if self._hash is None:
             try:
@@ -180,13 +191,16 @@ class PyTreeDef:
             return f"CustomNode({node.__name__}[{self.aux}], [{', '.join(inner)}])"
         return f"CustomNode(namedtuple[{node.__name__}], [{', '.join(inner)}])"
 
+    @override
     def __repr__(self):
         return f"PyTreeDef({self._text()})"
 
 
 class _Leaf:
+    @override
     def __repr__(self): return "leaf"
 
+    @override
     def __reduce__(self): return "_LEAF"
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+from ..annotations import override
+
 # module of jax -> module of weft
 MODULES = {
     "core": "compat.core", "extend.core": "compat.core", "_src.core": "compat.core", "extend.core.primitives": "compat.primitives",
@@ -67,6 +69,7 @@ class Named(ModuleType):
                 shown, _, own = entry.partition("=")
                 self._places[shown] = place, own or shown
 
+    @override
     def __getattr__(self, name: str):
         if name in self._places:
             place, own = self._places[name]
@@ -78,5 +81,6 @@ class Named(ModuleType):
         except (AttributeError, ModuleNotFoundError):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}: weft, which stands for jax here, does not have it.") from None
 
+    @override
     def __dir__(self):
         return sorted({*self.__dict__, *self._places})

@@ -6,6 +6,7 @@ import weakref
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Sequence
 
+from ..annotations import override
 from .. import dtypes
 from ..api import ensure_compile_time_eval as ensure_compile_time_eval
 from ..avals import (AbstractRef as AbstractRef, AbstractToken as AbstractToken, AbstractValue as AbstractValue, ShapedArray as ShapedArray,
@@ -47,6 +48,7 @@ class JaxprTypeError(TypeError):
 class _AnyPrimitive(type):
     """The language's primitives are instances of the class that libraries make theirs with."""
 
+    @override
     def __instancecheck__(cls, x):
         return isinstance(x, language.Primitive) if cls is Primitive else type.__instancecheck__(cls, x)
 
@@ -74,6 +76,7 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
                                      "put one in jax.interpreters.ad.primitive_transposes.")
         self.reference = None
 
+    @override
     def bind(self, *args, **params):
         return current_trace().process(self, tuple(_as_value(x) for x in args), params)
 
@@ -119,6 +122,7 @@ class CallPrimitive(Primitive):
         super().__init__(name)
         self.multiple_results = True
 
+    @override
     def bind(self, *args, call_jaxpr=None, **params):
         if call_jaxpr is not None:
             return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args) if isinstance(call_jaxpr, ClosedJaxpr) else eval_jaxpr(call_jaxpr, (), *args)
@@ -206,9 +210,11 @@ def apply_primitive(primitive, *args, **params):
 class TraceTag:
     """Tells the tracers of one use of a transformation from those of another."""
 
+    @override
     def __hash__(self):
         return hash(TraceTag)
 
+    @override
     def __eq__(self, other):
         return isinstance(other, TraceTag)
 
@@ -220,12 +226,15 @@ class OpaqueTraceState:
     def __init__(self, trace: Trace, convention):
         self._trace, self._convention = weakref.ref(trace), convention
 
+    @override
     def __eq__(self, other):
         return isinstance(other, OpaqueTraceState) and self._trace() is other._trace() and self._trace() is not None
 
+    @override
     def __hash__(self):
         return hash(id(self._trace()))
 
+    @override
     def __repr__(self):
         return f"OpaqueTraceState({type(self._trace()).__name__})"
 
@@ -373,6 +382,7 @@ class DebugInfo:
     def func_name(self) -> str:
         return self.func_src_info.split(" ")[0]
 
+    @override
     def __repr__(self):
         return f"{self.func_src_info} (for {self.traced_for})"
 

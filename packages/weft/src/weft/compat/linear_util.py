@@ -5,6 +5,8 @@ from functools import partial, wraps
 from typing import Any, Callable
 from weakref import WeakKeyDictionary
 
+from ..annotations import override
+
 
 class StoreException(Exception):
     """A side result that is not there yet, or is there already."""
@@ -58,12 +60,15 @@ class WrappedFun:
     def _key(self):
         return self.f, tuple((a, s) for a, s, _ in self.transforms), tuple(sorted(self.params.items()))
 
+    @override
     def __hash__(self):
         return hash(self._key())
 
+    @override
     def __eq__(self, other):
         return isinstance(other, WrappedFun) and self._key() == other._key()
 
+    @override
     def __repr__(self):
         return f"WrappedFun({self.__name__}, {len(self.transforms)} transformations)"
 
@@ -95,9 +100,11 @@ class _ByGenerator:
             store.store(aux)
         return out
 
+    @override
     def __eq__(self, other):
         return type(other) is _ByGenerator and self.gen == other.gen
 
+    @override
     def __hash__(self):
         return hash((_ByGenerator, self.gen))
 
@@ -112,9 +119,11 @@ class _ByFunction:
     def __call__(self, call: Callable, static: tuple, store: Store | None, *args, **kwargs):
         return self.fun(call, *([] if store is None else [store]), *static, *args, **kwargs)
 
+    @override
     def __eq__(self, other):
         return type(other) is _ByFunction and self.fun == other.fun
 
+    @override
     def __hash__(self):
         return hash((_ByFunction, self.fun))
 

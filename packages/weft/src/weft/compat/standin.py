@@ -16,6 +16,8 @@ import sysconfig
 import zipfile
 from typing import Iterator
 
+from ..annotations import override
+
 VERSION = "0.10.2"
 _MODULE = """\"\"\"weft under the name of jax; written by `python -m weft.as_jax install`.\"\"\"
 stands_for_weft = True
@@ -85,9 +87,11 @@ class _InMemory(importlib.metadata.Distribution):
     def __init__(self, name: str):
         self._own_files = {path.rpartition("/")[2]: text for path, text in _files(name).items() if ".dist-info/" in path}
 
+    @override
     def read_text(self, filename):
         return self._own_files.get(filename)
 
+    @override
     def locate_file(self, path):
         return path
 

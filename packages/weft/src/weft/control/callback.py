@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import shaped
 from ..core import effects
@@ -51,15 +52,18 @@ class HostFunction:
     def _key(self):
         return self.fun, self.tree, self.static, self.keys, self.result
 
+    @override
     def __eq__(self, other):
         return type(other) is HostFunction and self._key() == other._key()
 
+    @override
     def __hash__(self):
         try:
             return hash((self.fun, self.tree, self.static))
         except TypeError:      # a static argument that can't be hashed
             return hash(self.tree)
 
+    @override
     def __repr__(self):
         return f"<{self.name}>"
 

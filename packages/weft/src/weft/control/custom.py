@@ -5,6 +5,7 @@ from functools import update_wrapper
 from inspect import signature
 from typing import Callable, Sequence
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -49,6 +50,7 @@ class SymbolicZero:
         """The zero tangent of a value."""
         return SymbolicZero(tangent_aval(get_aval(val)))
 
+    @override
     def __repr__(self):
         return "SymbolicZero"
 

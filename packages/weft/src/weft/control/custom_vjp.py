@@ -4,6 +4,7 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Any, Callable, Sequence
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
@@ -30,6 +31,7 @@ class CustomVJPPrimal:
     def __init__(self, value: Any, perturbed: bool):
         self.value, self.perturbed = value, perturbed
 
+    @override
     def __repr__(self):
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 

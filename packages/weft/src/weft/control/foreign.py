@@ -1,6 +1,7 @@
 """ffi_call: a call of a compiled function that was registered with XLA under a name."""
 from __future__ import annotations
 
+from ..annotations import override
 from ..core import effects
 from ..core.primitive import Primitive, unsupported
 from ..errors import at_user_line
@@ -20,12 +21,15 @@ class Attribute:
     def _key(self):
         return str(self.value.dtype), self.value.shape, self.value.tobytes()
 
+    @override
     def __eq__(self, other):
         return type(other) is Attribute and self._key() == other._key()
 
+    @override
     def __hash__(self):
         return hash(self._key())
 
+    @override
     def __repr__(self):
         return f"Attribute({self.value.tolist()}, {self.value.dtype})"
 

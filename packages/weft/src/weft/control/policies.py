@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from ..annotations import override
+
 
 class _Verdict:
     """What a policy says of a result."""
@@ -11,6 +13,7 @@ class _Verdict:
     def __init__(self, name: str):
         self.name = name
 
+    @override
     def __repr__(self):
         return self.name
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakSet
 
+from ..annotations import override
 from .. import source_info
 from ..avals import SymbolicSize, shaped
 from ..dtypes import python_scalar_dtype
@@ -50,12 +51,15 @@ class Factor:
         self.key = 1 + sum(k[0] for k in keys), name, keys
         self._hash = hash(self.key)
 
+    @override
     def __eq__(self, other):
         return self is other or type(other) is Factor and self.key == other.key
 
+    @override
     def __hash__(self):
         return self._hash
 
+    @override
     def __str__(self):
         return f"{self.name}({', '.join(map(_text, self.operands))})" if self.operands else self.name
 
@@ -131,6 +135,7 @@ class Dim(SymbolicSize):
             total = total + product
         return total
 
+    @override
     def __str__(self):
         text = ""
         for monomial, coefficient in self.terms:
@@ -142,9 +147,11 @@ class Dim(SymbolicSize):
 
     __repr__ = __str__
 
+    @override
     def __eq__(self, other):
         return self is other or isinstance(other, Dim) and self.scope is other.scope and self.terms == other.terms
 
+    @override
     def __hash__(self):
         return self._hash
 
@@ -578,6 +585,7 @@ class SymbolicScope:
             if isinstance(whole, Dim) and len(whole.terms) == 1:
                 self.rules[whole.terms[0][0]] = whole.terms[0][1], a
 
+    @override
     def __repr__(self):
         known = " with constraints:" + "".join(f"\n  {c}" for c in self.texts) if self.texts else ""
         return f"{id(self)} created at {self.place}{known}"

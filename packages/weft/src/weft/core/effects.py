@@ -1,6 +1,8 @@
 """Effects: what a program does besides computing its results. Jaxprs carry those of their equations."""
 from __future__ import annotations
 
+from ..annotations import override
+
 
 class Effect:
     """A kind of effect. Equations with one are never dropped; `ordered` ones happen in the order of the program.
@@ -12,6 +14,7 @@ class Effect:
     def __init__(self, name: str = "", ordered: bool = False, io: bool = False):
         self.name, self.ordered, self.io = name or type(self).__name__, ordered, io
 
+    @override
     def __repr__(self):
         return self.name
 

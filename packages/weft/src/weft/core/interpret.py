@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from ..annotations import override
 from ..errors import BackendError
 from ..host import np
 from .jaxpr import ClosedJaxpr, Jaxpr, TypedScalar, eval_jaxpr
@@ -13,6 +14,7 @@ from .trace import Trace, get_aval, tracing
 class ReferenceTrace(Trace):
     """Computes each primitive by its reference rule, or, where it has none, by its decomposition."""
 
+    @override
     def process(self, primitive: Primitive, args: tuple, params: dict):
         if primitive.reference is None or isinstance(primitive.reference, Unsupported):
             if primitive.decompose is None:

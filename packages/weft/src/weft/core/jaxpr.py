@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, Sequence
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import AbstractValue, ShapedArray
 from ..host import pack, round_narrow, unpack
@@ -16,6 +17,7 @@ class Var:
     def __init__(self, aval: AbstractValue):
         self.aval = aval
 
+    @override
     def __repr__(self):
         return f"Var(id={id(self)}):{self.aval.str_short()}"
 
@@ -24,6 +26,7 @@ class DropVar(Var):
     """An equation's result that nothing uses."""
     __slots__ = ()
 
+    @override
     def __repr__(self):
         return "_"
 
@@ -39,15 +42,18 @@ class Literal:
     def hash(self):
         return hash(self)
 
+    @override
     def __eq__(self, other):
         return type(other) is Literal and self.aval == other.aval and \
             (self.val == other.val and repr(self.val) == repr(other.val) or self.val != self.val and other.val != other.val)
 
+    @override
     def __hash__(self):
         if self._hash is None:
             self._hash = hash((repr(self.val), self.aval))
         return self._hash
 
+    @override
     def __repr__(self):
         return f"{self.val}:{self.aval.str_short()}"
 
@@ -87,6 +93,7 @@ class JaxprEqn:
     def replace(self, **kw) -> "JaxprEqn":
         return JaxprEqn(*[kw.get(name, getattr(self, name)) for name in JaxprEqn.__slots__])
 
+    @override
     def __repr__(self):
         return show_eqn(self)
 
@@ -113,6 +120,7 @@ class Jaxpr:
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
         return Jaxpr(*[kw.get(name, getattr(self, name)) for name in names])
 
+    @override
     def __repr__(self):
         return show_jaxpr(self)
 
@@ -137,6 +145,7 @@ class ClosedJaxpr:
     def replace(self, *, jaxpr=None, consts=None) -> "ClosedJaxpr":
         return ClosedJaxpr(jaxpr or self.jaxpr, self.consts if consts is None else consts)
 
+    @override
     def __repr__(self):
         return show_jaxpr(self.jaxpr)
 
@@ -224,6 +233,7 @@ class TypedScalar:
     dtype = property(lambda self: self.aval.dtype)
     weak_type = property(lambda self: self.aval.weak_type)
 
+    @override
     def __repr__(self):
         return f"{self.val}:{self.aval.str_short()}"
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..annotations import override
 from ..errors import at_user_line
 from ..avals import AbstractValue
 from .trace import current_trace
@@ -99,6 +100,7 @@ class Primitive:
                 cache.clear()
         return found
 
+    @override
     def __repr__(self):
         return self.name
 
@@ -113,6 +115,7 @@ class Zero:
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
 
+    @override
     def __repr__(self):
         return f"Zero({self.aval})"
 
@@ -124,6 +127,7 @@ class UndefinedPrimal:
     def __init__(self, aval: AbstractValue):
         self.aval = aval
 
+    @override
     def __repr__(self):
         return f"UndefinedPrimal({self.aval})"
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any, NamedTuple
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
 from ..errors import UnexpectedTracerError, at_user_line
@@ -81,6 +82,7 @@ class EvalTrace(Trace):
     """The root: runs primitives on concrete arrays. `run` is put here by the runtime."""
     run: Any = None
 
+    @override
     def process(self, primitive, args: tuple, params: dict):
         for x in args:
             if isinstance(x, Tracer):

@@ -2,6 +2,7 @@
 import sys
 from importlib.abc import MetaPathFinder
 
+from ..annotations import override
 from ..control.callback import io_callback as io_callback
 from . import checkify as checkify
 
@@ -26,6 +27,7 @@ ABSENT = {
 class _Absent(MetaPathFinder):
     """Asked last, where nobody has found the module."""
 
+    @override
     def find_spec(self, fullname, path=None, target=None):
         package, parent, name = (*fullname.split(".", 2), "", "")[:3]
         if name in ABSENT and parent == "experimental" and package in ("weft", "jax"):

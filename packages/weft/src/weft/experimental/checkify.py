@@ -9,6 +9,7 @@ import itertools
 from functools import wraps
 from typing import Any, Callable, NamedTuple, Sequence
 
+from ..annotations import override
 from .. import dtypes, numpy as jnp
 from ..avals import shaped
 from ..control.call import bind_jit
@@ -116,6 +117,7 @@ class Error:
             _, kind, source = messages[0]
             raise kind("\n".join(text for text, _, _ in messages) + (f"\n  at {source}" if source is not None and source.code is not None else ""))
 
+    @override
     def __repr__(self):
         return f"Error({self.get()})" if not isinstance(self._pred, Tracer) else "Error(<traced>)"
 

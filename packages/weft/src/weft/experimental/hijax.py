@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..annotations import override
 from ..avals import AbstractRef as AbstractRef, AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from ..core.primitive import Zero as Zero, is_undefined_primal as is_undefined_primal
 from ..core.trace import Tracer, aval_of, current_trace, root
@@ -32,6 +33,7 @@ class HiPrimitive(Primitive):
                 self.__dict__.pop(rule, None)
         self.multiple_results = own.get("multiple_results", False)
 
+    @override
     def bind(self, *args, **params):
         if current_trace() is not root or any(isinstance(x, Tracer) for x in args):
             raise NotImplementedError(at_user_line(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from math import factorial
 from typing import Any, Callable, Sequence
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import tangent_aval
 from ..control.call import bind_jit
@@ -37,10 +38,12 @@ class JetTracer(Tracer):
     def __init__(self, trace: "JetTrace", primal, terms: Sequence):
         self._trace, self.primal, self.terms = trace, primal, list(terms)
 
+    @override
     @property
     def aval(self):
         return get_aval(self.primal)
 
+    @override
     def __repr__(self):
         return f"JetTracer(primal={self.primal}, terms={self.terms})"
 
@@ -59,6 +62,7 @@ class JetTrace(Trace):
     def join(self, primal, terms: Sequence):
         return primal if all(type(t) is Zero for t in terms) else JetTracer(self, primal, terms)
 
+    @override
     def process(self, primitive: Primitive, args: tuple, params: dict):
         if not any(type(x) is JetTracer and x._trace is self for x in args):
             return self.pass_on(primitive, args, params)

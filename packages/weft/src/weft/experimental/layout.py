@@ -4,10 +4,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..annotations import override
+
 
 class AutoLayout:
     """The compiler chooses."""
 
+    @override
     def __repr__(self):
         return "AUTO"
 

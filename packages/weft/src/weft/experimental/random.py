@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ..annotations import override
 from .. import numpy as jnp, random
 from ..api import vmap
 from ..lax.common import canonical_shape, operand
@@ -31,6 +32,7 @@ class StatefulPRNG:
     def tree_unflatten(cls, _, children):
         return cls(*children)
 
+    @override
     def __repr__(self):
         return f"StatefulPRNG(_base_key={self._base_key!r}, _counter={self._counter!r})"
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import ShapeDtypeStruct, ShapedArray, SymbolicSize, tangent_aval
 from ..autodiff import vjp
@@ -60,12 +61,15 @@ class DisabledSafetyCheck:
         """The name of the custom call that it allows, if it is about one."""
         return self._impl.removeprefix("custom_call:") if self._impl.startswith("custom_call:") else None
 
+    @override
     def __eq__(self, other):
         return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
 
+    @override
     def __hash__(self):
         return hash(self._impl)
 
+    @override
     def __repr__(self):
         return self._impl
 
@@ -102,6 +106,7 @@ class Exported:
         self._forms: dict = {}      # sizes -> (the program for them, the function that derivatives see)
         self._calls: dict = {}      # the arguments' types -> the same
 
+    @override
     def __repr__(self):
         return f"Exported(fun_name={self.fun_name}, ...)"
 

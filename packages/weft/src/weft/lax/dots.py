@@ -4,6 +4,7 @@ from __future__ import annotations
 import enum
 from typing import Any, Sequence
 
+from ..annotations import override
 from ..config import config
 from ..core.primitive import param_type
 from ..ops import dot as ops
@@ -19,12 +20,15 @@ class Precision(enum.Enum):
     HIGH = 1
     HIGHEST = 2
 
+    @override
     def __str__(self):
         return self.name
 
+    @override
     def __repr__(self):
         return f"Precision.{self.name}"
 
+    @override
     @classmethod
     def _missing_(cls, value):
         """`Precision("highest")`, and None for the default."""

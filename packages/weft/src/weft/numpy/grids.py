@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..annotations import override
 from .. import dtypes
 from ..core.trace import get_aval
 from ..ops import linear
@@ -35,6 +36,7 @@ class _Grid:
     def __init__(self, name: str, sparse: bool):
         self.name, self.sparse = name, sparse
 
+    @override
     def __repr__(self):
         return f"jnp.{self.name}"
 
@@ -60,6 +62,7 @@ class _Concatenator:
     def __init__(self, name: str, axis: int, ndmin: int, place: int):
         self.name, self.defaults = name, (axis, ndmin, place)
 
+    @override
     def __repr__(self):
         return f"jnp.{self.name}"
 

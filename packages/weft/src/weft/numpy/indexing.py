@@ -8,6 +8,7 @@ import operator
 import warnings
 from typing import Any, Callable, NamedTuple
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import SymbolicSize, as_size, check_range
 from ..control.loops import while_loop
@@ -459,6 +460,7 @@ class IndexUpdateHelper:
     def __getitem__(self, index) -> "IndexUpdateRef":
         return IndexUpdateRef(self.array, index)
 
+    @override
     def __repr__(self):
         return f"_IndexUpdateHelper({self.array!r})"
 
@@ -470,6 +472,7 @@ class IndexUpdateRef:
     def __init__(self, array, index):
         self.array, self.index = array, index
 
+    @override
     def __repr__(self):
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 

@@ -5,6 +5,7 @@ import math
 import operator
 from typing import Any, Callable
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import ShapeDtypeStruct
 from ..control.loops import scan
@@ -49,15 +50,19 @@ class ufunc:
         self._methods = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         self._key = (func, self.__name__, self.nin, self.nout, self.nargs, repr(identity), call, reduce, accumulate, at, reduceat)
 
+    @override
     def __hash__(self):
         return hash(self._key)
 
+    @override
     def __eq__(self, other):
         return isinstance(other, ufunc) and self._key == other._key
 
+    @override
     def __repr__(self):
         return f"<jnp.ufunc '{self.__name__}'>"
 
+    @override
     def __reduce__(self):
         return (_by_name, (self.__name__,)) if _by_name(self.__name__) is self else super().__reduce__()
 

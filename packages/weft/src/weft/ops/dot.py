@@ -4,6 +4,7 @@ from __future__ import annotations
 import enum
 from typing import Any, NamedTuple
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero, param_type
@@ -52,9 +53,11 @@ class DotAlgorithmPreset(enum.Enum):
     F32_F32_F32 = 14
     F64_F64_F64 = 15
 
+    @override
     def __str__(self):
         return self.name
 
+    @override
     def __repr__(self):
         return f"DotAlgorithmPreset.{self.name}"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import math
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import shaped
 from ..core.primitive import Primitive, param_type
@@ -30,6 +31,7 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_THREE_FRY = 1
     RNG_PHILOX = 2
 
+    @override
     def __str__(self):
         return self.name
 

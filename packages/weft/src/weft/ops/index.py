@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import NamedTuple
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import as_size, shaped, tangent_aval
 from ..core.interpret import interpret
@@ -148,6 +149,7 @@ class GatherScatterMode(enum.Enum):
             return GatherScatterMode.ONE_HOT
         raise ValueError(f"unknown mode {s!r} of a gather or scatter; use 'clip', 'fill', 'drop' or 'promise_in_bounds'.")
 
+    @override
     def __str__(self):
         return f"GatherScatterMode.{self.name}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..annotations import override
 from ..avals import ShapeDtypeStruct, ShapedArray
 from ..core.jaxpr import ClosedJaxpr
 from ..core.specialize import symbolic_scope
@@ -30,12 +31,15 @@ class ArgInfo:
     shape = property(lambda self: self._aval.shape)
     dtype = property(lambda self: self._aval.dtype)
 
+    @override
     def __eq__(self, other):
         return type(other) is ArgInfo and (self._aval, self.donated) == (other._aval, other.donated)
 
+    @override
     def __hash__(self):
         return hash((self._aval, self.donated))
 
+    @override
     def __repr__(self):
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any, Callable
 
+from ..annotations import override
 from .. import dtypes, source_info
 from ..avals import ShapedArray
 from ..core.trace import Tracer, aval_of
@@ -14,6 +15,7 @@ from .guards import DELETED, check_transfer, deleted
 
 
 class _ArrayMeta(abc.ABCMeta):
+    @override
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tracer) or abc.ABCMeta.__instancecheck__(cls, instance)
 
@@ -175,9 +177,11 @@ class KeyArray:
     def _host(self):
         raise TypeError("a random key has no numeric value. weft.random.key_data(key) gives its words.")
 
+    @override
     def __reduce__(self):
         return KeyArray, (self.aval, self.raw)
 
+    @override
     def __repr__(self):
         return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{self.raw}"
 

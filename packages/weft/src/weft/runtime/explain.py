@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Sequence
 
+from ..annotations import override
 from .. import source_info
 from ..avals import ShapedArray
 from ..config import config, logger
@@ -18,6 +19,7 @@ class Reason(NamedTuple):
     where: str                  # the user's line
     why: tuple[str, ...]
 
+    @override
     def __str__(self):
         return f"{self.phase} at {self.where}: " + ("; ".join(self.why))
 
@@ -26,6 +28,7 @@ class Explanation(tuple):
     """The reasons of a function, first to last; its text is made to be read."""
     name: str
 
+    @override
     def __repr__(self):
         if not self:
             return f"{self.name} was not traced yet."

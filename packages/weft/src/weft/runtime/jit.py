@@ -6,6 +6,7 @@ from functools import update_wrapper
 from typing import Any, Callable, NamedTuple, Sequence
 from weakref import WeakSet
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import ShapedArray, check_range, shaped
 from ..config import config
@@ -137,6 +138,7 @@ class JitFunction:
     def __get__(self, obj, objtype=None):
         return self if obj is None else BoundJit(self, obj)
 
+    @override
     def __repr__(self):
         return f"<jitted {self.fun!r}>"
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from ..annotations import override
 from ..avals import ShapedArray
 from ..core.interpret import interpret
 from ..core.jaxpr import Jaxpr
@@ -19,6 +20,7 @@ class ReferenceDevice:
     def __init__(self, backend):
         self.backend = backend
 
+    @override
     def __repr__(self):
         return "ReferenceDevice(id=0)"
 

@@ -1,11 +1,13 @@
 """Mutable references outside of programs: a cell that holds an array. What users do with one stands in `weft/ref.py`."""
 from __future__ import annotations
 
+from ..annotations import override
 from ..avals import AbstractRef
 from ..core.trace import Tracer, aval_of, get_aval
 
 
 class _RefMeta(type):
+    @override
     def __instancecheck__(cls, instance):
         return type.__instancecheck__(cls, instance) or isinstance(instance, Tracer) and type(instance.aval) is AbstractRef
 
@@ -37,6 +39,7 @@ class Ref(metaclass=_RefMeta):
     def __iter__(self):
         raise TypeError("a mutable reference can't be iterated over. Iterate over what it holds: ref[...].")
 
+    @override
     def __repr__(self):
         return "Ref" + repr(self.value).removeprefix("Array")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable, Sequence
 
+from ..annotations import override
 from ..avals import reshaped
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -22,10 +23,12 @@ class BatchTracer(Tracer):
         aval = get_aval(val)
         self._aval = reshaped(aval, aval.shape[:dim] + aval.shape[dim + 1:])
 
+    @override
     @property
     def aval(self):
         return self._aval
 
+    @override
     def __repr__(self):
         return f"VmapTracer(aval={self._aval.str_short(short_dtypes=False)}, batched={get_aval(self.val).str_short(short_dtypes=False)})"
 
@@ -61,6 +64,7 @@ class BatchTrace(Trace):
     def join(self, val, dim):
         return val if dim is None else BatchTracer(self, val, dim)
 
+    @override
     def process(self, primitive: Primitive, args: tuple, params: dict):
         form = params[primitive.function_form] if primitive.function_form is not None else None
         calls = form is not None and not isinstance(form, ClosedJaxpr)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Callable, Sequence
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import tangent_aval
 from ..core.leaks import check_leaks, watch_origins
@@ -20,10 +21,12 @@ class JVPTracer(Tracer):
     def __init__(self, trace: "JVPTrace", primal, tangent):
         self._trace, self.primal, self.tangent = trace, primal, tangent
 
+    @override
     @property
     def aval(self):
         return get_aval(self.primal)
 
+    @override
     def __repr__(self):
         return f"GradTracer(primal={self.primal}, tangent={self.tangent})"
 
@@ -43,6 +46,7 @@ class JVPTrace(Trace):
     def join(self, primal, tangent):
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
+    @override
     def process(self, primitive: Primitive, args: tuple, params: dict):
         for x in args:
             if type(x) is JVPTracer and x._trace is self:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Sequence
 
+from ..annotations import override
 from .. import dtypes
 from ..avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr
@@ -27,6 +28,7 @@ class PartialTrace(Trace):
     def is_unknown(self, x) -> bool:
         return type(x) is JaxprTracer and x._trace is self.staged
 
+    @override
     def process(self, primitive: Primitive, args: tuple, params: dict):
         staged = self.staged
         for x in args:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+from ..annotations import override
 from .. import dtypes, source_info
 from ..avals import AbstractRef, AbstractValue, SymbolicSize
 from ..config import config
@@ -24,10 +25,12 @@ class JaxprTracer(Tracer):
     def __init__(self, trace: "JaxprTrace", var: Var, origin=None):
         self._trace, self._var, self.origin = trace, var, origin
 
+    @override
     @property
     def aval(self):
         return self._var.aval
 
+    @override
     def __repr__(self):
         return f"JitTracer({self._var.aval.str_short(short_dtypes=False)})"
 
@@ -73,6 +76,7 @@ class JaxprTrace(Trace):
         self.constants[id(x)] = (var, x)
         return var
 
+    @override
     def process(self, primitive: Primitive, args: tuple, params: dict):
         if primitive.stage is not None:
             return primitive.stage(self, args, params)

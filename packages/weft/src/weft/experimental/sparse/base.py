@@ -5,6 +5,7 @@ import abc
 import math
 from typing import Any, Callable, NamedTuple, Sequence
 
+from ...annotations import override
 from ... import dtypes, numpy as jnp
 from ...vectorizing import vmap
 
@@ -61,6 +62,7 @@ class JAXSparse(abc.ABC):
     def _layout(self) -> dict:
         return {}
 
+    @override
     def __repr__(self) -> str:
         name = type(self).__name__
         try:

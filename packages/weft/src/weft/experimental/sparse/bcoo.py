@@ -5,6 +5,7 @@ import math
 import warnings
 from typing import Any, Sequence
 
+from ...annotations import override
 from ... import dtypes, lax, numpy as jnp
 from ...core.trace import Tracer
 from ...errors import ConcretizationTypeError, at_user_line
@@ -88,6 +89,7 @@ class BCOO(JAXSparse):
         whole = jnp.eye(N, M, k, dtype)
         return bcoo_fromdense(whole, nse=count if n_batch == 0 else 1, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
+    @override
     def _layout(self) -> dict:
         return {"n_batch": self.n_batch, "n_dense": self.n_dense}
 
@@ -103,10 +105,12 @@ class BCOO(JAXSparse):
         data, indices = self._full()
         return jnp.where(spread(inside(indices, self._sparse), data), data, jnp.zeros((), data.dtype)), indices
 
+    @override
     def todense(self):
         """The same as a dense array."""
         return bcoo_todense(self)
 
+    @override
     def transpose(self, axes: Sequence[int] | None = None) -> "BCOO":
         """The array with its axes in another order."""
         return bcoo_transpose(self, permutation=tuple(range(self.ndim))[::-1] if axes is None else tuple(axes))
@@ -123,9 +127,11 @@ class BCOO(JAXSparse):
         """The same with other numbers of batch and dense axes; see `bcoo_update_layout`."""
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
+    @override
     def tree_flatten(self):
         return (self.data, self.indices), self._info
 
+    @override
     @classmethod
     def tree_unflatten(cls, aux_data, children):
         self = object.__new__(cls)

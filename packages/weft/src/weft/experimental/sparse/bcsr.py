@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ...annotations import override
 from ... import numpy as jnp
 from ...tree import register_pytree_node_class
 from .base import JAXSparse, SparseInfo, each, with_batch
@@ -67,6 +68,7 @@ class BCSR(JAXSparse):
     def _eye(cls, N, M, k, *, dtype=None, index_dtype="int32", n_dense: int = 0, n_batch: int = 0) -> "BCSR":
         return cls.from_bcoo(BCOO._eye(N, M, k, dtype=dtype, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch))
 
+    @override
     def _layout(self) -> dict:
         return {"n_batch": self.n_batch, "n_dense": self.n_dense}
 
@@ -77,10 +79,12 @@ class BCSR(JAXSparse):
         indices = jnp.stack([rows, with_batch(self.indices, batch)], -1)
         return BCOO((self.data, indices), shape=self.shape, indices_sorted=self.indices_sorted, unique_indices=self.unique_indices)
 
+    @override
     def todense(self):
         """The same as a dense array."""
         return self.to_bcoo().todense()
 
+    @override
     def transpose(self, axes=None):
         """Rows can't become columns in this format: NotImplementedError."""
         raise NotImplementedError("BCSR has no transpose; use to_bcoo().transpose().")
@@ -89,9 +93,11 @@ class BCSR(JAXSparse):
         """The same with one element at each index, in order."""
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
+    @override
     def tree_flatten(self):
         return (self.data, self.indices, self.indptr), self._info
 
+    @override
     @classmethod
     def tree_unflatten(cls, aux_data, children):
         self = object.__new__(cls)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ...annotations import override
 from ... import numpy as jnp
 from ...tree import register_pytree_node_class
 from .base import JAXSparse, accumulate
@@ -76,19 +77,23 @@ class COO(JAXSparse):
         m = BCOO((self.data, jnp.stack([self.row, self.col], 1)), shape=self.shape).sort_indices()
         return COO((m.data, m.indices[:, 0], m.indices[:, 1]), shape=self.shape, rows_sorted=True)
 
+    @override
     def todense(self):
         """The same as a dense array."""
         return dense(*self._triples(), self.shape)
 
+    @override
     def transpose(self, axes=None) -> "COO":
         """The transposed matrix."""
         if axes is not None:
             raise NotImplementedError("COO.transpose takes no axes.")
         return COO((self.data, self.col, self.row), shape=self.shape[::-1], rows_sorted=self._cols_sorted, cols_sorted=self._rows_sorted)
 
+    @override
     def tree_flatten(self):
         return (self.data, self.row, self.col), (self.shape, self._rows_sorted, self._cols_sorted)
 
+    @override
     @classmethod
     def tree_unflatten(cls, aux_data, children):
         self = object.__new__(cls)

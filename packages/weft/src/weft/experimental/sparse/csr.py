@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ...annotations import override
 from ... import numpy as jnp
 from ...tree import register_pytree_node_class
 from .base import JAXSparse
@@ -53,19 +54,23 @@ class _Compressed(JAXSparse):
         rows = rows_of(self.indptr, self.nse)
         return (self.data, rows, self.indices) if self._axis == 0 else (self.data, self.indices, rows)
 
+    @override
     def todense(self):
         """The same as a dense array."""
         return dense(*self._triples(), self.shape)
 
+    @override
     def transpose(self, axes=None):
         """The transposed matrix: CSR becomes CSC and the other way round."""
         if axes is not None:
             raise NotImplementedError(f"{type(self).__name__}.transpose takes no axes.")
         return (CSC if self._axis == 0 else CSR)((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 
+    @override
     def tree_flatten(self):
         return (self.data, self.indices, self.indptr), self.shape
 
+    @override
     @classmethod
     def tree_unflatten(cls, aux_data, children):
         self = object.__new__(cls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Sequence
 
+from ...annotations import override
 from ... import dtypes, lax, numpy as jnp
 from ...avals import shaped
 from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -36,10 +37,12 @@ class SparseTracer(Tracer):
     def __init__(self, trace: "SparseTrace", *, spvalue: JAXSparse):
         self._trace, self.spvalue = trace, spvalue
 
+    @override
     @property
     def aval(self):
         return shaped(self.spvalue.shape, self.spvalue.dtype)
 
+    @override
     def __repr__(self):
         return f"SparseTracer({self.spvalue!r})"
 
@@ -56,6 +59,7 @@ class SparseTrace(Trace):
     def wrap(self, x):
         return SparseTracer(self, spvalue=x) if isinstance(x, JAXSparse) else x
 
+    @override
     def process(self, primitive: Primitive, args: tuple, params: dict):
         if primitive.name not in _CALLS and not any(type(x) is SparseTracer and x._trace is self for x in args):
             return args[0] if primitive is todense_p else self.pass_on(primitive, args, params)

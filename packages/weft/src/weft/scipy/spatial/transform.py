@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, Sequence
 
+from ...annotations import override
 from ... import dtypes, numpy as jnp, random
 from ...source_info import api_boundary
 
@@ -144,11 +145,13 @@ class Rotation(NamedTuple):
         """All of several rotations, along one axis."""
         return cls(jnp.concatenate([r.quat.reshape(-1, 4) for r in rotations]))
 
+    @override
     def __getitem__(self, indexer) -> "Rotation":
         if self.single:
             raise TypeError("a single Rotation can't be indexed.")
         return Rotation(self.quat[indexer])
 
+    @override
     def __len__(self) -> int:
         if self.single:
             raise TypeError("a single Rotation has no len().")
@@ -157,6 +160,7 @@ class Rotation(NamedTuple):
     def __bool__(self) -> bool:
         return True
 
+    @override
     def __mul__(self, other) -> "Rotation":
         return Rotation.from_quat(_product(*jnp.broadcast_arrays(self.quat, other.quat)))
 

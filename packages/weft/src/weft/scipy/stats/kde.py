@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
+from ...annotations import override
 from ... import lax
 from ... import numpy as jnp
 from ... import random
@@ -70,9 +71,11 @@ class gaussian_kde:
         put(self, "covariance", spread * jnp.square(factor))
         put(self, "inv_cov", jnp.linalg.inv(spread) / jnp.square(factor))
 
+    @override
     def __setattr__(self, name: str, value):
         raise AttributeError(f"gaussian_kde is immutable: make another one instead of assigning {name!r}.")
 
+    @override
     def __repr__(self):
         return f"gaussian_kde({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
 
