@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-math
+.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-math test-mutants
 
 ## help: this list
 help:
@@ -61,6 +61,13 @@ test-random: setup
 ## test-math: the elementary functions of Wasm at a million points each against mpmath
 test-math: setup
 	@$(PY) tests/kernels/math_accuracy.py
+
+## test-mutants: 506 faults put into the code one by one, and this project's own past ones: which do the tests catch? (two hours)
+test-mutants: setup $(DIGITS)
+	@$(PY) tools/mutants reach
+	@$(PY) tools/mutants run
+	@$(PY) tools/mutants history
+	@$(PY) tools/mutants report
 
 ## coverage: write docs/coverage.md: which names of jax there are, and what tests them
 coverage: setup

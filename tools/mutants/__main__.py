@@ -1,0 +1,179 @@
+"""Puts faults into the code one by one and sees whether the tests notice.   make test-mutants
+
+    python tools/mutants list     [--count 506] [--seed 0]        the sample
+    python tools/mutants reach    [--tests tests/ops …]           runs the tests once and writes down which of them reach which fault: build/mutants/reach
+    python tools/mutants run      [--workers 2] [--budget 120]    runs for each fault the tests that reach it, the quickest and most particular first: build/mutants/results.json
+    python tools/mutants report                                   docs/mutants.md, from the results and from tools/mutants/verdicts.toml
+    python tools/mutants history                                  the same with the faults that this project has had: tools/mutants/history.toml
+
+A fault is caught when a test fails, or does not end. Those that no test catches are shown to change nothing in verdicts.toml, or get a test.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import shutil
+import threading
+import time
+import tomllib
+from typing import Any, NamedTuple
+
+import report
+import strata
+import tree
+from candidates import Mutant
+
+BUILD = tree.ROOT / "build" / "mutants"
+FIRST = 60      # tests of the first, quick run
+
+
+class Test(NamedTuple):
+    name: str
+    seconds: float
+    reached: frozenset[int]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=("list", "reach", "run", "report", "history"))
+    parser.add_argument("--count", type=int, default=506)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tests", nargs="*", default=["tests"])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds of tests for one fault")
+    parser.add_argument("--only", nargs="*", type=int, help="numbers of faults")
+    options = parser.parse_args()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    if options.action == "history":
+        return history(options)
+    if options.action == "report":
+        return report.write(BUILD / "results.json")
+    sampled = list(strata.numbered(strata.sample(tree.ROOT, options.count, options.seed)))
+    if options.action == "list":
+        for k, stratum, m in sampled:
+            print(f"{k:4} {stratum}: {m.file}:{m.line} {m.key.split('::')[1]}")
+    elif options.action == "reach":
+        reach(sampled, options.tests, options.workers)
+    else:
+        run(sampled, options)
+
+
+def reach(sampled: list[tuple[int, str, Mutant]], tests: list[str], workers: int) -> None:
+    """One run of the tests over a copy in which every fault's place is marked."""
+    copy, folder = tree.copy(BUILD / "marked"), BUILD / "reach"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    by_file: dict[str, list[tuple[int, Mutant]]] = {}
+    for k, _, m in sampled:
+        by_file.setdefault(m.file, []).append((k, m))
+    for file, mutants in by_file.items():
+        tree.put(copy, file, tree.marked((copy / file).read_bytes(), mutants))
+    (folder / "sample.json").write_text(json.dumps([m.key for _, _, m in sampled]))
+    arguments = [*tests, *(["-n", str(workers), "--dist", "loadgroup"] if workers > 1 else [])]
+    code = tree.pytest(copy, arguments, log=BUILD / "reach.log", WEFT_REACH=str(folder))
+    print(f"exit {code}; see {BUILD / 'reach.log'}")
+
+
+def tests_reaching(sampled: list[tuple[int, str, Mutant]]) -> tuple[list[Test], dict[int, list[Test]]]:
+    """All tests that passed, and for each fault those that reach it, in the order in which to run them."""
+    folder = BUILD / "reach"
+    if json.loads((folder / "sample.json").read_text()) != [m.key for _, _, m in sampled]:
+        raise SystemExit("build/mutants/reach is of another sample; run `reach` again.")
+    found = []
+    for file in folder.glob("*.tests"):
+        for line in file.read_text().splitlines():
+            name, seconds, outcome, reached = json.loads(line)
+            if outcome == "passed":
+                found.append(Test(name, seconds, frozenset(reached)))
+    order = {k: sorted([t for t in found if k in t.reached], key=lambda t: (0.02 + t.seconds) * (1 + len(t.reached))) for k, _, _ in sampled}
+    return found, order
+
+
+def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> None:
+    everything, order = tests_reaching(sampled)
+    results_file = BUILD / "results.json"
+    results: dict[str, Any] = json.loads(results_file.read_text()) if results_file.exists() else {}
+    left = [item for item in sampled if item[2].key not in results and (options.only is None or item[0] in options.only)]
+    if options.only is not None:
+        left = [item for item in sampled if item[0] in options.only]
+    lock = threading.Lock()
+
+    def work(worker: int) -> None:
+        copy = tree.copy(BUILD / f"tree-{worker}")
+        while True:
+            with lock:
+                if not left:
+                    return
+                k, stratum, m = left.pop(0)
+            start = time.perf_counter()
+            outcome = judge(copy, m, order[k], options.budget, BUILD / f"log-{worker}")
+            with lock:
+                results[m.key] = {"number": k, "stratum": stratum, "line": m.line, "reaching": len(order[k]), "seconds": round(time.perf_counter() - start, 1), **outcome}
+                results_file.write_text(json.dumps(results, indent=1))
+                caught = sum(r["outcome"] == "caught" for r in results.values())
+                print(f"{k:4} {outcome['outcome']:9} {results[m.key]['seconds']:6.1f} s  {m.file}:{m.line} {m.key.split('::')[1][:110]}   [{caught}/{len(results)}]", flush=True)
+    threads = [threading.Thread(target=work, args=(w,)) for w in range(options.workers)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+
+
+def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: pathlib.Path) -> dict[str, Any]:
+    """Whether a test notices the fault: first among the quickest, then among the others as long as the budget lasts."""
+    original = (copy / m.file).read_bytes()
+    tree.put(copy, m.file, m.apply(original))
+    try:
+        return notice(copy, tests, budget, log)
+    finally:
+        tree.put(copy, m.file, original)
+
+
+def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Path) -> dict[str, Any]:
+    if not tests:
+        return {"outcome": "unreached", "ran": 0}
+    ran = 0
+    for part in (tests[:FIRST], tests[FIRST:]):
+        chosen, seconds = [], 0.0
+        for t in part:
+            if seconds + t.seconds > budget and chosen:
+                break
+            chosen.append(t)
+            seconds += t.seconds
+        if not chosen:
+            continue
+        names = log.with_suffix(".tests")
+        names.write_text(json.dumps([t.name for t in chosen]))
+        files = list(dict.fromkeys(t.name.split("::")[0] for t in chosen))
+        code = tree.pytest(copy, ["-x", *files], timeout=60 + 4 * seconds, log=log, WEFT_MUTANT_TESTS=str(names))
+        if code not in (0, 5):
+            failed = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
+            return {"outcome": "caught", "ran": ran, "by": "time" if code == -9 else failed[0][:200] if failed else f"exit {code}"}
+        ran += len(chosen)
+    return {"outcome": "survived", "ran": ran}
+
+
+def history(options: argparse.Namespace) -> None:
+    """Puts back the bugs that this project has had. history.toml says of each what the code reads now and what it would read with the bug."""
+    bugs = tomllib.loads((tree.HERE / "history.toml").read_text())["bug"]
+    copy, missed = tree.copy(BUILD / "tree-0"), []
+    for k, bug in enumerate(bugs):
+        if options.only is not None and k not in options.only:
+            continue
+        originals: dict[str, bytes] = {}
+        for edit in bug["edit"]:
+            data = (copy / edit["file"]).read_bytes()
+            originals.setdefault(edit["file"], data)
+            if data.count(edit["now"].encode()) != 1:
+                raise SystemExit(f"{bug['name']} no longer fits: {edit['file']} has {data.count(edit['now'].encode())} times\n{edit['now']}")
+            tree.put(copy, edit["file"], data.replace(edit["now"].encode(), edit["then"].encode()))
+        start = time.perf_counter()
+        code = tree.pytest(copy, ["-x", *bug["tests"]], log=BUILD / "log-history", timeout=900)
+        print(f"{k:3} {'caught' if code else 'MISSED':7} {time.perf_counter() - start:6.1f} s  {bug['name']} ({bug['commit']})", flush=True)
+        if not code:
+            missed.append(bug["name"])
+        for file, data in originals.items():
+            tree.put(copy, file, data)
+    print(f"{len(bugs)} bugs, {len(missed)} missed" + "".join(f"\n  {name}" for name in missed))
+
+
+main()

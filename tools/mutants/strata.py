@@ -1,0 +1,88 @@
+"""Where faults are put, folder by folder, and which of them: evenly, and the same ones for the same seed."""
+from __future__ import annotations
+
+import collections
+import hashlib
+import pathlib
+import random
+from typing import Iterable
+
+from candidates import Finder, Mutant, parses
+
+WEFT, WASM, NATIVE, REMOTE = "packages/weft/src/weft", "wasm/src/weft_wasm", "native/src/weft_native", "packages/weft-remote/src/weft_remote"
+# name -> patterns of files; a file belongs to the first that it matches
+STRATA = {
+    "the wire: codec, client, host": [f"{WEFT}/core/serialize.py", f"{WEFT}/core/binary.py", f"{WEFT}/core/portable.py", f"{WEFT}/core/verify.py", f"{WEFT}/export/artifact.py",
+                                      f"{REMOTE}/**/*.py", f"{NATIVE}/host/**/*.py"],
+    "core": [f"{WEFT}/core/**/*.py"],
+    "ops": [f"{WEFT}/ops/**/*.py"],
+    "transforms": [f"{WEFT}/transforms/**/*.py"],
+    "control": [f"{WEFT}/control/**/*.py", f"{WEFT}/higher_order/**/*.py", f"{WEFT}/decompositions/**/*.py"],
+    "lowering to XLA": [f"{NATIVE}/lower/**/*.py"],
+    "lowering to loop IR": [f"{WASM}/lower/**/*.py", f"{WASM}/routines/**/*.py", f"{WASM}/elementary/**/*.py"],
+    "emitter of Wasm": [f"{WASM}/emit_wasm/**/*.py", f"{WASM}/encode.py"],
+    "emitter of WGSL": [f"{WASM}/emit_wgsl/**/*.py"],
+    "runtimes": [f"{WEFT}/runtime/**/*.py", f"{WASM}/*runtime*.py", f"{WASM}/*backend*.py", f"{WASM}/memory.py", f"{WASM}/cache.py", f"{WASM}/calls.py", f"{WASM}/artifact.py",
+                 f"{WASM}/runtimes/**/*.py", f"{WASM}/backends/**/*.py", f"{NATIVE}/*.py"],
+    "passes over loop IR": [f"{WASM}/**/*.py"],
+}
+
+
+def mutants_of(root: pathlib.Path) -> dict[str, list[Mutant]]:
+    """Every mutant of every stratum, in the order of files and places."""
+    taken: set[pathlib.Path] = set()
+    found: dict[str, list[Mutant]] = {}
+    for name, patterns in STRATA.items():
+        files = sorted({f for p in patterns for f in root.glob(p)} - taken)
+        taken.update(files)
+        found[name] = [m for f in files for m in Finder(str(f.relative_to(root)), f.read_text()).found]
+    return found
+
+
+def sample(root: pathlib.Path, count: int, seed: int) -> dict[str, list[Mutant]]:
+    """`count` mutants, as many from each stratum, and in a stratum evenly over operators and then files; no two at one place."""
+    everything = mutants_of(root)
+    each = -(-count // len(everything))
+    return {name: _evenly(root, found, each, random.Random(f"{seed} {name}")) for name, found in everything.items()}
+
+
+def _evenly(root: pathlib.Path, found: list[Mutant], count: int, rng: random.Random) -> list[Mutant]:
+    by_operator: dict[str, list[Mutant]] = collections.defaultdict(list)
+    for m in found:
+        by_operator[m.operator].append(m)
+    uses: collections.Counter[str] = collections.Counter()
+    chosen: list[Mutant] = []
+    queues = {name: rng.sample(group, len(group)) for name, group in sorted(by_operator.items())}
+    while len(chosen) < count and queues:
+        for name in list(queues):
+            queue = sorted(queues[name], key=lambda m: uses[m.file])      # stable: at random among files that are used as often
+            while queue and (any(_overlap(queue[0], c) for c in chosen) or not parses(queue[0], (root / queue[0].file).read_bytes())):
+                queue.pop(0)
+            if not queue:
+                del queues[name]
+                continue
+            chosen.append(queue.pop(0))
+            uses[chosen[-1].file] += 1
+            queues[name] = queue
+            if len(chosen) == count:
+                break
+    return chosen
+
+
+def _overlap(a: Mutant, b: Mutant) -> bool:
+    """Whether the places of two mutants can't be marked in one copy of a file."""
+    return a.file == b.file and min(a.start, a.mark[0]) <= max(b.end, b.mark[1]) and min(b.start, b.mark[0]) <= max(a.end, a.mark[1])
+
+
+def numbered(strata: dict[str, list[Mutant]]) -> Iterable[tuple[int, str, Mutant]]:
+    """(number, stratum, mutant) of all."""
+    k = 0
+    for name, found in strata.items():
+        for m in found:
+            yield k, name, m
+            k += 1
+
+
+def digest(strata: dict[str, list[Mutant]]) -> str:
+    """Tells one sample from another."""
+    return hashlib.sha256("\n".join(m.key for _, _, m in numbered(strata)).encode()).hexdigest()[:16]
