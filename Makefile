@@ -47,7 +47,7 @@ test-python: setup vulkan $(DIGITS)
 
 ## test-quick: what a change is likely to break, in under five minutes
 test-quick: setup $(DIGITS)
-	@WEFT_TEST_PLATFORMS=reference,wasm WEFT_RANDOM_PROGRAMS=40 $(PYTEST) -n 2 --dist loadgroup -m "not slow" tests
+	@WEFT_TEST_PLATFORMS=reference,wasm WEFT_REQUIRE_PLATFORMS=wasm WEFT_RANDOM_PROGRAMS=40 $(PYTEST) -n 2 --dist loadgroup -m "not slow" tests
 
 ## test-oracle: comparisons with real jax, installed in an environment of its own
 test-oracle: setup

@@ -18,7 +18,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import weft  # noqa: E402
-
+from platforms import pytest_configure, pytest_terminal_summary  # noqa: E402, F401
 
 def _mappings() -> int:
     try:

@@ -7,6 +7,7 @@ import zipfile
 from base64 import urlsafe_b64encode
 
 import pytest
+from platforms import need
 
 from weft.compat import standin
 
@@ -122,7 +123,7 @@ def test_installing(tmp_path):
 @pytest.mark.parametrize("first", ["errors", "as_jax"])
 def test_the_runtimes_own_error_is_known_early(first):
     """Libraries name the class in `except` before any program has run."""
-    pytest.importorskip("weft_native")
+    need("cpu")
     program = f"import weft.{first}\n" + """
 import weft
 from weft.errors import JaxRuntimeError

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 import weft.numpy as jnp
@@ -15,7 +16,7 @@ from weft import monitoring
 from weft.config import config
 from weft.errors import BackendError
 
-pytest.importorskip("weft_native")
+need("cpu")
 OPTIONS = ("compilation_cache_dir", "persistent_cache_min_compile_time_secs", "persistent_cache_min_entry_size_bytes", "compilation_cache_max_size",
            "enable_compilation_cache", "raise_persistent_cache_errors", "compilation_cache_include_metadata_in_key")
 

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 import weft.numpy as jnp
@@ -195,7 +196,7 @@ def test_wrong_uses():
 
 
 def test_where_numpy_is_blocked():
-    pytest.importorskip("wasmtime")
+    need("wasm")
     program = """
 import weft, weft.debug, weft.numpy as jnp
 from weft.experimental import checkify

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 import weft.numpy as jnp
@@ -196,7 +197,7 @@ def test_log_levels(restored):
 
 
 def test_programs_are_dumped_and_optimised_as_asked(restored, tmp_path):
-    pytest.importorskip("weft_native")
+    need("cpu")
     config.update("jax_dump_ir_to", str(tmp_path))
     config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
     config.update("jax_disable_most_optimizations", True)

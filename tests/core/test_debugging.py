@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from platforms import need, on
 
 import weft
 import weft.numpy as jnp
@@ -144,9 +145,7 @@ def arrays(platform):
 
 @pytest.mark.parametrize("platform", ["cpu", "reference"])
 def test_transfers_to_the_device(platform):
-    if platform == "cpu":
-        pytest.importorskip("weft_native")
-    with weft.default_device(weft.devices(platform)[0]):
+    with on(platform):
         implicit = [lambda: weft.jit(lambda x: x + 1)(X), lambda: jnp.sin(X), lambda: jnp.array([1.0, 2.0])]
         for run in implicit:
             for option in (weft.transfer_guard, weft.transfer_guard_host_to_device):
@@ -173,9 +172,7 @@ def test_transfers_from_the_device_and_their_log(caplog):
 
 
 def test_transfers_between_devices():
-    pytest.importorskip("weft_native")
-    if len(weft.devices("cpu")) < 2:
-        pytest.skip("one CPU device; run with JAX_NUM_CPU_DEVICES=2")
+    need("cpu")
     first, second = weft.devices("cpu")[:2]
     with weft.transfer_guard("disallow"):
         x = weft.device_put(weft.device_put(X, first), second)
@@ -213,7 +210,7 @@ def test_clear_caches_and_live_arrays():
 
 @pytest.mark.slow
 def test_a_program_may_end_while_the_device_computes():
-    pytest.importorskip("weft_native")
+    need("cpu")
     code = "import weft, weft.numpy as jnp; f = weft.jit(lambda x: weft.lax.fori_loop(0, 200, lambda i, x: x @ x / 1000, x)); y = f(jnp.ones((1000, 1000))); del y"
     for _ in range(2):
         assert subprocess.run([sys.executable, "-c", code], env={**os.environ, "JAX_PLATFORMS": "cpu"}).returncode == 0
@@ -228,7 +225,7 @@ def layer(x):
 
 
 def test_a_profile_of_xla_has_functions_scopes_and_annotations(tmp_path):
-    pytest.importorskip("weft_native")
+    need("cpu")
     options = weft.profiler.ProfileOptions()
     options.python_tracer_level = 0
     with weft.default_device(weft.devices("cpu")[0]), weft.profiler.trace(tmp_path, create_perfetto_trace=True, profiler_options=options):
@@ -268,7 +265,7 @@ def test_a_profile_of_other_backends_has_phases_and_annotations(tmp_path, monkey
 
 
 def test_memory_profiles_and_servers(tmp_path):
-    pytest.importorskip("weft_native")
+    need("cpu")
     x = arrays("cpu")
     with pytest.warns(UserWarning, match="(?s)JAX_ARRAY_TRACEBACKS=1.*test_debugging.py"):
         weft.profiler.save_device_memory_profile(tmp_path / "memory.pb.gz", "cpu")
@@ -309,9 +306,7 @@ def test_debug_log_goes_to_the_logger(caplog, capsys):
 
 
 def test_shardings_are_told_and_drawn(capsys):
-    pytest.importorskip("weft_native")
-    if len(weft.devices("cpu")) < 4:
-        pytest.skip("fewer than four CPU devices; run with JAX_NUM_CPU_DEVICES=4")
+    need("cpu")
     first = weft.devices("cpu")[:4]
     mesh = weft.make_mesh((2, 2), ("a", "b"), devices=first)
     x = weft.device_put(np.arange(16, dtype=np.float32).reshape(4, 4), weft.NamedSharding(mesh, weft.P("a", "b")))

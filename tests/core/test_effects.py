@@ -1,6 +1,7 @@
 """Callbacks and printing: eagerly, compiled, in loops and branches, under every transformation."""
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 import weft.debug
@@ -335,8 +336,7 @@ def test_reference_backend_calls_the_functions(capfd):
 @pytest.mark.parametrize("name,call", [("debug_callback", lambda x: (weft.debug.print("{}", x), x)[1]), ("pure_callback", sin_callback()),
                                        ("io_callback", lambda x: io_callback(lambda v: np.float32(v), scalar(), x))])
 def test_wasm_calls_the_functions(name, call, capfd):
-    pytest.importorskip("weft_wasm")
-    pytest.importorskip("wasmtime")
+    need("wasm")
     assert name in str(weft.make_jaxpr(call)(1.0))
     np.testing.assert_allclose(np.asarray(weft.jit(call, backend="wasm")(1.0)), np.sin(1.0) if name == "pure_callback" else 1.0, rtol=1e-6)
     assert lines(capfd) == (["1.0"] if name == "debug_callback" else [])

@@ -1,19 +1,12 @@
 """Primitives that libraries make through jax.extend and jax.interpreters: each rule, each backend, and what a missing rule says."""
 import numpy as np
 import pytest
+from platforms import first_device, need
 
 import weft
 import weft.numpy as jnp
 from weft.compat import ad, batching, core, mlir
 from weft.compat.primitives import jit_p, scan_p, sin_p
-from weft.runtime.device import devices
-
-
-def on(platform):
-    try:
-        return devices(platform)[0]
-    except weft.errors.BackendError as e:
-        pytest.skip(str(e))
 
 
 def cube(name="cube"):
@@ -31,7 +24,7 @@ def cube(name="cube"):
 @pytest.mark.parametrize("platform", ["cpu", "reference", "wasm"])
 @pytest.mark.parametrize("name", ["cube", "sin"])      # a name that the language has means nothing here
 def test_a_primitive_by_lower_fun(platform, name):
-    device, p = on(platform), cube(name)
+    device, p = first_device(platform), cube(name)
     f = lambda x: p.bind(x, k=2.0)
     x = weft.device_put(jnp.array([1.0, 2.0, 3.0]), device)
     assert np.allclose(f(x), [2, 16, 54]) and np.allclose(weft.jit(f)(x), [2, 16, 54])
@@ -78,7 +71,7 @@ def test_rules_are_missing_one_by_one_until_they_are_given():
 
 
 def test_a_lowering_in_stablehlo():
-    on("cpu")
+    need("cpu")
     p = core.Primitive("fused")
     p.multiple_results = True
     p.def_abstract_eval(lambda x, y: (x, core.ShapedArray((2, *x.shape), x.dtype)))
@@ -100,7 +93,7 @@ def test_a_lowering_in_stablehlo():
 
 
 def test_a_python_callback_inside_a_lowering():
-    on("cpu")
+    need("cpu")
     p = core.Primitive("call_python")
     p.multiple_results = True
     p.def_abstract_eval(lambda x: [x])

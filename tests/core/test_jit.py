@@ -3,6 +3,7 @@ import functools
 
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 import weft.numpy as jnp
@@ -200,7 +201,7 @@ def test_using_a_deleted_array_says_who_deleted_it():
 
 
 def test_clearing_frees_compiled_programs():
-    pytest.importorskip("weft_native")
+    need("cpu")
     with weft.default_device(weft.devices("cpu")[0]):
         f = weft.jit(lambda x: x * 7 + 1)
         f(1.0)

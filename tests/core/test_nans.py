@@ -1,6 +1,7 @@
 """debug_nans and debug_infs: the operation and the user's line, eagerly, compiled, in loops and derivatives, on every backend."""
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 import weft.numpy as jnp
@@ -44,8 +45,7 @@ def test_good_results_pass():
 
 @pytest.mark.parametrize("platform", ["cpu", "reference", "wasm"])
 def test_programs_that_were_compiled_before_are_looked_at(platform):
-    if platform == "wasm":
-        pytest.importorskip("wasmtime")
+    need(platform)
     before = weft.config.platforms
     weft.config.update("platforms", platform)
     try:

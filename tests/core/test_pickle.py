@@ -7,6 +7,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from platforms import on, under_test
 
 import weft
 import weft.numpy as jnp
@@ -19,13 +20,11 @@ ARRAYS = {"float32": lambda: jnp.arange(6.0).reshape(2, 3), "weak": lambda: jnp.
           "bool": lambda: jnp.array([True, False]), "complex64": lambda: jnp.array([1 + 2j]), "empty": lambda: jnp.zeros((0, 2), jnp.int8)}
 
 
-@pytest.mark.parametrize("platform", ["cpu", "wasm"])
+@pytest.mark.parametrize("platform", under_test("cpu", "reference", "wasm"))
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays(name, way, platform):
-    if platform == "wasm" and name == "int4":
-        pytest.skip("tests/wasm says which dtypes there are")
-    with weft.default_device(weft.devices(platform)[0]):
+    with on(platform):
         x = ARRAYS[name]()
         y = WAYS[way](x)
     assert type(y) is type(x) and y is not x

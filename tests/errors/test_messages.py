@@ -12,12 +12,13 @@ import traceback
 import warnings
 
 import pytest
+from platforms import need
 
 import weft
 
 from . import programs
 
-pytest.importorskip("weft_native")
+need("cpu")
 HERE = pathlib.Path(__file__).resolve().parent
 EXPECTED = json.loads((HERE / "messages.json").read_text()) if (HERE / "messages.json").exists() else {}
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from platforms import need
 
-pytest.importorskip("jaxlib")
+need("cpu")
 
 from weft import dtypes
 from weft.avals import shaped

@@ -6,8 +6,9 @@ from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
+from platforms import need
 
-pytest.importorskip("jaxlib")
+need("cpu")
 import weft
 from weft import lax
 from weft.ops import linear

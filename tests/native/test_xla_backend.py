@@ -11,8 +11,9 @@ import warnings
 
 import numpy as np
 import pytest
+from platforms import need
 
-pytest.importorskip("jaxlib")
+need("cpu")
 import ml_dtypes
 from conftest_native import compiled, values
 from weft import dtypes, errors

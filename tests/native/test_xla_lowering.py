@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 
-pytest.importorskip("jaxlib")
+need("cpu")
 import ml_dtypes
 import weft.numpy as jnp
 from conftest_native import values

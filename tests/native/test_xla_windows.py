@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from platforms import need
 
-pytest.importorskip("jaxlib")
+need("cpu")
 from conftest_native import values
 from weft import dtypes
 from weft.avals import shaped

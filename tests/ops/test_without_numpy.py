@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 import weft.numpy as jnp
@@ -17,7 +18,7 @@ from catalogue import ROWS, needs_numpy  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("wasmtime")
+need("wasm")
 
 
 def nested(value):

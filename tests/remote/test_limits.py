@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from platforms import need
 import weft
 import weft.numpy as jnp
 from hosts import run_host
@@ -125,7 +126,7 @@ def test_time_of_a_computation(tight):
 
 
 def test_time_of_a_computation_on_xla(tmp_path):
-    pytest.importorskip("jaxlib")
+    need("cpu")
     with run_host(tmp_path, "--platform", "cpu", "--seconds", "1.5") as host, host.connect() as session, host.connect() as other:
         endless = weft.jit(lambda x: weft.lax.while_loop(lambda v: v > 0, lambda v: jnp.sin(v) ** 2 + 1, x), device=session.devices()[0])
         with pytest.raises(errors.LimitError, match="longer than 1.5 s"):

@@ -1,6 +1,7 @@
 """The codec of messages, and what a host answers to messages that are none."""
 import dataclasses
 import random
+import re
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def test_bad_greetings(host, frame, message):
     with Raw(host.url, greet=False) as raw:
         raw.frame(frame)
         end = raw.end()
-    assert pytest.importorskip("re").search(message, end.message), end
+    assert re.search(message, end.message), end
 
 
 DATA, HASH, N_ARGS, N_OUTS = program()
@@ -176,7 +177,7 @@ def test_what_ends_a_session(host, case):
         action(raw)
         end = raw.end()
     assert end.error == error
-    assert pytest.importorskip("re").search(message, end.message), end.message
+    assert re.search(message, end.message), end.message
 
 
 def test_an_ended_session_can_not_be_resumed(host):

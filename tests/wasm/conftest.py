@@ -3,8 +3,9 @@ import pathlib
 import sys
 
 import pytest
+from platforms import need
 
-pytest.importorskip("wasmtime")
+need("wasm")
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import weft  # noqa: E402

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from platforms import need
 import weft
 import weft.numpy as jnp
 from weft import export
@@ -15,7 +16,6 @@ from weft.core.portable import NotPortable
 from weft_wasm.backend import WasmBackend
 
 NODE = shutil.which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="there is no Node")
 F = jnp.float32
 
 # Typed arrays are printed as lists, 64-bit integers as strings; `caught` is the message of what a function throws.
@@ -27,6 +27,11 @@ const f = await load();
 const result = await (async () => { %(body)s })();
 console.log(JSON.stringify(result, show));
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _node():
+    need("node")
 
 
 def node(folder, module: str, body: str, names: str = "load", flags=()):

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from platforms import need
 
 TESTS = Path(__file__).parent.parent
 sys.path[:0] = [str(TESTS / name) for name in ("webgpu", "kernels", "wasm")]
@@ -12,12 +13,10 @@ sys.path[:0] = [str(TESTS / name) for name in ("webgpu", "kernels", "wasm")]
 @pytest.fixture(scope="session")
 def device():
     """The WebGPU device of the tests, one for the session."""
+    need("webgpu")
     import webgpu_harness
 
-    try:
-        return webgpu_harness.device()
-    except (ImportError, RuntimeError) as e:
-        pytest.skip(f"no WebGPU device: {e}")
+    return webgpu_harness.device()
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from platforms import need
 import weft
 import weft.numpy as jnp
 from weft import lax
@@ -55,8 +56,7 @@ def agree(fun, *args, rtol=1e-5, atol=1e-6) -> None:
 
 @pytest.fixture
 def digits(monkeypatch):
-    if not (DIGITS / "digits.bin").exists():
-        pytest.skip("examples/digits/digits.bin is made by `make setup` (examples/digits/data.py)")
+    assert (DIGITS / "digits.bin").exists(), "examples/digits/digits.bin is made by `make examples/digits/digits.bin`"
     monkeypatch.syspath_prepend(str(DIGITS))
     sys.modules.pop("digits", None)
     import digits
@@ -79,7 +79,7 @@ def test_a_step_of_the_digits_program(digits, backend):
 
 @pytest.mark.slow
 def test_losses_of_the_digits_program_are_those_of_xla(digits):
-    pytest.importorskip("jaxlib")
+    need("cpu")
 
     def losses(platform: str) -> list[float]:
         weft.config.update("jax_platforms", platform)

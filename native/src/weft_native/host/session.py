@@ -522,9 +522,13 @@ def _host_array(data: bytearray, aval) -> np.ndarray:
     """A client's bytes as an array; whatever they are, its elements are values of its dtype."""
     if dtypes.is_bool(aval.dtype):
         return (np.frombuffer(data, np.uint8) != 0).reshape(aval.shape)
-    if dtypes.bits(aval.dtype) < 8:
-        low = np.frombuffer(data, np.uint8) & 0xF
-        return (low.astype(np.int8) - (low > 7) * np.int8(16) if dtypes.is_signed(aval.dtype) else low).astype(aval.dtype).reshape(aval.shape)
+    width = dtypes.bits(aval.dtype)
+    if width < 8:
+        low = np.frombuffer(data, np.uint8) & np.uint8((1 << width) - 1)
+        if dtypes.is_float(aval.dtype):      # the bits are the number; a conversion would take them for one
+            return low.view(aval.dtype).reshape(aval.shape)
+        sign = np.uint8(1 << (width - 1))
+        return ((low ^ sign).astype(np.int8) - np.int8(sign) if dtypes.is_signed(aval.dtype) else low).astype(aval.dtype).reshape(aval.shape)
     return np.frombuffer(data, aval.dtype).reshape(aval.shape)
 
 
