@@ -29,7 +29,7 @@ from weft_wasm.ir import (
     walk,
     walk_expr,
 )  # fmt: skip
-from weft_wasm.reduce_loops import identity, reductions
+from weft_wasm.reduce_loops import assigned_outside, identity, reductions
 from weft_wasm.rewriting import fresh, rewrite
 
 SUM_BLOCK = 64  # a long float sum is a sum of blocks of this many terms for each vector that adds them, added up in f64
@@ -54,9 +54,7 @@ def in_blocks(s: For, block: int, in_lanes: bool = False) -> list:
     in f64, or, in the lanes of a vector loop (`in_lanes`), with what each addition loses kept beside the total."""
     if type(s.extent) is not int or s.extent < 32 or s.extent < 2 * block:
         return [s]
-    declared = {x.local for x in walk(s.body) if type(x) is Declare}
-    targets = {x.local for x in walk(s.body) if type(x) is Assign} - declared
-    sums = [acc for acc in targets if acc.dtype in FLOATS and is_sum(s.body, acc)]
+    sums = [acc for acc in assigned_outside(s) if acc.dtype in FLOATS and is_sum(s.body, acc)]
     if not sums or (block == 1 and all(acc.dtype == "f64" for acc in sums)):
         return [s]
     totals = {acc: Local(f"{acc.name}.sum", acc.dtype if in_lanes else "f64") for acc in sums}

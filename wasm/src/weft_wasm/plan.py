@@ -61,7 +61,7 @@ def padded(nbytes: int) -> int:
     return max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
 
 
-def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
+def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
     """(read, written) buffers of a kernel of which the written one may take the storage of the read one.
 
     That is so in one nest of parallel loops where both are only used at one and the same index, and what is read is read before
@@ -71,7 +71,7 @@ def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
     while len(body) == 1 and type(body[0]) is For and body[0].kind == "parallel":
         body = body[0].body
     if body is kernel.body or any(type(s) not in (Let, Store) for s in body):
-        return set()
+        return []
     forms: dict[Expr, Linear] = {}
     used: dict[Buffer, list] = {}  # the linear forms of a buffer's indices
     last_read: dict[Buffer, int] = {}
@@ -85,12 +85,12 @@ def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
         if type(s) is Store:
             used.setdefault(s.buffer, []).append(linear(s.index, forms))
             first_write.setdefault(s.buffer, k)
-    pairs = set()
+    pairs: list[tuple[Buffer, Buffer]] = []
     for new, write in first_write.items():
         for old, read in last_read.items():
             fits = old not in first_write and new.nbytes <= old.nbytes and ITEMSIZE[new.dtype] == ITEMSIZE[old.dtype]
             if fits and read <= write and all(form == used[new][0] for form in used[new] + used[old]):
-                pairs.add((old, new))
+                pairs.append((old, new))
     return pairs
 
 
@@ -184,7 +184,7 @@ def plan(program: Program) -> Plan:
     partners: dict[Buffer, list[Buffer]] = {}
     for s in walk(program.body):
         if type(s) is Kernel:
-            for old, new in in_place_pairs(s) | rows.in_place_pairs(s):
+            for old, new in dict.fromkeys((*in_place_pairs(s), *rows.in_place_pairs(s))):
                 if old in lives and new in lives and lives[old][1] == lives[new][0]:
                     partners.setdefault(new, []).append(old)
     offsets: dict[Buffer, int] = {}

@@ -78,7 +78,7 @@ def _with_rows(program: Program, body: list, made: list[Kernel]) -> Program:
     for kernel, own in found.items():
         own = {b: row for b, row in own.items() if users[b] == 1}
         given: set[Buffer] = set()
-        pairs = in_place_pairs(kernel) if len(own) > 1 else set()
+        pairs = in_place_pairs(kernel) if len(own) > 1 else []
         for new in own:
             old = next((old for old in own if (old, new) in pairs and old.dtype == new.dtype and old not in given), None)
             if old is not None:
@@ -251,24 +251,24 @@ def _split(kernel: Kernel, counts: list[int]) -> Kernel | None:
     return Kernel(kernel.name, body, depth=len(counts))
 
 
-def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
+def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
     """(read, written) buffers of a kernel that goes over rows of which the written one may take the storage of the read one: a row of the one is written
     after that of the other has been read for the last time."""
     uses = _uses(kernel, scheduled=True)
     if uses is None:
-        return set()
+        return []
     if kernel.parts:
         uses_of = [{b for group in touched(part.plain or part.body) for b in group} for part in kernel.parts]
-        return {
+        return [
             (old, new)
             for k, part in enumerate(kernel.parts)
             for old, new in in_place_pairs(part)
             if old in uses and new in uses and uses[old].row is not None and (uses[old].row, uses[old].base) == (uses[new].row, uses[new].base)
             and not any(new in used for used in uses_of[:k]) and not any(old in used for used in uses_of[k + 1 :])
-        }  # fmt: skip
+        ]  # fmt: skip
     statements = kernel.body[0].body
     steps = [touched([s]) for s in statements]
-    pairs = set()
+    pairs: list[tuple[Buffer, Buffer]] = []
     for new, use in uses.items():
         if use.written and use.row is not None:
             first = next(k for k, (_, writes) in enumerate(steps) if new in writes)
@@ -276,7 +276,7 @@ def in_place_pairs(kernel: Kernel) -> set[tuple[Buffer, Buffer]]:
                 same = other.row == use.row and other.base == use.base and not other.written and ITEMSIZE[old.dtype] == ITEMSIZE[new.dtype]
                 last = max((k for k, (reads, _) in enumerate(steps) if old in reads), default=-1)
                 if same and new.nbytes <= old.nbytes and (last < first or last == first and _elementwise(statements[first], old, new)):
-                    pairs.add((old, new))
+                    pairs.append((old, new))
     return pairs
 
 
