@@ -685,22 +685,47 @@ def walk(body: Sequence) -> Iterator:
             yield from walk(block)
 
 
+def effects(s) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    """(read, written) buffers of a statement itself, besides what its expressions load and what its blocks do.
+
+    Whoever asks whether memory changes asks here or one of the functions below: a kind of statement that is missing is an error.
+    """
+    return _EFFECTS[type(s)](s)
+
+
+def _none(s) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    return (), ()
+
+
+_EFFECTS = {
+    **dict.fromkeys((For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail), _none),
+    Store: lambda s: ((), (s.buffer,)),
+    Copy: lambda s: ((s.src,), (s.dst,)),
+    HostCall: lambda s: (tuple(s.arguments), (s.table, *s.results)),
+}
+
+
 def touched(body: Sequence) -> tuple[list[Buffer], list[Buffer]]:
-    """(read, written) buffers of the statements, each in order of first use."""
+    """(read, written) buffers of the statements and their blocks, each in order of first use."""
     reads: dict[Buffer, None] = {}
     writes: dict[Buffer, None] = {}
     for s in walk(body):
         for e in expressions(s):
             reads.update(dict.fromkeys(loaded(e)))
-        if type(s) is Store:
-            writes[s.buffer] = None
-        elif type(s) is Copy:
-            writes[s.dst] = None
-            reads[s.src] = None
-        elif type(s) is HostCall:
-            reads.update(dict.fromkeys(s.arguments))
-            writes.update(dict.fromkeys((s.table, *s.results)))
+        read, wrote = effects(s)
+        reads.update(dict.fromkeys(read))
+        writes.update(dict.fromkeys(wrote))
     return list(reads), list(writes)
+
+
+def written(body: Sequence) -> list[Buffer]:
+    """The buffers that the statements and their blocks write, in order of first use."""
+    return list(dict.fromkeys(b for s in walk(body) for b in effects(s)[1]))
+
+
+def may_end(s) -> bool:
+    """Whether a statement itself, not one in its blocks, may end the program, so that what follows it does not run."""
+    return type(s) is Fail or type(s) is HostCall
 
 
 def constants_of(program: Program) -> list[Buffer]:

@@ -268,9 +268,6 @@ class MainEmitter(Statements):
         self.loop_pointers.append([])  # the addresses of program-level loads are computed where they are used
         return []
 
-    def _hoist(self, body, var):
-        return []  # kernels in the body may write anything
-
 
 _STATEMENT |= {Kernel: MainEmitter.kernel, Copy: MainEmitter.copy, Fail: MainEmitter.fail, HostCall: MainEmitter.host_call}
 

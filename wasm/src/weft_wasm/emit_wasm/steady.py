@@ -25,9 +25,11 @@ from weft_wasm.ir import (
     Var,
     blocks,
     expressions,
+    may_end,
     operands,
     walk,
     walk_expr,
+    written,
 )  # fmt: skip
 
 MAX_HOISTED = 24
@@ -44,7 +46,7 @@ class Steady(Interleaving):
 
     def hold_loads(self, body: list, var: Var) -> list[tuple[int, int]]:
         """Loads that the loop repeats unchanged go before it. Engines can't do this: any store might change memory."""
-        loads, written = self.steady_loads(body)
+        loads, changed = self.steady_loads(body)
         held: list[tuple[int, int]] = []
         memo: dict[Expr, bool] = {var: False}
         for load in loads:
@@ -52,7 +54,7 @@ class Steady(Interleaving):
                 break
             if (load, None) in self.hoisted or not self.available(load.index, memo):
                 continue
-            if any(self.overlap(load.buffer, b) for b in written):
+            if any(self.overlap(load.buffer, b) for b in changed):
                 continue
             self.open(load)
             self.scalar(load)
@@ -75,24 +77,25 @@ class Steady(Interleaving):
         hit = self.body_loads.get(id(body))
         if hit is None:
             loads: dict[Load, None] = {}
-            written: dict[Buffer, None] = {}
             seen: set[Expr] = set()
 
-            def visit(statements: list, certain: bool) -> None:
+            def visit(statements: list, certain: bool) -> bool:
+                """Whether the program may end in these statements; what comes after does not run in every iteration then."""
+                ends = False
                 for s in statements:
-                    if type(s) is Store:
-                        written[s.buffer] = None
-                    if certain:
+                    if certain and not ends:
                         for e in expressions(s):
                             for node in walk_expr(e, seen):
                                 if type(node) is Load:
                                     loads[node] = None
-                    runs = certain and type(s) is For and type(s.extent) is int and s.extent > 0
+                    runs = certain and not ends and type(s) is For and type(s.extent) is int and s.extent > 0
                     for inner in blocks(s):
-                        visit(inner, runs)
+                        ends |= visit(inner, runs)
+                    ends |= may_end(s)
+                return ends
 
             visit(body, True)
-            hit = self.body_loads[id(body)] = (loads, list(written))
+            hit = self.body_loads[id(body)] = (loads, written(body))
         return hit
 
     def hold_constants(self, body: list) -> list[int]:

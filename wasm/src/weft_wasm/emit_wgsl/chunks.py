@@ -8,7 +8,8 @@ from collections.abc import Callable
 from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, free, split
 from weft_wasm.ir import (
-    Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, linear_index, lt, row_major, touched, walk_expr,
+    Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, linear_index, lt, row_major, walk_expr,
+    written,
 )  # fmt: skip
 
 LIMIT = 1 << 15  # iterations of one invocation
@@ -52,18 +53,17 @@ def _parts(d: Dispatch, temp: NewTemp) -> list | None:
     if at is None:
         return None
     before, loop, after = d.body[:at], d.body[at], d.body[at + 1 :]
-    _, written = touched(d.body)
-    lets = [s for s in before if type(s) is Let]
-    carried = [s.local for s in before if type(s) is Declare]
-    if any(type(s) not in (Let, Declare, Store) for s in before) or not all(_stable(s, written) for s in [*d.prologue, *lets]):
-        return None
-    if any(type(e) is Local and e not in carried for e in free([loop, *after])):
+    changed = written(d.body)
+    # bindings are made again in each part, or kept like locals where what they were made from may have changed
+    lets = [s for s in before if type(s) is Let and _stable(s, changed)]
+    carried: list[Var | Local] = [name for s in before if s not in lets and (name := _bound(s)) is not None]
+    if not all(_stable(s, changed) for s in d.prologue) or any(type(e) is Local and e not in carried for e in free([loop, *after])):
         return None
     extents = [extent for _, extent in d.loops]
     point = linear_index([var for var, _ in d.loops], row_major(extents))
-    kept = {local: temp(local.name, local.dtype, (*extents, 1)) for local in carried}
-    save = [Store(kept[local], point, local) for local in carried]
-    restore = [*lets, *(Declare(local, Load(kept[local], point)) for local in carried)]
+    kept = {name: temp(name.name, name.dtype, (*extents, 1)) for name in carried}
+    save = [Store(kept[name], point, name) for name in carried]
+    restore = [*(_binding(name, Load(kept[name], point)) for name in carried), *lets]
 
     def part(body: list) -> Kernel:
         return Kernel(d.name, [*d.prologue, *_grid(d, body)])
@@ -72,7 +72,7 @@ def _parts(d: Dispatch, temp: NewTemp) -> list | None:
     chunk, inside = Var(f"{loop.var.name}.chunk"), Var(loop.var.name)
     step = [Let(loop.var, chunk * count + inside), If(lt(loop.var, loop.extent), loop.body)]
     chunks = For(chunk, -(-loop.extent // count), [part([*restore, For(inside, count, step), *save])])
-    out = [part([*before, *save])] if carried or len(lets) < len(before) else []
+    out = [part([*before, *save])] if len(lets) < len(before) else []
     return [*out, chunks, *([part([*restore, *after])] if after else [])]
 
 
@@ -82,5 +82,15 @@ def _long(s) -> bool:
     return s.extent > 1
 
 
-def _stable(s: Let, written: list[Buffer]) -> bool:
-    return not any(type(e) is Local or (type(e) is Load and e.buffer in written) for e in walk_expr(s.value))
+def _bound(s) -> Var | Local | None:
+    """What a statement binds for those after it."""
+    return s.var if type(s) is Let else s.local if type(s) is Declare else None
+
+
+def _binding(name: Var | Local, value: Expr) -> Let | Declare:
+    return Let(name, value) if type(name) is Var else Declare(name, value)
+
+
+def _stable(s: Let, changed: list[Buffer]) -> bool:
+    """Whether a binding made again is the same, although some buffers and all locals may have changed."""
+    return not any(type(e) is Local or (type(e) is Load and e.buffer in changed) for e in walk_expr(s.value))

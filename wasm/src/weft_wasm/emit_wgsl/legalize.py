@@ -22,7 +22,7 @@ class Legal:
 
     program: Program
     counters: dict[Var, Buffer | None] = field(default_factory=dict)
-    flags: dict[int, Buffer] = field(default_factory=dict)  # by id of the statement
+    flags: dict[While | Switch, Buffer] = field(default_factory=dict)
 
 
 def legalize(program: Program, max_bindings: int) -> Legal:
@@ -37,7 +37,7 @@ class _Legalizer:
         self.temps: list[Buffer] = []
         self.cells: dict[Var, Buffer] = {}  # variables of the program's loops, in buffers
         self.counters: dict[Var, Buffer | None] = {}
-        self.flags: dict[int, Buffer] = {}
+        self.flags: dict[While | Switch, Buffer] = {}
 
     def run(self) -> Legal:
         p = self.program
@@ -58,7 +58,9 @@ class _Legalizer:
         if b.dtype not in TYPES:
             raise WgslError(f"{self.program.name}: {b!r} has dtype {b.dtype}, which WebGPU devices do not have; "
                             "use 32-bit dtypes, or the wasm or cpu backend")  # fmt: skip
-        new = Buffer(b.name, b.dtype, b.shape, role or ("temp" if b.role == "private" else b.role), b.data, b.label)
+        if b.role == "private":
+            raise WgslError(f"{self.program.name}: {b!r} is each thread's own, which a WebGPU program can't have; lower the program for WebGPU, with plain=True")
+        new = Buffer(b.name, b.dtype, b.shape, role or b.role, b.data, b.label)
         new.nbytes = WORD * b.size
         return new
 
@@ -182,7 +184,7 @@ class _Legalizer:
 
     def flag(self, s, value: Expr, cells: list) -> Kernel:
         """A kernel that puts what the host must read back into a buffer of its own."""
-        flag = self.flags[id(s)] = self.temp("flag", value.dtype, role="flag")
+        flag = self.flags[s] = self.temp("flag", value.dtype, role="flag")
         return Kernel("flag", [*cells, Store(flag, i32(0), value)])
 
     def fail(self, s: Fail) -> list:

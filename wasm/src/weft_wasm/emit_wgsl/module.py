@@ -130,11 +130,11 @@ class _Module:
         return [{"op": "loop", "count": s.extent, "body": self.steps(s.body), "counter": self.ids[counter] if counter else None}]
 
     def loop_while(self, s: While) -> list[dict]:
-        flag = self.ids[self.legal.flags[id(s)]]
+        flag = self.ids[self.legal.flags[s]]
         return [{"op": "while", "cond": self.steps(s.cond), "flag": flag, "body": self.steps(s.body)}]
 
     def switch(self, s: Switch) -> list[dict]:
-        return [{"op": "switch", "index": self.ids[self.legal.flags[id(s)]], "branches": [self.steps(b) for b in s.branches]}]
+        return [{"op": "switch", "index": self.ids[self.legal.flags[s]], "branches": [self.steps(b) for b in s.branches]}]
 
     # ---- kernels
 

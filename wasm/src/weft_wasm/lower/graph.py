@@ -111,7 +111,7 @@ class Builder:
         """The results of a node, shared with an equal one."""
         params = params or {}
         try:
-            key = None if effect else (op, *inputs, *shapes, *params.items())      # shapes too: a reshape has no parameters
+            key = None if effect else (op, *inputs, *shapes, *exact(params))      # shapes too: a reshape has no parameters
             found = None if effect else self.interned.get(key)
         except TypeError:  # a parameter that doesn't hash
             key = found = None
@@ -204,7 +204,7 @@ class Builder:
                                 f"decomposition. Use the cpu backend for it. At {eqn.source_info}")
         avals = tuple([a.aval for a in eqn.invars])
         try:
-            key = (primitive, avals, *params.items())
+            key = (primitive, avals, *exact(params))
             closed = _decomposed.get(key)
         except TypeError:
             key = closed = None
@@ -229,6 +229,11 @@ class Builder:
         if isinstance(result, float) and not math.isfinite(result):
             return None
         return self.literal(result, shape, dtype)
+
+
+def exact(params: dict) -> list[tuple]:
+    """Parameters as a part of a key: numbers that are equal but not the same, such as 0.0 and -0.0, or 1 and True, are told apart."""
+    return [(name, type(v), repr(v)) if type(v) in (int, float, bool, complex) else (name, v) for name, v in params.items()]
 
 
 def round_f32(x: float) -> float:

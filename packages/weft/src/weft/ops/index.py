@@ -331,6 +331,10 @@ def gather(x, indices, dimension_numbers, slice_sizes, *, indices_are_sorted=Fal
     mode = GatherScatterMode.from_any(mode)
     if mode != GatherScatterMode.FILL_OR_DROP:
         fill_value = None
+    if type(fill_value) is float and fill_value == 0 and math.copysign(1, fill_value) < 0 and dtypes.is_float(dtype_of(x)):
+        # Parameters are compared as numbers wherever programs are kept, and -0.0 equals 0.0: so the zero has its sign from an operation.
+        return neg(gather(neg(x), indices, dimension_numbers, slice_sizes, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                          mode=mode, fill_value=0.0))
     return gather_p.bind(x, indices, dimension_numbers=dimension_numbers, slice_sizes=tuple(map(as_size, slice_sizes)),
                          indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices), mode=mode, fill_value=fill_value)
 
