@@ -1,10 +1,12 @@
 """Accelerator hosts in processes of their own."""
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
 import weft
@@ -54,3 +56,31 @@ def session(host):
     """A session on the module's host, which is the default platform meanwhile."""
     with host.connect(default=True) as opened:
         yield opened
+
+
+@contextlib.contextmanager
+def host_here(**limits):
+    """A host in this process, with the reference backend: for what a test must reach into."""
+    from weft_native.host.limits import Limits
+    from weft_native.host.server import Host
+    made = Host(weft.devices("reference"), TOKEN, Limits(**limits))
+    ready, loop = threading.Event(), asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve():
+        server = await made.serve("127.0.0.1", 0)
+        watcher = asyncio.ensure_future(made.watch())
+        made.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        ready.set()
+        await stop.wait()
+        watcher.cancel()
+        await made.stop(server)
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield made
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(20)
+        loop.close()

@@ -17,6 +17,7 @@ from weft_remote import protocol as p
 from weft_remote.errors import AuthenticationError, ConnectionLost, LimitError, ProtocolError, class_name
 
 from .limits import WINDOW, Limits
+from .messages import public_text
 from .programs import Programs
 from .session import Session
 
@@ -190,7 +191,7 @@ class Host:
     async def refuse(self, socket: ServerConnection, error: Exception | None, end: p.End | None = None) -> None:
         """Tells the client why its session ends, and closes the connection."""
         if end is None:
-            end = p.End(class_name(error), str(error))
+            end = p.End(class_name(error), public_text(error, lambda path: False))
             log.warning("%s refused: %s: %s", socket.remote_address, end.error, end.message)
         try:
             await socket.send(p.encode(end))

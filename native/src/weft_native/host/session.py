@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from weft import dtypes
@@ -22,6 +22,7 @@ from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
 
 from .limits import QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, WINDOW, Limits
+from .messages import public_text
 from .programs import Executable, Programs, nbytes
 
 log = logging.getLogger("weft.host")
@@ -35,13 +36,12 @@ class Stored:
         self.array, self.aval, self.device = array, aval, device
 
 
-class Failed:
+class Failed(NamedTuple):
     """What stands in the place of a result: the failure of operation `origin`, in words. (An exception would keep alive what
     its frames hold.)"""
-    __slots__ = ("origin", "error", "message")
-
-    def __init__(self, origin: int, error: Exception):
-        self.origin, self.error, self.message = origin, class_name(error), str(error)
+    origin: int
+    error: str
+    message: str
 
 
 class Incoming:
@@ -99,6 +99,8 @@ class Session:
         self.bytes = 0                        # of arrays in `values`, and of uploads under way
         self.incoming: dict[Any, Incoming] = {}
         self.known: dict[bytes, Program] = {}
+        self.files: set[str] = set()          # that the client's programs name
+        self.reading: bytes | bytearray = b""      # a program whose lines are not known yet
         self.running: deque[tuple[Any, int]] = deque()
         self.head_since = self.busy_since = None
         self.thread: threading.Thread | None = None
@@ -212,7 +214,7 @@ class Session:
         """Ends the session because of something that no session may do."""
         if self.end is None:
             log.warning("session %s ends: %s: %s", self.name, class_name(error), error)
-            self.close(p.End(class_name(error), str(error)))
+            self.close(p.End(class_name(error), public_text(error, self.said)))
 
     def close(self, end: p.End) -> None:
         if self.end is None:
@@ -271,6 +273,13 @@ class Session:
         self.incoming.clear()
         self.running.clear()
 
+    def said(self, path: str) -> bool:
+        """Whether a path is one of the client's own."""
+        return path in self.files or path.encode("utf-8", "surrogatepass") in self.reading
+
+    def _failed(self, op: int, error: Exception) -> Failed:
+        return Failed(op, class_name(error), public_text(error, self.said))
+
     def _define(self, handle: int, value) -> None:
         if handle in self.values:
             raise ProtocolError(f"handle {handle} is in use.")
@@ -299,7 +308,7 @@ class Session:
         try:
             self._charge(size, f"an array of type {m.aval.str_short()}")
         except LimitError as e:
-            self._define(m.handle, Failed(m.op, e))      # its parts will come all the same
+            self._define(m.handle, self._failed(m.op, e))      # its parts will come all the same
             return
         self.bytes += size
         self._part(m.handle, Incoming(m, size), m.data)
@@ -323,7 +332,7 @@ class Session:
         try:
             value: Stored | Failed = Stored(backend_of(device).put(_host_array(incoming.data, aval), aval, device, True), aval, device)
         except Exception as e:
-            value = Failed(incoming.message.op, e)
+            value = self._failed(incoming.message.op, e)
         self._define(handle, value)
 
     def _do_program(self, m: p.Program) -> None:
@@ -350,7 +359,10 @@ class Session:
         self.incoming.pop(digest, None)
         if content_hash(incoming.data) != digest:
             raise DeserializationError("a program does not have the hash that it came with")
-        self.known[digest] = self.programs.check(digest, incoming.data)
+        self.reading = incoming.data
+        self.known[digest] = program = self.programs.check(digest, incoming.data)
+        self.files |= program.files
+        self.reading = b""
 
     def _do_compile(self, m: p.Compile) -> None:
         device, program = self._device(m.device), self.known.get(m.program)
@@ -364,7 +376,7 @@ class Session:
         except (ProtocolError, LimitError):
             raise
         except Exception as e:
-            failed = Failed(m.op, e)
+            failed = self._failed(m.op, e)
             self._define(m.handle, failed)
             self._fail_op(m.op, failed)
 
@@ -379,7 +391,7 @@ class Session:
         except _Inherited as e:
             outs = [e.failed] * len(m.results)
         except Exception as e:
-            outs = [Failed(m.op, e)] * len(m.results)
+            outs = [self._failed(m.op, e)] * len(m.results)
         for handle, value in zip(m.results, outs):
             self._define(handle, value)
 
@@ -447,7 +459,7 @@ class Session:
             try:
                 reply = work(value)
             except Exception as e:
-                self._fail_op(op, Failed(op, e))
+                self._fail_op(op, self._failed(op, e))
             else:
                 self._tell(self.reply, op, reply)
         if self.waiter is None:
@@ -490,7 +502,7 @@ class Session:
         except ProtocolError:
             raise
         except Exception as e:
-            self._fail_op(m.op, Failed(m.op, e))
+            self._fail_op(m.op, self._failed(m.op, e))
         else:
             self._tell(self.reply, m.op, p.Text(m.op, text))
 

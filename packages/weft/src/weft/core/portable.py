@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..avals import SymbolicSize
 from ..errors import BackendError, VerificationError, WeftError
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 
@@ -44,25 +43,19 @@ class Carrier(NamedTuple):
     keys: tuple          # the parameters that hold them, in order
     operands: Callable   # (params, number of operands) -> for each jaxpr the operands that are its arguments
     prepend: Callable    # (params, how many constants each jaxpr gets) -> changed params
-    types: dict          # the other parameters, and what each is
 
 
 CARRIERS: dict[str, Carrier] = {
     "jit": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))],
-                   lambda p, k: {"donated_invars": (False,) * k[0] + tuple(p["donated_invars"])},
-                   {"name": str, "donated_invars": tuple, "keep_unused": bool, "inline": bool}),
-    "remat2": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))], lambda p, k: {},
-                      {"prevent_cse": (bool, tuple), "differentiated": bool, "policy": type(None)}),
-    "scan": Carrier(("jaxpr",), _scan, lambda p, k: {"num_consts": p["num_consts"] + k[0]},
-                    {"length": (int, SymbolicSize), "reverse": bool, "unroll": (int, bool), "num_consts": int, "num_carry": int}),
+                   lambda p, k: {"donated_invars": (False,) * k[0] + tuple(p["donated_invars"])}),
+    "remat2": Carrier(("jaxpr",), lambda p, n: [_whole(range(n))], lambda p, k: {}),
+    "scan": Carrier(("jaxpr",), _scan, lambda p, k: {"num_consts": p["num_consts"] + k[0]}),
     "while": Carrier(("cond_jaxpr", "body_jaxpr"), _while,
-                     lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]},
-                     {"cond_nconsts": int, "body_nconsts": int}),
-    "cond": Carrier(("branches",), lambda p, n: [_whole(range(1, n))] * len(p["branches"]), lambda p, k: {}, {}),
+                     lambda p, k: {"cond_nconsts": p["cond_nconsts"] + k[0], "body_nconsts": p["body_nconsts"] + k[1]}),
+    "cond": Carrier(("branches",), lambda p, n: [_whole(range(1, n))] * len(p["branches"]), lambda p, k: {}),
     # these combine elements: their jaxprs take scalars, two for each operand pair
-    "reduce": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}, {"dimensions": tuple}),
-    "reduce_window": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}, {"consts": tuple, "window_dimensions": tuple, "window_strides": tuple,
-                                                                            "padding": tuple, "base_dilation": tuple, "window_dilation": tuple}),
+    "reduce": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}),
+    "reduce_window": Carrier(("jaxpr",), lambda p, n: [], lambda p, k: {}),
 }
 FOLDS = ("reduce", "reduce_window")
 # Calls whose function form concerns only transformations: what they compute is this jaxpr.
@@ -218,27 +211,16 @@ def _carried(carrier: Carrier, params: dict):
 
 
 def check_operands(eqn: JaxprEqn) -> None:
-    """Raises VerificationError unless an equation's operands and results fit the jaxprs that it carries."""
+    """Raises VerificationError unless an equation's operands and results fit the jaxprs that it carries; `core.parameters` has checked its parameters."""
     name, params, avals = eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars]
-    carrier = CARRIERS.get(name)
-    if carrier is None:
-        raise VerificationError(f"{name} carries a program, which no portable program does")
-    if params.keys() != {*carrier.keys, *carrier.types}:
-        raise VerificationError(f"{name} has the parameters {', '.join(params)}")
-    for key, kind in carrier.types.items():
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        if not isinstance(params[key], kinds) or type(params[key]) is bool and bool not in kinds:
-            raise VerificationError(f"{name} has {params[key]!r} as {key}")
-    if name == "jit" and [type(d) for d in params["donated_invars"]] != [bool] * len(avals):
+    carrier = CARRIERS[name]
+    if name == "jit" and len(params["donated_invars"]) != len(avals):
         raise VerificationError("jit says of each operand whether it is donated")
-    subs = []
-    for sub in _carried(carrier, params):
-        jaxpr = sub.jaxpr if isinstance(sub, ClosedJaxpr) else sub
-        if not isinstance(jaxpr, Jaxpr) or isinstance(sub, ClosedJaxpr) == (name == "remat2"):
-            raise VerificationError(f"{name} carries {type(sub).__name__} where a program belongs")
-        subs.append(jaxpr)
-    if sum(1 for _ in subjaxprs(params)) != len(subs) or not subs:
-        raise VerificationError(f"{name} carries programs in the wrong places")
+    if name == "remat2" and type(params["prevent_cse"]) is tuple and len(params["prevent_cse"]) != len(avals):
+        raise VerificationError("checkpoint says of each operand whether the compiler must not see through it")
+    subs = [sub.jaxpr if isinstance(sub, ClosedJaxpr) else sub for sub in _carried(carrier, params)]
+    if not subs:
+        raise VerificationError(f"{name} carries no program")
     numbers = {k: v for k, v in params.items() if k in ("num_consts", "num_carry", "length", "cond_nconsts", "body_nconsts")}
     if any(v < 0 for v in numbers.values()):
         raise VerificationError(f"{name} has numbers that count nothing: {numbers}")

@@ -20,11 +20,13 @@ from typing import Any, NamedTuple
 from .. import dtypes
 from ..avals import AbstractToken, ShapedArray, SymbolicSize, shaped, token
 from ..config import config, enable_x64
+from ..errors import VerificationError
 from ..source_info import UNKNOWN, SourceInfo
 from .binary import DeserializationError, Reader, Writer
 from .dims import SymbolicScope, parse_dimension
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from .portable import NotPortable, check_operands
+from .parameters import check_parameters, why_refused
+from .portable import CARRIERS, NotPortable, check_operands
 from .primitive import param_types, registry
 from .verify import verify
 
@@ -45,9 +47,10 @@ DEFAULT_LIMITS = Limits()
 
 
 class Program(NamedTuple):
-    """A jaxpr from bytes, and whether it was traced with 64-bit types (and so must be compiled with them)."""
+    """A jaxpr from bytes."""
     jaxpr: Jaxpr
-    x64: bool
+    x64: bool                               # whether it was traced with 64-bit types, and so must be compiled with them
+    files: frozenset[str] = frozenset()     # of the lines that it comes from
 
 
 class RecordedLine(SourceInfo):
@@ -151,12 +154,13 @@ class _Serializer:
         for eqn in jaxpr.eqns:
             self.equation(w, eqn, numbers)
         self.atoms(w, jaxpr.outvars, numbers)
-        self.effects(w, jaxpr.effects)
+        w.unsigned(0)
         self.body.data += w.data
         number = self.jaxprs[jaxpr] = len(self.jaxprs)
         return number
 
     def equation(self, w: Writer, eqn: JaxprEqn, numbers: dict) -> None:
+        self.check(eqn)
         w.unsigned(self.strings(eqn.primitive.name))
         self.atoms(w, eqn.invars, numbers)
         w.unsigned(len(eqn.params))
@@ -171,8 +175,17 @@ class _Serializer:
             w.unsigned(self.aval(var.aval) << 1 | (type(var) is DropVar))
             if type(var) is not DropVar:
                 numbers[var] = len(numbers)
-        self.effects(w, eqn.effects)
+        w.unsigned(0)      # effects, of which a portable program has none
         w.unsigned(self.line(eqn.source_info))
+
+    def check(self, eqn: JaxprEqn) -> None:
+        """NotPortable for what no reader would take."""
+        if eqn.effects:
+            raise NotPortable(f"{eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, which a program outside of its process can't have. "
+                              f"Return the value instead, or leave the call out.\n  at {eqn.source_info}")
+        why = "it belongs to a library" if eqn.primitive.foreign else why_refused(eqn.primitive.name)
+        if why is not None:
+            raise NotPortable(f"{eqn.primitive.name} can't leave the process: {why}.\n  at {eqn.source_info}")
 
     def atoms(self, w: Writer, atoms, numbers: dict) -> None:
         w.unsigned(len(atoms))
@@ -183,17 +196,6 @@ class _Serializer:
                 self.value(w, a.val)
             else:
                 w.unsigned(numbers[a] << 1)
-
-    def effects(self, w: Writer, effects) -> None:
-        """Effects are named tuples or strings; their bytes give them an order."""
-        items = []
-        for effect in effects:
-            item = Writer()
-            self.value(item, effect)
-            items.append(bytes(item.data))
-        w.unsigned(len(items))
-        for item in sorted(items):
-            w.data += item
 
     def value(self, w: Writer, value: Any) -> None:
         kind = type(value)
@@ -307,6 +309,8 @@ def deserialize(data, limits: Limits = DEFAULT_LIMITS, scope: SymbolicScope | No
         return _Deserializer(reader, limits, scope).program()
     except DeserializationError:
         raise
+    except VerificationError as e:
+        raise DeserializationError(f"the program is not well-formed: {e}", reader.at) from e
     except Exception as e:      # the bytes made some check of ours trip before it could say so
         raise DeserializationError(f"not a program: {type(e).__name__}: {e}", reader.at) from e
 
@@ -339,8 +343,11 @@ class _Deserializer:
                 r.fail("there is no program")
             if len(self.used) != len(self.jaxprs) - 1:
                 r.fail("a jaxpr is carried by no other")
-            verify(self.jaxprs[-1][0])
-        return Program(self.jaxprs[-1][0], bool(flags))
+            program = self.jaxprs[-1][0]
+            verify(program)
+            if not all([isinstance(a.aval, ShapedArray) for a in (*program.invars, *program.outvars)]):
+                r.fail("a program takes and gives arrays")
+        return Program(program, bool(flags), frozenset([line.file for line in self.lines]))
 
     def string(self) -> str:
         return self.strings[self.r.index(self.strings)]
@@ -412,7 +419,8 @@ class _Deserializer:
             if self.size > self.limits.equations:
                 r.fail(f"a program of {self.size} equations exceeds the limit of {self.limits.equations}", start)
         outvars = self.atoms(vars_)
-        return Jaxpr([], invars, outvars, eqns, self.effects()), self.depth, self.size
+        self.no_effects()
+        return Jaxpr([], invars, outvars, eqns), self.depth, self.size
 
     def equation(self, vars_: list) -> JaxprEqn:
         r, start = self.r, self.r.at
@@ -437,16 +445,15 @@ class _Deserializer:
                 r.fail(f"there is no type {n >> 1}", at)
             outvars.append((DropVar if n & 1 else Var)(self.avals[n >> 1]))
         vars_ += [v for v in outvars if type(v) is Var]
-        effects, at = self.effects(), r.at
+        self.no_effects()
         line = r.unsigned(len(self.lines))
-        eqn = JaxprEqn(invars, outvars, primitive, params, effects, self.lines[line - 1] if line else UNKNOWN)
-        if primitive.decompose is None and primitive.abstract is None:
-            r.fail(f"the primitive {name!r} is not one of programs", start)
-        if any(True for _ in subjaxprs(params)):
-            try:
+        eqn = JaxprEqn(invars, outvars, primitive, params, frozenset(), self.lines[line - 1] if line else UNKNOWN)
+        try:
+            check_parameters(eqn)
+            if name in CARRIERS:
                 check_operands(eqn)
-            except Exception as e:
-                raise DeserializationError(f"{eqn.source_info}: {e}", at) from e
+        except Exception as e:
+            raise DeserializationError(f"{eqn.source_info}: {e}", start) from e
         return eqn
 
     def atoms(self, vars_: list) -> list:
@@ -479,11 +486,10 @@ class _Deserializer:
                 r.fail(f"{value} is no {dt.name}", start)
         return Literal(value, aval)
 
-    def effects(self) -> frozenset:
-        items = [self.value(0) for _ in range(self.r.count())]
-        if any(not isinstance(e, (str, tuple)) for e in items):
-            self.r.fail("an effect has a name")
-        return frozenset(items)
+    def no_effects(self) -> None:
+        start = self.r.at
+        if self.r.count():
+            self.r.fail("a program from outside has no effects", start)
 
     def value(self, depth: int):
         r, start = self.r, self.r.at

@@ -2,7 +2,7 @@
 results have the types that its primitive derives from its operands."""
 from __future__ import annotations
 
-from ..avals import AbstractValue, ShapedArray
+from ..avals import AbstractRef, AbstractValue, ShapedArray
 from ..errors import VerificationError
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from .trace import mapped_axes
@@ -58,5 +58,22 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
     if len(avals) != len(eqn.outvars):
         raise VerificationError(f"{where} has {len(eqn.outvars)} results; its primitive gives {len(avals)}")
     for var, aval in zip(eqn.outvars, avals):
-        if isinstance(aval, ShapedArray) and (var.aval.shape != aval.shape or var.aval.dtype != aval.dtype):
-            raise VerificationError(f"{where} declares {var.aval} where its primitive gives {aval}")
+        if not _same(var.aval, aval):
+            raise VerificationError(f"{where} declares {_shown(var.aval, aval)} where its primitive gives {_shown(aval, var.aval)}")
+
+
+def _same(declared: AbstractValue, derived: AbstractValue) -> bool:
+    """Whether two types are one, but for the axes of devices along which a value may vary: those don't follow from the operands alone."""
+    if type(declared) is not type(derived):
+        return False
+    if isinstance(declared, AbstractRef) and isinstance(derived, AbstractRef):
+        return _same(declared.inner, derived.inner)
+    if isinstance(declared, ShapedArray) and isinstance(derived, ShapedArray):
+        return declared.shape == derived.shape and declared.dtype == derived.dtype and declared.weak_type == derived.weak_type
+    return declared == derived
+
+
+def _shown(aval: object, other: object) -> str:
+    """A type in words that tell it from another."""
+    text = str(aval)
+    return text if text != str(other) else repr(aval)

@@ -172,7 +172,7 @@ class _File:
             kept = tuple([r.unsigned(max(len(in_avals) - 1, 0)) for _ in range(r.count(len(in_avals)))])
             consts = [self.constant() for _ in range(r.count())]
             start = r.at
-            program, x64 = read_program(r.view(), DEFAULT_LIMITS, self.scope)
+            program, x64, _ = read_program(r.view(), DEFAULT_LIMITS, self.scope)
             if x64 != bool(flags & _X64):
                 r.fail("the program and its file disagree about 64-bit types", start)
             n = len(consts)

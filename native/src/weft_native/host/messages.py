@@ -1,0 +1,19 @@
+"""What clients are told of errors: nothing of where files lie on the host."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+# An error of a callback or of XLA may hold the frames of Python, and their source.
+_FRAMES = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*(?:\n|$))*")
+_QUOTED = re.compile(r"""(?P<quote>["'])(?P<path>(?:/|[A-Za-z]:[\\/])[^"'\n]*)(?P=quote)""")
+_BARE = re.compile(r"""(?<![\w./\\:-])(?P<path>(?:/|[A-Za-z]:[\\/])[^\s"'<>|()\[\]{},;:*?]+)""")
+
+
+def public_text(error: BaseException, said: Callable[[str], bool]) -> str:
+    """An error's message for a client: without frames of Python, and of a path the last part only, unless the client has `said` it itself."""
+    def shown(path: str) -> str:
+        return path if said(path) else re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+    text = _FRAMES.sub("", str(error))
+    text = _QUOTED.sub(lambda m: m["quote"] + shown(m["path"]) + m["quote"], text)
+    return _BARE.sub(lambda m: shown(m["path"]), text)

@@ -1,0 +1,172 @@
+"""Programs that no tracer makes: what a client could send to have the host do more than compute."""
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import weft
+import weft.numpy as jnp
+from hosts import host_here, run_host
+from raw import Raw
+from weft.avals import shaped, token
+from weft.core import serialize as s
+from weft.core.binary import DeserializationError
+from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
+from weft.core.parameters import PORTABLE, REFUSED
+from weft.core.portable import NotPortable
+from weft.core.primitive import registry
+from weft.runtime.device import backend_of
+from weft_native.host.messages import public_text
+from weft_native.host.programs import Executable
+from weft_remote import protocol as p
+
+F32, I32 = shaped((), "float32"), shaped((), "int32")
+LINE = s.RecordedLine("/home/someone/client.py", 7, "step")
+
+
+class Careless(s._Serializer):
+    """Writes what it is given."""
+
+    def check(self, eqn):
+        pass
+
+
+def careless(jaxpr: Jaxpr) -> bytes:
+    writer = Careless()
+    writer.jaxpr(jaxpr)
+    return writer.finish()
+
+
+def one_equation(primitive: str, ins: list, outs: list, **params) -> bytes:
+    """The bytes of a program of one equation, with results of types of one's choosing."""
+    args, results = [Var(a) for a in ins], [Var(a) for a in outs]
+    return careless(Jaxpr([], args, results, [JaxprEqn(args, results, registry[primitive], params, frozenset(), LINE)]))
+
+
+def foreign_call(size: int) -> bytes:
+    """A kernel of LAPACK on a 2x2 matrix, said to give `size` floats, of which it writes four."""
+    return one_equation("ffi_call", [shaped((2, 2), "float32")], [shaped((size,), "float32"), shaped((2,), "int32"), I32], target_name="lapack_sgetrf_ffi", attributes=(),
+                        custom_call_api_version=4, legacy_backend_config=None, input_layouts=((0, 1),), output_layouts=((0,), (0,), ()), input_output_aliases=(),
+                        has_side_effect=False, vmap_method=None, result_avals=(np.dtype("float32"), np.dtype("int32"), np.dtype("int32")))
+
+
+def test_a_client_can_call_no_compiled_code(tmp_path):
+    """With results of its own choosing it would read what other sessions have freed, and write past its buffers."""
+    data = foreign_call(1 << 18)
+    digest = hashlib.sha256(data).digest()
+    with run_host(tmp_path, "--platform", "cpu") as host, host.connect() as witness:
+        device = witness.devices()[0]
+        assert np.isfinite(np.asarray(jnp.linalg.inv(weft.device_put(np.eye(3, dtype=np.float32), device)))).all()      # the kernels are there
+        with Raw(host.url) as raw:
+            raw.send(p.Put, 1, shaped((2, 2), "float32"), 0, np.eye(2, dtype=np.float32).tobytes())
+            raw.send(p.Program, digest, len(data), data)
+            raw.send(p.Compile, 2, digest, 0, "f", (False,))
+            raw.send(p.Execute, 2, (1,), (3, 4, 5))
+            raw.send(p.Fetch, 3)
+            answer = raw.receive()
+            while not isinstance(answer, (p.Data, p.Error, p.End)):
+                answer = raw.receive()
+        assert isinstance(answer, p.End), f"the host sent {getattr(answer, 'size', answer)} bytes of its memory"
+        assert answer.error == "DeserializationError" and "ffi_call" in answer.message and "compiled code" in answer.message
+        assert float(weft.device_put(np.float32(2), device) * 2) == 4.0
+
+
+# what programs from outside hold ----------------------------------------------------------------------------------------
+
+
+def test_somebody_has_decided_about_every_primitive():
+    """A new primitive is refused until it is in one of the tables of `core.parameters`; those say nothing of primitives that are gone."""
+    names = subprocess.run([sys.executable, "-W", "ignore", "-c", """
+import importlib, pkgutil, weft
+for module in pkgutil.walk_packages(weft.__path__, "weft."):
+    if module.name not in ("weft.as_jax", "weft.remote"):
+        importlib.import_module(module.name)
+from weft.core.primitive import registry
+print(*registry)
+"""], check=True, capture_output=True, text=True).stdout.split()
+    assert not PORTABLE.keys() & REFUSED.keys()
+    assert {*PORTABLE, *REFUSED} == {*names}
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if name in registry])
+def test_what_exists_in_one_process_only_is_refused(name):
+    """Whatever its parameters are: by the writer, and by the reader should someone write it all the same."""
+    args = [Var(F32)]
+    jaxpr = Jaxpr([], args, args, [JaxprEqn(args, [], registry[name], {}, frozenset(), LINE)])
+    with pytest.raises(NotPortable, match=rf"{name} can't leave the process: (.|\n)*client.py:7"):
+        s.serialize(jaxpr)
+    with pytest.raises(DeserializationError, match=rf"client.py:7 \(step\): .*can't hold the primitive '{name}': .*[.] Leave it out of the program, or run"):
+        s.deserialize(careless(jaxpr))
+
+
+@pytest.mark.parametrize("ins,outs,primitive,params,message", [
+    ([F32], [shaped((), "float32", True)], "neg", {}, "declares .*float32.* where its primitive gives float32"),
+    ([F32], [token], "neg", {}, "declares Tok where its primitive gives float32"),
+    ([], [F32], "create_token", {}, "declares float32.. where its primitive gives Tok"),
+    ([F32], [shaped((3,), "float32")], "optimization_barrier", {}, r"declares float32\[3\] where its primitive gives float32"),
+    ([F32], [F32], "convert_element_type", dict(new_dtype=np.dtype("int32"), weak_type=False, sharding=None), "declares float32.. where its primitive gives int32"),
+    ([F32], [F32], "optimization_barrier", {"sharding": None}, "optimization_barrier has no parameter 'sharding'; it has none"),
+    ([F32], [shaped((2,), "float32")], "broadcast_in_dim", dict(shape=(2.0,), broadcast_dimensions=(), sharding=None), "parameter shape of broadcast_in_dim must be a tuple"),
+    ([F32], [shaped((1,), "float32")], "broadcast_in_dim", dict(shape=(True,), broadcast_dimensions=(), sharding=None), "each entry a size; got '.True,.'"),
+    ([F32], [shaped((2,), "float32")], "broadcast_in_dim", dict(shape=(2,), broadcast_dimensions=()), "broadcast_in_dim has no parameter sharding"),
+    ([F32], [F32], "reduce_sum", dict(axes=[], out_sharding=None), "parameter axes of reduce_sum must be a tuple"),
+    ([F32], [F32], "device_put", dict(memory='device"}, evil = {x = "'), "must be one of 'device', 'pinned_host'"),
+    ([F32], [F32], "convert_element_type", dict(new_dtype="float32", weak_type=False, sharding=None), "must be a dtype of numbers; got 'float32'"),
+])
+def test_types_and_parameters_must_be_those_of_the_primitive(ins, outs, primitive, params, message):
+    with pytest.raises(DeserializationError, match=rf"client.py:7.*{message}"):
+        s.deserialize(one_equation(primitive, ins, outs, **params))
+
+
+@pytest.mark.parametrize("data", [
+    one_equation("after_all", [token], [token]), one_equation("create_token", [], [token]), one_equation("optimization_barrier", [token], [token])])
+def test_arguments_and_results_are_arrays(data):
+    with pytest.raises(DeserializationError, match="a program takes and gives arrays"):
+        s.deserialize(data)
+
+
+# what clients are told -------------------------------------------------------------------------------------------------
+
+
+TRACEBACK = '''INTERNAL: a callback failed: Traceback (most recent call last):
+  File "/srv/weft/native/dispatch.py", line 83, in run
+    return function(device, secret)
+  File "/home/host/venv/lib/python3.12/site-packages/numpy/x.py", line 1, in f
+
+ValueError: no such library: /opt/lib/libcusolver.so (or C:\\Users\\host\\lapack.dll); "/home/ho st/a b.so" is missing at /home/someone/client.py:7, a/b and 1/2 are no paths
+'''
+
+
+def test_errors_name_no_file_of_the_host():
+    text = public_text(RuntimeError(TRACEBACK), {"/home/someone/client.py"}.__contains__)
+    assert text == ('INTERNAL: a callback failed: \nValueError: no such library: libcusolver.so (or lapack.dll); "a b.so" is missing at /home/someone/client.py:7, '
+                    'a/b and 1/2 are no paths\n')
+
+
+@pytest.mark.parametrize("step", ["compile", "execute", "put", "check"])
+def test_a_client_hears_of_a_failure_and_not_of_paths(step, monkeypatch):
+    """Whatever fails on the host, with whatever error; the client's own lines stay as they are."""
+    def fails(*args, **kwargs):
+        raise RuntimeError(f"{step} failed at {LINE.file}:7 in /srv/host/{step}.so\n" + TRACEBACK.replace("/home/someone/client.py", "/srv/other.py"))
+    aval = shaped((2,), "float32")
+    x = Var(aval)
+    data = s.serialize(Jaxpr([], [x], [out := Var(aval)], [JaxprEqn([x], [out], registry["neg"], {}, frozenset(), LINE)]))
+    digest = hashlib.sha256(data).digest()
+    with host_here() as host, Raw(host.url) as raw:
+        backend = type(backend_of(host.devices[0]))
+        where = {"compile": (backend, "compile"), "put": (backend, "put"), "execute": (Executable, "execute"), "check": (s, "verify")}
+        monkeypatch.setattr(*where[step], fails)
+        if step != "put":
+            raw.send(p.Program, digest, len(data), data)
+            raw.send(p.Compile, 2, digest, 0, "f", (False,))
+        raw.send(p.Put, 1, aval, 0, bytes(8))
+        raw.send(p.Execute, 2, (1,), (3,)) if step == "execute" else None
+        raw.send(p.Fetch, 3 if step == "execute" else 1)
+        answer = raw.receive()
+        while not isinstance(answer, (p.Error, p.End)):
+            answer = raw.receive()
+    assert "failed" in answer.message and "libcusolver.so" in answer.message
+    assert ("/home/someone/client.py:7" in answer.message) == (step != "put")
+    for secret in ("/srv", "/opt", "/home/ho", "Users", "Traceback", "site-packages", "secret", "File "):
+        assert secret not in answer.message, answer.message
