@@ -62,8 +62,8 @@ test-random: setup
 test-math: setup
 	@$(PY) tests/kernels/math_accuracy.py
 
-## test-mutants: 506 faults put into the code one by one, and this project's own past ones: which do the tests catch? (two hours)
-test-mutants: setup $(DIGITS)
+## test-mutants: 552 faults put into the code one by one, and this project's own past ones: which do the tests catch? (two hours)
+test-mutants: setup web browser $(DIGITS)
 	@$(PY) tools/mutants reach
 	@$(PY) tools/mutants run
 	@$(PY) tools/mutants history

@@ -7,6 +7,7 @@ import pathlib
 import random
 from typing import Iterable
 
+import typescript
 from candidates import Finder, Mutant, parses
 
 WEFT, WASM, NATIVE, REMOTE = "packages/weft/src/weft", "wasm/src/weft_wasm", "native/src/weft_native", "packages/weft-remote/src/weft_remote"
@@ -25,6 +26,7 @@ STRATA = {
     "runtimes": [f"{WEFT}/runtime/**/*.py", f"{WASM}/*runtime*.py", f"{WASM}/*backend*.py", f"{WASM}/memory.py", f"{WASM}/cache.py", f"{WASM}/calls.py", f"{WASM}/artifact.py",
                  f"{WASM}/runtimes/**/*.py", f"{WASM}/backends/**/*.py", f"{NATIVE}/*.py"],
     "passes over loop IR": [f"{WASM}/**/*.py"],
+    "runtime of pages (TypeScript)": ["wasm/runtime/src/*.ts"],
 }
 
 
@@ -33,6 +35,9 @@ def mutants_of(root: pathlib.Path) -> dict[str, list[Mutant]]:
     taken: set[pathlib.Path] = set()
     found: dict[str, list[Mutant]] = {}
     for name, patterns in STRATA.items():
+        if any(p.endswith(".ts") for p in patterns):
+            found[name] = typescript.find_all(root, patterns)
+            continue
         files = sorted({f for p in patterns for f in root.glob(p)} - taken)
         taken.update(files)
         found[name] = [m for f in files for m in Finder(str(f.relative_to(root)), f.read_text()).found]
@@ -56,7 +61,7 @@ def _evenly(root: pathlib.Path, found: list[Mutant], count: int, rng: random.Ran
     while len(chosen) < count and queues:
         for name in list(queues):
             queue = sorted(queues[name], key=lambda m: uses[m.file])      # stable: at random among files that are used as often
-            while queue and (any(_overlap(queue[0], c) for c in chosen) or not parses(queue[0], (root / queue[0].file).read_bytes())):
+            while queue and (any(_overlap(queue[0], c) for c in chosen) or not queue[0].file.endswith(".ts") and not parses(queue[0], (root / queue[0].file).read_bytes())):
                 queue.pop(0)
             if not queue:
                 del queues[name]

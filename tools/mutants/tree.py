@@ -24,7 +24,25 @@ def copy(to: pathlib.Path) -> pathlib.Path:
         if name and source.is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, to / name)
+    (to / "build").mkdir(exist_ok=True)
+    for built in ("node_modules", "build/site", "build/wheels"):      # made by the Makefile; tests of the page read them
+        if (ROOT / built).exists():
+            (to / built).symlink_to(ROOT / built)
     return to
+
+
+def node(tree: pathlib.Path, timeout: float, log: pathlib.Path) -> int:
+    """Runs the tests of the page's runtime: under Node, then in Chromium; -9 where they did not end in time."""
+    tests = "npm test --silent -w @weft/runtime && cd e2e && npx playwright test --workers 1 -x --project page --project page-webgpu runtime exported webgpu"
+    with open(log, "w") as out:
+        process = subprocess.Popen(["sh", "-c", tests], cwd=tree, env={**environment(tree), "PYTHON": sys.executable}, stdout=out, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
+        try:
+            return process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+            return -9
 
 
 def environment(tree: pathlib.Path, **more: str) -> dict[str, str]:
