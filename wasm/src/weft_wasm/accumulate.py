@@ -22,6 +22,7 @@ from weft_wasm.ir import (
     Local,
     MulAdd,
     Select,
+    Stmt,
     Store,
     Var,
     convert,
@@ -37,7 +38,7 @@ SIDE_BY_SIDE = 8  # rows read at once: as many streams as a processor reads ahea
 FROM_MEMORY = 1 << 20  # bytes: what is larger comes from memory, which one stream does not keep busy
 
 
-def is_sum(body: list, acc: Local) -> bool:
+def is_sum(body: list[Stmt], acc: Local) -> bool:
     """Whether body does nothing with acc but add to it."""
     for x in walk(body):
         if type(x) is Assign and x.local is acc:
@@ -49,7 +50,7 @@ def is_sum(body: list, acc: Local) -> bool:
     return True
 
 
-def in_blocks(s: For, block: int, in_lanes: bool = False) -> list:
+def in_blocks(s: For, block: int, in_lanes: bool = False) -> list[Stmt]:
     """acc += Σ over n terms → acc += Σ over blocks of Σ over `block` terms, so that rounding errors do not grow with n. The blocks' sums are added
     in f64, or, in the lanes of a vector loop (`in_lanes`), with what each addition loses kept beside the total."""
     if type(s.extent) is not int or s.extent < 32 or s.extent < 2 * block:
@@ -59,7 +60,7 @@ def in_blocks(s: For, block: int, in_lanes: bool = False) -> list:
         return [s]
     totals = {acc: Local(f"{acc.name}.sum", acc.dtype if in_lanes else "f64") for acc in sums}
     lost = {acc: Local(f"{acc.name}.lost", acc.dtype) for acc in sums} if in_lanes else {}
-    out: list = [Declare(local, Const(0.0, local.dtype)) for local in (*totals.values(), *lost.values())]
+    out: list[Stmt] = [Declare(local, Const(0.0, local.dtype)) for local in (*totals.values(), *lost.values())]
     whole = s.extent // block
     for start, count, size in ((0, whole, block), (whole * block, 1, s.extent - whole * block)):
         if not size:
@@ -68,7 +69,7 @@ def in_blocks(s: For, block: int, in_lanes: bool = False) -> list:
         place: Expr = outer if block == 1 else inner + start if count == 1 else outer * block + inner + start
         partials = {acc: Local(f"{acc.name}.part", acc.dtype) for acc in sums}
         body = fresh(s.body, {s.var: place} | partials)
-        steps = [Declare(part, Const(0.0, acc.dtype)) for acc, part in partials.items()]
+        steps: list[Stmt] = [Declare(part, Const(0.0, acc.dtype)) for acc, part in partials.items()]
         steps += body if block == 1 else [For(inner, size, body, "reduce", s.vector, s.unroll)]
         for acc, part in partials.items():
             steps += exact_add(totals[acc], part, lost[acc]) if in_lanes else [Assign(totals[acc], Binary("add", totals[acc], convert(part, "f64")))]
@@ -77,7 +78,7 @@ def in_blocks(s: For, block: int, in_lanes: bool = False) -> list:
     return out + [Assign(acc, Binary("add", acc, end)) for acc, end in ends.items()]
 
 
-def exact_add(total: Local, part: Expr, lost: Local) -> list:
+def exact_add(total: Local, part: Expr, lost: Local) -> list[Stmt]:
     """total += part, and lost += what the rounding took (D. Knuth's two-sum); nothing where the sum is not finite."""
     whole, moved = Var("whole", total.dtype), Var("moved", total.dtype)
     error = Var("error", total.dtype)
@@ -90,48 +91,51 @@ def exact_add(total: Local, part: Expr, lost: Local) -> list:
     ]
 
 
-def in_streams(s: For, most: int) -> list:
+def in_streams(s: For, most: int) -> list[Stmt]:
     """A long reduction from several places on at once; as it is where that would not pay (see `_streams`)."""
     ops, count = reductions(s), _streams(s, 1, most)
     if len(ops) != 1 or not count:
         return [s]
-    ((acc, op),), each = ops.items(), s.extent // count
+    ((acc, op),), each = ops.items(), s.count // count
     parts = [acc, *(Local(f"{acc.name}{k}", acc.dtype) for k in range(1, count))]
     body = [x for k, part in enumerate(parts) for x in fresh(s.body, {s.var: s.var + k * each, acc: part})]
-    out: list = [Declare(part, identity(op, acc.dtype)) for part in parts[1:]] + [replace(s, extent=each, body=body)]
-    if s.extent % count:
+    out: list[Stmt] = [Declare(part, identity(op, acc.dtype)) for part in parts[1:]]
+    out.append(replace(s, extent=each, body=body))
+    if s.count % count:
         rest = Var(s.var.name)
-        out.append(replace(s, var=rest, extent=s.extent % count, body=fresh(s.body, {s.var: rest + count * each})))
+        out.append(replace(s, var=rest, extent=s.count % count, body=fresh(s.body, {s.var: rest + count * each})))
     if op != "add" or acc.dtype != "f32":
         return out + [Assign(acc, Binary(op, acc, part)) for part in parts[1:]]
-    total = functools.reduce(lambda a, b: Binary("add", a, b), (convert(part, "f64") for part in parts))
+    wide: list[Expr] = [convert(part, "f64") for part in parts]
+    total = functools.reduce(lambda a, b: Binary("add", a, b), wide)
     return [*out, Assign(acc, convert(total, "f32"))]
 
 
-def side_by_side(rows: For, body: list, most: int) -> list:
+def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:
     """A long loop over rows that reduces each by itself: some rows at a time; as it is where it is something else, or it would not pay."""
-    at = [k for k, s in enumerate(body) if type(s) is For]
-    count = _streams(body[at[0]], rows.extent, most) if len(at) == 1 else 0
-    if not count or rows.extent < count or any(type(s) is Store for s in body[: at[0]]):
+    extent, loops = rows.count, [(k, s) for k, s in enumerate(body) if type(s) is For]
+    count = _streams(loops[0][1], extent, most) if len(loops) == 1 else 0
+    if not count or extent < count or any(type(s) is Store for s in body[: loops[0][0]]):
         return [rows]
-    outer, whole, k = Var(f"{rows.var.name}.o"), rows.extent // count, at[0]
+    outer, whole, k = Var(f"{rows.var.name}.o"), extent // count, loops[0][0]
     copies = [fresh(body, {rows.var: outer * count + i32(c)}) for c in range(count)]
-    var = copies[0][k].var
-    together = replace(copies[0][k], body=[s for copy in copies for s in rewrite(copy[k].body, {copy[k].var: var})])
+    first, *others = [s for copy in copies if type(s := copy[k]) is For]
+    together = replace(first, body=[*first.body, *(s for x in others for s in rewrite(x.body, {x.var: first.var}))])
     out = [For(outer, whole, [*(s for c in copies for s in c[:k]), together, *(s for c in copies for s in c[k + 1 :])], "parallel")]
-    if rows.extent % count:
+    if extent % count:
         rest = Var(rows.var.name)
-        out.append(For(rest, rows.extent % count, fresh(body, {rows.var: rest + whole * count}), "parallel"))
+        out.append(For(rest, extent % count, fresh(body, {rows.var: rest + whole * count}), "parallel"))
     return out
 
 
 def _streams(s: For, times: int, most: int) -> int:
     """How many streams a reduction that runs so many times is to read, so that memory is kept busy: 0 where it reads little, or where a term has more than
     `most` nodes, so that functions need the registers."""
-    if s.kind != "reduce" or type(s.extent) is not int or any(type(x) not in (Let, Assign) for x in s.body):
+    steps = [x for x in s.body if isinstance(x, (Let, Assign))]
+    if s.kind != "reduce" or type(s.extent) is not int or len(steps) < len(s.body):
         return 0
     seen: set[Expr] = set()
-    nodes = [node for x in s.body for node in walk_expr(x.value, seen)]
+    nodes = [node for x in steps for node in walk_expr(x.value, seen)]
     size = sum(ITEMSIZE[node.dtype] for node in nodes if type(node) is Load)
     if len(nodes) > most or times * s.extent * size < FROM_MEMORY or any(type(node) is Call for node in nodes):
         return 0
@@ -139,17 +143,18 @@ def _streams(s: For, times: int, most: int) -> int:
     return SIDE_BY_SIDE // 2 if extrema else SIDE_BY_SIDE
 
 
-def extrema_by_bits(s: For) -> tuple[list, For, list]:
+def extrema_by_bits(s: For) -> tuple[list[Stmt], For, list[Stmt]]:
     """(before, loop, after): a reduction with its f32 maxima and minima found in integers, where they are one instruction each. A SIMD maximum of
     floats takes many on x86, because of NaN and of the sign of zero. As signed numbers the bits of floats that are not negative are ordered as
     those are, as unsigned ones the bits of negative floats backwards, and each NaN lies beyond the infinity of its sign."""
-    before, body, after = [], [], []
+    before: list[Stmt] = []
+    body: list[Stmt] = []
+    after: list[Stmt] = []
     for x in s.body:
-        value = x.value
-        if type(x) is not Assign or type(value) is not Binary or value.op not in ("min", "max") or value.dtype != "f32":
+        if type(x) is not Assign or type(x.value) is not Binary or x.value.op not in ("min", "max") or x.value.dtype != "f32":
             body.append(x)
             continue
-        acc = x.local
+        acc, value = x.local, x.value
         term = value.b if value.a is acc else value.a
         top, most, least = (Local(f"{acc.name}.{name}", dtype) for name, dtype in (("top", "i32"), ("most", "u32"), ("least", "u32")))
         start = Const(float("-inf") if value.op == "max" else float("inf"), "f32")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from weft_wasm.ir import Binary, Const, Expr, wrap
+from collections.abc import Sequence
+
+from weft_wasm.ir import Binary, Const, Expr, add, mul, wrap
 
 Linear = tuple[dict[Expr, int], int]
 
@@ -51,3 +53,20 @@ def _linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
 def _scaled(terms: dict[Expr, int], c: int, k: int) -> Linear:
     scaled = {term: wrap(x * k, "i32") for term, x in terms.items()}
     return {term: x for term, x in scaled.items() if x}, wrap(c * k, "i32")
+
+
+def linear_index(indices: Sequence[Expr], strides: Sequence[int], offset: int = 0) -> Expr:
+    """Σ index·stride + offset."""
+    total: Expr = Const(offset, "i32")
+    for index, stride in zip(indices, strides):
+        total = add(total, mul(index, stride))
+    return total
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Element strides of a dense array."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))

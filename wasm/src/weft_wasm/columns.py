@@ -23,6 +23,7 @@ from weft_wasm.ir import (
     Let,
     Load,
     Local,
+    Stmt,
     Store,
     Var,
     expressions,
@@ -42,19 +43,20 @@ NODES = 100  # of expressions in a loop: fewer rows at a time for what computes 
 Stride = Callable[[Expr, Var], int | None]
 
 
-def by_rows(axis: For, body: list, vectors: int, stride: Stride, temps: list[Buffer]) -> list | None:
+def by_rows(axis: For, body: list[Stmt], vectors: int, stride: Stride, temps: list[Buffer]) -> list[Stmt] | None:
     """The nest whose `body` reduces down each column of `axis`, as loops over rows; None where it is something else, or would not gain.
     `temps` gets the buffers that it needs."""
-    loops = [k for k, s in enumerate(body) if type(s) is For]
-    if axis.extent < COLUMNS or not loops or any(type(s) not in (Declare, Let, For, Store) for s in body):
+    loops = {k: s for k, s in enumerate(body) if type(s) is For}
+    if axis.count < COLUMNS or not loops or any(type(s) not in (Declare, Let, For, Store) for s in body):
         return None
-    if any(type(s) is Store for s in body[: loops[-1]]) or not all(_is_far(axis, body[k], stride) for k in loops):
+    last = max(loops)
+    if any(type(s) is Store for s in body[:last]) or not all(_is_far(axis, s, stride) for s in loops.values()):
         return None
-    before = [x for s in body[: loops[-1] + 1] for x in (_in_integers(s) if type(s) is For else [s])]
-    return _ByRows(axis, before, body[loops[-1] + 1 :], vectors, temps).nest()
+    before = [x for s in body[: last + 1] for x in (_in_integers(s) if type(s) is For else [s])]
+    return _ByRows(axis, before, body[last + 1 :], vectors, temps).nest()
 
 
-def _in_integers(loop: For) -> list:
+def _in_integers(loop: For) -> list[Stmt]:
     before, loop, after = extrema_by_bits(loop)
     return [*before, loop, *after]
 
@@ -62,10 +64,11 @@ def _in_integers(loop: For) -> list:
 def _is_far(axis: For, loop: For, stride: Stride) -> bool:
     """Whether a loop reduces, each by itself, rows that lie far apart."""
     accumulators = set(assigned_outside(loop))
-    if loop.kind != "reduce" or type(loop.extent) is not int or loop.extent < 2 * ROWS or any(type(s) not in (Let, Assign) for s in loop.body):
+    steps = [s for s in loop.body if isinstance(s, (Let, Assign))]
+    if loop.kind != "reduce" or type(loop.extent) is not int or loop.extent < 2 * ROWS or len(steps) < len(loop.body):
         return False
     far = False
-    for s in loop.body:
+    for s in steps:
         for node in walk_expr(s.value):
             if node in accumulators and not (type(s) is Assign and s.local is node):
                 return False
@@ -83,25 +86,26 @@ def _is_far(axis: For, loop: For, stride: Stride) -> bool:
 class _ByRows:
     """Makes the nest of `by_rows`: of what reduces, and of what is done with the results. Within, a column is known by its number in its part, `here`."""
 
-    def __init__(self, axis: For, body: list, rest: list, vectors: int, temps: list[Buffer]):
+    def __init__(self, axis: For, body: list[Stmt], rest: list[Stmt], vectors: int, temps: list[Buffer]):
         self.axis, self.body, self.rest, self.vectors, self.temps = axis, body, rest, vectors, temps
         self.here = Var("here")
         self.arrays: dict[tuple[Local, str], Buffer] = {}
+        self.known: dict[Var | Local, Expr] = {}
 
-    def nest(self) -> list:
-        extent = self.axis.extent
+    def nest(self) -> list[Stmt]:
+        extent = self.axis.count
         self.width = next((w for w in PARTS if extent >= 2 * w), extent)
         whole, rest = divmod(extent, self.width)
         if whole == 1:
             return self.part(i32(0), extent)
         number = Var(f"{self.axis.var.name}.o")
-        out: list = [For(number, whole, self.part(number * self.width, self.width), "parallel")]
+        out: list[Stmt] = [For(number, whole, self.part(number * self.width, self.width), "parallel")]
         return out + (self.part(i32(whole * self.width), rest) if rest else [])
 
-    def part(self, first: Expr, columns: int) -> list:
+    def part(self, first: Expr, columns: int) -> list[Stmt]:
         """All of the body for some columns. What it has computed is in `self.known`: locals as buffers, bindings as expressions."""
         self.columns, self.known = columns, {self.axis.var: first + self.here}
-        out: list = []
+        out: list[Stmt] = []
         for s in self.body:
             match s:
                 case Declare():
@@ -112,36 +116,38 @@ class _ByRows:
                     self.known[s.local] = substitute(s.value, self.known)
                 case For():
                     out += self.reduce(s)
+                case _:
+                    raise TypeError(f"{type(s).__name__} does not stand before a reduction")
         return [*out, self.lanes(fresh(self.rest, self.known))]
 
-    def reduce(self, loop: For) -> list:
+    def reduce(self, loop: For) -> list[Stmt]:
         """One loop over all rows; its locals are known from there on."""
         accumulators = assigned_outside(loop)
         sums = [acc for acc in accumulators if acc.dtype in FLOATS and is_sum(loop.body, acc)]
         totals = {acc: self.array(acc, "") for acc in accumulators}
         parts = {acc: self.array(acc, ".part") for acc in sums}
         lost = {acc: self.array(acc, ".lost") for acc in sums}
-        begin = [Store(totals[acc], self.here, self.known.pop(acc)) for acc in accumulators]
+        begin: list[Stmt] = [Store(totals[acc], self.here, self.known.pop(acc)) for acc in accumulators]
         begin += [Store(b, self.here, Const(0.0, b.dtype)) for b in lost.values()]
-        out: list = [self.lanes(begin)]
+        out: list[Stmt] = [self.lanes(begin)]
         if sums:
-            number, (whole, rest) = Var(f"{loop.var.name}.o"), divmod(loop.extent, ROWS)
+            number, (whole, rest) = Var(f"{loop.var.name}.o"), divmod(loop.count, ROWS)
             out.append(For(number, whole, [*self.rows(loop, number * ROWS, ROWS, totals | parts, sums), self.add_up(totals, parts, lost)]))
             if rest:
                 out += [*self.rows(loop, i32(whole * ROWS), rest, totals | parts, sums), self.add_up(totals, parts, lost)]
         else:
-            out += self.rows(loop, i32(0), loop.extent, totals, sums)
+            out += self.rows(loop, i32(0), loop.count, totals, sums)
         for acc in accumulators:
             value: Expr = Load(totals[acc], self.here)
             self.known[acc] = Binary("add", value, Load(lost[acc], self.here)) if acc in lost else value
         return out
 
-    def rows(self, loop: For, first: Expr, count: int, into: dict[Local, Buffer], sums: list[Local]) -> list:
+    def rows(self, loop: For, first: Expr, count: int, into: dict[Local, Buffer], sums: list[Local]) -> list[Stmt]:
         """Combines `count` rows with what the arrays hold; sums begin anew."""
         together = self.together(loop)
         whole, rest = divmod(count, together)
         step = Var(loop.var.name)
-        out: list = [self.step(loop, first, together, into, sums, True)] if whole else []
+        out: list[Stmt] = [self.step(loop, first, together, into, sums, True)] if whole else []
         if whole > 1:
             out.append(For(step, whole - 1, [self.step(loop, step * together + together + first, together, into, sums, False)]))
         return out + ([self.step(loop, first + i32(whole * together), rest, into, sums, not whole)] if rest else [])
@@ -156,7 +162,7 @@ class _ByRows:
         """Combines `count` rows at once: sums in several locals, so that additions don't wait for each other."""
         several = max(1, min(4, count) // len(into))
         locals_of = {acc: [Local(f"{acc.name}{k or ''}", acc.dtype) for k in range(several if acc in sums else 1)] for acc in into}
-        statements: list = []
+        statements: list[Stmt] = []
         for acc, parts in locals_of.items():
             held: Expr = Load(into[acc], self.here)
             statements += [Declare(part, Const(0.0, acc.dtype) if acc in sums else held) for part in parts]
@@ -172,7 +178,7 @@ class _ByRows:
 
     def add_up(self, totals: dict[Local, Buffer], parts: dict[Local, Buffer], lost: dict[Local, Buffer]) -> For:
         """Adds the sums of some rows to those of all, and what rounding takes to what it has taken."""
-        statements: list = []
+        statements: list[Stmt] = []
         for acc, part in parts.items():
             total, error = Local(f"{acc.name}.sum", acc.dtype), Local(f"{acc.name}.error", acc.dtype)
             statements += [Declare(total, Load(totals[acc], self.here)), Declare(error, Load(lost[acc], self.here))]
@@ -188,7 +194,7 @@ class _ByRows:
             self.temps.append(buffer)
         return buffer
 
-    def lanes(self, statements: list) -> For:
+    def lanes(self, statements: list[Stmt]) -> For:
         """A loop over the columns of the part."""
         lane = Var(self.axis.var.name)
         return For(lane, self.columns, rewrite(statements, {self.here: lane}), "parallel", self.vectors)

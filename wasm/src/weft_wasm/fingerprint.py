@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, assert_never
 
 from weft_wasm.ir import (
     Assign,
@@ -14,23 +15,32 @@ from weft_wasm.ir import (
     Compare,
     Const,
     Convert,
+    Copy,
     Declare,
     Expr,
+    Fail,
     For,
+    HostCall,
     If,
+    Kernel,
     Let,
     Load,
+    Local,
     MulAdd,
+    Node,
     Select,
+    Stmt,
     Store,
     Switch,
     Unary,
+    Var,
     While,
+    covering,
     operands,
 )
 
 # What an expression is besides its operands; a constant by its text, which tells -0.0 from 0.0.
-_LABEL = {
+_LABEL: dict[type, Callable[[Any], Hashable]] = covering(Expr, {
     Const: lambda e: ("const", repr(e.value), e.dtype),
     Load: lambda e: "load",
     Unary: lambda e: e.op,
@@ -41,15 +51,15 @@ _LABEL = {
     Bitcast: lambda e: ("bitcast", e.dtype),
     MulAdd: lambda e: "muladd",
     Call: lambda e: ("call", e.fn),
-}
+}, leaves=(Var, Local))  # fmt: skip
 
 
-def fingerprint(body: list, buffers: Sequence[Buffer], variables: Sequence[Expr]) -> tuple:
+def fingerprint(body: list[Stmt], buffers: Sequence[Buffer], variables: Sequence[Expr]) -> tuple[Hashable, ...]:
     """The statements with numbers for names: `buffers` and `variables` from outside, then whatever is bound or computed, in the order of their use."""
-    numbers: dict = {name: k for k, name in enumerate((*buffers, *variables))}
-    words: list = [*((b.dtype, b.nbytes, b.role) for b in buffers), *(v.dtype for v in variables)]
+    numbers: dict[Buffer | Expr, int] = {name: k for k, name in enumerate((*buffers, *variables))}
+    words: list[Hashable] = [*((b.dtype, b.nbytes, b.role) for b in buffers), *(v.dtype for v in variables)]
 
-    def new(name) -> None:
+    def new(name: Expr) -> None:
         numbers[name] = len(numbers)
 
     def expression(e: Expr) -> None:
@@ -64,51 +74,58 @@ def fingerprint(body: list, buffers: Sequence[Buffer], variables: Sequence[Expr]
             words.append(numbers[e.buffer])
         new(e)
 
-    def block(statements: list) -> None:
+    def block(statements: list[Stmt]) -> None:
         words.append(len(statements))
         for s in statements:
             statement(s)
 
-    def statement(s) -> None:
-        kind = type(s)
-        if kind is For:
-            words.append((kind, s.extent if isinstance(s.extent, int) else None, s.kind, s.vector, s.unroll, s.outline, s.tasks))
-            if isinstance(s.extent, Expr):
-                expression(s.extent)
-            new(s.var)
-            block(s.body)
-        elif kind is Let or kind is Declare:
-            words.append(kind)
-            expression(s.value if kind is Let else s.init)
-            name = s.var if kind is Let else s.local
-            words.append(name.dtype)
-            new(name)
-        elif kind is Assign:
-            words.append((kind, numbers[s.local]))
-            expression(s.value)
-        elif kind is Store:
-            words.append((kind, numbers[s.buffer]))
-            expression(s.index)
-            expression(s.value)
-        elif kind is While:
-            words.append(kind)
-            block(s.cond)
-            expression(s.test)
-            block(s.body)
-        elif kind is If:
-            words.append(kind)
-            expression(s.test)
-            block(s.then)
-            block(s.orelse)
-        elif kind is Switch:
-            words.append((kind, len(s.branches)))
-            expression(s.index)
-            for branch in s.branches:
-                block(branch)
-        elif kind is Barrier:
-            words.append(kind)
-        else:
-            raise TypeError(f"{kind.__name__} is not a statement of a kernel")
+    def statement(s: Stmt) -> None:
+        kind = type(s).__name__
+        match s:
+            case For():
+                words.append((kind, s.extent if isinstance(s.extent, int) else None, s.kind, s.vector, s.unroll, s.outline, s.tasks))
+                if isinstance(s.extent, Node):
+                    expression(s.extent)
+                new(s.var)
+                block(s.body)
+            case Let():
+                words.append(kind)
+                expression(s.value)
+                words.append(s.var.dtype)
+                new(s.var)
+            case Declare():
+                words.append(kind)
+                expression(s.init)
+                words.append(s.local.dtype)
+                new(s.local)
+            case Assign():
+                words.append((kind, numbers[s.local]))
+                expression(s.value)
+            case Store():
+                words.append((kind, numbers[s.buffer]))
+                expression(s.index)
+                expression(s.value)
+            case While():
+                words.append(kind)
+                block(s.cond)
+                expression(s.test)
+                block(s.body)
+            case If():
+                words.append(kind)
+                expression(s.test)
+                block(s.then)
+                block(s.orelse)
+            case Switch():
+                words.append((kind, len(s.branches)))
+                expression(s.index)
+                for branch in s.branches:
+                    block(branch)
+            case Barrier():
+                words.append(kind)
+            case Kernel() | Copy() | HostCall() | Fail():
+                raise TypeError(f"{kind} is not a statement of a kernel")
+            case _:
+                assert_never(s)
 
     block(body)
     return tuple(words)

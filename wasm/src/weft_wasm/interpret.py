@@ -5,16 +5,25 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
 
 from weft_wasm import scalar_math
 from weft_wasm.ir import (
     INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare,
-    Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Switch, Unary, Var, While, constants_of, wrap,
+    Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, constants_of, wrap,
 )  # fmt: skip
 
+Scalar = Any  # a bool, int or float, as the dtype beside it says
+Visit = Callable[[Expr], Scalar]  # the value of an operand, computed once for each statement
 _FORMAT = {"bool": "<?", "i8": "<b", "u8": "<B", "i16": "<h", "u16": "<H", "i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q",
            "f16": "<e", "f32": "<f", "f64": "<d"}  # fmt: skip
+
+
+_WHOLE: dict[str, Callable[[float], int]] = {
+    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round_even": round,
+    "round_away": lambda y: math.trunc(y) + (abs(y - math.trunc(y)) >= 0.5) * (1 if y > 0 else -1),
+}  # fmt: skip
 
 
 class InterpretError(RuntimeError):
@@ -29,14 +38,14 @@ def run(program: Program, inputs: Sequence[bytes]) -> list[bytes]:
             raise ValueError(f"{buffer!r} takes {buffer.nbytes} bytes, got {len(data)}")
         machine.memory[buffer] = bytearray(data)
     for buffer in constants_of(program):
-        machine.memory[buffer] = bytearray(buffer.data)
+        machine.memory[buffer] = bytearray(buffer.content)
     for buffer in (*program.outputs, *program.temps):
         machine.memory[buffer] = bytearray(b"\xa5" * buffer.nbytes)
     machine.block(program.body)
     return [bytes(machine.memory[b]) for b in program.outputs]
 
 
-def round_to(value, dtype: str):
+def round_to(value: Scalar, dtype: str) -> Scalar:
     """A Python number as the nearest value of dtype (integers wrap)."""
     if dtype in INTEGERS:
         return wrap(int(value), dtype)
@@ -50,14 +59,14 @@ def round_to(value, dtype: str):
     return float(value)
 
 
-def to_bits(value, dtype: str) -> bytes:
+def to_bits(value: Scalar, dtype: str) -> bytes:
     if dtype == "bf16":
         (bits,) = struct.unpack("<I", struct.pack("<f", value))
         return struct.pack("<H", bits >> 16)
     return struct.pack(_FORMAT[dtype], value)
 
 
-def from_bits(data: bytes, dtype: str):
+def from_bits(data: bytes, dtype: str) -> Scalar:
     if dtype == "bf16":
         return struct.unpack("<f", b"\0\0" + data)[0]
     if dtype == "bool":
@@ -82,22 +91,22 @@ def to_storage(value: float, dtype: str) -> float:
 class _Machine:
     def __init__(self) -> None:
         self.memory: dict[Buffer, bytearray] = {}
-        self.env: dict[Expr, object] = {}
+        self.env: dict[Expr, Scalar] = {}
 
     # ---- statements
 
-    def block(self, body: list) -> None:
+    def block(self, body: list[Stmt]) -> None:
         for s in body:
             self.statement(s)
 
-    def statement(self, s) -> None:
+    def statement(self, s: Stmt) -> None:
         match s:
             case Kernel():
                 for b in s.workgroup:
                     self.memory[b] = bytearray(b"\xa5" * b.nbytes)
                 self.block(s.body)
             case For():
-                extent = self.value(s.extent) if isinstance(s.extent, Expr) else s.extent
+                extent = self.value(s.extent) if isinstance(s.extent, Node) else s.extent
                 for k in range(extent):
                     self.env[s.var] = k
                     self.block(s.body)
@@ -122,11 +131,8 @@ class _Machine:
                 size = ITEMSIZE[s.buffer.dtype]
                 self.memory[s.buffer][at : at + size] = to_bits(self.value(s.value), s.buffer.dtype)
             case Copy():
-                size = ITEMSIZE[s.dst.dtype]
-                a, b = (self.value(x) if isinstance(x, Expr) else x for x in (s.dst_index, s.src_index))
-                self.memory[s.dst][a * size : (a + s.count) * size] = self.memory[s.src][
-                    b * size : (b + s.count) * size
-                ]
+                to, start = (self.value(x) if isinstance(x, Node) else x for x in (s.dst_index, s.src_index))
+                self.memory[s.dst][self.run(s.dst, to, s.count)] = self.memory[s.src][self.run(s.src, start, s.count)]
             case HostCall():
                 raise InterpretError(f"call {s.number}: there is no host")
             case Fail():
@@ -134,26 +140,32 @@ class _Machine:
             case Barrier():
                 pass
             case _:
-                raise TypeError(f"{s!r} is not a statement")
+                assert_never(s)
 
     def place(self, buffer: Buffer, index: int) -> int:
         if not 0 <= index < buffer.size:
             raise InterpretError(f"index {index} is outside {buffer!r}")
         return index * ITEMSIZE[buffer.dtype]
 
+    def run(self, buffer: Buffer, index: int, count: int) -> slice:
+        """The bytes of `count` elements from index on."""
+        if not 0 <= index <= buffer.size - count:
+            raise InterpretError(f"{count} elements at {index} are outside {buffer!r}")
+        return slice(index * ITEMSIZE[buffer.dtype], (index + count) * ITEMSIZE[buffer.dtype])
+
     # ---- expressions
 
-    def value(self, root: Expr):
-        memo: dict[Expr, object] = {}
+    def value(self, root: Expr) -> Scalar:
+        memo: dict[Expr, Scalar] = {}
 
-        def visit(e: Expr):
+        def visit(e: Expr) -> Scalar:
             if e not in memo:
                 memo[e] = self.evaluate(e, visit)
             return memo[e]
 
         return visit(root)
 
-    def evaluate(self, e: Expr, v):
+    def evaluate(self, e: Expr, v: Visit) -> Scalar:
         match e:
             case Const():
                 return round_to(e.value, e.dtype)
@@ -182,9 +194,10 @@ class _Machine:
                 return round_to(round_to(v(e.a) * v(e.b), e.dtype) + v(e.c), e.dtype)
             case Call():
                 return v(scalar_math.expand(e))
-        raise TypeError(f"{e!r} is not an expression")
+            case _:
+                assert_never(e)
 
-    def convert(self, x, src: str, dst: str):
+    def convert(self, x: Scalar, src: str, dst: str) -> Scalar:
         if dst == "bool":
             return x != 0
         if dst in STORAGE_FLOATS:
@@ -194,7 +207,7 @@ class _Machine:
             return 0 if x != x else int(min(max(x, lo), hi)) if math.isinf(x) or not lo <= x <= hi else int(x)
         return round_to(x, dst)
 
-    def unary(self, e: Unary, v):
+    def unary(self, e: Unary, v: Visit) -> Scalar:
         x, dtype = v(e.x), e.dtype
         bits = 8 * ITEMSIZE[dtype]
         match e.op:
@@ -212,11 +225,9 @@ class _Machine:
                 return math.nan if x < 0 else round_to(math.sqrt(x), dtype)
         if math.isinf(x) or x != x or x == 0:
             return x
-        whole = {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round_even": round,
-                 "round_away": lambda y: math.trunc(y) + (abs(y - math.trunc(y)) >= 0.5) * (1 if y > 0 else -1)}[e.op](x)  # fmt: skip
-        return math.copysign(float(whole), x)
+        return math.copysign(float(_WHOLE[e.op](x)), x)
 
-    def binary(self, e: Binary, v):
+    def binary(self, e: Binary, v: Visit) -> Scalar:
         a, b, op, dtype = v(e.a), v(e.b), e.op, e.dtype
         if dtype in INTEGERS:
             return round_to(integer_binary(op, a, b, dtype), dtype)

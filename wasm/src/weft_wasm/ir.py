@@ -30,9 +30,13 @@ Example: out[i] = max(x[i] * 2 + bias[0], 0) over 100 elements.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar, final, get_args
+
+from weft.annotations import override
 
 ITEMSIZE = {
     "bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8,
@@ -62,6 +66,7 @@ REDUCE_OPS = frozenset(("add", "mul", "min", "max", "and", "or", "xor"))
 ROLES = frozenset(("input", "output", "temp", "constant", "workgroup", "private"))
 
 
+@final
 class Buffer:
     """Flat storage of `size` elements. Row-major, dense; `shape` is kept for the artifact's metadata.
 
@@ -80,9 +85,17 @@ class Buffer:
         self.size = math.prod(self.shape)
         self.nbytes = self.size * ITEMSIZE[dtype]
 
-    def __getitem__(self, index) -> Load:
-        return Load(self, index if isinstance(index, Expr) else Const(index, "i32"))
+    @property
+    def content(self) -> bytes:
+        """The bytes of a constant."""
+        if self.data is None:
+            raise ValueError(f"{self!r} has no data; its role is {self.role}")
+        return self.data
 
+    def __getitem__(self, index: Expr | int) -> Load:
+        return Load(self, index if isinstance(index, Node) else Const(index, "i32"))
+
+    @override
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
 
@@ -90,74 +103,87 @@ class Buffer:
 # ---- expressions ------------------------------------------------------------------------------------------------------
 
 
-class Expr:
-    """Base of expressions. `+ - * & | ^ << >> / %` build nodes (a Python number takes the other side's dtype); `-x`, `~x` too. They never change."""
+class Node:
+    """Base of expressions. `+ - * & | ^ << >> / %` build nodes (a Python number takes the other side's dtype); `-x`, `~x` too. They never change.
+
+    Whoever treats each kind in its own way takes an `Expr`, the union of the kinds, so that the type checker sees a kind that is forgotten.
+    """
 
     __slots__ = ("_loaded",)
     dtype: str
+    _loaded: tuple[Buffer, ...]
 
-    def __add__(self, other):
+    @override
+    def __repr__(self) -> str:
+        return shown(self)
+
+    # `self` is of one of the kinds of `Expr`, which the base class can't say.
+
+    def __add__(self: Any, other: Operand) -> Expr:
         return add(self, other)
 
-    def __radd__(self, other):
+    def __radd__(self: Any, other: Operand) -> Expr:
         return add(lift(other, self.dtype), self)
 
-    def __sub__(self, other):
+    def __sub__(self: Any, other: Operand) -> Expr:
         return sub(self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self: Any, other: Operand) -> Expr:
         return sub(lift(other, self.dtype), self)
 
-    def __mul__(self, other):
+    def __mul__(self: Any, other: Operand) -> Expr:
         return mul(self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self: Any, other: Operand) -> Expr:
         return mul(lift(other, self.dtype), self)
 
-    def __truediv__(self, other):
+    def __truediv__(self: Any, other: Operand) -> Expr:
         return Binary("div", self, lift(other, self.dtype))
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self: Any, other: Operand) -> Expr:
         return Binary("div", lift(other, self.dtype), self)
 
-    def __floordiv__(self, other):
+    def __floordiv__(self: Any, other: Operand) -> Expr:
         return div(self, other)
 
-    def __mod__(self, other):
+    def __mod__(self: Any, other: Operand) -> Expr:
         return rem(self, other)
 
-    def __and__(self, other):
+    def __and__(self: Any, other: Operand) -> Expr:
         return Binary("and", self, lift(other, self.dtype))
 
-    def __or__(self, other):
+    def __or__(self: Any, other: Operand) -> Expr:
         return Binary("or", self, lift(other, self.dtype))
 
-    def __xor__(self, other):
+    def __xor__(self: Any, other: Operand) -> Expr:
         return Binary("xor", self, lift(other, self.dtype))
 
-    def __lshift__(self, other):
+    def __lshift__(self: Any, other: Operand) -> Expr:
         return Binary("shl", self, lift(other, self.dtype))
 
-    def __rshift__(self, other):
+    def __rshift__(self: Any, other: Operand) -> Expr:
         return Binary("shr", self, lift(other, self.dtype))
 
-    def __neg__(self):
+    def __neg__(self: Any) -> Expr:
         return Unary("neg", self)
 
-    def __invert__(self):
+    def __invert__(self: Any) -> Expr:
         return Unary("not", self)
 
 
-class Const(Expr):
+@final
+class Const(Node):
     """A literal: bool, int (in the dtype's range) or float (nan and inf allowed)."""
 
     __slots__ = ("value", "dtype")
+    value: Any  # bool, int or float, as dtype says
 
-    def __init__(self, value, dtype: str):
+    def __init__(self, value: float, dtype: str):
         self.value, self.dtype = value, dtype
 
 
-class Var(Expr):
+@final
+class Var(Node):
     """An immutable scalar: bound by a `For` (i32) or a `Let`. The object is the variable; the name is for people."""
 
     __slots__ = ("name", "dtype")
@@ -166,7 +192,8 @@ class Var(Expr):
         self.name, self.dtype = name, dtype
 
 
-class Local(Expr):
+@final
+class Local(Node):
     """A mutable scalar: introduced by `Declare`, changed by `Assign`. Using it as an expression reads it."""
 
     __slots__ = ("name", "dtype")
@@ -175,14 +202,16 @@ class Local(Expr):
         self.name, self.dtype = name, dtype
 
 
-class Load(Expr):
+@final
+class Load(Node):
     __slots__ = ("buffer", "index", "dtype")
 
     def __init__(self, buffer: Buffer, index: Expr):
         self.buffer, self.index, self.dtype = buffer, index, buffer.dtype
 
 
-class Unary(Expr):
+@final
+class Unary(Node):
     """`neg abs` numbers; `not` bool and integers (bitwise); `popcount clz` integers; the rest floats."""
 
     __slots__ = ("op", "x", "dtype")
@@ -191,7 +220,8 @@ class Unary(Expr):
         self.op, self.x, self.dtype = op, x, x.dtype
 
 
-class Binary(Expr):
+@final
+class Binary(Node):
     """`add sub mul div rem min max` numbers; `and or xor` bool and integers; `shl shr` integers. Both sides have the dtype of the result."""
 
     __slots__ = ("op", "a", "b", "dtype")
@@ -200,7 +230,8 @@ class Binary(Expr):
         self.op, self.a, self.b, self.dtype = op, a, b, a.dtype
 
 
-class Compare(Expr):
+@final
+class Compare(Node):
     __slots__ = ("op", "a", "b")
     dtype = "bool"
 
@@ -208,7 +239,8 @@ class Compare(Expr):
         self.op, self.a, self.b = op, a, b
 
 
-class Select(Expr):
+@final
+class Select(Node):
     """`a` where `cond`, else `b`; both are evaluated. `rare=True` promises nothing more, but hints that `cond` is seldom
     true, and lets an emitter skip `a` when no lane needs it (slow paths of functions)."""
 
@@ -218,7 +250,8 @@ class Select(Expr):
         self.cond, self.a, self.b, self.rare, self.dtype = cond, a, b, rare, a.dtype
 
 
-class Convert(Expr):
+@final
+class Convert(Node):
     """The value of x in another dtype (see the module docstring for the semantics)."""
 
     __slots__ = ("x", "dtype")
@@ -227,7 +260,8 @@ class Convert(Expr):
         self.x, self.dtype = x, dtype
 
 
-class Bitcast(Expr):
+@final
+class Bitcast(Node):
     """The bits of x read as a dtype of the same size."""
 
     __slots__ = ("x", "dtype")
@@ -236,7 +270,8 @@ class Bitcast(Expr):
         self.x, self.dtype = x, dtype
 
 
-class MulAdd(Expr):
+@final
+class MulAdd(Node):
     """a * b + c, rounded once or twice as the target likes. Floats."""
 
     __slots__ = ("a", "b", "c", "dtype")
@@ -245,7 +280,8 @@ class MulAdd(Expr):
         self.a, self.b, self.c, self.dtype = a, b, c, a.dtype
 
 
-class Call(Expr):
+@final
+class Call(Node):
     """A function of MATH_UNARY or MATH_BINARY, on f32 or f64."""
 
     __slots__ = ("fn", "args", "dtype")
@@ -254,9 +290,14 @@ class Call(Expr):
         self.fn, self.args, self.dtype = fn, args, args[0].dtype
 
 
+Expr: TypeAlias = Const | Var | Local | Load | Unary | Binary | Compare | Select | Convert | Bitcast | MulAdd | Call
+Operand: TypeAlias = Expr | int | float
+
+
 # ---- statements -------------------------------------------------------------------------------------------------------
 
 
+@final
 @dataclass(slots=True, eq=False)
 class For:
     """Runs body for var = 0 … extent-1. `extent` is an int or a uniform i32 expression (≤ 0 runs nothing).
@@ -278,56 +319,70 @@ class For:
 
     var: Var
     extent: int | Expr
-    body: list
+    body: list[Stmt]
     kind: str = "sequential"
     vector: int = 0
     unroll: int = 1
     outline: bool = False
     tasks: int = 0
 
+    @property
+    def count(self) -> int:
+        """The extent of a loop that is known to have one that is an int."""
+        if type(self.extent) is not int:
+            raise TypeError(f"the extent of the loop over {self.var.name} is not an int: {self.extent!r}")
+        return self.extent
 
+
+@final
 @dataclass(slots=True, eq=False)
 class While:
     """Runs `cond` (statements), then ends if `test` is false, else runs `body`, and again. At program level `cond` holds kernels and `test` is a Load."""
 
-    cond: list
+    cond: list[Stmt]
     test: Expr
-    body: list
+    body: list[Stmt]
 
 
+@final
 @dataclass(slots=True, eq=False)
 class If:
     test: Expr
-    then: list
-    orelse: list = field(default_factory=list)
+    then: list[Stmt]
+    orelse: list[Stmt] = field(default_factory=list)
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Switch:
     """Runs branches[clamp(index, 0, n-1)]; index is i32."""
 
     index: Expr
-    branches: list[list]
+    branches: list[list[Stmt]]
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Let:
     var: Var
     value: Expr
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Declare:
     local: Local
     init: Expr
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Assign:
     local: Local
     value: Expr
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Store:
     """buffer[index] = value; the value has the buffer's dtype, the buffer isn't an input or a constant."""
@@ -337,11 +392,13 @@ class Store:
     value: Expr
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Barrier:
     """All invocations of a workgroup reach it before one passes; their writes are visible. Nothing in WebAssembly."""
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Kernel:
     """A piece of work without host control flow: one Wasm function, one WGSL dispatch (its outermost parallel loops are
@@ -352,13 +409,14 @@ class Kernel:
     parts: the kernels that it was made of, in their order."""
 
     name: str
-    body: list
+    body: list[Stmt]
     workgroup: list[Buffer] = field(default_factory=list)
-    plain: list = field(default_factory=list)
+    plain: list[Stmt] = field(default_factory=list)
     depth: int = 1
     parts: list[Kernel] = field(default_factory=list)
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Copy:
     """Program level: `count` elements from src[src_index:] to dst[dst_index:] (same dtype; may overlap within a buffer)."""
@@ -370,6 +428,7 @@ class Copy:
     src_index: Expr | int = 0
 
 
+@final
 @dataclass(slots=True, eq=False)
 class Fail:
     """Program level: ends the program with an error code (> 0), a key of `Program.errors`."""
@@ -377,6 +436,7 @@ class Fail:
     code: int
 
 
+@final
 @dataclass(slots=True, eq=False)
 class HostCall:
     """Program level: calls function `number` of the host, which reads the arguments and writes the results; where it fails, so does the program.
@@ -389,7 +449,11 @@ class HostCall:
     results: list[Buffer]
 
 
-@dataclass(slots=True, eq=False)
+Stmt: TypeAlias = For | While | If | Switch | Let | Declare | Assign | Store | Barrier | Kernel | Copy | Fail | HostCall
+
+
+@final
+@dataclass(slots=True, eq=False, repr=False)
 class Program:
     """Buffers and statements. The program level holds Kernel, Copy, HostCall, Fail, and For (sequential), While, If, Switch around them.
 
@@ -403,19 +467,29 @@ class Program:
     inputs: list[Buffer]
     outputs: list[Buffer]
     temps: list[Buffer]
-    body: list
+    body: list[Stmt]
     constants: list[Buffer] = field(default_factory=list)
     donated: dict[int, int] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
-    calls: list = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
+
+    @override
+    def __repr__(self) -> str:
+        return shown(self)
+
+
+@functools.singledispatch
+def shown(x: object) -> str:
+    """What `repr` shows of expressions and programs; `text.py` says it."""
+    return object.__repr__(x)
 
 
 # ---- constructors that fold what is trivial (index arithmetic is most of what lowering builds) --------------------------
 
 
-def lift(x, dtype: str) -> Expr:
+def lift(x: Operand, dtype: str) -> Expr:
     """A Python number as a Const of dtype; an expression as it is."""
-    return x if isinstance(x, Expr) else Const(x, dtype)
+    return x if isinstance(x, Node) else Const(x, dtype)
 
 
 def wrap(value: int, dtype: str) -> int:
@@ -433,7 +507,7 @@ def f32(x: float) -> Const:
     return Const(x, "f32")
 
 
-def add(a: Expr, b) -> Expr:
+def add(a: Expr, b: Operand) -> Expr:
     b = lift(b, a.dtype)
     if a.dtype in INTEGERS:
         if type(b) is Const:
@@ -446,7 +520,7 @@ def add(a: Expr, b) -> Expr:
     return Binary("add", a, b)
 
 
-def sub(a: Expr, b) -> Expr:
+def sub(a: Expr, b: Operand) -> Expr:
     b = lift(b, a.dtype)
     if type(b) is Const and a.dtype in INTEGERS:
         if type(a) is Const:
@@ -456,7 +530,7 @@ def sub(a: Expr, b) -> Expr:
     return Binary("sub", a, b)
 
 
-def mul(a: Expr, b) -> Expr:
+def mul(a: Expr, b: Operand) -> Expr:
     b = lift(b, a.dtype)
     if a.dtype in INTEGERS:
         if type(a) is Const:
@@ -471,7 +545,7 @@ def mul(a: Expr, b) -> Expr:
     return Binary("mul", a, b)
 
 
-def div(a: Expr, b) -> Expr:
+def div(a: Expr, b: Operand) -> Expr:
     """Quotient; integers truncate (use it on non-negative indices)."""
     b = lift(b, a.dtype)
     if type(b) is Const and a.dtype in INTEGERS:
@@ -482,7 +556,7 @@ def div(a: Expr, b) -> Expr:
     return Binary("div", a, b)
 
 
-def rem(a: Expr, b) -> Expr:
+def rem(a: Expr, b: Operand) -> Expr:
     b = lift(b, a.dtype)
     if type(b) is Const and a.dtype in INTEGERS:
         if b.value == 1:
@@ -492,43 +566,43 @@ def rem(a: Expr, b) -> Expr:
     return Binary("rem", a, b)
 
 
-def minimum(a: Expr, b) -> Expr:
+def minimum(a: Expr, b: Operand) -> Expr:
     return Binary("min", a, lift(b, a.dtype))
 
 
-def maximum(a: Expr, b) -> Expr:
+def maximum(a: Expr, b: Operand) -> Expr:
     return Binary("max", a, lift(b, a.dtype))
 
 
-def clamp(lo, x: Expr, hi) -> Expr:
+def clamp(lo: Operand, x: Expr, hi: Operand) -> Expr:
     return minimum(maximum(x, lo), hi)
 
 
-def eq(a: Expr, b) -> Expr:
+def eq(a: Expr, b: Operand) -> Expr:
     return Compare("eq", a, lift(b, a.dtype))
 
 
-def ne(a: Expr, b) -> Expr:
+def ne(a: Expr, b: Operand) -> Expr:
     return Compare("ne", a, lift(b, a.dtype))
 
 
-def lt(a: Expr, b) -> Expr:
+def lt(a: Expr, b: Operand) -> Expr:
     return Compare("lt", a, lift(b, a.dtype))
 
 
-def le(a: Expr, b) -> Expr:
+def le(a: Expr, b: Operand) -> Expr:
     return Compare("le", a, lift(b, a.dtype))
 
 
-def gt(a: Expr, b) -> Expr:
+def gt(a: Expr, b: Operand) -> Expr:
     return Compare("gt", a, lift(b, a.dtype))
 
 
-def ge(a: Expr, b) -> Expr:
+def ge(a: Expr, b: Operand) -> Expr:
     return Compare("ge", a, lift(b, a.dtype))
 
 
-def select(cond: Expr, a: Expr, b) -> Expr:
+def select(cond: Expr, a: Expr, b: Operand) -> Expr:
     return Select(cond, a, lift(b, a.dtype))
 
 
@@ -540,24 +614,24 @@ def bitcast(x: Expr, dtype: str) -> Expr:
     return x if x.dtype == dtype else Bitcast(x, dtype)
 
 
-def linear_index(indices: Sequence[Expr], strides: Sequence[int], offset: int = 0) -> Expr:
-    """Σ index·stride + offset."""
-    total: Expr = Const(offset, "i32")
-    for index, stride in zip(indices, strides):
-        total = add(total, mul(index, stride))
-    return total
+# ---- traversal: tables by kind, whose functions take a node of that kind, which a dict's type can't say (hence Any) ------
+
+_T = TypeVar("_T")
 
 
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Element strides of a dense array."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
+def covering(union: object, table: dict[type, _T], leaves: tuple[type, ...] = ()) -> dict[type, _T]:
+    """A table by kind, which must have an entry for each class of the union (`Expr`, `Stmt`) but those in `leaves`, and none else.
 
-
-# ---- traversal ----------------------------------------------------------------------------------------------------------
+    >>> covering(Expr, {Const: 1})
+    Traceback (most recent call last):
+    TypeError: no entry for Binary, Bitcast, Call, Compare, Convert, Load, Local, MulAdd, Select, Unary, Var
+    """
+    wanted = set(get_args(union)) - set(leaves)
+    if missing := wanted - table.keys():
+        raise TypeError(f"no entry for {', '.join(sorted(c.__name__ for c in missing))}")
+    if extra := table.keys() - wanted:
+        raise TypeError(f"an entry for {', '.join(sorted(c.__name__ for c in extra))}, which should have none")
+    return table
 
 
 def operands(e: Expr) -> tuple[Expr, ...]:
@@ -565,20 +639,15 @@ def operands(e: Expr) -> tuple[Expr, ...]:
     return _OPERANDS[type(e)](e)
 
 
-_OPERANDS = {
-    Const: lambda e: (),
-    Var: lambda e: (),
-    Local: lambda e: (),
+_OPERANDS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(Expr, {
+    **dict.fromkeys((Const, Var, Local), lambda e: ()),
+    **dict.fromkeys((Unary, Convert, Bitcast), lambda e: (e.x,)),
+    **dict.fromkeys((Binary, Compare), lambda e: (e.a, e.b)),
     Load: lambda e: (e.index,),
-    Unary: lambda e: (e.x,),
-    Binary: lambda e: (e.a, e.b),
-    Compare: lambda e: (e.a, e.b),
     Select: lambda e: (e.cond, e.a, e.b),
-    Convert: lambda e: (e.x,),
-    Bitcast: lambda e: (e.x,),
     MulAdd: lambda e: (e.a, e.b, e.c),
     Call: lambda e: e.args,
-}
+})  # fmt: skip
 
 
 def rebuild(e: Expr, new: Sequence[Expr]) -> Expr:
@@ -586,21 +655,21 @@ def rebuild(e: Expr, new: Sequence[Expr]) -> Expr:
     return _REBUILD[type(e)](e, new)
 
 
-_REBUILD = {
+_FOLD: dict[str, Callable[[Expr, Expr], Expr]] = {"add": add, "sub": sub, "mul": mul, "div": div, "rem": rem}
+_REBUILD: dict[type, Callable[[Any, Sequence[Expr]], Expr]] = covering(Expr, {
     Load: lambda e, n: Load(e.buffer, n[0]),
     Unary: lambda e, n: Unary(e.op, n[0]),
-    Binary: lambda e, n: _FOLD.get(e.op, lambda a, b, op=e.op: Binary(op, a, b))(n[0], n[1]),
+    Binary: lambda e, n: _FOLD[e.op](n[0], n[1]) if e.op in _FOLD else Binary(e.op, n[0], n[1]),
     Compare: lambda e, n: Compare(e.op, n[0], n[1]),
     Select: lambda e, n: Select(n[0], n[1], n[2], e.rare),
     Convert: lambda e, n: Convert(n[0], e.dtype),
     Bitcast: lambda e, n: Bitcast(n[0], e.dtype),
     MulAdd: lambda e, n: MulAdd(*n),
     Call: lambda e, n: Call(e.fn, *n),
-}
-_FOLD = {"add": add, "sub": sub, "mul": mul, "div": div, "rem": rem}
+}, leaves=(Const, Var, Local))  # fmt: skip
 
 
-def substitute(e: Expr, mapping: dict[Expr, Expr], memo: dict | None = None) -> Expr:
+def substitute(e: Expr, mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | None = None) -> Expr:
     """e with the leaves (Var, Local, …) of mapping replaced. Sharing is kept; pass one memo to share it between calls."""
     memo = {} if memo is None else memo
     hit = mapping.get(e) or memo.get(e)
@@ -615,14 +684,14 @@ def substitute(e: Expr, mapping: dict[Expr, Expr], memo: dict | None = None) -> 
     return result
 
 
-def walk_expr(e: Expr, seen: set | None = None) -> list[Expr]:
+def walk_expr(e: Expr, seen: set[Expr] | None = None) -> list[Expr]:
     """Every node of the DAG once, operands first; those in `seen` are left out, and it grows."""
-    seen = set() if seen is None else seen
+    visited = set() if seen is None else seen
     found: list[Expr] = []
 
     def visit(node: Expr) -> None:
-        if node not in seen:
-            seen.add(node)
+        if node not in visited:
+            visited.add(node)
             for x in _OPERANDS[type(node)](node):
                 visit(x)
             found.append(node)
@@ -636,48 +705,65 @@ def loaded(e: Expr) -> tuple[Buffer, ...]:
     try:
         return e._loaded
     except AttributeError:
-        found = {b: None for x in operands(e) for b in loaded(x)}
+        found: dict[Buffer, None] = {b: None for x in operands(e) for b in loaded(x)}
         if type(e) is Load:
             found[e.buffer] = None
         e._loaded = tuple(found)
         return e._loaded
 
 
-def blocks(s) -> tuple[list, ...]:
+def blocks(s: Stmt) -> tuple[list[Stmt], ...]:
     """The statement lists inside a statement."""
-    kind = type(s)
-    if kind is For or kind is Kernel:
-        return (s.body,)
-    if kind is While:
-        return (s.cond, s.body)
-    if kind is If:
-        return (s.then, s.orelse)
-    return tuple(s.branches) if kind is Switch else ()
+    return _BLOCKS[type(s)](s)
 
 
-def expressions(s) -> tuple[Expr, ...]:
+_BLOCKS: dict[type, Callable[[Any], tuple[list[Stmt], ...]]] = covering(Stmt, {
+    **dict.fromkeys((For, Kernel), lambda s: (s.body,)),
+    While: lambda s: (s.cond, s.body),
+    If: lambda s: (s.then, s.orelse),
+    Switch: lambda s: tuple(s.branches),
+    **dict.fromkeys((Let, Declare, Assign, Store, Barrier, Copy, Fail, HostCall), lambda s: ()),
+})  # fmt: skip
+
+
+def expressions(s: Stmt) -> tuple[Expr, ...]:
     """The expressions that a statement itself holds, not those of its blocks."""
     return _EXPRESSIONS[type(s)](s)
 
 
-_EXPRESSIONS = {
-    For: lambda s: (s.extent,) if isinstance(s.extent, Expr) else (),
-    While: lambda s: (s.test,),
-    If: lambda s: (s.test,),
+def _no_ints(*xs: Expr | int) -> tuple[Expr, ...]:
+    return tuple(x for x in xs if isinstance(x, Node))
+
+
+_EXPRESSIONS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(Stmt, {
+    For: lambda s: _no_ints(s.extent),
+    **dict.fromkeys((While, If), lambda s: (s.test,)),
+    **dict.fromkeys((Let, Assign), lambda s: (s.value,)),
     Switch: lambda s: (s.index,),
-    Let: lambda s: (s.value,),
     Declare: lambda s: (s.init,),
-    Assign: lambda s: (s.value,),
     Store: lambda s: (s.index, s.value),
-    Barrier: lambda s: (),
-    Kernel: lambda s: (),
-    Copy: lambda s: tuple(x for x in (s.dst_index, s.src_index) if isinstance(x, Expr)),
-    Fail: lambda s: (),
-    HostCall: lambda s: (),
-}
+    Copy: lambda s: _no_ints(s.dst_index, s.src_index),
+    **dict.fromkeys((Barrier, Kernel, Fail, HostCall), lambda s: ()),
+})  # fmt: skip
 
 
-def walk(body: Sequence) -> Iterator:
+def effects(s: Stmt) -> tuple[Sequence[Buffer], Sequence[Buffer]]:
+    """(read, written) buffers of a statement itself, besides what its expressions load and what its blocks do.
+
+    Whoever asks whether memory changes asks here or one of the functions below.
+    """
+    return _EFFECTS[type(s)](s)
+
+
+_EFFECTS: dict[type, Callable[[Any], tuple[Sequence[Buffer], Sequence[Buffer]]]] = covering(Stmt, {
+    Store: lambda s: ((), (s.buffer,)),
+    Copy: lambda s: ((s.src,), (s.dst,)),
+    HostCall: lambda s: (s.arguments, (s.table, *s.results)),
+    **dict.fromkeys((For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail), lambda s: ((), ())),
+})  # fmt: skip
+
+
+def walk(body: Sequence[Stmt]) -> Iterator[Stmt]:
     """Every statement in the blocks of body, outer first."""
     for s in body:
         yield s
@@ -685,27 +771,7 @@ def walk(body: Sequence) -> Iterator:
             yield from walk(block)
 
 
-def effects(s) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
-    """(read, written) buffers of a statement itself, besides what its expressions load and what its blocks do.
-
-    Whoever asks whether memory changes asks here or one of the functions below: a kind of statement that is missing is an error.
-    """
-    return _EFFECTS[type(s)](s)
-
-
-def _none(s) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
-    return (), ()
-
-
-_EFFECTS = {
-    **dict.fromkeys((For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail), _none),
-    Store: lambda s: ((), (s.buffer,)),
-    Copy: lambda s: ((s.src,), (s.dst,)),
-    HostCall: lambda s: (tuple(s.arguments), (s.table, *s.results)),
-}
-
-
-def touched(body: Sequence) -> tuple[list[Buffer], list[Buffer]]:
+def touched(body: Sequence[Stmt]) -> tuple[list[Buffer], list[Buffer]]:
     """(read, written) buffers of the statements and their blocks, each in order of first use."""
     reads: dict[Buffer, None] = {}
     writes: dict[Buffer, None] = {}
@@ -718,12 +784,12 @@ def touched(body: Sequence) -> tuple[list[Buffer], list[Buffer]]:
     return list(reads), list(writes)
 
 
-def written(body: Sequence) -> list[Buffer]:
+def written(body: Sequence[Stmt]) -> list[Buffer]:
     """The buffers that the statements and their blocks write, in order of first use."""
     return list(dict.fromkeys(b for s in walk(body) for b in effects(s)[1]))
 
 
-def may_end(s) -> bool:
+def may_end(s: Stmt) -> bool:
     """Whether a statement itself, not one in its blocks, may end the program, so that what follows it does not run."""
     return type(s) is Fail or type(s) is HostCall
 

@@ -7,15 +7,21 @@ and it is written before it is read there: a buffer read after the loop holds wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from weft_wasm import rows
 from weft_wasm.affine import Linear, linear
 from weft_wasm.ir import (
     ITEMSIZE,
+    Assign,
+    Barrier,
     Buffer,
     Copy,
+    Declare,
     Expr,
+    Fail,
     For,
     HostCall,
     If,
@@ -23,9 +29,12 @@ from weft_wasm.ir import (
     Let,
     Load,
     Program,
+    Stmt,
     Store,
     Switch,
     While,
+    blocks,
+    effects,
     expressions,
     touched,
     walk,
@@ -68,12 +77,12 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
     the first write.
     """
     body = kernel.body
-    while len(body) == 1 and type(body[0]) is For and body[0].kind == "parallel":
-        body = body[0].body
+    while len(body) == 1 and type(outer := body[0]) is For and outer.kind == "parallel":
+        body = outer.body
     if body is kernel.body or any(type(s) not in (Let, Store) for s in body):
         return []
     forms: dict[Expr, Linear] = {}
-    used: dict[Buffer, list] = {}  # the linear forms of a buffer's indices
+    used: dict[Buffer, list[Linear]] = {}  # the linear forms of a buffer's indices
     last_read: dict[Buffer, int] = {}
     first_write: dict[Buffer, int] = {}
     for k, s in enumerate(body):
@@ -107,67 +116,70 @@ def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
             lives[buffer] = (first, clock)
             written_first.setdefault(buffer, write)
 
-    def use_expressions(s) -> None:
+    def use_expressions(s: Stmt) -> None:
         for e in expressions(s):
             for node in walk_expr(e):
                 if type(node) is Load:
                     use(node.buffer, False)
 
-    def visit(body: list) -> None:
+    def visit(body: list[Stmt]) -> None:
         nonlocal clock
         for s in body:
             clock += 1
-            kind = type(s)
-            if kind is Kernel:
-                reads, writes = touched(s.body)
-                # a kernel that writes and reads a temp for the first time wrote it first: content before is undefined
-                for b in writes:
-                    use(b, True)
-                for b in reads:
-                    use(b, False)
-                for b in s.workgroup:
-                    use(b, True)
-            elif kind is Copy:
-                use_expressions(s)
-                use(s.src, False)
-                use(s.dst, True)
-            elif kind is HostCall:
-                for b in s.arguments:
-                    use(b, False)
-                for b in (s.table, *s.results):
-                    use(b, True)
-            elif kind is For or kind is While:
-                use_expressions_now = kind is For
-                if use_expressions_now:
+            match s:
+                case Kernel():
+                    reads, writes = touched(s.body)
+                    # a kernel that writes and reads a temp for the first time wrote it first: content before is undefined
+                    for b in writes:
+                        use(b, True)
+                    for b in reads:
+                        use(b, False)
+                    for b in s.workgroup:
+                        use(b, True)
+                case Copy() | HostCall() | Fail():
                     use_expressions(s)
-                start = clock
-                before = set(lives)
-                if kind is While:
-                    visit(s.cond)
+                    read, written = effects(s)
+                    for b in read:
+                        use(b, False)
+                    for b in written:
+                        use(b, True)
+                case For() | While():
+                    loop(s)
+                case If() | Switch():
+                    use_expressions(s)
+                    for block in blocks(s):
+                        visit(block)
                     clock += 1
-                    use_expressions(s)
-                visit(s.body)
-                clock += 1
-                conditional = _conditional(s)
-                for b, (first, last) in list(lives.items()):
-                    if last > start and (b in before or not written_first[b] or conditional.get(b, True)):
-                        lives[b] = (min(first, start), clock)
-                loops.append((start, clock))
-            elif kind is If or kind is Switch:
-                use_expressions(s)
-                for block in (s.then, s.orelse) if kind is If else s.branches:
-                    visit(block)
-                clock += 1
-            else:
-                use_expressions(s)
+                case Let() | Declare() | Assign() | Store() | Barrier():
+                    raise TypeError(f"{type(s).__name__} is not a statement of the program level")
+                case _:
+                    assert_never(s)
 
-    def _conditional(loop) -> dict[Buffer, bool]:
+    def loop(s: For | While) -> None:
+        nonlocal clock
+        if type(s) is For:
+            use_expressions(s)
+        start = clock
+        before = set(lives)
+        if type(s) is While:
+            visit(s.cond)
+            clock += 1
+            use_expressions(s)
+        visit(s.body)
+        clock += 1
+        conditional = _conditional(s)
+        for b, (first, last) in list(lives.items()):
+            if last > start and (b in before or not written_first[b] or conditional.get(b, True)):
+                lives[b] = (min(first, start), clock)
+        loops.append((start, clock))
+
+    def _conditional(s: For | While) -> dict[Buffer, bool]:
         """For each buffer whether the loop may write it in one iteration and read it in a later one: its first use is under a condition."""
         found: dict[Buffer, bool] = {}
-        for s in [*(loop.cond if type(loop) is While else ()), *loop.body]:
-            reads, writes = touched([s])
+        for x in [*(s.cond if type(s) is While else ()), *s.body]:
+            reads, writes = touched([x])
             for b in (*reads, *writes):
-                found.setdefault(b, type(s) not in (Kernel, Copy, HostCall))
+                found.setdefault(b, type(x) not in (Kernel, Copy, HostCall))
         return found
 
     visit(program.body)
@@ -221,7 +233,7 @@ def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
     return offsets, size
 
 
-def _take_over(partners, offsets: dict[Buffer, int], busy: list[tuple[int, int]], need: int) -> int | None:
+def _take_over(partners: Sequence[Buffer], offsets: dict[Buffer, int], busy: list[tuple[int, int]], need: int) -> int | None:
     """The offset of a buffer that dies where this one is born, if nothing else is alive there."""
     for old in partners:
         at = offsets.get(old)

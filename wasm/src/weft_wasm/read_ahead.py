@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft_wasm.affine import linear
-from weft_wasm.ir import ITEMSIZE, Buffer, Call, For, Let, Load, Program, Var, expressions, i32, minimum, touched, walk, walk_expr
+from weft_wasm.affine import Linear, linear
+from weft_wasm.ir import ITEMSIZE, Buffer, Call, Expr, For, Let, Load, Program, Var, expressions, i32, minimum, touched, walk, walk_expr
 from weft_wasm.rewriting import map_kernels
 
 LARGE = 1 << 20  # bytes: smaller arrays stay in the second cache
@@ -23,17 +23,16 @@ def read_ahead(program: Program) -> Program:
 
 
 def _rows(rows: For) -> For:
-    passes = [k for k, s in enumerate(rows.body) if type(s) is For]
-    source = _source(rows, rows.body[passes[0]]) if type(rows.extent) is int and len(passes) > 1 else None
+    passes = [(k, s) for k, s in enumerate(rows.body) if type(s) is For]
+    source = _source(rows, passes[0][1]) if type(rows.extent) is int and len(passes) > 1 else None
     if source is None:
         return rows
     x, row = source
-    later = [k for k in passes[1:] if _in_lanes(rows.body[k], row)]
+    later = [(k, s) for k, s in passes[1:] if _in_lanes(s, row)]
     if not later:
         return rows
-    k = next((k for k in later if _calls(rows.body[k])), later[-1])
-    loop = rows.body[k]
-    ahead = Load(x, minimum(rows.var + 1, i32(rows.extent - 1)) * row + loop.var)
+    k, loop = next(((k, s) for k, s in later if _calls(s)), later[-1])
+    ahead = Load(x, minimum(rows.var + 1, i32(rows.count - 1)) * row + loop.var)
     return replace(rows, body=[*rows.body[:k], replace(loop, body=[Let(Var("ahead", x.dtype), ahead), *loop.body]), *rows.body[k + 1 :]])
 
 
@@ -49,7 +48,7 @@ def _calls(s: For) -> bool:
 def _source(rows: For, first: For) -> tuple[Buffer, int] | None:
     """(array, elements of a row) that the first pass reads row by row from memory; None where there is none, or several."""
     found: set[tuple[Buffer, int]] = set()
-    forms: dict = {}
+    forms: dict[Expr, Linear] = {}
     written = touched([rows])[1]
     for s in walk([first]):
         for e in expressions(s):
@@ -57,7 +56,7 @@ def _source(rows: For, first: For) -> tuple[Buffer, int] | None:
                 if type(node) is Load and node.buffer.role != "private" and node.buffer.nbytes >= LARGE and node.buffer not in written:
                     terms, const = linear(node.index, forms)
                     row = terms.get(rows.var, 0)
-                    whole = row * rows.extent == node.buffer.size and not const
+                    whole = row * rows.count == node.buffer.size and not const
                     if whole and ITEMSIZE[node.dtype] == 4 and SHORT <= 4 * row <= LONG:
                         found.add((node.buffer, row))
     return found.pop() if len(found) == 1 else None

@@ -2,103 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, assert_never
 
 from weft_wasm.ir import (
     Assign,
+    Barrier,
+    Copy,
     Declare,
     Expr,
+    Fail,
     For,
+    HostCall,
     If,
     Kernel,
     Let,
     Local,
+    Node,
     Program,
+    Stmt,
     Store,
     Switch,
     Var,
     While,
-    blocks,
     substitute,
     walk,
 )  # fmt: skip
 
 
-def rewrite(body: list, mapping: dict[Expr, Expr], memo: dict | None = None) -> list:
-    """The statements with leaves replaced."""
-    memo = {} if memo is None else memo
+def rewrite(body: Sequence[Stmt], mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | None = None) -> list[Stmt]:
+    """The statements of a kernel with leaves replaced: variables and loads by expressions, locals that are assigned by locals."""
+    known = {} if memo is None else memo
 
-    def new(e):
-        return substitute(e, mapping, memo) if isinstance(e, Expr) else e
+    def new(e: Expr) -> Expr:
+        return substitute(e, mapping, known)
 
-    out = []
+    out: list[Stmt] = []
     for s in body:
         match s:
             case For():
-                out.append(replace(s, extent=new(s.extent), body=rewrite(s.body, mapping, memo)))
+                extent = new(s.extent) if isinstance(s.extent, Node) else s.extent
+                out.append(replace(s, extent=extent, body=rewrite(s.body, mapping, known)))
             case While():
-                out.append(While(rewrite(s.cond, mapping, memo), new(s.test), rewrite(s.body, mapping, memo)))
+                out.append(While(rewrite(s.cond, mapping, known), new(s.test), rewrite(s.body, mapping, known)))
             case If():
-                out.append(If(new(s.test), rewrite(s.then, mapping, memo), rewrite(s.orelse, mapping, memo)))
+                out.append(If(new(s.test), rewrite(s.then, mapping, known), rewrite(s.orelse, mapping, known)))
             case Switch():
-                out.append(Switch(new(s.index), [rewrite(b, mapping, memo) for b in s.branches]))
+                out.append(Switch(new(s.index), [rewrite(b, mapping, known) for b in s.branches]))
             case Let():
                 out.append(Let(s.var, new(s.value)))
             case Declare():
                 out.append(Declare(s.local, new(s.init)))
             case Assign():
-                out.append(Assign(mapping.get(s.local, s.local), new(s.value)))
+                local = mapping.get(s.local, s.local)
+                if type(local) is not Local:
+                    raise TypeError(f"{s.local.name} is assigned, so it can't become {local!r}")
+                out.append(Assign(local, new(s.value)))
             case Store():
                 out.append(Store(s.buffer, new(s.index), new(s.value)))
-            case _:
+            case Barrier():
                 out.append(s)
+            case Kernel() | Copy() | HostCall() | Fail():
+                raise TypeError(f"{type(s).__name__} is not a statement of a kernel")
+            case _:
+                assert_never(s)
     return out
 
 
-def fresh(body: list, mapping: dict[Expr, Expr]) -> list:
+def fresh(body: Sequence[Stmt], mapping: Mapping[Any, Expr]) -> list[Stmt]:
     """A copy of body with leaves replaced and new names for all that it binds (so that both can stand in one block)."""
-    mapping = dict(mapping)
+    variables: dict[Expr, Var] = {}
+    locals_: dict[Expr, Local] = {}
     for s in walk(body):
         if type(s) is Let or type(s) is For:
-            mapping[s.var] = Var(s.var.name, s.var.dtype)
+            variables[s.var] = Var(s.var.name, s.var.dtype)
         elif type(s) is Declare:
-            mapping[s.local] = Local(s.local.name, s.local.dtype)
-
-    def rename(statements: list) -> list:
-        for s in statements:
-            match s:
-                case Let():
-                    s.var = mapping[s.var]
-                case For():
-                    s.var = mapping[s.var]
-                case Declare():
-                    s.local = mapping[s.local]
-            for inner in blocks(s):
-                rename(inner)
-        return statements
-
-    return rename(rewrite(body, mapping))
+            locals_[s.local] = Local(s.local.name, s.local.dtype)
+    copy = rewrite(body, {**mapping, **variables, **locals_})
+    for s in walk(copy):
+        if type(s) is Let or type(s) is For:
+            s.var = variables[s.var]
+        elif type(s) is Declare:
+            s.local = locals_[s.local]
+    return copy
 
 
-def map_blocks(body: list, change: Callable[[list], list]) -> list:
+def map_blocks(body: list[Stmt], change: Callable[[list[Stmt]], list[Stmt]]) -> list[Stmt]:
     """Statements of the program level with every block of them changed, inner ones first."""
-    out = []
+    out: list[Stmt] = []
     for s in body:
         match s:
             case For():
-                s = replace(s, body=map_blocks(s.body, change))
+                out.append(replace(s, body=map_blocks(s.body, change)))
             case While():
-                s = While(map_blocks(s.cond, change), s.test, map_blocks(s.body, change))
+                out.append(While(map_blocks(s.cond, change), s.test, map_blocks(s.body, change)))
             case If():
-                s = If(s.test, map_blocks(s.then, change), map_blocks(s.orelse, change))
+                out.append(If(s.test, map_blocks(s.then, change), map_blocks(s.orelse, change)))
             case Switch():
-                s = Switch(s.index, [map_blocks(b, change) for b in s.branches])
-        out.append(s)
+                out.append(Switch(s.index, [map_blocks(b, change) for b in s.branches]))
+            case Kernel() | Copy() | HostCall() | Fail():
+                out.append(s)
+            case Let() | Declare() | Assign() | Store() | Barrier():
+                raise TypeError(f"{type(s).__name__} is not a statement of the program level")
+            case _:
+                assert_never(s)
     return change(out)
 
 
-def map_kernels(program: Program, change: Callable[[list], list]) -> Program:
+def map_kernels(program: Program, change: Callable[[list[Stmt]], list[Stmt]]) -> Program:
     """The program with every kernel's statements changed."""
     each = lambda s: replace(s, body=change(s.body)) if type(s) is Kernel else s  # noqa: E731
     return replace(program, body=map_blocks(program.body, lambda block: list(map(each, block))))

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from weft_wasm.affine import linear
+from weft_wasm.affine import Linear, linear
 from weft_wasm.ir import (
     ITEMSIZE,
     Assign,
@@ -28,10 +28,12 @@ from weft_wasm.ir import (
     Let,
     Load,
     Program,
+    Stmt,
     Store,
     Switch,
     Var,
     While,
+    blocks,
     expressions,
     i32,
     substitute,
@@ -46,13 +48,15 @@ BATCH_BYTES = 4 << 20  # of all matrices, likewise in the farther ones
 WORTH = 128 << 10  # bytes that two kernels must share to become one
 SHORTEST = 16  # elements of a row that is worth keeping
 
+Join = Callable[[Kernel, Kernel, dict[Buffer, Buffer]], Kernel | None]  # two kernels as one; None where they can't be, or it would not pay
+
 
 @dataclass(slots=True)
 class Use:
     """How a kernel uses a buffer: the elements of a row, or None where it is not used by rows."""
 
     row: int | None
-    base: frozenset = frozenset()  # what is added to the index and does not change within the kernel
+    base: frozenset[tuple[Expr, int]] = frozenset()  # what is added to the index and does not change within the kernel
     written: bool = False
 
 
@@ -62,14 +66,15 @@ def merge(program: Program) -> Program:
     made: list[Kernel] = []
     program = _with_rows(program, map_blocks(program.body, lambda block: _neighbours(block, storage, made, _joined)), made)
     for kernel in made:
-        (loop,) = kernel.body
+        (loop,) = _loops(kernel.body, 1)
         kernel.body = [replace(loop, body=_reduced_as_written(loop.body))]
     return program
 
 
-def _with_rows(program: Program, body: list, made: list[Kernel]) -> Program:
+def _with_rows(program: Program, body: list[Stmt], made: list[Kernel]) -> Program:
     """The program with a new body, where temps that only one of the kernels in `made` uses become rows of its own."""
-    found = {kernel: {b: row for b, use in _uses(kernel, scheduled=True).items() if b.role == "temp" and (row := _as_row(kernel, b, use))} for kernel in made}
+    found = {kernel: {b: row for b, use in (_uses(kernel, scheduled=True) or {}).items() if b.role == "temp" and (row := _as_row(kernel, b, use))}
+             for kernel in made}  # fmt: skip
     users = {b: 0 for own in found.values() for b in own}
     for s in _leaves(body) if users else ():
         for b in users.keys() & {b for group in touched([s]) for b in group}:
@@ -89,27 +94,28 @@ def _with_rows(program: Program, body: list, made: list[Kernel]) -> Program:
     return replace(program, body=body, temps=list(dict.fromkeys(rows.get(b, b) for b in program.temps)))
 
 
-def _leaves(body: list) -> Iterator:
+def _leaves(body: list[Stmt]) -> Iterator[Stmt]:
     """Kernels and whatever else does something by itself, in all blocks of the program level."""
     for s in body:
         match s:
             case For() | While() | If() | Switch():
                 yield from (Let(Var("", e.dtype), e) for e in expressions(s))
-                yield from _leaves([*s.cond, *s.body] if type(s) is While else s.body if type(s) is For else [*s.then, *s.orelse] if type(s) is If
-                                   else [x for b in s.branches for x in b])  # fmt: skip
+                for block in blocks(s):
+                    yield from _leaves(block)
             case _:
                 yield s
 
 
-def _neighbours(body: list, storage: dict[Buffer, Buffer], made: list[Kernel], join: Callable) -> list:
+def _neighbours(body: list[Stmt], storage: dict[Buffer, Buffer], made: list[Kernel], join: Join) -> list[Stmt]:
     """One block with kernels made one that stand beside each other; `made` gets them."""
-    out: list = []
+    out: list[Stmt] = []
     for s in body:
-        joined = join(out[-1], s, storage) if out and type(s) is type(out[-1]) is Kernel else None
+        last = out[-1] if out else None
+        joined = join(last, s, storage) if type(last) is Kernel and type(s) is Kernel else None
         if joined is None:
             out.append(s)
             continue
-        if made and made[-1] is out[-1]:
+        if made and made[-1] is last:
             made.pop()
         made.append(joined)
         out[-1] = joined
@@ -120,17 +126,17 @@ def _joined(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) -> Ker
     """Both kernels as one, or None where they can't be, or it would not pay."""
     if first.plain or second.plain or not _may_join(first, second, storage, ROW_BYTES):
         return None
-    loop, more = first.body[0], second.body[0]
+    (loop,), (more,) = _loops(first.body, 1), _loops(second.body, 1)
     return Kernel(first.name, [replace(loop, body=[*loop.body, *fresh(more.body, {more.var: loop.var})])])
 
 
-def _reduced_as_written(body: list) -> list:
+def _reduced_as_written(body: list[Stmt]) -> list[Stmt]:
     """Statements where a loop that reduces what the loop before it has written, element by element, does so in that very loop."""
-    out: list = []
+    out: list[Stmt] = []
     for s in body:
         if type(s) is For and s.kind == "reduce":
             at = len(out)
-            while at and type(out[at - 1]) is Declare and type(out[at - 1].init) is Const:
+            while at and type(begun := out[at - 1]) is Declare and type(begun.init) is Const:
                 at -= 1
             both = _both(out[at - 1], s) if at else None
             if both is not None:
@@ -140,7 +146,7 @@ def _reduced_as_written(body: list) -> list:
     return out
 
 
-def _both(first, second: For) -> For | None:
+def _both(first: Stmt, second: For) -> For | None:
     """A loop that writes and one that reduces what it has written as one; None where they can't be, or where the first is full of functions: their
     constants leave no registers for sums."""
     if type(first) is not For or first.kind != "parallel" or type(first.extent) is not int or first.extent != second.extent:
@@ -152,9 +158,11 @@ def _both(first, second: For) -> For | None:
     if any(type(node) is Call or type(node) is Load and node.buffer in written for node in nodes):
         return None
     values = {s: Var("value", s.buffer.dtype) for s in written.values()}
-    body = [x for s in first.body for x in ([Let(values[s], s.value), Store(s.buffer, s.index, values[s])] if s in values else [s])]
+    body: list[Stmt] = []
+    for s in first.body:
+        body += [Let(values[s], s.value), Store(s.buffer, s.index, values[s])] if type(s) is Store and s in values else [s]
     reduced = fresh(second.body, {second.var: first.var})
-    forms: dict = {}
+    forms: dict[Expr, Linear] = {}
     mapping: dict[Expr, Expr] = {}
     for node in (node for s in reduced for e in expressions(s) for node in walk_expr(e)):
         if type(node) is Load and node.buffer in written:
@@ -178,7 +186,7 @@ def _may_join(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer], most
             alike = use.row is not None and use.row == other.row and use.base == other.base and (x is y or ITEMSIZE[x.dtype] == ITEMSIZE[y.dtype])
             if (use.written or other.written) and not alike:
                 return False
-            if alike and use.row >= SHORTEST:
+            if alike and use.row is not None and use.row >= SHORTEST:
                 shared += math.prod(_counts(first)) * use.row * ITEMSIZE[x.dtype]
     at_a_time = sum(use.row * ITEMSIZE[x.dtype] for x, use in (a | b).items() if use.row)
     return shared >= WORTH and at_a_time <= most
@@ -203,15 +211,14 @@ def _with_product(first: Kernel, second: Kernel, storage: dict[Buffer, Buffer]) 
         a, b = (_split(kernel, counts) for kernel in (first, second))
         if a is not None and b is not None and _may_join(a, b, storage, BATCH_BYTES, scheduled=True):
             body, plain = (_in_turn(x, y, depth) for x, y in ((a.body, b.body), (a.plain or a.body, b.plain or b.body)))
-            body[0].tasks = 1
+            _loops(body, 1)[0].tasks = 1
             return Kernel(first.name, body, plain=plain, depth=depth, parts=[*(first.parts or [first]), *(second.parts or [second])])
     return None
 
 
-def _in_turn(body: list, more: list, depth: int) -> list:
+def _in_turn(body: list[Stmt], more: list[Stmt], depth: int) -> list[Stmt]:
     """Two nests of `depth` loops as one. What the second does before an inner loop comes before the first's: it packs what no row changes."""
-    *before, loop = body
-    *others, second = more
+    (loop,), (second,), before, others = _loops(body, 1), _loops(more, 1), body[:-1], more[:-1]
     inner = fresh(second.body, {second.var: loop.var})
     inner = [*loop.body, *inner] if depth == 1 else _in_turn(loop.body, inner, depth - 1)
     return [*before, *others, For(loop.var, loop.extent, inner, loop.kind if loop.kind == second.kind else "sequential")]
@@ -219,14 +226,18 @@ def _in_turn(body: list, more: list, depth: int) -> list:
 
 def _counts(kernel: Kernel) -> list[int]:
     """The extents of the loops over rows."""
-    return [loop.extent for loop in _loops(kernel.plain or kernel.body, kernel.depth)]
+    return [loop.count for loop in _loops(kernel.plain or kernel.body, kernel.depth)]
 
 
-def _loops(body: list, depth: int) -> list[For]:
+def _loops(body: list[Stmt], depth: int) -> list[For]:
     """The loops over rows, from the outermost on: each is the last statement in the one around it."""
-    loops = [body[-1]]
+    loops: list[For] = []
     while len(loops) < depth:
-        loops.append(loops[-1].body[-1])
+        loop = body[-1]
+        if type(loop) is not For:
+            raise TypeError(f"{depth} loops over rows are only {len(loops)}")
+        loops.append(loop)
+        body = loop.body
     return loops
 
 
@@ -245,7 +256,7 @@ def _split(kernel: Kernel, counts: list[int]) -> Kernel | None:
     for var, count in zip(outer, counts):
         number = number * count + var
     each = loop.extent // total
-    body: list = [replace(loop, var=row, extent=each, body=fresh(loop.body, {loop.var: number * each + row}))]
+    body: list[Stmt] = [replace(loop, var=row, extent=each, body=fresh(loop.body, {loop.var: number * each + row}))]
     for var, count in zip(reversed(outer), reversed(counts)):
         body = [For(var, count, body, "parallel")]
     return Kernel(kernel.name, body, depth=len(counts))
@@ -266,7 +277,7 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
             if old in uses and new in uses and uses[old].row is not None and (uses[old].row, uses[old].base) == (uses[new].row, uses[new].base)
             and not any(new in used for used in uses_of[:k]) and not any(old in used for used in uses_of[k + 1 :])
         ]  # fmt: skip
-    statements = kernel.body[0].body
+    statements = _loops(kernel.body, 1)[0].body
     steps = [touched([s]) for s in statements]
     pairs: list[tuple[Buffer, Buffer]] = []
     for new, use in uses.items():
@@ -280,11 +291,11 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
     return pairs
 
 
-def _elementwise(s, old: Buffer, new: Buffer) -> bool:
+def _elementwise(s: Stmt, old: Buffer, new: Buffer) -> bool:
     """Whether a statement is a loop that writes each element of one buffer after it has read the same one, and no other, of another."""
     if type(s) is not For or s.kind != "parallel" or any(type(x) not in (Let, Store) for x in s.body):
         return False
-    forms: dict = {}
+    forms: dict[Expr, Linear] = {}
     stores = [x for x in s.body if type(x) is Store and x.buffer is new]
     loads = [node for x in s.body for e in expressions(x) for node in walk_expr(e) if type(node) is Load and node.buffer is old]
     return len(stores) == 1 and s.body[-1] is stores[0] and all(linear(node.index, forms) == linear(stores[0].index, forms) for node in loads)
@@ -296,7 +307,7 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
     if len(body) != 1 or kernel.workgroup or type(body[0]) is not For or body[0].kind != "parallel":
         return None
     loops = _loops(body, kernel.depth)
-    if any(type(loop.extent) is not int for loop in loops) or math.prod(loop.extent for loop in loops) < 2:
+    if any(type(loop.extent) is not int for loop in loops) or math.prod(loop.count for loop in loops) < 2:
         return None
     extents: dict[Var, int] = {}
     unknown: set[Expr] = set()
@@ -304,7 +315,7 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
         if type(s) is For:
             if type(s.extent) is not int or not scheduled and (s.vector or s.unroll > 1 or s.outline or s.tasks):
                 return None
-            extents[s.var] = s.extent
+            extents[s.var] = s.count
         elif type(s) is Let:
             unknown.add(s.var)
     for loop in loops:
@@ -313,7 +324,7 @@ def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:
         return None
     found: dict[Buffer, Use] = {}
     seen: set[Expr] = set()
-    forms: dict = {}
+    forms: dict[Expr, Linear] = {}
     for s in walk(loops[-1].body):
         accesses = [(node.buffer, node.index) for e in expressions(s) for node in walk_expr(e, seen) if type(node) is Load]
         if type(s) is Store:
@@ -339,7 +350,7 @@ def _row_of(terms: dict[Expr, int], const: int, loops: list[For], extents: dict[
     if abs(size) == 1 and inner:
         return None
     for outer, loop in zip(loops[-2::-1], loops[::-1]):  # rows are counted on from one iteration of an outer loop to the next
-        step *= loop.extent
+        step *= loop.count
         if terms.get(outer.var, 0) != step:
             return Use(None)
     base = {t: c for t, c in terms.items() if t not in extents and all(t is not loop.var for loop in loops)}
@@ -354,12 +365,12 @@ def _as_row(kernel: Kernel, buffer: Buffer, use: Use) -> Buffer | None:
     if use.row is None or use.row < SHORTEST or use.base:
         return None
     block = _loops(kernel.plain or kernel.body, kernel.depth)[-1].body
-    covered: list[tuple[Var, int]] = []
+    covered: list[tuple[Expr, int]] = []
     while True:
         first = next(s for s in block if buffer in [b for group in touched([s]) for b in group])
         if type(first) is not For or first.kind == "sequential":
             break
-        covered.append((first.var, first.extent))
+        covered.append((first.var, first.count))
         block = first.body
     if type(first) is not Store or first.buffer is not buffer or buffer in touched([first])[0]:
         return None
@@ -374,23 +385,26 @@ def _as_row(kernel: Kernel, buffer: Buffer, use: Use) -> Buffer | None:
 
 def _use_rows(kernel: Kernel, rows: dict[Buffer, Buffer]) -> None:
     """Puts rows in the place of buffers."""
-    for name in ("body", "plain") if rows else ():
-        body = getattr(kernel, name)
-        if not body:
-            continue
-        start: dict[Expr, Expr] = {loop.var: i32(0) for loop in _loops(body, kernel.depth)}
-        mapping: dict[Expr, Expr] = {}
-        seen: set[Expr] = set()
-        for s in walk(body):
-            for e in expressions(s):
-                for node in walk_expr(e, seen):
-                    if type(node) is Load and node.buffer in rows:
-                        mapping[node] = Load(rows[node.buffer], substitute(node.index, start))
-        body = rewrite(body, mapping)
-        for s in walk(body):
-            if type(s) is Store and s.buffer in rows:
-                s.buffer, s.index = rows[s.buffer], substitute(s.index, start)
-        setattr(kernel, name, body)
+    kernel.body, kernel.plain = _on_rows(kernel.body, kernel.depth, rows), _on_rows(kernel.plain, kernel.depth, rows)
+
+
+def _on_rows(body: list[Stmt], depth: int, rows: dict[Buffer, Buffer]) -> list[Stmt]:
+    """Statements that use rows in the place of buffers."""
+    if not rows or not body:
+        return body
+    start: dict[Expr, Expr] = {loop.var: i32(0) for loop in _loops(body, depth)}
+    mapping: dict[Expr, Expr] = {}
+    seen: set[Expr] = set()
+    for s in walk(body):
+        for e in expressions(s):
+            for node in walk_expr(e, seen):
+                if type(node) is Load and node.buffer in rows:
+                    mapping[node] = Load(rows[node.buffer], substitute(node.index, start))
+    body = rewrite(body, mapping)
+    for s in walk(body):
+        if type(s) is Store and s.buffer in rows:
+            s.buffer, s.index = rows[s.buffer], substitute(s.index, start)
+    return body
 
 
 __all__ = ["by_batches", "in_place_pairs", "merge"]

@@ -36,35 +36,35 @@ from weft_wasm.ir import (
 
 def needs_expansion(e: Expr) -> bool:
     """Whether e is written in other nodes rather than emitted."""
-    kind = type(e)
-    if kind is Call:
+    if type(e) is Call:
         return True
-    if kind is Unary:
+    if type(e) is Unary:
         return e.op == "round_away"
-    if kind is Binary:
+    if type(e) is Binary:
         return e.op == "rem" and e.dtype in ("f32", "f64")
-    if kind is Load:
+    if type(e) is Load:
         return e.dtype in STORAGE_FLOATS
-    if kind is Convert:
+    if type(e) is Convert:
         return (e.dtype in STORAGE_FLOATS and e.x.dtype != e.dtype) or (
             e.x.dtype in STORAGE_FLOATS and e.dtype != "f32"
         )
-    return kind is Bitcast and (e.dtype in STORAGE_FLOATS or e.x.dtype in STORAGE_FLOATS)
+    return type(e) is Bitcast and (e.dtype in STORAGE_FLOATS or e.x.dtype in STORAGE_FLOATS)
 
 
 def expand(e: Expr, f64: bool = True) -> Expr:
     """e in simpler nodes (which may need expansion again). f64: whether the target has that dtype."""
-    kind = type(e)
-    if kind is Call:
+    if type(e) is Call:
         return elementary.function(e, f64)
-    if kind is Unary:
+    if type(e) is Unary:
         return round_away(e.x)
-    if kind is Binary:
+    if type(e) is Binary:
         return float_rem(e.a, e.b)
-    if kind is Convert:
+    if type(e) is Convert:
         if e.x.dtype in STORAGE_FLOATS:
             return Convert(Convert(e.x, "f32"), e.dtype)
         return nearest(convert(e.x, "f32"), e.dtype)
+    if type(e) is not Bitcast:
+        raise TypeError(f"{e!r} needs no expansion")
     if e.dtype in STORAGE_FLOATS:
         return decode_bits(convert(bitcast(e.x, "u16"), "u32"), e.dtype)
     return bitcast(encode(e.x), e.dtype)
@@ -152,7 +152,7 @@ def float_rem(a: Expr, b: Expr) -> Expr:
     if a.dtype == "f32":
         wide_a, wide_b = Convert(a, "f64"), Convert(b, "f64")
         # each step removes 28 bits of the quotient exactly
-        r = wide_a
+        r: Expr = wide_a
         for scale in (2.0**84, 2.0**56, 2.0**28, 1.0):
             by = wide_b * scale
             step = r - Unary("trunc", r / by) * by

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from weft_wasm.accumulate import SUM_BLOCK, extrema_by_bits, in_blocks, in_streams, side_by_side
 from weft_wasm.affine import Linear, linear
@@ -14,17 +15,23 @@ from weft_wasm.columns import by_rows
 from weft_wasm.ir import (
     FLOATS,
     Assign,
+    Barrier,
     Binary,
     Buffer,
     Call,
+    Copy,
     Declare,
     Expr,
+    Fail,
     For,
+    HostCall,
     If,
+    Kernel,
     Let,
     Load,
     MulAdd,
     Program,
+    Stmt,
     Store,
     Switch,
     Var,
@@ -61,12 +68,12 @@ class Schedule:
     unroll: dict[str, int] = field(default_factory=dict)
 
 
-def nest_of(loop: For) -> tuple[list[For], list]:
+def nest_of(loop: For) -> tuple[list[For], list[Stmt]]:
     """(the perfectly nested parallel loops from loop inwards, the body of the innermost)."""
     loops, body = [loop], loop.body
-    while len(body) == 1 and type(body[0]) is For and body[0].kind == "parallel" and type(body[0].extent) is int:
-        loops.append(body[0])
-        body = body[0].body
+    while len(body) == 1 and type(inner := body[0]) is For and inner.kind == "parallel" and type(inner.extent) is int:
+        loops.append(inner)
+        body = inner.body
     return loops, body
 
 
@@ -81,14 +88,14 @@ def apply(schedule: Schedule, loop: For) -> For:
     mapping: dict[Expr, Expr] = {}
     for x in loops:
         size = schedule.tile.get(x.var.name)
-        if size is None or size >= x.extent:
+        if size is None or size >= x.count:
             axes.append(x)
             continue
-        if x.extent % size:
-            raise ScheduleError(f"tile {size} doesn't divide the extent {x.extent} of {x.var.name}")
+        if x.count % size:
+            raise ScheduleError(f"tile {size} doesn't divide the extent {x.count} of {x.var.name}")
         outer, inner = Var(f"{x.var.name}.o"), Var(x.var.name)
         mapping[x.var] = outer * size + inner
-        axes += [For(outer, x.extent // size, [], "parallel"), For(inner, size, [], "parallel")]
+        axes += [For(outer, x.count // size, [], "parallel"), For(inner, size, [], "parallel")]
     ordered = [x for x in axes if x.var.name not in schedule.order]
     for name in schedule.order:
         match = [x for x in axes if x.var.name == name]
@@ -100,8 +107,9 @@ def apply(schedule: Schedule, loop: For) -> For:
     for x in reversed(ordered):
         name = x.var.name
         vector = schedule.vectors if name == schedule.vector else 0
-        body = [For(x.var, x.extent, body, x.kind, vector, schedule.unroll.get(name, x.unroll))]
-    return body[0]
+        loop = For(x.var, x.extent, body, x.kind, vector, schedule.unroll.get(name, x.unroll))
+        body = [loop]
+    return loop
 
 
 # ---- the automatic choice ---------------------------------------------------------------------------------------------------
@@ -124,10 +132,10 @@ class _Chooser:
         self.temps = temps
         self.forms: dict[Expr, Linear] = {}
 
-    def block(self, body: list) -> list:
+    def block(self, body: list[Stmt]) -> list[Stmt]:
         return [x for s in body for x in self.statement(s)]
 
-    def statement(self, s) -> list:
+    def statement(self, s: Stmt) -> list[Stmt]:
         match s:
             case For():
                 return self.nest(s)
@@ -137,9 +145,14 @@ class _Chooser:
                 return [If(s.test, self.block(s.then), self.block(s.orelse))]
             case Switch():
                 return [Switch(s.index, [self.block(b) for b in s.branches])]
-        return [s]
+            case Let() | Declare() | Assign() | Store() | Barrier():
+                return [s]
+            case Kernel() | Copy() | HostCall() | Fail():
+                raise TypeError(f"{type(s).__name__} is not a statement of a kernel")
+            case _:
+                assert_never(s)
 
-    def nest(self, s: For) -> list:
+    def nest(self, s: For) -> list[Stmt]:
         if any(type(inner) is For and (inner.vector or inner.unroll > 1) for inner in walk([s])):
             return [s]  # scheduled by whoever wrote it
         if s.kind == "reduce":
@@ -151,12 +164,12 @@ class _Chooser:
         loops, body = nest_of(s)
         axis = self.vector_axis(loops, body)
         if axis is None:
-            inner = [replace(x, body=self.block(x.body)) for x in side_by_side(loops[-1], body, BIG)]
+            inner: list[Stmt] = [replace(x, body=self.block(x.body)) for x in side_by_side(loops[-1], body, BIG)]
             for x in reversed(loops[:-1]):
                 inner = [replace(x, body=inner)]
             return inner
         reduces = any(type(x) is For for x in walk(body))
-        vectors = (4 if axis.extent >= 16 else 2 if axis.extent >= 8 else 1) if reduces or _size(body) <= BIG else 1
+        vectors = (4 if axis.count >= 16 else 2 if axis.count >= 8 else 1) if reduces or _size(body) <= BIG else 1
         rows = by_rows(axis, body, vectors, self.stride, self.temps)
         if rows is not None:
             for x in reversed([x for x in loops if x is not axis]):
@@ -168,11 +181,11 @@ class _Chooser:
             body = [replace(x, body=body, vector=vectors if x is axis else 0)]
         return body
 
-    def vector_axis(self, loops: list[For], body: list) -> For | None:
+    def vector_axis(self, loops: list[For], body: list[Stmt]) -> For | None:
         """The parallel axis to run in lanes; None if none pays, or a reduction inside vectorises better."""
         if not self.may_vectorise(body):
             return None
-        scored = [(self.score(body, x.var), k, x) for k, x in enumerate(loops) if x.extent >= 2]
+        scored = [(self.score(body, x.var), k, x) for k, x in enumerate(loops) if x.count >= 2]
         if not scored:
             return None
         best, _, axis = max(scored, key=lambda item: item[:2])
@@ -186,14 +199,14 @@ class _Chooser:
             return None
         return axis
 
-    def may_vectorise(self, body: list) -> bool:
+    def may_vectorise(self, body: list[Stmt]) -> bool:
         """Whether control flow inside doesn't stand in the way (tests that could depend on the lane)."""
         return all(
-            type(x) in (Let, Declare, Assign, Store, For) and not (type(x) is For and isinstance(x.extent, Expr))
+            type(x) in (Let, Declare, Assign, Store, For) and not (type(x) is For and type(x.extent) is not int)
             for x in walk(body)
         )
 
-    def score(self, body: list, var: Var, depth: int = 0) -> float:
+    def score(self, body: list[Stmt], var: Var, depth: int = 0) -> float:
         """How well accesses suit lanes along var: the weight of contiguous ones minus what gathers cost."""
         total = 0.0
         seen: set[Expr] = set()
@@ -226,29 +239,29 @@ class _Chooser:
 
     # ---- reductions
 
-    def reduction(self, s: For) -> list:
+    def reduction(self, s: For) -> list[Stmt]:
         inner_loops = any(type(x) is For for x in walk(s.body))
         if inner_loops or type(s.extent) is not int or not self.reducible(s):
             return in_blocks(replace(s, body=self.block(s.body)), 1 if inner_loops else 32)
         return [x for part in in_streams(s, BIG) for x in (self.in_lanes(part) if type(part) is For else [part])]
 
-    def in_lanes(self, s: For) -> list:
+    def in_lanes(self, s: For) -> list[Stmt]:
         """A reduction in vectors, as many of them at a time as leave registers for what it sums."""
-        if s.extent < 64:
+        if s.count < 64:
             return [replace(s, vector=1)]
         before, loop, after = extrema_by_bits(s)
         sums = len(reductions(loop))
-        plain = len(loop.body) == 1 and any(type(e) is Load for e in reduction(loop.body[0])[1])
+        plain = len(loop.body) == 1 and type(only := loop.body[0]) is Assign and any(type(e) is Load for e in reduction(only)[1])
         vectors = 8 if plain else 4 if sums <= 2 else 2 if sums <= 4 else 1
         return before + in_blocks(replace(loop, vector=vectors), SUM_BLOCK * vectors) + after
 
     def reducible(self, s: For) -> bool:
         simple = all(type(x) in (Let, Assign, Store) for x in walk(s.body))
-        return simple and s.extent >= 8 and self.score(s.body, s.var) > 0
+        return simple and s.count >= 8 and self.score(s.body, s.var) > 0
 
-    def blocked(self, body: list) -> list:
+    def blocked(self, body: list[Stmt]) -> list[Stmt]:
         """Long float sums inside a vector loop, in blocks."""
-        out = []
+        out: list[Stmt] = []
         for s in body:
             if type(s) is For and s.kind == "reduce":
                 out += in_blocks(replace(s, body=self.blocked(s.body)), 32, in_lanes=True)
@@ -258,7 +271,7 @@ class _Chooser:
                 out.append(s)
         return out
 
-def _size(body: list) -> int:
+def _size(body: list[Stmt]) -> int:
     """Nodes in the expressions of body."""
     seen: set[Expr] = set()
     return sum(1 for s in walk(body) for e in expressions(s) for _ in walk_expr(e, seen)) + 8 * sum(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft_wasm.ir import ITEMSIZE, Assign, Call, Declare, Expr, For, Let, Load, Program, Store, blocks, expressions, walk_expr
+from weft_wasm.ir import ITEMSIZE, Assign, Call, Declare, Expr, For, Let, Load, Program, Stmt, Store, Var, blocks, expressions, walk_expr
 from weft_wasm.rewriting import fresh, map_kernels
 
 WORTH = 150_000  # ns: a loop that takes less stays on one thread
@@ -25,9 +25,9 @@ def share(program: Program) -> Program:
     return map_kernels(program, kernel_body)
 
 
-def kernel_body(body: list) -> list:
+def kernel_body(body: list[Stmt]) -> list[Stmt]:
     """The statements with every outermost loop shared that pays."""
-    out: list = []
+    out: list[Stmt] = []
     for s in body:
         if type(s) is For and type(s.extent) is int and not s.tasks and cost([s]) >= WORTH:
             out += shared(s) if s.kind == "parallel" else [replace(s, body=kernel_body(s.body))]
@@ -36,23 +36,24 @@ def kernel_body(body: list) -> list:
     return out
 
 
-def shared(s: For) -> list:
+def shared(s: For) -> list[Stmt]:
     """A parallel loop that takes long: it or a loop just inside it marked, or cut in two if its iterations run in lanes."""
     each = cost(s.body) / (LANES if s.vector else 1)
+    extent = s.count
     if s.vector:
-        size = max(1, -(-int(max(GRAIN / max(each, 1e-3), s.extent / RUNS)) // UNIT)) * UNIT
-        count = s.extent // size
+        size = max(1, -(-int(max(GRAIN / max(each, 1e-3), extent / RUNS)) // UNIT)) * UNIT
+        count = extent // size
         if count < 2:
             return [s]
-        outer, inner, rest = type(s.var)(f"{s.var.name}.o"), type(s.var)(s.var.name), type(s.var)(s.var.name)
+        outer, inner, rest = Var(f"{s.var.name}.o"), Var(s.var.name), Var(s.var.name)
         run = replace(s, var=inner, extent=size, body=fresh(s.body, {s.var: outer * size + inner}))
-        cut: list = [For(outer, count, [run], "parallel", tasks=1)]
-        if s.extent % size:
-            cut.append(replace(s, var=rest, extent=s.extent % size, body=fresh(s.body, {s.var: rest + count * size})))
+        cut: list[Stmt] = [For(outer, count, [run], "parallel", tasks=1)]
+        if extent % size:
+            cut.append(replace(s, var=rest, extent=extent % size, body=fresh(s.body, {s.var: rest + count * size})))
         return cut
-    if s.extent < 4 and len(s.body) == 1 and type(s.body[0]) is For and each >= WORTH:
+    if extent < 4 and len(s.body) == 1 and type(s.body[0]) is For and each >= WORTH:
         return [replace(s, body=kernel_body(s.body))]
-    return [replace(s, tasks=grain(s.extent, each))] if s.extent > 1 else [replace(s, body=kernel_body(s.body))]
+    return [replace(s, tasks=grain(extent, each))] if extent > 1 else [replace(s, body=kernel_body(s.body))]
 
 
 def grain(extent: int, each: float) -> int:
@@ -60,7 +61,7 @@ def grain(extent: int, each: float) -> int:
     return max(1, int(GRAIN / max(each, 1e-3)), extent // RUNS)
 
 
-def cost(body: list) -> float:
+def cost(body: list[Stmt]) -> float:
     """An estimate of the time of statements, in ns. Loops of unknown extent count once, branches as the dearest."""
     total = 0.0
     seen: set[Expr] = set()

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from typing import Never
 
 from weft_wasm.ir import (
     Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd,
-    Program, Select, Store, Switch, Unary, Var, While, expressions, operands, walk_expr,
+    Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, expressions, operands, shown, walk_expr,
 )  # fmt: skip
 
 _SYMBOL = {"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
            "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
 
 
+def unknown(x: Never) -> str:
+    """What isn't of the IR; messages about such programs show it all the same."""
+    return repr(x)
+
+
 def show(e: Expr | int, names: dict[Expr, str] | None = None) -> str:
     """An expression as text; nodes in `names` by their names."""
-    names = names or {}
+    known = names or {}
 
     def text(e: Expr | int) -> str:
-        return names[e] if isinstance(e, Expr) and e in names else form(e)
+        return known[e] if isinstance(e, Node) and e in known else form(e)
 
     def form(e: Expr | int) -> str:
         match e:
+            case int():
+                return str(e)
             case Const():
                 return str(e.value)
             case Var() | Local():
@@ -45,16 +53,17 @@ def show(e: Expr | int, names: dict[Expr, str] | None = None) -> str:
                 return f"muladd({text(e.a)}, {text(e.b)}, {text(e.c)})"
             case Call():
                 return f"{e.fn}({', '.join(map(text, e.args))})"
-        return str(e)
+            case _:
+                return unknown(e)
 
     return text(e)
 
 
-def _shared(s) -> tuple[dict[Expr, str], list[str]]:
+def _shared(s: Stmt) -> tuple[dict[Expr, str], list[str]]:
     """Names for the nodes that a statement refers to several times and that are more than a leaf or an access, and their lines."""
     uses: dict[Expr, int] = {}
     nodes: list[Expr] = []
-    seen: set = set()
+    seen: set[Expr] = set()
     for e in expressions(s):
         uses[e] = uses.get(e, 0) + 1
         for node in walk_expr(e, seen):
@@ -74,7 +83,7 @@ def _shared(s) -> tuple[dict[Expr, str], list[str]]:
     return names, lines
 
 
-def lines(body: Sequence, depth: int) -> Iterator[str]:
+def lines(body: Sequence[Stmt], depth: int) -> Iterator[str]:
     pad = "  " * depth
     for s in body:
         names, named = _shared(s)
@@ -122,6 +131,8 @@ def lines(body: Sequence, depth: int) -> Iterator[str]:
                 yield f"{pad}call {s.number}({', '.join(b.name for b in s.arguments)}) -> ({', '.join(b.name for b in s.results)})"
             case Fail():
                 yield f"{pad}fail {s.code}"
+            case _:
+                yield f"{pad}{unknown(s)}"
 
 
 def describe(program: Program) -> str:
@@ -132,5 +143,5 @@ def describe(program: Program) -> str:
     return "\n".join(head + list(lines(program.body, 1)))
 
 
-Expr.__repr__ = show
-Program.__repr__ = describe
+shown.register(Node, show)
+shown.register(Program, describe)

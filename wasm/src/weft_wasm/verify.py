@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
 from weft_wasm import ir
 from weft_wasm.ir import (
     FLOATS,
@@ -25,22 +28,25 @@ from weft_wasm.ir import (
     Declare,
     Expr,
     Fail,
-    HostCall,
     For,
+    HostCall,
     If,
     Kernel,
     Let,
     Load,
     Local,
     MulAdd,
+    Node,
     Program,
     Select,
+    Stmt,
     Store,
     Switch,
     Unary,
     Var,
     While,
     blocks,
+    covering,
     expressions,
     operands,
     touched,
@@ -51,6 +57,7 @@ from weft_wasm.ir import (
 from weft_wasm.reduce_loops import assigned_outside, reduction
 from weft_wasm.text import lines
 
+_Name = TypeVar("_Name", Var, Local)
 VECTOR_COUNTS = (0, 1, 2, 4, 8)
 
 
@@ -74,7 +81,7 @@ class _Verifier:
         self.vector: For | None = None
         self.lane_locals: set[Expr] = set()
 
-    def fail(self, message: str, s=None) -> None:
+    def fail(self, message: str, s: Stmt | None = None) -> NoReturn:
         at = f"\n  in: {next(line for line in lines([s], 0) if line[0] != '%')}" if s is not None else ""
         raise VerifyError(f"{self.program.name}, {self.where}: {message}{at}")
 
@@ -108,23 +115,22 @@ class _Verifier:
 
     # ---- statements
 
-    def block(self, body: list, top: bool) -> None:
+    def block(self, body: list[Stmt], top: bool) -> None:
         bound = [name for s in body if (name := self.statement(s, top)) is not None]
         self.scope.difference_update(bound)
 
-    def statement(self, s, top: bool) -> Expr | None:
+    def statement(self, s: Stmt, top: bool) -> Var | Local | None:
+        """Checks a statement; what it binds for those after it, if it does."""
         kind = type(s)
-        allowed = (Kernel, Copy, HostCall, Fail, For, While, If, Switch) if top else _INNER
-        if kind not in allowed:
+        if kind not in (_TOP if top else _INNER):
             level = "the program level" if top else "a kernel"
-            self.fail(f"{kind.__name__} is not a statement of {level}" if kind in _ALL else f"{s!r} is not a statement")
-        if kind is While:
-            return self.loop_while(s, top)
-        for e in expressions(s):
-            self.expr(e, s)
+            self.fail(f"{kind.__name__} is not a statement of {level}" if kind in _CHECKS else f"{s!r} is not a statement")
+        if kind is not While:  # whose test may use what its condition binds
+            for e in expressions(s):
+                self.expr(e, s)
         return _CHECKS[kind](self, s, top)
 
-    def expect(self, e: Expr, dtype: str, s, what: str) -> None:
+    def expect(self, e: Expr, dtype: str, s: Stmt, what: str) -> None:
         if e.dtype != dtype:
             self.fail(f"{what} is {e.dtype}, must be {dtype}", s)
 
@@ -139,9 +145,10 @@ class _Verifier:
 
     def private(self, s: Kernel) -> None:
         """What a thread keeps for itself must not be used on both sides of the border of a loop that threads share."""
-        inside, outside = set(), set()
+        inside: set[Buffer] = set()
+        outside: set[Buffer] = set()
 
-        def visit(body: list, where: set) -> None:
+        def visit(body: list[Stmt], where: set[Buffer]) -> None:
             for x in body:
                 where.update(b for group in touched([x] if not blocks(x) else []) for b in group if b.role == "private")
                 for block in blocks(x):
@@ -157,7 +164,7 @@ class _Verifier:
         if s.dst.dtype != s.src.dtype:
             self.fail(f"copies {s.src.dtype} to {s.dst.dtype}", s)
         for b, index in ((s.dst, s.dst_index), (s.src, s.src_index)):
-            if isinstance(index, Expr):
+            if isinstance(index, Node):
                 self.expect(index, "i32", s, "the index")
             elif not 0 <= index <= b.size - s.count:
                 self.fail(f"{s.count} elements at {index} exceed {b!r}", s)
@@ -175,7 +182,7 @@ class _Verifier:
             self.fail(f"unknown loop kind {s.kind!r}; one of {sorted(LOOP_KINDS)}", s)
         if top and s.kind != "sequential":
             self.fail("a loop of the program level is sequential", s)
-        if isinstance(s.extent, Expr):
+        if isinstance(s.extent, Node):
             self.expect(s.extent, "i32", s, "the extent")
             self.uniform(s.extent, s, "the extent")
         elif type(s.extent) is not int or s.extent >= 1 << 31:
@@ -221,15 +228,11 @@ class _Verifier:
                 self.fail(f"a reduce loop reads its accumulator {inner.local.name}", inner)
         if not accumulators:
             return
-        for inner in walk(s.body):
-            if inner in assigns:
-                others = [e for e in reduction(inner)[1]]
-            else:
-                others = list(expressions(inner))
-            for e in others:
+        for x in walk(s.body):
+            for e in reduction(x)[1] if type(x) is Assign and x.local in outside else expressions(x):
                 for node in walk_expr(e):
-                    if node in accumulators:
-                        self.fail(f"a reduce loop reads its accumulator {node.name}", inner)
+                    if type(node) is Local and node in accumulators:
+                        self.fail(f"a reduce loop reads its accumulator {node.name}", x)
 
     def loop_while(self, s: While, top: bool) -> None:
         bound = [name for inner in s.cond if (name := self.statement(inner, top)) is not None]
@@ -253,7 +256,7 @@ class _Verifier:
         for branch in s.branches:
             self.block(branch, top)
 
-    def bind(self, name: Expr, s) -> Expr:
+    def bind(self, name: _Name, s: Stmt) -> _Name:
         if name.dtype not in ITEMSIZE:
             self.fail(f"{name.name} has the unknown dtype {name.dtype!r}", s)
         if name in self.scope:
@@ -261,13 +264,13 @@ class _Verifier:
         self.scope.add(name)
         return name
 
-    def let(self, s: Let, top: bool) -> Expr:
+    def let(self, s: Let, top: bool) -> Var:
         self.expect(s.value, s.var.dtype, s, "the value")
         if self.vector and self.lane_dependent(s.value):
             self.lane_locals.add(s.var)
         return self.bind(s.var, s)
 
-    def declare(self, s: Declare, top: bool) -> Expr:
+    def declare(self, s: Declare, top: bool) -> Local:
         self.expect(s.init, s.local.dtype, s, "the initial value")
         if self.vector:
             self.lane_locals.add(s.local)
@@ -291,54 +294,54 @@ class _Verifier:
     def lane_dependent(self, e: Expr) -> bool:
         return any(node in self.lane_locals for node in walk_expr(e))
 
-    def uniform(self, e: Expr, s, what: str) -> None:
+    def uniform(self, e: Expr, s: Stmt, what: str) -> None:
         if self.vector and self.lane_dependent(e):
             self.fail(f"{what} depends on the lane of the vector loop {self.vector.var.name}", s)
 
     # ---- expressions
 
-    def readable(self, b: Buffer, s) -> None:
+    def readable(self, b: Buffer, s: Stmt) -> None:
         if b not in self.buffers and not (b.role == "constant" and b.data is not None and not self.program.constants):
             self.fail(f"buffer {b!r} is not declared", s)
-        if b.role == "constant" and len(b.data) != b.nbytes:
+        if b.role == "constant" and (b.data is None or len(b.data) != b.nbytes):
             self.fail(f"constant {b!r} needs {b.nbytes} bytes of data", s)
 
-    def writable(self, b: Buffer, s) -> None:
+    def writable(self, b: Buffer, s: Stmt) -> None:
         if b not in self.buffers:
             self.fail(f"buffer {b!r} is not declared", s)
         if b.role in ("input", "constant"):
             self.fail(f"{b.role} {b!r} is read-only", s)
 
-    def constant_index(self, b: Buffer, index: Expr, s) -> None:
+    def constant_index(self, b: Buffer, index: Expr, s: Stmt) -> None:
         if type(index) is Const and not 0 <= index.value < b.size:
             self.fail(f"index {index.value} is outside {b!r}", s)
 
-    def expr(self, root: Expr, s) -> None:
+    def expr(self, root: Expr, s: Stmt) -> None:
         """Scope of every leaf, types of every node not seen before."""
-        pending, seen = [root], set()
+        pending: list[Expr] = [root]
+        seen: set[Expr] = set()
         while pending:
             e = pending.pop()
             if e in seen:
                 continue
             seen.add(e)
-            if not isinstance(e, Expr):
+            if not isinstance(e, Node):
                 self.fail(f"{e!r} is not an expression", s)
-            kind = type(e)
-            if kind is Var or kind is Local:
+            if type(e) is Var or type(e) is Local:
                 if e not in self.scope:
                     self.fail(f"{e.name} is used but not bound here", s)
-            elif kind is Load:
+            elif type(e) is Load:
                 self.readable(e.buffer, s)
             if e not in self.checked:
-                if problem := _TYPES[kind](e):
+                if problem := _TYPES[type(e)](e):
                     self.fail(f"{problem} in {e!r}", s)
-                if kind is Load:
+                if type(e) is Load:
                     self.constant_index(e.buffer, e.index, s)
                 self.checked.add(e)
             pending.extend(operands(e))
 
 
-def show_name(e) -> str:
+def show_name(e: object) -> str:
     return getattr(e, "name", repr(e))
 
 
@@ -412,19 +415,19 @@ def _call(e: Call) -> str | None:
     return None
 
 
-_TYPES = {
+_TYPES: dict[type, Callable[[Any], str | None]] = covering(Expr, {
     Const: _const, Unary: _unary, Binary: _binary, Compare: _compare, Select: _select, Bitcast: _bitcast, Call: _call,
     Var: lambda e: None, Local: lambda e: None,
     Load: lambda e: None if e.index.dtype == "i32" else f"an index of dtype {e.index.dtype}",
     Convert: lambda e: None if e.dtype in ITEMSIZE else f"unknown dtype {e.dtype!r}",
     MulAdd: lambda e: None if e.dtype in FLOATS and e.a.dtype == e.b.dtype == e.c.dtype else
         f"muladd of {e.a.dtype}, {e.b.dtype} and {e.c.dtype}",
-}  # fmt: skip
-_CHECKS = {
-    Kernel: _Verifier.kernel, Copy: _Verifier.copy, For: _Verifier.loop, If: _Verifier.branch, Switch: _Verifier.switch,
+})  # fmt: skip
+_CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = covering(Stmt, {
+    Kernel: _Verifier.kernel, Copy: _Verifier.copy, For: _Verifier.loop, While: _Verifier.loop_while, If: _Verifier.branch, Switch: _Verifier.switch,
     Let: _Verifier.let, Declare: _Verifier.declare, Assign: _Verifier.assign, Store: _Verifier.store,
     Barrier: lambda self, s, top: self.fail("a barrier in a vector loop", s) if self.vector else None,
     Fail: lambda self, s, top: None, HostCall: _Verifier.host_call,
-}  # fmt: skip
-_ALL = (*_CHECKS, While)
+})  # fmt: skip
+_TOP = (Kernel, Copy, HostCall, Fail, For, While, If, Switch)
 _INNER = (For, While, If, Switch, Let, Declare, Assign, Store, Barrier)

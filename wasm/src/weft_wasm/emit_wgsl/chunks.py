@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft_wasm.affine import linear_index, row_major
 from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, free, split
 from weft_wasm.ir import (
-    Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, linear_index, lt, row_major, walk_expr,
-    written,
+    Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, lt, walk_expr, written,
 )  # fmt: skip
 
 LIMIT = 1 << 15  # iterations of one invocation

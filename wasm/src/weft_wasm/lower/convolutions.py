@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from weft_wasm.ir import Expr, convert, i32, row_major
+from weft_wasm.affine import row_major
+from weft_wasm.ir import Expr, convert, i32
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.accuracy import in_float64
 from weft_wasm.lower.dots import TILED, accumulator, results

@@ -1,0 +1,110 @@
+"""What every pass relies on: each kind of statement and expression is known to the walkers, and says what it reads and writes."""
+from typing import get_args
+
+import numpy as np
+import pytest
+from kernel_harness import run_interpreted
+from weft_wasm import ir
+from weft_wasm.interpret import InterpretError
+from weft_wasm.ir import (
+    Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local,
+    MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, covering, f32, i32,
+)
+from weft_wasm.rewriting import fresh, map_blocks, rewrite
+from weft_wasm.text import lines
+
+X, Y = Buffer("x", "f32", (8,), "input"), Buffer("y", "f32", (8,))
+TABLE = Buffer("table", "i32", (4,))
+I, V, ACC = Var("i"), Var("v", "f32"), Local("acc", "f32")
+TEST = ir.lt(X[0], Y[1])
+WORK = Store(Y, I, X[I])
+
+# One of each kind, the buffers that it reads (in the order of first use) and those that it writes.
+STATEMENTS = [
+    (For(I, TABLE[0], [WORK]), [TABLE, X], [Y]),
+    (While([Store(TABLE, i32(0), i32(1))], TEST, [WORK]), [X, Y], [TABLE, Y]),
+    (If(TEST, [WORK], [Store(TABLE, i32(0), i32(1))]), [X, Y], [Y, TABLE]),
+    (Switch(TABLE[1], [[WORK], []]), [TABLE, X], [Y]),
+    (Let(V, X[3]), [X], []),
+    (Declare(ACC, X[3]), [X], []),
+    (Assign(ACC, ACC + Y[2]), [Y], []),
+    (Store(Y, TABLE[2], X[0]), [TABLE, X], [Y]),
+    (Barrier(), [], []),
+    (Kernel("k", [WORK]), [X], [Y]),
+    (Copy(Y, X, 2, TABLE[0], 3), [TABLE, X], [Y]),
+    (Fail(1), [], []),
+    (HostCall(0, TABLE, [X], [Y]), [X], [TABLE, Y]),
+]
+LEAVES = [Const(1.0, "f32"), V, ACC]
+EXPRESSIONS = [
+    (X[I], 1), (Unary("neg", V), 1), (Binary("add", V, ACC), 2), (Compare("lt", V, ACC), 2), (Select(TEST, V, ACC), 3), (Convert(V, "i32"), 1),
+    (Bitcast(V, "i32"), 1), (MulAdd(V, ACC, V), 3), (Call("pow", V, ACC), 2),
+]
+
+
+def test_there_is_a_sample_of_each_kind():
+    assert {type(s) for s, _, _ in STATEMENTS} == set(get_args(Stmt))
+    assert {type(e) for e in (*LEAVES, *(e for e, _ in EXPRESSIONS))} == set(get_args(Expr))
+
+
+@pytest.mark.parametrize("s,reads,writes", STATEMENTS, ids=lambda x: type(x).__name__)
+def test_what_statements_read_and_write(s, reads, writes):
+    assert ir.touched([s]) == (reads, writes)
+
+
+@pytest.mark.parametrize("e,count", EXPRESSIONS, ids=lambda x: type(x).__name__)
+def test_expressions_are_rebuilt_of_their_operands(e, count):
+    old = ir.operands(e)
+    assert len(old) == count and ir.walk_expr(e)[-1] is e
+    new = [Var(f"n{k}", x.dtype) for k, x in enumerate(old)]
+    copy = ir.rebuild(e, new)
+    assert type(copy) is type(e) and copy.dtype == e.dtype and list(ir.operands(copy)) == new
+    mapping = dict(zip(old, new))
+    same = ir.substitute(e, mapping)
+    assert type(same) is type(e) and list(ir.operands(same)) == [mapping[x] for x in old]
+
+
+@pytest.mark.parametrize("s", [s for s, _, _ in STATEMENTS], ids=lambda s: type(s).__name__)
+def test_every_rewriter_knows_every_statement_of_its_level(s):
+    assert list(lines([s], 0))
+    program_level = type(s) in (Kernel, Copy, Fail, HostCall)
+    both = type(s) in (For, While, If, Switch)
+    if program_level:
+        for rewriter in (rewrite, fresh):
+            with pytest.raises(TypeError, match=f"{type(s).__name__} is not a statement of a kernel"):
+                rewriter([s], {})
+    else:
+        mapping = {X[0]: f32(0.0), ACC: Local("other", "f32")}
+        assert [type(x) for x in ir.walk(fresh([s], mapping))] == [type(x) for x in ir.walk([s])]
+    if program_level:
+        assert map_blocks([s], lambda block: block) == [s]
+    elif not both:
+        with pytest.raises(TypeError, match="is not a statement of the program level"):
+            map_blocks([s], lambda block: block)
+
+
+def test_a_table_that_forgets_a_kind_is_refused():
+    table = dict.fromkeys(get_args(Stmt), 0)
+    assert covering(Stmt, table) is table
+    del table[Copy]
+    with pytest.raises(TypeError, match="no entry for Copy"):
+        covering(Stmt, table)
+    with pytest.raises(TypeError, match="an entry for Var, which should have none"):
+        covering(Expr, dict.fromkeys(get_args(Expr), 0), leaves=(Var,))
+
+
+def test_what_is_assigned_becomes_a_local_only():
+    with pytest.raises(TypeError, match="acc is assigned"):
+        rewrite([Assign(ACC, f32(1.0))], {ACC: f32(2.0)})
+
+
+@pytest.mark.parametrize("count,to,start", [(3, 6, 0), (3, 0, 6), (3, -1, 0), (3, 0, -1), (9, 0, 0)])
+def test_the_interpreter_refuses_copies_out_of_bounds(count, to, start):
+    """The verifier knows constant places only; a bytearray would grow or shrink."""
+    out, at = Buffer("out", "f32", (8,), "output"), Buffer("at", "i32", (2,), "input")
+    program = Program("p", [X, at], [out], [], [Copy(out, X, 8), Copy(out, X, count, at[0], at[1])])
+    data = np.arange(8, dtype=np.float32)
+    with pytest.raises(InterpretError, match=f"{count} elements at"):
+        run_interpreted(program, data, np.array([to, start], np.int32))
+    np.testing.assert_array_equal(run_interpreted(Program("p", [X, at], [out], [], [Copy(out, X, 8), Copy(out, X, 2, at[0], at[1])]), data,
+                                                  np.array([6, 1], np.int32))[0], [0, 1, 2, 3, 4, 5, 1, 2])
