@@ -5,16 +5,29 @@ pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f6
 relative error of 1e-7 · (1 + |y·log x|), lgamma and digamma an absolute one of 4e-6.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 from weft_wasm.elementary import polynomials
 from weft_wasm.elementary.functions import Float
-from weft_wasm.ir import Call, Convert, Expr
+from weft_wasm.elementary.gamma import Gamma
+from weft_wasm.ir import MATH_BINARY, MATH_UNARY, Call, Convert, Expr
 
 FLOAT = {"f32": Float("f32", polynomials.F32), "f64": Float("f64", polynomials.F64)}
-_IN_F64: dict[str, dict] = {"pow": {}, "lgamma": {"zeros": False}, "digamma": {"zeros": False}}
+_IN_F64: dict[str, Callable[..., Expr]] = {"pow": FLOAT["f64"].pow, "lgamma": Gamma(FLOAT["f64"], zeros=False).lgamma, "digamma": Gamma(FLOAT["f64"], zeros=False).digamma}
 
 
 def function(e: Call, f64: bool = True) -> Expr:
     """A call as arithmetic. f64: whether the target has that dtype."""
     if f64 and e.dtype == "f32" and e.fn in _IN_F64:
-        return Convert(getattr(FLOAT["f64"], e.fn)(*(Convert(x, "f64") for x in e.args), **_IN_F64[e.fn]), "f32")
-    return getattr(FLOAT[e.dtype], e.fn)(*e.args)
+        return Convert(_IN_F64[e.fn](*(Convert(x, "f64") for x in e.args)), "f32")
+    return _FUNCTIONS[e.dtype][e.fn](*e.args)
+
+
+def _functions(float: Float) -> dict[str, Callable[..., Expr]]:
+    gamma = {"lgamma": Gamma(float).lgamma, "digamma": Gamma(float).digamma}
+    return {name: gamma[name] if name in gamma else getattr(float, name) for name in MATH_UNARY | MATH_BINARY}
+
+
+_FUNCTIONS = {dtype: _functions(float) for dtype, float in FLOAT.items()}

@@ -20,7 +20,15 @@ class Pair:
     __slots__ = ("hi", "lo", "_halves")
 
     def __init__(self, hi: Expr, lo: Expr | None = None):
-        self.hi, self.lo, self._halves = hi, lo, None
+        self.hi, self.lo = hi, lo
+        self._halves: tuple[Expr, Expr] | None = None
+
+    @property
+    def rest(self) -> Expr:
+        """lo, of what was computed."""
+        if self.lo is None:
+            raise ValueError("an exact float has no rest")
+        return self.lo
 
     @property
     def halves(self) -> tuple[Expr, Expr]:
@@ -76,10 +84,11 @@ def constant(value: Coefficient) -> Pair:
 
 def polynomial(coefficients: Sequence[Coefficient], x: Pair) -> Pair:
     """By Horner's rule, constant term first. The last coefficients may be single floats; then so are their terms."""
-    rest = list(coefficients)
-    total = constant(rest.pop())
-    while not isinstance(rest[-1], tuple):
-        total = Pair(total.hi * x.hi + rest.pop())
+    *rest, last = coefficients
+    total = constant(last)
     for coefficient in reversed(rest):
-        total = constant(coefficient) + total * x
+        if isinstance(coefficient, tuple):
+            total = constant(coefficient) + total * x
+        else:
+            total = Pair(total.hi * x.hi + coefficient)
     return total

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from weft_wasm.elementary.gamma import Gamma
 from weft_wasm.elementary.pi import pi_bits, pi_parts, two_over_pi
 from weft_wasm.ir import Bitcast, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
 
@@ -24,7 +23,7 @@ def _abs(x: Expr) -> Expr:
     return Unary("abs", x)
 
 
-class Float(Gamma):
+class Float:
     """What differs between f32 and f64: bit layout and polynomials."""
 
     def __init__(self, dtype: str, p: dict[str, list[float]]):
@@ -54,7 +53,7 @@ class Float(Gamma):
     def u(self, value: int) -> Const:
         return Const(value, self.uint)
 
-    def poly(self, name: str | list[float], x: Expr) -> Expr:
+    def poly(self, name: str | Sequence[float], x: Expr) -> Expr:
         coefficients = self.p[name] if isinstance(name, str) else name
         result: Expr = self.c(coefficients[-1])
         for k in reversed(coefficients[:-1]):
@@ -96,8 +95,7 @@ class Float(Gamma):
         overflow and underflow come by themselves and NaN stays NaN; `low` is where k = -127 begins."""
         x = maximum_number(x, self.c(low))
         zero = self.magic + self.bias  # for k = 0 the low bits hold the exponent of 1
-        shifted = MulAdd(x, self.c(per_two), self.c(zero))
-        shifted = minimum_number(self.c(zero + self.bias), shifted)
+        shifted = minimum_number(self.c(zero + self.bias), MulAdd(x, self.c(per_two), self.c(zero)))
         return self.poly("exp_wide", rest(x, shifted - zero)) * self.as_float(self.as_int(shifted) << self.mantissa)
 
     def exp(self, x: Expr) -> Expr:
@@ -158,7 +156,7 @@ class Float(Gamma):
 
     # logarithms
 
-    def _split(self, x: Expr) -> tuple[Expr, Expr]:
+    def split(self, x: Expr) -> tuple[Expr, Expr]:
         """(k as float, m) with x = m·2^k, √½ ≤ m < √2; x positive and finite."""
         subnormal = lt(x, self.tiny)
         bits = self.as_int(Select(subnormal, x * 2.0**self.mantissa, x))
@@ -177,8 +175,8 @@ class Float(Gamma):
         half = f * f * 0.5
         return half, s * (half + z * self.poly("log", z))
 
-    def _log_finite(self, x: Expr) -> Expr:
-        k, m = self._split(x)
+    def log_finite(self, x: Expr) -> Expr:
+        k, m = self.split(x)
         f = m - 1.0
         half, tail = self._log_tail(f)
         return MulAdd(k, self.c(self.ln2_hi), f - (half - MulAdd(k, self.c(self.ln2_lo), tail)))
@@ -188,10 +186,10 @@ class Float(Gamma):
         return Select(gt(x, 0.0) & lt(x, INF), body, special)
 
     def log(self, x: Expr) -> Expr:
-        return self._log_special(x, self._log_finite(x))
+        return self._log_special(x, self.log_finite(x))
 
     def log2(self, x: Expr) -> Expr:
-        k, m = self._split(x)
+        k, m = self.split(x)
         f = m - 1.0
         half, tail = self._log_tail(f)
         return self._log_special(x, MulAdd(f - (half - tail), self.c(1 / LN2), k))
@@ -200,7 +198,7 @@ class Float(Gamma):
         u = x + 1.0
         lost = x - (u - 1.0)
         lost = Select(gt(x, 1.0), 1.0 - (u - x), lost)
-        body = self._log_finite(u) + lost / u
+        body = self.log_finite(u) + lost / u
         special = Select(eq(x, -1.0), self.c(-INF), Select(lt(x, -1.0), self.c(NAN), x))
         body = Select(gt(x, -1.0) & lt(x, INF), body, special)
         return Select(lt(_abs(x), self.tiny), x, body)
@@ -257,15 +255,15 @@ class Float(Gamma):
         quadrant = (top + self.u(1 << (width - 3))) >> (width - 2)
         fraction = Bitcast(top - (quadrant << (width - 2)), self.int)
         # fraction · π/2 rounded once: the product of the heads, of so few bits each, is exact
-        bits = 12 if self.f32 else 26
-        half = 1 << width - 4 - bits  # the tail has a sign, so that a small fraction is all tail and nothing cancels
+        size = 12 if self.f32 else 26
+        half = 1 << width - 4 - size  # the tail has a sign, so that a small fraction is all tail and nothing cancels
         rest = ((fraction + self.i(half)) & self.i(2 * half - 1)) - self.i(half)
         head, tail = Convert(fraction - rest, self.dtype), Convert(rest, self.dtype)
         scale = 2.0 ** (2 - width)
-        half_pi = math.floor(math.pi / 2 * 2.0 ** (bits - 1)) * 2.0 ** (1 - bits)
-        low = float(Fraction(pi_bits(200), 2**201) - Fraction(half_pi))
+        half_pi = math.floor(math.pi / 2 * 2.0 ** (size - 1)) * 2.0 ** (1 - size)
+        rest_of_pi = float(Fraction(pi_bits(200), 2**201) - Fraction(half_pi))
         small = tail * (math.pi / 2 * scale) + Convert(middle, self.dtype) * (math.pi / 2 * scale * 2.0**-width)
-        r = head * (half_pi * scale) + (head * (low * scale) + small)
+        r = head * (half_pi * scale) + (head * (rest_of_pi * scale) + small)
         negative = lt(x, 0.0)
         return Select(negative, -quadrant, quadrant), Select(negative, -r, r)
 
@@ -276,13 +274,13 @@ class Float(Gamma):
         cross = a1 * b0 + ((a0 * b0) >> half)
         return a1 * b1 + (cross >> half) + ((a0 * b1 + (cross & mask)) >> half)
 
-    def _sin_cos(self, r: Expr) -> tuple[Expr, Expr]:
+    def sin_cos(self, r: Expr) -> tuple[Expr, Expr]:
         z = r * r
         return MulAdd(r * z, self.poly("sin", z), r), MulAdd(
             z * z, self.poly("cos", z), MulAdd(z, self.c(-0.5), self.c(1.0))
         )
 
-    def _circular(self, x: Expr, moderate: Expr, finish) -> Expr:
+    def _circular(self, x: Expr, moderate: Expr, finish: Callable[[Expr, Expr], Expr]) -> Expr:
         """`moderate`, where x is that; else `finish` of the quadrant and the rest."""
         limit = 10000.0 if self.f32 else 1e6
         not_finite = Select(lt(_abs(x), INF), finish(*self._reduce_pi_large(x)), self.c(NAN))
@@ -291,7 +289,7 @@ class Float(Gamma):
     def sin(self, x: Expr, shift: int = 0) -> Expr:
         def finish(quadrant: Expr, r: Expr) -> Expr:
             q = quadrant + self.u(shift)
-            s, c = self._sin_cos(r)
+            s, c = self.sin_cos(r)
             value = Select(eq(q & self.u(1), 0), s, c)
             return self.as_float(self.as_uint(value) ^ ((q & self.u(2)) << (self.bits - 2)))
 
@@ -315,7 +313,7 @@ class Float(Gamma):
 
     def tan(self, x: Expr) -> Expr:
         def finish(quadrant: Expr, r: Expr) -> Expr:
-            s, c = self._sin_cos(r)
+            s, c = self.sin_cos(r)
             odd = eq(quadrant & self.u(1), 1)
             return Select(odd, -c, s) / Select(odd, s, c)
 
@@ -406,8 +404,8 @@ class Float(Gamma):
     def _pow_positive(self, a: Expr, y: Expr) -> Expr:
         if self.f32:
             return self.exp(y * self.log(a))
-        hi, lo = self._log_parts(a)  # so that the exponent keeps its low bits
-        y_hi = self._head(y)
+        hi, lo = self.log_parts(a)  # so that the exponent keeps its low bits
+        y_hi = self.head(y)
         y_lo = y - y_hi
         main = y_hi * hi
         rest = y_lo * hi + y * lo
@@ -416,23 +414,23 @@ class Float(Gamma):
         finite = gt(a, 0.0) & lt(a, INF) & lt(_abs(y), 1e300)
         return Select(finite, value, self.exp(y * self.log(a)))
 
-    def _log_parts(self, a: Expr) -> tuple[Expr, Expr]:
+    def log_parts(self, a: Expr) -> tuple[Expr, Expr]:
         """(hi, lo): log(a) = hi + lo for positive finite a, and hi of so few bits that its product with a head is exact. Of f32 lo is 0."""
         if self.f32:
             return self.log(a), self.c(0.0)
-        k, m = self._split(a)
+        k, m = self.split(a)
         f = m - 1.0
         s = f / (f + 2.0)
-        s_hi = self._head(s)
+        s_hi = self.head(s)
         d = f + 2.0
-        d_hi = self._head(d)
+        d_hi = self.head(d)
         s_lo = ((f - s_hi * d_hi) - s_hi * (f - (d_hi - 2.0))) / d  # f = s·d exactly enough
         # log((1+s)/(1-s)) = 2s + ⅔s³ + …: y multiplies the error, so the second term is in two parts too
         z = s * s
-        z_hi = self._head(s_hi * s_hi)
+        z_hi = self.head(s_hi * s_hi)
         z_lo = (s_hi * s_hi - z_hi) + s_lo * (s_hi * 2.0 + s_lo)
         cube = s_hi * z_hi
-        cube_hi = self._head(cube)
+        cube_hi = self.head(cube)
         cube_lo = (cube - cube_hi) + (s_hi * z_lo + s_lo * z)
         second = cube_hi * TWO_THIRDS_HI
         second_lo = cube_hi * TWO_THIRDS_LO + cube_lo * (2.0 / 3.0)
@@ -441,10 +439,10 @@ class Float(Gamma):
         first = big + s_hi * 2.0
         both = first + second
         low = ((big - first) + s_hi * 2.0) + ((first - both) + second) + tail
-        hi = self._head(both + low)
+        hi = self.head(both + low)
         return hi, (both - hi) + low
 
-    def _head(self, x: Expr) -> Expr:
+    def head(self, x: Expr) -> Expr:
         """x with the low half of its mantissa cleared."""
         return self.as_float(
             self.as_uint(x) & self.u(((1 << self.bits) - 1) & ~((1 << (27 if not self.f32 else 12)) - 1))
@@ -456,7 +454,7 @@ class Float(Gamma):
         """erfc for a ≥ 1."""
         a = minimum_number(a, self.c(12.0 if self.f32 else 30.0))
         u = (a - 2.0) / (a + 2.0)
-        head = self._head(a)
+        head = self.head(a)
         rest = (head - a) * (head + a)  # small: exp of it is its Taylor series
         e = self.exp(-(head * head))
         e = MulAdd(e, rest * self.poly([1 / math.factorial(n) for n in range(1, 7)], rest), e)

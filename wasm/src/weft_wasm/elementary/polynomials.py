@@ -4,13 +4,13 @@ exp: (e^r - 1 - r)/r²; exp_wide: e^r, with four times the error from ln2/2 up t
 sin, cos, tan, atan, asin: the correction to x, x² or 1 in x²;
 sin_wide: that of sin up to π/2; tanh_r, tanh_q: (1 - tanh(h)/h)/h² as a ratio in h², h ≤ 4.51, by weighted least squares;
 erf: erf(x)/x in x²; erfcx: erfc(x)·e^(x²)·(1+2x) in (x-2)/(x+2), x ≥ 1; lgamma: lgamma(z)/((z-1)(z-2)) in z - 1.5.
-Interpolated at Chebyshev's points instead, some in pairs of floats: lgamma of f64; digamma: ψ(z) over the distance from its positive zero in z - 2, 1 ≤ z ≤ 3;
-rgamma: 1/Γ(1.5 + t), |t| ≤ ½; digamma_tail: (ψ(s + ½) - log s)·s² in 1/s², s ≥ 8.75; tan_pi: tan(πg/2)/g in g², g ≤ ¼.
+Interpolated at Chebyshev's points instead: lgamma of f64; digamma: ψ(z) over the distance from its positive zero in z - 2, 1 ≤ z ≤ 3;
+in pairs of floats, rgamma: 1/Γ(1.5 + t), |t| ≤ ½; digamma_tail: (ψ(s + ½) - log s)·s² in 1/s², s ≥ 8.75; tan_pi: tan(πg/2)/g in g², g ≤ ¼.
 """
 
 import math
 
-F32 = {
+F32: dict[str, list[float]] = {
     "exp_wide": [1.0, 1.0, 0.5000020265579224, 0.1666678637266159, 0.041623204946517944, 0.008341461420059204, 0.001606754376552999],
     "exp": [0.5000000095490945, 0.166665189046323, 0.0416662047423075, 0.008368881840605729, 0.0013950557260968028],
     "log": [0.6666666564543154, 0.40000335195062475, 0.28537308322632715, 0.23582154928793733],
@@ -28,7 +28,7 @@ F32 = {
     "lgamma": [0.483129125907952, -0.14596111599487202, 0.06289662045610814, -0.03127367478441429, 0.016994019809756972,
                -0.009707538931051807, 0.00455067065658834, -0.002288143015362574, 0.0034847704947268123, -0.0024146386560416865],
 }  # fmt: skip
-F64 = {
+F64: dict[str, list[float]] = {
     "exp": [1 / math.factorial(k) for k in range(2, 15)],
     "log": [0.6666666666666666, 0.4000000000000624, 0.2857142856908736, 0.22222222646570042, 0.1818177568394163, 0.1538708994144458,
             0.13250136727991238, 0.13251158476004296],
@@ -65,6 +65,9 @@ F64 = {
                 1.2119815782595426e-06, -6.059322795045256e-07, 4.6173797029851077e-07, -2.3086248081342955e-07,
                 -5.6422994902202784e-08, 2.821220170829738e-08, 1.1540536834062045e-07, -5.77025926771739e-08,
                 -3.5705337308985145e-08, 1.7852672191376552e-08, 1.0201545142033868e-08, -5.100770214989469e-09],
+}  # fmt: skip
+# Of `double_double.polynomial`: floats, or two whose sum is meant.
+PAIRS: dict[str, list[float | tuple[float, float]]] = {
     "rgamma": [(1.1283791670955126, 1.533545961316588e-17), (-0.0411745264452831, -3.375213015737576e-18), (-0.5266544355255445, -6.112036385608127e-18),
                (0.17510202604393457, -1.0657471268513698e-17), (0.050966860247706074, 3.1247224718945432e-18),
                (-0.042155169368535604, 3.0976342102704174e-18), (0.006612897826824127, 3.573455638715002e-19), (0.002120731442572938, 1.3781298666192268e-19),

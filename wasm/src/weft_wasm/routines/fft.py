@@ -6,11 +6,12 @@ buffers of their own (D. Bailey's four steps).
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable, Sequence
 
-from weft_wasm.ir import Binary, Buffer, Const, Expr, For, Kernel, Let, Load, Store, Unary, Var, add, convert, i32, mul, sub
+from weft_wasm.ir import Binary, Buffer, Const, Expr, For, Kernel, Let, Load, Stmt, Store, Unary, Var, add, convert, i32, mul, sub
 from weft_wasm.routines.gemm import Routine
 
 LARGEST = 31  # the largest prime factor that has passes of its own
@@ -24,7 +25,7 @@ Element = Callable[[Expr, Expr], Complex]  # (batch, position) → (re, im)
 
 def factors(n: int) -> list[int] | None:
     """The passes of a transform of length n, eights and fours first; None where a prime factor is too large."""
-    out = []
+    out: list[int] = []
     while n % 8 == 0 and n != 16:
         out.append(8)
         n //= 8
@@ -33,6 +34,14 @@ def factors(n: int) -> list[int] | None:
             out.append(p)
             n //= p
     return out if n == 1 else None
+
+
+def _factors(n: int) -> list[int]:
+    """The passes of a length that is known to have some."""
+    found = factors(n)
+    if found is None:
+        raise ValueError(f"{n} has a prime factor above {LARGEST}")
+    return found
 
 
 def fft(name: str, batch: int, n: int, element: Element, re: Buffer, im: Buffer, constant: Callable[[str, bytes], Buffer], scale: float = 1.0,
@@ -45,7 +54,7 @@ def fft(name: str, batch: int, n: int, element: Element, re: Buffer, im: Buffer,
     talls = tall_factors(n) if wide else None
     if talls:
         return _by_columns(name, batch, n, talls, element, (re, im), constant, scale, wide)
-    passes = factors(n)
+    passes = _factors(n)
     spare = [[Buffer(f"{name}.{k}{part}", dtype, (batch, n)) for part in ("re", "im")] for k in range(min(len(passes) - 1, 2))]
     table = Roots(n, dtype, constant, wide)
     kernels, done = [], 1
@@ -59,7 +68,16 @@ def fft(name: str, batch: int, n: int, element: Element, re: Buffer, im: Buffer,
 
 
 def _planes(buffers: Sequence[Buffer], n: int) -> Element:
-    return lambda b, i: tuple([Load(x, add(mul(b, n), i)) for x in buffers])
+    return lambda b, i: _loaded(buffers, add(mul(b, n), i))
+
+
+def _loaded(buffers: Sequence[Buffer], at: Expr) -> Complex:
+    re, im = buffers
+    return Load(re, at), Load(im, at)
+
+
+def _scaled(z: Complex, by: float) -> Complex:
+    return mul(z[0], by), mul(z[1], by)
 
 
 def _pass(name: str, batch: int, n: int, radix: int, done: int, source: Element, target: Sequence[Buffer], table: Roots,
@@ -68,18 +86,18 @@ def _pass(name: str, batch: int, n: int, radix: int, done: int, source: Element,
     rest = n // (radix * done)
     b, p, q = Var("b"), Var("p"), Var("q")
     names = Names()
-    inside: list = []
+    inside: list[Stmt] = []
     xs = [names.pair(inside, source(b, add(mul(add(p, u * rest), done), q))) for u in range(radix)]
     ys = transform(xs, inside, names)
-    outside: list = []
+    outside: list[Stmt] = []
     for v, y in enumerate(ys):
         if v and rest > 1:
             y = turned(y, names.pair(outside, table.root(mul(p, v * done))), inside, names)
         if scale != 1.0:
-            y = tuple([mul(part, scale) for part in y])
+            y = _scaled(y, scale)
         index = add(mul(b, n), add(mul(add(mul(p, radix), v), done), q))
         inside += [Store(buffer, index, part) for buffer, part in zip(target, y)]
-    body = [For(q, done, inside, "parallel")] if done > 1 else [Let(q, i32(0)), *inside]
+    body: list[Stmt] = [For(q, done, inside, "parallel")] if done > 1 else [Let(q, i32(0)), *inside]
     body = [For(p, rest, [*outside, *body], "parallel")] if rest > 1 else [Let(p, i32(0)), *outside, *body]
     return Kernel(name, [For(b, batch, body, "parallel")])
 
@@ -88,7 +106,7 @@ def tall_factors(n: int) -> list[int] | None:
     """Factors of about the same size for a transform that goes by columns; None where one does not."""
     if n <= FITS:
         return None
-    primes = [p for f in factors(n) for p in ([2] * (f.bit_length() - 1) if f in (4, 8) else [f])]
+    primes = [p for f in _factors(n) for p in ([2] * (f.bit_length() - 1) if f in (4, 8) else [f])]
     talls = [1] * -(-math.ceil(math.log2(n)) // (TALL.bit_length() - 1))
     for p in sorted(primes, reverse=True):
         talls[talls.index(min(talls))] *= p
@@ -124,16 +142,17 @@ def _columns(name: str, batch: int, n: int, tall: int, done: int, source: Elemen
     roots = Roots(tall, dtype, constant, False)
     b, p, j = Var("b"), Var("p"), Var("j")
     at = lambda row, c: add(mul(row, pitch), c)  # noqa: E731
-    steps: list = []
-    count, small = 1, factors(tall)
+    steps: list[Stmt] = []
+    count, small = 1, _factors(tall)
     for k, radix in enumerate(small):
         final = k == len(small) - 1 and done > 1
         left = tall // (radix * count)
         u, q, c = Var("u"), Var("q"), Var("c")
-        names, inside = Names(), []
+        names = Names()
+        inside: list[Stmt] = []
         rows = [add(mul(add(u, v * left), count), q) for v in range(radix)]
         column = add(mul(j, width), c) if done == 1 else add(mul(p, done), add(mul(j, width), c))
-        xs = [source(b, add(mul(row, rest * done), column)) if k == 0 else tuple([Load(x, at(row, c)) for x in rooms[(k - 1) % 2]]) for row in rows]
+        xs = [source(b, add(mul(row, rest * done), column)) if k == 0 else _loaded(rooms[(k - 1) % 2], at(row, c)) for row in rows]
         ys = transform([names.pair(inside, x) for x in xs], inside, names)
         for v, y in enumerate(ys):
             row = add(mul(add(mul(u, radix), v), count), q)
@@ -142,17 +161,17 @@ def _columns(name: str, batch: int, n: int, tall: int, done: int, source: Elemen
             if final and rest > 1:
                 y = turned(y, table.root(mul(mul(p, row), done)), inside, names)
             if final and scale != 1.0:
-                y = tuple([mul(part, scale) for part in y])
+                y = _scaled(y, scale)
             index = add(mul(b, n), add(mul(add(mul(p, tall), row), done), add(mul(j, width), c))) if final else at(row, c)
             inside += [Store(x, index, part) for x, part in zip(target if final else rooms[k % 2], y)]
         steps.append(For(u, left, [For(q, count, [For(c, width, inside, "parallel", vector=1)], "parallel")], "parallel"))
         count *= radix
     if done == 1:
         steps.append(_transposed(n, tall, width, rooms[(len(small) - 1) % 2], pitch, target, table, constant, b, j))
-        body = [For(j, rest // width, steps, "parallel")]
+        body = For(j, rest // width, steps, "parallel")
     else:
-        body = [For(p, rest, [For(j, done // width, steps, "parallel")], "parallel")]
-    return Kernel(name, [For(b, batch, body, "parallel")]), [x for pair in rooms for x in pair]
+        body = For(p, rest, [For(j, done // width, steps, "parallel")], "parallel")
+    return Kernel(name, [For(b, batch, [body], "parallel")]), [x for pair in rooms for x in pair]
 
 
 def _transposed(n: int, tall: int, width: int, room: Sequence[Buffer], pitch: int, target: Sequence[Buffer], table: Roots,
@@ -162,12 +181,15 @@ def _transposed(n: int, tall: int, width: int, room: Sequence[Buffer], pitch: in
             for part in zip(*[circle(c * v, n) for v in range(tall) for c in range(width)])]  # fmt: skip
     group = next(g for g in (4, 2, 1) if tall % g == 0)
     i, c = Var("i"), Var("c")
-    names, outside, inside, turns = Names(), [], [], []
+    names = Names()
+    outside: list[Stmt] = []
+    inside: list[Stmt] = []
+    turns: list[Complex] = []
     for v in range(group):
         row = add(mul(i, group), v)
         far = names.pair(outside, table.root(mul(mul(j, width), row)))
-        w = turned(far, tuple([Load(x, add(mul(row, width), c)) for x in near]), inside, names)
-        turns.append(turned(tuple([Load(x, add(mul(row, pitch), c)) for x in room]), w, inside, names))
+        w = turned(far, _loaded(near, add(mul(row, width), c)), inside, names)
+        turns.append(turned(_loaded(room, add(mul(row, pitch), c)), w, inside, names))
     for x, parts in zip(target, zip(*turns)):
         inside += [Store(x, add(mul(b, n), add(mul(add(mul(j, width), c), tall), add(mul(i, group), v))), part) for v, part in enumerate(parts)]
     return For(i, tall // group, [*outside, For(c, width, inside, "parallel", vector=1)], "parallel")
@@ -179,7 +201,7 @@ class Names:
     def __init__(self) -> None:
         self.count = 0
 
-    def bind(self, body: list, e: Expr) -> Expr:
+    def bind(self, body: list[Stmt], e: Expr) -> Expr:
         if type(e) in (Const, Var):
             return e
         self.count += 1
@@ -187,7 +209,7 @@ class Names:
         body.append(Let(var, e))
         return var
 
-    def pair(self, body: list, z: Complex) -> Complex:
+    def pair(self, body: list[Stmt], z: Complex) -> Complex:
         return self.bind(body, z[0]), self.bind(body, z[1])
 
 
@@ -207,11 +229,11 @@ class Roots:
 
     def root(self, k: Expr) -> Complex:
         if self.low is None:
-            return tuple([Load(t, k) for t in self.high])
-        high = [Load(t, Binary("shr", k, i32(self.shift))) for t in self.high]
-        low = [Load(t, Binary("and", k, i32((1 << self.shift) - 1))) for t in self.low]
-        z = sub(mul(high[0], low[0]), mul(high[1], low[1])), add(mul(high[0], low[1]), mul(high[1], low[0]))
-        return tuple([convert(part, self.dtype) for part in z])
+            return _loaded(self.high, k)
+        high = _loaded(self.high, Binary("shr", k, i32(self.shift)))
+        low = _loaded(self.low, Binary("and", k, i32((1 << self.shift) - 1)))
+        re, im = sub(mul(high[0], low[0]), mul(high[1], low[1])), add(mul(high[0], low[1]), mul(high[1], low[0]))
+        return convert(re, self.dtype), convert(im, self.dtype)
 
 
 def circle(k: int, n: int) -> tuple[float, float]:
@@ -235,12 +257,12 @@ def minus(x: Complex, y: Complex) -> Complex:
     return sub(x[0], y[0]), sub(x[1], y[1])
 
 
-def turned(x: Complex, w: Complex, body: list, names: Names) -> Complex:
+def turned(x: Complex, w: Complex, body: list[Stmt], names: Names) -> Complex:
     """x · w."""
     return names.pair(body, (sub(mul(x[0], w[0]), mul(x[1], w[1])), add(mul(x[0], w[1]), mul(x[1], w[0]))))
 
 
-def transform(xs: list[Complex], body: list, names: Names) -> list[Complex]:
+def transform(xs: list[Complex], body: list[Stmt], names: Names) -> list[Complex]:
     """The transform of a few numbers, written out."""
     n = len(xs)
     if n == 1:
@@ -256,7 +278,7 @@ def transform(xs: list[Complex], body: list, names: Names) -> list[Complex]:
     return low + high
 
 
-def _by_root(x: Complex, k: int, n: int, body: list, names: Names) -> Complex:
+def _by_root(x: Complex, k: int, n: int, body: list[Stmt], names: Names) -> Complex:
     """x · exp(-2πi k/n), with the multiplications that are none left out."""
     re, im = x
     if k == 0:
@@ -271,7 +293,7 @@ def _by_root(x: Complex, k: int, n: int, body: list, names: Names) -> Complex:
     return turned(x, (Const(c, re.dtype), Const(s, re.dtype)), body, names)
 
 
-def _odd(xs: list[Complex], body: list, names: Names) -> list[Complex]:
+def _odd(xs: list[Complex], body: list[Stmt], names: Names) -> list[Complex]:
     """For each pair x_k, x_{n-k} their sum meets the cosines and their difference the sines."""
     n, first = len(xs), xs[0]
     sums = [names.pair(body, plus(xs[k], xs[n - k])) for k in range(1, n // 2 + 1)]
@@ -281,12 +303,9 @@ def _odd(xs: list[Complex], body: list, names: Names) -> list[Complex]:
         total = plus(total, s)
     out = [names.pair(body, total)] + [first] * (n - 1)
     for v in range(1, n // 2 + 1):
-        even, odd = first, None
-        for k, (s, d) in enumerate(zip(sums, gaps), 1):
-            c, t = circle(k * v, n)
-            even = plus(even, (mul(s[0], c), mul(s[1], c)))
-            term = mul(d[0], t), mul(d[1], t)
-            odd = term if odd is None else plus(odd, term)
+        turns = [circle(k * v, n) for k in range(1, n // 2 + 1)]
+        even = functools.reduce(plus, (_scaled(s, c) for s, (c, _) in zip(sums, turns)), first)
+        odd = functools.reduce(plus, (_scaled(d, t) for d, (_, t) in zip(gaps, turns)))
         even, odd = names.pair(body, even), names.pair(body, odd)
         out[v] = sub(even[0], odd[1]), add(even[1], odd[0])
         out[n - v] = add(even[0], odd[1]), sub(even[1], odd[0])

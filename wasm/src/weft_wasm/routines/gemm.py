@@ -7,10 +7,11 @@ micro kernel with MR × NR accumulators in registers. Small products, vectors, a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from collections.abc import Callable
+from typing import TypeVar
 
-from weft_wasm.affine import linear
+from weft_wasm.affine import Linear, linear
 from weft_wasm.ir import (
     FLOATS,
     ITEMSIZE,
@@ -27,6 +28,7 @@ from weft_wasm.ir import (
     Load,
     Local,
     MulAdd,
+    Stmt,
     Store,
     Var,
     gt,
@@ -47,8 +49,9 @@ KNOWN_PAGES = 1024  # rows that may each lie in a page of its own and be gone th
 IN_A_LINE = 2  # panels of columns that a line of the cache holds
 KEPT = 4 << 20  # bytes of packed columns that a thread keeps while it goes over the rows of a matrix
 
+_T = TypeVar("_T")
 Element = Callable[[Expr, Expr, Expr], Expr]  # (batch, row, column) -> value
-Sink = Callable[[Expr, Expr, Expr, Expr], list]  # (batch, row, column, value) -> statements
+Sink = Callable[[Expr, Expr, Expr, Expr], list[Stmt]]  # (batch, row, column, value) -> statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,9 @@ def default_tile(dtype: str, features: frozenset[str] = frozenset()) -> Tile:
 
 @dataclass(slots=True)
 class Routine:
-    """Kernels to put into a program, and the temps that they need."""
+    """Kernels to put into a program, or loops around them, and the temps that they need."""
 
-    kernels: list[Kernel]
+    kernels: Sequence[Kernel | For]
     temps: list[Buffer]
 
 
@@ -92,7 +95,7 @@ def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink,
     """
     tile = tile or default_tile(dtype, frozenset(features))
     if plain or k == 0 or m < 4 or n < 4 or k < 4 or m * n * k < 8192:
-        return Routine([Kernel(name, _plain_nest(m, n, k, a, b, store, batch, dtype))], [])
+        return Routine([Kernel(name, [_plain_nest(m, n, k, a, b, store, batch, dtype)])], [])
     if batch == 1 and k >= DEEP and n * _ceil_div(m, tile.nr) < 0.8 * m * _ceil_div(n, tile.nr):  # few columns: as rows, they fill their panels
         flip = lambda use: lambda z, i, j, *value: use(z, j, i, *value)  # noqa: E731
         return _Packed(name, n, m, k, flip(b), flip(a), flip(store), batch, dtype, tile).routine()
@@ -108,15 +111,15 @@ def accumulate(acc: Local, x: Expr, y: Expr) -> Assign:
     return Assign(acc, Binary("add", acc, Binary("mul", x, y)))
 
 
-def _plain_nest(m, n, k, a, b, store, batch, dtype) -> list:
+def _plain_nest(m: int, n: int, k: int, a: Element, b: Element, store: Sink, batch: int, dtype: str) -> For:
     bi, i, j, kk = Var("b"), Var("i"), Var("j"), Var("k")
     acc = Local("acc", dtype)
-    body: list = [
+    body: list[Stmt] = [
         Declare(acc, Const(0, dtype)),
         For(kk, k, [accumulate(acc, a(bi, i, kk), b(bi, kk, j))], "reduce"),
         *store(bi, i, j, acc),
     ]
-    return [For(bi, batch, [For(i, m, [For(j, n, body, "parallel")], "parallel")], "parallel")]
+    return For(bi, batch, [For(i, m, [For(j, n, body, "parallel")], "parallel")], "parallel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ class Panels:
     def tall(self) -> int:
         return self.extent - self.count * (self.height - 1)
 
-    def each(self, panel: Expr, body: Callable[[int, Expr], list]) -> list:
+    def each(self, panel: Expr, body: Callable[[int, Expr], list[Stmt]]) -> list[Stmt]:
         """body(rows, first row) of the panel with that number."""
         tall = body(self.height, panel * self.height)
         if self.tall == self.count or (type(panel) is Const and panel.value < self.tall):
@@ -197,15 +200,17 @@ class _Packed:
 
     def routine(self) -> Routine:
         way = self._in_turn if self.blocks > 1 else self._few_rows if self.few else self._many_rows
-        body = [_shared(self.bi, self.batch, way(), int(self.by_batch))]
-        plain = _plain_nest(self.m, self.n, self.k, self.a, self.b, self.store, self.batch, self.dtype) if self.by_batch else []
+        body = _shared(self.bi, self.batch, way(), int(self.by_batch))
+        if not self.by_batch:
+            return Routine([Kernel(self.name, [body])], self.temps)
+        plain = _plain_nest(self.m, self.n, self.k, self.a, self.b, self.store, self.batch, self.dtype)
         if self.blocks > 1:
-            plain = [replace(plain[0], body=[For(self.ib, self.blocks, plain[0].body, "parallel")])]
-        return Routine([Kernel(self.name, body, plain=plain, depth=2 if self.blocks > 1 else 1)], self.temps)
+            plain = replace(plain, body=[For(self.ib, self.blocks, plain.body, "parallel")])
+        return Routine([Kernel(self.name, [body], plain=[plain], depth=2 if self.blocks > 1 else 1)], self.temps)
 
     # ---- the ways
 
-    def _in_turn(self) -> list:
+    def _in_turn(self) -> list[Stmt]:
         """All columns packed, then block after block of rows."""
         p, jp, slot = Var("p"), Var("jp"), self.ks * self.column_panels
         packed = For(self.ks, self.slices, [For(p, self.column_panels, self._pack_columns(slot + p, p, self.kc))])
@@ -213,13 +218,13 @@ class _Packed:
         block = For(self.ks, self.slices, [*self._pack_rows(i32(0), self.panels.count, self.kc), product])
         return [packed, For(self.ib, self.blocks, fresh([block], {}))]
 
-    def _few_rows(self) -> list:
+    def _few_rows(self) -> list[Stmt]:
         """Some columns at a time, which share the lines of the cache."""
         jp, p = Var("jp"), Var("p")
         first, count = jp * self.together, self.panels.count
         some_terms, terms = _part("terms", self.kc, self.k, self.ks)
         if self.fill:
-            body: list = [For(p, self.together, self._product(p, first + p, i32(0), i32(0), packing=True))]
+            body: list[Stmt] = [For(p, self.together, self._product(p, first + p, i32(0), i32(0), packing=True))]
             if count > 1:
                 body += fresh([For(p, self.together, [For(self.ip, count - 1, self._product(p, first + p, i32(0), self.ip + 1))])], {})
         else:
@@ -231,7 +236,7 @@ class _Packed:
         packing = self.by_columns and self.m * self.kc >= PACKING_WORTH
         return [For(self.ks, self.slices, [*some_terms, *self._pack_rows(i32(0), count, terms, int(packing)), columns(body)])]
 
-    def _many_rows(self) -> list:
+    def _many_rows(self) -> list[Stmt]:
         """Block after block of rows times columns that are packed before."""
         jb, ib, jp, p = Var("jb"), self.ib, Var("jp"), Var("p")
         first_row, first_column = ib * self.block_rows, jb * self.block_columns
@@ -247,40 +252,40 @@ class _Packed:
 
     # ---- the steps
 
-    def _pack_rows(self, first_panel: Expr, count: int | Expr, terms: int | Expr, tasks: int = 0) -> list:
+    def _pack_rows(self, first_panel: Expr, count: int | Expr, terms: int | Expr, tasks: int = 0) -> list[Stmt]:
         if self.in_place:
             return []
         p, kc = Var("p"), self.kc
 
-        def pack(height: int, first: Expr) -> list:
+        def pack(height: int, first: Expr) -> list[Stmt]:
             return _pack(self.panel_a, p * (kc * self.panels.height), lambda i, kk: self.a(self.bi, i, self.ks * kc + kk), first, height, terms, kc)
 
         return [_shared(p, count, self.panels.each(first_panel + p, pack), tasks)]
 
-    def _pack_columns(self, slot: Expr, panel: Expr, terms: int | Expr, count: int = 1) -> list:
+    def _pack_columns(self, slot: Expr, panel: Expr, terms: int | Expr, count: int = 1) -> list[Stmt]:
         kc, nr = self.kc, self.nr
         return _pack(self.panel_b, slot * (kc * nr), lambda j, kk: self.b(self.bi, self.ks * kc + kk, j), panel * nr, nr, terms, kc, self.n, count)
 
     def _times_rows(self, slot: Expr, panel: Expr, first_panel: Expr, count: int | Expr) -> For:
         return For(self.ip, count, self._product(slot, panel, first_panel, self.ip))
 
-    def _product(self, slot: Expr, panel: Expr, first_panel: Expr, number: Expr, packing: bool = False) -> list:
+    def _product(self, slot: Expr, panel: Expr, first_panel: Expr, number: Expr, packing: bool = False) -> list[Stmt]:
         """A panel of columns, in a slot or on its way there (packing), times the panel of rows with that number from the first."""
         return self.panels.each(first_panel + number, lambda height, first: self._tile(slot, panel, first_panel + number, number, height, first, packing))
 
-    def _tile(self, slot: Expr, panel: Expr, row_panel: Expr, number: Expr, height: int, first: Expr, packing: bool) -> list:
+    def _tile(self, slot: Expr, panel: Expr, row_panel: Expr, number: Expr, height: int, first: Expr, packing: bool) -> list[Stmt]:
         n, nr, kc, bi, ks, store, edge = self.n, self.nr, self.kc, self.bi, self.ks, self.store, self.edge
         column, jv, kk = panel * nr, Var("jv"), Var("k")
         accumulators = [Local(f"acc{r}", self.dtype) for r in range(height)]
         vector = Var("bv", self.dtype)
         packed = slot * (kc * nr) + kk * nr + jv
-        steps: list = [Let(vector, self.b(bi, ks * kc + kk, column + jv) if packing else self.panel_b[packed])]
+        steps: list[Stmt] = [Let(vector, self.b(bi, ks * kc + kk, column + jv) if packing else self.panel_b[packed])]
         if packing and self.panels.count > 1:
             steps.append(Store(self.panel_b, packed, vector))
         for r, acc in enumerate(accumulators):
             left = self.a(bi, first + r, ks * kc + kk) if self.in_place else self.panel_a[number * (kc * self.panels.height) + kk * height + r]
             steps.append(accumulate(acc, left, vector))
-        body: list = [Declare(acc, Const(0, self.dtype)) for acc in accumulators]
+        body: list[Stmt] = [Declare(acc, Const(0, self.dtype)) for acc in accumulators]
         body.append(For(kk, kc, steps, "reduce", unroll=self.unroll))
         put = [s for r, acc in enumerate(accumulators) for s in store(bi, first + r, column + jv, acc)]
         whole, last = le(column, n - nr), le(i32(self.slices - 1), ks)
@@ -291,10 +296,10 @@ class _Packed:
             sums = [self.partial[place * (self.panels.height * nr) + r * nr + jv] for r in range(height)]
             body.append(If(gt(ks, 0), [Assign(acc, Binary("add", acc, sum_)) for acc, sum_ in zip(accumulators, sums)]))
             put = [If(last, put, [Store(self.partial, sum_.index, acc) for acc, sum_ in zip(accumulators, sums)])]
-        out: list = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, self.dtype), outline=True)]
+        out: list[Stmt] = [For(jv, nr, body + put, "parallel", vector=_vectors(nr, self.dtype), outline=True)]
         if n % nr:
-            r, c = Var("r"), Var("c")
-            spill: list = [For(r, height, [For(c, n % nr, store(bi, first + r, column + c, edge[r * nr + c]))])]
+            row, c = Var("r"), Var("c")
+            spill: list[Stmt] = [For(row, height, [For(c, n % nr, store(bi, first + row, column + c, edge[row * nr + c]))])]
             out.append(If(whole, [], [If(last, spill)] if self.slices > 1 else spill))
         return out
 
@@ -304,7 +309,7 @@ def _even_blocks(m: int, most: int) -> int:
     return next((count for count in range(_ceil_div(m, most), 3 * m // most + 1) if m % count == 0), 1)
 
 
-def _below(first: Expr, use: Callable) -> Callable:
+def _below(first: Expr, use: Callable[..., _T]) -> Callable[..., _T]:
     """An Element or a Sink whose rows count from `first`."""
     return lambda b, i, *rest: use(b, first + i, *rest)
 
@@ -313,12 +318,12 @@ def _ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _shared(var: Var, extent: int | Expr, body: list, tasks: int) -> For:
+def _shared(var: Var, extent: int | Expr, body: list[Stmt], tasks: int) -> For:
     """A loop that threads share, `tasks` iterations at a time; in order where that is 0, as iterations may use the same panels."""
     return For(var, extent, body, "parallel" if tasks else "sequential", tasks=tasks)
 
 
-def _part(name: str, size: int, total: int, number: Expr) -> tuple[list, Expr | int]:
+def _part(name: str, size: int, total: int, number: Expr) -> tuple[list[Stmt], Expr | int]:
     """How many of `total` are in part `number` where a part has `size`: (statements that bind it, the extent)."""
     if total % size == 0:
         return [], size
@@ -331,7 +336,8 @@ def _vectors(width: int, dtype: str) -> int:
     return 1 << max(1, width * ITEMSIZE[dtype] // 16).bit_length() - 1
 
 
-def _pack(panel, start, element, first, width, terms, kc, limit=None, count=1) -> list:
+def _pack(panel: Buffer, start: Expr, element: Callable[[Expr, Expr], Expr], first: Expr, width: int, terms: int | Expr, kc: int,
+          limit: int | None = None, count: int = 1) -> list[Stmt]:  # fmt: skip
     """panel[start + k·width + r] = element(first + r, k); k from `terms` to kc is zero, and from `limit` on rows repeat the last one. Lanes run along
     whichever index the operand is contiguous in. `count` panels one after the other: along the rows of a matrix, they share the lines of the cache."""
     z, r = Var("z"), Var("r")
@@ -340,20 +346,20 @@ def _pack(panel, start, element, first, width, terms, kc, limit=None, count=1) -
         lane = Var("r")
         return For(lane, width, [Store(panel, at + lane, element(first + lane, k))], "parallel", _vectors(width, panel.dtype))
 
-    def rows(along: str, clamped: bool) -> list:
+    def rows(along: str, clamped: bool) -> list[Stmt]:
         k = Var("k")
         at = start + k * width
         if along == "r":
             return [For(k, terms, [row(at + q * (kc * width), first + q * width, k) for q in range(count)])]
-        names = [Var(f"row{q}") if clamped else first + q for q in range(width)]
-        lets = [Let(row, minimum(first + q, i32(limit - 1))) for q, row in enumerate(names)] if clamped else []
-        return [*lets, For(k, terms, [Store(panel, at + q, element(row, k)) for q, row in enumerate(names)], "parallel", int(along == "k"))]
+        clamps = [Let(Var(f"row{q}"), minimum(first + q, i32(limit - 1))) for q in range(width)] if clamped and limit is not None else []
+        names: list[Expr] = [let.var for let in clamps] if clamps else [first + q for q in range(width)]
+        return [*clamps, For(k, terms, [Store(panel, at + q, element(row, k)) for q, row in enumerate(names)], "parallel", int(along == "k"))]
 
     probe = element(first + r, z)
     along = "k" if _contiguous(probe, z) else "r" if width * ITEMSIZE[panel.dtype] >= 16 and _contiguous(probe, r) else ""
     if count > 1 and (along != "r" or type(terms) is not int):
-        q = Var("q")
-        return [For(q, count, _pack(panel, start + q * (kc * width), element, first + q * width, width, terms, kc, limit))]
+        number = Var("q")
+        return [For(number, count, _pack(panel, start + number * (kc * width), element, first + number * width, width, terms, kc, limit))]
     body = rows(along, False)
     if limit is not None and limit % width:
         body = [If(le(first, limit - width), body, rows(along if along == "k" else "", True))]
@@ -371,7 +377,7 @@ def _is_row(a: Element, dtype: str) -> bool:
 
 def _contiguous(e: Expr, var: Var) -> bool:
     """Whether what e loads lies side by side as var counts."""
-    forms: dict = {}
+    forms: dict[Expr, Linear] = {}
     strides = {linear(x.index, forms)[0].get(var, 0) for x in walk_expr(e) if type(x) is Load}
     hidden = any(t is not var and any(x is var for x in walk_expr(t)) for terms, _ in forms.values() for t in terms if type(t) is not Var)
     return 1 in strides and strides <= {0, 1} and not hidden

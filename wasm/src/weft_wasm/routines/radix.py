@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft_wasm.ir import (
-    ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Binary, Buffer, Const, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Store, Unary, Var,
+    ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Binary, Buffer, Const, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Store, Unary, Var,
     bitcast, convert, eq, i32, lt, ne,
 )  # fmt: skip
 from weft_wasm.routines.gemm import Routine
+from weft_wasm.routines.sort import Place
 
 DIGIT = 11  # bits of a digit: 2,048 places to write to stay in the cache
 
@@ -69,7 +70,7 @@ def radix_sort(name: str, batch: int, n: int, elements: Sequence[Callable[[Expr]
     temps = [Buffer(f"{name}.{k}", out.dtype, (n,)) for k, out in enumerate(outputs)]
     count = Buffer(f"{name}.count", "i32", (digits.passes, buckets))
     b = Var("b")
-    places = [[(out, b * n) for out in outputs], [(temp, i32(0)) for temp in temps]]
+    places: list[list[Place]] = [[(out, b * n) for out in outputs], [(temp, i32(0)) for temp in temps]]
     now = digits.passes % 2  # the last pass ends in the outputs
     body = _count(elements, b * n, places[now], count, n, digits)
     for p in range(digits.passes):
@@ -83,12 +84,12 @@ def _digit(k: Expr, p: int, digits: Digits) -> Expr:
     return convert(shifted & Const((1 << digits.bits) - 1, k.dtype), "i32")
 
 
-def _count(elements, offset: Expr, to, count: Buffer, n: int, digits: Digits) -> list:
+def _count(elements: Sequence[Callable[[Expr], Expr]], offset: Expr, to: Sequence[Place], count: Buffer, n: int, digits: Digits) -> list[Stmt]:
     """Puts the operands into `to`, and where each bucket of each pass begins into `count`."""
     z, i, p, d = Var("z"), Var("i"), Var("p"), Var("d")
     values = [Var(f"v{k}", buffer.dtype) for k, (buffer, _) in enumerate(to)]
     place, whole = Var("key", key(values[0]).dtype), 1 << digits.bits
-    tally: list = []
+    tally: list[Stmt] = []
     for k in range(digits.passes):
         at = Var(f"at{k}")
         tally += [Let(at, _digit(place, k, digits) + k * whole), Store(count, at, count[at] + 1)]
@@ -108,7 +109,7 @@ def _count(elements, offset: Expr, to, count: Buffer, n: int, digits: Digits) ->
     ]  # fmt: skip
 
 
-def _scatter(source, to, count: Buffer, p: int, n: int, digits: Digits) -> list:
+def _scatter(source: Sequence[Place], to: Sequence[Place], count: Buffer, p: int, n: int, digits: Digits) -> list[Stmt]:
     """One pass: every element goes to the next place of its bucket."""
     i, at, place = Var("i"), Var("at"), Var("place")
     values = [Var(f"v{k}", buffer.dtype) for k, (buffer, _) in enumerate(source)]

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from weft_wasm.ir import (
-    FLOATS, STORAGE_FLOATS, Assign, Binary, Buffer, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Store, Unary,
+    FLOATS, STORAGE_FLOATS, Assign, Binary, Buffer, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Store, Unary,
     Var, While, convert, eq, gt, i32, lt, maximum, minimum, ne,
 )  # fmt: skip
 from weft_wasm.routines.gemm import Routine
 
+Place = tuple[Buffer, Expr]  # where a row begins
 RUN = 8  # insertion sort below this length
 
 
@@ -68,7 +69,7 @@ def sort(
     return Routine([Kernel(name, [For(b, batch, body)] if n else [])], temps if passes else [])
 
 
-def _runs(elements, offset, to, n: int, num_keys: int) -> list:
+def _runs(elements: Sequence[Callable[[Expr], Expr]], offset: Expr, to: Sequence[Place], n: int, num_keys: int) -> list[Stmt]:
     """Insertion sort of runs of RUN elements into the buffers `to`."""
     r, q = Var("r"), Var("q")
     low, at = Var("low"), Local("at", "i32")
@@ -77,7 +78,7 @@ def _runs(elements, offset, to, n: int, num_keys: int) -> list:
     previous = Var("previous")
     held = [buffer[base + previous] for buffer, base in to]
     go = gt(at, low) & less(values[:num_keys], held[:num_keys])
-    insert: list = [
+    insert: list[Stmt] = [
         Let(position, low + q),
         *(Let(value, element(offset + position)) for value, element in zip(values, elements)),
         Declare(at, position),
@@ -91,7 +92,7 @@ def _runs(elements, offset, to, n: int, num_keys: int) -> list:
     return [For(r, -(-n // RUN), [Let(low, r * RUN), For(q, count, insert)])]
 
 
-def _merge(source, to, width: Expr, n: int, num_keys: int) -> list:
+def _merge(source: Sequence[Place], to: Sequence[Place], width: Expr, n: int, num_keys: int) -> list[Stmt]:
     """Merges neighbouring sorted stretches of `width`."""
     r = Var("r")
     low, middle, high = Var("low"), Var("middle"), Var("high")
@@ -101,7 +102,7 @@ def _merge(source, to, width: Expr, n: int, num_keys: int) -> list:
     right = [Var(f"right{q}", buffer.dtype) for q, (buffer, _) in enumerate(keys)]
     take, step, pick = Var("take", "bool"), Var("step"), Var("pick")
     step_value = convert(take, "i32")
-    body: list = [
+    body: list[Stmt] = [
         Let(low, r * (width * 2)),
         Let(middle, minimum(low + width, i32(n))),
         Let(high, minimum(low + width * 2, i32(n))),
@@ -122,7 +123,7 @@ def _merge(source, to, width: Expr, n: int, num_keys: int) -> list:
     ]  # fmt: skip
     for index, end in ((i, middle), (j, high)):
         rest = Var("rest")
-        copy = [
+        copy: list[Stmt] = [
             Store(buffer, base + k + rest, old[off + index + rest]) for (buffer, base), (old, off) in zip(to, source)
         ]
         body += [For(rest, end - index, copy), Assign(k, k + maximum(end - index, i32(0)))]

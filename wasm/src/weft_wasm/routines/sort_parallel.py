@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft_wasm.ir import Binary, Buffer, Expr, For, If, Kernel, Let, Select, Store, Var, eq, ge, i32, lt
+from weft_wasm.ir import Binary, Buffer, Expr, For, If, Kernel, Let, Select, Stmt, Store, Var, eq, ge, i32, lt
 from weft_wasm.routines.gemm import Routine
 from weft_wasm.routines.sort import less
 
@@ -55,7 +55,7 @@ def _step(name: str, t: Var, levels: int, batch: int, n: int, buffers: Sequence[
     c = [Var(f"c{k}", b.dtype) for k, b in enumerate(buffers)]
     keys = [*range(num_keys), len(buffers) - 1]
     base = row * n
-    exchange = [
+    exchange: list[Stmt] = [
         *(Let(v, b[base + low]) for v, b in zip(a, buffers)),
         *(Let(v, b[base + high]) for v, b in zip(c, buffers)),
         If(less([c[k] for k in keys], [a[k] for k in keys]), [
@@ -63,7 +63,7 @@ def _step(name: str, t: Var, levels: int, batch: int, n: int, buffers: Sequence[
             *(Store(b, base + high, v) for v, b in zip(a, buffers)),
         ]),
     ]  # fmt: skip
-    body = [
+    body: list[Stmt] = [
         Let(rest, Binary("and", p, size - 1)),
         Let(low, Binary("shl", Binary("shr", p, half), half + 1) + rest),
         Let(high, low + Select(eq(within, 0), size * 2 - 1 - rest * 2, size)),

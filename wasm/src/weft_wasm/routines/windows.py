@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from weft_wasm.affine import linear_index, row_major
 from weft_wasm.ir import (
-    ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, gt, i32, le, minimum,
+    ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Var, gt, i32, le, minimum,
     sub,
 )  # fmt: skip
 from weft_wasm.routines import gemm
@@ -22,7 +22,7 @@ from weft_wasm.routines.gemm import Routine, Tile, accumulate, default_tile
 Axis = tuple[int, int]  # (extent, elements of x between neighbours)
 Index = tuple[int, Sequence[int]]  # an index of results: that of the first row, and how far apart neighbours along each axis of the rows are
 Term = Callable[[Expr, Sequence[Expr], Expr], Expr]  # (group, an index for each axis of the terms, column) -> value
-Sink = Callable[[Expr, Sequence[Expr], Expr, Expr], list]  # (group, indices of the row, column, value) -> statements
+Sink = Callable[[Expr, Sequence[Expr], Expr, Expr], list[Stmt]]  # (group, indices of the row, column, value) -> statements
 
 TERMS = 640  # at most so many in one go: a panel of b stays in the first-level cache
 ROWS = 96  # rows whose windows stay in the second-level cache while all columns pass
@@ -125,19 +125,19 @@ def _loops(extents: Sequence[int | Expr], names: str) -> list[tuple[Var, int | E
     return [(Var(names[min(d, len(names) - 1)]), n) for d, n in enumerate(extents)]
 
 
-def _wrap(loops: Sequence[tuple[Var, int | Expr]], body: list, kind: str = "sequential") -> list:
+def _wrap(loops: Sequence[tuple[Var, int | Expr]], body: list[Stmt], kind: str = "sequential") -> list[Stmt]:
     for var, n in reversed(loops):
         body = [For(var, n, body, kind)]
     return body
 
 
-def _plain_nest(p: Product, store: Sink, dtype: str) -> list:
+def _plain_nest(p: Product, store: Sink, dtype: str) -> list[Stmt]:
     """Rows and groups as they lie in x; columns beside groups, as they are in results."""
     rows, terms = _loops([n for n, _ in p.rows], "uvw"), _loops([n for n, _ in p.terms], "rst")
     g, j, acc = Var("g"), Var("j"), Local("acc", dtype)
     r, t = [v for v, _ in rows], [v for v, _ in terms]
     place = linear_index([g, *r, *t], [s for _, s in (p.group, *p.rows, *p.terms)])
-    body = [
+    body: list[Stmt] = [
         Declare(acc, Const(0, dtype)),
         *_wrap(terms, [accumulate(acc, Load(p.x, p.start + place), p.b(g, t, j))], "reduce"),
         *store(g, [linear_index(r, strides, first) for first, strides in p.results], j, acc),
@@ -173,7 +173,7 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
     tile = _Tile(p, slices, t, lanes, table, panel, partial, edge, store, dtype)
     columns = For(jp, column_panels, [For(ip, rows, tile.statements(g, at, start, ib * block_rows + ip, jp))],
                   "parallel" if by_columns else "sequential", tasks=gemm.SHARED_COLUMNS if by_columns else 0)  # fmt: skip
-    block = [Let(rows, minimum(i32(block_rows), sub(i32(row_panels), ib * block_rows))), columns]
+    block: list[Stmt] = [Let(rows, minimum(i32(block_rows), sub(i32(row_panels), ib * block_rows))), columns]
     body = [
         *_pack(p, slices, panel, g, at, nr, lanes, 8 if (by_rows or by_columns) and n * slices.size >= gemm.PACKING_WORTH else 0),
         For(ib, row_blocks, block, "parallel", tasks=1) if by_rows else For(ib, row_blocks, block),
@@ -188,23 +188,23 @@ def _tabled(index: Index, rows: Sequence[Axis]) -> bool:
     return any(strides) and (first != 0 or list(strides) != list(row_major([n for n, _ in rows])))
 
 
-def _fill_table(p: Product, lines: Sequence[Index], table: Buffer) -> list:
+def _fill_table(p: Product, lines: Sequence[Index], table: Buffer) -> list[Stmt]:
     """A line of the table for each index of rows, that into x first. What fills up the last panel repeats the last row."""
     loops, r = _loops([n for n, _ in p.rows], "uvw"), Var("r")
     at, width = [v for v, _ in loops], table.shape[1]
     number = linear_index(at, row_major([n for n, _ in p.rows]))
-    writes = [Store(table, number + line * width, linear_index(at, strides, first)) for line, (first, strides) in enumerate(lines)]
+    writes: list[Stmt] = [Store(table, number + line * width, linear_index(at, strides, first)) for line, (first, strides) in enumerate(lines)]
     last = [first + sum((n - 1) * s for (n, _), s in zip(p.rows, strides)) for first, strides in lines]
-    fills = [Store(table, r + (line * width + p.m), i32(value)) for line, value in enumerate(last)]
+    fills: list[Stmt] = [Store(table, r + (line * width + p.m), i32(value)) for line, value in enumerate(last)]
     return [*_wrap(loops, writes, "parallel"), For(r, width - p.m, fills)]
 
 
-def _pack(p: Product, slices: Slices, panel: Buffer, g: Expr, at: Sequence[Expr], nr: int, lanes: int, tasks: int) -> list:
+def _pack(p: Product, slices: Slices, panel: Buffer, g: Expr, at: Sequence[Expr], nr: int, lanes: int, tasks: int) -> list[Stmt]:
     """panel[q][term][c] = b(g, term, q·nr + c); columns beyond the matrix repeat the last one."""
     q = Var("q")
     steps = row_major([n for n, _ in slices.inner])
 
-    def copy(column: Callable[[Expr], Expr], vector: int) -> list:
+    def copy(column: Callable[[Expr], Expr], vector: int) -> list[Stmt]:
         c, loops = Var("c"), _loops(slices.extents(at), "rst")
         inside = [v for v, _ in loops]
         value = p.b(g, slices.indices(at, inside), column(q * nr + c))
@@ -243,7 +243,7 @@ class _Tile:
     store: Sink
     dtype: str
 
-    def sums(self, at: Sequence[Expr], places: Sequence[Expr], column: Expr, jv: Expr, accumulators: Sequence[Local]) -> list:
+    def sums(self, at: Sequence[Expr], places: Sequence[Expr], column: Expr, jv: Expr, accumulators: Sequence[Local]) -> list[Stmt]:
         """acc[q] += Σ x[place q + offset] · panel over a slice."""
         ragged = 1 if self.slices.rest else 0
         axes = _merged(self.slices.inner, ragged)
@@ -253,14 +253,16 @@ class _Tile:
         offset = linear_index(inside, [s for _, s in axes])
         vector = Var("bv", self.dtype)
         term = linear_index(inside, row_major([n for n, _ in axes]))
-        body: list = [Let(vector, Load(self.panel, (column * self.slices.size + term) * self.t.nr + jv))]
+        body: list[Stmt] = [Let(vector, Load(self.panel, (column * self.slices.size + term) * self.t.nr + jv))]
         body += [accumulate(acc, Load(self.p.x, place + offset), vector) for place, acc in zip(places, accumulators)]
         written = 1  # steps written out: short loops wholly, the first long one in part
         for var, run in reversed(loops):
-            whole = type(run) is int and written * run <= MOST_WRITTEN
-            unroll = run if whole else self.t.unroll if written == 1 else 1
-            body = [For(var, run, body, "reduce", unroll=unroll)]
-            written = written * run if whole else MOST_WRITTEN + 1
+            if type(run) is int and written * run <= MOST_WRITTEN:
+                body = [For(var, run, body, "reduce", unroll=run)]
+                written *= run
+            else:
+                body = [For(var, run, body, "reduce", unroll=self.t.unroll if written == 1 else 1)]
+                written = MOST_WRITTEN + 1
         return body
 
     def indices(self, row: Expr) -> list[Expr]:
@@ -275,29 +277,29 @@ class _Tile:
                 out.append(row if any(index[1]) else i32(index[0]))
         return out
 
-    def statements(self, g: Expr, at: Sequence[Expr], start: Expr, row_panel: Expr, column_panel: Expr) -> list:
+    def statements(self, g: Expr, at: Sequence[Expr], start: Expr, row_panel: Expr, column_panel: Expr) -> list[Stmt]:
         mr, nr, m, n = self.t.mr, self.t.nr, self.p.m, self.p.n
         jv, r, c = Var("jv"), Var("r"), Var("c")
         row, column = row_panel * mr, column_panel * nr
         accumulators = [Local(f"acc{q}", self.dtype) for q in range(mr)]
         places = [Var(f"row{q}") for q in range(mr)]
-        body: list = [Let(place, start + Load(self.table, row + q)) for q, place in enumerate(places)]
+        body: list[Stmt] = [Let(place, start + Load(self.table, row + q)) for q, place in enumerate(places)]
         body += [Declare(acc, Const(0, self.dtype)) for acc in accumulators]
         body += self.sums(at, places, column_panel, jv, accumulators)
         number = linear_index(at, row_major([n for n, _ in self.slices.outer]))
         last = le(i32(self.slices.count - 1), number)
         fits = [le(i, size - step) if size > step else Const(False, "bool") for i, size, step in ((row, m, mr), (column, n, nr)) if size % step]
         inside = fits[0] & fits[1] if len(fits) == 2 else fits[0] if fits else None
-        put = [Store(self.edge, jv + q * nr, acc) for q, acc in enumerate(accumulators)]
+        put: list[Stmt] = [Store(self.edge, jv + q * nr, acc) for q, acc in enumerate(accumulators)]
         if m >= mr and n >= nr:
             direct = [s for q, acc in enumerate(accumulators) for s in self.store(g, self.indices(row + q), column + jv, acc)]
-            put = [If(inside, direct, put)] if fits else direct
+            put = direct if inside is None else [If(inside, direct, put)]
         if self.slices.count > 1:
             before = [(row_panel * self.partial.shape[1] + column_panel) * (mr * nr) + q * nr + jv for q in range(mr)]
-            added = [Assign(acc, Binary("add", acc, Load(self.partial, b))) for b, acc in zip(before, accumulators)]
+            added: list[Stmt] = [Assign(acc, Binary("add", acc, Load(self.partial, b))) for b, acc in zip(before, accumulators)]
             body.append(If(gt(number, 0), added))
             put = [If(last, put, [Store(self.partial, b, acc) for b, acc in zip(before, accumulators)])]
-        out: list = [For(jv, nr, [*body, *put], "parallel", vector=nr // self.lanes, outline=True)]
+        out: list[Stmt] = [For(jv, nr, [*body, *put], "parallel", vector=nr // self.lanes, outline=True)]
         if inside is not None:
             loops = [(r, minimum(i32(mr), sub(i32(m), row))), (c, minimum(i32(nr), sub(i32(n), column)))]
             spill = _wrap(loops, self.store(g, self.indices(row + r), column + c, self.edge[r * nr + c]))
