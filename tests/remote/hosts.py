@@ -59,11 +59,11 @@ def session(host):
 
 
 @contextlib.contextmanager
-def host_here(**limits):
-    """A host in this process, with the reference backend: for what a test must reach into."""
+def host_here(platform: str = "reference", **limits):
+    """A host in this process: for what a test must reach into."""
     from weft_native.host.limits import Limits
     from weft_native.host.server import Host
-    made = Host(weft.devices("reference"), TOKEN, Limits(**limits))
+    made = Host(weft.devices(platform), TOKEN, Limits(**limits))
     ready, loop = threading.Event(), asyncio.new_event_loop()
     stop = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""What a client may use, all of it checked before anything is allocated."""
+"""What a client may use, all of it checked before it is taken."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
@@ -14,7 +14,7 @@ def _limit(default: float, help: str):
 class Limits:
     """Limits of one session, where nothing else is said."""
     frame_bytes: int = _limit(4 * MIB, "bytes of one message")
-    session_bytes: int = _limit(4 * GIB, "bytes of arrays that a session holds, and of the intermediate results of one program")
+    session_bytes: int = _limit(4 * GIB, "bytes of arrays and programs that a session holds, and of the intermediate results of its computations")
     handles: int = _limit(200_000, "arrays and compiled programs that a session holds")
     program_bytes: int = _limit(16 * MIB, "bytes of one serialized program")
     equations: int = _limit(100_000, "equations of one program, those of a called function counted for each call")
@@ -23,12 +23,15 @@ class Limits:
     replies: int = _limit(10_000, "replies that wait for a client to take them")
     grace: float = _limit(60.0, "seconds for which a session outlives its connection")
     sessions: int = _limit(32, "sessions at one time, of all clients together")
+    total_bytes: int = _limit(8 * GIB, "bytes of arrays, programs, computations under way and unread replies, of all sessions together")
 
 
 QUEUE_BYTES = 32 * MIB       # received and not yet performed, at which a client's socket is no longer read
 QUEUE_MESSAGES = 20_000
 WINDOW = 8 * MIB             # bytes of a download under way without a credit
 RUNNING = 64                 # computations that a session may have under way
+INCOMPLETE = 1024            # uploads of a session of which not all has come
+PROGRAM_WEIGHT = 64          # bytes that one of a serialized program takes once it is read and compiled, about
 
 
 def add_arguments(parser) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+LONGEST = 10_000      # characters; failures are kept as long as a client holds what they stand for
+
 # An error of a callback or of XLA may hold the frames of Python, and their source.
 _FRAMES = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*(?:\n|$))*")
 _QUOTED = re.compile(r"""(?P<quote>["'])(?P<path>(?:/|[A-Za-z]:[\\/])[^"'\n]*)(?P=quote)""")
@@ -16,4 +18,5 @@ def public_text(error: BaseException, said: Callable[[str], bool]) -> str:
         return path if said(path) else re.split(r"[/\\]", path.rstrip("/\\"))[-1]
     text = _FRAMES.sub("", str(error))
     text = _QUOTED.sub(lambda m: m["quote"] + shown(m["path"]) + m["quote"], text)
-    return _BARE.sub(lambda m: shown(m["path"]), text)
+    text = _BARE.sub(lambda m: shown(m["path"]), text)
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"

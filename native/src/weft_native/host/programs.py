@@ -8,7 +8,7 @@ import pkgutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from weft import control, dtypes, ops
 from weft.avals import ShapedArray
@@ -19,15 +19,16 @@ from weft.runtime.backend import CompileOptions
 from weft.runtime.device import backend_of
 from weft_remote.errors import LimitError
 
-from .limits import Limits
+from .limits import MIB, Limits
 
 log = logging.getLogger("weft.host")
+K, V = TypeVar("K"), TypeVar("V")
 # A program may use any primitive of the language, and parameters of weft.lax, whichever modules this process has loaded by itself.
 for _package in (ops, control):
     for _module in pkgutil.iter_modules(_package.__path__, _package.__name__ + "."):
         importlib.import_module(_module.name)
 importlib.import_module("weft.lax")
-PROGRAMS, EXECUTABLES = 1024, 512      # kept for the next session
+KEPT, KEPT_BYTES = 512, 32 * MIB      # programs and compiled programs for the next session, and how long they are together when serialized
 
 
 def nbytes(aval) -> int:
@@ -53,28 +54,49 @@ class Executable:
             return self.compiled.execute(args)
 
 
+class Kept(Generic[K, V]):
+    """What was used last, as far as there is room; for threads that share it."""
+
+    def __init__(self) -> None:
+        self.entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self.size = 0
+        self.lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self.lock:
+            found = self.entries.get(key)
+            if found is None:
+                return None
+            self.entries.move_to_end(key)
+            return found[0]
+
+    def keep(self, key: K, value: V, size: int) -> None:
+        """`size` is how long the program is when serialized: what it takes grows with that."""
+        with self.lock:
+            if key not in self.entries:
+                self.entries[key] = value, size
+                self.size += size
+            while len(self.entries) > KEPT or self.size > KEPT_BYTES:
+                self.size -= self.entries.popitem(last=False)[1][1]
+
+
 class Programs:
     """The programs of a host."""
 
     def __init__(self, limits: Limits):
         self.limits = limits
         self.format_limits = serialize.Limits(limits.program_bytes, limits.equations, array_bytes=max(limits.session_bytes, 1))
-        self.checked: OrderedDict[bytes, serialize.Program] = OrderedDict()
-        self.compiled: OrderedDict[tuple, Executable] = OrderedDict()
-        self.lock = threading.Lock()               # of the two caches
+        self.checked: Kept[bytes, serialize.Program] = Kept()
+        self.compiled: Kept[tuple[Any, ...], Executable] = Kept()
         self.compiling = threading.Lock()          # lowering keeps state of the process
 
     def check(self, digest: bytes, data) -> serialize.Program:
         """The program of these bytes; DeserializationError if they are none, LimitError if it needs too much."""
-        with self.lock:
-            found = self.checked.get(digest)
+        found = self.checked.get(digest)
         if found is None:
             found = serialize.deserialize(data, self.format_limits)
             self._check_sizes(found.jaxpr, set())
-            with self.lock:
-                self.checked[digest] = found
-                while len(self.checked) > PROGRAMS:
-                    self.checked.popitem(last=False)
+            self.checked.keep(digest, found, len(data))
         return found
 
     def _check_sizes(self, jaxpr: Jaxpr, seen: set) -> None:
@@ -88,24 +110,20 @@ class Programs:
             for sub in subjaxprs(eqn.params):
                 self._check_sizes(sub, seen)
 
-    def compile(self, digest: bytes, program: serialize.Program, device, name: str, donated: tuple, begin: Callable = lambda: None) -> Executable:
-        """A program compiled for a device; `begin()` is called when its turn has come."""
+    def compile(self, digest: bytes, program: serialize.Program, size: int, device: Any, name: str, donated: tuple[bool, ...],
+                begin: Callable[[], None] = lambda: None) -> Executable:
+        """A program of `size` bytes compiled for a device; `begin()` is called when its turn has come."""
         key = (digest, device, donated)
-        with self.lock:
-            if key in self.compiled:
-                self.compiled.move_to_end(key)
-                return self.compiled[key]
+        found = self.compiled.get(key)
+        if found is not None:
+            return found
         with self.compiling:
             begin()
-            with self.lock:      # another session may have been first
-                if key in self.compiled:
-                    return self.compiled[key]
-            log.info("compiling %s (%d equations)", name, len(program.jaxpr.eqns))
-            with enable_x64(program.x64):
-                compiled = backend_of(device).compile(program.jaxpr, device, CompileOptions(name, donated))
-            made = Executable(compiled, program.jaxpr, device, program.x64)
-            with self.lock:
-                self.compiled[key] = made
-                while len(self.compiled) > EXECUTABLES:
-                    self.compiled.popitem(last=False)
-            return made
+            found = self.compiled.get(key)      # another session may have been first
+            if found is None:
+                log.info("compiling %s (%d equations)", name, len(program.jaxpr.eqns))
+                with enable_x64(program.x64):
+                    compiled = backend_of(device).compile(program.jaxpr, device, CompileOptions(name, donated))
+                found = Executable(compiled, program.jaxpr, device, program.x64)
+                self.compiled.keep(key, found, size)
+            return found

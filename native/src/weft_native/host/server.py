@@ -17,6 +17,7 @@ from weft_remote import protocol as p
 from weft_remote.errors import AuthenticationError, ConnectionLost, LimitError, ProtocolError, class_name
 
 from .limits import WINDOW, Limits
+from .memory import of_host
 from .messages import public_text
 from .programs import Programs
 from .session import Session
@@ -42,6 +43,7 @@ class Host:
             raise ValueError("a host needs a token")
         self.devices, self.token, self.limits, self.origins = devices, token.encode(), limits, {o.rstrip("/") for o in origins}
         self.programs = Programs(limits)
+        self.memory = of_host(limits.total_bytes)
         self.sessions: dict[bytes, Session] = {}
         self.abandoned: list[Session] = []      # ended, but still computing: threads can't be stopped
         self.numbers = itertools.count(1)
@@ -131,7 +133,7 @@ class Host:
             if len(self.sessions) + len(self.abandoned) >= self.limits.sessions:
                 raise LimitError(f"the host has {self.limits.sessions} sessions already. Try again later.")
             name = f"{next(self.numbers)}{' ' + repr(hello.name[:40]) if hello.name else ''}"
-            session = Session(self.programs, self.devices, self.limits, name, self.forget)
+            session = Session(self.programs, self.devices, self.limits, self.memory, name, self.forget)
             self.sessions[session.secret] = session
             log.info("session %s begins", name)
         return session, list(messages)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import numpy as np
 from weft import dtypes
 from weft.core.binary import DeserializationError
 from weft.core.serialize import Program, content_hash
@@ -21,51 +20,26 @@ from weft.runtime.device import backend_of
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
 
-from .limits import QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, WINDOW, Limits
+from .limits import INCOMPLETE, PROGRAM_WEIGHT, QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, WINDOW, Limits
+from .memory import Charge, Tally
 from .messages import public_text
 from .programs import Executable, Programs, nbytes
+from .values import Answer, Failed, Incoming, Stored, Transfer, finished, host_array, host_bytes, is_gone
 
 log = logging.getLogger("weft.host")
 
 
-class Stored:
-    """An array, for as long as a handle or an unread reply needs it."""
-    __slots__ = ("array", "aval", "device")
-
-    def __init__(self, array, aval, device):
-        self.array, self.aval, self.device = array, aval, device
-
-
-class Failed(NamedTuple):
-    """What stands in the place of a result: the failure of operation `origin`, in words. (An exception would keep alive what
-    its frames hold.)"""
-    origin: int
-    error: str
-    message: str
+class Known(NamedTuple):
+    """A program that the client has sent."""
+    program: Program
+    size: int
+    charge: Charge
 
 
-class Incoming:
-    """An array or program of which not all bytes are here yet."""
-    __slots__ = ("message", "data", "have")
-
-    def __init__(self, message, size: int):
-        self.message, self.data, self.have = message, bytearray(size), 0
-
-    def take(self, part: bytes) -> bool:
-        """Adds a part; whether all bytes are here now."""
-        if self.have + len(part) > len(self.data):
-            raise ProtocolError(f"{self.have + len(part)} bytes came where {len(self.data)} were announced.")
-        self.data[self.have:self.have + len(part)] = part
-        self.have += len(part)
-        return self.have == len(self.data)
-
-
-class Transfer:
-    """A reply of many bytes on its way to the client."""
-    __slots__ = ("data", "sent", "credited")
-
-    def __init__(self, data: memoryview):
-        self.data, self.sent, self.credited = data, 0, 0
+class Running(NamedTuple):
+    """A computation under way: one of its results, and what its intermediate results take."""
+    array: Any
+    charge: Charge
 
 
 class Session:
@@ -74,8 +48,8 @@ class Session:
     Methods are called in the host's event loop, those named `_do_…` in the session's thread.
     """
 
-    def __init__(self, programs: Programs, devices: list, limits: Limits, name: str, ended: Callable[["Session"], None]):
-        self.programs, self.devices, self.limits, self.name, self.ended = programs, devices, limits, name, ended
+    def __init__(self, programs: Programs, devices: list, limits: Limits, memory: Tally, name: str, ended: Callable[["Session"], None]):
+        self.programs, self.devices, self.limits, self.memory, self.name, self.ended = programs, devices, limits, memory, name, ended
         self.loop = asyncio.get_running_loop()
         self.secret = secrets.token_bytes(32)
         self.received = 0                     # the last operation that came
@@ -88,20 +62,23 @@ class Session:
         self.room = asyncio.Event()           # the queue has room
         self.room.set()
         self.outbox: deque[p.Message] = deque()
-        self.replies: OrderedDict[int, p.Message | Transfer] = OrderedDict()      # unsettled
+        self.replies: OrderedDict[int, Answer | Transfer] = OrderedDict()      # unsettled
         self.transfers: deque[int] = deque()
-        self.reply_bytes = 0
+        self.reply_bytes = Tally(limits.session_bytes, "{what} takes {size} bytes; {used} of at most {limit} wait for the client to take them.")
         # the session's thread
         self.queue: queue.SimpleQueue = queue.SimpleQueue()
         self.queued_bytes = self.queued = 0            # that the event loop put there
         self.done_bytes = self.done = 0                # that the thread has performed
         self.values: dict[int, Stored | Failed | Executable] = {}
-        self.bytes = 0                        # of arrays in `values`, and of uploads under way
+        self.array_bytes = Tally(limits.session_bytes, "{what} takes {size} bytes; the session has {used} of the {limit} that it may. "
+                                                       "Let go of arrays that are no longer needed.")
+        self.program_bytes = Tally(limits.session_bytes, "{what} takes about {size} bytes; the session's programs have {used} of the {limit} that they may. "
+                                                         "Send fewer or smaller ones, or begin a new session.")
         self.incoming: dict[Any, Incoming] = {}
-        self.known: dict[bytes, Program] = {}
+        self.known: dict[bytes, Known] = {}
         self.files: set[str] = set()          # that the client's programs name
         self.reading: bytes | bytearray = b""      # a program whose lines are not known yet
-        self.running: deque[tuple[Any, int]] = deque()
+        self.running: deque[Running] = deque()
         self.head_since = self.busy_since = None
         self.thread: threading.Thread | None = None
         self.waiter: ThreadPoolExecutor | None = None
@@ -152,11 +129,9 @@ class Session:
             self.changed.set()
 
     def _settled(self, op: int) -> None:
-        reply = self.replies.pop(op, None)
-        if isinstance(reply, Transfer):
-            self.reply_bytes -= len(reply.data)
+        self.replies.pop(op, None)
 
-    def reply(self, op: int, reply: "p.Message | Transfer") -> None:
+    def reply(self, op: int, reply: Answer | Transfer) -> None:
         """Sends a reply, and keeps it until the client has settled it."""
         if self.end is not None:
             return
@@ -164,15 +139,13 @@ class Session:
             self.fail(LimitError(f"{self.limits.replies} replies wait for the client to take them."))
             return
         self.replies[op] = reply
-        if isinstance(reply, Transfer):
-            self.reply_bytes += len(reply.data)
         self._queue_reply(op, reply)
 
-    def _queue_reply(self, op: int, reply) -> None:
+    def _queue_reply(self, op: int, reply: Answer | Transfer) -> None:
         if isinstance(reply, Transfer):
             self.transfers.append(op)
         else:
-            self.outbox.append(reply)
+            self.outbox.append(reply.message)
         self.changed.set()
 
     def attach(self, connection) -> None:
@@ -213,7 +186,7 @@ class Session:
     def fail(self, error: Exception) -> None:
         """Ends the session because of something that no session may do."""
         if self.end is None:
-            log.warning("session %s ends: %s: %s", self.name, class_name(error), error)
+            log.warning("session %s ends: %s: %s", self.name, class_name(error), str(error))      # not the error, whose frames hold arrays
             self.close(p.End(class_name(error), public_text(error, self.said)))
 
     def close(self, end: p.End) -> None:
@@ -237,7 +210,7 @@ class Session:
             self.fail(LimitError(f"a compilation or computation took longer than {self.limits.seconds:g} s."))
 
     def _drop_finished(self) -> None:
-        while self.running and _finished(self.running[0][0]):
+        while self.running and finished(self.running[0].array):
             self.running.popleft()
             self.head_since = time.monotonic()
 
@@ -271,6 +244,7 @@ class Session:
                 self._tell(self.room.set)
         self.values.clear()
         self.incoming.clear()
+        self.known.clear()
         self.running.clear()
 
     def said(self, path: str) -> bool:
@@ -286,14 +260,10 @@ class Session:
         if len(self.values) >= self.limits.handles:
             raise LimitError(f"the session has {self.limits.handles} handles, and no more are allowed. Free some: let go of arrays.")
         self.values[handle] = value
-        if isinstance(value, Stored):
-            self.bytes += nbytes(value.aval)
 
-    def _charge(self, size: int, what: str) -> None:
-        """LimitError unless so many bytes more may be used."""
-        if self.bytes + size > self.limits.session_bytes:
-            raise LimitError(f"{what} takes {size} bytes; the session has {self.bytes} of the {self.limits.session_bytes} that it may. "
-                             "Let go of arrays that are no longer needed.")
+    def _charge(self, size: int, what: str, present: int | None = None) -> Charge:
+        """LimitError unless the session, and all together, may use so many bytes more; `present` of them are in use at once."""
+        return Charge(self.array_bytes, self.memory, size, what, present)
 
     def _device(self, index: int):
         if index >= len(self.devices):
@@ -303,15 +273,14 @@ class Session:
     def _do_put(self, m: p.Put) -> None:
         self._device(m.device)
         size = nbytes(m.aval)
-        if m.handle in self.incoming:
+        if m.handle in self.incoming or m.handle in self.values:
             raise ProtocolError(f"handle {m.handle} is in use.")
         try:
-            self._charge(size, f"an array of type {m.aval.str_short()}")
+            charge = self._charge(size, f"an array of type {m.aval.str_short()}", 0)
         except LimitError as e:
             self._define(m.handle, self._failed(m.op, e))      # its parts will come all the same
             return
-        self.bytes += size
-        self._part(m.handle, Incoming(m, size), m.data)
+        self._part(m.handle, Incoming(m, size, charge), m.data)
 
     def _do_part(self, m: p.Part) -> None:
         incoming = self.incoming.get(m.handle)
@@ -321,19 +290,29 @@ class Session:
             raise ProtocolError(f"bytes came for handle {m.handle}, which takes none.")
 
     def _part(self, handle: int, incoming: Incoming, data: bytes) -> None:
-        if not incoming.take(data):
-            if len(self.incoming) >= 1024:
-                raise LimitError("1024 arrays and programs are under way and incomplete.")
-            self.incoming[handle] = incoming
-            return
-        self.incoming.pop(handle, None)
-        aval, device = incoming.message.aval, self._device(incoming.message.device)
-        self.bytes -= nbytes(aval)      # counted again with the handle
+        message = incoming.message
         try:
-            value: Stored | Failed = Stored(backend_of(device).put(_host_array(incoming.data, aval), aval, device, True), aval, device)
+            value = self._uploaded(message, incoming) if incoming.take(data) else None
+        except ProtocolError:
+            raise
         except Exception as e:
-            value = self._failed(incoming.message.op, e)
-        self._define(handle, value)
+            value = self._failed(message.op, e)
+        if value is None:
+            self._await(handle, incoming)
+        else:
+            self.incoming.pop(handle, None)
+            self._define(handle, value)
+
+    def _uploaded(self, message: p.Put, incoming: Incoming) -> Stored | Failed:
+        device = self._device(message.device)
+        array = backend_of(device).put(host_array(incoming.data, message.aval), message.aval, device, True)
+        return Stored(array, message.aval, device, incoming.charge)
+
+    def _await(self, key: int | bytes, incoming: Incoming) -> None:
+        """Keeps what is incomplete."""
+        if key not in self.incoming and len(self.incoming) >= INCOMPLETE:
+            raise LimitError(f"{INCOMPLETE} arrays and programs are under way and incomplete.")
+        self.incoming[key] = incoming
 
     def _do_program(self, m: p.Program) -> None:
         if len(m.hash) != 32 or m.hash in self.known or m.hash in self.incoming:
@@ -342,7 +321,7 @@ class Session:
             raise LimitError(f"a program of {m.size} bytes exceeds the limit of {self.limits.program_bytes}.")
         if len(self.known) >= self.limits.programs:
             raise LimitError(f"the session has sent {self.limits.programs} programs, and may send no more.")
-        self._program_part(m.hash, Incoming(m, m.size), m.data)
+        self._program_part(m.hash, Incoming(m, m.size, Charge(self.program_bytes, self.memory, m.size, "a program", 0)), m.data)
 
     def _do_program_part(self, m: p.ProgramPart) -> None:
         incoming = self.incoming.get(m.hash)
@@ -352,27 +331,28 @@ class Session:
 
     def _program_part(self, digest: bytes, incoming: Incoming, data: bytes) -> None:
         if not incoming.take(data):
-            if len(self.incoming) >= 1024:
-                raise LimitError("1024 arrays and programs are under way and incomplete.")
-            self.incoming[digest] = incoming
+            self._await(digest, incoming)
             return
         self.incoming.pop(digest, None)
         if content_hash(incoming.data) != digest:
             raise DeserializationError("a program does not have the hash that it came with")
+        charge = Charge(self.program_bytes, self.memory, incoming.size * PROGRAM_WEIGHT, "a program")
         self.reading = incoming.data
-        self.known[digest] = program = self.programs.check(digest, incoming.data)
+        program = self.programs.check(digest, incoming.data)
+        self.known[digest] = Known(program, incoming.size, charge)
         self.files |= program.files
         self.reading = b""
 
     def _do_compile(self, m: p.Compile) -> None:
-        device, program = self._device(m.device), self.known.get(m.program)
-        if program is None:
+        device, known = self._device(m.device), self.known.get(m.program)
+        if known is None:
             raise ProtocolError("a program must come before it is compiled.")
+        program = known.program
         if len(m.donated) != len(program.jaxpr.invars):
             raise ProtocolError(f"the program has {len(program.jaxpr.invars)} arguments; {len(m.donated)} were described.")
         self.busy_since = None      # other sessions' compilations come first
         try:
-            self._define(m.handle, self.programs.compile(m.program, program, device, m.name[:200], m.donated, self._do_begin))
+            self._define(m.handle, self.programs.compile(m.program, program, known.size, device, m.name[:200], m.donated, self._do_begin))
         except (ProtocolError, LimitError):
             raise
         except Exception as e:
@@ -410,18 +390,36 @@ class Session:
                 raise ProtocolError(f"argument {i} is {x.aval.str_short()} where the program takes {dtypes.name(dtype)}{list(shape)}.")
             if x.device is not executable.device:
                 raise ProtocolError(f"argument {i} is on {x.device}, the program on {executable.device}.")
-        self._charge(executable.out_bytes + executable.temp_bytes, "a computation")
         while len(self.running) >= RUNNING:
-            head = self.running[0][0]
-            if not _finished(head):
-                head.block_until_ready()
-            self._drop_finished()
+            self._wait_for_one()
+        *charges, temporary = self._room_for(executable)
         outs = executable.execute([x.array for x in stored])
+        for x in stored:
+            if is_gone(x.array):      # given away: a result has its memory, and has been counted
+                x.charge.release()
         if outs:
             if not self.running:
                 self.head_since = time.monotonic()
-            self.running.append((outs[0], m.op))
-        return [Stored(x, a, executable.device) for x, a in zip(outs, executable.out_avals)]
+            self.running.append(Running(outs[0], temporary))
+        return [Stored(x, a, executable.device, c) for x, a, c in zip(outs, executable.out_avals, charges)]
+
+    def _room_for(self, executable: Executable) -> list[Charge]:
+        """What each result takes, and last what is in between. Computations under way may have to end first."""
+        while True:
+            try:
+                return [*[self._charge(nbytes(a), "a computation's result") for a in executable.out_avals],
+                        self._charge(executable.temp_bytes, "a computation")]
+            except LimitError:
+                if not self.running:
+                    raise
+            self._wait_for_one()
+
+    def _wait_for_one(self) -> None:
+        """Waits until the first of the computations under way has ended."""
+        head = self.running[0].array
+        if not finished(head):
+            head.block_until_ready()
+        self._drop_finished()
 
     def _value(self, handle: int):
         """What a handle stands for; a failure that stands there is raised."""
@@ -437,13 +435,11 @@ class Session:
             value = self.values.pop(handle, None)
             if value is None:
                 raise ProtocolError(f"there is no handle {handle} to free.")
-            if isinstance(value, Stored):
-                self.bytes -= nbytes(value.aval)
 
     # replies ----------------------------------------------------------------------------------------------------------
 
     def _fail_op(self, op: int, failed: Failed) -> None:
-        self._tell(self.reply, op, p.Error(op, failed.origin, failed.error, failed.message))
+        self._tell(self.reply, op, Answer(p.Error(op, failed.origin, failed.error, failed.message)))
 
     def _later(self, op: int, handle: int, work: Callable) -> None:
         """Replies to `op` with what `work` makes of an array, in the thread that may wait for it."""
@@ -471,17 +467,15 @@ class Session:
 
     def _do_fetch(self, m: p.Fetch) -> None:
         def read(value: Stored) -> Transfer:
-            size = nbytes(value.aval)
-            if self.reply_bytes + size > self.limits.session_bytes:
-                raise LimitError(f"{self.reply_bytes} bytes wait for the client to take them; {size} more exceed the limit of {self.limits.session_bytes}.")
-            return Transfer(_host_bytes(value.array))
+            charge = Charge(self.reply_bytes, self.memory, nbytes(value.aval), "a reply", 0)      # the array's own memory, which is counted
+            return Transfer(value, host_bytes(value.array), charge)
         self._later(m.op, m.handle, read)
 
     def _do_wait(self, m: p.Wait) -> None:
-        def wait(value: Stored) -> p.Ready:
+        def wait(value: Stored) -> Answer:
             if hasattr(value.array, "block_until_ready"):
                 value.array.block_until_ready()
-            return p.Ready(m.op)
+            return Answer(p.Ready(m.op))
         self._later(m.op, m.handle, wait)
 
     def _do_inspect(self, m: p.Inspect) -> None:
@@ -497,6 +491,7 @@ class Session:
                 text = json.dumps({str(k): float(v) for k, v in found.items()})
             else:
                 raise ProtocolError(f"nothing is known as {m.what[:40]!r} about a program.")
+            answer = Answer(p.Text(m.op, text), Charge(self.reply_bytes, self.memory, len(text), "a reply"))
         except _Inherited as e:
             self._fail_op(m.op, e.failed)
         except ProtocolError:
@@ -504,10 +499,10 @@ class Session:
         except Exception as e:
             self._fail_op(m.op, self._failed(m.op, e))
         else:
-            self._tell(self.reply, m.op, p.Text(m.op, text))
+            self._tell(self.reply, m.op, answer)
 
     def _do_ping(self, m: p.Ping) -> None:
-        self._tell(self.reply, m.op, p.Ready(m.op))
+        self._tell(self.reply, m.op, Answer(p.Ready(m.op)))
 
 
 _PERFORM = {p.Put: Session._do_put, p.Part: Session._do_part, p.Program: Session._do_program, p.ProgramPart: Session._do_program_part,
@@ -520,32 +515,3 @@ class _Inherited(Exception):
 
     def __init__(self, failed: Failed):
         self.failed = failed
-
-
-def _finished(array) -> bool:
-    """Whether an array is computed, or given away since."""
-    try:
-        return not hasattr(array, "is_ready") or array.is_deleted() or array.is_ready()
-    except Exception:      # it failed; whoever reads it will be told
-        return True
-
-
-def _host_array(data: bytearray, aval) -> np.ndarray:
-    """A client's bytes as an array; whatever they are, its elements are values of its dtype."""
-    if dtypes.is_bool(aval.dtype):
-        return (np.frombuffer(data, np.uint8) != 0).reshape(aval.shape)
-    width = dtypes.bits(aval.dtype)
-    if width < 8:
-        low = np.frombuffer(data, np.uint8) & np.uint8((1 << width) - 1)
-        if dtypes.is_float(aval.dtype):      # the bits are the number; a conversion would take them for one
-            return low.view(aval.dtype).reshape(aval.shape)
-        sign = np.uint8(1 << (width - 1))
-        return ((low ^ sign).astype(np.int8) - np.int8(sign) if dtypes.is_signed(aval.dtype) else low).astype(aval.dtype).reshape(aval.shape)
-    return np.frombuffer(data, aval.dtype).reshape(aval.shape)
-
-
-def _host_bytes(array) -> memoryview:
-    host = np.ascontiguousarray(array._host() if hasattr(array, "_host") else array)
-    return memoryview(host.reshape(-1).view(np.uint8)) if host.size and host.itemsize else memoryview(b"")
-
-

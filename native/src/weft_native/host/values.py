@@ -1,0 +1,92 @@
+"""What a session holds: arrays, failures in their place, uploads and replies under way."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from weft import dtypes
+from weft.avals import ShapedArray
+from weft_remote import protocol as p
+from weft_remote.errors import ProtocolError
+
+from .memory import Charge
+
+
+class Stored:
+    """An array, for as long as a handle or an unread reply needs it."""
+    __slots__ = ("array", "aval", "device", "charge")
+
+    def __init__(self, array: Any, aval: ShapedArray, device: Any, charge: Charge):
+        self.array, self.aval, self.device, self.charge = array, aval, device, charge
+
+
+class Failed(NamedTuple):
+    """What stands in the place of a result: the failure of operation `origin`, in words. (An exception would keep alive what
+    its frames hold.)"""
+    origin: int
+    error: str
+    message: str
+
+
+class Incoming:
+    """An array or program of which not all bytes are here yet. Memory is taken for those that are."""
+    __slots__ = ("message", "size", "data", "charge")
+
+    def __init__(self, message: p.Put | p.Program, size: int, charge: Charge):
+        self.message, self.size, self.charge = message, size, charge
+        self.data = bytearray()
+
+    def take(self, part: bytes) -> bool:
+        """Adds a part; whether all bytes are here now. LimitError if the host has no room for it."""
+        if len(self.data) + len(part) > self.size:
+            raise ProtocolError(f"{len(self.data) + len(part)} bytes came where {self.size} were announced.")
+        self.charge.grow(len(part))
+        self.data += part
+        return len(self.data) == self.size
+
+
+class Transfer:
+    """A reply of many bytes on its way to the client. Its array stays, and counts, until the client has it."""
+    __slots__ = ("stored", "data", "charge", "sent", "credited")
+
+    def __init__(self, stored: Stored, data: memoryview, charge: Charge):
+        self.stored, self.data, self.charge, self.sent, self.credited = stored, data, charge, 0, 0
+
+
+class Answer(NamedTuple):
+    """A reply in one message."""
+    message: p.Message
+    charge: Charge | None = None
+
+
+def finished(array: Any) -> bool:
+    """Whether an array is computed, or given away since."""
+    try:
+        return not hasattr(array, "is_ready") or array.is_deleted() or array.is_ready()
+    except Exception:      # it failed; whoever reads it will be told
+        return True
+
+
+def is_gone(array: Any) -> bool:
+    """Whether an array was given away: its memory is a result's now."""
+    return hasattr(array, "is_deleted") and array.is_deleted()
+
+
+def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray:
+    """A client's bytes as an array; whatever they are, its elements are values of its dtype."""
+    if dtypes.is_bool(aval.dtype):
+        return (np.frombuffer(data, np.uint8) != 0).reshape(aval.shape)
+    width = dtypes.bits(aval.dtype)
+    if width < 8:
+        low = np.frombuffer(data, np.uint8) & np.uint8((1 << width) - 1)
+        if dtypes.is_float(aval.dtype):      # the bits are the number; a conversion would take them for one
+            return low.view(aval.dtype).reshape(aval.shape)
+        sign = np.uint8(1 << (width - 1))
+        return ((low ^ sign).astype(np.int8) - np.int8(sign) if dtypes.is_signed(aval.dtype) else low).astype(aval.dtype).reshape(aval.shape)
+    return np.frombuffer(data, aval.dtype).reshape(aval.shape)
+
+
+def host_bytes(array: Any) -> memoryview:
+    """The elements of an array."""
+    host = np.ascontiguousarray(array._host() if hasattr(array, "_host") else array)
+    return memoryview(host.reshape(-1).view(np.uint8)) if host.size and host.itemsize else memoryview(b"")
