@@ -328,6 +328,27 @@ def in_place_inside_a_loop() -> Case:
 
 
 @case
+def several_iterations_store_the_same_element() -> Case:
+    """Each i stores b[i] three times, always the same value, which it has from a[i]: b must not lie where a does."""
+    x, a, b, out = floats("x", 16), floats("a", 16, role="temp"), floats("b", 16, role="temp"), floats("out", 16, role="output")
+    i, r = Var("i"), Var("r")
+    again = Kernel("again", [For(r, 3, [For(i, 16, [Store(b, i, a[i] * 2.0 + 1.0)], "parallel")], "parallel")])
+    body = [elementwise("fill", a, lambda i: x[i]), again, elementwise("put", out, lambda i: b[i])]
+    return Program("again", [x], [out], [a, b], body), [np.arange(16)]
+
+
+@case
+def places_that_fall_together() -> Case:
+    """Likewise where an index is divided."""
+    x, a, b, out = floats("x", 32), floats("a", 32, role="temp"), floats("b", 32, role="temp"), floats("out", 32, role="output")
+    i = Var("i")
+    half = i // 2
+    again = Kernel("again", [For(i, 64, [Store(b, half, a[half] * 2.0 + 1.0)], "parallel")])
+    body = [elementwise("fill", a, lambda i: x[i]), again, elementwise("put", out, lambda i: b[i])]
+    return Program("halves", [x], [out], [a, b], body), [np.arange(32)]
+
+
+@case
 def shifted_in_one_kernel() -> Case:
     """An output may not lie where its neighbour is read."""
     x, a, b, out = floats("x", 33), floats("a", 33, role="temp"), floats("b", 33, role="temp"), floats("out", 33, role="output")
@@ -513,6 +534,63 @@ def carry_that_an_iteration_may_keep() -> Case:
     return Program("kept", [], [out], [kept, other, flag], [elementwise("zero", out, lambda i: i32(0)), For(t, 7, body)]), []
 
 
+@case
+def carry_that_a_kernel_keeps() -> Case:
+    """Likewise where the kernel itself decides whether it writes."""
+    out = ints("out", 8, role="output")
+    kept, other = ints("kept", 4, role="temp"), ints("other", 4, role="temp")
+    t, i = Var("t"), Var("i")
+    body = [
+        Kernel("keep", [If(ir.eq(ir.rem(t, 3), 0), [For(i, 4, [Store(kept, i, t * 10 + i)], "parallel")])]),
+        elementwise("put", out, lambda i: Select(ir.eq(i, t), kept[ir.rem(i, 4)], out[i])),
+        elementwise("other", other, lambda i: t * 1000 + i),
+        Kernel("use", [Store(out, i32(7), other[2])]),
+    ]
+    return Program("kept", [], [out], [kept, other], [elementwise("zero", out, lambda i: i32(0)), For(t, 7, body)]), []
+
+
+@case
+def rows_that_are_written_one_by_one() -> Case:
+    """Each iteration writes one element of a temp and reads those of the iterations before, while another temp comes and goes."""
+    x, out = ints("x", 6), ints("out", 6, role="output")
+    seen, other = ints("seen", 6, role="temp"), ints("other", 6, role="temp")
+    t, i, acc = Var("t"), Var("i"), Local("acc", "i32")
+    total = [Declare(acc, i32(0)), For(i, t + 1, [Assign(acc, acc + seen[i])], "reduce"), Store(out, t, acc)]
+    body = [
+        Kernel("write", [Store(seen, t, x[t])]), Kernel("sum", total),
+        elementwise("other", other, lambda i: i * 1000 + t), Kernel("use", [Store(out, t, out[t] + other[0] * 0)]),
+    ]  # fmt: skip
+    return Program("seen", [x], [out], [seen, other], [For(t, 6, body)]), [np.arange(6) + 1]
+
+
+@case
+def rows_that_are_copied_one_by_one() -> Case:
+    """Likewise with copies."""
+    x, out = ints("x", 6), ints("out", 6, role="output")
+    seen, other = ints("seen", 6, role="temp"), ints("other", 6, role="temp")
+    t, i, acc = Var("t"), Var("i"), Local("acc", "i32")
+    total = [Declare(acc, i32(0)), For(i, t + 1, [Assign(acc, acc + seen[i])], "reduce"), Store(out, t, acc)]
+    body = [
+        Copy(seen, x, 1, t, t), Kernel("sum", total),
+        elementwise("other", other, lambda i: i * 1000 + t), Kernel("use", [Store(out, t, out[t] + other[0] * 0)]),
+    ]  # fmt: skip
+    return Program("seen", [x], [out], [seen, other], [For(t, 6, body)]), [np.arange(6) + 1]
+
+
+@case
+def sum_that_a_kernel_carries() -> Case:
+    """A kernel that begins a sum in the first iteration and adds to it in the others."""
+    x, out = ints("x", 6), ints("out", 6, role="output")
+    total, other = ints("total", 1, role="temp"), ints("other", 6, role="temp")
+    t = Var("t")
+    body = [
+        Kernel("add", [If(ir.eq(t, 0), [Store(total, i32(0), i32(0))]), Store(total, i32(0), total[0] + x[t])]),
+        Kernel("put", [Store(out, t, total[0])]),
+        elementwise("other", other, lambda i: i * 1000 + t), Kernel("use", [Store(out, t, out[t] + other[0] * 0)]),
+    ]  # fmt: skip
+    return Program("sum", [x], [out], [total, other], [For(t, 6, body)]), [np.arange(6) + 1]
+
+
 # ---- WebGPU: what is computed again in another dispatch ------------------------------------------------------------------
 
 
@@ -531,7 +609,7 @@ def binding_that_later_loops_need() -> Case:
 
 @case
 def rows_shared_by_a_workgroup() -> Case:
-    """Long rows that are turned round, then reduced, then written where the first array may lie."""
+    """Long rows that are read in another order than they are written in, where the third array may lie where the first does."""
     n, m = 3, 700
     x, a, b, c, out = floats("x", n, m), *(floats(s, n, m, role="temp") for s in "abc"), floats("out", n, m, role="output")
 
@@ -540,12 +618,12 @@ def rows_shared_by_a_workgroup() -> Case:
         return Kernel(name, [For(i, n, body(i), "parallel")])
 
     def middle(i):
-        j, k, s, acc = Var("j"), Var("k"), Var("s"), Local("acc", "f32")
+        p, q, k, s, acc = Var("p"), Var("q"), Var("k"), Var("s"), Local("acc", "f32")
         return [
-            For(j, m, [Store(b, i * m + j, a[i * m + (m - 1) - j])], "parallel"),
+            For(p, 7, [For(q, 100, [Store(b, i * m + p * 100 + q, a[i * m + q * 7 + p])], "parallel")], "parallel"),
             For(k, m, [Store(c, i * m + k, x[i * m + k] * 2.0)], "parallel"),
             Declare(acc, f32(0.0)), For(s, m, [Assign(acc, acc + b[i * m + s])], "reduce"),
-            For(q := Var("q"), m, [Store(out, i * m + q, acc + b[i * m + q] + c[i * m + q])], "parallel"),
+            For(r := Var("r"), m, [Store(out, i * m + r, acc + b[i * m + r] + c[i * m + r])], "parallel"),
         ]  # fmt: skip
 
     fill = by_rows("fill", lambda i: [For(j := Var("j"), m, [Store(a, i * m + j, x[i * m + j] + 1.0)], "parallel")])

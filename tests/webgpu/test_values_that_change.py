@@ -2,8 +2,10 @@
 
 import pytest
 from changing_programs import CASES, check
-from webgpu_harness import run_webgpu
+from webgpu_harness import kernels, run_webgpu
+from weft_wasm.emit_wgsl.legalize import legalize
 from weft_wasm.emit_wgsl.shader import WgslError
+from weft_wasm.plan import plan
 
 pytestmark = pytest.mark.xdist_group("webgpu")
 
@@ -15,3 +17,14 @@ def test_webgpu(name, device):
             run_webgpu(CASES[name][0], *CASES[name][1])
     else:
         check(name, run_webgpu)
+
+
+def test_a_barrier_stands_between_uses_of_the_same_storage():
+    """The second loop of a row writes where the first has read, in another array: no invocation may begin it before all have read."""
+    program, _ = CASES["rows_shared_by_a_workgroup"]
+    a, _, c = program.temps
+    legal = legalize(program, 8)
+    where = {b.name: b for b in legal.program.temps}
+    assert plan(legal.program).overlap(where[a.name], where[c.name]), "else the case shows nothing"
+    text = next(text for text in kernels(program) if "workgroupBarrier" in text)
+    assert text.index("storageBarrier();") < text.index("* 2.0f")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 
-from weft_wasm.ir import Binary, Const, Expr, add, mul, wrap
+from weft_wasm.ir import Binary, Const, Expr, Var, add, mul, walk_expr, wrap
 
 Linear = tuple[dict[Expr, int], int]
 
@@ -70,3 +71,26 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
         strides.append(step)
         step *= n
     return tuple(reversed(strides))
+
+
+def distinct(terms: Mapping[Expr, int], extents: Mapping[Var, int | Expr], unknown: Collection[Expr] = ()) -> bool:
+    """Whether an index with these terms is another one in each iteration of a nest of loops; False where that is not certain. `extents` are those
+    of the loops by their variables, `unknown` are variables that may depend on them.
+
+    >>> from weft_wasm.ir import Var
+    >>> i, j = Var("i"), Var("j")
+    >>> distinct({i: 10, j: 1}, {i: 4, j: 10}), distinct({i: 9, j: 1}, {i: 4, j: 10}), distinct({j: 1}, {i: 4, j: 10})
+    (True, False, False)
+    """
+    inside = {*extents, *unknown}
+    if any(t in unknown or t not in extents and any(node in inside for node in walk_expr(t)) for t in terms):
+        return False
+    reach: float = 0
+    for var, extent in sorted(extents.items(), key=lambda item: abs(terms.get(item[0], 0))):
+        step = abs(terms.get(var, 0))
+        if extent == 1:
+            continue
+        if step <= reach:
+            return False
+        reach += step * (extent - 1) if type(extent) is int else math.inf
+    return True

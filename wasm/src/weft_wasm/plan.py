@@ -1,45 +1,14 @@
-"""Buffer planning: temps of a program share one arena by liveness.
-
-Time is the order of the program-level statements; a kernel is one point. A buffer that is used in a loop and also needed in a later iteration
-lives through the whole loop. That is taken for every buffer used inside a While or For, unless all of its uses lie inside one iteration
-and it is written before it is read there: a buffer read after the loop holds what earlier iterations wrote (rows, say).
-"""
+"""Buffer planning: temps of a program share one arena by liveness (`liveness.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
 
 from weft_wasm import rows
-from weft_wasm.affine import Linear, linear
-from weft_wasm.ir import (
-    ITEMSIZE,
-    Assign,
-    Barrier,
-    Buffer,
-    Copy,
-    Declare,
-    Expr,
-    Fail,
-    For,
-    HostCall,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Program,
-    Stmt,
-    Store,
-    Switch,
-    While,
-    blocks,
-    effects,
-    expressions,
-    touched,
-    walk,
-    walk_expr,
-)
+from weft_wasm.affine import Linear, distinct, linear
+from weft_wasm.ir import ITEMSIZE, Buffer, Expr, For, Kernel, Let, Load, Program, Store, Var, expressions, touched, walk, walk_expr
+from weft_wasm.liveness import lifetimes
 
 ALIGNMENT = 64
 
@@ -73,11 +42,13 @@ def padded(nbytes: int) -> int:
 def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
     """(read, written) buffers of a kernel of which the written one may take the storage of the read one.
 
-    That is so in one nest of parallel loops where both are only used at one and the same index, and what is read is read before
-    the first write.
+    That is so in one nest of parallel loops where both are only used at one and the same index, another one in each iteration, and what is read is
+    read before the first write.
     """
     body = kernel.body
+    extents: dict[Var, int | Expr] = {}
     while len(body) == 1 and type(outer := body[0]) is For and outer.kind == "parallel":
+        extents[outer.var] = outer.extent
         body = outer.body
     if body is kernel.body or any(type(s) not in (Let, Store) for s in body):
         return []
@@ -95,99 +66,15 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
             used.setdefault(s.buffer, []).append(linear(s.index, forms))
             first_write.setdefault(s.buffer, k)
     pairs: list[tuple[Buffer, Buffer]] = []
+    bound = {s.var for s in body if type(s) is Let}
     for new, write in first_write.items():
+        if not distinct(used[new][0][0], extents, bound):
+            continue
         for old, read in last_read.items():
             fits = old not in first_write and new.nbytes <= old.nbytes and ITEMSIZE[new.dtype] == ITEMSIZE[old.dtype]
             if fits and read <= write and all(form == used[new][0] for form in used[new] + used[old]):
                 pairs.append((old, new))
     return pairs
-
-
-def lifetimes(program: Program) -> dict[Buffer, tuple[int, int]]:
-    """(first, last) point at which each temp and workgroup buffer must hold its content."""
-    lives: dict[Buffer, tuple[int, int]] = {}
-    written_first: dict[Buffer, bool] = {}
-    loops: list[tuple[int, int]] = []  # (start, end), inner ones first
-    clock = 0
-
-    def use(buffer: Buffer, write: bool) -> None:
-        if buffer.role in ("temp", "workgroup"):
-            first, _ = lives.get(buffer, (clock, clock))
-            lives[buffer] = (first, clock)
-            written_first.setdefault(buffer, write)
-
-    def use_expressions(s: Stmt) -> None:
-        for e in expressions(s):
-            for node in walk_expr(e):
-                if type(node) is Load:
-                    use(node.buffer, False)
-
-    def visit(body: list[Stmt]) -> None:
-        nonlocal clock
-        for s in body:
-            clock += 1
-            match s:
-                case Kernel():
-                    reads, writes = touched(s.body)
-                    # a kernel that writes and reads a temp for the first time wrote it first: content before is undefined
-                    for b in writes:
-                        use(b, True)
-                    for b in reads:
-                        use(b, False)
-                    for b in s.workgroup:
-                        use(b, True)
-                case Copy() | HostCall() | Fail():
-                    use_expressions(s)
-                    read, written = effects(s)
-                    for b in read:
-                        use(b, False)
-                    for b in written:
-                        use(b, True)
-                case For() | While():
-                    loop(s)
-                case If() | Switch():
-                    use_expressions(s)
-                    for block in blocks(s):
-                        visit(block)
-                    clock += 1
-                case Let() | Declare() | Assign() | Store() | Barrier():
-                    raise TypeError(f"{type(s).__name__} is not a statement of the program level")
-                case _:
-                    assert_never(s)
-
-    def loop(s: For | While) -> None:
-        nonlocal clock
-        if type(s) is For:
-            use_expressions(s)
-        start = clock
-        before = set(lives)
-        if type(s) is While:
-            visit(s.cond)
-            clock += 1
-            use_expressions(s)
-        visit(s.body)
-        clock += 1
-        conditional = _conditional(s)
-        for b, (first, last) in list(lives.items()):
-            if last > start and (b in before or not written_first[b] or conditional.get(b, True)):
-                lives[b] = (min(first, start), clock)
-        loops.append((start, clock))
-
-    def _conditional(s: For | While) -> dict[Buffer, bool]:
-        """For each buffer whether the loop may write it in one iteration and read it in a later one: its first use is under a condition."""
-        found: dict[Buffer, bool] = {}
-        for x in [*(s.cond if type(s) is While else ()), *s.body]:
-            reads, writes = touched([x])
-            for b in (*reads, *writes):
-                found.setdefault(b, type(x) not in (Kernel, Copy, HostCall))
-        return found
-
-    visit(program.body)
-    for start, end in loops:
-        for b, (first, last) in lives.items():
-            if start < first <= end < last:
-                lives[b] = (start, last)
-    return lives
 
 
 def plan(program: Program) -> Plan:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from weft_wasm.affine import Linear, linear
+from weft_wasm.affine import Linear, distinct, linear
 from weft_wasm.ir import (
     ITEMSIZE,
     Assign,
@@ -298,7 +298,11 @@ def _elementwise(s: Stmt, old: Buffer, new: Buffer) -> bool:
     forms: dict[Expr, Linear] = {}
     stores = [x for x in s.body if type(x) is Store and x.buffer is new]
     loads = [node for x in s.body for e in expressions(x) for node in walk_expr(e) if type(node) is Load and node.buffer is old]
-    return len(stores) == 1 and s.body[-1] is stores[0] and all(linear(node.index, forms) == linear(stores[0].index, forms) for node in loads)
+    if len(stores) != 1 or s.body[-1] is not stores[0]:
+        return False
+    form = linear(stores[0].index, forms)
+    bound = {x.var for x in s.body if type(x) is Let}
+    return distinct(form[0], {s.var: s.extent}, bound) and all(linear(node.index, forms) == form for node in loads)
 
 
 def _uses(kernel: Kernel, scheduled: bool = False) -> dict[Buffer, Use] | None:

@@ -1,7 +1,7 @@
 """A workgroup for each point of the grid: long reductions are shared out over its invocations and combined in workgroup memory.
 
 Every invocation runs the body. Bindings and locals are computed by all alike; a reduce loop is strided over the invocations and its accumulators combined in
-a tree; a parallel loop is strided; single stores are left to the first invocation. Between uses of a buffer that the body changes there is a barrier.
+a tree; a parallel loop is strided; single stores are left to the first invocation. Between uses of storage that the body changes there is a barrier.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from weft_wasm.emit_wgsl.dispatches import Dispatch
 from weft_wasm.emit_wgsl.shader import Shader
 from weft_wasm.ir import (
-    Assign, Binary, Buffer, Const, Declare, Expr, For, If, Let, Local, Store, Var, touched, walk,
+    Assign, Binary, Buffer, Const, Declare, Expr, For, If, Let, Local, Store, Var, touched, walk, written,
 )  # fmt: skip
 from weft_wasm.reduce_loops import identity, reductions
 
@@ -51,15 +51,14 @@ def _fits(s) -> bool:
 def emit(shader: Shader, d: Dispatch, width: int) -> list[str]:
     """Writes the body; returns the declarations of workgroup memory."""
     shared: dict[str, str] = {}
-    unsettled: set[Buffer] = set()  # read or written since the last barrier
-    changing = set(touched(d.body)[1])
+    unsettled: list[Buffer] = []  # read or written since the last barrier
+    changing = written(d.body)
     for s in d.body:
-        reads, writes = touched([s])
-        used = changing.intersection((*reads, *writes))
-        if unsettled & used:
+        used = [b for group in touched([s]) for b in group if any(shader.overlap(b, w) for w in changing)]
+        if any(shader.overlap(a, b) for a in unsettled for b in used):
             shader.line("storageBarrier();")
             unsettled.clear()
-        unsettled |= used
+        unsettled += used
         match s:
             case For(kind="reduce"):
                 _reduce(shader, s, width, shared)

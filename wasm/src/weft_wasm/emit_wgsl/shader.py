@@ -161,6 +161,11 @@ class Shader:
         variable, kind, offset = self.place(buffer)
         return f"{variable}[{index} + {offset}i]" if offset else f"{variable}[{index}]", kind
 
+    def overlap(self, a: Buffer, b: Buffer) -> bool:
+        """Whether two buffers share storage."""
+        (x, _, first), (y, _, second) = self.place(a), self.place(b)
+        return a is b or x == y and first < second + b.size and second < first + a.size
+
     def load(self, e: Load, index: str) -> str:
         text, kind = self.element(e.buffer, index)
         return self.decode(text, kind, e.dtype)
