@@ -7,6 +7,9 @@ import weft
 import weft.numpy as jnp
 from weft.compat import ad, batching, core, mlir
 from weft.compat.primitives import jit_p, scan_p, sin_p
+from weft.core.interpret import interpret
+from weft.core.primitive import Primitive
+from weft.errors import BackendError
 
 
 def cube(name="cube"):
@@ -68,6 +71,20 @@ def test_rules_are_missing_one_by_one_until_they_are_given():
         weft.vmap(f)(jnp.arange(3.0), jnp.arange(3.0))
     batching.primitive_batchers[p] = lambda xs, dims: (p.bind(*xs), dims[0])
     assert weft.vmap(f)(jnp.arange(3.0), jnp.arange(3.0)).tolist() == [0, 2, 6]
+
+
+def test_a_primitive_without_a_rule_names_the_rule():
+    p = Primitive("halve", foreign=True)
+    with pytest.raises(NotImplementedError, match=r"primitive halve has no abstract rule. Give it one: halve_p.abstract"):
+        weft.jit(p.bind)(1.0)
+    p.abstract = lambda x: x
+    with pytest.raises(NotImplementedError, match="primitive halve has no jvp rule"):
+        weft.jvp(p.bind, (1.0,), (1.0,))
+    with pytest.raises(NotImplementedError, match="primitive halve has no batch rule"):
+        weft.vmap(p.bind)(jnp.ones(2))
+    jaxpr = weft.make_jaxpr(p.bind)(1.0)
+    with pytest.raises(BackendError, match="can't run halve: it has no reference rule and no decomposition"):
+        interpret(jaxpr, [np.float32(1)])
 
 
 def test_a_lowering_in_stablehlo():

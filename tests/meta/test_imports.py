@@ -21,9 +21,13 @@ def modules():
 
 
 def imported(tree, parts, is_package):
-    """(dotted name inside weft, whether inside a function) of each relative import."""
+    """(dotted name inside weft, whether inside a function) of each import that runs; what stands under TYPE_CHECKING does not."""
+    typing = {child for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" for part in node.body
+              for child in ast.walk(part)}
     functions = {child for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) for child in ast.walk(node)}
     for node in ast.walk(tree):
+        if node in typing:
+            continue
         if isinstance(node, ast.ImportFrom) and node.level:
             base = list(parts if is_package else parts[:-1])
             base = base[: len(base) - (node.level - 1)]

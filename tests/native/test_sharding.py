@@ -38,6 +38,13 @@ def test_meshes(mesh):
     assert weft.sharding.get_mesh().empty
 
 
+def test_a_sharding_over_a_mesh_without_devices_says_so():
+    nowhere = NamedSharding(AbstractMesh((2,), ("x",)), P("x"))
+    assert nowhere.shard_shape((4, 3)) == (2, 3)
+    with pytest.raises(ValueError, match="AbstractMesh has no devices"):
+        weft.device_put(X, nowhere)
+
+
 @pytest.mark.parametrize("call,error,match", [
     (lambda: weft.make_mesh((4, 4), ("x", "y")), ValueError, "16 devices"),
     (lambda: weft.make_mesh((8,), ("x", "y")), ValueError, "one name for each axis"),
@@ -490,6 +497,25 @@ def test_references_are_cut_like_arrays(jit):
     add = lambda x: [ref.__setitem__(0, ref[0] + lax.psum(x, "i")[0]), x + ref[0]][1]      # closed over: the same on all devices
     np.testing.assert_array_equal(jit(weft.shard_map(add, mesh=line, in_specs=P("i"), out_specs=P("i")))(np.ones(8, np.float32)), [9] * 8)
     assert ref[0] == 8
+
+
+def test_a_choice_that_differs_between_devices_may_write_to_a_reference():
+    line = weft.make_mesh((8,), ("i",))
+
+    def body(x):
+        ref = weft.new_ref(x)
+        lax.cond(x[0] > 3, lambda r: r.__setitem__(..., r[...] * 2), lambda r: None, ref)
+        return ref[...]
+    x = np.arange(8, dtype=np.float32)
+    for wrapped in (lambda f: f, weft.jit):
+        got = wrapped(weft.shard_map(body, mesh=line, in_specs=P("i"), out_specs=P("i")))(x)
+        np.testing.assert_array_equal(got, np.where(x > 3, x * 2, x))
+
+    def same_on_all(ref, x):      # what one device writes, the others would not see
+        lax.cond(x[0] > 3, lambda r: r.__setitem__(0, 1.0), lambda r: None, ref)
+        return x
+    with pytest.raises(ValueError, match="differs between devices .along 'i'.*same on all"):
+        weft.shard_map(same_on_all, mesh=line, in_specs=(P(), P("i")), out_specs=P("i"))(weft.new_ref(np.zeros(2, np.float32)), x)
 
 
 def test_references_inside_of_shard_map():

@@ -10,14 +10,14 @@ from .control.remat import checkpoint_name as checkpoint_name
 from .core.jaxpr import Literal
 from .core.trace import get_aval
 from .api import vjp
-from .avals import ShapedArray
+from .avals import AbstractValue
 from .transforms.stage import stage
 from .tree import keystr, tree_flatten, tree_flatten_with_path, tree_leaves
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint_name", "checkpoint_policies", "print_saved_residuals"]
 
 
-def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[ShapedArray, str]]:
+def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[AbstractValue, str]]:
     """The types of the values that reverse mode keeps of `f`, each with where it comes from."""
     leaves, tree = tree_flatten((args, kwargs))
     box: list = []
@@ -32,7 +32,8 @@ def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[ShapedArray, str
     paths = [keystr(p[1:]) for p, _ in tree_flatten_with_path((args, kwargs))[0]]
     names = _argument_names(f, args, kwargs)
     made = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
-    found, seen = [], set()
+    found: list[tuple[AbstractValue, str]] = []
+    seen = set()
     for atom in jaxpr.outvars:
         if type(atom) is Literal:
             found.append((atom.aval, f"a literal with value {atom.val}"))
@@ -41,7 +42,7 @@ def saved_residuals(f: Callable, *args, **kwargs) -> list[tuple[ShapedArray, str
             continue
         seen.add(atom)
         if atom in jaxpr.invars:
-            i = jaxpr.invars.index(atom)
+            i = [*jaxpr.invars].index(atom)
             found.append((atom.aval, f"from the argument {names[i] if names else paths[i]}"))
         elif atom in jaxpr.constvars:
             found.append((atom.aval, "from a constant"))

@@ -11,7 +11,7 @@ from .autodiff import (closure_convert as closure_convert, fwd_and_bwd as fwd_an
 from .avals import ShapeDtypeStruct
 from .config import config
 from .core.jaxpr import ClosedJaxpr
-from .core.trace import Axis, Trace, Tracer, current_trace, mapped_axes, reset_trace, root, set_trace
+from .core.trace import Axis, InnerTrace, Trace, Tracer, current_trace, mapped_axes, reset_trace, root, set_trace
 from .functions import check_callable, name_of
 from .ops.placement import constrain, transfer_p
 from .runtime.dispatch import move
@@ -197,7 +197,7 @@ def block_until_ready(x):
     return x
 
 
-class _NowWherePossible(Trace):
+class _NowWherePossible(InnerTrace):
     """Runs what depends on no tracer at once, and leaves all else to the trace around it."""
 
     def __init__(self, parent: Trace):

@@ -110,8 +110,7 @@ def install(stub: Any = None) -> None:
                           "Import weft.as_jax before anything that imports jax, or run in a new process.")
     facade = _Facade("jax", "weft under the name of jax")
     facade.__path__ = []
-    facade.__version__ = VERSION
-    facade.__version_info__ = tuple(int(part) for part in VERSION.split("."))
+    facade.__dict__.update(__version__=VERSION, __version_info__=tuple(int(part) for part in VERSION.split(".")))
     for name in [name for name in sys.modules if name.startswith("jax.")]:
         del sys.modules[name]
     sys.modules["jax"] = facade

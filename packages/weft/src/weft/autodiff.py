@@ -6,7 +6,7 @@ from operator import index
 from typing import Callable, Sequence
 
 from . import dtypes
-from .avals import shaped, tangent_aval
+from .avals import array_aval, shaped, tangent_aval
 from .control.custom import is_float0
 from .core.jaxpr import TypedScalar, eval_jaxpr, round_scalar
 from .core.primitive import UndefinedPrimal, Zero
@@ -91,7 +91,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()):
     pull_main = pull if len(main) == len(outs) else _Bound(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main):]])
     fun_vjp = VJP(pull_main, in_tree, out_tree, avals, consts)
     out = tree_unflatten(out_tree, [settled(x) for x in main])
-    return (out, fun_vjp, aux.unflatten(outs[len(main):])) if has_aux else (out, fun_vjp)
+    return (out, fun_vjp, aux.unflatten(outs[len(main):])) if aux is not None else (out, fun_vjp)
 
 
 def _pull_main(pull, n: int, aux_avals, consts, cts):
@@ -170,13 +170,13 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         outs, pull, consts = _vjp_flat(flat, leaves)
         out_tree, aux = box[-1] if has_aux else (box[-1], None)
         _check_scalar(fun, outs[:out_tree.num_leaves], out_tree, holomorphic)
-        value_aval = get_aval(outs[0])
+        value_aval = array_aval(get_aval(outs[0]))
         one = TypedScalar(round_scalar(1, value_aval.dtype), value_aval)
         grads = pull(consts, [one, *[Zero(tangent_aval(get_aval(x))) for x in outs[1:]]])
         result = in_tree.unflatten(grads)
         grad_value = result[0] if isinstance(argnums, int) else result
         value = tree_unflatten(out_tree, [settled(outs[0])])
-        if not has_aux:
+        if aux is None:
             return value, grad_value
         return (value, aux.unflatten(outs[1:])), grad_value
     return value_and_grad_f
@@ -238,7 +238,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     n = out_tree.num_leaves
     out = tree_unflatten(out_tree, [settled(x) for x in outs[:n]])
     out_t = tree_unflatten(out_tree, [_settled_tangent(t) for t in out_ts[:n]])
-    return (out, out_t, aux.unflatten(outs[n:])) if has_aux else (out, out_t)
+    return (out, out_t, aux.unflatten(outs[n:])) if aux is not None else (out, out_t)
 
 
 def _settled_tangent(t):
@@ -282,7 +282,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False):
     in_avals, out_avals = [get_aval(x) for x in leaves], [get_aval(x) for x in outs[:n]]
     lin = Partial(_Bound(_apply_linear, jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros), consts)
     out = tree_unflatten(out_tree, [settled(x) for x in outs[:n]])
-    return (out, lin, aux.unflatten(outs[n:])) if has_aux else (out, lin)
+    return (out, lin, aux.unflatten(outs[n:])) if aux is not None else (out, lin)
 
 
 def _apply_linear(jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros, consts, *tangents):

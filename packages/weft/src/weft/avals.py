@@ -3,17 +3,18 @@ from __future__ import annotations
 
 from functools import lru_cache
 from operator import index
+from typing import TYPE_CHECKING, Any, Iterable, TypeAlias, final
 
 from .annotations import override
 from . import dtypes
 from .config import config
-from .errors import at_user_line
+from .errors import at_user_line, type_error
 from .mesh import AbstractMesh, NamedSharding, P
 
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
 
 
-def short_name(dt) -> str:
+def short_name(dt: dtypes.ElementType) -> str:
     """`f32`, `i32`, `bf16`, `key<fry>`: the dtype as jaxprs print it."""
     name = dtypes.name(dt)
     if name in _SHORT or dtypes.is_key(dt):
@@ -21,17 +22,39 @@ def short_name(dt) -> str:
     return name.replace("complex", "c").replace("float", "f").replace("uint", "u").replace("int", "i")
 
 
+Size: TypeAlias = int | Any             # an integer, or a symbolic dimension, which computes like one
+Shape: TypeAlias = tuple[Size, ...]
+
+
 class AbstractValue:
-    """Base of abstract values; an effect token has no shape."""
+    """Base of abstract values. Programs read of them what arrays have; an effect token has nothing but a shape."""
     __slots__ = ()
+
+    if TYPE_CHECKING:
+        @property
+        def shape(self) -> Shape: ...
+        @property
+        def dtype(self) -> dtypes.ElementType: ...
+        @property
+        def weak_type(self) -> bool: ...
+        @property
+        def ndim(self) -> int: ...
+        @property
+        def size(self) -> Size: ...
+        def str_short(self, short_dtypes: bool = True) -> str: ...
 
 
 class SymbolicSize:
     """Base of sizes that a program leaves open; see `weft.core.dims`."""
     __slots__ = ()
 
+    @property
+    def value_aval(self) -> ShapedArray:
+        """The type of the size as a number."""
+        raise NotImplementedError
 
-def as_size(n):
+
+def as_size(n: Any) -> Size:
     """A size: an integer, or a symbolic dimension as it is."""
     return n if type(n) is int or isinstance(n, SymbolicSize) else int(index(n))
 
@@ -48,21 +71,22 @@ class ShapedArray(AbstractValue):
     """
     __slots__ = ("shape", "dtype", "weak_type", "vma", "_hash", "__weakref__")
 
-    def __init__(self, shape, dtype, weak_type: bool = False, sharding=None, vma=frozenset(), memory_space=None):
+    def __init__(self, shape: Iterable[Any], dtype: Any, weak_type: bool = False, sharding: Any = None,
+                 vma: Iterable[Any] = frozenset(), memory_space: Any = None):
         # plain integers only: equal avals are shared, and 2.0 or True would be found again where 2 or 1 is meant
-        self.shape = tuple([n if type(n) is int else as_size(n) for n in shape])
-        self.dtype = dtypes.dtype(dtype)
-        self.weak_type = weak_type
-        self.vma = vma if type(vma) is frozenset else frozenset(vma)
-        self._hash = None
+        self.shape: Shape = tuple([n if type(n) is int else as_size(n) for n in shape])
+        self.dtype: dtypes.ElementType = dtypes.dtype(dtype)
+        self.weak_type: bool = weak_type
+        self.vma: frozenset[Any] = vma if type(vma) is frozenset else frozenset(vma)
+        self._hash: int | None = None
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
-        size = 1
+    def size(self) -> Size:
+        size: Size = 1
         for n in self.shape:
             size *= n
         return size
@@ -73,29 +97,30 @@ class ShapedArray(AbstractValue):
         return _unsharded(len(self.shape))
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
                                  and self.weak_type == other.weak_type and self.vma == other.vma)
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         if self._hash is None:
             self._hash = hash((self.shape, self.dtype, self.weak_type, self.vma))
         return self._hash
 
     @override
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return shaped, (self.shape, self.dtype, self.weak_type, self.vma)
 
-    def update(self, shape=None, dtype=None, weak_type=None, vma=None) -> "ShapedArray":
+    def update(self, shape: Iterable[Size] | None = None, dtype: dtypes.ElementType | None = None,
+               weak_type: bool | None = None, vma: frozenset[Any] | None = None) -> "ShapedArray":
         return shaped(self.shape if shape is None else tuple(shape), self.dtype if dtype is None else dtype,
                       self.weak_type if weak_type is None else weak_type, self.vma if vma is None else vma)
 
     def strip_weak_type(self) -> "ShapedArray":
         return shaped(self.shape, self.dtype, False, self.vma) if self.weak_type else self
 
-    def to_tangent_aval(self) -> "ShapedArray":
-        return tangent_aval(self)
+    def to_tangent_aval(self) -> ShapedArray:
+        return self if dtypes.is_inexact(self.dtype) else shaped(self.shape, dtypes.float0)
 
     def str_short(self, short_dtypes: bool = True) -> str:
         name = short_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
@@ -103,52 +128,83 @@ class ShapedArray(AbstractValue):
         return f"{name}[{','.join(map(str, self.shape))}]{vary}"
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return ("~" if self.weak_type else "") + self.str_short(short_dtypes=False)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}]{weak})"
 
 
+@final
 class AbstractRef(AbstractValue):
     """The type of mutable references to an array of type `inner`."""
     __slots__ = ("inner", "memory_space", "kind")
 
-    def __init__(self, inner_aval: ShapedArray, memory_space=None, kind=None):
+    def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None):
         self.inner, self.memory_space, self.kind = inner_aval, memory_space, kind
 
-    inner_aval = property(lambda self: self.inner)
-    shape = property(lambda self: self.inner.shape)
-    dtype = property(lambda self: self.inner.dtype)
-    weak_type = property(lambda self: self.inner.weak_type)
-    ndim = property(lambda self: self.inner.ndim)
-    size = property(lambda self: self.inner.size)
+    @property
+    def inner_aval(self) -> ShapedArray:
+        return self.inner
+
+    @property
+    @override
+    def shape(self) -> Shape:
+        return self.inner.shape
+
+    @property
+    @override
+    def dtype(self) -> dtypes.ElementType:
+        return self.inner.dtype
+
+    @property
+    @override
+    def weak_type(self) -> bool:
+        return self.inner.weak_type
+
+    @property
+    @override
+    def ndim(self) -> int:
+        return self.inner.ndim
+
+    @property
+    @override
+    def size(self) -> Size:
+        return self.inner.size
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is AbstractRef and self.inner == other.inner
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((AbstractRef, self.inner))
 
     def str_short(self, short_dtypes: bool = True) -> str:
         return f"Ref{{{self.inner.str_short(short_dtypes)}}}"
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return f"Ref{{{self.inner}}}"
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"AbstractRef({self.inner})"
 
 
-def reshaped(aval, shape: tuple):
+def array_aval(aval: AbstractValue) -> ShapedArray:
+    """The type of an array as what it is; TypeError for that of a reference or a token."""
+    if isinstance(aval, ShapedArray):
+        return aval
+    raise type_error(f"an array is needed here, and this is of type {aval.str_short(short_dtypes=False)}. "
+                     "Read what a reference holds (ref[...]) and pass that.")
+
+
+def reshaped(aval: AbstractValue, shape: Iterable[Size]) -> AbstractValue:
     """The same type with another shape."""
-    return AbstractRef(reshaped(aval.inner, shape)) if type(aval) is AbstractRef else aval.update(shape=shape)
+    return AbstractRef(aval.inner.update(shape=shape)) if isinstance(aval, AbstractRef) else array_aval(aval).update(shape=shape)
 
 
 class AbstractToken(AbstractValue):
@@ -166,30 +222,31 @@ token = AbstractToken()
 
 
 @lru_cache(maxsize=65536)
-def shaped(shape: tuple, dtype, weak_type: bool = False, vma: frozenset = frozenset()) -> ShapedArray:
+def shaped(shape: Shape, dtype: dtypes.ElementType, weak_type: bool = False,
+           vma: frozenset[Any] = frozenset()) -> ShapedArray:
     """The aval of a shape and dtype; equal ones are one object, so comparing them is cheap."""
     return ShapedArray(shape, dtype, weak_type, vma=vma)
 
 
 @lru_cache(maxsize=65536)
-def tangent_aval(aval: ShapedArray) -> ShapedArray:
+def tangent_aval(aval: AbstractValue) -> AbstractValue:
     """The aval of tangents and cotangents: the same for floats and complex numbers, float0 for all else."""
-    if type(aval) is AbstractRef:
-        return AbstractRef(tangent_aval(aval.inner))
+    if isinstance(aval, AbstractRef):
+        return AbstractRef(aval.inner.to_tangent_aval())
     return aval if dtypes.is_inexact(aval.dtype) else shaped(aval.shape, dtypes.float0)
 
 
-def physical(aval: ShapedArray) -> ShapedArray:
+def physical(aval: AbstractValue) -> AbstractValue:
     """The aval of what is stored: random keys become arrays of uint32 with a trailing axis."""
     if isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype):
         return shaped((*aval.shape, *aval.dtype.key_shape), dtypes.uint32, False, aval.vma)
     return aval
 
 
-_scalar_avals: dict = {}
+_scalar_avals: dict[tuple[type[Any], bool], ShapedArray] = {}
 
 
-def scalar_aval(value) -> ShapedArray:
+def scalar_aval(value: Any) -> ShapedArray:
     """The weakly typed aval of a Python scalar."""
     key = (type(value), config.enable_x64)
     try:
@@ -216,39 +273,42 @@ class ShapeDtypeStruct:
     """
     __slots__ = ("shape", "dtype", "weak_type", "sharding")
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, vma=None):
+    def __init__(self, shape: Iterable[Size], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+                 vma: Any = None):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype; got None.")
         self.shape, self.dtype, self.weak_type, self.sharding = tuple(shape), dtypes.dtype(dtype), weak_type, sharding
 
-    ndim = property(lambda self: len(self.shape))
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
 
     @property
-    def size(self) -> int:
-        size = 1
+    def size(self) -> Size:
+        size: Size = 1
         for n in self.shape:
             size *= n
         return size
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self.sharding) == \
             (other.shape, other.dtype, other.weak_type, other.sharding)
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.weak_type))
 
-    def update(self, **kw) -> "ShapeDtypeStruct":
+    def update(self, **kw: Any) -> "ShapeDtypeStruct":
         return ShapeDtypeStruct(kw.get("shape", self.shape), kw.get("dtype", self.dtype),
                                 sharding=kw.get("sharding", self.sharding), weak_type=kw.get("weak_type", self.weak_type))
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}{weak})"

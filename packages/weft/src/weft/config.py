@@ -103,7 +103,9 @@ class Snapshot:
     _count = count(1)       # of all snapshots, so that no two give one number to different values
 
     def __init__(self, options: tuple):
-        self.options, self._known, self._numbers = options, (None, -1, (), 0), {}
+        self.options = options
+        self._known: tuple[dict | None, int, tuple, int] = None, -1, (), 0      # what held, in which epoch; the values, and their number
+        self._numbers: dict[tuple, int] = {}
 
     def _look(self) -> tuple:
         held, known = _here.get(), self._known

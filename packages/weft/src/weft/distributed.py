@@ -31,9 +31,9 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
         raise ValueError(f"weft detects no {cluster_detection_method!r} cluster. Pass coordinator_address, num_processes and process_id.")
     if slice_index is not None or partition_index is not None:
         raise ValueError("slice_index and partition_index are for TPU slices, which weft does not join yet; leave them out.")
-    for name, value in (("coordinator_address", coordinator_address), ("num_processes", num_processes), ("process_id", process_id)):
-        if value is None:
-            raise ValueError(f"{name} should be defined: weft.distributed.initialize('host:port', num_processes=2, process_id=0).")
+    if coordinator_address is None or num_processes is None or process_id is None:
+        name = "coordinator_address" if coordinator_address is None else "num_processes" if num_processes is None else "process_id"
+        raise ValueError(f"{name} should be defined: weft.distributed.initialize('host:port', num_processes=2, process_id=0).")
     if not 0 <= process_id < num_processes:
         raise ValueError(f"process_id must be in 0..num_processes-1. Got process_id={process_id}, num_processes={num_processes}.")
     host, colon, port = coordinator_address.rpartition(":")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache, cache
+from typing import TYPE_CHECKING, Any, Callable, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from .annotations import override
 from .config import config
@@ -32,11 +33,11 @@ class DType:
         self.name, self.kind, self.itemsize = name, kind, max(1, bits // 8)
 
     @property
-    def type(self):
+    def type(self) -> Any:
         return _scalar_types[self.name]
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         try:
@@ -45,90 +46,106 @@ class DType:
             return False
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.name)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"dtype('{self.name}')"
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
     @override
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (dtype, (self.name,))
 
 
 class ExtendedDType:
     """Base of dtypes whose elements are not numbers; random keys are the one kind there is."""
     kind = "k"
+    name: str
+    itemsize: int
 
 
 class KeyDType(ExtendedDType):
     """The dtype of new-style random keys: an implementation tag and the shape of the raw uint32 key behind each."""
     __slots__ = ("impl", "name", "key_shape", "itemsize")
 
-    def __init__(self, impl: str, tag: str, key_shape: tuple):
+    def __init__(self, impl: str, tag: str, key_shape: tuple[int, ...]):
         self.impl, self.name, self.key_shape, self.itemsize = impl, f"key<{tag}>", key_shape, 4 * key_shape[0]
 
     @property
-    def type(self):
+    def type(self) -> type[prng_key]:
         return prng_key
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyDType) and self.impl == other.impl
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(("key", self.impl))
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
-class _Abstract(type):
-    @override
-    def __repr__(cls):
-        return cls.__name__
+if TYPE_CHECKING or has_numpy:
+    from numpy import character, complexfloating, flexible, floating, generic, inexact, integer, number, object_, signedinteger, unsignedinteger
+    from numpy.exceptions import ComplexWarning
+else:
+    class _Abstract(type):
+        def __repr__(cls) -> str:
+            return cls.__name__
+
+    class generic(metaclass=_Abstract):
+        """Root of the abstract dtype classes that `issubdtype` knows, as in NumPy."""
+
+    class number(generic): pass
+    class integer(number): pass
+    class signedinteger(integer): pass
+    class unsignedinteger(integer): pass
+    class inexact(number): pass
+    class floating(inexact): pass
+    class complexfloating(inexact): pass
+    class flexible(generic): pass
+    class character(flexible): pass
+    class object_(generic): pass
+
+    class ComplexWarning(RuntimeWarning):
+        """Complex numbers lose their imaginary parts where they become real ones."""
 
 
-class generic(metaclass=_Abstract):
-    """Root of the abstract dtype classes that `issubdtype` knows, as in NumPy."""
+class extended(generic):
+    """Abstract class of dtypes whose elements are not numbers."""
 
 
-class number(generic): pass
-class integer(number): pass
-class signedinteger(integer): pass
-class unsignedinteger(integer): pass
-class inexact(number): pass
-class floating(inexact): pass
-class complexfloating(inexact): pass
-class flexible(generic): pass
-class character(flexible): pass
-class object_(generic): pass
-class extended(generic): pass
-class prng_key(extended): pass
-class ComplexWarning(RuntimeWarning):
-    """Complex numbers lose their imaginary parts where they become real ones."""
+class prng_key(extended):
+    """Abstract class of random-key dtypes: `issubdtype(key.dtype, prng_key)`."""
 
 
-if has_numpy:
-    generic, number, integer, signedinteger = np.generic, np.number, np.integer, np.signedinteger
-    unsignedinteger, inexact, floating, complexfloating = np.unsignedinteger, np.inexact, np.floating, np.complexfloating
-    flexible, character, object_, ComplexWarning = np.flexible, np.character, np.object_, np.exceptions.ComplexWarning
+# The dtype of an array: NumPy's where that is installed, else a `DType`; a `KeyDType` for random keys, which `is_key` tells apart.
+ElementType: TypeAlias = "np.dtype[Any] | Any"
 
-    class extended(np.generic):
-        """Abstract class of dtypes whose elements are not numbers."""
 
-    class prng_key(extended):
-        """Abstract class of random-key dtypes: `issubdtype(key.dtype, prng_key)`."""
+@runtime_checkable
+class SupportsDType(Protocol):
+    """An object with a dtype."""
 
-_by_name: dict[str, object] = {}
-_info: dict[object, tuple[str, int]] = {}
+    @property
+    def dtype(self) -> Any: ...
+
+
+# What functions take for a dtype: its name, a type such as `float` or `weft.numpy.float32`, a dtype, something that has one.
+DTypeLike: TypeAlias = "str | type[Any] | np.dtype[Any] | SupportsDType | ExtendedDType"
+Typed: TypeAlias = "tuple[ElementType, bool]"      # a dtype, and whether it is weak
+
+_by_name: dict[str, ElementType] = {}
+_info: dict[ElementType, tuple[str, int]] = {}
+float0: ElementType
 if has_numpy:
     import ml_dtypes
     for _name, _entry in _TABLE.items():
@@ -143,8 +160,8 @@ for _name, _entry in _TABLE.items():
 _info[float0] = ("0", 0)
 
 bool_ = _by_name["bool"]
-int32, int64, uint8, uint32 = (_by_name[n] for n in ("int32", "int64", "uint8", "uint32"))
-float16, float32, float64 = (_by_name[n] for n in ("float16", "float32", "float64"))
+int32, int64, uint8, uint32 = _by_name["int32"], _by_name["int64"], _by_name["uint8"], _by_name["uint32"]
+float16, float32, float64 = _by_name["float16"], _by_name["float32"], _by_name["float64"]
 complex64, complex128 = _by_name["complex64"], _by_name["complex128"]
 
 _python = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
@@ -154,41 +171,44 @@ _aliases = {"float": "float64", "int": "int64", "complex": "complex128", "bool_"
 
 class _ScalarType(type):
     """The metaclass of `weft.numpy.float32` and its siblings: a type that equals its dtype and makes arrays."""
+    dtype: ElementType
+    make: Callable[[Any, ElementType], Any]
+
     @override
-    def __call__(cls, value, /):
+    def __call__(cls, value: Any, /) -> Any:
         if isinstance(value, str):      # as Python's own types read it
             value = scalar_type_of(cls.dtype)(value)
         return cls.make(value, cls.dtype)
 
     @override
-    def __eq__(cls, other):
+    def __eq__(cls, other: object) -> bool:
         return cls is other or (not isinstance(other, _ScalarType) and other is not None and _same(cls.dtype, other))
 
     @override
-    def __ne__(cls, other):
+    def __ne__(cls, other: object) -> bool:
         return not cls == other
 
     @override
-    def __hash__(cls):
+    def __hash__(cls) -> int:
         return hash(cls.dtype)
 
     @override
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         return has_numpy and isinstance(instance, cls.dtype.type)
 
     @override
-    def __repr__(cls):
+    def __repr__(cls) -> str:
         return f"<class 'weft.numpy.{cls.dtype.name}'>"
 
 
-def _same(mine, other) -> bool:
+def _same(mine: ElementType, other: Any) -> bool:
     try:
         return mine == dtype(other)
     except TypeError:
         return False
 
 
-def _scalar_type(name: str):
+def _scalar_type(name: str) -> _ScalarType:
     public = "bool_" if name == "bool" else name
     return _ScalarType(public, (), {"dtype": _by_name[name], "make": staticmethod(lambda value, dt: _make_scalar(value, dt)), "__module__": "weft.numpy",
                                     "__doc__": f"The dtype {name}; called with a value, an array of it."})
@@ -199,21 +219,24 @@ _scalar_types = {name: _scalar_type(name) for name in _TABLE}
 bfloat16 = _by_name["bfloat16"].type if has_numpy else _scalar_types["bfloat16"]      # a class, for isinstance
 
 
-def _make_scalar(value, dt):
+def _make_scalar(value: Any, dt: ElementType) -> Any:
     return make_array(value, dt)
 
 
-def make_array(value, dt):   # the array library puts its `array` here when it loads
+def _no_arrays_yet(value: Any, dt: ElementType) -> Any:
     raise RuntimeError("import weft.numpy before calling a dtype")
 
 
-def scalar_type(name: str):
+make_array: Callable[[Any, ElementType], Any] = _no_arrays_yet      # the array library puts its `array` here when it loads
+
+
+def scalar_type(name: str) -> _ScalarType:
     """`weft.numpy.float32` and so on: the callable type of dtype `name`."""
     return _scalar_types[name]
 
 
 @cache
-def _dtype(spec):
+def _dtype(spec: Any) -> ElementType:
     if isinstance(spec, type) and spec in _python:
         return _by_name[_python[spec]]
     if isinstance(spec, str):
@@ -230,7 +253,7 @@ def _dtype(spec):
     raise TypeError(at_user_line(f"{spec!r} is not a dtype that arrays can have. Use a name such as 'float32' or weft.numpy.float32."))
 
 
-def dtype(spec):
+def dtype(spec: Any) -> ElementType:
     """The dtype that `spec` (a dtype, a scalar type, a name, a Python type) stands for, not yet canonical."""
     if isinstance(spec, (ExtendedDType, DType)):
         return spec
@@ -250,47 +273,47 @@ _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex1
 _narrow = {_by_name[a]: _by_name[b] for a, b in _NARROW.items()}
 
 
-def canonicalize(spec):
+def canonicalize(spec: Any) -> ElementType:
     """The dtype that arrays get for `spec`: 64-bit types become 32-bit ones unless `jax_enable_x64` is on."""
     dt = dtype(spec)
     return dt if config.enable_x64 else _narrow.get(dt, dt)
 
 
-def canonicalize_dtype(dtype, allow_extended_dtype: bool = False):
+def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> ElementType:
     """`canonicalize` for numbers' dtypes; ValueError for a dtype of random keys unless those are allowed."""
     if isinstance(dtype, ExtendedDType) and not allow_extended_dtype:
         raise ValueError(f"canonicalize_dtype got the extended dtype {dtype}; pass allow_extended_dtype=True to let it through.")
     return canonicalize(dtype)
 
 
-def kind(dt) -> str:
+def kind(dt: ElementType) -> str:
     return dt.kind if isinstance(dt, ExtendedDType) else _info[dt][0]
 
 
-def bits(dt) -> int:
+def bits(dt: ElementType) -> int:
     return _info[dt][1]
 
 
-def itemsize(dt) -> int:
+def itemsize(dt: ElementType) -> int:
     """Bytes of one element as it is stored."""
     return dt.itemsize
 
 
-def name(dt) -> str:
+def name(dt: ElementType) -> str:
     return "float0" if dt == float0 else dt.name
 
 
-def is_bool(dt) -> bool: return kind(dt) == "b"
-def is_int(dt) -> bool: return kind(dt) in "iu"
-def is_signed(dt) -> bool: return kind(dt) == "i"
-def is_unsigned(dt) -> bool: return kind(dt) == "u"
-def is_float(dt) -> bool: return kind(dt) == "f"
-def is_complex(dt) -> bool: return kind(dt) == "c"
-def is_inexact(dt) -> bool: return kind(dt) in "fc"
-def is_key(dt) -> bool: return isinstance(dt, KeyDType)
+def is_bool(dt: ElementType) -> bool: return kind(dt) == "b"
+def is_int(dt: ElementType) -> bool: return kind(dt) in "iu"
+def is_signed(dt: ElementType) -> bool: return kind(dt) == "i"
+def is_unsigned(dt: ElementType) -> bool: return kind(dt) == "u"
+def is_float(dt: ElementType) -> bool: return kind(dt) == "f"
+def is_complex(dt: ElementType) -> bool: return kind(dt) == "c"
+def is_inexact(dt: ElementType) -> bool: return kind(dt) in "fc"
+def is_key(dt: ElementType) -> TypeGuard[KeyDType]: return isinstance(dt, KeyDType)
 
 
-def lowest(dt):
+def lowest(dt: ElementType) -> bool | int | float | complex:
     """The identity of max: minus infinity, or the smallest value of a dtype that has none."""
     if is_bool(dt):
         return False
@@ -299,7 +322,7 @@ def lowest(dt):
     return (-math.inf if has_infinity(dt) else float(finfo(dt).min)) if is_float(dt) else int(iinfo(dt).min)
 
 
-def highest(dt):
+def highest(dt: ElementType) -> bool | int | float | complex:
     """The identity of min: infinity, or the largest value of a dtype that has none."""
     if is_bool(dt):
         return True
@@ -308,17 +331,17 @@ def highest(dt):
     return (math.inf if has_infinity(dt) else float(finfo(dt).max)) if is_float(dt) else int(iinfo(dt).max)
 
 
-def has_infinity(dt) -> bool:
+def has_infinity(dt: ElementType) -> bool:
     """Whether a float dtype has infinities; those named fn, fnuz, fnu are finite."""
     return not name(dt).endswith(("fn", "fnuz", "fnu"))
 
 
-def real_of(dt):
+def real_of(dt: ElementType) -> ElementType:
     """The dtype of the real part of complex dtype `dt`."""
     return float32 if dt == complex64 else float64
 
 
-def complex_of(dt):
+def complex_of(dt: ElementType) -> ElementType:
     """The complex dtype whose parts have dtype `dt`."""
     return complex128 if dt == float64 else complex64
 
@@ -327,7 +350,7 @@ _ABSTRACT = {"b": (), "i": (signedinteger, integer, number), "u": (unsignedinteg
              "f": (floating, inexact, number), "c": (complexfloating, inexact, number), "k": (prng_key, extended)}
 
 
-def issubdtype(a, b) -> bool:
+def issubdtype(a: Any, b: Any) -> bool:
     """Whether dtype `a` is, or is a kind of, `b` (a dtype or an abstract class), with NumPy's meaning for every dtype."""
     if isinstance(a, type) and not isinstance(a, _ScalarType) and a not in _python and a not in _concrete_types():
         return isinstance(b, type) and issubclass(a, b)
@@ -342,15 +365,15 @@ def issubdtype(a, b) -> bool:
 
 
 @cache
-def _concrete_types() -> frozenset:
+def _concrete_types() -> frozenset[type[Any]]:
     return frozenset(dt.type for dt in _by_name.values()) if has_numpy else frozenset()
 
 
-def is_python_scalar(x) -> bool:
+def is_python_scalar(x: object) -> bool:
     return type(x) in _python
 
 
-def python_scalar_dtype(x):
+def python_scalar_dtype(x: bool | int | float | complex) -> ElementType:
     """The canonical dtype that a Python scalar has by itself."""
     return canonicalize(_python[type(x)])
 
@@ -371,7 +394,7 @@ _WEAK_DTYPE = {"i*": "int64", "f*": "float64", "c*": "complex128"}
 _long = {_by_name[v]: k for k, v in _SHORT.items()}
 
 
-def _upper_bounds(node: str) -> frozenset:
+def _upper_bounds(node: str) -> frozenset[str]:
     found, todo = {node}, [node]
     while todo:
         for succ in _EDGES[todo.pop()]:
@@ -385,7 +408,7 @@ _upper = {node: _upper_bounds(node) for node in _EDGES}
 
 
 @cache
-def _join(nodes: frozenset) -> str:
+def _join(nodes: frozenset[str]) -> str:
     common = frozenset.intersection(*(_upper[n] for n in nodes))
     for candidate in common:
         if common <= _upper[candidate]:
@@ -395,7 +418,7 @@ def _join(nodes: frozenset) -> str:
                              "Convert explicitly: x.astype(…).")
 
 
-def _node(dt, weak: bool) -> str:
+def _node(dt: ElementType, weak: bool) -> str:
     if weak:
         return _WEAK[kind(dt)]
     try:
@@ -408,7 +431,7 @@ def _node(dt, weak: bool) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _promote(pairs: tuple, mode: str):
+def _promote(pairs: tuple[Typed, ...], mode: str) -> Typed:
     """The join of (dtype, weak) pairs: (dtype, weak), not yet canonical."""
     first = pairs[0]
     if all(p[0] == first[0] for p in pairs):
@@ -435,13 +458,13 @@ def _promote(pairs: tuple, mode: str):
     return _by_name[_SHORT[joined]], False
 
 
-def promote(*pairs):
+def promote(*pairs: Typed) -> Typed:
     """(dtype, weak) of the join of `(dtype, weak)` pairs, canonical."""
     dt, weak = _promote(pairs, config.numpy_dtype_promotion)
     return canonicalize(dt), weak
 
 
-def result_type(*args, return_weak_type_flag: bool = False):
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """The dtype to which arrays, numbers and dtypes promote; with the flag, (dtype, whether it is weak).
 
     Example:
@@ -455,7 +478,7 @@ def result_type(*args, return_weak_type_flag: bool = False):
     return (dt, weak) if return_weak_type_flag else dt
 
 
-def _typed(x) -> tuple:
+def _typed(x: Any) -> Typed:
     """(dtype, weak) of an array, a number, a dtype or a Python type."""
     if isinstance(x, type) and x in _python or is_python_scalar(x):
         x = x if isinstance(x, type) else type(x)
@@ -465,18 +488,18 @@ def _typed(x) -> tuple:
     return canonicalize(x), False
 
 
-def itemsize_bits(dtype) -> int:
+def itemsize_bits(dtype: DTypeLike) -> int:
     """Bits of one element: 4 for int4, 1 byte for bool."""
     return bits(_as_dtype(dtype))
 
 
-def scalar_type_of(x) -> type:
+def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
     """The Python type (bool, int, float, complex) that stands for the dtype of `x`."""
     dt = _typed(x)[0]
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
 
 
-def finfo(spec):
+def finfo(spec: DTypeLike) -> Any:
     """Machine limits of a float dtype (bits, eps, max, min, tiny, …).
 
     Example:
@@ -490,7 +513,7 @@ def finfo(spec):
     return _FINFO[real_of(dt).name if is_complex(dt) else dt.name]
 
 
-def iinfo(spec):
+def iinfo(spec: DTypeLike) -> Any:
     """Machine limits of an integer dtype (bits, min, max).
 
     Example:
@@ -505,7 +528,7 @@ def iinfo(spec):
 
 
 class _IntInfo:
-    def __init__(self, dt):
+    def __init__(self, dt: ElementType):
         self.bits, self.dtype = bits(dt), dt
         self.min = -(1 << (self.bits - 1)) if is_signed(dt) else 0
         self.max = (1 << (self.bits - (1 if is_signed(dt) else 0))) - 1
@@ -513,7 +536,8 @@ class _IntInfo:
 
 class _FloatInfo:
     """Formats as IEEE 754 lays them out, but for the largest number and the smallest exponent where those are given."""
-    def __init__(self, name: str, total: int, mantissa: int, exponent: int, largest: float | None = None, minexp: int | None = None):
+    def __init__(self, name: str, total: int, mantissa: int, exponent: int, largest: float | None = None,
+                 minexp: int | None = None):
         bias = (1 << (exponent - 1)) - 1
         self.dtype, self.bits, self.nmant, self.nexp = _by_name[name], total, mantissa, exponent
         self.eps, self.epsneg = 2.0 ** -mantissa, 2.0 ** -(mantissa + 1)
@@ -527,13 +551,16 @@ class _FloatInfo:
         self.resolution = 10.0 ** -self.precision
 
 
-_FINFO = {n: _FloatInfo(n, *e) for n, e in {
-    "bfloat16": (16, 7, 8), "float16": (16, 10, 5), "float32": (32, 23, 8), "float64": (64, 52, 11), "float8_e3m4": (8, 4, 3), "float8_e4m3": (8, 3, 4),
-    "float8_e4m3fn": (8, 3, 4, 448.0), "float8_e5m2": (8, 2, 5), "float8_e4m3b11fnuz": (8, 3, 4, 30.0, -10), "float8_e4m3fnuz": (8, 3, 4, 240.0, -7),
-    "float8_e5m2fnuz": (8, 2, 5, 57344.0, -15), "float8_e8m0fnu": (8, 0, 8, 2.0 ** 127, -127), "float4_e2m1fn": (4, 1, 2, 6.0), "float6_e2m3fn": (6, 3, 2, 7.5),
-    "float6_e3m2fn": (6, 2, 3, 28.0)}.items()}
+_FINFO = {info.dtype.name: info for info in (
+    _FloatInfo("bfloat16", 16, 7, 8), _FloatInfo("float16", 16, 10, 5), _FloatInfo("float32", 32, 23, 8),
+    _FloatInfo("float64", 64, 52, 11), _FloatInfo("float8_e3m4", 8, 4, 3), _FloatInfo("float8_e4m3", 8, 3, 4),
+    _FloatInfo("float8_e4m3fn", 8, 3, 4, 448.0), _FloatInfo("float8_e5m2", 8, 2, 5),
+    _FloatInfo("float8_e4m3b11fnuz", 8, 3, 4, 30.0, -10), _FloatInfo("float8_e4m3fnuz", 8, 3, 4, 240.0, -7),
+    _FloatInfo("float8_e5m2fnuz", 8, 2, 5, 57344.0, -15), _FloatInfo("float8_e8m0fnu", 8, 0, 8, 2.0 ** 127, -127),
+    _FloatInfo("float4_e2m1fn", 4, 1, 2, 6.0), _FloatInfo("float6_e2m3fn", 6, 3, 2, 7.5),
+    _FloatInfo("float6_e3m2fn", 6, 2, 3, 28.0))}
 
 
-def host_dtype(value):
+def host_dtype(value: Any) -> ElementType:
     """The dtype of a host array."""
     return value.dtype if isinstance(value, HostArray) else dtype(value.dtype)

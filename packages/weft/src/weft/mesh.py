@@ -12,7 +12,7 @@ import enum
 import itertools
 import math
 from collections import OrderedDict
-from typing import Any, Sequence
+from typing import Any, NoReturn, Sequence
 
 from .annotations import override
 from .config import config
@@ -178,8 +178,12 @@ class AbstractMesh(_MeshAxes):
     abstract_mesh = property(lambda self: self)
 
     @property
-    def devices(self):
+    def devices(self) -> NoReturn:
         raise ValueError("an AbstractMesh has no devices; make a Mesh with weft.make_mesh.")
+
+    @property
+    def flat_devices(self) -> tuple[Any, ...]:
+        return self.devices
 
     def update(self, **kw) -> "AbstractMesh":
         return AbstractMesh(*[kw.get(n, getattr(self, n)) for n in ("axis_sizes", "axis_names", "axis_types")])
@@ -480,10 +484,10 @@ class NamedSharding(Sharding):
         P('x',)
     """
 
-    def __init__(self, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None, _logical_device_ids=None):
+    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None, _logical_device_ids=None):
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding takes a weft.P as its spec, got {spec!r}.")
-        self.mesh, self.spec, self._memory_kind = mesh, spec, _checked_memory(memory_kind, *getattr(mesh, "flat_devices", ())[:1])
+        self.mesh, self.spec, self._memory_kind = mesh, spec, _checked_memory(memory_kind, *mesh.flat_devices[:1] if isinstance(mesh, Mesh) else ())
         sizes = dict(mesh.shape_tuple)
         for part in spec:
             for name in axes_of(part):

@@ -200,7 +200,7 @@ def annotate_function(func: Callable, name: str | None = None, **decorator_kwarg
         >>> load()
         3
     """
-    shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", "function")
+    shown = str(name or getattr(func, "__qualname__", None) or getattr(func, "__name__", "function"))
 
     @wraps(func)
     def annotated(*args, **kwargs):

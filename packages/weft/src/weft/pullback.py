@@ -101,7 +101,7 @@ def _delivered(ct, place):
     return ct
 
 
-register_pytree_node(VJP, lambda v: (tuple(v.opaque_residuals), (v.pull, v.in_tree, v.out_tree, v.out_avals)), lambda aux, residuals: VJP(*aux, residuals))
+register_pytree_node(VJP, lambda v: (tuple(v.opaque_residuals), (v.pull, v.in_tree, v.out_tree, v.out_avals)), lambda aux, residuals: VJP(*(*aux, residuals)))
 
 
 def _checked(ct, out_tree, out_avals) -> list:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Sequence
 
 from .annotations import override
 from . import dtypes, numpy as jnp
-from .avals import AbstractRef as AbstractRef, shaped
+from .avals import AbstractRef as AbstractRef, array_aval, shaped
 from .control import refs as _rules  # noqa: F401  rules of the primitives that carry jaxprs
 from .core.trace import Tracer, get_aval, is_array_like
 from .errors import NonConcreteBooleanIndexError, at_user_line
@@ -92,8 +92,8 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap"):
     if within is None:
         return state.swap_p.bind(ref, value, *operands, index=index)
     held = state.get_p.bind(ref, *operands, index=index)
-    state.check_value(_function_name, AbstractRef(get_aval(held)), get_aval(value), [get_aval(o) for o in within[1]], within[0])
-    state.swap_p.bind(ref, state.write(held, *within, value), *operands, index=index)
+    state.check_value(_function_name, AbstractRef(array_aval(get_aval(held))), get_aval(value), [get_aval(o) for o in within[1]], within[0])
+    state.swap_p.bind(ref, state.write(held, within[0], within[1], value), *operands, index=index)
     return state.read(held, *within)
 
 
@@ -265,7 +265,7 @@ def _without_masks(given: tuple) -> tuple:
     """Boolean arrays as the positions where they are true."""
     out: list = []
     for e in given:
-        if is_array_like(e) and getattr(e, "shape", ()) and dtypes.is_bool(get_aval(e).dtype):
+        if is_array_like(e) and getattr(e, "shape", ()) != () and dtypes.is_bool(get_aval(e).dtype):
             if isinstance(e, Tracer):
                 raise NonConcreteBooleanIndexError(at_user_line("a reference is indexed with a traced boolean array: how many elements that picks is not known."))
             out += jnp.nonzero(e)
@@ -308,5 +308,6 @@ def add_to(self, x, idx=None) -> None:
 
 
 for _class in (Ref, RefView):
-    _class.__getitem__, _class.__setitem__, _class.addupdate = get, set, add_to
-Ref.at = property(Places)
+    for _name, _function in (("__getitem__", get), ("__setitem__", set), ("addupdate", add_to)):
+        setattr(_class, _name, _function)
+setattr(Ref, "at", property(Places))      # noqa: B010

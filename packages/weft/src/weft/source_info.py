@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from .annotations import override
 
@@ -110,7 +110,7 @@ UNKNOWN = SourceInfo(None, 0)
 
 def current(depth: int = 1) -> SourceInfo:
     """The innermost frame that is the user's, at least `depth` calls up."""
-    frame = sys._getframe(depth)
+    frame: FrameType | None = sys._getframe(depth)
     known = _internal
     while frame is not None:
         code = frame.f_code

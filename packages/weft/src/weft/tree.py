@@ -18,6 +18,7 @@ class _Key:
     """A step of a key path: a value of one field, compared and hashed by it."""
     __slots__ = ("value",)
     field = "value"
+    value: Any
 
     @override
     def __eq__(self, other):
@@ -108,7 +109,8 @@ class PyTreeDef:
     __slots__ = ("node", "aux", "nodes", "num_leaves", "_hash")
 
     def __init__(self, node, aux, nodes: tuple):
-        self.node, self.aux, self.nodes, self._hash = node, aux, nodes, None
+        self.node, self.aux, self.nodes = node, aux, nodes
+        self._hash: int | None = None
         self.num_leaves = 1 if node is _LEAF else sum([n.num_leaves for n in nodes])
 
     @property

@@ -1,21 +1,17 @@
 """Types for annotations: what functions take as arrays and as dtypes."""
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .dtypes import SupportsDType
 from .host import has_numpy, np
 from .runtime.array import Array
 
+if TYPE_CHECKING:
+    from .dtypes import DTypeLike
 
-@runtime_checkable
-class SupportsDType(Protocol):
-    """An object with a dtype."""
-
-    @property
-    def dtype(self) -> Any: ...
-
-
-if has_numpy:
+    ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
+elif has_numpy:
     ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
     DTypeLike = str | type[Any] | np.dtype | SupportsDType
 else:

@@ -16,8 +16,8 @@ from ..core.dims import is_constant_shape as is_constant_shape, is_symbolic_dim,
 from ..core.effects import Effect as Effect
 from ..core.jaxpr import (Atom as Atom, ClosedJaxpr as ClosedJaxpr, DropVar as DropVar, Jaxpr as Jaxpr, JaxprEqn as JaxprEqn, Literal as Literal,
                           TypedScalar, Var as Var, eval_jaxpr as eval_jaxpr, jaxpr_as_fun as jaxpr_as_fun, subjaxprs as jaxprs_in_params)
-from ..core.primitive import Unsupported, unsupported
-from ..core.trace import Trace as Trace, Tracer as Tracer, aval_of, axis_env, current_trace, get_aval as get_aval, is_array_like, root, set_trace, reset_trace, tracing
+from ..core.primitive import RULES, Missing, Unsupported, unsupported
+from ..core.trace import InnerTrace, Trace as Trace, Tracer as Tracer, aval_of, axis_env, current_trace, get_aval as get_aval, is_array_like, root, set_trace, reset_trace, tracing
 from ..core.verify import verify as check_jaxpr  # noqa: F401
 from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ..functions import settled
@@ -74,7 +74,6 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
         self.batch = unsupported(f"Batching rule for {name!r} not implemented: put one in jax.interpreters.batching.primitive_batchers.")
         self.transpose = unsupported(f"Transpose rule (for reverse-mode differentiation) for {name!r} not implemented: "
                                      "put one in jax.interpreters.ad.primitive_transposes.")
-        self.reference = None
 
     @override
     def bind(self, *args, **params):
@@ -170,7 +169,7 @@ class RuleTable:
         if primitive not in self:
             raise KeyError(primitive)
         self._given.pop(primitive, None)
-        setattr(primitive, self._attribute, None)
+        setattr(primitive, self._attribute, Missing(primitive.name, self._attribute) if self._attribute in RULES else None)
 
     def pop(self, primitive, *default):
         if primitive not in self and default:
@@ -278,9 +277,10 @@ def eval_context():
 
 def _enclosing() -> Iterator[Trace]:
     trace = current_trace()
-    while trace is not None:
-        yield trace
+    yield trace
+    while isinstance(trace, InnerTrace):
         trace = trace.parent
+        yield trace
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:

@@ -132,9 +132,10 @@ def _decorator(kind: type, has_aux: bool) -> Callable:
     def transformation(gen: Callable) -> Callable:
         @wraps(gen)
         def apply(fun: WrappedFun, *static):
-            store = Store() if has_aux else None
-            made = fun.wrap(kind(gen), static, store)
-            return (made, lambda: store.val) if has_aux else made
+            if not has_aux:
+                return fun.wrap(kind(gen), static, None)
+            store = Store()
+            return fun.wrap(kind(gen), static, store), lambda: store.val
         return apply
     return transformation
 
@@ -161,7 +162,7 @@ def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
             if store is not None:
                 store._value = value
         return out
-    cached.cache_clear = known.clear
+    setattr(cached, "cache_clear", known.clear)      # noqa: B010
     return cached
 
 

@@ -100,7 +100,7 @@ def register_lowering(prim: Primitive, rule: Callable, platform: str | None = No
             raise ValueError(f"the lowering rule of {prim.name} returned {len(made)} values for {len(outs)} results.")
         return made if prim.multiple_results else made[0]
     if not prim.foreign or platform is not None or not isinstance(rule, LoweredFunction):
-        for name in _PLATFORMS.get(platform, (platform,)):
+        for name in (platform,) if platform is None else _PLATFORMS.get(platform, (platform,)):
             prim.lowerings[name] = lower
     return rule
 

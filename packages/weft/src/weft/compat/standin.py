@@ -14,7 +14,7 @@ import os
 import sys
 import sysconfig
 import zipfile
-from typing import Iterator
+from typing import Callable, Iterator
 
 from ..annotations import override
 
@@ -111,7 +111,7 @@ def _on_path(name: str) -> bool:
 
 def main(args: list[str]) -> None:
     """The command line: `install [folder]` or `wheel [folder]`."""
-    commands = {"install": write_into, "wheel": write_wheel}
+    commands: dict[str, Callable[..., str]] = {"install": write_into, "wheel": write_wheel}
     if not args or args[0] not in commands or len(args) > 2:
         raise SystemExit("usage: python -m weft.as_jax install [folder]\n       python -m weft.as_jax wheel [folder]")
     for name in _names():

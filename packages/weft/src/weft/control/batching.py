@@ -10,6 +10,7 @@ from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import at_user_line
+from ..ops.linear import broadcast_to_axis
 from ..source_info import api_boundary
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.jvp import instantiate, jvp_flat, jvp_jaxpr
@@ -67,15 +68,7 @@ def _jvp(primals, tangents, *, call, rule, in_tree, out_tree):
 
 def broadcast(x, size: int):
     """`x` repeated along a new first axis."""
-    return to_front(_Size(size), x, None)
-
-
-class _Size:
-    """What `to_front` needs of an axis."""
-    __slots__ = ("size",)
-
-    def __init__(self, size: int):
-        self.size = size
+    return broadcast_to_axis(x, size)
 
 
 def _of_leaves(tree, kept, n: int):
@@ -132,7 +125,8 @@ class custom_vmap:
 
     @api_boundary
     def __call__(self, *args, **kwargs):
-        if self.vmap_rule is None:
+        user_rule = self.vmap_rule
+        if user_rule is None:
             raise AttributeError(f"No batching rule defined for custom_vmap function {name_of(self.fun)} using def_vmap.")
         args = resolve(self.fun, args, kwargs)
         leaves, in_tree = tree_flatten(args)
@@ -144,13 +138,13 @@ class custom_vmap:
             return out
         closed, outer = hoist_tracers(*stage(flat, [get_aval(x) for x in leaves], f"the function {name_of(self.fun)}"))
         n, out_tree = len(outer), box[0]
-        rule = Rule(name_of(self.vmap_rule), self._flat_rule(in_tree, out_tree, n))
+        rule = Rule(name_of(user_rule), self._flat_rule(user_rule, in_tree, out_tree, n))
         whole_tree = treedef_tuple([tree_structure([0] * n), in_tree])
         outs = custom_vmap_call_p.bind(*outer, *leaves, call=closed, rule=rule, in_tree=whole_tree, out_tree=out_tree)
         return tree_unflatten(out_tree, outs)
 
-    def _flat_rule(self, in_tree, out_tree, n: int) -> Callable:
-        user_rule, name = self.vmap_rule, name_of(self.vmap_rule)
+    def _flat_rule(self, user_rule: Callable, in_tree, out_tree, n: int) -> Callable:
+        name = name_of(user_rule)
 
         def flat_rule(axis_size, in_batched, *xs):
             if any(in_batched[:n]):

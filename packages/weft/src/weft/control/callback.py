@@ -251,7 +251,7 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence, who: str) -
     leaves, tree = tree_flatten(out)
     if callback.result is not None and tree != callback.result:
         raise TypeError(f"{who}: {callback.name} returned the structure {tree} where result_shape_dtypes says {callback.result}.")
-    results = []
+    results: list = []
     for i, (x, aval) in enumerate(zip(leaves, avals)):
         x = x._host() if hasattr(x, "_host") else x
         if not has_numpy:

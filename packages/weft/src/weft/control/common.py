@@ -4,16 +4,18 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from .. import dtypes
-from ..avals import ShapedArray, shaped
+from ..avals import AbstractRef, AbstractValue, shaped
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr
 from ..core.trace import get_aval
+from ..errors import at_user_line
 from ..ops.collective import pvary_p
 from ..ops.linear import convert
 from ..transforms.stage import consts_as_args, stage, stage_closed
+from ..transforms.vary import vma_of
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
 
 
-def trace_open(fun: Callable, in_tree: PyTreeDef, avals: Sequence[ShapedArray], what: str) -> tuple[Jaxpr, list, PyTreeDef]:
+def trace_open(fun: Callable, in_tree: PyTreeDef, avals: Sequence[AbstractValue], what: str) -> tuple[Jaxpr, list, PyTreeDef]:
     """Traces `fun(*unflattened)`: a jaxpr whose constants lead its arguments, those constants, and the result's structure."""
     box: list = []
 
@@ -47,30 +49,42 @@ def describe_mismatch(tree, have: Sequence, want: Sequence, have_tree: PyTreeDef
     return None
 
 
-def strengthen(values: Sequence, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> tuple[list, list, bool]:
+def strengthen(values: Sequence, avals: Sequence[AbstractValue], outs: Sequence[AbstractValue]) -> tuple[list, list, bool]:
     """Initial values converted where the body gives a strong type for a weak one: (values, avals, whether any changed)."""
     new_values, new_avals, changed = [], [], False
     for v, a, o in zip(values, avals, outs):
         if a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape and \
                 dtypes.promote((a.dtype, True), (o.dtype, o.weak_type))[0] == o.dtype:      # 1.0 does not become an integer
             v, a, changed = convert(v, o.dtype, o.weak_type), shaped(a.shape, o.dtype, o.weak_type), True
-        elif o.vma - a.vma:      # the same everywhere at first, and then not
-            v, changed = pvary_p.bind(v, axes=tuple(sorted(o.vma - a.vma, key=str))), True
+        elif vma_of(o) - vma_of(a):      # the same everywhere at first, and then not
+            v, changed = pvary_p.bind(v, axes=tuple(sorted(vma_of(o) - vma_of(a), key=str))), True
         new_values.append(v)
         new_avals.append(a)
     return new_values, new_avals, changed
 
 
-def avals_of(values: Sequence) -> list[ShapedArray]:
+def avals_of(values: Sequence) -> list[AbstractValue]:
     return [get_aval(v) for v in values]
+
+
+def _widened(x, where: frozenset):
+    """An operand of a choice that differs along the axes `where`, as a value that differs along them."""
+    aval = get_aval(x)
+    if where <= vma_of(aval):
+        return x
+    if isinstance(aval, AbstractRef):
+        raise ValueError(at_user_line(f"cond: the choice differs between devices (along {', '.join(map(repr, sorted(where, key=str)))}), and the reference of type "
+                                      f"{aval.str_short()} that its branches take is the same on all. Cut the reference too, in shard_map's in_specs, or read it "
+                                      "before the choice."))
+    return pvary_p.bind(x, axes=tuple(sorted(where, key=str)))
 
 
 def widen(index, operands: Sequence, branches: Sequence[ClosedJaxpr]) -> tuple[Sequence, Sequence]:
     """Operands and branches of a cond whose choice may differ between devices (see `transforms.vary`): operands vary then too, so that
     devices which take different branches need not communicate in them to add up cotangents."""
-    where = get_aval(index).vma
+    where = vma_of(get_aval(index))
     if not where:
         return operands, branches
-    wide = [x if where <= get_aval(x).vma else pvary_p.bind(x, axes=tuple(sorted(where, key=str))) for x in operands]
+    wide = [_widened(x, where) for x in operands]
     avals = avals_of(wide)
     return wide, [stage_closed(lambda *xs, b=b: eval_jaxpr(b.jaxpr, b.consts, *xs), avals) for b in branches]

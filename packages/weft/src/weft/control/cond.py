@@ -83,8 +83,8 @@ def _cond_batch(axis, args, dims, *, branches):
     out_b = [False] * len(branches[0].out_avals)
     for b in branches:
         out_b = [a or c for a, c in zip(out_b, batch_jaxpr(b, axis, batched)[1])]
-    new = tuple(batch_jaxpr(b, axis, batched, out_b)[0] for b in branches)
-    return _bind_cond(index, *ops, branches=new), [0 if b else None for b in out_b]
+    wide = tuple(batch_jaxpr(b, axis, batched, out_b)[0] for b in branches)
+    return _bind_cond(index, *ops, branches=wide), [0 if b else None for b in out_b]
 
 
 def _cond_partial_eval(trace, args, params):
@@ -126,8 +126,8 @@ def _known_branch(split, own, places, slots) -> ClosedJaxpr:
 def _staged_branch(split, own, places, slots, values, known_avals, unknown_avals) -> ClosedJaxpr:
     def run(*args):
         handed, known, unknown = args[:len(slots)], args[len(slots):len(slots) + len(known_avals)], args[len(slots) + len(known_avals):]
-        mine, known = {i: handed[at] for i, at in zip(own, places)}, dict(zip(values, known))
-        residuals = [mine[i] if i in mine else known[j] for i, (_, j) in enumerate(split.sources)]
+        mine, held = {i: handed[at] for i, at in zip(own, places)}, dict(zip(values, known))
+        residuals = [mine[i] if i in mine else held[j] for i, (_, j) in enumerate(split.sources)]
         return eval_jaxpr(split.staged.jaxpr, split.staged.consts, *residuals, *unknown)
     return stage_closed(run, [*slots, *known_avals, *unknown_avals])
 
@@ -264,7 +264,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand=NO_OP
     return choose(convert(pred, dtypes.int32), [false_fun, true_fun], operands, "cond")
 
 
-def _operands(who: str, operands: Sequence, operand) -> Sequence:
+def _operands(who: str, operands: tuple, operand) -> tuple:
     """The operands, given one by one or as `operand=`."""
     if operand is NO_OPERAND:
         return operands
@@ -296,8 +296,8 @@ def choose(index, funs: Sequence[Callable], operands: Sequence, who: str):
     for jaxpr, cs, _ in traced:
         closed.append(_with_consts(jaxpr, len(cs), start, [get_aval(c) for c in consts], avals, strong))
         start += len(cs)
-    operands, closed = widen(index, [*consts, *flat], closed)
-    return tree_unflatten(first_tree, _bind_cond(index, *operands, branches=tuple(closed)))
+    values, wide = widen(index, [*consts, *flat], closed)
+    return tree_unflatten(first_tree, _bind_cond(index, *values, branches=tuple(wide)))
 
 
 def _equal_but_for_weakness(a, b) -> bool:

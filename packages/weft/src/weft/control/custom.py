@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from functools import update_wrapper
 from inspect import signature
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from ..annotations import override
 from .. import dtypes
-from ..avals import ShapedArray, shaped, tangent_aval
+from ..avals import AbstractValue, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
@@ -19,6 +19,9 @@ from ..transforms.stage import consts_as_args, stage
 from ..transforms.transpose import backward_pass
 from ..tree import tree_flatten, tree_map, tree_unflatten
 from .call import collective_names
+
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
 
 custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True)
 
@@ -36,7 +39,7 @@ class SymbolicZero:
     """A tangent or cotangent known to be zero, as rules with `symbolic_zeros=True` see it: a type without a value."""
     __slots__ = ("aval",)
 
-    def __init__(self, aval: ShapedArray):
+    def __init__(self, aval: AbstractValue):
         self.aval = aval
 
     shape = property(lambda self: self.aval.shape)
@@ -213,6 +216,7 @@ class custom_jvp:
         >>> weft.grad(f)(1.0)
         Array(2., dtype=float32, weak_type=True)
     """
+    __name__: str
 
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         update_wrapper(self, fun)
@@ -245,7 +249,8 @@ class custom_jvp:
         return self if obj is None else bound_method(self, obj)
 
     def __call__(self, *args, **kwargs):
-        if self.jvp is None:
+        jvp = self.jvp
+        if jvp is None:
             raise AttributeError(at_user_line(f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp. Give it its rule: f.defjvp(rule) with rule(primals, tangents)."))
         args = resolve(self.fun, args, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
@@ -264,8 +269,8 @@ class custom_jvp:
         def flat_jvp(*xs):
             n = len(xs) // 2
             primals, tangents = in_tree.unflatten(xs[:n]), in_tree.unflatten(xs[n:])
-            pair = self.jvp(*static.values(), primals, tangents)
-            rule, fun = name_of(self.jvp), name_of(self.fun)
+            pair = jvp(*static.values(), primals, tangents)
+            rule, fun = name_of(jvp), name_of(self.fun)
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
                 raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} returns (results, tangents of the results), and this one returned {type(pair).__name__}."))
             outs, out_tree = tree_flatten(pair[0])

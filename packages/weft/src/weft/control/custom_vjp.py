@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..annotations import override
 from .. import dtypes
@@ -19,6 +19,9 @@ from ..tree import register_pytree_node, tree_flatten, tree_map, tree_unflatten
 from .call import collective_names
 from .custom import (Rule, SymbolicZero, axis_names_of, batched_call, bound_method, call, closed_over_error, effects_of, element_zero, for_rule, is_float0, is_zero,
                      name_of, resolve, static_positions, zero_tangent)
+
+if TYPE_CHECKING:
+    from ..core.jaxpr import Atom
 
 custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True)
 custom_lin_p = Primitive("custom_lin", multiple_results=True)
@@ -102,10 +105,10 @@ def _batched_bwd(bwd, axis, n_res: int, in_dims):
     """`bwd` for batched residuals and cotangents; the cotangent of an argument without batch axis is summed over it, and that
     of another is batched where the argument is."""
     def run(*xs):
-        xs = [element_zero(axis, x, True) for x in xs]
-        dims = [None if is_float0(x) or is_zero(x) else 0 for x in xs]
-        outs, out_dims = batch_flat(lambda *ys: [nothing if y is None else y for y in bwd(*ys)], axis, xs, dims)
-        results = []
+        given = [element_zero(axis, x, True) for x in xs]
+        dims = [None if is_float0(x) or is_zero(x) else 0 for x in given]
+        outs, out_dims = batch_flat(lambda *ys: [nothing if y is None else y for y in bwd(*ys)], axis, given, dims)
+        results: list = []
         for x, d, want in zip(outs, out_dims, in_dims):
             if x is nothing or is_zero(x) or is_float0(x):
                 results.append(None)
@@ -188,7 +191,7 @@ def _bind_remat_opt(primals, form, fwd, perturbed, name: str):
     fun_jaxpr, fun_consts = stage(lambda *xs: call(form, xs), avals, name)
     n, opened = box[0], consts_as_args(jaxpr)
     operands = [*consts, *fun_consts, *primals]
-    at = {v: i for i, v in enumerate(opened.invars)}
+    at: dict[Atom, int] = {v: i for i, v in enumerate(opened.invars)}
     own = [i for i, v in enumerate(opened.outvars[:n]) if v not in at]
     # both take the constants of both
     unused = [Var(v.aval) for v in fun_jaxpr.constvars]
@@ -291,7 +294,8 @@ class custom_vjp:
         return self if obj is None else bound_method(self, obj)
 
     def __call__(self, *args, **kwargs):
-        if self.fwd is None or self.bwd is None:
+        fwd, bwd = self.fwd, self.bwd
+        if fwd is None or bwd is None:
             raise AttributeError(at_user_line(f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp. Give it both rules: f.defvjp(forward, backward)."))
         args = resolve(self.fun, args, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
@@ -308,11 +312,10 @@ class custom_vjp:
             return out
 
         def flat_fwd(perturbed, *xs):
-            if self.symbolic_zeros:
-                xs = [CustomVJPPrimal(x, p) for x, p in zip(xs, perturbed)]
-            pair = self.fwd(*put_back(in_tree.unflatten(xs)))
+            given = [CustomVJPPrimal(x, p) for x, p in zip(xs, perturbed)] if self.symbolic_zeros else xs
+            pair = fwd(*put_back(in_tree.unflatten(given)))
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-                raise TypeError(at_user_line(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name_of(self.fun)} returns (result, residuals), and this one returned "
+                raise TypeError(at_user_line(f"Custom VJP fwd rule {name_of(fwd)} for function {name_of(self.fun)} returns (result, residuals), and this one returned "
                                              f"{type(pair).__name__}."))
             outs, trees["out"] = tree_flatten(pair[0])
             res, trees["res"] = tree_flatten(pair[1])
@@ -322,9 +325,9 @@ class custom_vjp:
         def flat_bwd(*xs):
             known, rest = trees["known"], iter(xs)
             res = [known[i] if i in known else next(rest) for i in range(trees["res"].num_leaves)]
-            cts = self.bwd(*static.values(), trees["res"].unflatten(res), trees["out"].unflatten(list(rest)))
-            return _flat_cotangents(cts, in_tree, name_of(self.bwd), name_of(self.fun))
-        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=flat, fwd=Rule(name_of(self.fwd), flat_fwd), bwd=Rule(name_of(self.bwd), flat_bwd),
+            cts = bwd(*static.values(), trees["res"].unflatten(res), trees["out"].unflatten(list(rest)))
+            return _flat_cotangents(cts, in_tree, name_of(bwd), name_of(self.fun))
+        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=flat, fwd=Rule(name_of(fwd), flat_fwd), bwd=Rule(name_of(bwd), flat_bwd),
                                       name=name_of(self), num_consts=0, symbolic_zeros=self.symbolic_zeros, optimize_remat=self.optimize_remat)
         return tree_unflatten(trees["out"], outs)
 

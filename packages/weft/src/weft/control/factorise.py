@@ -406,8 +406,8 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
     def eliminate(i, carry):
         on, above, far, x = carry
         j = add(i, scalar_like(i, 1))
-        row = _at(on, -1, i), _at(above, -1, i), full(shape_of(d)[:-1], 0, dtype_of(d))
-        below = _at(dl, -1, j), _at(on, -1, j), _at(above, -1, j)
+        row = [_at(on, -1, i), _at(above, -1, i), full(shape_of(d)[:-1], 0, dtype_of(d))]
+        below = [_at(dl, -1, j), _at(on, -1, j), _at(above, -1, j)]
         top, bottom = _at(x, -2, i), _at(x, -2, j)
         swap = lt(abs_(row[0]), abs_(below[0]))
         row, below = [select(swap, q, p) for p, q in zip(row, below)], [select(swap, p, q) for p, q in zip(row, below)]

@@ -8,7 +8,8 @@ from ..errors import at_user_line
 from .callback import batch_by_method
 
 ffi_call_p = Primitive("ffi_call", multiple_results=True)
-_EFFECTS, _NONE = frozenset([effects.io]), frozenset()
+_EFFECTS: frozenset = frozenset([effects.io])
+_NONE: frozenset = frozenset()
 
 
 class Attribute:

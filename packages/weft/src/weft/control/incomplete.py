@@ -88,7 +88,7 @@ def _gamma_fraction(a, x, on, derivative: bool) -> tuple:
         return gt(moved, eps), (y, z, new, *[mul(v, scale) for v in (p, q, p1, q1)], dnew, *[mul(v, scale) for v in (dp, dq, dp1, dq1)])
     p1, q1 = plus(x, 1), mul(z, x)
     ans = div(p1, q1)
-    state = (y, z, ans, p1, q1, one, x)
+    state: tuple = (y, z, ans, p1, q1, one, x)
     if derivative:
         state = (*state, div(mul(ans, x), q1), zero, neg(x), zero, zero)
     out = _iterate(step, on, state, STEPS)

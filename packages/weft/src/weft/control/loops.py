@@ -340,10 +340,10 @@ def _scan(who: str, f: Callable, init, xs, length, reverse: bool, unroll: int | 
     steps = (length_ if unroll is True else 1 if unroll is False else unroll) or 1
     same = _unchanged(jaxpr.outvars[:num_carry], jaxpr.invars[len(consts):], init_flat)
     jaxpr, consts, carry = _as_constants(jaxpr, consts, init_flat, same)
-    outs = iter(_bind_scan(*consts, *carry, *xs_flat, jaxpr=close(jaxpr), length=length_, reverse=bool(reverse), unroll=steps,
+    results = iter(_bind_scan(*consts, *carry, *xs_flat, jaxpr=close(jaxpr), length=length_, reverse=bool(reverse), unroll=steps,
                             num_consts=len(consts), num_carry=len(carry)))
-    last = [x if i in same else next(outs) for i, x in enumerate(init_flat)]
-    return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, list(outs))
+    last = [x if i in same else next(results) for i, x in enumerate(init_flat)]
+    return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, list(results))
 
 
 def _unchanged(outvars: Sequence, invars: Sequence, values: Sequence) -> set[int]:

@@ -72,7 +72,8 @@ def _custom(eqn, values):
 
 def _shard_map(eqn, values):
     """A reference lies over the devices as its spec says, before and after."""
-    p, atoms, specs = eqn.params, eqn.invars, {}
+    p, atoms = eqn.params, eqn.invars
+    specs: dict = {}
     for atom, spec in zip(atoms, p["in_specs"]):
         if is_ref(atom) and specs.setdefault(atom, spec) != spec:
             raise ValueError(f"shard_map: one mutable reference is passed with two specs, {specs[atom]} and {spec} (at {eqn.source_info}).")

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..avals import tangent_aval
 from ..core.effects import any_io
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval
 from ..errors import at_user_line
@@ -24,6 +24,9 @@ from .custom import name_of
 from .inline import without_calls
 from .policies import Offloadable
 from .saving import equations, under
+
+if TYPE_CHECKING:
+    from ..core.jaxpr import Atom
 
 remat_p = Primitive("remat2", multiple_results=True)
 
@@ -72,8 +75,8 @@ def _partial_eval(trace, args, params):
     # the known part that must be computed again, then the staged part, as one program
     back = {v: Var(v.aval) for v in saved if v in moved}      # what offloaded values are until they are fetched
     fetch = [JaxprEqn([back[v]], [v], to_memory_p, dict(memory=moved[v].src)) for v in back]
-    swap = dict(zip(staged.invars, residuals))
-    at = lambda atom: atom if type(atom) is Literal else swap.get(atom, atom)
+    swap: dict[Atom, Atom] = dict(zip(staged.invars, residuals))
+    at: Callable[[Atom], Atom] = lambda atom: swap.get(atom, atom)
     later = [e.replace(invars=[at(a) for a in e.invars]) for e in staged.eqns]
     rest = staged.invars[len(residuals):]
     whole = Jaxpr([], [*[back.get(v, v) for v in saved], *known.constvars, *known.invars, *staged.constvars, *rest], [at(v) for v in staged.outvars],

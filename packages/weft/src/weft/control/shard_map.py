@@ -9,7 +9,7 @@ import math
 from typing import Sequence
 
 from .. import dtypes
-from ..avals import AbstractRef, reshaped, shaped, tangent_aval
+from ..avals import AbstractRef, array_aval, reshaped, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
@@ -167,10 +167,8 @@ def _transpose(cts, *args, jaxpr, mesh, in_specs, out_specs, check_vma, newly_ma
     copies_of = lambda spec: () if check_vma else unmentioned(spec, mesh, manual)
 
     def back(*values):
-        values, primals = list(values), []
-        for aval, lin in zip(jaxpr.in_avals, linear):
-            primals.append(UndefinedPrimal(aval) if lin else values.pop(0))
         given, parts = iter(values), []
+        primals = [UndefinedPrimal(aval) if lin else next(given) for aval, lin in zip(jaxpr.in_avals, linear)]
         for aval, spec, nz in zip(jaxpr.out_avals, out_specs, nonzero):
             copies = math.prod(sizes[a] for a in copies_of(spec))
             ct = next(given) if nz else Zero(tangent_aval(aval))
@@ -196,7 +194,7 @@ def _transpose(cts, *args, jaxpr, mesh, in_specs, out_specs, check_vma, newly_ma
 
 def _ct_aval(aval, spec, manual, check_vma: bool):
     """The type of one device's part of a result's cotangent."""
-    made = tangent_aval(aval)
+    made = array_aval(tangent_aval(aval))
     return made.update(vma=(made.vma - manual).union(a for part in spec for a in axes_of(part))) if check_vma else made
 
 
@@ -263,7 +261,9 @@ def _order(spec, axes) -> list:
 
 def _cut(x, spec, axes):
     """An array with one leading axis for each mesh axis that cuts it, in the order of the mesh."""
-    sizes, split, at = {a.name: a.size for a in axes}, [], {}
+    sizes = {a.name: a.size for a in axes}
+    split: list = []
+    at: dict = {}
     for i, n in enumerate(shape_of(x)):
         for name in axes_of(spec[i]) if i < len(spec) else ():
             at[name] = len(split)

@@ -5,7 +5,7 @@ f_x dx = -f_p dp, each again a linear system.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..avals import tangent_aval
 from ..core.jaxpr import eval_jaxpr
@@ -22,6 +22,9 @@ from ..tree import PyTreeDef, tree_flatten, tree_unflatten
 from .call import collective_names
 from .common import avals_of, close, describe_mismatch, trace_open
 from .custom import Rule, bind_custom_jvp
+
+if TYPE_CHECKING:
+    from ..core.jaxpr import ClosedJaxpr
 
 
 class _LinearSolveTuple(NamedTuple):
@@ -87,7 +90,8 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
     consts, b = _consts_of(args, const_lengths)
     flags, _ = _consts_of([d is not None for d in dims], const_lengths)
     b = [to_front(axis, x, 0 if d is not None else None) for x, d in zip(b, dims[len(dims) - len(b):])]
-    n, new, out_batched = len(b), [], [True] * len(jaxprs.solve.out_avals)
+    n, out_batched = len(b), [True] * len(jaxprs.solve.out_avals)
+    new: list[ClosedJaxpr | None] = []
     for which, jaxpr, mine in zip(jaxprs._fields, jaxprs, flags):
         if jaxpr is None:
             new.append(None)

@@ -2,15 +2,21 @@
 from __future__ import annotations
 
 from math import inf
+from typing import TYPE_CHECKING, TypeAlias
 
 from . import dims
-from .dims import ONE, Dim, Factor
+from .dims import ONE, Dim, Factor, SymbolicScope
+
+if TYPE_CHECKING:
+    from .types import Size
+
+Interval: TypeAlias = tuple[float, float]      # the least and the largest value; infinite where unknown
 
 _DEPTH = 3            # constraints that are combined for one answer
 _EFFORT = 400         # expressions looked at for one answer: the question is hard in general, and a file may ask anything
 
 
-def bounds(x) -> tuple:
+def bounds(x: Size) -> Interval:
     """(lower, upper) of an expression over all values of its variables that the constraints allow; infinite where unknown."""
     if not isinstance(x, Dim):
         return x, x
@@ -20,7 +26,7 @@ def bounds(x) -> tuple:
     return known[x]
 
 
-def decide(x) -> bool | None:
+def decide(x: Size) -> bool | None:
     """Whether an expression is at least 0 for all values: None where neither that nor the opposite can be shown."""
     low, high = bounds(x)
     return True if low >= 0 else False if high < 0 else None
@@ -29,10 +35,10 @@ def decide(x) -> bool | None:
 class _Search:
     """One question; it counts its steps."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.left = _EFFORT
 
-    def run(self, x, depth: int, used: tuple) -> tuple:
+    def run(self, x: Size, depth: int, used: tuple[Dim, ...]) -> Interval:
         """Bounds of `x` by intervals, then of what is left of it when multiples of constraints are taken away."""
         if not isinstance(x, Dim):
             return x, x
@@ -59,10 +65,12 @@ class _Search:
                     high = min(high, r_high // scale)
         return low, high
 
-    def interval(self, x: Dim, depth: int) -> tuple:
-        low = high = 0
+    def interval(self, x: Dim, depth: int) -> Interval:
+        low: float = 0
+        high: float = 0
         for monomial, c in x.terms:
-            a, b = 1, 1
+            a: float = 1
+            b: float = 1
             for f, n in monomial:
                 u, v = self.factor(f, x.scope, depth, alone=monomial == ((f, 1),))
                 ends = [_power(u, n), _power(v, n)] + ([0] if u < 0 < v and n % 2 == 0 else [])
@@ -71,7 +79,7 @@ class _Search:
             low, high = low + a, high + b
         return low, high
 
-    def factor(self, f: Factor, scope, depth: int, alone: bool) -> tuple:
+    def factor(self, f: Factor, scope: SymbolicScope, depth: int, alone: bool) -> Interval:
         if not f.operands:      # a term of its own meets the constraints in `run`
             return (1, inf) if alone or depth <= 0 or not scope.positive else self.run(scope.variable(f.name), depth - 1, ())
         (a, b), (c, d) = [self.run(x, max(depth - 1, 0), ()) if self.left > 0 else (x, x) if not isinstance(x, Dim) else (-inf, inf) for x in f.operands]
@@ -88,7 +96,7 @@ class _Search:
         ends = [_floordiv(x, y) for x in (a, b) for y in (c, d)]
         return min(ends), max(ends)
 
-    def alternatives(self, x: Dim, depth: int, used: tuple, low, high) -> tuple:
+    def alternatives(self, x: Dim, depth: int, used: tuple[Dim, ...], low: float, high: float) -> Interval:
         """Sharper bounds of what is linear in a `max` or a `min`: it is one of two expressions."""
         for monomial, c in x.terms:
             if len(monomial) != 1 or monomial[0][1] != 1 or monomial[0][0].name not in ("max", "min") or not monomial[0][0].operands:
@@ -101,20 +109,20 @@ class _Search:
         return low, high
 
 
-def _power(x, n: int):
+def _power(x: float, n: int) -> float:
     return x ** n if abs(x) != inf else inf if x > 0 or n % 2 == 0 else -inf
 
 
-def _times(x, y):
+def _times(x: float, y: float) -> float:
     return 0 if not x or not y else x * y
 
 
-def _product(a: tuple, b: tuple) -> tuple:
+def _product(a: Interval, b: Interval) -> Interval:
     ends = [_times(x, y) for x in a for y in b]
     return min(ends), max(ends)
 
 
-def _floordiv(x, y):
+def _floordiv(x: float, y: float) -> float:
     if abs(y) == inf:
         return 0 if x == 0 or abs(x) != inf and (x > 0) == (y > 0) else (-1 if abs(x) != inf else inf if (x > 0) == (y > 0) else -inf)
     if abs(x) == inf:

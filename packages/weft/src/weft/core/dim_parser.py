@@ -12,29 +12,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import dim_bounds, dims  # noqa: F401  the bounds enter `dims`
 from .dims import OPERATIONS, SymbolicScope, operate
+
+if TYPE_CHECKING:
+    from .types import Shape, Size
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]+)|(\.\.\.|.))", re.S)
 _DEPTH, _DIGITS, _POWER, _LENGTH = 30, 20, 64, 4000
 
 
 class _Parser:
-    def __init__(self, text: str, scope: SymbolicScope, like: Sequence | None = None, whole: str | None = None):
+    def __init__(self, text: str, scope: SymbolicScope, like: Sequence[Any] | None = None, whole: str | None = None):
         self.text, self.scope, self.like, self.whole = text, scope, like, text if whole is None else whole
-        self.tokens: list = []       # (kind, text, position)
+        self.tokens: list[tuple[str, str, int]] = []       # (kind, text, position)
         self.at, self.dimension, self.depth = 0, 0, 0
         position, end = 0, len(text.rstrip())
         while position < end:
             match = _TOKEN.match(text, position)
             assert match is not None      # its last alternative takes any character
-            self.tokens.append(("number" if match[1] else "name" if match[2] else match[3], match[match.lastindex], match.start(match.lastindex)))
+            kind = "number" if match[1] else "name" if match[2] else match[3]
+            self.tokens.append((kind, match[match.lastindex or 0], match.start(match.lastindex or 0)))
             position = match.end()
         self.tokens.append(("end", "", len(text)))
 
-    def fail(self, problem: str):
+    def fail(self, problem: str) -> NoReturn:
         position = self.tokens[self.at][2]
         raise ValueError(f"syntax error in symbolic shape '{self.whole}' in dimension {self.dimension}: {problem}. "
                          f"Parsed '{self.text[:position]}', remaining '{self.text[position:]}'.")
@@ -49,8 +53,8 @@ class _Parser:
         self.at += 1
         return text
 
-    def shape(self) -> tuple:
-        sizes: list = []
+    def shape(self) -> Shape:
+        sizes: list[Any] = []
         closing = "end"
         if self.peek() == "(":
             self.take("(")
@@ -82,14 +86,14 @@ class _Parser:
         if self.like is None:
             self.fail(f"the spec contains {what}, but no 'like' shape was given")
 
-    def known(self, i: int):
-        if i >= len(self.like or ()):
+    def known(self, i: int) -> Size:
+        if self.like is None or i >= len(self.like):
             self.fail(f"there is no dimension {i} in like={self.like}")
         if self.like[i] is None:
             self.fail(f"a placeholder stands for an unknown dimension of like={self.like}")
         return self.like[i]
 
-    def compare(self, size) -> None:
+    def compare(self, size: Size) -> None:
         i = self.dimension
         if isinstance(self.like, (list, tuple)) and i < len(self.like) and type(size) is int and type(self.like[i]) is int and size != self.like[i] >= 0:
             self.fail(f"the size {size} differs from the known dimension of like={self.like}")
@@ -148,7 +152,7 @@ class _Parser:
         return int(text)
 
 
-def read_dimension(text: str, scope: SymbolicScope):
+def read_dimension(text: str, scope: SymbolicScope) -> Size:
     """One expression, as `str(dim)` writes it."""
     if len(text) > _LENGTH:
         raise ValueError(f"an expression of {len(text)} characters is longer than {_LENGTH}")
@@ -158,7 +162,7 @@ def read_dimension(text: str, scope: SymbolicScope):
     return result
 
 
-def parse_constraint(text: str, scope: SymbolicScope) -> tuple:
+def parse_constraint(text: str, scope: SymbolicScope) -> tuple[Any, ...]:
     """(left, one of "==", ">=", "<=", right)."""
     for op in ("==", ">=", "<="):
         if op in text:
@@ -173,7 +177,7 @@ def parse_constraint(text: str, scope: SymbolicScope) -> tuple:
 
 
 def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (), scope: SymbolicScope | None = None,
-                   like: Sequence[int | None] | None = None) -> tuple:
+                   like: Sequence[int | None] | None = None) -> tuple[Any, ...]:
     """A shape with symbolic dimensions, from text.
 
     Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from weakref import WeakSet
 
 from ..annotations import override
@@ -17,6 +17,10 @@ from ..dtypes import python_scalar_dtype
 from ..errors import InconclusiveDimensionOperation
 from .primitive import Primitive, unsupported
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from .types import ElementType, Size, Value
+
 MAX_TERMS = 500          # of one expression: products of sums grow fast, and a file may ask for anything
 MAX_SIZE = 100_000       # of one expression, in the measure that orders them
 
@@ -24,11 +28,17 @@ MAX_SIZE = 100_000       # of one expression, in the measure that orders them
 
 dim_as_value_p = Primitive("dim_as_value")
 dim_as_value_p.cache = None      # the dtype depends on enable_x64
-dim_as_value_p.abstract = lambda *, dim: shaped((), python_scalar_dtype(0), True)
+
+
+def _dim_abstract(*, dim: Any) -> ShapedArray:
+    return shaped((), python_scalar_dtype(0), True)
+
+
+dim_as_value_p.abstract = _dim_abstract
 dim_as_value_p.reference = unsupported("a symbolic size has no number before the program is specialised: call it through weft.export")
 
 
-def _no_value(*, dim):
+def _no_value(*, dim: Any) -> NoReturn:
     raise InconclusiveDimensionOperation(
         f"the symbolic dimension '{dim}' has no value outside a traced program. Trace the function that uses it (weft.export.export, weft.eval_shape, "
         "weft.make_jaxpr) with an argument that has this dimension.")
@@ -45,42 +55,43 @@ class Factor:
     """A variable (no operands), or an operation on two expressions."""
     __slots__ = ("name", "operands", "key", "_hash")
 
-    def __init__(self, name: str, operands: tuple = ()):
+    def __init__(self, name: str, operands: tuple[Size, ...] = ()):
         self.name, self.operands = name, operands
         keys = tuple(map(_key_of, operands))
         self.key = 1 + sum(k[0] for k in keys), name, keys
         self._hash = hash(self.key)
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or type(other) is Factor and self.key == other.key
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name}({', '.join(map(_text, self.operands))})" if self.operands else self.name
 
 
-def _text(x) -> str:
+def _text(x: Any) -> str:
     return f"- {-x}" if type(x) is int and x < 0 else str(x)
 
 
 # A monomial is a tuple of (factor, exponent), greatest factor first; () is the constant one.
-ONE: tuple = ()
+Monomial: TypeAlias = "tuple[tuple[Factor, int], ...]"      # factors and their powers
+ONE: Monomial = ()
 
 
-def _monomial_key(monomial: tuple) -> tuple:
+def _monomial_key(monomial: Monomial) -> tuple[Any, ...]:
     return sum(n * f.key[0] + 1 for f, n in monomial), tuple((f.key, n) for f, n in monomial)
 
 
-def _key_of(x) -> tuple:
+def _key_of(x: Any) -> tuple[Any, ...]:
     return x.key if isinstance(x, Dim) else (1, (((0, ()), x),))
 
 
-def _times(a: tuple, b: tuple) -> tuple:
+def _times(a: Monomial, b: Monomial) -> Monomial:
     """The product of two monomials."""
     if not a or not b:
         return a or b
@@ -101,7 +112,7 @@ class Dim(SymbolicSize):
     __array_priority__ = 1000
     __array_ufunc__ = None      # so that NumPy leaves `array + dim` to us
 
-    def __init__(self, terms: tuple, scope: "SymbolicScope"):
+    def __init__(self, terms: tuple[tuple[Monomial, int], ...], scope: "SymbolicScope"):
         self.terms, self.scope = terms, scope
         self.key = sum(abs(c) * _monomial_key(m)[0] + 1 for m, c in terms), tuple((_monomial_key(m), c) for m, c in terms)
         self._hash = hash((self.terms, id(scope)))
@@ -111,9 +122,9 @@ class Dim(SymbolicSize):
 
     # what it is
 
-    def variables(self) -> frozenset:
+    def variables(self) -> frozenset[str]:
         """The names of the variables that occur in it."""
-        found: set = set()
+        found: set[str] = set()
         for monomial, _ in self.terms:
             for f, _ in monomial:
                 found.update(*[x.variables() for x in f.operands if isinstance(x, Dim)]) if f.operands else found.add(f.name)
@@ -121,7 +132,7 @@ class Dim(SymbolicSize):
 
     get_vars = variables
 
-    def substitute(self, values: dict) -> Any:
+    def substitute(self, values: dict[str, Any]) -> Any:
         """The expression with variables replaced by integers or by dimensions (of one other scope)."""
         total: Any = 0
         for monomial, coefficient in self.terms:
@@ -136,7 +147,7 @@ class Dim(SymbolicSize):
         return total
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         text = ""
         for monomial, coefficient in self.terms:
             text += (" - " if coefficient < 0 else " + ") if text else ("- " if coefficient < 0 else "")
@@ -148,40 +159,40 @@ class Dim(SymbolicSize):
     __repr__ = __str__
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or isinstance(other, Dim) and self.scope is other.scope and self.terms == other.terms
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
-    def __int__(self):
+    def __int__(self) -> int:
         raise inconclusive(self, f"Symbolic dimension '{self}' used in a context that requires a constant")
 
     # arithmetic
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Size:
         return _arithmetic(operator.add, self, other, add)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Any) -> Size:
         return _arithmetic(operator.add, other, self, add)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Any) -> Size:
         return _arithmetic(operator.sub, self, other, lambda a, b: add(a, b, -1))
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Any) -> Size:
         return _arithmetic(operator.sub, other, self, lambda a, b: add(a, b, -1))
 
-    def __neg__(self):
+    def __neg__(self) -> Size:
         return multiply(self, -1)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Any) -> Size:
         return _arithmetic(operator.mul, self, other, multiply)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Any) -> Size:
         return _arithmetic(operator.mul, other, self, multiply)
 
-    def __pow__(self, power, modulo=None):
+    def __pow__(self, power: Any, modulo: None = None) -> Size:
         try:
             power = operator.index(power)
         except TypeError:
@@ -195,70 +206,71 @@ class Dim(SymbolicSize):
             result = result * self
         return result
 
-    def __rpow__(self, other):
+    def __rpow__(self, other: Any) -> Size:
         return other ** as_value(self)
 
-    def __floordiv__(self, other):
+    def __floordiv__(self, other: Any) -> Size:
         return _arithmetic(operator.floordiv, self, other, lambda a, b: divide(a, b)[0])
 
-    def __rfloordiv__(self, other):
+    def __rfloordiv__(self, other: Any) -> Size:
         return _arithmetic(operator.floordiv, other, self, lambda a, b: divide(a, b)[0])
 
-    def __mod__(self, other):
+    def __mod__(self, other: Any) -> Size:
         return _arithmetic(operator.mod, self, other, lambda a, b: divide(a, b)[1])
 
-    def __rmod__(self, other):
+    def __rmod__(self, other: Any) -> Size:
         return _arithmetic(operator.mod, other, self, lambda a, b: divide(a, b)[1])
 
-    def __divmod__(self, other):
+    def __divmod__(self, other: Any) -> Size:
         return _arithmetic(divmod, self, other, divide)
 
-    def __rdivmod__(self, other):
+    def __rdivmod__(self, other: Any) -> Size:
         return _arithmetic(divmod, other, self, divide)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Any) -> Size:
         return as_value(self) / as_value(other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Any) -> Size:
         return as_value(other) / as_value(self)
 
     # comparisons
 
-    def __ge__(self, other):
+    def __ge__(self, other: Any) -> bool:
         return _compare(self, other, ">=")
 
-    def __le__(self, other):
+    def __le__(self, other: Any) -> bool:
         return _compare(self, other, "<=")
 
-    def __gt__(self, other):
+    def __gt__(self, other: Any) -> bool:
         return _compare(self, other, ">")
 
-    def __lt__(self, other):
+    def __lt__(self, other: Any) -> bool:
         return _compare(self, other, "<")
 
     # as an array
 
-    def dimension_as_value(self):
+    def dimension_as_value(self) -> Value:
         """The size as a traced integer."""
         return dim_as_value_p.bind(dim=self)
 
     __jax_array__ = dimension_as_value
 
+    @override
     @property
-    def value_aval(self):
+    def value_aval(self) -> ShapedArray:
         """The aval of the size as a value."""
-        return dim_as_value_p.abstract(dim=self)
+        return _dim_abstract(dim=self)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: ElementType | None = None, copy: Any = None) -> None:
         _no_value(dim=self)
 
 
-def as_value(x):
+def as_value(x: Any) -> Value:
     """A size as something to compute with: an integer stays what it is."""
     return x.dimension_as_value() if isinstance(x, Dim) else x
 
 
-def is_symbolic_dim(x) -> bool:
+def is_symbolic_dim(x: Any) -> bool:
     """Whether `x` is a symbolic dimension and not an integer.
 
     Example:
@@ -269,12 +281,12 @@ def is_symbolic_dim(x) -> bool:
     return isinstance(x, Dim)
 
 
-def is_constant_shape(shape) -> bool:
+def is_constant_shape(shape: Iterable[Size]) -> bool:
     """Whether all sizes are integers."""
     return not any([isinstance(n, Dim) for n in shape])
 
 
-def _size(x):
+def _size(x: Any) -> Size:
     """An operand of integer arithmetic, or None: the other operand is then an array or a float."""
     if isinstance(x, Dim) or type(x) is int:
         return x
@@ -286,7 +298,7 @@ def _size(x):
         return None
 
 
-def _arithmetic(op: Callable, a, b, exact: Callable):
+def _arithmetic(op: Callable[..., Any], a: Any, b: Any, exact: Callable[..., Any]) -> Size:
     x, y = _size(a), _size(b)
     if x is None or y is None:
         other = b if isinstance(a, Dim) else a
@@ -296,7 +308,7 @@ def _arithmetic(op: Callable, a, b, exact: Callable):
     return exact(x, y)
 
 
-def scope_of(a, b, doing: str = "an operation on dimensions") -> "SymbolicScope":
+def scope_of(a: Any, b: Any, doing: str = "an operation on dimensions") -> "SymbolicScope":
     """The scope that two operands, of which one is symbolic, share."""
     if not isinstance(a, Dim):
         return b.scope
@@ -306,15 +318,15 @@ def scope_of(a, b, doing: str = "an operation on dimensions") -> "SymbolicScope"
     return a.scope
 
 
-def _coefficients(x, factor: int = 1) -> dict:
+def _coefficients(x: Any, factor: int = 1) -> dict[Monomial, int]:
     return {m: c * factor for m, c in x.terms} if isinstance(x, Dim) else {ONE: x * factor}
 
 
-def from_coefficients(coefficients: dict, scope: "SymbolicScope"):
+def from_coefficients(coefficients: dict[Monomial, int], scope: "SymbolicScope") -> Size:
     """The expression with these coefficients, after the scope's equations are applied: a Dim, or an int."""
     rules = scope.rules
     if rules:
-        changed: dict = {}
+        changed: dict[Any, Any] = {}
         for m, c in coefficients.items():
             rule = rules.get(m)
             if rule is not None and c % rule[0] == 0:
@@ -331,7 +343,7 @@ def from_coefficients(coefficients: dict, scope: "SymbolicScope"):
     return Dim(tuple(sorted(terms, key=lambda t: _monomial_key(t[0]), reverse=True)), scope)
 
 
-def add(a, b, sign: int = 1):
+def add(a: Size, b: Size, sign: int = 1) -> Size:
     """a + sign * b."""
     if not isinstance(a, Dim) and not isinstance(b, Dim):
         return a + sign * b
@@ -341,11 +353,11 @@ def add(a, b, sign: int = 1):
     return from_coefficients(coefficients, scope_of(a, b, "a sum"))
 
 
-def multiply(a, b):
+def multiply(a: Size, b: Size) -> Size:
     if not isinstance(a, Dim) and not isinstance(b, Dim):
         return a * b
     scope = scope_of(a, b, "a product")
-    result: dict = {}
+    result: dict[Any, Any] = {}
     for m, c in _coefficients(a).items():
         for n, d in _coefficients(b).items():
             product = _times(m, n)
@@ -355,7 +367,7 @@ def multiply(a, b):
     return from_coefficients(result, scope)
 
 
-def divide(a, b) -> tuple:
+def divide(a: Size, b: Size) -> tuple[Size, Size]:
     """(floor of a / b, remainder): by long division where it comes out even, else as `floordiv(a, b)` and `mod(a, b)`."""
     if not isinstance(a, Dim) and not isinstance(b, Dim):
         return divmod(a, b)
@@ -379,7 +391,7 @@ def divide(a, b) -> tuple:
     return _operation("floordiv", a, b, scope), _operation("mod", a, b, scope)
 
 
-def _over(a: tuple, b: tuple) -> tuple | None:
+def _over(a: Monomial, b: Monomial) -> Monomial | None:
     """The monomial a / b, or None where it is none."""
     powers = dict(a)
     for f, n in b:
@@ -389,11 +401,11 @@ def _over(a: tuple, b: tuple) -> tuple | None:
     return tuple((f, n) for f, n in powers.items() if n)
 
 
-def _operation(name: str, a, b, scope):
+def _operation(name: str, a: Size, b: Size, scope: SymbolicScope) -> Size:
     return from_coefficients({((Factor(name, (a, b)), 1),): 1}, scope)
 
 
-def max_dim(a, b):
+def max_dim(a: Size, b: Size) -> Size:
     """The greater of two sizes; `max(a, b)` stays in the expression where the constraints don't say which it is.
 
     Example:
@@ -405,7 +417,7 @@ def max_dim(a, b):
     return _choose("max", a, b)
 
 
-def min_dim(a, b):
+def min_dim(a: Size, b: Size) -> Size:
     """The smaller of two sizes; `min(a, b)` stays in the expression where the constraints don't say which it is.
 
     Example:
@@ -416,7 +428,7 @@ def min_dim(a, b):
     return _choose("min", a, b)
 
 
-def _choose(name: str, a, b):
+def _choose(name: str, a: Size, b: Size) -> Size:
     if not isinstance(a, Dim) and not isinstance(b, Dim):
         return OPERATIONS[name](operator.index(a), operator.index(b))
     a, b = [x if isinstance(x, Dim) else operator.index(x) for x in (a, b)]
@@ -429,7 +441,7 @@ def _choose(name: str, a, b):
     return _operation(name, a, b, scope)
 
 
-def promises(f: Factor, scope: "SymbolicScope") -> list:
+def promises(f: Factor, scope: "SymbolicScope") -> list[Dim]:
     """What an operation says of its operands: expressions that are >= 0."""
     if not f.operands:
         return []
@@ -447,9 +459,9 @@ def promises(f: Factor, scope: "SymbolicScope") -> list:
     return [p for p in found if isinstance(p, Dim)]
 
 
-def operations(x) -> set:
+def operations(x: Any) -> set[Factor]:
     """The operations in an expression, those inside others too."""
-    found: set = set()
+    found: set[Factor] = set()
     for monomial, _ in x.terms if isinstance(x, Dim) else ():
         for f, _ in monomial:
             if f.operands:
@@ -458,14 +470,14 @@ def operations(x) -> set:
     return found
 
 
-def operate(name: str, a, b):
+def operate(name: str, a: Size, b: Size) -> Size:
     """An operation by its name in expressions."""
     if name == "floordiv":
         return a // b
     return a % b if name == "mod" else _choose(name, a, b)
 
 
-def product(sizes: Iterable) -> Any:
+def product(sizes: Iterable[Any]) -> Any:
     """The product of sizes."""
     result: Any = 1
     for n in sizes:
@@ -478,7 +490,7 @@ def product(sizes: Iterable) -> Any:
 _SWAPPED = {">=": False, "<": False, "<=": True, ">": True}
 
 
-def _compare(a, b, op: str) -> bool:
+def _compare(a: Dim, b: Any, op: str) -> bool:
     other = _size(b)
     if other is None:
         return NotImplemented if not hasattr(b, "dtype") and not isinstance(b, float) else \
@@ -507,7 +519,7 @@ decide: Any = None
 
 # scopes --------------------------------------------------------------------------------------------------------------
 
-live_scopes: WeakSet = WeakSet()      # while there is none, no program needs to be searched for symbolic dimensions
+live_scopes: WeakSet[SymbolicScope] = WeakSet()      # while there is none, no program needs to be searched for symbolic dimensions
 
 
 class SymbolicScope:
@@ -531,16 +543,16 @@ class SymbolicScope:
             raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
         live_scopes.add(self)
         self.texts: list[str] = []
-        self.positive: list = []      # expressions that are >= 0
-        self.checks: list = []        # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
-        self.rules: dict = {}         # monomial -> (k, expression): k * monomial == expression
-        self.bounds: dict = {}        # expression -> (lower, upper): what has been derived
+        self.positive: list[Dim] = []      # expressions that are >= 0
+        self.checks: list[tuple[str, Dim, str]] = []        # (text, expression, operator): what must hold of a call's sizes, expression >= 0 or == 0
+        self.rules: dict[Monomial, tuple[int, Size]] = {}         # monomial -> (k, expression): k * monomial == expression
+        self.bounds: dict[Dim, tuple[float, float]] = {}        # expression -> (lower, upper): what has been derived
         info = source_info.current(2)
         self.place = f"{info.file}:{info.line} ({info.function})"
         for text in constraints_str:
             self.constrain(text)
 
-    def variable(self, name: str):
+    def variable(self, name: str) -> Size:
         """The variable of a name in this scope."""
         return from_coefficients({((Factor(name), 1),): 1}, self)
 
@@ -569,7 +581,7 @@ class SymbolicScope:
             if low > high:
                 raise ValueError(f"Unsatisfiable constraints: {', '.join(self.texts)} leave no value for {name}.")
 
-    def _equate(self, left, right, text: str) -> None:
+    def _equate(self, left: Size, right: Size, text: str) -> None:
         if not isinstance(left, Dim) or len(left.terms) != 1 or left.terms[0][0] == ONE:
             raise ValueError(f"Invalid equality constraint: {text}. The left-hand side must be one term, such as 'a', '2*a' or 'mod(a, 2)'.")
         monomial, coefficient = left.terms[0]
@@ -586,7 +598,7 @@ class SymbolicScope:
                 self.rules[whole.terms[0][0]] = whole.terms[0][1], a
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         known = " with constraints:" + "".join(f"\n  {c}" for c in self.texts) if self.texts else ""
         return f"{id(self)} created at {self.place}{known}"
 
@@ -596,6 +608,6 @@ parse_constraint: Any = None
 read_dimension: Any = None
 
 
-def parse_dimension(text: str, scope: SymbolicScope):
+def parse_dimension(text: str, scope: SymbolicScope) -> Size:
     """One expression, as `str(dim)` writes it; ValueError for other text."""
     return read_dimension(text, scope)

@@ -1,6 +1,8 @@
 """Effects: what a program does besides computing its results. Jaxprs carry those of their equations."""
 from __future__ import annotations
 
+from typing import Iterable
+
 from ..annotations import override
 
 
@@ -15,7 +17,7 @@ class Effect:
         self.name, self.ordered, self.io = name or type(self).__name__, ordered, io
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
     __str__ = __repr__
@@ -38,9 +40,9 @@ no_dce = Effect("NoDCE")      # nothing happens, but what leads here is kept
 touches = Effect("Ref")      # making, reading or writing a mutable reference
 
 
-def any_ordered(effects) -> bool:
+def any_ordered(effects: Iterable[Effect]) -> bool:
     return any(e.ordered for e in effects)
 
 
-def any_io(effects) -> bool:
+def any_io(effects: Iterable[Effect]) -> bool:
     return any(e.io for e in effects)

@@ -1,24 +1,28 @@
 """The reference interpreter: a trace that applies the primitives' reference rules to NumPy arrays. The oracle of every backend."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..annotations import override
 from ..errors import BackendError
 from ..host import np
 from .jaxpr import ClosedJaxpr, Jaxpr, TypedScalar, eval_jaxpr
-from .primitive import Primitive, Unsupported
+from .primitive import Missing, Primitive, Unsupported
 from .trace import Trace, get_aval, tracing
+
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from .types import Params, Value
 
 
 class ReferenceTrace(Trace):
     """Computes each primitive by its reference rule, or, where it has none, by its decomposition."""
 
     @override
-    def process(self, primitive: Primitive, args: tuple, params: dict):
-        if primitive.reference is None or isinstance(primitive.reference, Unsupported):
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
+        if isinstance(primitive.reference, Unsupported):
             if primitive.decompose is None:
-                why = primitive.reference.why if primitive.reference else "it has no reference rule and no decomposition"
+                why = "it has no reference rule and no decomposition" if isinstance(primitive.reference, Missing) else primitive.reference.why
                 raise BackendError(f"the reference interpreter can't run {primitive.name}: {why}.")
             out = primitive.decompose(*args, **params)
             return list(out) if primitive.multiple_results else out
@@ -27,12 +31,12 @@ class ReferenceTrace(Trace):
         return [_checked(primitive, o, a) for o, a in zip(out, avals)] if primitive.multiple_results else _checked(primitive, out, avals)
 
 
-def _array(x):
+def _array(x: Value) -> Any:
     aval = get_aval(x)
     return np.asarray(x.val if type(x) is TypedScalar else x._host() if hasattr(x, "_host") else x, aval.dtype)
 
 
-def _checked(primitive: Primitive, out, aval):
+def _checked(primitive: Primitive, out: Any, aval: AbstractValue) -> Any:
     out = np.asarray(out, aval.dtype)
     assert out.shape == aval.shape, f"the reference rule of {primitive} gives shape {out.shape} where {aval} is derived"
     return out
@@ -41,7 +45,7 @@ def _checked(primitive: Primitive, out, aval):
 _trace = ReferenceTrace()
 
 
-def interpret(jaxpr: Jaxpr | ClosedJaxpr, args: Sequence) -> list:
+def interpret(jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[Value]) -> list[Any]:
     """The results of a jaxpr (a closed one, or one without constvars) for NumPy arguments."""
     closed = jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, [])
     with tracing(_trace):

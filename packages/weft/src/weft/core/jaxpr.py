@@ -1,13 +1,18 @@
 """Jaxprs: typed programs as lists of equations. The one thing that crosses a boundary in weft."""
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, TypeAlias, final
 
 from ..annotations import override
 from .. import dtypes
 from ..avals import AbstractValue, ShapedArray
 from ..host import pack, round_narrow, unpack
 from ..source_info import UNKNOWN, SourceInfo
+
+if TYPE_CHECKING:
+    from .effects import Effect
+    from .primitive import Primitive
+    from .types import ElementType, Params, Value
 
 
 class Var:
@@ -18,57 +23,60 @@ class Var:
         self.aval = aval
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
+@final
 class DropVar(Var):
     """An equation's result that nothing uses."""
     __slots__ = ()
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "_"
 
 
+@final
 class Literal:
     """A Python scalar in a jaxpr, already rounded to its aval's dtype."""
     __slots__ = ("val", "aval", "_hash")
 
-    def __init__(self, val, aval: ShapedArray):
-        self.val, self.aval, self._hash = val, aval, None
+    def __init__(self, val: Any, aval: ShapedArray):
+        self.val, self.aval = val, aval
+        self._hash: int | None = None
 
     @property
-    def hash(self):
+    def hash(self) -> int:
         return hash(self)
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Literal and self.aval == other.aval and \
             (self.val == other.val and repr(self.val) == repr(other.val) or self.val != self.val and other.val != other.val)
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         if self._hash is None:
             self._hash = hash((repr(self.val), self.aval))
         return self._hash
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.val}:{self.aval.str_short()}"
 
 
-Atom = Var | Literal
+Atom: TypeAlias = Var | Literal
 
 
-def _wrapped(value: int, dt) -> int:
+def _wrapped(value: int, dt: ElementType) -> int:
     """An integer as one of fewer than 8 bits."""
     bits = dtypes.bits(dt)
     value &= (1 << bits) - 1
     return value - (1 << bits) if dtypes.is_signed(dt) and value >> (bits - 1) else value
 
 
-def round_scalar(value, dt):
+def round_scalar(value: Any, dt: ElementType) -> bool | int | float | complex:
     """A Python scalar as dtype `dt` holds it."""
     kind = dtypes.kind(dt)
     if kind == "b":
@@ -86,15 +94,16 @@ class JaxprEqn:
     """`outvars = primitive[params] invars`, with its effects and the user's line it came from."""
     __slots__ = ("invars", "outvars", "primitive", "params", "effects", "source_info")
 
-    def __init__(self, invars, outvars, primitive, params, effects=frozenset(), source_info: SourceInfo = UNKNOWN):
+    def __init__(self, invars: Sequence[Atom], outvars: Sequence[Var], primitive: Primitive, params: Params,
+                 effects: frozenset[Effect] = frozenset(), source_info: SourceInfo = UNKNOWN):
         self.invars, self.outvars, self.primitive, self.params = invars, outvars, primitive, params
         self.effects, self.source_info = effects, source_info
 
-    def replace(self, **kw) -> "JaxprEqn":
+    def replace(self, **kw: Any) -> "JaxprEqn":
         return JaxprEqn(*[kw.get(name, getattr(self, name)) for name in JaxprEqn.__slots__])
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return show_eqn(self)
 
 
@@ -103,28 +112,28 @@ class Jaxpr:
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "cache", "__weakref__")
 
     def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
-                 eqns: Sequence[JaxprEqn], effects: frozenset = frozenset(), debug_info: Any = None):
+                 eqns: Sequence[JaxprEqn], effects: frozenset[Effect] = frozenset(), debug_info: Any = None):
         self.constvars, self.invars, self.outvars, self.eqns = list(constvars), list(invars), list(outvars), list(eqns)
         self.effects, self.debug_info = effects, debug_info
-        self.cache: dict = {}    # what has been derived from this jaxpr: its jvp, its batched form, executables
+        self.cache: dict[Any, Any] = {}    # what has been derived from this jaxpr: its jvp, its batched form, executables
 
     @property
-    def in_avals(self) -> list:
+    def in_avals(self) -> list[AbstractValue]:
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self) -> list:
+    def out_avals(self) -> list[AbstractValue]:
         return [v.aval for v in self.outvars]
 
-    def replace(self, **kw) -> "Jaxpr":
+    def replace(self, **kw: Any) -> "Jaxpr":
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
         return Jaxpr(*[kw.get(name, getattr(self, name)) for name in names])
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return show_jaxpr(self)
 
-    def pretty_print(self, **kw) -> str:
+    def pretty_print(self, **kw: Any) -> str:
         return show_jaxpr(self, **kw)
 
 
@@ -132,24 +141,38 @@ class ClosedJaxpr:
     """A jaxpr and the values of its constvars."""
     __slots__ = ("jaxpr", "consts", "__weakref__")
 
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Value] = ()):
         assert len(jaxpr.constvars) == len(consts)
         self.jaxpr, self.consts = jaxpr, list(consts)
 
-    in_avals = property(lambda self: self.jaxpr.in_avals)
-    out_avals = property(lambda self: self.jaxpr.out_avals)
-    eqns = property(lambda self: self.jaxpr.eqns)
-    effects = property(lambda self: self.jaxpr.effects)
-    literals = property(lambda self: self.consts)
+    @property
+    def in_avals(self) -> list[AbstractValue]:
+        return self.jaxpr.in_avals
 
-    def replace(self, *, jaxpr=None, consts=None) -> "ClosedJaxpr":
+    @property
+    def out_avals(self) -> list[AbstractValue]:
+        return self.jaxpr.out_avals
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> frozenset[Effect]:
+        return self.jaxpr.effects
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Value] | None = None) -> "ClosedJaxpr":
         return ClosedJaxpr(jaxpr or self.jaxpr, self.consts if consts is None else consts)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return show_jaxpr(self.jaxpr)
 
-    def pretty_print(self, **kw) -> str:
+    def pretty_print(self, **kw: Any) -> str:
         return show_jaxpr(self.jaxpr, **kw)
 
 
@@ -158,13 +181,13 @@ show_jaxpr: Any = None
 show_eqn: Any = None
 
 
-def subjaxprs(params: dict) -> Iterable[Jaxpr]:
+def subjaxprs(params: Params) -> Iterable[Jaxpr]:
     """The jaxprs among an equation's parameters, in tuples too."""
     for value in params.values():
         yield from _jaxprs_in(value)
 
 
-def _jaxprs_in(value):
+def _jaxprs_in(value: Any) -> Iterator[Jaxpr]:
     if isinstance(value, Jaxpr):
         yield value
     elif isinstance(value, ClosedJaxpr):
@@ -181,16 +204,17 @@ def map_jaxprs(value: Any, f: Callable[[ClosedJaxpr], ClosedJaxpr]) -> Any:
     if isinstance(value, Jaxpr):
         return f(ClosedJaxpr(value, [])).jaxpr
     if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
-        return type(value)(*map(f, value)) if hasattr(value, "_fields") else tuple(map(f, value))
+        mapped = [f(v) for v in value]
+        return value._make(mapped) if hasattr(value, "_make") else tuple(mapped)
     return value
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args) -> list:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Value], *args: Value) -> list[Value]:
     """Runs a jaxpr's equations one by one through `bind`, under whatever trace is current."""
-    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
+    env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
 
-    def read(atom):
+    def read(atom: Atom) -> Value:
         return env[atom] if type(atom) is not Literal else (atom.val if atom.aval.weak_type else TypedScalar(atom.val, atom.aval))
     last_use = _last_uses(jaxpr)
     for i, eqn in enumerate(jaxpr.eqns):
@@ -204,40 +228,52 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args) -> list:
     return [read(v) for v in jaxpr.outvars]
 
 
-def _last_uses(jaxpr: Jaxpr) -> dict[int, list]:
+def _last_uses(jaxpr: Jaxpr) -> dict[int, list[Atom]]:
     """equation index -> variables that nothing later reads; kept, so that loops of evaluation pay for it once."""
     if "last_uses" not in jaxpr.cache:
-        last: dict[Var, int] = {}
+        last: dict[Atom, int] = {}
         for i, eqn in enumerate(jaxpr.eqns):
             for atom in eqn.invars:
                 if type(atom) is not Literal:
                     last[atom] = i
         for atom in jaxpr.outvars:
-            last.pop(atom, None) if type(atom) is not Literal else None
-        result: dict[int, list] = {}
+            last.pop(atom, None)
+        result: dict[int, list[Atom]] = {}
         for var, i in last.items():
             result.setdefault(i, []).append(var)
         jaxpr.cache["last_uses"] = result
     return jaxpr.cache["last_uses"]
 
 
+@final
 class TypedScalar:
     """A Python scalar that carries a dtype of its own: what a strongly typed literal becomes when a jaxpr is evaluated."""
     __slots__ = ("val", "aval")
 
-    def __init__(self, val, aval: ShapedArray):
+    def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
 
-    shape = property(lambda self: ())
-    ndim = property(lambda self: 0)
-    dtype = property(lambda self: self.aval.dtype)
-    weak_type = property(lambda self: self.aval.weak_type)
+    @property
+    def shape(self) -> tuple[()]:
+        return ()
+
+    @property
+    def ndim(self) -> int:
+        return 0
+
+    @property
+    def dtype(self) -> ElementType:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.val}:{self.aval.str_short()}"
 
 
-def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable:
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Value]]:
     """A Python function (flat arguments, a list of results) that evaluates the closed jaxpr."""
     return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)

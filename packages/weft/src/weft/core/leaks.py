@@ -3,15 +3,19 @@ from __future__ import annotations
 
 import gc
 from types import CellType, FrameType, GeneratorType
+from typing import TYPE_CHECKING, Any, Iterable
 
 from .. import source_info
 from ..config import config
 from ..errors import LeakedTracerError
 from .trace import Trace, Tracer
 
+if TYPE_CHECKING:
+    from .types import Value
+
 _wanted = config._options["check_tracer_leaks"].get
 _SHOWN = 3
-_PASSING = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)      # what holds values for a moment
+_PASSING: tuple[type, ...] = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)      # what holds values for a moment
 
 
 def watch_origins(trace: Trace) -> None:
@@ -19,7 +23,7 @@ def watch_origins(trace: Trace) -> None:
     if _wanted():
         make, origins = trace.join, {}      # type: ignore[attr-defined]
 
-        def join(*args):
+        def join(*args: Any) -> Any:
             made = make(*args)
             origins[id(made)] = source_info.current(2)
             return made
@@ -45,7 +49,7 @@ def check_leaks(trace: Trace, what: str) -> None:
     raise LeakedTracerError("\n".join(lines))
 
 
-def _keeper(value, ignored: list, depth: int = 3) -> str:
+def _keeper(value: Value, ignored: list[Any], depth: int = 3) -> str:
     """Who refers to a value, in words."""
     referrers = gc.get_referrers(value)
     ignored = [*ignored, value, referrers]
@@ -74,7 +78,7 @@ def _keeper(value, ignored: list, depth: int = 3) -> str:
     return "a local variable"
 
 
-def _place(items, value):
+def _place(items: Iterable[tuple[Any, Any]], value: Any) -> Any:
     for key, item in list(items):
         if item is value:
             return key

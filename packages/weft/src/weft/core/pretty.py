@@ -2,10 +2,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING, Any, Iterable
 
 from .. import dtypes
 from . import jaxpr as _jaxpr
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+
+if TYPE_CHECKING:
+    from .jaxpr import Atom
+    from .types import Value
 
 WIDTH = 80
 _JIT_DEFAULTS = ("donated_invars", "keep_unused", "inline", "in_shardings", "out_shardings", "in_layouts", "out_layouts",
@@ -25,12 +30,12 @@ def var_name(index: int) -> str:
 class _Names:
     """Names by order of first appearance, over a jaxpr and all that it contains."""
 
-    def __init__(self, unused: frozenset = frozenset()):
+    def __init__(self, unused: frozenset[Any] = frozenset()):
         self.of: dict[Var, str] = {}
         self.unused = unused      # variables that print as _: those of the outermost jaxpr that nothing uses, as in JAX
         self.shared: dict[Jaxpr, str] = {}
 
-    def __call__(self, atom) -> str:
+    def __call__(self, atom: Atom) -> str:
         if type(atom) is Literal:
             return f"{_literal(atom)}:{atom.aval.str_short()}"
         if atom in self.unused:
@@ -47,11 +52,11 @@ def _literal(atom: Literal) -> str:
     return str(value)
 
 
-def _binder(names: _Names, var) -> str:
+def _binder(names: _Names, var: Var) -> str:
     return f"{names(var)}:{var.aval.str_short()}"
 
 
-def _filled(texts, column: int, indent: int) -> str:
+def _filled(texts: Iterable[str], column: int, indent: int) -> str:
     """Texts beside each other, of which the first begins at `column`; a line that has become too long goes on in the next, indented by `indent`."""
     out = ""
     for text in texts:
@@ -63,7 +68,7 @@ def _filled(texts, column: int, indent: int) -> str:
     return out
 
 
-def _value(names: _Names, value, indent: int, column: int) -> str:
+def _value(names: _Names, value: Value, indent: int, column: int) -> str:
     if isinstance(value, ClosedJaxpr):
         value = value.jaxpr
     if isinstance(value, Jaxpr):
@@ -85,7 +90,7 @@ def _value(names: _Names, value, indent: int, column: int) -> str:
     return str(value)
 
 
-def _dimension_numbers(value) -> str:
+def _dimension_numbers(value: Value) -> str:
     (lc, rc), (lb, rb) = value
     return str(((list(lc), list(rc)), (list(lb), list(rb))))
 
@@ -145,7 +150,7 @@ def _block(jaxpr: Jaxpr, names: _Names, indent: int, column: int) -> str:
     return head + "\n" + "".join(f"{pad}{e}\n" for e in eqns) + " " * (indent + 2) + tail
 
 
-def _count_calls(jaxpr: Jaxpr, counts: Counter, order: list) -> None:
+def _count_calls(jaxpr: Jaxpr, counts: Counter[Any], order: list[Any]) -> None:
     for eqn in jaxpr.eqns:
         for sub in subjaxprs(eqn.params):
             counts[sub] += 1
@@ -154,11 +159,11 @@ def _count_calls(jaxpr: Jaxpr, counts: Counter, order: list) -> None:
                 order.append((sub, eqn.params["name"] if eqn.primitive.name == "jit" else "jaxpr"))
 
 
-def show_jaxpr(jaxpr: Jaxpr, **_) -> str:
+def show_jaxpr(jaxpr: Jaxpr, **_: Any) -> str:
     """The text of a jaxpr; functions that are long or called more than once are printed once, in front."""
     names = _Names(frozenset(v for eqn in jaxpr.eqns for v in eqn.outvars if type(v) is DropVar))
-    counts: Counter = Counter()
-    order: list = []
+    counts: Counter[Any] = Counter()
+    order: list[Any] = []
     _count_calls(jaxpr, counts, order)
     text, used = "", set()
     for sub, name in order:

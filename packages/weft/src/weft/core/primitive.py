@@ -1,32 +1,61 @@
 """Primitives: an operation and all that it means, in one object.
 
-    abstract(*avals, **params) -> aval                            what the result is, or an error that names the shapes
-    reference(*arrays, **params) -> array                         its value, in plain NumPy; the oracle
-    jvp(primals, tangents, **params) -> (out, out_tangent)        the derivative; tangents may be `Zero`
-    transpose(ct, *args, **params) -> [ct of each arg or None]    args that are linear are `UndefinedPrimal`
-    batch(axis, args, dims, **params) -> (out, out_dim)           dims hold an axis or None (not batched)
-    partial_eval(trace, args, params) -> outs                     for primitives that carry jaxprs, see transforms.linearize
-    decompose(*args, **params) -> out                             the same in simpler primitives, for backends
-    impl(*args, **params)                                         how the eager trace runs it, where that is not "compile it"
-
-A primitive with `multiple_results` takes and returns lists where one with a single result has a value.
+Each primitive has five rules, or says why it can't have one (`unsupported`): abstract, reference, jvp, transpose, batch. The others are for
+primitives that need them. A primitive with `multiple_results` takes and returns lists where one with a single result has a value.
 """
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Collection, Concatenate, Iterable, NoReturn, Sequence, TypeAlias, TypeGuard, TypeVar, final
 
 from ..annotations import override
 from ..errors import at_user_line
-from ..avals import AbstractValue
 from .trace import current_trace
 
+if TYPE_CHECKING:
+    from ..transforms.linearize import PartialTrace
+    from ..transforms.stage import JaxprTrace
+    from .effects import Effect
+    from .jaxpr import JaxprEqn
+    from .trace import Axis
+    from .types import AbstractValue, Dims, ElementType, Params, Shape, Value
+
+T = TypeVar("T")
+
+# The rules. A primitive's parameters come by name, after what is written here.
+# abstract(*avals, **params): the type of the result, or an error that names the shapes
+AbstractRule: TypeAlias = "Callable[..., AbstractValue | Sequence[AbstractValue]]"
+# reference(*arrays, **params): its value, in plain NumPy; the oracle
+ReferenceRule: TypeAlias = "Callable[..., Any]"
+# jvp(primals, tangents, **params): (result, its tangent); tangents may be `Zero`
+JvpRule: TypeAlias = "Callable[Concatenate[Sequence[Value], Sequence[Value], ...], tuple[Any, Any]]"
+# transpose(ct, *args, **params): the cotangent of each argument, None for those that are not linear; those that are come as `UndefinedPrimal`
+TransposeRule: TypeAlias = "Callable[..., Sequence[Value | None]]"
+# batch(axis, args, dims, **params): (result, its batch axis); dims hold an axis, or None for what is not batched
+BatchRule: TypeAlias = "Callable[Concatenate[Axis, Sequence[Value], Dims, ...], tuple[Any, Any]]"
+# partial_eval(trace, args, params): the results, where some arguments are unknown; for primitives that carry jaxprs, see transforms.linearize
+PartialEvalRule: TypeAlias = "Callable[[PartialTrace, tuple[Value, ...], Params], Any]"
+# decompose(*args, **params): the result in simpler primitives, for backends
+DecomposeRule: TypeAlias = "Callable[..., Any]"
+# impl(*args, **params): the result, where the eager trace does not compile the primitive
+ImplRule: TypeAlias = "Callable[..., Any]"
+# dce(used, eqn): the equation without the results that are not used, or None where it may go
+DceRule: TypeAlias = "Callable[[Sequence[bool], JaxprEqn], JaxprEqn | None]"
+# stage(trace, args, params): the results, where staging is more than recording
+StageRule: TypeAlias = "Callable[[JaxprTrace, Sequence[Value], Params], Any]"
+# discharge(eqn, values): (results, what each reference holds afterwards), see transforms.discharge
+DischargeRule: TypeAlias = "Callable[[JaxprEqn, Sequence[Value]], tuple[Sequence[Value], dict[Any, Value]]]"
+# show(eqn, name of an atom, binder of a variable): text, where a jaxpr shows it in a way of its own
+ShowRule: TypeAlias = "Callable[[JaxprEqn, Callable[[Any], str], Callable[[Any], str]], str]"
+# vary(params, vma of each operand): vma of each result, where it is not their union
+VaryRule: TypeAlias = "Callable[[Params, Sequence[frozenset[Any]]], Sequence[frozenset[Any]]]"
+
 registry: dict[str, "Primitive"] = {}
-param_types: dict[str, type] = {}     # classes of parameters that serialized programs name
+param_types: dict[str, type[Any]] = {}     # classes of parameters that serialized programs name
 
 RULES = ("abstract", "reference", "jvp", "transpose", "batch")
 
 
-def param_type(cls: type) -> type:
+def param_type(cls: type[T]) -> type[T]:
     """Class decorator: an Enum or NamedTuple that parameters of primitives may hold; its name is part of the serialized form."""
     if param_types.setdefault(cls.__name__, cls) is not cls:
         raise ValueError(f"there is a parameter type {cls.__name__!r} already")
@@ -38,8 +67,15 @@ class Unsupported:
     def __init__(self, why: str):
         self.why = why
 
-    def __call__(self, *args, **params):
+    def __call__(self, *args: Any, **params: Any) -> NoReturn:
         raise NotImplementedError(at_user_line(self.why))
+
+
+class Missing(Unsupported):
+    """The place of a rule that a primitive has not been given."""
+
+    def __init__(self, primitive: str, rule: str):
+        super().__init__(f"the primitive {primitive} has no {rule} rule. Give it one: {primitive}_p.{rule} = …")
 
 
 def unsupported(why: str) -> Unsupported:
@@ -49,42 +85,43 @@ def unsupported(why: str) -> Unsupported:
 class Primitive:
     """One operation of the language. Making one adds it to `registry`, by name, unless it is `foreign`: a library's own."""
 
-    def __init__(self, name: str, *, multiple_results: bool = False, hidden: tuple = (), basic: bool = True, foreign: bool = False):
+    def __init__(self, name: str, *, multiple_results: bool = False, hidden: tuple[str, ...] = (), basic: bool = True,
+                 foreign: bool = False):
         self.name, self.multiple_results, self.basic, self.foreign = name, multiple_results, basic, foreign
         self.hidden = hidden              # parameters that jaxprs don't show while they are None or False
-        self.abstract: Callable | None = None
-        self.reference: Callable | None = None
-        self.jvp: Callable | None = None
-        self.transpose: Callable | None = None
-        self.batch: Callable | None = None
-        self.partial_eval: Callable | None = None
-        self.dce: Callable | None = None
-        self.hand_over: Callable | None = None    # (eqn, apart) -> ..., what checkpoint policies save inside it, see control.saving
+        self.abstract: AbstractRule | Unsupported = Missing(name, "abstract")
+        self.reference: ReferenceRule | Unsupported = Missing(name, "reference")
+        self.jvp: JvpRule | Unsupported = Missing(name, "jvp")
+        self.transpose: TransposeRule | Unsupported = Missing(name, "transpose")
+        self.batch: BatchRule | Unsupported = Missing(name, "batch")
+        self.partial_eval: PartialEvalRule | None = None
+        self.dce: DceRule | None = None
+        self.hand_over: Callable[..., Any] | None = None    # (eqn, apart) -> ..., what checkpoint policies save inside it, see control.saving
         self.function_form: str | None = None     # the parameter that may hold a Python function, which may close over tracers
-        self.decompose: Callable | None = None
-        self.impl: Callable | None = None
-        self.stage: Callable | None = None        # (trace, args, params) -> outs, where staging is more than recording
-        self.effects: Callable | None = None      # params -> frozenset of effects, for primitives that have some
-        self.discharge: Callable | None = None    # (eqn, values) -> (outs, {reference: new value}), see transforms.discharge
-        self.show: Callable | None = None         # (eqn, name of an atom, binder of a variable) -> text, where a jaxpr shows it in a way of its own
+        self.decompose: DecomposeRule | None = None
+        self.impl: ImplRule | None = None
+        self.stage: StageRule | None = None
+        self.effects: Callable[[Params], frozenset[Effect]] | None = None     # for primitives that have some
+        self.discharge: DischargeRule | None = None
+        self.show: ShowRule | None = None
         self.makes_reference = False              # transformations apply their rules to it, whatever its arguments
-        self.axis_names: Callable | None = None   # params -> names of mapped axes it communicates over
-        self.vary: Callable | None = None         # (params, vma of each operand) -> vma of each result, where it is not their union
-        self.binds: Callable | None = None        # params -> the mapped axes (`Axis`) that are in scope in its jaxprs
-        self.on_raw: Callable | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys
-        self.lowerings: dict = {}                 # platform, or None for all -> XLA's rule, where it comes with the primitive (weft.compat.mlir)
-        self.cache: dict | None = {}              # (avals, params) -> abstract result; None where it depends on more than these
+        self.axis_names: Callable[[Params], Collection[Any]] | None = None     # names of mapped axes it communicates over
+        self.vary: VaryRule | None = None
+        self.binds: Callable[[Params], Iterable[Axis]] | None = None          # the mapped axes that are in scope in its jaxprs
+        self.on_raw: Callable[..., Any] | None = None       # (key dtype, *raw args, **params): primitives of random keys, on raw keys
+        self.lowerings: dict[str | None, Any] = {}          # platform, or None for all -> XLA's rule, where it comes with the primitive (weft.compat.mlir)
+        self.cache: dict[Any, Any] | None = {}              # (avals, params) -> abstract result; None where it depends on more than these
         if foreign:
             return
         if name in registry:
             raise ValueError(f"there is a primitive {name!r} already")
         registry[name] = self
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Value, **params: Any) -> Any:
         """Applies the primitive under the current trace."""
         return current_trace().process(self, args, params)
 
-    def abstract_eval(self, avals: tuple, params: dict) -> Any:
+    def abstract_eval(self, avals: tuple[AbstractValue, ...], params: Params) -> Any:
         """The aval (or list of avals) of the result; remembered, since programs repeat themselves."""
         cache = self.cache
         if cache is None:
@@ -101,10 +138,11 @@ class Primitive:
         return found
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
+@final
 class Zero:
     """A tangent or cotangent that is known to be zero, and so is never computed with."""
     __slots__ = ("aval",)
@@ -112,14 +150,20 @@ class Zero:
     def __init__(self, aval: AbstractValue):
         self.aval = aval
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
+    @property
+    def shape(self) -> Shape:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> ElementType:
+        return self.aval.dtype
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Zero({self.aval})"
 
 
+@final
 class UndefinedPrimal:
     """The place of a linear argument while a program is transposed: only its aval is known."""
     __slots__ = ("aval",)
@@ -128,9 +172,9 @@ class UndefinedPrimal:
         self.aval = aval
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"
 
 
-def is_undefined_primal(x) -> bool:
+def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
     return type(x) is UndefinedPrimal

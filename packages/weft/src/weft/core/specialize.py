@@ -2,16 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..avals import ShapedArray, shaped
+from ..avals import ShapedArray, array_aval, shaped
 from .dims import Dim, SymbolicScope, dim_as_value_p
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+
+if TYPE_CHECKING:
+    from .types import Size, Value
 
 _KEPT = 64      # specialised forms of one program that are kept; sizes that never come again must not pile up
 
 
-def scope_in(value) -> SymbolicScope | None:
+def scope_in(value: Value) -> SymbolicScope | None:
     """The scope of the first symbolic dimension in a shape, an aval or a parameter; None where there is none."""
     if isinstance(value, Dim):
         return value.scope
@@ -44,7 +47,7 @@ def _scope(jaxpr: Jaxpr) -> SymbolicScope | None:
     return None
 
 
-def substitute(value: Any, sizes: dict) -> Any:
+def substitute(value: Any, sizes: dict[Any, Any]) -> Any:
     """A shape, an aval, a parameter or a program with dimension variables replaced by `sizes` (integers, or dimensions of another scope)."""
     if isinstance(value, Dim):
         return value.substitute(sizes)
@@ -62,7 +65,7 @@ def substitute(value: Any, sizes: dict) -> Any:
     return value
 
 
-def specialize(jaxpr: Jaxpr, sizes: dict) -> Jaxpr:
+def specialize(jaxpr: Jaxpr, sizes: dict[Any, Any]) -> Jaxpr:
     """The same program for given sizes of its dimension variables."""
     if symbolic_scope(jaxpr) is None:
         return jaxpr
@@ -75,8 +78,8 @@ def specialize(jaxpr: Jaxpr, sizes: dict) -> Jaxpr:
     return known[key]
 
 
-def _specialize(jaxpr: Jaxpr, sizes: dict) -> Jaxpr:
-    env: dict = {}
+def _specialize(jaxpr: Jaxpr, sizes: dict[Any, Any]) -> Jaxpr:
+    env: dict[Any, Any] = {}
 
     def new(var: Var) -> Var:
         made = env[var] = (DropVar if type(var) is DropVar else Var)(substitute(var.aval, sizes))
@@ -88,7 +91,7 @@ def _specialize(jaxpr: Jaxpr, sizes: dict) -> Jaxpr:
         if eqn.primitive is dim_as_value_p:
             size = substitute(eqn.params["dim"], sizes)
             if not isinstance(size, Dim):      # a size that is known is a number
-                env[eqn.outvars[0]] = Literal(size, eqn.outvars[0].aval)
+                env[eqn.outvars[0]] = Literal(size, array_aval(eqn.outvars[0].aval))
                 continue
         params = {k: substitute(v, sizes) for k, v in eqn.params.items()}
         eqns.append(JaxprEqn([read(a) for a in eqn.invars], [new(v) for v in eqn.outvars], eqn.primitive, params, eqn.effects, eqn.source_info))
@@ -99,15 +102,15 @@ class Unsolvable(ValueError):
     """The shapes of arguments do not say what the dimension variables are."""
 
 
-def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset) -> dict:
+def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset[Any]) -> dict[Any, Any]:
     """The values of dimension variables for which each `expression == size`; `where` of an equation names its place in the call.
 
     A variable is found from an equation in which it alone is unknown and occurs as `k * variable + c`; the others are then checked.
 
     Raises: Unsolvable where no equation gives a variable, ValueError where sizes contradict the expressions.
     """
-    values: dict = {}
-    origin: dict = {}
+    values: dict[Any, Any] = {}
+    origin: dict[Any, Any] = {}
     waiting = [e for e in equations if isinstance(e[0], Dim)]
     while True:
         rest, before = [], len(values)
@@ -134,7 +137,7 @@ def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset) -> di
     return values
 
 
-def _solve_for(name: str, expression: Dim, size, where: str, values: dict, origin: dict) -> bool:
+def _solve_for(name: str, expression: Dim, size: Size, where: str, values: dict[Any, Any], origin: dict[Any, Any]) -> bool:
     """Finds one variable from one equation, if it is linear in it."""
     slope, rest = 0, 0
     for monomial, c in expression.terms:
@@ -161,7 +164,7 @@ def _solve_for(name: str, expression: Dim, size, where: str, values: dict, origi
     return True
 
 
-def check_constraints(scope: SymbolicScope, values: dict, name: str) -> None:
+def check_constraints(scope: SymbolicScope, values: dict[Any, Any], name: str) -> None:
     """Raises ValueError where sizes break a constraint of the scope."""
     for text, expression, op in scope.checks:
         if not expression.variables() <= values.keys():

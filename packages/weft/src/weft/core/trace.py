@@ -7,25 +7,37 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple
 
 from ..annotations import override
 from .. import dtypes
-from ..avals import ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
+from ..avals import AbstractValue, ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
 from ..errors import UnexpectedTracerError, at_user_line
 from ..host import HostArray, has_numpy, np
 from .jaxpr import TypedScalar
 
+if TYPE_CHECKING:
+    from .primitive import Primitive
+    from .types import ElementType, Params, Shape, Size, Value
+
 
 class Trace:
     """Base of traces. `process` gives the result of a primitive for arguments of which some may be this trace's tracers."""
-    parent: "Trace | None" = None
-    main = property(lambda self: self)      # libraries compare these
+    closed = False         # whether the function has returned that was being traced
 
-    def process(self, primitive, args: tuple, params: dict):
+    @property
+    def main(self) -> Trace:      # libraries compare these
+        return self
+
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         raise NotImplementedError
 
-    def pass_on(self, primitive, args: tuple, params: dict):
+
+class InnerTrace(Trace):
+    """Base of traces inside another, which runs what their rules compute."""
+    parent: Trace
+
+    def pass_on(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         """The result of a primitive that does not concern this trace: its parent's."""
         token = set_trace(self.parent)
         try:
@@ -33,8 +45,21 @@ class Trace:
         finally:
             reset_trace(token)
 
-    def by_rule(self, rule, primitive, args: tuple, params: dict):
-        """For traces whose values are pairs (`split` takes one apart, `join` makes one): `rule(firsts, seconds, **params)`, under the parent."""
+
+class PairTrace(InnerTrace):
+    """Base of traces whose values are pairs: with a tangent, with a batch axis."""
+
+    def split(self, x: Value) -> tuple[Value, Any]:
+        """A value taken apart; those of other traces too."""
+        raise NotImplementedError
+
+    def join(self, first: Value, second: Any) -> Value:
+        """The value of a pair, which is its first if the second says nothing."""
+        raise NotImplementedError
+
+    def by_rule(self, rule: Callable[..., tuple[Any, Any]], primitive: Primitive, args: tuple[Value, ...],
+                params: Params) -> Any:
+        """The result by `rule(firsts, seconds, **params)`, which runs under the parent."""
         pairs = [self.split(x) for x in args]
         token = set_trace(self.parent)
         try:
@@ -54,15 +79,15 @@ class Tracer:
         self._trace = trace
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> AbstractValue:
         raise NotImplementedError
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> Shape:
         return self.aval.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> ElementType:
         return self.aval.dtype
 
     @property
@@ -74,8 +99,16 @@ class Tracer:
         return len(self.aval.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Size:
         return self.aval.size
+
+    @property
+    def nbytes(self) -> Size:
+        return self.aval.size * dtypes.itemsize(self.aval.dtype)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
 
 
 class EvalTrace(Trace):
@@ -83,7 +116,7 @@ class EvalTrace(Trace):
     run: Any = None
 
     @override
-    def process(self, primitive, args: tuple, params: dict):
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         for x in args:
             if isinstance(x, Tracer):
                 raise leaked(x)
@@ -101,16 +134,16 @@ def leaked(tracer: Tracer) -> UnexpectedTracerError:
 root = EvalTrace()
 _current: ContextVar[Trace] = ContextVar("trace", default=root)
 current_trace = _current.get
-_watchers: list = []
+_watchers: list[Callable[[bool], None]] = []
 
 
-def watch(callback) -> None:
+def watch(callback: Callable[[bool], None]) -> None:
     """Calls `callback(trace is root)` in the thread where the current trace changes; a backend whose cached calls do not
     come to Python mirrors that."""
     _watchers.append(callback)
 
 
-def set_trace(trace: Trace):
+def set_trace(trace: Trace) -> Token[Trace]:
     """Makes `trace` the current one; returns what `reset_trace` takes."""
     token = _current.set(trace)
     if (trace is root) is not _was_root(token):
@@ -118,7 +151,7 @@ def set_trace(trace: Trace):
     return token
 
 
-def reset_trace(token) -> None:
+def reset_trace(token: Token[Trace]) -> None:
     """Makes the trace current again that `set_trace` replaced."""
     left_root = _current.get() is root
     _current.reset(token)
@@ -126,7 +159,7 @@ def reset_trace(token) -> None:
         _notify(not left_root)
 
 
-def _was_root(token) -> bool:
+def _was_root(token: Token[Trace]) -> bool:
     return token.old_value is root or token.old_value is Token.MISSING
 
 
@@ -136,7 +169,7 @@ def _notify(is_root: bool) -> None:
 
 
 @contextmanager
-def tracing(trace: Trace):
+def tracing(trace: Trace) -> Iterator[Trace]:
     """Makes `trace` the current one inside the block."""
     token = set_trace(trace)
     try:
@@ -151,14 +184,14 @@ class Axis(NamedTuple):
     size: int
     manual: bool = False     # its members are devices (pmap, shard_map)
     checked: bool = False    # types say whether values differ between them (shard_map's check_vma)
-    spmd: tuple = ()         # the mesh axes along which the members lie (vmap's spmd_axis_name)
+    spmd: tuple[Any, ...] = ()         # the mesh axes along which the members lie (vmap's spmd_axis_name)
 
 
 _axes: ContextVar[tuple[Axis, ...]] = ContextVar("axes", default=())
 
 
 @contextmanager
-def mapped_axes(*axes: Axis):
+def mapped_axes(*axes: Axis) -> Iterator[None]:
     """Brings named axes into scope for collectives."""
     token = _axes.set((*_axes.get(), *(a for a in axes if a.name is not None)))
     try:
@@ -171,7 +204,7 @@ def axis_env() -> tuple[Axis, ...]:
     return _axes.get()
 
 
-def axis_size_of(name) -> int:
+def axis_size_of(name: Any) -> int:
     for axis in reversed(_axes.get()):
         if axis.name == name:
             return axis.size
@@ -180,10 +213,10 @@ def axis_size_of(name) -> int:
 
 
 # How to find the aval of a value, by its Python type. The runtime adds its array classes.
-aval_of: dict[type, Any] = {bool: scalar_aval, int: scalar_aval, float: scalar_aval, complex: scalar_aval}
+aval_of: dict[type[Any], Callable[[Any], AbstractValue]] = {bool: scalar_aval, int: scalar_aval, float: scalar_aval, complex: scalar_aval}
 
 
-def get_aval(x) -> ShapedArray:
+def get_aval(x: Value) -> AbstractValue:
     """The abstract value of an array, a tracer, a Python scalar or a host array."""
     handler = aval_of.get(type(x))
     if handler is not None:
@@ -200,22 +233,22 @@ def get_aval(x) -> ShapedArray:
     raise TypeError(at_user_line(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}. Convert it to one, or leave it out."))
 
 
-def is_array_like(x) -> bool:
+def is_array_like(x: object) -> bool:
     """Whether a value can be an argument of a primitive."""
     return isinstance(x, Tracer) or type(x) in aval_of or any(b in aval_of for b in type(x).__mro__) or hasattr(x, "__jax_array__")
 
 
-def _host_aval(x) -> ShapedArray:
+def host_aval(x: Any) -> ShapedArray:
     dt = dtypes.canonicalize(dtypes.host_dtype(x)) if x.dtype != dtypes.float0 else dtypes.float0
     return shaped(tuple(x.shape), dt)
 
 
-aval_of[HostArray] = _host_aval
+aval_of[HostArray] = host_aval
 aval_of[TypedScalar] = lambda x: x.aval
 aval_of[ShapeDtypeStruct] = lambda x: shaped(x.shape, x.dtype, x.weak_type)     # where no value is needed
 if has_numpy:
-    aval_of[np.ndarray] = _host_aval
-    aval_of[np.generic] = _host_aval
+    aval_of[np.ndarray] = host_aval
+    aval_of[np.generic] = host_aval
     for _t in (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
                np.float32, np.float64, np.complex64, np.complex128):
-        aval_of[_t] = _host_aval
+        aval_of[_t] = host_aval

@@ -16,7 +16,7 @@ Example:
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, TypeAlias
 
 from .. import numpy as jnp
 from ..tree import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -26,7 +26,9 @@ __all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "Para
            "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop", "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state"]
 
 Step = int
-Params = State = Updates = Any
+Params: TypeAlias = Any
+State: TypeAlias = Any
+Updates: TypeAlias = Any
 Schedule = Callable[[Step], float]
 InitFn = Callable[[Params], "OptimizerState"]
 UpdateFn = Callable[[Step, Updates, "OptimizerState"], "OptimizerState"]

@@ -11,7 +11,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from ..annotations import override
 from .. import dtypes, numpy as jnp
-from ..avals import shaped
+from ..avals import array_aval, shaped
 from ..control.call import bind_jit
 from ..control.common import reorder
 from ..control.custom import Rule, zero_tangent
@@ -92,7 +92,7 @@ class Error:
 
     def _messages(self) -> list[tuple[str, type, Any]]:
         known = {code: (slot, failure) for code, slot, failure in self._failures}
-        found = []
+        found: list[tuple[str, type, Any]] = []
         for at in itertools.product(*map(range, getattr(self._pred, "shape", ()))):
             if not _element(self._pred, at):
                 continue
@@ -208,7 +208,7 @@ def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
         if not is_array_like(x):
             raise TypeError(f"Formatting arguments to checkify.check need to be PyTrees of arrays, but got {x} of type {type(x)}.")
     msg.format(*fmt_args, **fmt_kwargs) if not leaves else None      # an error in the text is said here
-    avals = tuple([get_aval(x).strip_weak_type() for x in leaves])
+    avals = tuple([array_aval(get_aval(x)).strip_weak_type() for x in leaves])
     code = next(_codes)
     failures = ((code, 0, Failure(FailedCheckError, msg, tree, current(2))),)
     check_p.bind(jnp.logical_not(pred), _int32(code), *leaves, slots=(avals,), failures=failures, debug=bool(debug))
@@ -467,11 +467,11 @@ def _custom_jvp_rule(checks: _Checks, eqn, state, args):
     n, m, rule = len(state), len(args), eqn.params["jvp"]
 
     def jvp(*xs):
-        xs = [*xs[n:n + m], *xs[2 * n + m:]]
+        without = [*xs[n:n + m], *xs[2 * n + m:]]
         late = _Checks(checks.errors, tuple(checks.slots), late=True)
         before = late.start()
-        traced = ClosedJaxpr(*stage(rule, [get_aval(x) for x in xs], "the rule of a custom derivative"))
-        after, outs = late.run(traced.jaxpr, traced.consts, before, xs)
+        traced = ClosedJaxpr(*stage(rule, [get_aval(x) for x in without], "the rule of a custom derivative"))
+        after, outs = late.run(traced.jaxpr, traced.consts, before, without)
         found = after.flat()
         half = len(outs) // 2
         return [*found, *outs[:half], *map(zero_tangent, found), *outs[half:]]

@@ -39,6 +39,8 @@ class HiPrimitive(Primitive):
             raise NotImplementedError(at_user_line(
                 f"{self.name} works on values that aren't arrays, and weft's programs hold arrays alone: it runs outside of jit, grad and vmap only. "
                 "Pass the arrays inside the value to the transformed function (for flax.nnx: leave hijax variables off)."))
+        if self.impl is None:
+            raise NotImplementedError(f"{type(self).__name__} defines no impl, which says what the operation computes.")
         return self.impl(*args, **params)
 
 

@@ -15,12 +15,12 @@ from typing import Any, Callable, Sequence
 
 from ..annotations import override
 from .. import dtypes
-from ..avals import tangent_aval
+from ..avals import array_aval, tangent_aval
 from ..control.call import bind_jit
 from ..control.custom import call
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..core.primitive import Primitive, Zero
-from ..core.trace import Trace, Tracer, current_trace, get_aval, is_array_like, reset_trace, set_trace
+from ..core.primitive import Primitive, Unsupported, Zero
+from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, is_array_like, reset_trace, set_trace
 from ..functions import check_callable, settled
 from ..ops.elementwise import div, div_p, mul, pow_p, sub
 from ..ops.linear import add_any, convert
@@ -48,17 +48,19 @@ class JetTracer(Tracer):
         return f"JetTracer(primal={self.primal}, terms={self.terms})"
 
 
-class JetTrace(Trace):
+class JetTrace(PairTrace):
     """Applies the rules of polynomials of one order, evaluated under the parent."""
 
     def __init__(self, parent: Trace, order: int):
         self.parent, self.order, self.closed = parent, order, False
 
+    @override
     def split(self, x) -> tuple[Any, list]:
         if type(x) is JetTracer and x._trace is self:
             return x.primal, x.terms
         return x, [Zero(tangent_aval(get_aval(x)))] * self.order
 
+    @override
     def join(self, primal, terms: Sequence):
         return primal if all(type(t) is Zero for t in terms) else JetTracer(self, primal, terms)
 
@@ -81,7 +83,8 @@ def _columns(out_terms: Sequence, primitive: Primitive):
 
 def _linear(primitive, primals, series, params):
     """Each coefficient goes through the derivative at the point."""
-    out, terms = None, []
+    out: Any = None
+    terms: list = []
     for tangents in zip(*series):
         if all(type(t) is Zero for t in tangents):
             terms.append(None)
@@ -163,7 +166,7 @@ def _pow(primitive, primals, series, params):
 def _by_derivative(primitive, primals, series, params):
     """The jvp rule at polynomials of one order less: y' = Df(x(t)) x'(t)."""
     order = len(series[0])
-    if primitive.jvp is None:
+    if isinstance(primitive.jvp, Unsupported):
         raise NotImplementedError(f"jet: primitive {primitive.name} has no derivative.")
     inner = JetTrace(current_trace(), order - 1)
     values = [inner.join(p, ts[:-1]) for p, ts in zip(primals, series)]
@@ -335,7 +338,7 @@ def _as_term(primal, t, k: int, factorial_scaled: bool):
 
 def _from_term(t, k: int, factorial_scaled: bool):
     if type(t) is Zero and t.aval.dtype == dtypes.float0:
-        t = Zero(t.aval.update(dtype=dtypes.float32))
+        t = Zero(array_aval(t.aval).update(dtype=dtypes.float32))
     t = instantiate(t)
     return settled(mul(t, scalar_like(t, factorial(k))) if factorial_scaled and k > 1 else t)
 

@@ -37,8 +37,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     if any(s is not None for given in compiled.lowered.traced_call.shardings if given is not None for s in given):
         raise ValueError(f"serialize: {jitted.name} has in_shardings or out_shardings; programs over several devices can't be written.")
     closed = compiled.closed
-    flat = [tree_structure((tuple([0] * len(avals)), {})) for avals in (closed.in_avals, closed.out_avals)]
-    program = _from_traced(jitted.name, closed, *flat, (export.default_export_platform(),), (export.DisabledSafetyCheck.platform(),))
+    in_tree, out_tree = [tree_structure((tuple([0] * len(avals)), {})) for avals in (closed.in_avals, closed.out_avals)]
+    program = _from_traced(jitted.name, closed, in_tree, out_tree, (export.default_export_platform(),), (export.DisabledSafetyCheck.platform(),))
     head = {"name": jitted.name, "donated": list(compiled.lowered.donated), "keep_unused": bool(jitted.keep_unused), "options": [list(pair) for pair in compiled.options]}
     return json.dumps(head).encode() + b"\n" + bytes(program.serialize()), compiled.in_tree, compiled.out_tree
 

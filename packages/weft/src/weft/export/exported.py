@@ -7,7 +7,7 @@ from typing import Any
 
 from ..annotations import override
 from .. import dtypes
-from ..avals import ShapeDtypeStruct, ShapedArray, SymbolicSize, tangent_aval
+from ..avals import AbstractValue, ShapeDtypeStruct, ShapedArray, tangent_aval
 from ..autodiff import vjp
 from ..config import config, enable_x64
 from ..control.custom_vjp import custom_vjp
@@ -232,7 +232,7 @@ class Exported:
     def _allowed(self) -> tuple | None:
         return None if DisabledSafetyCheck.platform() in self.disabled_safety_checks else self.platforms
 
-    def _sizes_of(self, avals: Sequence[ShapedArray]) -> dict:
+    def _sizes_of(self, avals: Sequence[AbstractValue]) -> dict:
         """Checks the arguments' types, and solves for the dimension variables."""
         equations = []
         for (i, want), have in zip(self._real, avals):
@@ -436,7 +436,7 @@ def _is_linear(dim: Dim, name: str) -> bool:
     hits = 0
     for monomial, _ in dim.terms:
         for f, n in monomial:
-            if f.operands and any(isinstance(x, SymbolicSize) and name in x.variables() for x in f.operands):
+            if f.operands and any(isinstance(x, Dim) and name in x.variables() for x in f.operands):
                 return False
             if f.name == name and not f.operands:
                 if n != 1 or len(monomial) != 1:

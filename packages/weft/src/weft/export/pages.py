@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import dtypes
-from ..avals import ShapeDtypeStruct, ShapedArray, physical
+from ..avals import AbstractValue, ShapeDtypeStruct, ShapedArray, physical
 from ..config import enable_x64
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..ops.linear import convert
@@ -119,7 +119,7 @@ def _argument_names(fun, fixed: Sequence[int] | None, count: int) -> list[str]:
     return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
 
 
-def _edge(aval: ShapedArray) -> ShapedArray:
+def _edge(aval: AbstractValue) -> AbstractValue:
     """What stands for an argument or result in JavaScript: the nearest type that it has typed arrays of."""
     aval = physical(aval)
     name = dtypes.name(aval.dtype)
@@ -129,7 +129,7 @@ def _edge(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(aval.shape, dtypes.dtype(wide))
 
 
-def _with_edges(closed: ClosedJaxpr, inputs: Sequence[ShapedArray], outputs: Sequence[ShapedArray]) -> ClosedJaxpr:
+def _with_edges(closed: ClosedJaxpr, inputs: Sequence[AbstractValue], outputs: Sequence[AbstractValue]) -> ClosedJaxpr:
     """The program on the types that JavaScript has."""
     have, give = closed.in_avals, closed.out_avals
     if all(a.dtype == b.dtype for a, b in zip((*have, *give), (*inputs, *outputs))):
@@ -141,11 +141,11 @@ def _with_edges(closed: ClosedJaxpr, inputs: Sequence[ShapedArray], outputs: Seq
     return jit(fun).trace(*[ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in inputs]).jaxpr
 
 
-def _spec(aval: ShapedArray) -> dict:
+def _spec(aval: AbstractValue) -> dict:
     return {"dtype": dtypes.name(aval.dtype), "shape": list(aval.shape)}
 
 
-def _note(aval: ShapedArray, edge: ShapedArray) -> str:
+def _note(aval: AbstractValue, edge: AbstractValue) -> str:
     own, shown = [f"{dtypes.name(a.dtype)}[{','.join(map(str, a.shape))}]" for a in (aval, edge)]
     return shown + (", real and imaginary parts in turn" if shown.startswith("complex") else "") + (f" for {own}" if own != shown else "")
 

@@ -55,7 +55,7 @@ def register_pytree_node_serialization(nodetype: type, *, serialized_name: str, 
     return nodetype
 
 
-def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
+def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) -> Any:
     """Lets structures with a named tuple be serialized; see `register_pytree_node_serialization`.
 
     Example:

@@ -65,7 +65,7 @@ def canonical_shape(shape) -> tuple:
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
         raise ConcretizationTypeError(at_user_line(f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is traced. Under jit, "
                         "mark the argument that it comes from with static_argnums, or derive it from x.shape."))
-    if not isinstance(shape, (list, tuple)) and not (hasattr(shape, "__len__") and getattr(shape, "ndim", 1)):
+    if not isinstance(shape, (list, tuple)) and not (hasattr(shape, "__len__") and getattr(shape, "ndim", 1) > 0):
         shape = (shape,)
     try:
         sizes = tuple([n if type(n) is int else as_size(n) for n in shape])

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..avals import ShapedArray, shaped
+from ..avals import shaped
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import from_flat
@@ -111,7 +111,7 @@ def precv(token: Sent, out_shape, axis_name, perm):
         raise ValueError(f"precv takes what psend returned, got a {type(token).__name__}.")
     route = (_names(axis_name), tuple((int(a), int(b)) for a, b in perm))
     want = shaped(tuple(out_shape.shape), dtypes.canonicalize(out_shape.dtype))
-    have: ShapedArray = get_aval(token.value)
+    have = get_aval(token.value)
     if route != token.route:
         raise ValueError(f"precv: the value was sent along {token.route[1]} of {token.route[0]}, and is received along {route[1]} of {route[0]}.")
     if (have.shape, have.dtype) != (want.shape, want.dtype):

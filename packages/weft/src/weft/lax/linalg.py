@@ -1,6 +1,7 @@
 """weft.lax.linalg: factorisations and triangular systems, on stacks of matrices of shape [..., m, n]."""
 from __future__ import annotations
 
+import enum
 import warnings
 from typing import Callable
 
@@ -44,7 +45,7 @@ def _symmetrized(name: str, x, symmetrize: bool):
     return matrix.symmetrized(x)
 
 
-def _choice(name: str, keyword: str, kind: type, value):
+def _choice(name: str, keyword: str, kind: type[enum.Enum], value):
     """A member of an enum, or None; a member's value stands for it."""
     try:
         return value if value is None else kind(value)

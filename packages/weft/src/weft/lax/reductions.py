@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .. import dtypes
+from ..avals import reshaped
 from ..control.fold import reduce_p
 from ..core.primitive import registry
 from ..core.trace import get_aval
@@ -68,7 +69,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, o
         raise ValueError(f"reduce: operands and init_values must have one structure, got {tree} and {init_tree}.")
     xs, inits = [checked("reduce", x) for x in xs], [checked("reduce", x) for x in inits]
     dims = canonical_axes(tuple(dimensions), len(shape_of(xs[0])), "dimensions")
-    scalars = [get_aval(x).update(shape=()) for x in xs] * 2
+    scalars = [reshaped(get_aval(x), ()) for x in xs] * 2
 
     def combine(*flat):
         n = len(xs)

@@ -114,10 +114,10 @@ def broadcast_shapes(*shapes) -> tuple:
         >>> lax.broadcast_shapes((2, 1), (3,))
         (2, 3)
     """
-    shapes = [canonical_shape(s) for s in shapes]
-    rank = max(map(len, shapes), default=0)
+    known = [canonical_shape(s) for s in shapes]
+    rank = max(map(len, known), default=0)
     result = []
-    for sizes in zip(*[(1,) * (rank - len(s)) + s for s in shapes]):
+    for sizes in zip(*[(1,) * (rank - len(s)) + s for s in known]):
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:
             raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}.")

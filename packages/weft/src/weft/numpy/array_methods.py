@@ -312,6 +312,4 @@ def _addupdate(self):
 
 
 install_methods(_methods())
-Tracer.addupdate = property(_addupdate)
-Tracer.nbytes = property(lambda self: self.size * dtypes.itemsize(self.dtype))
-Tracer.is_fully_addressable = property(lambda self: True)
+setattr(Tracer, "addupdate", property(_addupdate))      # noqa: B010

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..avals import SymbolicSize, shaped
+from ..avals import SymbolicSize, array_aval, shaped
 from ..core.dims import max_dim
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
@@ -145,7 +145,7 @@ def array(object: Any, dtype: Any = None, *args, copy: bool = True, order: str |
     if args:      # copy, order and ndmin could once be given by position
         if len(args) > 3:
             raise TypeError(f"array takes from 1 to 5 positional arguments, got {2 + len(args)}.")
-        copy, order, ndmin = (*args, *(copy, order, ndmin)[len(args):])
+        copy, order, ndmin = [*args, copy, order, ndmin][:len(args)] + [copy, order, ndmin][len(args):]
     if out_sharding is not None:
         return laid_out("array", array(object, dtype, copy=copy, order=order, ndmin=ndmin), out_sharding, device)
     if order not in (None, "K", "C"):
@@ -178,7 +178,8 @@ def _array(x, dt, copy: bool, device):
     if hasattr(x, "__array__") and has_numpy:
         return _array(np.asarray(x), dt, copy, device)
     if any(base in aval_of for base in type(x).__mro__[:-1]):      # a subclass of int or float
-        return _array(next(base(x) for base in (bool, int, float, complex) if isinstance(x, base)), dt, copy, device)
+        bases: tuple[Any, ...] = (bool, int, float, complex)
+        return _array(next(base(x) for base in bases if isinstance(x, base)), dt, copy, device)
     try:
         view = memoryview(x)
     except TypeError:
@@ -198,7 +199,7 @@ def _from_array(x, dt, copy: bool, device):
     if type(x) is TypedScalar:
         x = on_device(x)
     if device is not None and not isinstance(x, Tracer) and not isinstance(x, KeyArray):
-        return dispatch.put(x._host(), aval if dt is None else aval.update(dtype=dt, weak_type=False), device)
+        return dispatch.put(x._host(), aval if dt is None else array_aval(aval).update(dtype=dt, weak_type=False), device)
     if dt is None or dt == aval.dtype:
         out = x if dt is None or not aval.weak_type else linear.convert(x, aval.dtype)
         return linear.copy_p.bind(out) if copy and out is x else out

@@ -174,14 +174,14 @@ def _path(terms: list, out: list, sizes: dict, optimize: Any) -> list[tuple]:
     return path
 
 
-def _interleaved(operands) -> tuple[str, list]:
+def _interleaved(given: Sequence) -> tuple[str, tuple]:
     """einsum(x, [0, 1], y, [1, 2], [0, 2]) as subscripts."""
-    operands = list(operands)
+    operands = list(given)
     result = operands.pop() if len(operands) % 2 else None
     names = sorted({c for labels in [*operands[1::2], result or ()] for c in labels if c is not Ellipsis})
     letters = dict(zip(names, (*string.ascii_letters, *(chr(c) for c in range(0x4e00, 0x4e00 + len(names))))))
     spell = lambda labels: "".join("..." if c is Ellipsis else letters[c] for c in labels)
-    return ",".join(map(spell, operands[1::2])) + ("" if result is None else "->" + spell(result)), operands[::2]
+    return ",".join(map(spell, operands[1::2])) + ("" if result is None else "->" + spell(result)), tuple(operands[::2])
 
 
 def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision: Any = None, preferred_element_type: Any = None,

@@ -247,7 +247,7 @@ def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
 
 def _samples(name: str, n, d):
     """`n`, which must be a number known now, and `d`, which may be traced."""
-    if isinstance(n, (list, tuple)) or getattr(n, "shape", ()):
+    if isinstance(n, (list, tuple)) or getattr(n, "shape", ()) != ():
         raise ValueError(f"The n argument of weft.numpy.fft.{name} only takes an int. Got n = {n}.")
     if isinstance(d, (list, tuple)):
         raise ValueError(f"The d argument of weft.numpy.fft.{name} only takes a single value. Got d = {d}.")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ..annotations import override
 from .. import dtypes
@@ -28,6 +28,9 @@ from ..ops.shape import concatenate, iota, rev, slice_
 from .creation import array, asarray
 from .ufuncs import divide, power
 from .util import broadcast_shapes, broadcast_to, flat_host, laid_out, on_device, operand, result_dtype
+
+if TYPE_CHECKING:
+    from ..core.types import Size
 
 
 class Window(NamedTuple):
@@ -160,7 +163,7 @@ def _slice(i: slice, n: int, position: int):
         except TypeError:
             raise (ValueError if getattr(bound, "shape", ()) not in ((), (1,)) else TypeError)(f"slice indices must be integers or None, got {bound!r} at position {position}.") from None
     if any([isinstance(v, SymbolicSize) for v in (*bounds, n)]):
-        return _symbolic_slice(*bounds, n)
+        return _symbolic_slice(*(*bounds, n))
     start, stop, step = slice(*bounds).indices(n)
     size = len(range(start, stop, step))
     return Window(start if size else 0, size) if step == 1 else Strided(start, size, step)
@@ -233,7 +236,7 @@ def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
             steps = el.add(el.mul(steps, scalar_like(steps, start.step)), scalar_like(steps, start.start))
             columns.append(linear.broadcast_in_dim(steps, batch_shape, (at,)))
         elif isinstance(start, (int, SymbolicSize)):
-            start = start + shape[d] if start < 0 and wrap else start
+            start = _from_the_front(start, shape[d]) if wrap else start
             columns.append(linear.full(batch_shape, start, dt) if batch_shape else scalar_of(start, dt))
         else:
             positions = [p for p, s in enumerate(batch) if s[0] == "p"]
@@ -249,6 +252,10 @@ def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
                 tuple(p for p, s in enumerate(real) if s[0] == "w"), tuple(n for _, _, n in real),
                 tuple(p for p, s in enumerate(slots) if s[0] == "n"),
                 all(isinstance(s, (int, SymbolicSize, Strided)) for s in starts.values()))
+
+
+def _from_the_front(position: Size, size: Size) -> Size:
+    return position + size if position < 0 else position
 
 
 def _index_dtype(starts, shape):
@@ -270,14 +277,14 @@ def _static_slices(x, entries: list):
         n = shape[axis]
         if isinstance(e, Picked):
             i = min_dim(max_dim(e.index + n if e.index < 0 else e.index, 0), n - 1)
-            lo.append(i), hi.append(i + 1), step.append(1), drop.append(axis)
+            lo.append(i); hi.append(i + 1); step.append(1); drop.append(axis)
         elif isinstance(e, Window):
-            lo.append(e.start), hi.append(e.start + e.size), step.append(1)
+            lo.append(e.start); hi.append(e.start + e.size); step.append(1)
         elif e.step > 0 or not e.size:
-            lo.append(e.start if e.size else 0), hi.append(min_dim(n, e.start + e.size * e.step) if e.size else 0), step.append(abs(e.step))
+            lo.append(e.start if e.size else 0); hi.append(min_dim(n, e.start + e.size * e.step) if e.size else 0); step.append(abs(e.step))
         else:
             last = e.start + (e.size - 1) * e.step
-            lo.append(last), hi.append(e.start + 1), step.append(-e.step), reverse.append(axis)
+            lo.append(last); hi.append(e.start + 1); step.append(-e.step); reverse.append(axis)
         axis += 1
     x = slice_(x, lo, hi, step) if shape else x
     x = linear.squeeze(rev(x, reverse), drop) if drop else rev(x, reverse)
@@ -321,7 +328,9 @@ def _without_bools(x, idx):
     items = tuple(bool_index(i) if _is_array(i) and get_aval(i).shape == () and dtypes.is_bool(get_aval(i).dtype) else i for i in items)
     if not any(isinstance(i, bool) for i in items):
         return x, items if isinstance(idx, tuple) else idx, ()
-    rank, before, axes, out = len(shape_of(x)), 0, [], []
+    rank, before = len(shape_of(x)), 0
+    axes: list = []
+    out: list = []
     for k, i in enumerate(items):
         if i is Ellipsis:
             before = rank - sum(_consumes(j) for j in items[k + 1:])
@@ -512,22 +521,42 @@ class IndexUpdateRef:
         ones = linear.full(shape_of(self.array), 1, dt)
         return laid_out("x.at[…].power", power(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding)
 
-    def subtract(self, values, **keywords):
-        """A new array with `values` subtracted at the places."""
-        return self.add(el.neg(operand("subtract", values)), **keywords)
-
-    sub = subtract
-
-
-def _updater(how: str, text: str):
-    def method(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
-               wrap_negative_indices: bool = True):
+    def _updated(self, how: str, values, mode, indices_are_sorted: bool, unique_indices: bool, wrap_negative_indices: bool, out_sharding):
         out = update_index(self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices)
         return laid_out(f"x.at[…].{how}", out, out_sharding)
-    method.__name__, method.__doc__ = how, f"A new array with the places {text} `values`."
-    return method
+
+    def set(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
+            wrap_negative_indices: bool = True):
+        """A new array with the places set to `values`."""
+        return self._updated("set", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+
+    def add(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
+            wrap_negative_indices: bool = True):
+        """A new array with the places increased by `values`."""
+        return self._updated("add", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+
+    def subtract(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
+                 wrap_negative_indices: bool = True):
+        """A new array with `values` subtracted at the places."""
+        less = el.neg(operand("subtract", values))
+        return self._updated("add", less, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+
+    def multiply(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
+                 wrap_negative_indices: bool = True):
+        """A new array with the places multiplied by `values`."""
+        return self._updated("multiply", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+
+    def min(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
+            wrap_negative_indices: bool = True):
+        """A new array with the places lowered to at most `values`."""
+        return self._updated("min", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+
+    def max(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
+            wrap_negative_indices: bool = True):
+        """A new array with the places raised to at least `values`."""
+        return self._updated("max", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
+
+    sub, mul = subtract, multiply
 
 
-for _name, _how, _text in (("set", "set", "set to"), ("add", "add", "increased by"), ("multiply", "multiply", "multiplied by"),
-                           ("mul", "multiply", "multiplied by"), ("min", "min", "lowered to at most"), ("max", "max", "raised to at least")):
-    setattr(IndexUpdateRef, _name, _updater(_how, _text))
+

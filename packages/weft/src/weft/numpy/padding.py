@@ -24,8 +24,8 @@ from .util import canonical_axis, on_device, operand, static_size
 
 
 @inner_jit(name="_pad", static_argnums=(1,))
-def _pad_constant(x, widths, *values):
-    values = [linear.convert(v, dtype_of(x)) for v in values]
+def _pad_constant(x, widths, *constants):
+    values = [linear.convert(v, dtype_of(x)) for v in constants]
     if len(values) == 1:
         return ops.pad(x, values[0], tuple((lo, hi, 0) for lo, hi in widths))
     pairs = zip(values[::2], values[1::2])
@@ -38,9 +38,8 @@ def _pad_constant(x, widths, *values):
 def _pairs(name: str, value, rank: int, convert) -> tuple:
     """One pair for each axis from a number, a pair, or a sequence of pairs."""
     if not isinstance(value, (list, tuple)):
-        if getattr(value, "ndim", 0):
-            value = value.tolist() if not isinstance(value, Tracer) else list(value)
-            return _pairs(name, value, rank, convert)
+        if getattr(value, "ndim", 0) > 0:
+            return _pairs(name, value.tolist() if hasattr(value, "tolist") and not isinstance(value, Tracer) else list(value), rank, convert)
         return ((convert(value),) * 2,) * rank
     value = list(value)
     if all(not isinstance(v, (list, tuple)) and not getattr(v, "ndim", 0) for v in value):

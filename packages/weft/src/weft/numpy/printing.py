@@ -33,7 +33,7 @@ def get_printoptions() -> dict:
         >>> jnp.get_printoptions()["precision"]
         8
     """
-    return np.get_printoptions() if has_numpy else dict(_own.get())
+    return dict(np.get_printoptions() if has_numpy else _own.get())
 
 
 def set_printoptions(*args, **kwargs) -> None:
@@ -137,13 +137,14 @@ class _FloatFormat:
 
     def __init__(self, values: list, name: str, options: dict, sign: str):
         self.name, self.sign, self.options = name, sign, options
-        self.mode, self.limit = options["floatmode"], None if options["floatmode"] == "unique" else options["precision"]
+        self.mode = options["floatmode"]
+        self.limit: int | None = None if self.mode == "unique" else options["precision"]
         finite = [v for v in values if math.isfinite(v)]
         sizes = [abs(v) for v in finite if v != 0]
         self.scientific = bool(sizes) and (max(sizes) >= _LARGE.get(name, 1e8) or not options["suppress"] and (
             min(sizes) < 1e-4 or max(sizes) / min(sizes) > 1e3))
         self.left = self.right = 0
-        self.least = self.limit if self.scientific and self.mode == "fixed" else 0
+        self.least: int = self.limit if self.limit is not None and self.scientific and self.mode == "fixed" else 0
         texts = [self._digits(v) for v in dict.fromkeys(finite)]
         texts += ["-0."] if any(v == 0 and math.copysign(1, v) < 0 for v in finite) and not self.scientific else []
         if self.scientific:
@@ -257,12 +258,13 @@ def array_text(data, shape: tuple, dt, prefix: str = "", separator: str = " ", s
     sep = separator.rstrip(" ")
 
     def block(rows, dims: tuple, indent: str, width: int) -> str:
-        cut = edge is not None and len(rows) > 2 * edge
-        lead, trail = (rows[:edge], rows[len(rows) - max(edge, 1):]) if cut else (rows, [])
+        lead, trail, gap = rows, [], []
+        if edge is not None and len(rows) > 2 * edge:
+            lead, trail, gap = rows[:edge], rows[len(rows) - max(edge, 1):], ["..."]
         if len(dims) > 1:
-            parts = [block(r, dims[1:], indent + " ", width - 1) for r in lead] + ["..."] * cut + [block(r, dims[1:], indent + " ", width - 1) for r in trail]
+            parts = [block(r, dims[1:], indent + " ", width - 1) for r in lead] + gap + [block(r, dims[1:], indent + " ", width - 1) for r in trail]
             return "[" + (sep + "\n" * (len(dims) - 1) + indent).join(parts) + "]"
-        words = [fmt(v) for v in lead] + ["..."] * cut + [fmt(v) for v in trail]
+        words = [fmt(v) for v in lead] + gap + [fmt(v) for v in trail]
         lines, line = [], indent
         room = width - max(len(sep), 1)
         for i, word in enumerate(words):

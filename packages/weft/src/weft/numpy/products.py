@@ -86,15 +86,15 @@ def matmul(a, b, *, precision: Any = None, preferred_element_type: Any = None, o
             raise ValueError(f"Incompatible shapes for broadcasting: matmul of shapes {xs} and {ys}.")
         dx, dy = i - (rank - len(lead_x)), i - (rank - len(lead_y))
         if n == m and dx >= 0 and dy >= 0:
-            batch_x.append(dx), batch_y.append(dy), plan.append(("b", len(batch_x) - 1))
+            batch_x.append(dx); batch_y.append(dy); plan.append(("b", len(batch_x) - 1))
         elif dy < 0 or (m == 1 and dx >= 0):
             if dy >= 0:
                 drop_y.append(dy)
-            order_free_x.append(dx), plan.append(("x", len(order_free_x) - 1))
+            order_free_x.append(dx); plan.append(("x", len(order_free_x) - 1))
         else:
             if dx >= 0:
                 drop_x.append(dx)
-            order_free_y.append(dy), plan.append(("y", len(order_free_y) - 1))
+            order_free_y.append(dy); plan.append(("y", len(order_free_y) - 1))
     shift = lambda dims, dropped: tuple(d - sum(e < d for e in dropped) for d in dims)
     x, y = linear.squeeze(x, drop_x), linear.squeeze(y, drop_y)
     cx, cy = (len(shape_of(x)) - 1,), (max(len(shape_of(y)) - 2, 0),) if len(ys) > 1 else (len(shape_of(y)) - 1,)

@@ -67,7 +67,7 @@ def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable,
                            _masked(linear.convert(x, dt), where, identity), dt)
         narrow = dtypes.is_float(dt) and dtypes.bits(dt) < 32
         out_ = op(linear.convert(x, dtypes.float32) if narrow else x, axes) if axes else x
-        out_ = across(out_, names) if names else out_
+        out_ = across(out_, names) if across is not None and names else out_
         out_ = linear.convert(out_, dt) if narrow else out_
         if initial is not None:
             out_ = join(out_, _initial(name, initial, dt))

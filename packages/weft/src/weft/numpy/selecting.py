@@ -419,7 +419,7 @@ def _triangle(name: str, text: str, keep_low: bool):
     @inner_jit(name=name, static_argnums=(1,))
     def run(x, k):
         shape = shape_of(x)
-        mask = lower_mask(*shape[-2:], k if keep_low else k - 1)
+        mask = lower_mask(shape[-2], shape[-1], k if keep_low else k - 1)
         if len(shape) > 2:
             mask = linear.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
         zeros = linear.full(shape, 0, dtype_of(x), get_aval(x).weak_type)
@@ -564,10 +564,10 @@ def _positions(obj, n: int) -> list:
     if isinstance(obj, Tracer):
         raise ConcretizationTypeError(concretization_error(obj, "delete needs the positions, because the result's shape depends on them"))
     values = list(obj) if isinstance(obj, (list, tuple, range)) else flat_host(operand("delete", obj))
-    if isinstance(obj, (list, tuple)) or getattr(obj, "ndim", 0):
+    if isinstance(obj, (list, tuple)) or getattr(obj, "ndim", 0) > 0:
         if values and all(isinstance(v, bool) for v in values):
             return [i for i, v in enumerate(values) if v]
-        kind = IndexError
+        kind: type[Exception] = IndexError
     else:
         kind = ValueError
     if any(not isinstance(v, int) for v in values):

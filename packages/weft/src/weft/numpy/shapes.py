@@ -56,7 +56,7 @@ def fill_in_shape(mine: tuple, shape) -> tuple:
     """A requested shape with its -1 worked out."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
         return canonical_shape(shape)       # raises, with what to do
-    sizes = tuple(static_size("a size", n) for n in (shape if isinstance(shape, (list, tuple)) or getattr(shape, "ndim", 0) else (shape,)))
+    sizes = tuple(static_size("a size", n) for n in (shape if isinstance(shape, (list, tuple)) or getattr(shape, "ndim", 0) > 0 else (shape,)))
     size = math.prod(mine)
     if -1 in sizes:
         if sizes.count(-1) > 1:
@@ -192,7 +192,7 @@ def expand_dims(a, axis):
         (1, 2)
     """
     x = _array("expand_dims", a)
-    axes = tuple(axis) if hasattr(axis, "__len__") and getattr(axis, "ndim", 1) else (axis,)
+    axes = tuple(axis) if hasattr(axis, "__len__") and getattr(axis, "ndim", 1) > 0 else (axis,)
     dims = canonical_axes(axes, len(shape_of(x)) + len(axes))
     return linear.expand_dims(x, dims) if dims else x
 
@@ -254,9 +254,9 @@ def broadcast_arrays(*args) -> list:
         >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones(2), jnp.ones((3, 1)))]
         [(3, 2), (3, 2)]
     """
-    args = [operand("broadcast_arrays", a) for a in args]
-    shape = _broadcast_shapes([shape_of(a) for a in args]) if args else ()
-    return [on_device(_broadcast_to(a, shape)) for a in args]
+    arrays = [operand("broadcast_arrays", a) for a in args]
+    shape = _broadcast_shapes([shape_of(a) for a in arrays]) if arrays else ()
+    return [on_device(_broadcast_to(a, shape)) for a in arrays]
 
 
 def _sequence(name: str, arrays) -> list:
@@ -581,7 +581,7 @@ def tile(A, reps):
         Array([0, 1, 0, 1], dtype=int32)
     """
     x = _array("tile", A)
-    reps = tuple(static_int("reps", r) for r in (reps if isinstance(reps, (list, tuple)) or getattr(reps, "shape", ()) else (reps,)))
+    reps = tuple(static_int("reps", r) for r in (reps if isinstance(reps, (list, tuple)) or getattr(reps, "shape", ()) != () else (reps,)))
     shape = shape_of(x)
     rank = max(len(shape), len(reps))
     shape, reps = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(reps)) + reps

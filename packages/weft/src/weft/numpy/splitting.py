@@ -17,7 +17,7 @@ def array_split(ary, indices_or_sections, axis: int = 0) -> list:
     x = _array("array_split", ary)
     axis = canonical_axis(axis, len(shape_of(x)))
     n = shape_of(x)[axis]
-    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0):
+    if isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0) > 0:
         given = indices_or_sections if isinstance(indices_or_sections, (list, tuple)) else flat_host(indices_or_sections)
         edges = [0, *[static_int("split index", v) for v in given], n]
         if any(lo > hi for lo, hi in zip(edges, edges[1:])):
@@ -42,7 +42,7 @@ def split(ary, indices_or_sections, axis: int = 0) -> list:
         [(2,), (2,)]
     """
     x = operand("split", ary)
-    if not (isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0)):
+    if not (isinstance(indices_or_sections, (list, tuple)) or getattr(indices_or_sections, "ndim", 0) > 0):
         n, parts = shape_of(x)[canonical_axis(axis, len(shape_of(x)))], static_int("sections", indices_or_sections)
         if parts <= 0 or n % parts:
             raise ValueError(f"array split does not result in an equal division: rest is {n % parts if parts > 0 else n}.")

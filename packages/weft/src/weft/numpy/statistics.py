@@ -443,10 +443,10 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     """
     if edge_order is not None:
         raise NotImplementedError("gradient: edge_order is not supported.")
-    x, *varargs = promote_inexact("gradient", f, *varargs)
+    x, *given = promote_inexact("gradient", f, *varargs)
     x = on_device(x)
     axes = canonical_axes(axis, len(shape_of(x)))
-    spacings = list(varargs) or [1.0]
+    spacings = given or [1.0]
     if len(spacings) == 1:
         spacings = spacings * len(axes)
     if len(spacings) != len(axes):

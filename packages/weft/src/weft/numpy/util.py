@@ -74,28 +74,28 @@ def result_dtype(*args):
 
 def promote(name: str, *args) -> list:
     """The arguments converted to their common dtype; numbers stay on the host."""
-    args = [operand(name, a) for a in args]
-    avals = [get_aval(a) for a in args]
+    values = [operand(name, a) for a in args]
+    avals = [get_aval(a) for a in values]
     first = avals[0]
     if all(a.dtype == first.dtype and a.weak_type == first.weak_type for a in avals):
-        return args
+        return values
     dt, weak = dtypes.promote(*[(a.dtype, a.weak_type) for a in avals])
     return [linear.convert(a, dt, weak) for a in args]
 
 
 def promote_inexact(name: str, *args) -> list:
     """The arguments converted to their common dtype, or to the float for it where that is none."""
-    args = [operand(name, a) for a in args]
-    dt, weak = result_dtype(*args)
+    values = [operand(name, a) for a in args]
+    dt, weak = result_dtype(*values)
     if not dtypes.is_inexact(dt):
         dt = inexact_dtype(dt)
-    return [linear.convert(a, dt, weak) for a in args]
+    return [linear.convert(a, dt, weak) for a in values]
 
 
 def promote_strong(name: str, *args, by: int | None = None) -> list:
     """As `promote_inexact`, without a weak type unless all (the first `by`) are scalars."""
-    args = promote_inexact(name, *args)
-    return [linear.convert(a, dtype_of(a)) for a in args] if any(map(shape_of, args[:by])) else args
+    values = promote_inexact(name, *args)
+    return [linear.convert(a, dtype_of(a)) for a in values] if any(map(shape_of, values[:by])) else values
 
 
 def strong(x):

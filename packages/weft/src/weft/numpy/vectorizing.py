@@ -96,13 +96,15 @@ def _map(call: Callable, leaves: list, leads: list, lead: tuple) -> list:
     if not lead:
         return call(*leaves)
     axis = Axis(None, lead[0])
-    dims, inner, rests = [], [], []
+    dims: list[int | None] = []
+    inner: list = []
+    rests: list = []
     for x, mine in zip(leaves, leads):
         if len(mine) < len(lead):
-            dims.append(None), inner.append(x), rests.append(mine)
+            dims.append(None); inner.append(x); rests.append(mine)
         elif mine[0] == 1 and lead[0] != 1:
-            dims.append(None), inner.append(linear.squeeze(x, (0,))), rests.append(mine[1:])
+            dims.append(None); inner.append(linear.squeeze(x, (0,))); rests.append(mine[1:])
         else:
-            dims.append(0), inner.append(x), rests.append(mine[1:])
+            dims.append(0); inner.append(x); rests.append(mine[1:])
     outs, out_dims = batch_flat(lambda *xs: _map(call, list(xs), rests, lead[1:]), axis, inner, dims)
     return [to_front(axis, o, d) for o, d in zip(outs, out_dims)]

@@ -6,15 +6,16 @@ Users know this name for four functions, `weft.ops.segment_sum` and its siblings
 first asked for (`docs/decisions/008-what-users-find-in-ops.md`).
 """
 from importlib import import_module as _import_module
+from typing import Any as _Any
 
 _SEGMENTS = ("segment_max", "segment_min", "segment_prod", "segment_sum")
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     if name in _SEGMENTS:
         return getattr(_import_module("weft.segments"), name)
     raise AttributeError(f"module 'weft.ops' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_SEGMENTS])

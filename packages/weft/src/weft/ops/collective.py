@@ -6,6 +6,7 @@ serves them all. Under `pmap` and `shard_map` a backend makes them communication
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
@@ -27,20 +28,26 @@ from .shape import concatenate as _concatenate
 from .shape import iota
 from .shape import slice_ as _slice
 
+if TYPE_CHECKING:
+    from ..core.primitive import AbstractRule, JvpRule, TransposeRule
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
+
 _OUTSIDE = "a collective has a value only inside vmap, pmap or shard_map, which replace it"
 
 
-def names_of(axis_name) -> tuple:
+def names_of(axis_name: Any) -> tuple[Any, ...]:
     """The named ones among the axes of a collective."""
     return tuple(a for a in (axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)) if not isinstance(a, int))
 
 
-def axis_size(names) -> int:
+def axis_size(names: Any) -> int:
     """The product of the sizes of named axes."""
     return math.prod(axis_size_of(n) for n in (names if isinstance(names, tuple) else (names,)))
 
 
-def group_size(axis_name, axis_index_groups) -> int:
+def group_size(axis_name: Any, axis_index_groups: Any) -> int:
     """How many members communicate with each other."""
     return axis_size(axis_name) if axis_index_groups is None else len(axis_index_groups[0])
 
@@ -48,7 +55,7 @@ def group_size(axis_name, axis_index_groups) -> int:
 # what happens to the values of all members, stacked along axis 0 ------------------------------------------------------
 
 
-def _take(rows, order) -> object:
+def _take(rows: Sequence[Value], order: Sequence[int]) -> object:
     """The rows of a stack in another order, or some of them."""
     n, shape = shape_of(rows)[0], shape_of(rows)
     order = list(order)
@@ -60,7 +67,7 @@ def _take(rows, order) -> object:
     return _gather(rows, from_flat(order, (len(order), 1), dtypes.int32), numbers, (1, *shape[1:]))
 
 
-def _split_front(x, dimension: int, parts: int, tiled: bool):
+def _split_front(x: Value, dimension: int, parts: int, tiled: bool) -> Value:
     """(parts, …): the axis `dimension` cut into as many parts, which lie along a new first axis."""
     shape = shape_of(x)
     if tiled:
@@ -68,18 +75,19 @@ def _split_front(x, dimension: int, parts: int, tiled: bool):
     return moveaxis(x, dimension, 0)
 
 
-def _merge(x, dimension: int):
+def _merge(x: Value, dimension: int) -> Value:
     """The axes `dimension` and `dimension + 1` as one."""
     shape = shape_of(x)
     return _reshape(x, (*shape[:dimension], shape[dimension] * shape[dimension + 1], *shape[dimension + 2:]))
 
 
-def _gathered(rows, *, all_gather_dimension, tiled, **_):
+def _gathered(rows: Sequence[Value], *, all_gather_dimension: int, tiled: bool, **_: Any) -> tuple[Value, Value]:
     out = moveaxis(rows, 0, all_gather_dimension)
     return (_merge(out, all_gather_dimension) if tiled else out), None
 
 
-def _exchanged(rows, *, split_axis, concat_axis, tiled, **_):
+def _exchanged(rows: Sequence[Value], *, split_axis: int, concat_axis: int, tiled: bool,
+               **_: Any) -> tuple[Value, Value]:
     n = shape_of(rows)[0]
     parts = _split_front(rows, split_axis + 1, n, tiled)      # (destination, source, …)
     if tiled:
@@ -87,11 +95,11 @@ def _exchanged(rows, *, split_axis, concat_axis, tiled, **_):
     return moveaxis(parts, 1, concat_axis + 1), 0
 
 
-def _scattered(rows, *, scatter_dimension, tiled, **_):
+def _scattered(rows: Sequence[Value], *, scatter_dimension: int, tiled: bool, **_: Any) -> tuple[Value, Value]:
     return _split_front(reduce_sum(rows, (0,)), scatter_dimension, shape_of(rows)[0], tiled), 0
 
 
-def _permuted(rows, *, perm, **_):
+def _permuted(rows: Sequence[Value], *, perm: Any, **_: Any) -> tuple[Value, Value]:
     n, source = shape_of(rows)[0], {dst: src for src, dst in perm}
     if len(source) == n:
         return _take(rows, [source[i] for i in range(n)]), 0
@@ -99,11 +107,11 @@ def _permuted(rows, *, perm, **_):
     return _take(wider, [source.get(i, n) for i in range(n)]), 0
 
 
-def _broadcast(rows, *, source, **_):
+def _broadcast(rows: Sequence[Value], *, source: Any, **_: Any) -> tuple[Value, Value]:
     return _reshape(_take(rows, [source]), shape_of(rows)[1:]), None
 
 
-def _in_groups(alone, rows, groups, params):
+def _in_groups(alone: Callable[..., Any], rows: Sequence[Value], groups: Any, params: Params) -> Value:
     """The results of all members where each group communicates for itself."""
     if groups is None:
         return alone(rows, **params)
@@ -117,11 +125,12 @@ def _in_groups(alone, rows, groups, params):
     return _take(_concatenate(parts, 0), [order.index(i) for i in range(len(order))]), 0
 
 
-def _stacked(axis, x, dim):
+def _stacked(axis: Axis, x: Value, dim: int) -> Value:
     return broadcast_to_axis(x, axis.size) if dim is None else moveaxis(x, dim, 0)
 
 
-def _batch_member(axis, x, dim, names: tuple, alone, groups, params):
+def _batch_member(axis: Axis, x: Value, dim: int, names: tuple[Any, ...], alone: Callable[..., Any], groups: Any,
+                  params: Params) -> Value:
     """One operand of a collective over `names`, one of which is the batch axis: (result, its batch axis)."""
     rows, rest = _stacked(axis, x, dim), tuple(n for n in names if n != axis.name)
     if not rest:
@@ -145,17 +154,18 @@ def _batch_member(axis, x, dim, names: tuple, alone, groups, params):
 # reductions ----------------------------------------------------------------------------------------------------------
 
 
-def _all_reduce(name: str, reduce, scale_constant) -> Primitive:
+def _all_reduce(name: str, reduce: Callable[..., Any], scale_constant: Any) -> Primitive:
     """A reduction over named axes; positions among the axes are reduced in place."""
     primitive = Primitive(name, multiple_results=True)
 
-    def abstract(*xs, axes, axis_index_groups):
+    def abstract(*xs: ShapedArray, axes: tuple[Any, ...], axis_index_groups: Any) -> list[ShapedArray]:
         for axis in names_of(axes):
             axis_size_of(axis)
         positions = [a for a in axes if isinstance(a, int)]
         return [shaped(tuple(n for d, n in enumerate(x.shape) if d not in positions), x.dtype, x.weak_type) for x in xs]
 
-    def batch(axis, args, dims, *, axes, axis_index_groups):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...],
+              axis_index_groups: Any) -> tuple[Value, Any]:
         if axis.name is None or axis.name not in axes:      # the positions are those of one example
             moved = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
             shifted = tuple(a + 1 if isinstance(a, int) else a for a in axes)
@@ -186,19 +196,20 @@ pmax_p = _all_reduce("pmax", reduce_max, lambda x, n: x)
 pmin_p = _all_reduce("pmin", reduce_min, lambda x, n: x)
 
 
-def _times(x, n: int):
+def _times(x: Value, n: int) -> Value:
     aval = get_aval(x)
     return _mul(x, full((), n, aval.dtype))
 
 
-def _psum_jvp(primals, tangents, **params):
+def _psum_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     outs = psum_p.bind(*primals, **params)
     live = [t for t in tangents if type(t) is not Zero]
     sums = iter(psum_p.bind(*live, **params) if live else [])
     return outs, [Zero(tangent_aval(get_aval(o))) if type(t) is Zero else next(sums) for o, t in zip(outs, tangents)]
 
 
-def _psum_transpose(cts, *xs, axes, axis_index_groups):
+def _psum_transpose(cts: Sequence[Value], *xs: Any, axes: tuple[int, ...],
+                    axis_index_groups: Any) -> list[Value | None]:
     positions, names = [a for a in axes if isinstance(a, int)], names_of(axes)
     same = checked(names) if axis_index_groups is None else ()      # along these the cotangent is the same, and every member's
     names = tuple(n for n in names if n not in same)
@@ -216,8 +227,8 @@ def _psum_transpose(cts, *xs, axes, axis_index_groups):
 psum_p.jvp, psum_p.transpose = _psum_jvp, _psum_transpose
 
 
-def _no_derivative(name: str):
-    def jvp(primals, tangents, **params):
+def _no_derivative(name: str) -> JvpRule:
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> NoReturn:
         raise NotImplementedError(f"{name} has no derivative; use weft.lax.psum, or weft.lax.all_gather and a local reduction.")
     return jvp
 
@@ -228,18 +239,18 @@ pmax_p.jvp, pmin_p.jvp = _no_derivative("pmax"), _no_derivative("pmin")
 # types that say where values vary ------------------------------------------------------------------------------------
 
 
-def checked(names) -> tuple:
+def checked(names: Any) -> tuple[Any, ...]:
     """Those of the named axes along which types say whether values vary."""
     known = {a.name for a in axis_env() if a.checked}
     return tuple(n for n in names if n in known)
 
 
-def _reduced(params, ins):
+def _reduced(params: Params, ins: Sequence[frozenset[Any]]) -> list[Value]:
     names = frozenset(checked(names_of(params["axes"])))
     return [v - names if params["axis_index_groups"] is None else v | names for v in ins]
 
 
-def _everywhere(params, ins):
+def _everywhere(params: Params, ins: Sequence[frozenset[Any]]) -> list[Value]:
     return [ins[0].union(checked(names_of(params["axis_name"])))]
 
 
@@ -264,7 +275,7 @@ axis_index_p.batch = lambda axis, args, dims, *, axis_name: (iota(dtypes.int32, 
 axis_index_p.reference = unsupported(_OUTSIDE)
 
 
-def member_index(names: tuple):
+def member_index(names: tuple[Any, ...]) -> Value:
     """The position along several axes taken as one, the last running fastest."""
     index = axis_index_p.bind(axis_name=names[0])
     for name in names[1:]:
@@ -275,11 +286,12 @@ def member_index(names: tuple):
 # moving values -------------------------------------------------------------------------------------------------------
 
 
-def _collective(name: str, alone, dimensions: tuple, abstract, transpose) -> Primitive:
+def _collective(name: str, alone: Callable[..., Any], dimensions: tuple[Any, ...], abstract: AbstractRule,
+                transpose: TransposeRule) -> Primitive:
     """A linear collective of one operand; `dimensions` names the parameters that are positions of its axes."""
     primitive = Primitive(name)
 
-    def batch(axis, args, dims, **params):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         (x,), (dim,), names = args, dims, names_of(params["axis_name"])
         if axis.name is None or axis.name not in names:
             if dim is None:
@@ -288,7 +300,7 @@ def _collective(name: str, alone, dimensions: tuple, abstract, transpose) -> Pri
         inner = dict(params)
         return _batch_member(axis, x, dim, names, alone, inner.pop("axis_index_groups", None), inner)
 
-    def jvp(primals, tangents, **params):
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out, (t,) = primitive.bind(*primals, **params), tangents
         return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else primitive.bind(t, **params)
 
@@ -298,19 +310,22 @@ def _collective(name: str, alone, dimensions: tuple, abstract, transpose) -> Pri
     return primitive
 
 
-def _all_gather_abstract(x, *, axis_name, all_gather_dimension, axis_size, tiled, axis_index_groups):
+def _all_gather_abstract(x: ShapedArray, *, axis_name: Any, all_gather_dimension: int, axis_size: int, tiled: bool,
+                         axis_index_groups: Any) -> ShapedArray:
     d = all_gather_dimension
     if tiled:
         return shaped((*x.shape[:d], x.shape[d] * axis_size, *x.shape[d + 1:]), x.dtype, x.weak_type)
     return shaped((*x.shape[:d], axis_size, *x.shape[d:]), x.dtype, x.weak_type)
 
 
-def _all_gather_transpose(ct, x, *, axis_name, all_gather_dimension, axis_size, tiled, axis_index_groups):
+def _all_gather_transpose(ct: Value, x: Value, *, axis_name: Any, all_gather_dimension: int, axis_size: int,
+                          tiled: bool, axis_index_groups: Any) -> list[Value | None]:
     return [reduce_scatter_p.bind(ct, axis_name=axis_name, scatter_dimension=all_gather_dimension, axis_size=axis_size, tiled=tiled,
                                   axis_index_groups=axis_index_groups)]
 
 
-def _reduce_scatter_abstract(x, *, axis_name, scatter_dimension, axis_size, tiled, axis_index_groups):
+def _reduce_scatter_abstract(x: ShapedArray, *, axis_name: Any, scatter_dimension: int, axis_size: int, tiled: bool,
+                             axis_index_groups: Any) -> ShapedArray:
     d, n = scatter_dimension, x.shape[scatter_dimension]
     if tiled and n % axis_size or not tiled and n != axis_size:
         raise type_error(f"psum_scatter: the axis {d} of {x.str_short()} has size {n}, which must be {'a multiple of' if tiled else ''} the number of "
@@ -318,12 +333,14 @@ def _reduce_scatter_abstract(x, *, axis_name, scatter_dimension, axis_size, tile
     return shaped((*x.shape[:d], *((n // axis_size,) if tiled else ()), *x.shape[d + 1:]), x.dtype, x.weak_type)
 
 
-def _reduce_scatter_transpose(ct, x, *, axis_name, scatter_dimension, axis_size, tiled, axis_index_groups):
+def _reduce_scatter_transpose(ct: Value, x: Value, *, axis_name: Any, scatter_dimension: int, axis_size: int,
+                              tiled: bool, axis_index_groups: Any) -> list[Value | None]:
     return [all_gather_p.bind(ct, axis_name=axis_name, all_gather_dimension=scatter_dimension, axis_size=axis_size, tiled=tiled,
                               axis_index_groups=axis_index_groups)]
 
 
-def _all_to_all_abstract(x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
+def _all_to_all_abstract(x: ShapedArray, *, axis_name: Any, split_axis: int, concat_axis: int, axis_index_groups: Any,
+                         tiled: bool) -> ShapedArray:
     n, members = x.shape[split_axis], group_size(axis_name, axis_index_groups)
     if tiled and n % members or not tiled and n != members:
         raise type_error(f"all_to_all: the axis {split_axis} of {x.str_short()} has size {n}, which must be {'a multiple of' if tiled else ''} the "
@@ -337,29 +354,30 @@ def _all_to_all_abstract(x, *, axis_name, split_axis, concat_axis, axis_index_gr
     return shaped(tuple(shape), x.dtype, x.weak_type)
 
 
-def _all_to_all_transpose(ct, x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
+def _all_to_all_transpose(ct: Value, x: Value, *, axis_name: Any, split_axis: int, concat_axis: int,
+                          axis_index_groups: Any, tiled: bool) -> list[Value | None]:
     return [all_to_all_p.bind(ct, axis_name=axis_name, split_axis=concat_axis, concat_axis=split_axis, axis_index_groups=axis_index_groups, tiled=tiled)]
 
 
-def _ppermute_transpose(ct, x, *, axis_name, perm):
+def _ppermute_transpose(ct: Value, x: Value, *, axis_name: Any, perm: Any) -> list[Value | None]:
     return [ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((b, a) for a, b in perm))]
 
 
-def _pbroadcast_transpose(ct, x, *, axis_name, source):
+def _pbroadcast_transpose(ct: Value, x: Value, *, axis_name: Any, source: Any) -> list[Value | None]:
     """The source gets the sum of all cotangents, the others nothing."""
     names = names_of(axis_name)
     (total,) = psum_p.bind(ct, axes=names, axis_index_groups=None)
     return [_only_at(source, names, total)]
 
 
-def _only_at(source: int, names: tuple, x):
+def _only_at(source: int, names: tuple[Any, ...], x: Value) -> Value:
     """`x` on one member, zeros on the others."""
     here = eq(member_index(names), full((), source, dtypes.int32))
     shape = shape_of(x)
     return _select(broadcast_in_dim(here, shape, ()) if shape else here, x, zeros(get_aval(x)))
 
 
-def _pbroadcast_decompose(x, *, axis_name, source):
+def _pbroadcast_decompose(x: Value, *, axis_name: Any, source: Any) -> Value:
     names, dt = names_of(axis_name), get_aval(x).dtype
     if dtypes.is_bool(dt):
         (total,) = pmax_p.bind(_only_at(source, names, x), axes=names, axis_index_groups=None)

@@ -7,7 +7,7 @@ where `padded` is the operand with `lhs_dilation - 1` zeros between its elements
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
@@ -21,24 +21,32 @@ from .rules import check_kind, dtype_of, is_linear_arg, same_dtype, shape_of
 from .shape import pad_p, rev
 from .window import dilated, padded, transposed_padding, unfold, window_count
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Size, Value
+
 
 @param_type
 class ConvDimensionNumbers(NamedTuple):
     """Where the axes of a convolution's arrays are: (batch, feature, spatial…) of the operand and of the result,
     (out feature, in feature, spatial…) of the kernel."""
-    lhs_spec: tuple
-    rhs_spec: tuple
-    out_spec: tuple
+    lhs_spec: tuple[Any, ...]
+    rhs_spec: tuple[Any, ...]
+    out_spec: tuple[Any, ...]
 
 
 conv_general_dilated_p = Primitive("conv_general_dilated", basic=False)
 _NAME = "conv_general_dilated"
 
 
-def conv_shape(name: str, lhs_shape, rhs_shape, window_strides, padding, lhs_dilation, rhs_dilation, feature_group_count=1, batch_group_count=1) -> tuple:
+def conv_shape(name: str, lhs_shape: Sequence[Size], rhs_shape: Sequence[Size], window_strides: tuple[int, ...],
+               padding: Sequence[tuple[int, int]], lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
+               feature_group_count: int = 1, batch_group_count: int = 1) -> tuple[Any, ...]:
     """The (batch, feature, spatial…) sizes of a convolution of (batch, feature, spatial…) with (out, in, spatial…), or an error."""
     spatial = len(lhs_shape) - 2
-    for what, values in (("window_strides", window_strides), ("padding", padding), ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
+    given: dict[str, Sequence[Any]] = {"window_strides": window_strides, "padding": padding, "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation}
+    for what, values in given.items():
         if len(values) != spatial:
             raise ValueError(f"{name}: {what} {values} must have one entry for each of the {spatial} spatial axes.")
         if what != "padding" and any(v < 1 for v in values):
@@ -63,8 +71,10 @@ def conv_shape(name: str, lhs_shape, rhs_shape, window_strides, padding, lhs_dil
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *sizes)
 
 
-def _abstract(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
-              precision, preferred_element_type, out_sharding):
+def _abstract(x: ShapedArray, kernel: ShapedArray, *, window_strides: tuple[int, ...],
+              padding: tuple[tuple[int, int], ...], lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
+              dimension_numbers: Any, feature_group_count: int, batch_group_count: int, precision: Any,
+              preferred_element_type: ElementType | None, out_sharding: Any) -> ShapedArray:
     for operand in (x, kernel):
         check_kind(_NAME, operand, "biufc")
     dt = same_dtype(_NAME, [x, kernel])
@@ -86,8 +96,10 @@ def _abstract(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation,
     return shaped(tuple(sizes[out.index(d)] for d in range(rank)), preferred_element_type or dt, x.weak_type and kernel.weak_type)
 
 
-def _reference(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
-               precision, preferred_element_type, out_sharding):
+def _reference(x: Value, kernel: Value, *, window_strides: tuple[int, ...], padding: tuple[tuple[int, int], ...],
+               lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...], dimension_numbers: Any,
+               feature_group_count: int, batch_group_count: int, precision: Any,
+               preferred_element_type: ElementType | None, out_sharding: Any) -> Any:
     lhs, rhs, out = dimension_numbers
     dt = preferred_element_type or x.dtype
     wide = np.complex128 if dtypes.is_complex(dt) else np.float64 if dtypes.is_float(dt) else dt
@@ -103,15 +115,16 @@ def _reference(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation
         images = x[group * batch:(group + 1) * batch] if batch_group_count > 1 else x[:, group * features:(group + 1) * features]
         for at in itertools.product(*map(range, sizes[2:])):
             window = tuple(slice(r * s, r * s + dilated(k, d), d) for r, s, k, d in zip(at, window_strides, kernel.shape[2:], rhs_dilation))
-            result[(slice(None), o, *at)] = (images[(slice(None), slice(None), *window)] * kernel[o]).sum(axis=tuple(range(1, x.ndim)))
+            place: tuple[Any, ...] = (slice(None), o, *at)
+            result[place] = (images[(slice(None), slice(None), *window)] * kernel[o]).sum(axis=tuple(range(1, x.ndim)))
     return result.transpose(_inverse(out)).astype(dt)
 
 
-def _inverse(spec) -> tuple:
+def _inverse(spec: Sequence[int]) -> tuple[Any, ...]:
     return tuple(sorted(range(len(spec)), key=spec.__getitem__))
 
 
-def _jvp(primals, tangents, **params):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     (x, kernel), (tx, tk) = primals, tangents
     out = conv_general_dilated_p.bind(x, kernel, **params)
     if dtypes.is_int(get_aval(out).dtype) or type(tx) is Zero and type(tk) is Zero:
@@ -127,19 +140,21 @@ def _jvp(primals, tangents, **params):
 # the transpose -------------------------------------------------------------------------------------------------------
 
 
-def _transpose(ct, x, kernel, **params):
+def _transpose(ct: Value, x: Value, kernel: Value, **params: Any) -> list[Value | None]:
     if is_linear_arg(x):
         return [_transpose_x(ct, x.aval, kernel, **params), None]
     return [None, _transpose_kernel(ct, x, kernel.aval, **params)]
 
 
-def _one_dtype(ct, other):
+def _one_dtype(ct: Value, other: object) -> Value:
     """The cotangent may be wider than the operands: `preferred_element_type`."""
     return convert(other, dtype_of(ct)) if dtype_of(other) != dtype_of(ct) else other
 
 
-def _transpose_x(ct, x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
-                 batch_group_count, precision, preferred_element_type, out_sharding):
+def _transpose_x(ct: Value, x: Value, kernel: Value, *, window_strides: tuple[int, ...],
+                 padding: tuple[tuple[int, int], ...], lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
+                 dimension_numbers: Any, feature_group_count: int, batch_group_count: int, precision: Any,
+                 preferred_element_type: ElementType | None, out_sharding: Any) -> Value:
     """The cotangent with the strides as gaps, convolved with the reversed kernel; in and out features swap, group by group."""
     lhs, rhs, out = dimension_numbers
     if 0 in x.shape or 0 in shape_of(ct) or 0 in shape_of(kernel):
@@ -160,8 +175,11 @@ def _transpose_x(ct, x, kernel, *, window_strides, padding, lhs_dilation, rhs_di
     return convert(made, x.dtype)
 
 
-def _transpose_kernel(ct, x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
-                      batch_group_count, precision, preferred_element_type, out_sharding):
+def _transpose_kernel(ct: Value, x: Value, kernel: Value, *, window_strides: tuple[int, ...],
+                      padding: tuple[tuple[int, int], ...], lhs_dilation: tuple[int, ...],
+                      rhs_dilation: tuple[int, ...], dimension_numbers: Any, feature_group_count: int,
+                      batch_group_count: int, precision: Any, preferred_element_type: ElementType | None,
+                      out_sharding: Any) -> Value:
     """The operand convolved with the cotangent, summing over the batch: strides and kernel dilation swap, and so do the kinds of groups."""
     lhs, rhs, out = dimension_numbers
     if 0 in kernel.shape or 0 in shape_of(ct) or 0 in shape_of(x):
@@ -183,7 +201,7 @@ def _transpose_kernel(ct, x, kernel, *, window_strides, padding, lhs_dilation, r
 # batching ------------------------------------------------------------------------------------------------------------
 
 
-def _into(x, dim: int, axis: int, groups: int = 1):
+def _into(x: Value, dim: int, axis: int, groups: int = 1) -> Value:
     """`x` with its axis `dim` merged into `axis` (numbered without `dim`), inside the latter's leading `groups`."""
     size = shape_of(x)[dim]
     rest = shape_of(x)[:dim] + shape_of(x)[dim + 1:]
@@ -194,7 +212,7 @@ def _into(x, dim: int, axis: int, groups: int = 1):
     return reshape(moveaxis(x, 0, axis + 1), merged)
 
 
-def _out_of(x, axis: int, size: int, groups: int = 1):
+def _out_of(x: Value, axis: int, size: int, groups: int = 1) -> tuple[Value, Value]:
     """The inverse of `_into`: the array and where the axis of `size` is in it."""
     shape = shape_of(x)
     each = shape[axis] // (size * groups)
@@ -204,13 +222,14 @@ def _out_of(x, axis: int, size: int, groups: int = 1):
     return reshape(x, (size, *shape[:axis], groups * each, *shape[axis + 1:])), 0
 
 
-def _move_groups(x, source: int, target: int, groups: int):
+def _move_groups(x: Value, source: int, target: int, groups: int) -> Value:
     """Takes leading groups out of one axis and puts them in front of another."""
     x, dim = _out_of(x, source, groups)
     return _into(x, dim, target)
 
 
-def _batch(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension_numbers: Any,
+           feature_group_count: int, batch_group_count: int, **params: Any) -> tuple[Value, Any]:
     """Without groups the batch becomes more images, or more output features; with both operands batched, more groups."""
     (x, kernel), (dx, dk) = args, dims
     lhs, rhs, out = dimension_numbers
@@ -233,8 +252,10 @@ def _batch(axis, args, dims, *, dimension_numbers, feature_group_count, batch_gr
 # in the basis --------------------------------------------------------------------------------------------------------
 
 
-def _decompose(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
-               precision, preferred_element_type, out_sharding):
+def _decompose(x: Value, kernel: Value, *, window_strides: tuple[int, ...], padding: tuple[tuple[int, int], ...],
+               lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...], dimension_numbers: Any,
+               feature_group_count: int, batch_group_count: int, precision: Any,
+               preferred_element_type: ElementType | None, out_sharding: Any) -> Value:
     """Patches of the operand times the kernel: one dot_general."""
     lhs, rhs, out = dimension_numbers
     dt = preferred_element_type or dtype_of(x)
@@ -251,7 +272,7 @@ def _decompose(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation
     x = transpose(x, (lhs[0], *lhs[2:], lhs[1]) if groups == 1 else lhs)
     edges = ((0, 0), *padding, (0, 0)) if groups == 1 else ((0, 0), (0, 0), *padding)
     x = padded(x, full((), 0, dtype_of(x)), edges, (1, *lhs_dilation, 1) if groups == 1 else (1, 1, *lhs_dilation))
-    places = []      # the axes of x that run over the kernel
+    places: list[int] = []      # the axes of x that run over the kernel
     for d in reversed(range(spatial)):
         if (window[d], window_strides[d]) != (1, 1):
             to = first + spatial if groups == 1 else first + 1 + d
@@ -261,7 +282,7 @@ def _decompose(x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation
     if groups > 1:
         kernel = reshape(transpose(kernel, rhs), (groups, kernel_shape[0] // groups, kernel_shape[1], *[window[d] for d in kept]))
         x = reshape(x, (shape[0], groups, shape[1] // groups, *shape_of(x)[2:]))
-        numbers = (((2, *[p + 1 for p in places]), tuple(range(2, 3 + len(places)))), ((1,), (0,)))
+        numbers: Any = (((2, *[p + 1 for p in places]), tuple(range(2, 3 + len(places)))), ((1,), (0,)))
     else:
         kernel = reshape(transpose(kernel, (*rhs[2:], rhs[1], rhs[0])), (*[window[d] for d in kept], kernel_shape[1], kernel_shape[0]))
         numbers = (((*places, len(shape_of(x)) - 1), tuple(range(len(places) + 1))), ((), ()))

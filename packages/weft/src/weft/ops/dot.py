@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ..annotations import override
 from .. import dtypes
@@ -13,6 +13,11 @@ from ..errors import type_error
 from ..host import np
 from .linear import add_any, transpose
 from .rules import is_linear_arg, shape_of
+
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Params, Value
 
 
 
@@ -54,18 +59,19 @@ class DotAlgorithmPreset(enum.Enum):
     F64_F64_F64 = 15
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DotAlgorithmPreset.{self.name}"
 
 
 dot_general_p = Primitive("dot_general", hidden=("precision", "preferred_element_type", "out_sharding"))
 
 
-def _dot_abstract(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+def dot_abstract(x: ShapedArray, y: ShapedArray, *, dimension_numbers: Any, precision: Any,
+                  preferred_element_type: ElementType | None, out_sharding: Any) -> ShapedArray:
     (xc, yc), (xb, yb) = dimension_numbers
     for name, dims, aval in (("lhs", (*xc, *xb), x), ("rhs", (*yc, *yb), y)):
         if len(set(dims)) != len(dims):
@@ -88,7 +94,8 @@ def _dot_abstract(x, y, *, dimension_numbers, precision, preferred_element_type,
     return shaped(shape, dt, x.weak_type and y.weak_type)
 
 
-def _dot_reference(x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
+def _dot_reference(x: Value, y: Value, *, dimension_numbers: Any, precision: Any,
+                   preferred_element_type: ElementType | None, out_sharding: Any) -> Any:
     (xc, yc), (xb, yb) = dimension_numbers
     dt = preferred_element_type or dtypes.promote((x.dtype, False), (y.dtype, False))[0]
     if isinstance(precision, DotAlgorithmPreset) and precision.name.startswith(("F16", "BF16")) and "_X" not in precision.name:
@@ -104,7 +111,7 @@ def _dot_reference(x, y, *, dimension_numbers, precision, preferred_element_type
     return np.einsum(f"{''.join(xs)},{''.join(ys)}->{''.join(out)}", x, y).astype(dt)
 
 
-def _dot_jvp(primals, tangents, **params):
+def _dot_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     (x, y), (tx, ty) = primals, tangents
     out = dot_general_p.bind(x, y, **params)
     if dtypes.is_int(get_aval(out).dtype) or type(tx) is Zero and type(ty) is Zero:
@@ -117,14 +124,14 @@ def _dot_jvp(primals, tangents, **params):
     return out, terms[0] if len(terms) == 1 else add_any(*terms)
 
 
-def _dot_transpose(ct, x, y, *, dimension_numbers, **params):
+def _dot_transpose(ct: Value, x: Value, y: Value, *, dimension_numbers: Any, **params: Any) -> list[Value | None]:
     (xc, yc), (xb, yb) = dimension_numbers
     if is_linear_arg(x):
         return [_transpose_lhs(ct, x.aval, y, (xc, yc), (xb, yb), False, params), None]
     return [None, _transpose_lhs(ct, y.aval, x, (yc, xc), (yb, xb), True, params)]
 
 
-def _transpose_lhs(ct, x, y, contracting, batching, swapped, params):
+def _transpose_lhs(ct: Value, x: Value, y: Value, contracting: Any, batching: Any, swapped: bool, params: Params) -> Value:
     """The cotangent of the operand with aval `x`: ct times the other operand over the other's free axes, put in order."""
     (xc, yc), (xb, yb) = contracting, batching
     rank_y = len(shape_of(y))
@@ -141,12 +148,13 @@ def _transpose_lhs(ct, x, y, contracting, batching, swapped, params):
     return transpose(out, tuple(sorted(range(len(have)), key=have.__getitem__)))
 
 
-def _dot_batch(axis, args, dims, *, dimension_numbers, **params):
+def _dot_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension_numbers: Any,
+               **params: Any) -> tuple[Value, Any]:
     (x, y), (dx, dy) = args, dims
     (xc, yc), (xb, yb) = dimension_numbers
     nb = len(xb)
 
-    def shift(ds, dim):
+    def shift(ds: Sequence[int], dim: int | None) -> tuple[int, ...]:
         return tuple(d + (dim is not None and d >= dim) for d in ds)
     if dx is not None and dy is not None:
         new = ((shift(xc, dx), shift(yc, dy)), ((dx, *shift(xb, dx)), (dy, *shift(yb, dy))))
@@ -161,11 +169,12 @@ def _dot_batch(axis, args, dims, *, dimension_numbers, **params):
     return out, nb + x_free + free.index(dy)
 
 
-dot_general_p.abstract, dot_general_p.reference, dot_general_p.jvp = _dot_abstract, _dot_reference, _dot_jvp
+dot_general_p.abstract, dot_general_p.reference, dot_general_p.jvp = dot_abstract, _dot_reference, _dot_jvp
 dot_general_p.transpose, dot_general_p.batch = _dot_transpose, _dot_batch
 
 
-def dot_general(x, y, dimension_numbers, precision=None, preferred_element_type=None):
+def dot_general(x: Value, y: Value, dimension_numbers: Any, precision: Any = None,
+                preferred_element_type: ElementType | None = None) -> Value:
     """Contracts `x` and `y`: batch axes first, then the free axes of `x`, then those of `y`."""
     (xc, yc), (xb, yb) = dimension_numbers
     numbers = ((tuple(map(int, xc)), tuple(map(int, yc))), (tuple(map(int, xb)), tuple(map(int, yb))))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypeAlias
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
@@ -14,13 +14,19 @@ from ..host import np
 from .linear import add_any, broadcast_to_rank_shape, convert, expand_dims, full, moveaxis, reshape, unbroadcast
 from .rules import broadcast_shapes, check_kind, dtype_of, is_linear_arg, same_dtype, scalar_like, shape_of
 
+if TYPE_CHECKING:
+    from ..core.primitive import BatchRule, DecomposeRule, ReferenceRule, TransposeRule
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Value
+
 BOOL, INT, FLOAT, NUM = "biu", "iu", "fc", "iufc"
 one, half = (lambda x: scalar_like(x, 1)), (lambda x: scalar_like(x, 0.5))
 
 
-def elementwise_batch(primitive: Primitive) -> Callable:
+def elementwise_batch(primitive: Primitive) -> BatchRule:
     """Batching of an operation whose operands broadcast as `broadcast_shapes` says."""
-    def batch(axis, args, dims, **params):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         ranks = [len(shape_of(x)) - (d is not None) for x, d in zip(args, dims)]
         rank = max(ranks)
         known = {d for d in dims if d is not None}
@@ -64,7 +70,7 @@ class Tolerance(_Tolerance):
     """
     __slots__ = ()
 
-    def __new__(cls, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+    def __new__(cls, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> Value:
         if atol < 0 or rtol < 0 or ulps < 0:
             raise ValueError(f"Tolerance: tolerances must not be negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
         if not (atol or rtol or ulps):
@@ -72,8 +78,9 @@ class Tolerance(_Tolerance):
         return super().__new__(cls, float(atol), float(rtol), int(ulps))
 
 
-def _elementwise(name: str, kinds: str, reference, *, jvp=None, transpose=None, out=None, arity: int = 1, basic: bool = True,
-                 decompose=None) -> Primitive:
+def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp: Sequence[Callable[..., Value] | None] | None = None,
+                 transpose: TransposeRule | None = None, out: Callable[[ElementType], ElementType] | None = None, arity: int = 1,
+                 basic: bool = True, decompose: DecomposeRule | None = None) -> Primitive:
     """A new elementwise primitive.
 
     `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's tangent.
@@ -81,13 +88,13 @@ def _elementwise(name: str, kinds: str, reference, *, jvp=None, transpose=None, 
     """
     primitive = Primitive(name, basic=basic)
 
-    def abstract(*avals, **params):
+    def abstract(*avals: ShapedArray, **params: Any) -> ShapedArray:
         dt = same_dtype(name, avals)
         check_kind(name, avals[0], kinds)
         shape = broadcast_shapes(name, [a.shape for a in avals])
         return shaped(shape, out(dt) if out else dt, all([a.weak_type for a in avals]))
 
-    def jvp_rule(primals, tangents, **params):
+    def jvp_rule(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         result = primitive.bind(*primals, **params)
         aval = tangent_aval(get_aval(result))
         if jvp is None or aval.dtype == dtypes.float0:
@@ -100,13 +107,20 @@ def _elementwise(name: str, kinds: str, reference, *, jvp=None, transpose=None, 
             total = term if total is None else add_any(total, term)
         return result, Zero(aval) if total is None else total
 
-    primitive.abstract, primitive.jvp, primitive.reference = abstract, jvp_rule, reference
-    primitive.transpose, primitive.batch, primitive.decompose = transpose, elementwise_batch(primitive), decompose
+    primitive.abstract, primitive.jvp, primitive.batch, primitive.decompose = abstract, jvp_rule, elementwise_batch(primitive), decompose
+    if reference is not None:
+        primitive.reference = reference
+    if transpose is not None:
+        primitive.transpose = transpose
     return primitive
 
 
-def _fn(primitive: Primitive):
-    def f(*args):
+# Functions that rules of others name before they are made say what they are.
+Function: TypeAlias = "Callable[..., Value]"
+
+
+def _fn(primitive: Primitive) -> Function:
+    def f(*args: Any) -> Value:
         return primitive.bind(*args)
     f.__name__ = primitive.name
     return f
@@ -117,18 +131,18 @@ _to_bool = lambda dt: dtypes.bool_
 # linear ones ---------------------------------------------------------------------------------------------------------
 
 neg_p = _elementwise("neg", NUM, lambda x: np.negative(x), jvp=[lambda t, o, x: neg(t)], transpose=lambda ct, x: [neg(ct)])
-neg = _fn(neg_p)
+neg: Function = _fn(neg_p)
 add_p = _elementwise("add", NUM, lambda x, y: x + y, arity=2, jvp=[lambda t, o, x, y: t, lambda t, o, x, y: t],
                      transpose=lambda ct, x, y: [unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
                                                  unbroadcast(ct, y.aval) if is_linear_arg(y) else None])
-add = _fn(add_p)
+add: Function = _fn(add_p)
 sub_p = _elementwise("sub", NUM, lambda x, y: x - y, arity=2, jvp=[lambda t, o, x, y: t, lambda t, o, x, y: neg(t)],
                      transpose=lambda ct, x, y: [unbroadcast(ct, x.aval) if is_linear_arg(x) else None,
                                                  neg(unbroadcast(ct, y.aval)) if is_linear_arg(y) else None])
-sub = _fn(sub_p)
+sub: Function = _fn(sub_p)
 
 
-def _mul_transpose(ct, x, y):
+def _mul_transpose(ct: Value, x: Value, y: Value) -> list[Value | None]:
     if is_linear_arg(x):
         return [unbroadcast(mul(ct, y), x.aval), None]
     return [None, unbroadcast(mul(x, ct), y.aval)]
@@ -136,10 +150,10 @@ def _mul_transpose(ct, x, y):
 
 mul_p = _elementwise("mul", NUM, lambda x, y: x * y, arity=2, jvp=[lambda t, o, x, y: mul(t, y), lambda t, o, x, y: mul(x, t)],
                      transpose=_mul_transpose)
-mul = _fn(mul_p)
+mul: Function = _fn(mul_p)
 
 
-def _div_reference(x, y):
+def _div_reference(x: Value, y: Value) -> Any:
     if dtypes.is_int(x.dtype):      # XLA: x/0 is all ones, INT_MIN/-1 is INT_MIN
         def divide(a: int, b: int) -> int:
             q = abs(a) // abs(b) if b else -1
@@ -153,10 +167,10 @@ def _div_reference(x, y):
 div_p = _elementwise("div", NUM, _div_reference, arity=2,
                      jvp=[lambda t, o, x, y: div(t, y), lambda t, o, x, y: mul(mul(neg(t), x), integer_pow(y, -2))],
                      transpose=lambda ct, x, y: [unbroadcast(div(ct, y), x.aval), None])
-div = _fn(div_p)
+div: Function = _fn(div_p)
 
 
-def _rem_reference(x, y):
+def _rem_reference(x: Value, y: Value) -> Any:
     with np.errstate(all="ignore"):
         if dtypes.is_int(x.dtype):
             safe = np.where(y == 0, 1, y).astype(x.dtype)
@@ -166,23 +180,23 @@ def _rem_reference(x, y):
 
 rem_p = _elementwise("rem", "iuf", _rem_reference, arity=2,
                      jvp=[lambda t, o, x, y: t, lambda t, o, x, y: mul(neg(t), mul(sign(div(x, y)), floor(abs_(div(x, y)))))])
-rem = _fn(rem_p)
+rem: Function = _fn(rem_p)
 
 # rounding, sign, comparisons -----------------------------------------------------------------------------------------
 
-def _sign_reference(x):
+def _sign_reference(x: Value) -> Any:
     return x / np.where(x == 0, 1, np.abs(x)) if dtypes.is_complex(x.dtype) else np.sign(x)
 
 
 sign_p = _elementwise("sign", NUM, _sign_reference)
-sign = _fn(sign_p)
+sign: Function = _fn(sign_p)
 floor_p = _elementwise("floor", "f", lambda x: np.floor(x))
-floor = _fn(floor_p)
+floor: Function = _fn(floor_p)
 ceil_p = _elementwise("ceil", "f", lambda x: np.ceil(x))
-ceil = _fn(ceil_p)
+ceil: Function = _fn(ceil_p)
 
 
-def _round_reference(x, *, rounding_method):
+def _round_reference(x: Value, *, rounding_method: int) -> Any:
     if rounding_method == 1:
         return np.rint(x)
     return np.where(np.isfinite(x), np.sign(x) * np.floor(np.abs(x.astype(np.float64)) + 0.5), x).astype(x.dtype)
@@ -191,13 +205,13 @@ def _round_reference(x, *, rounding_method):
 round_p = _elementwise("round", "f", _round_reference)
 
 
-def round_(x, rounding_method: int = 0):
+def round_(x: Value, rounding_method: int = 0) -> Value:
     """Rounds to the nearest integer; halves away from zero (0) or to even (1)."""
     return round_p.bind(x, rounding_method=int(rounding_method))
 
 
 is_finite_p = _elementwise("is_finite", "f", lambda x: np.isfinite(x), out=_to_bool)
-is_finite = _fn(is_finite_p)
+is_finite: Function = _fn(is_finite_p)
 eq_p = _elementwise("eq", "biufc", lambda x, y: x == y, out=_to_bool, arity=2)
 ne_p = _elementwise("ne", "biufc", lambda x, y: x != y, out=_to_bool, arity=2)
 lt_p = _elementwise("lt", "biuf", lambda x, y: x < y, out=_to_bool, arity=2)
@@ -207,7 +221,7 @@ ge_p = _elementwise("ge", "biuf", lambda x, y: x >= y, out=_to_bool, arity=2)
 eq, ne, lt, le, gt, ge = map(_fn, (eq_p, ne_p, lt_p, le_p, gt_p, ge_p))
 
 
-def _ordered(x):
+def _ordered(x: Value) -> Value:
     """A float's bits as the integer that orders as IEEE's total order does: -NaN, -inf, …, -0, 0, …, inf, NaN."""
     if not dtypes.is_float(dtype_of(x)):
         return x
@@ -217,7 +231,7 @@ def _ordered(x):
     return xor(word, and_(shift_right_arithmetic(word, scalar_like(word, bits - 1)), largest))
 
 
-def _ordered_reference(x):
+def _ordered_reference(x: Value) -> Any:
     if not dtypes.is_float(x.dtype):
         return x
     bits = 8 * x.dtype.itemsize
@@ -225,7 +239,7 @@ def _ordered_reference(x):
     return np.where(word < 0, word ^ word.dtype.type((1 << (bits - 1)) - 1), word)
 
 
-def _total(name: str, reference, compare) -> Primitive:
+def _total(name: str, reference: Callable[..., Any], compare: Callable[..., Any]) -> Primitive:
     return _elementwise(name, "biuf", lambda x, y: reference(_ordered_reference(x), _ordered_reference(y)), out=_to_bool, arity=2, basic=False,
                         decompose=lambda x, y: compare(_ordered(x), _ordered(y)))
 
@@ -235,13 +249,13 @@ lt_to_p = _total("lt_to", lambda x, y: x < y, lt)
 le_to_p = _total("le_to", lambda x, y: x <= y, le)
 
 
-def _half_where_equal(t, o, x, y):
+def _half_where_equal(t: Value, o: Value, x: Value, y: Value) -> Value:
     """The derivative of max and min: 1 for the larger operand, 1/2 where they are equal."""
     mask = select(eq(x, o), select(eq(x, y), half(o), one(o)), scalar_like(o, 0))
     return mul(t, mask)
 
 
-def extremum_reference(ufunc, x, y):
+def extremum_reference(ufunc: Callable[..., Any], x: Value, y: Value) -> Any:
     """NumPy's maximum or minimum; of complex numbers the first by real part, then by imaginary part, and NaN is nothing special."""
     if not dtypes.is_complex(x.dtype):
         return ufunc(x, y)
@@ -253,7 +267,8 @@ max_p = _elementwise("max", "biufc", lambda x, y: extremum_reference(np.maximum,
                      jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
 min_p = _elementwise("min", "biufc", lambda x, y: extremum_reference(np.minimum, x, y), arity=2,
                      jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
-max_, min_ = _fn(max_p), _fn(min_p)
+max_: Function = _fn(max_p)
+min_: Function = _fn(min_p)
 
 # bits ----------------------------------------------------------------------------------------------------------------
 
@@ -264,9 +279,9 @@ xor_p = _elementwise("xor", BOOL, lambda x, y: x ^ y, arity=2)
 not_, and_, or_, xor = map(_fn, (not_p, and_p, or_p, xor_p))
 
 
-def _shift(f):
+def _shift(f: Callable[..., Any]) -> Callable[..., Any]:
     """XLA's shifts: an amount outside [0, bits) gives 0, or the sign."""
-    def reference(x, y):
+    def reference(x: Value, y: Value) -> Any:
         bits = dtypes.bits(x.dtype)
         unsigned = np.dtype(f"uint{bits}")
         amount = y.astype(unsigned)
@@ -282,11 +297,11 @@ shift_right_arithmetic_p = _elementwise("shift_right_arithmetic", INT, _shift(
 shift_left, shift_right_logical, shift_right_arithmetic = map(_fn, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p))
 
 
-def _popcount(x):
+def _popcount(x: Value) -> Value:
     return np.vectorize(lambda v: bin(int(v) & ((1 << dtypes.bits(x.dtype)) - 1)).count("1"), otypes=[x.dtype])(x)
 
 
-def _clz(x):
+def _clz(x: Value) -> Value:
     bits = dtypes.bits(x.dtype)
     return np.vectorize(lambda v: bits - (int(v) & ((1 << bits) - 1)).bit_length(), otypes=[x.dtype])(x)
 
@@ -296,13 +311,13 @@ clz_p = _elementwise("clz", INT, _clz)
 population_count, clz = _fn(population_count_p), _fn(clz_p)
 
 
-def _mulhi_reference(x, y):
+def _mulhi_reference(x: Value, y: Value) -> Any:
     bits = dtypes.bits(x.dtype)
     wide = np.vectorize(lambda a, b: (int(a) * int(b)) >> bits, otypes=[object])(*np.broadcast_arrays(x, y)) if x.size and y.size else x
     return np.asarray(wide).astype(x.dtype)
 
 
-def _mulhi_decompose(x, y):
+def _mulhi_decompose(x: Value, y: Value) -> Value:
     """The four products of half words; a negative factor of n bits stands 2**n too high."""
     dt, bits = dtype_of(x), dtypes.bits(dtype_of(x))
     unsigned = dtypes.dtype(f"uint{bits}")
@@ -321,30 +336,30 @@ def _mulhi_decompose(x, y):
 
 
 mulhi_p = _elementwise("mulhi", INT, _mulhi_reference, arity=2, basic=False, decompose=_mulhi_decompose)
-mulhi = _fn(mulhi_p)
+mulhi: Function = _fn(mulhi_p)
 
 # transcendental ------------------------------------------------------------------------------------------------------
 
 
-def _wide(f):
+def _wide(f: Callable[..., Any]) -> Callable[..., Any]:
     """Reference values computed in float64 (complex128), so that they are right to the last bit of the narrower dtypes."""
-    def reference(*xs, **kw):
+    def reference(*xs: Any, **kw: Any) -> Any:
         with np.errstate(all="ignore"):
             wide = [x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) for x in xs]
             return np.asarray(f(*wide, **kw)).astype(xs[0].dtype)
     return reference
 
 
-def _accurate(name: str, kinds: str, reference, **rules) -> Primitive:
+def _accurate(name: str, kinds: str, reference: Callable[..., Any], **rules: Any) -> Primitive:
     """An elementwise primitive with a parameter that says how exactly it is computed."""
     primitive = _elementwise(name, kinds, lambda x, *, accuracy=None: reference(x), **rules)
     primitive.hidden = ("accuracy",)
     return primitive
 
 
-def _of_scalars(f):
+def _of_scalars(f: Callable[..., Any]) -> Callable[..., Any]:
     """A NumPy ufunc of a function from `math`; outside its domain it gives NaN, at a pole infinity."""
-    def g(x):
+    def g(x: Value) -> Value:
         try:
             return f(x)
         except OverflowError:
@@ -363,7 +378,7 @@ log1p_p = _accurate("log1p", FLOAT, _wide(lambda x: np.log1p(x)), jvp=[lambda t,
 exp, exp2, log, expm1, log1p = map(_fn, (exp_p, exp2_p, log_p, expm1_p, log1p_p))
 
 
-def _tanh_jvp(t, o, x, **accuracy):
+def _tanh_jvp(t: Value, o: Value, x: Value, **accuracy: Any) -> Value:
     """(1 - o)(1 + o) t, in a form that keeps its digits where o is near 1."""
     return mul(add_any(t, mul(t, o)), sub(one(o), o))
 
@@ -371,7 +386,7 @@ def _tanh_jvp(t, o, x, **accuracy):
 tanh_p = _accurate("tanh", FLOAT, _wide(lambda x: np.tanh(x)), jvp=[_tanh_jvp])
 logistic_p = _accurate("logistic", FLOAT, _wide(lambda x: 1 / (1 + np.exp(-x))), jvp=[lambda t, o, x, **accuracy: mul(t, mul(o, sub(one(o), o)))])
 sin_p = _accurate("sin", FLOAT, _wide(lambda x: np.sin(x)), jvp=[lambda t, o, x, **accuracy: mul(t, cos_p.bind(x, **accuracy))])
-cos_p = _accurate("cos", FLOAT, _wide(lambda x: np.cos(x)), jvp=[lambda t, o, x, **accuracy: neg(mul(t, sin_p.bind(x, **accuracy)))])
+cos_p: Primitive = _accurate("cos", FLOAT, _wide(lambda x: np.cos(x)), jvp=[lambda t, o, x, **accuracy: neg(mul(t, sin_p.bind(x, **accuracy)))])
 tan_p = _accurate("tan", FLOAT, _wide(lambda x: np.tan(x)), jvp=[lambda t, o, x, **accuracy: mul(t, add(one(o), square(o)))])
 tanh, logistic, sin, cos, tan = map(_fn, (tanh_p, logistic_p, sin_p, cos_p, tan_p))
 asin_p = _elementwise("asin", FLOAT, _wide(lambda x: np.arcsin(x)), jvp=[lambda t, o, x: mul(t, rsqrt(sub(one(x), square(x))))])
@@ -383,9 +398,11 @@ asinh_p = _elementwise("asinh", FLOAT, _wide(lambda x: np.arcsinh(x)), jvp=[lamb
 acosh_p = _elementwise("acosh", FLOAT, _wide(lambda x: np.arccosh(x)),
                        jvp=[lambda t, o, x: mul(t, rsqrt(mul(sub(x, one(x)), add(x, one(x)))))])
 atanh_p = _elementwise("atanh", FLOAT, _wide(lambda x: np.arctanh(x)), jvp=[lambda t, o, x: div(t, sub(one(x), square(x)))])
-asin, acos, atan, sinh, cosh, asinh, acosh, atanh = map(_fn, (asin_p, acos_p, atan_p, sinh_p, cosh_p, asinh_p, acosh_p, atanh_p))
+asin, acos, atan, asinh, acosh, atanh = map(_fn, (asin_p, acos_p, atan_p, asinh_p, acosh_p, atanh_p))
+sinh: Function = _fn(sinh_p)
+cosh: Function = _fn(cosh_p)
 
-def _atan2_reference(y, x):
+def _atan2_reference(y: Value, x: Value) -> Any:
     """The logarithm says the angle of complex numbers, as of real ones."""
     return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)) if dtypes.is_complex(x.dtype) else np.arctan2(y, x)
 
@@ -393,16 +410,17 @@ def _atan2_reference(y, x):
 atan2_p = _elementwise("atan2", FLOAT, _wide(_atan2_reference), arity=2,
                        jvp=[lambda t, o, x, y: mul(t, div(y, add(square(x), square(y)))),
                             lambda t, o, x, y: mul(t, div(neg(x), add(square(x), square(y))))])
-atan2 = _fn(atan2_p)
+atan2: Function = _fn(atan2_p)
 sqrt_p = _accurate("sqrt", FLOAT, _wide(lambda x: np.sqrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, div(half(o), o))])
 rsqrt_p = _accurate("rsqrt", FLOAT, _wide(lambda x: 1 / np.sqrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, -0.5), div(o, x)))])
 cbrt_p = _accurate("cbrt", "f", _wide(lambda x: np.cbrt(x)), jvp=[lambda t, o, x, **accuracy: mul(t, mul(scalar_like(o, 1 / 3), integer_pow(o, -2)))])
-sqrt, rsqrt, cbrt = map(_fn, (sqrt_p, rsqrt_p, cbrt_p))
+sqrt, cbrt = _fn(sqrt_p), _fn(cbrt_p)
+rsqrt: Function = _fn(rsqrt_p)
 
 _TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
-erf_p = _elementwise("erf", "f", _wide(_of_scalars(math.erf) if np else None),
+erf_p = _elementwise("erf", "f", _wide(_of_scalars(math.erf)),
                      jvp=[lambda t, o, x: mul(scalar_like(x, _TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))])
-erfc_p = _elementwise("erfc", "f", _wide(_of_scalars(math.erfc) if np else None),
+erfc_p = _elementwise("erfc", "f", _wide(_of_scalars(math.erfc)),
                       jvp=[lambda t, o, x: mul(scalar_like(x, -_TWO_OVER_SQRT_PI), mul(t, exp(neg(square(x)))))])
 
 
@@ -420,21 +438,21 @@ def _erf_inv_scalar(y: float) -> float:
     return x
 
 
-erf_inv_p = _elementwise("erf_inv", "f", _wide(_of_scalars(_erf_inv_scalar) if np else None),
+erf_inv_p = _elementwise("erf_inv", "f", _wide(_of_scalars(_erf_inv_scalar)),
                          jvp=[lambda t, o, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(o))))])
 erf, erfc, erf_inv = map(_fn, (erf_p, erfc_p, erf_inv_p))
 
 # powers --------------------------------------------------------------------------------------------------------------
 
 
-def _integer_pow_reference(x, *, y):
+def _integer_pow_reference(x: Value, *, y: Value) -> Any:
     with np.errstate(all="ignore"):
         if dtypes.is_int(x.dtype):
             return np.power(x, np.array(y, x.dtype)) if y >= 0 else _div_reference(np.ones_like(x), np.power(x, np.array(-y, x.dtype)))
         return (x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) ** y).astype(x.dtype)
 
 
-def _integer_pow_decompose(x, *, y):
+def _integer_pow_decompose(x: Value, *, y: Value) -> Value:
     """Repeated squaring, as XLA does it."""
     if y == 0:
         return full(shape_of(x), 1, dtype_of(x))
@@ -448,7 +466,7 @@ def _integer_pow_decompose(x, *, y):
     return div(scalar_like(x, 1), result) if y < 0 else result
 
 
-def _integer_pow_jvp(t, o, x, *, y):
+def _integer_pow_jvp(t: Value, o: Value, x: Value, *, y: Value) -> Value:
     if y == 0:
         return full(shape_of(x), 0, dtype_of(x))
     return mul(t, mul(scalar_like(x, y), x if y == 2 else integer_pow(x, y - 1)))
@@ -457,24 +475,24 @@ def _integer_pow_jvp(t, o, x, *, y):
 integer_pow_p = _elementwise("integer_pow", NUM, _integer_pow_reference, basic=False, jvp=[_integer_pow_jvp], decompose=_integer_pow_decompose)
 
 
-def integer_pow(x, y: int):
+def integer_pow(x: Value, y: int) -> Value:
     """`x` to the static integer power `y`."""
     return x if y == 1 else integer_pow_p.bind(x, y=int(y))
 
 
 square_p = _elementwise("square", NUM, lambda x: x * x, basic=False, jvp=[lambda t, o, x: mul(t, mul(scalar_like(x, 2), x))],
                         decompose=lambda x: mul(x, x))
-square = _fn(square_p)
+square: Function = _fn(square_p)
 
 
-def _pow_abstract(x, y):
+def _pow_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     check_kind("pow", x, "fc")
     if not (x.dtype == y.dtype or dtypes.is_int(y.dtype)):
         same_dtype("pow", [x, y])
     return shaped(broadcast_shapes("pow", [x.shape, y.shape]), x.dtype, x.weak_type and y.weak_type)
 
 
-def _pow_jvp_x(t, o, x, y):
+def _pow_jvp_x(t: Value, o: Value, x: Value, y: Value) -> Value:
     if dtypes.is_int(dtype_of(y)):
         y_ = convert(y, dtype_of(x))
         return mul(t, mul(y_, select(eq(y, scalar_like(y, 0)), full((), 1, dtype_of(x)), pow_(x, sub(y, scalar_like(y, 1))))))
@@ -482,20 +500,20 @@ def _pow_jvp_x(t, o, x, y):
     return mul(t, mul(y, pow_(x, safe)))
 
 
-def _pow_jvp_y(t, o, x, y):
+def _pow_jvp_y(t: Value, o: Value, x: Value, y: Value) -> Value:
     return mul(t, mul(log(select(eq(x, scalar_like(x, 0)), full((), 1, dtype_of(x)), x)), o))
 
 
 pow_p = _elementwise("pow", FLOAT, _wide(lambda x, y: np.power(x, y)), arity=2, jvp=[_pow_jvp_x, _pow_jvp_y])
 pow_p.abstract = _pow_abstract
-pow_ = _fn(pow_p)
+pow_: Function = _fn(pow_p)
 nextafter_p = _elementwise("nextafter", "f", lambda x, y: np.nextafter(x, y), arity=2)
-nextafter = _fn(nextafter_p)
+nextafter: Function = _fn(nextafter_p)
 
 # complex -------------------------------------------------------------------------------------------------------------
 
 
-def _abs_jvp(t, o, x):
+def _abs_jvp(t: Value, o: Value, x: Value) -> Value:
     if dtypes.is_complex(dtype_of(x)):
         safe = select(eq(o, scalar_like(o, 0)), full((), 1, dtype_of(o)), o)
         return real(mul(t, div(conj(x), convert(safe, dtype_of(x)))))
@@ -503,7 +521,7 @@ def _abs_jvp(t, o, x):
 
 
 abs_p = _elementwise("abs", NUM, lambda x: np.abs(x), jvp=[_abs_jvp], out=lambda dt: dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)
-abs_ = _fn(abs_p)
+abs_: Function = _fn(abs_p)
 
 
 complex_p = _elementwise("complex", "f", lambda x, y: x + 1j * y.astype(np.result_type(y.dtype, np.complex64)), arity=2, out=lambda dt: dtypes.complex_of(dt),
@@ -511,20 +529,21 @@ complex_p = _elementwise("complex", "f", lambda x, y: x + 1j * y.astype(np.resul
                               lambda t, o, x, y: complex_(full(shape_of(t), 0, dtype_of(t)), t)],
                          transpose=lambda ct, x, y: [unbroadcast(real(ct), x.aval) if is_linear_arg(x) else None,
                                                      unbroadcast(imag(neg(ct)), y.aval) if is_linear_arg(y) else None])
-complex_ = _fn(complex_p)
+complex_: Function = _fn(complex_p)
 real_p = _elementwise("real", "c", lambda x: np.real(x), out=dtypes.real_of, jvp=[lambda t, o, x: real(t)],
                       transpose=lambda ct, x: [complex_(ct, full(shape_of(ct), 0, dtype_of(ct)))])
 imag_p = _elementwise("imag", "c", lambda x: np.imag(x), out=dtypes.real_of, jvp=[lambda t, o, x: imag(t)],
                       transpose=lambda ct, x: [complex_(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))])
-real, imag = _fn(real_p), _fn(imag_p)
+real: Function = _fn(real_p)
+imag: Function = _fn(imag_p)
 
 
-def _conj_abstract(x, *, input_dtype):
+def _conj_abstract(x: ShapedArray, *, input_dtype: ElementType) -> ShapedArray:
     check_kind("conj", x, "fc")
     return shaped(x.shape, x.dtype if dtypes.is_complex(x.dtype) else dtypes.complex_of(x.dtype), x.weak_type)
 
 
-def _conj_transpose(ct, x, *, input_dtype):
+def _conj_transpose(ct: Value, x: Value, *, input_dtype: ElementType) -> list[Value | None]:
     out = conj(ct)
     return [out if dtypes.is_complex(input_dtype) else real(out)]
 
@@ -533,7 +552,7 @@ conj_p = _elementwise("conj", "fc", lambda x, *, input_dtype: np.conj(x), jvp=[l
 conj_p.abstract = _conj_abstract
 
 
-def conj(x):
+def conj(x: Value) -> Value:
     """The complex conjugate."""
     return conj_p.bind(x, input_dtype=dtype_of(x))
 
@@ -543,7 +562,7 @@ def conj(x):
 select_n_p = Primitive("select_n")
 
 
-def _select_abstract(which, *cases):
+def _select_abstract(which: ShapedArray, *cases: Any) -> ShapedArray:
     if not cases:
         raise type_error("select_n must have at least one case.")
     dt = same_dtype("select_n cases", cases)
@@ -558,7 +577,7 @@ def _select_abstract(which, *cases):
     return shaped(cases[0].shape, dt, all(c.weak_type for c in cases))
 
 
-def _select_reference(which, *cases):
+def _select_reference(which: Value, *cases: Any) -> Any:
     which = np.broadcast_to(np.clip(which.astype(np.int32), 0, len(cases) - 1), cases[0].shape)
     out = np.array(cases[0])
     for i, case in enumerate(cases[1:], 1):
@@ -566,7 +585,7 @@ def _select_reference(which, *cases):
     return out
 
 
-def _select_jvp(primals, tangents):
+def _select_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     which, *cases = primals
     out = select_n_p.bind(which, *cases)
     ts = tangents[1:]
@@ -576,13 +595,13 @@ def _select_jvp(primals, tangents):
     return out, select_n_p.bind(which, *[full(shape_of(c), 0, dtype_of(out), weak) if type(t) is Zero else t for c, t in zip(cases, ts)])
 
 
-def _select_transpose(ct, which, *cases):
+def _select_transpose(ct: Value, which: Value, *cases: Any) -> list[Value | None]:
     zero = full(shape_of(ct), 0, dtype_of(ct), get_aval(ct).weak_type)
     return [None] + [select_n_p.bind(which, *[ct if i == j else zero for j in range(len(cases))]) if is_linear_arg(c) else None
                      for i, c in enumerate(cases)]
 
 
-def _select_batch(axis, args, dims):
+def _select_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
     which, *cases = args
     new = [moveaxis(c, d, 0) if d is not None else None for c, d in zip(cases, dims[1:])]
     shape = (axis.size, *[s for c, d in zip(cases, dims[1:]) for s in [shape_of(c) if d is None else
@@ -601,7 +620,7 @@ select_n_p.abstract, select_n_p.reference, select_n_p.jvp = _select_abstract, _s
 select_n_p.transpose, select_n_p.batch = _select_transpose, _select_batch
 
 
-def select(which, on_true, on_false):
+def select(which: Value, on_true: Value, on_false: Value) -> Value:
     """`on_true` where `which`, else `on_false`; scalar cases are broadcast to the shape of `which`."""
     shape = broadcast_shapes("select", [shape_of(which), shape_of(on_true), shape_of(on_false)])
     cases = [broadcast_to_rank_shape(c, shape) for c in (on_false, on_true)]
@@ -611,7 +630,7 @@ def select(which, on_true, on_false):
 clamp_p = Primitive("clamp")
 
 
-def _clamp_abstract(lo, x, hi):
+def _clamp_abstract(lo: ShapedArray, x: ShapedArray, hi: ShapedArray) -> ShapedArray:
     dt = same_dtype("clamp", [lo, x, hi])
     check_kind("clamp", x, "biufc")
     for name, bound in (("min", lo), ("max", hi)):
@@ -620,7 +639,7 @@ def _clamp_abstract(lo, x, hi):
     return shaped(x.shape, dt, x.weak_type)
 
 
-def _clamp_jvp(primals, tangents):
+def _clamp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     lo, x, hi = primals
     out = clamp_p.bind(lo, x, hi)
     aval = tangent_aval(get_aval(out))
@@ -641,7 +660,7 @@ clamp_p.abstract, clamp_p.jvp = _clamp_abstract, _clamp_jvp
 clamp_p.reference = lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi)
 
 
-def _clamp_batch(axis, args, dims):
+def _clamp_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
     lo, x, hi = args
     rank = len(shape_of(x)) - (dims[1] is not None)
     if dims[1] is not None:
@@ -663,7 +682,7 @@ def _clamp_batch(axis, args, dims):
 clamp_p.batch = _clamp_batch
 
 
-def clamp(lo, x, hi):
+def clamp(lo: Value, x: Value, hi: Value) -> Value:
     return clamp_p.bind(lo, x, hi)
 
 
@@ -672,7 +691,7 @@ def clamp(lo, x, hi):
 bitcast_convert_type_p = Primitive("bitcast_convert_type")
 
 
-def _bitcast_abstract(x, *, new_dtype):
+def _bitcast_abstract(x: ShapedArray, *, new_dtype: ElementType) -> ShapedArray:
     old, new = dtypes.bits(x.dtype), dtypes.bits(new_dtype)
     if old == new:
         return shaped(x.shape, new_dtype)
@@ -683,12 +702,12 @@ def _bitcast_abstract(x, *, new_dtype):
     return shaped(x.shape[:-1], new_dtype)
 
 
-def _bitcast_reference(x, *, new_dtype):
+def _bitcast_reference(x: Value, *, new_dtype: ElementType) -> Any:
     shape = _bitcast_abstract(shaped(x.shape, x.dtype), new_dtype=new_dtype).shape
     return np.frombuffer(x.tobytes(), new_dtype).reshape(shape)
 
 
-def _bitcast_jvp(primals, tangents, *, new_dtype):
+def _bitcast_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, new_dtype: ElementType) -> tuple[Value, Value]:
     out = bitcast_convert_type_p.bind(*primals, new_dtype=new_dtype)
     return out, Zero(tangent_aval(get_aval(out)))
 
@@ -697,16 +716,16 @@ bitcast_convert_type_p.abstract, bitcast_convert_type_p.reference, bitcast_conve
 bitcast_convert_type_p.batch = lambda axis, args, dims, **params: (bitcast_convert_type_p.bind(moveaxis(args[0], dims[0], 0), **params), 0)
 
 
-def bitcast(x, dtype):
+def bitcast(x: Value, dtype: ElementType) -> Value:
     return bitcast_convert_type_p.bind(x, new_dtype=dtypes.canonicalize(dtype))
 
 
-reduce_precision_p = _elementwise("reduce_precision", "f", None,
+reduce_precision_p: Primitive = _elementwise("reduce_precision", "f", None,
                                   jvp=[lambda t, o, x, **kw: reduce_precision_p.bind(t, **kw)],
                                   transpose=lambda ct, x, **kw: [reduce_precision_p.bind(ct, **kw)])
 
 
-def _reduce_precision_reference(x, *, exponent_bits, mantissa_bits):
+def _reduce_precision_reference(x: Value, *, exponent_bits: int, mantissa_bits: int) -> Any:
     with np.errstate(all="ignore"):
         m, e = np.frexp(x.astype(np.float64))
         scaled = np.ldexp(np.rint(np.ldexp(m, mantissa_bits + 1)), e - mantissa_bits - 1)

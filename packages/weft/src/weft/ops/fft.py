@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import enum
 import math
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import shaped
@@ -14,6 +15,11 @@ from .linear import convert, full, moveaxis
 from .matrix import index
 from .rules import dtype_of, linear_jvp, scalar_like, shape_of
 from .shape import pad
+
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, Shape, Value
 
 
 @param_type
@@ -28,7 +34,7 @@ class FftType(enum.IntEnum):
 fft_p = Primitive("fft")
 
 
-def _fft_abstract(x, *, fft_type, fft_lengths):
+def _fft_abstract(x: ShapedArray, *, fft_type: Any, fft_lengths: Shape) -> ShapedArray:
     name = FftType(fft_type).name
     rank = len(fft_lengths)
     if not 1 <= rank <= 3:
@@ -51,7 +57,7 @@ def _fft_abstract(x, *, fft_type, fft_lengths):
     return shaped(x.shape, x.dtype)
 
 
-def _fft_reference(x, *, fft_type, fft_lengths):
+def _fft_reference(x: Value, *, fft_type: Any, fft_lengths: Shape) -> Any:
     axes = tuple(range(-len(fft_lengths), 0))
     if not x.size or 0 in fft_lengths:
         return np.zeros(_fft_abstract(shaped(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths).shape, x.dtype)
@@ -64,7 +70,7 @@ def _fft_reference(x, *, fft_type, fft_lengths):
     return np.fft.irfftn(x, s=fft_lengths, axes=axes)
 
 
-def _fft_transpose(ct, x, *, fft_type, fft_lengths):
+def _fft_transpose(ct: Value, x: Value, *, fft_type: Any, fft_lengths: Shape) -> list[Value | None]:
     lengths = tuple(fft_lengths)
     if fft_type in (FftType.FFT, FftType.IFFT):        # symmetric matrices
         return [fft(ct, fft_type, lengths)]
@@ -86,7 +92,7 @@ def _fft_transpose(ct, x, *, fft_type, fft_lengths):
     return [conj(mul(out, convert(weight, dtype_of(out))))]
 
 
-def _fft_batch(axis, args, dims, **params):
+def _fft_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
     return fft_p.bind(moveaxis(args[0], dims[0], 0), **params), 0
 
 
@@ -94,6 +100,6 @@ fft_p.abstract, fft_p.reference, fft_p.jvp = _fft_abstract, _fft_reference, line
 fft_p.transpose, fft_p.batch = _fft_transpose, _fft_batch
 
 
-def fft(x, fft_type: FftType, fft_lengths):
+def fft(x: Value, fft_type: FftType, fft_lengths: Shape) -> Value:
     """The transform of `x` over its last axes, whose sizes (of the real side) are `fft_lengths`."""
     return fft_p.bind(x, fft_type=FftType(fft_type), fft_lengths=tuple(fft_lengths))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..annotations import override
 from .. import dtypes
@@ -20,6 +21,11 @@ from .random_bits import Generator, generators, threefry2x32_p, threefry_fold_in
 from .rules import dtype_of, no_derivative, scalar_like, shape_of
 from .shape import concatenate, iota, slice_
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Shape, Size, Value
+
 RBG = dtypes.KeyDType("rbg", "rbg", (4,))
 UNSAFE_RBG = dtypes.KeyDType("unsafe_rbg", "urbg", (4,))
 
@@ -32,14 +38,15 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_PHILOX = 2
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
 rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True, basic=False)
 
 
-def _abstract(key, *, shape, dtype, algorithm, out_sharding):
+def _abstract(key: ShapedArray, *, shape: Shape, dtype: ElementType, algorithm: Any,
+              out_sharding: Any) -> list[ShapedArray]:
     if (dtypes.name(key.dtype), key.shape) not in (("uint32", (4,)), ("uint64", (2,))):
         raise type_error(f"rng_bit_generator: a key is uint32[4] or uint64[2], got {key}.")
     if dtypes.name(dtype) not in ("uint8", "uint16", "uint32", "uint64"):
@@ -47,7 +54,8 @@ def _abstract(key, *, shape, dtype, algorithm, out_sharding):
     return [key, shaped(shape, dtype)]
 
 
-def _batch(axis, args, dims, *, shape, **params):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Shape,
+           **params: Any) -> tuple[Value, Any]:
     """One generator makes the numbers of all: that of the first key, as in JAX. The other keys stay as they are."""
     keys = moveaxis(args[0], dims[0], 0)
     words = shape_of(keys)[1]
@@ -58,7 +66,7 @@ def _batch(axis, args, dims, *, shape, **params):
 # 64-bit counters as pairs of uint32 ----------------------------------------------------------------------------------
 
 
-def _plus(lo, hi, n: int | object):
+def _plus(lo: Value, hi: Value, n: Value) -> tuple[Value, Value, Value]:
     """(lo, hi) + n, and the carry out of hi as 0 or 1; n is a uint32 array or a host integer below 2**32."""
     if isinstance(n, int):
         n = scalar_like(lo, n)
@@ -68,16 +76,17 @@ def _plus(lo, hi, n: int | object):
     return new_lo, new_hi, convert(lt(new_hi, carry), dtypes.uint32)
 
 
-def _blocks(words, count: int):
+def _blocks(words: Value, count: int) -> tuple[Value, Value]:
     """The counters of `count` blocks as arrays (low, high, carry), and the counter after them."""
     if count >= 1 << 32:
         raise type_error(f"rng_bit_generator makes at most 2**32 blocks of bits at a time; {count} are needed.")
     shape = (count,)
-    wide = [broadcast_in_dim(w, shape) for w in words]
-    return _plus(*wide, iota(dtypes.uint32, shape, 0)), _plus(*words, count)[:2]
+    lo, hi = words
+    wide_lo, wide_hi = [broadcast_in_dim(w, shape) for w in words]
+    return _plus(wide_lo, wide_hi, iota(dtypes.uint32, shape, 0)), _plus(lo, hi, count)[:2]
 
 
-def _philox(counter, key) -> list:
+def _philox(counter: Value, key: Value) -> list[Any]:
     """10 rounds of Philox4x32: four words of bits from four of counter and two of key."""
     c, k = list(counter), list(key)
     for r in range(10):
@@ -88,32 +97,32 @@ def _philox(counter, key) -> list:
     return c
 
 
-def _philox_words(state, count: int):
+def _philox_words(state: Value, count: int) -> tuple[Value, Value]:
     """`count` words of bits in order, and the counter afterwards. The upper half of Philox's counter starts as the key, as in XLA."""
     k0, k1, c0, c1 = state
     blocks = -(-count // 4)
     (lo, hi, carry), after = _blocks((c0, c1), blocks)
     up = [broadcast_in_dim(k, (blocks,)) for k in (k0, k1)]
-    up_lo, up_hi, _ = _plus(*up, carry)
+    up_lo, up_hi, _ = _plus(up[0], up[1], carry)
     words = _philox((lo, hi, up_lo, up_hi), up)
     flat = reshape(concatenate([reshape(w, (blocks, 1)) for w in words], 1), (4 * blocks,))
     return slice_(flat, (0,), (count,)), after
 
 
-def _threefry_pairs(state, shape):
+def _threefry_pairs(state: Value, shape: Sequence[Size]) -> tuple[Value, Value]:
     """Two words of bits for each element of `shape`, and the counter afterwards."""
     k0, k1, c0, c1 = state
     (lo, hi, _), after = _blocks((c0, c1), math.prod(shape))
     return [reshape(w, shape) for w in threefry2x32_p.bind(k0, k1, lo, hi)], after
 
 
-def _halved(shape):
+def _halved(shape: Sequence[Size]) -> tuple[Value, Value]:
     """(the axis that pairs of words are laid along, the shape of either half): the first even axis, or else the longest."""
     axis = next((d for d, n in enumerate(shape) if n % 2 == 0), max(range(len(shape)), key=shape.__getitem__))
     return axis, (*shape[:axis], -(-shape[axis] // 2), *shape[axis + 1:])
 
 
-def _threefry_words(state, shape):
+def _threefry_words(state: Value, shape: Sequence[Size]) -> tuple[Value, Value]:
     """uint32 of `shape`, each hash giving two neighbours along one axis."""
     axis, half = _halved(shape or (1,))
     pair, after = _threefry_pairs(state, half)
@@ -122,13 +131,13 @@ def _threefry_words(state, shape):
     return reshape(slice_(joined, (0,) * len(half), shape or (1,)), shape), after
 
 
-def _join64(lo, hi):
+def _join64(lo: Value, hi: Value) -> Value:
     u64 = dtypes.dtype("uint64")
     hi = convert(hi, u64)
     return or_(shift_left(hi, scalar_like(hi, 32)), convert(lo, u64))
 
 
-def _decompose(key, *, shape, dtype, algorithm, out_sharding):
+def _decompose(key: Value, *, shape: Shape, dtype: ElementType, algorithm: Any, out_sharding: Any) -> Value:
     words = key
     if dtypes.bits(dtype_of(key)) == 64:
         words = reshape(bitcast(key, dtypes.uint32), (4,))
@@ -155,7 +164,7 @@ def _decompose(key, *, shape, dtype, algorithm, out_sharding):
     return [new, convert(bits, dtype)]
 
 
-def _reference(key, *, shape, dtype, algorithm, out_sharding):
+def _reference(key: Value, *, shape: Shape, dtype: ElementType, algorithm: Any, out_sharding: Any) -> Any:
     """The same in Python's integers."""
     k, counter = [int(w) for w in np.ascontiguousarray(key).view(np.uint64)]
     size, wide, mask = math.prod(shape), dtypes.bits(dtype) == 64, (1 << 32) - 1
@@ -180,7 +189,7 @@ def _reference(key, *, shape, dtype, algorithm, out_sharding):
     return [new.view(key.dtype), bits.astype(dtype)]
 
 
-def _philox_block(counter: int, key: int) -> list:
+def _philox_block(counter: int, key: int) -> list[Any]:
     mask = (1 << 32) - 1
     c, k = [counter >> 32 * i & mask for i in range(4)], [key & mask, key >> 32]
     for _ in range(10):
@@ -195,7 +204,8 @@ p.abstract, p.batch, p.decompose, p.reference, p.jvp = _abstract, _batch, _decom
 del p
 
 
-def rng_bit_generator(key, shape, dtype, algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT) -> list:
+def rng_bit_generator(key: Value, shape: Sequence[Size], dtype: ElementType,
+                      algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT) -> list[Any]:
     """[the next key, bits of `shape`]."""
     return rng_bit_generator_p.bind(key, shape=tuple(shape), dtype=dtype, algorithm=algorithm, out_sharding=None)
 
@@ -203,44 +213,44 @@ def rng_bit_generator(key, shape, dtype, algorithm: RandomAlgorithm = RandomAlgo
 # keys ----------------------------------------------------------------------------------------------------------------
 
 
-def _seed(seed):
+def _seed(seed: Value) -> Value:
     half = threefry_seed(seed)
     return concatenate([half, half], len(shape_of(half)) - 1)
 
 
-def _pairs(key):
+def _pairs(key: Value) -> Value:
     """Keys (..., 4) as pairs of threefry's keys (..., 2, 2)."""
     return reshape(key, (*shape_of(key)[:-1], 2, 2))
 
 
-def _split(key, shape):
+def _split(key: Value, shape: Sequence[Size]) -> Value:
     """Each half split by threefry."""
     lead = shape_of(key)[:-1]
     made = threefry_split(_pairs(key), shape)
     return reshape(moveaxis(made, len(lead), len(lead) + len(shape)), (*lead, *shape, 4))
 
 
-def _fold_in(key, data):
+def _fold_in(key: Value, data: Value) -> Value:
     lead = tuple(map(max, shape_of(key)[:-1], shape_of(data)))
     key = broadcast_to_rank_shape(_pairs(key), (*lead, 2, 2))
     data = broadcast_in_dim(broadcast_to_rank_shape(data, lead), (*lead, 2), tuple(range(len(lead))))
     return reshape(threefry_fold_in(key, data), (*lead, 4))
 
 
-def _first(keys):
+def _first(keys: Value) -> Value:
     """One key of an array of them: its generator makes the numbers of all, as in JAX."""
     shape = shape_of(keys)
     return reshape(slice_(keys, (0,) * len(shape), (*[1] * (len(shape) - 1), 4)), (4,))
 
 
-def _bits(keys, bit_width: int, shape):
+def _bits(keys: Value, bit_width: int, shape: Sequence[Size]) -> Value:
     if bit_width not in (8, 16, 32, 64):
         raise type_error(f"random bits come in widths of 8, 16, 32 and 64, got {bit_width}.")
     shape, dt = (*shape_of(keys)[:-1], *shape), dtypes.dtype(f"uint{bit_width}")
     return rng_bit_generator(_first(keys), shape, dt)[1] if math.prod(shape) else full(shape, 0, dt)
 
 
-def _unsafe_split(keys, shape):
+def _unsafe_split(keys: Value, shape: Sequence[Size]) -> Value:
     """Every tenth vector of the generator's own numbers."""
     lead, n = shape_of(keys)[:-1], math.prod(shape)
     made = _bits(keys, 32, (10 * n, 4))
@@ -248,7 +258,7 @@ def _unsafe_split(keys, shape):
     return reshape(slice_(made, (*zeros, 0, 0), (*lead, 10 * n, 4), (*[1] * len(lead), 10, 1)), (*lead, *shape, 4))
 
 
-def _unsafe_fold_in(keys, data):
+def _unsafe_fold_in(keys: Value, data: Value) -> Value:
     lead = shape_of(data)
     made = _bits(_seed(data), 32, (10, 4))
     last = reshape(slice_(made, (*[0] * len(lead), 9, 0), (*lead, 10, 4)), (*lead, 4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..annotations import override
 from .. import dtypes
@@ -19,42 +19,49 @@ from .linear import broadcast_to_axis, convert, expand_dims, full, moveaxis, res
 from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
 from .shape import concatenate, iota
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Params, Shape, Size, Value
+
 # dynamic_slice, dynamic_update_slice ---------------------------------------------------------------------------------
 
 dynamic_slice_p = Primitive("dynamic_slice")
 dynamic_update_slice_p = Primitive("dynamic_update_slice")
 
 
-def _check_starts(name, x, starts):
+def _check_starts(name: str, x: Value, starts: Sequence[Value]) -> None:
     if len(starts) != len(x.shape):
         raise type_error(f"{name}: {len(starts)} start indices for an operand of shape {x.shape}.")
     if any(s.shape or not dtypes.is_int(s.dtype) for s in starts):
         raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(str, starts))}.")
 
 
-def _dynamic_slice_abstract(x, *starts, slice_sizes):
+def _dynamic_slice_abstract(x: ShapedArray, *starts: Any, slice_sizes: Shape) -> ShapedArray:
     _check_starts("dynamic_slice", x, starts)
     if len(slice_sizes) != len(x.shape) or any(not 0 <= s <= n for s, n in zip(slice_sizes, x.shape)):
         raise type_error(f"dynamic_slice: slice_sizes {slice_sizes} must not exceed the operand's shape {x.shape}.")
     return shaped(slice_sizes, x.dtype, x.weak_type)
 
 
-def _window(x_shape, starts, sizes):
+def _window(x_shape: Shape, starts: Sequence[Value], sizes: Sequence[Size]) -> Value:
     begin = [int(np.clip(int(s), 0, n - m)) for s, n, m in zip(starts, x_shape, sizes)]
     return tuple(slice(b, b + m) for b, m in zip(begin, sizes))
 
 
-def _dynamic_slice_jvp(primals, tangents, *, slice_sizes):
+def _dynamic_slice_jvp(primals: Sequence[Value], tangents: Sequence[Value], *,
+                       slice_sizes: Shape) -> tuple[Value, Value]:
     out = dynamic_slice_p.bind(*primals, slice_sizes=slice_sizes)
     t = tangents[0]
     return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else dynamic_slice_p.bind(t, *primals[1:], slice_sizes=slice_sizes)
 
 
-def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
+def _dynamic_slice_transpose(ct: Value, x: Value, *starts: Any, slice_sizes: Shape) -> list[Value | None]:
     return [dynamic_update_slice_p.bind(zeros(x.aval), ct, *starts)] + [None] * len(starts)
 
 
-def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
+def _dynamic_slice_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
+                         slice_sizes: Shape) -> tuple[Value, Any]:
     x, *starts = args
     if all(d is None for d in dims[1:]):
         x = moveaxis(x, dims[0], 0)
@@ -65,7 +72,7 @@ def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
                           indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP, fill_value=None)
 
 
-def _stack_starts(axis, starts, dims):
+def _stack_starts(axis: Axis, starts: Sequence[Value], dims: Dims) -> Value:
     cols = [broadcast_to_axis(s, axis.size) if d is None else s for s, d in zip(starts, dims)]
     return concatenate([expand_dims(convert(c, dtypes.int32), (1,)) for c in cols], 1)
 
@@ -75,20 +82,20 @@ dynamic_slice_p.transpose, dynamic_slice_p.batch = _dynamic_slice_transpose, _dy
 dynamic_slice_p.reference = lambda x, *starts, slice_sizes: x[_window(x.shape, starts, slice_sizes)]
 
 
-def _dynamic_update_abstract(x, update, *starts):
+def _dynamic_update_abstract(x: ShapedArray, update: ShapedArray, *starts: Any) -> ShapedArray:
     _check_starts("dynamic_update_slice", x, starts)
     if x.dtype != update.dtype or len(update.shape) != len(x.shape) or any(m > n for m, n in zip(update.shape, x.shape)):
         raise type_error(f"dynamic_update_slice: update {update} does not fit into operand {x}.")
     return shaped(x.shape, x.dtype, x.weak_type and update.weak_type)
 
 
-def _dynamic_update_reference(x, update, *starts):
+def _dynamic_update_reference(x: Value, update: Value, *starts: Any) -> Any:
     x = np.array(x)
     x[_window(x.shape, starts, update.shape)] = update
     return x
 
 
-def _dynamic_update_jvp(primals, tangents):
+def _dynamic_update_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     x, update, *starts = primals
     out = dynamic_update_slice_p.bind(*primals)
     tx, tu = tangents[:2]
@@ -99,14 +106,14 @@ def _dynamic_update_jvp(primals, tangents):
     return out, dynamic_update_slice_p.bind(tx, tu, *starts)
 
 
-def _dynamic_update_transpose(ct, x, update, *starts):
+def _dynamic_update_transpose(ct: Value, x: Value, update: Value, *starts: Any) -> list[Value | None]:
     sizes = update.aval.shape if is_linear_arg(update) else shape_of(update)
     ct_x = dynamic_update_slice_p.bind(ct, full(sizes, 0, dtype_of(ct)), *starts) if is_linear_arg(x) else None
     ct_u = dynamic_slice_p.bind(ct, *starts, slice_sizes=sizes) if is_linear_arg(update) else None
     return [ct_x, ct_u] + [None] * len(starts)
 
 
-def _dynamic_update_batch(axis, args, dims):
+def _dynamic_update_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
     x, update, *starts = args
     x = broadcast_to_axis(x, axis.size) if dims[0] is None else moveaxis(x, dims[0], 0)
     if all(d is None for d in dims[2:]):
@@ -136,7 +143,7 @@ class GatherScatterMode(enum.Enum):
     ONE_HOT = 3
 
     @staticmethod
-    def from_any(s):
+    def from_any(s: Value) -> Value:
         if isinstance(s, GatherScatterMode):
             return s
         if s == "clip":
@@ -150,34 +157,34 @@ class GatherScatterMode(enum.Enum):
         raise ValueError(f"unknown mode {s!r} of a gather or scatter; use 'clip', 'fill', 'drop' or 'promise_in_bounds'.")
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return f"GatherScatterMode.{self.name}"
 
 
 @param_type
 class GatherDimensionNumbers(NamedTuple):
     """How a gather's operand, indices and result correspond, as in XLA."""
-    offset_dims: tuple
-    collapsed_slice_dims: tuple
-    start_index_map: tuple
-    operand_batching_dims: tuple = ()
-    start_indices_batching_dims: tuple = ()
+    offset_dims: tuple[Any, ...]
+    collapsed_slice_dims: tuple[Any, ...]
+    start_index_map: tuple[Any, ...]
+    operand_batching_dims: tuple[Any, ...] = ()
+    start_indices_batching_dims: tuple[Any, ...] = ()
 
 
 @param_type
 class ScatterDimensionNumbers(NamedTuple):
     """How a scatter's operand, indices and updates correspond, as in XLA."""
-    update_window_dims: tuple
-    inserted_window_dims: tuple
-    scatter_dims_to_operand_dims: tuple
-    operand_batching_dims: tuple = ()
-    scatter_indices_batching_dims: tuple = ()
+    update_window_dims: tuple[Any, ...]
+    inserted_window_dims: tuple[Any, ...]
+    scatter_dims_to_operand_dims: tuple[Any, ...]
+    operand_batching_dims: tuple[Any, ...] = ()
+    scatter_indices_batching_dims: tuple[Any, ...] = ()
 
 
 gather_p = Primitive("gather")
 
 
-def _check_axes(name: str, rank: int, increasing: bool = True, **axes) -> None:
+def _check_axes(name: str, rank: int, increasing: bool = True, **axes: Any) -> None:
     """Dimension numbers must be distinct axes of an array of `rank`, most of them in order."""
     for what, dims in axes.items():
         if len(set(dims)) != len(dims) or any(not 0 <= d < rank for d in dims):
@@ -186,14 +193,16 @@ def _check_axes(name: str, rank: int, increasing: bool = True, **axes) -> None:
             raise type_error(f"{name}: {what} {tuple(dims)} must be sorted.")
 
 
-def _check_batching(name: str, x, indices, operand_dims, indices_dims) -> None:
+def _check_batching(name: str, x: Value, indices: Value, operand_dims: Sequence[int],
+                    indices_dims: Sequence[int]) -> None:
     sizes = [[a.shape[d] for d in dims] for a, dims in ((x, operand_dims), (indices, indices_dims))]
     if sizes[0] != sizes[1]:
         raise type_error(f"{name}: the operand's batching dimensions {tuple(operand_dims)} and those of the indices {tuple(indices_dims)} must have the same "
                          f"sizes, got {sizes[0]} and {sizes[1]}.")
 
 
-def _gather_abstract(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
+def _gather_abstract(x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Shape,
+                     indices_are_sorted: bool, unique_indices: bool, mode: Any, fill_value: Any) -> ShapedArray:
     dn = dimension_numbers
     if not dtypes.is_int(indices.dtype):
         raise ValueError(f"gather: indices must be integers, got {indices}.")
@@ -219,7 +228,8 @@ def _gather_abstract(x, indices, *, dimension_numbers, slice_sizes, indices_are_
     return shaped(tuple(next(window_sizes) if d in dn.offset_dims else next(batch_sizes) for d in range(rank)), x.dtype, x.weak_type)
 
 
-def _positions(shape, indices, dn_batch_dims, indices_batch_dims, start_map, window_dims, window_shape):
+def _positions(shape: Sequence[Size], indices: Value, dn_batch_dims: Sequence[int], indices_batch_dims: Sequence[int],
+               start_map: Sequence[int], window_dims: Sequence[int], window_shape: Shape) -> tuple[Value, Value]:
     """Full operand indices of every element of every window: integer arrays of shape (batch…, window…), one per operand axis."""
     batch_shape = indices.shape[:-1]
     nb, nw = len(batch_shape), len(window_shape)
@@ -240,7 +250,8 @@ def _positions(shape, indices, dn_batch_dims, indices_batch_dims, start_map, win
     return full_index, offsets
 
 
-def _gather_reference(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
+def _gather_reference(x: Value, indices: Value, *, dimension_numbers: Any, slice_sizes: Shape, indices_are_sorted: bool,
+                      unique_indices: bool, mode: Any, fill_value: Any) -> Any:
     dn = dimension_numbers
     window_dims = [d for d in range(x.ndim) if d not in dn.collapsed_slice_dims and d not in dn.operand_batching_dims]
     window_shape = tuple(slice_sizes[d] for d in window_dims)
@@ -267,7 +278,7 @@ def _gather_reference(x, indices, *, dimension_numbers, slice_sizes, indices_are
     return out.transpose(order)
 
 
-def gather_fill(dt, fill_value):
+def gather_fill(dt: ElementType, fill_value: Value) -> Value:
     """The value read out of bounds: NaN, the smallest signed or the largest unsigned integer, unless the call names one."""
     if fill_value is not None or dtypes.is_key(dt):      # of keys, that of their words
         return fill_value
@@ -279,7 +290,7 @@ def gather_fill(dt, fill_value):
     return int(info.min if dtypes.is_signed(dt) else info.max)
 
 
-def _gather_jvp(primals, tangents, **params):
+def _gather_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     out = gather_p.bind(*primals, **params)
     t = tangents[0]
     if type(t) is Zero:
@@ -287,14 +298,17 @@ def _gather_jvp(primals, tangents, **params):
     return out, gather_p.bind(t, primals[1], **{**params, "fill_value": 0})
 
 
-def _gather_transpose(ct, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
+def _gather_transpose(ct: Value, x: Value, indices: Value, *, dimension_numbers: Any, slice_sizes: Shape,
+                      indices_are_sorted: bool, unique_indices: bool, mode: Any, fill_value: Any) -> list[Value | None]:
     dn = dimension_numbers
     numbers = ScatterDimensionNumbers(dn.offset_dims, dn.collapsed_slice_dims, dn.start_index_map, dn.operand_batching_dims,
                                       dn.start_indices_batching_dims)
     return [scatter_add(zeros(x.aval), indices, ct, numbers, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode), None]
 
 
-def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
+def _gather_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension_numbers: Any,
+                  slice_sizes: Shape, indices_are_sorted: bool, unique_indices: bool, mode: Any,
+                  fill_value: Any) -> tuple[Value, Any]:
     (x, indices), (dx, di) = args, dims
     dn = dimension_numbers
     rest = dict(unique_indices=unique_indices, mode=mode, fill_value=fill_value)
@@ -317,7 +331,7 @@ def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_a
                          indices_are_sorted=indices_are_sorted, **rest), 0
 
 
-def _inserted(offset_dims):
+def _inserted(offset_dims: Sequence[int]) -> tuple[Value, ...]:
     """Offset axes after a new one at position 0."""
     return (0, *[d + 1 for d in offset_dims])
 
@@ -326,7 +340,8 @@ gather_p.abstract, gather_p.reference, gather_p.jvp = _gather_abstract, _gather_
 gather_p.transpose, gather_p.batch = _gather_transpose, _gather_batch
 
 
-def gather(x, indices, dimension_numbers, slice_sizes, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None):
+def gather(x: Value, indices: Value, dimension_numbers: Any, slice_sizes: Sequence[Size], *, indices_are_sorted: bool = False,
+           unique_indices: bool = False, mode: Any = None, fill_value: Any = None) -> Value:
     """Slices of `x` of size `slice_sizes` at `indices`, arranged by `dimension_numbers`."""
     mode = GatherScatterMode.from_any(mode)
     if mode != GatherScatterMode.FILL_OR_DROP:
@@ -342,7 +357,8 @@ def gather(x, indices, dimension_numbers, slice_sizes, *, indices_are_sorted=Fal
 # scatter -------------------------------------------------------------------------------------------------------------
 
 
-def _scatter_abstract(x, indices, updates, *, dimension_numbers, **_):
+def _scatter_abstract(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *, dimension_numbers: Any,
+                      **_: Any) -> ShapedArray:
     dn = dimension_numbers
     if not dtypes.is_int(indices.dtype):
         raise ValueError(f"scatter: indices must be integers, got {indices}.")
@@ -366,10 +382,11 @@ def _scatter_abstract(x, indices, updates, *, dimension_numbers, **_):
     return shaped(x.shape, x.dtype, x.weak_type)
 
 
-def _scatter_primitive(name: str, combine) -> Primitive:
+def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None) -> Primitive:
     primitive = Primitive(name)
 
-    def reference(x, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr, update_consts):
+    def reference(x: Value, indices: Value, updates: Value, *, dimension_numbers: Any, indices_are_sorted: bool,
+                  unique_indices: bool, mode: Any, update_jaxpr: Any, update_consts: Any) -> Any:
         dn = dimension_numbers
         nb = indices.ndim - 1
         window_axes = list(dn.update_window_dims)
@@ -399,7 +416,8 @@ def _scatter_primitive(name: str, combine) -> Primitive:
                     if combine is None and update_jaxpr is not None else (updates[pos] if combine is None else combine(out[where], updates[pos]))
         return out
 
-    def batch(axis, args, dims, *, dimension_numbers, indices_are_sorted, **params):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension_numbers: Any,
+              indices_are_sorted: bool, **params: Any) -> tuple[Value, Any]:
         x, indices, updates = [broadcast_to_axis(v, axis.size) if d is None else moveaxis(v, d, 0) for v, d in zip(args, dims)]
         dn = dimension_numbers
         up = lambda ds: tuple(d + 1 for d in ds)
@@ -423,22 +441,22 @@ def _gather_numbers(dn: ScatterDimensionNumbers) -> GatherDimensionNumbers:
                                   dn.operand_batching_dims, dn.scatter_indices_batching_dims)
 
 
-def _window_sizes(dn, x_shape, update_shape) -> tuple:
+def _window_sizes(dn: Any, x_shape: Shape, update_shape: Shape) -> tuple[Any, ...]:
     sizes, window = [], iter(dn.update_window_dims)
     for d in range(len(x_shape)):
         sizes.append(1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else update_shape[next(window)])
     return tuple(sizes)
 
 
-def _read_back(ct, indices, dn, update_shape, params, fill=0):
+def _read_back(ct: Value, indices: Value, dn: Any, update_shape: Shape, params: Params, fill: int = 0) -> Value:
     """The elements of `ct` where a scatter wrote; `fill` where it dropped the update."""
     return gather(ct, indices, _gather_numbers(dn), _window_sizes(dn, shape_of(ct), update_shape),
                   indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"], mode=params["mode"], fill_value=fill)
 
 
-def _scatter_linear(primitive: Primitive, sign) -> None:
+def _scatter_linear(primitive: Primitive, sign: Callable[[Value], Value]) -> None:
     """The rules of a scatter that is linear in the array and the updates."""
-    def jvp(primals, tangents, **params):
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         x, indices, updates = primals
         out = primitive.bind(*primals, **params)
         tx, _, tu = tangents
@@ -448,7 +466,8 @@ def _scatter_linear(primitive: Primitive, sign) -> None:
         tu = full(shape_of(updates), 0, dtype_of(x)) if type(tu) is Zero else tu
         return out, primitive.bind(tx, indices, tu, **params)
 
-    def transpose(ct, x, indices, updates, *, dimension_numbers, **params):
+    def transpose(ct: Value, x: Value, indices: Value, updates: Value, *, dimension_numbers: Any,
+                  **params: Any) -> list[Value | None]:
         update_shape = updates.aval.shape if is_linear_arg(updates) else shape_of(updates)
         return [ct if is_linear_arg(x) else None, None,
                 sign(_read_back(ct, indices, dimension_numbers, update_shape, params)) if is_linear_arg(updates) else None]
@@ -463,7 +482,8 @@ _scatter_linear(scatter_add_p, lambda ct: ct)
 _scatter_linear(scatter_sub_p, neg)
 
 
-def _scatter_jvp(primals, tangents, *, dimension_numbers, **params):
+def _scatter_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, dimension_numbers: Any,
+                 **params: Any) -> tuple[Value, Value]:
     """Which update wins where several write to one place is found by scattering their numbers; only the winner has a tangent."""
     x, indices, updates = primals
     tx, _, tu = tangents
@@ -484,7 +504,8 @@ def _scatter_jvp(primals, tangents, *, dimension_numbers, **params):
     return out, scatter_add(kept_x, indices, kept_u, dimension_numbers, indices_are_sorted=params["indices_are_sorted"], mode=params["mode"])
 
 
-def _scatter_transpose(ct, x, indices, updates, *, dimension_numbers, **params):
+def _scatter_transpose(ct: Value, x: Value, indices: Value, updates: Value, *, dimension_numbers: Any,
+                       **params: Any) -> list[Value | None]:
     """Only scatters to distinct places are linear as they stand; others were rewritten by the jvp rule."""
     if not params["unique_indices"]:
         raise NotImplementedError("the transpose of scatter needs unique_indices=True; use scatter_add for indices that may repeat.")
@@ -497,7 +518,7 @@ def _scatter_transpose(ct, x, indices, updates, *, dimension_numbers, **params):
 scatter_p.jvp, scatter_p.transpose = _scatter_jvp, _scatter_transpose
 
 
-def _scatter_mul_jvp(primals, tangents, **params):
+def _scatter_mul_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     """Exact for places that at most one update reaches."""
     x, indices, updates = primals
     tx, _, tu = tangents
@@ -516,7 +537,7 @@ def _scatter_mul_jvp(primals, tangents, **params):
     return out, terms[0] if len(terms) == 1 else add(*terms)
 
 
-def _scatter_mul_transpose(ct, x, indices, updates, **params):
+def _scatter_mul_transpose(ct: Value, x: Value, indices: Value, updates: Value, **params: Any) -> list[Value | None]:
     if not is_linear_arg(x):
         raise NotImplementedError("scatter_mul is not linear in its updates")
     return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
@@ -525,8 +546,9 @@ def _scatter_mul_transpose(ct, x, indices, updates, **params):
 scatter_mul_p.jvp, scatter_mul_p.transpose = _scatter_mul_jvp, _scatter_mul_transpose
 
 
-def _scatter_extremum_jvp(primitive):
-    def jvp(primals, tangents, *, dimension_numbers, **params):
+def _scatter_extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], *, dimension_numbers: Any,
+            **params: Any) -> tuple[Value, Value]:
         x, indices, updates = primals
         tx, _, tu = tangents
         out = primitive.bind(*primals, dimension_numbers=dimension_numbers, **params)
@@ -544,7 +566,7 @@ def _scatter_extremum_jvp(primitive):
     return jvp
 
 
-def _reciprocal(x):
+def _reciprocal(x: Value) -> Value:
     from_one = full(shape_of(x), 1, dtype_of(x))
     return _div(from_one, x)
 
@@ -552,7 +574,8 @@ def _reciprocal(x):
 scatter_min_p.jvp, scatter_max_p.jvp = _scatter_extremum_jvp(scatter_min_p), _scatter_extremum_jvp(scatter_max_p)
 
 
-def scatter_add(x, indices, updates, dimension_numbers, *, indices_are_sorted=False, unique_indices=False, mode=None):
+def scatter_add(x: Value, indices: Value, updates: Value, dimension_numbers: Any, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Any = None) -> Value:
     """`x` with `updates` added at `indices`."""
     return scatter_add_p.bind(x, indices, updates, dimension_numbers=dimension_numbers, indices_are_sorted=bool(indices_are_sorted),
                               unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode), update_jaxpr=None, update_consts=())

@@ -5,7 +5,7 @@ stand in `control.factorise`.
 """
 from __future__ import annotations
 
-from typing import Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
@@ -20,10 +20,15 @@ from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
 from .shape import concatenate, slice_
 from .sort import take_along
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, Value
+
 LAPACK_DTYPES = ("float32", "float64", "complex64", "complex128")
 
 
-def check_matrix(name: str, x, square: bool = False) -> None:
+def check_matrix(name: str, x: Value, square: bool = False) -> None:
     """Raises unless `x` is a stack of (square) matrices of a dtype that factorisations are computed in."""
     if not dtypes.is_inexact(x.dtype):
         raise type_error(f"{name} does not accept dtype {dtypes.name(x.dtype)} at position 0. It takes float32, float64, complex64 and complex128; "
@@ -36,7 +41,7 @@ def check_matrix(name: str, x, square: bool = False) -> None:
         raise ValueError(f"{name} takes square matrices, of shape (..., n, n), got shape {x.shape}.")
 
 
-def check_same(name: str, *avals) -> None:
+def check_same(name: str, *avals: tuple[ShapedArray, int]) -> None:
     """Raises unless the operands have one dtype and as many batch axes, of equal sizes; each is given with its number of own axes."""
     first = avals[0][0]
     if any(a.dtype != first.dtype for a, _ in avals):
@@ -52,24 +57,24 @@ def check_same(name: str, *avals) -> None:
         raise ValueError(f"{name} requires operands with equal batch dimensions, got shapes {shapes}.")
 
 
-def _batch(primitive: Primitive) -> Callable:
+def _batch(primitive: Primitive) -> Callable[..., Any]:
     """The batching of a primitive of stacks of matrices: one more leading axis."""
-    def batch(axis, args, dims, **params):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
         out = primitive.bind(*args, **params)
         return out, [0] * len(out) if primitive.multiple_results else 0
     return batch
 
 
-def _zeros(outs) -> list:
+def _zeros(outs: Value) -> list[Any]:
     return [Zero(tangent_aval(get_aval(o))) for o in outs]
 
 
-def _zero_like(x):
+def _zero_like(x: Value) -> Value:
     return Zero(tangent_aval(get_aval(x)))
 
 
-def _per_matrix(f, *xs, outs: int = 1):
+def _per_matrix(f: Callable[..., Any], *xs: Any, outs: int = 1) -> Value:
     """`f` of each matrix of a stack, stacked again."""
     batch = xs[0].shape[:-2]
     if not batch:
@@ -88,13 +93,13 @@ def _per_matrix(f, *xs, outs: int = 1):
 cholesky_p = Primitive("cholesky")
 
 
-def _cholesky_abstract(x):
+def _cholesky_abstract(x: ShapedArray) -> ShapedArray:
     check_matrix("cholesky", x, square=True)
     return x
 
 
-def _cholesky_reference(x):
-    def one(a):
+def _cholesky_reference(x: Value) -> Any:
+    def one(a: Value) -> Value:
         try:
             return np.linalg.cholesky(a)
         except np.linalg.LinAlgError:
@@ -102,7 +107,7 @@ def _cholesky_reference(x):
     return _per_matrix(one, x) if x.size else x
 
 
-def _cholesky_jvp(primals, tangents):
+def _cholesky_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     """I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 8: dL = L Φ(L⁻¹ dA L⁻ᴴ)."""
     factor = tril(cholesky_p.bind(*primals))
     (t,) = tangents
@@ -122,7 +127,8 @@ cholesky_p.abstract, cholesky_p.reference, cholesky_p.jvp, cholesky_p.batch = _c
 triangular_solve_p = Primitive("triangular_solve")
 
 
-def _triangular_abstract(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _triangular_abstract(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool, transpose_a: bool,
+                         conjugate_a: bool, unit_diagonal: bool) -> ShapedArray:
     if a.dtype != b.dtype:
         raise type_error(f"triangular_solve requires arguments to have the same dtypes, got {dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}.")
     if not dtypes.is_inexact(a.dtype):
@@ -135,7 +141,8 @@ def _triangular_abstract(a, b, *, left_side, lower, transpose_a, conjugate_a, un
     return shaped(b.shape, b.dtype, a.weak_type and b.weak_type)
 
 
-def _triangular_reference(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _triangular_reference(a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool,
+                          unit_diagonal: bool) -> Any:
     wide = np.complex128 if np.iscomplexobj(a) else np.float64
     t = (np.tril if lower else np.triu)(a.astype(wide))
     n = a.shape[-1]
@@ -154,7 +161,7 @@ def _triangular_reference(a, b, *, left_side, lower, transpose_a, conjugate_a, u
     return (x if left_side else np.swapaxes(x, -1, -2)).astype(b.dtype)
 
 
-def _triangular_jvp(primals, tangents, **params):
+def _triangular_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     """From op(A) X = B: dX = op(A)⁻¹ (dB - op(dA) X); see M. Giles, "An extended collection of matrix derivative results" (2008), 2.3.1."""
     (a, b), (ta, tb) = primals, tangents
     x = triangular_solve_p.bind(a, b, **params)
@@ -170,7 +177,7 @@ def _triangular_jvp(primals, tangents, **params):
     return x, triangular_solve_p.bind(a, tb, **params)
 
 
-def _triangular_transpose(ct, a, b, *, transpose_a, **params):
+def _triangular_transpose(ct: Value, a: Value, b: Value, *, transpose_a: bool, **params: Any) -> list[Value | None]:
     if is_linear_arg(a):
         raise NotImplementedError("triangular_solve is linear in its right-hand side, not in the triangular matrix.")
     return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]
@@ -180,8 +187,8 @@ triangular_solve_p.abstract, triangular_solve_p.reference, triangular_solve_p.jv
 triangular_solve_p.transpose, triangular_solve_p.batch = _triangular_transpose, _batch(triangular_solve_p)
 
 
-def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False, conjugate_a: bool = False,
-                     unit_diagonal: bool = False):
+def triangular_solve(a: Value, b: Value, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
+                     conjugate_a: bool = False, unit_diagonal: bool = False) -> Value:
     """X with op(A) X = B (left_side) or X op(A) = B, where A is triangular."""
     complex_a = dtypes.is_complex(dtype_of(a))
     if conjugate_a and not transpose_a:
@@ -195,14 +202,14 @@ def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, tran
 lu_p = Primitive("lu", multiple_results=True)
 
 
-def _lu_abstract(x):
+def _lu_abstract(x: ShapedArray) -> list[ShapedArray]:
     check_matrix("lu", x)
     *batch, m, n = x.shape
     return [x, shaped((*batch, min(m, n)), dtypes.int32), shaped((*batch, m), dtypes.int32)]
 
 
-def _lu_reference(x):
-    def one(a):
+def _lu_reference(x: Value) -> Any:
+    def one(a: Value) -> tuple[Value, Value, Value]:
         wide = np.complex128 if np.iscomplexobj(a) else np.float64
         a, (m, n) = a.astype(wide), a.shape
         pivots, perm = np.zeros(min(m, n), np.int32), np.arange(m, dtype=np.int32)
@@ -219,21 +226,21 @@ def _lu_reference(x):
     return _per_matrix(one, x, outs=3)
 
 
-def permute_rows(x, order):
+def permute_rows(x: Value, order: Sequence[int]) -> Value:
     """Row i is row order[..., i] of the matrices."""
     if 0 in shape_of(x):
         return x
     return take_along(x, columns(order, shape_of(x)[-1]), len(shape_of(x)) - 2)
 
 
-def solve_with_lu(a, b):
+def solve_with_lu(a: Value, b: Value) -> Value:
     """x with a x = b."""
     lu, _, perm = lu_p.bind(a)
     x = triangular_solve(lu, permute_rows(b, perm), left_side=True, lower=True, unit_diagonal=True)
     return triangular_solve(lu, x, left_side=True, lower=False)
 
 
-def _lu_jvp(primals, tangents):
+def _lu_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     """With X = L⁻¹ P dA U⁻¹: dL = L tril(X, -1), dU = triu(X) U, after L or U is made square with ones on its diagonal; F. de Hoog et al.,
     "Sensitivity of the LU factorisation" (2011)."""
     lu, pivots, perm = lu_p.bind(*primals)
@@ -263,7 +270,7 @@ lu_p.abstract, lu_p.reference, lu_p.jvp, lu_p.batch = _lu_abstract, _lu_referenc
 lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation", basic=False)
 
 
-def _pivots_abstract(pivots, *, permutation_size):
+def _pivots_abstract(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
     if pivots.dtype != dtypes.int32:
         raise type_error(f"lu_pivots_to_permutation does not accept dtype {dtypes.name(pivots.dtype)} at position 0; pivots are int32.")
     if len(pivots.shape) < 1:
@@ -273,7 +280,7 @@ def _pivots_abstract(pivots, *, permutation_size):
     return shaped((*pivots.shape[:-1], permutation_size), dtypes.int32)
 
 
-def _pivots_reference(pivots, *, permutation_size):
+def _pivots_reference(pivots: Value, *, permutation_size: int) -> Any:
     out = np.broadcast_to(np.arange(permutation_size, dtype=np.int32), (*pivots.shape[:-1], permutation_size)).copy()
     for where in np.ndindex(pivots.shape[:-1]):
         for i, p in enumerate(pivots[where]):
@@ -281,7 +288,7 @@ def _pivots_reference(pivots, *, permutation_size):
     return out
 
 
-def _pivots_jvp(primals, tangents, **params):
+def _pivots_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     out = lu_pivots_to_permutation_p.bind(*primals, **params)
     return out, _zero_like(out)
 
@@ -294,7 +301,7 @@ lu_pivots_to_permutation_p.jvp, lu_pivots_to_permutation_p.batch = _pivots_jvp, 
 cholesky_update_p = Primitive("cholesky_update")
 
 
-def _update_abstract(r, w):
+def _update_abstract(r: ShapedArray, w: ShapedArray) -> ShapedArray:
     check_matrix("cholesky_update", r)
     if dtypes.is_complex(r.dtype):
         raise type_error(f"cholesky_update does not accept dtype {dtypes.name(r.dtype)} at position 0; it takes floats.")
@@ -304,7 +311,7 @@ def _update_abstract(r, w):
     return r
 
 
-def _update_reference(r, w):
+def _update_reference(r: Value, w: Value) -> Any:
     """Rotations of r's rows and w that leave nothing of w."""
     r, w, out = r.astype(np.float64), w.astype(np.float64), r.dtype
     r, w = r.copy(), w.copy()
@@ -330,28 +337,28 @@ householder_product_p = Primitive("householder_product")
 qr_p = Primitive("qr", multiple_results=True, basic=False)
 
 
-def _geqrf_abstract(x):
+def _geqrf_abstract(x: ShapedArray) -> list[ShapedArray]:
     check_matrix("qr", x)
     *batch, m, n = x.shape
     return [x, shaped((*batch, min(m, n)), x.dtype, x.weak_type)]
 
 
-def _geqrf_reference(x):
-    def one(a):
+def _geqrf_reference(x: Value) -> Any:
+    def one(a: Value) -> tuple[Value, Value]:
         h, tau = np.linalg.qr(a, mode="raw")
         return h.T, tau
     *batch, m, n = x.shape
     return _per_matrix(one, x, outs=2) if x.size else [x, np.zeros((*batch, min(m, n)), x.dtype)]
 
 
-def _geqp3_abstract(x, *, use_magma):
+def _geqp3_abstract(x: ShapedArray, *, use_magma: bool | None) -> list[ShapedArray]:
     *batch, m, n = x.shape
     return [*_geqrf_abstract(x), shaped((*batch, n), dtypes.int32)]
 
 
-def _geqp3_reference(x, *, use_magma):
+def _geqp3_reference(x: Value, *, use_magma: bool | None) -> Any:
     """Before each reflection, the longest of the remaining columns is swapped to the front."""
-    def one(a):
+    def one(a: Value) -> tuple[Value, Value, Value]:
         kind, wide = a.dtype, np.complex128 if np.iscomplexobj(a) else np.float64
         a, (m, n) = a.astype(wide), a.shape
         taus, perm = np.zeros(min(m, n), wide), np.arange(n, dtype=np.int32)
@@ -374,7 +381,7 @@ geqp3_p.abstract, geqp3_p.reference, geqp3_p.batch = _geqp3_abstract, _geqp3_ref
 geqrf_p.jvp = geqp3_p.jvp = unsupported("the Householder form of a QR factorisation has no derivative rule; differentiate qr")
 
 
-def _householder_abstract(a, taus):
+def _householder_abstract(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
     check_matrix("householder_product", a)
     m, n = a.shape[-2:]
     if m < n:
@@ -385,7 +392,7 @@ def _householder_abstract(a, taus):
     return shaped(a.shape, a.dtype, a.weak_type)
 
 
-def _householder_reference(a, taus):
+def _householder_reference(a: Value, taus: Value) -> Any:
     *batch, m, n = a.shape
     q = np.broadcast_to(np.eye(m, n, dtype=a.dtype), a.shape).copy()
     for k in reversed(range(taus.shape[-1])):
@@ -403,7 +410,7 @@ householder_product_p.jvp = unsupported("householder_product has no derivative r
 ormqr_p = Primitive("ormqr")
 
 
-def _ormqr_abstract(a, taus, c, *, left, transpose):
+def _ormqr_abstract(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool) -> ShapedArray:
     check_matrix("ormqr", a)
     check_same("ormqr", (a, 2), (taus, 1), (c, 2))
     m, size = a.shape[-2], c.shape[-2 if left else -1]
@@ -415,7 +422,7 @@ def _ormqr_abstract(a, taus, c, *, left, transpose):
     return c
 
 
-def _ormqr_reference(a, taus, c, *, left, transpose):
+def _ormqr_reference(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Any:
     *batch, m, n = a.shape
     k = taus.shape[-1]
     wide = np.complex128 if np.iscomplexobj(a) else np.float64
@@ -430,14 +437,14 @@ ormqr_p.abstract, ormqr_p.reference, ormqr_p.batch = _ormqr_abstract, _ormqr_ref
 ormqr_p.jvp = unsupported("ormqr has no derivative rule; differentiate qr and multiply by its Q")
 
 
-def _qr_abstract(x, *, pivoting, full_matrices, use_magma):
+def _qr_abstract(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[ShapedArray]:
     check_matrix("qr", x)
     *batch, m, n = x.shape
     k = m if full_matrices else min(m, n)
     return [x.update(shape=(*batch, m, k)), x.update(shape=(*batch, k, n)), *[shaped((*batch, n), dtypes.int32)] * pivoting]
 
 
-def _qr_decompose(x, *, pivoting, full_matrices, use_magma):
+def _qr_decompose(x: Value, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> Value:
     *batch, m, n = shape_of(x)
     lead = (0,) * len(batch)
     if m == 0 or n == 0:
@@ -453,14 +460,14 @@ def _qr_decompose(x, *, pivoting, full_matrices, use_magma):
     return [q, triu(r), *order]
 
 
-def _block(x, rows_, columns_):
+def _block(x: Value, rows_: Value, columns_: Value) -> Value:
     """The part of matrices between two rows and two columns, (start, stop) each."""
     *batch, _, _ = shape_of(x)
     lead = (0,) * len(batch)
     return slice_(x, (*lead, rows_[0], columns_[0]), (*batch, rows_[1], columns_[1]))
 
 
-def _reduced_qr_jvp(q, r, t):
+def _reduced_qr_jvp(q: Value, r: Value, t: Value) -> tuple[Value, Value]:
     """S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum experimental design"
     (2010), section 3.2: with W = Qᴴ dA R⁻¹ and the skew part S of W below the diagonal, dQ = Q (S - W) + dA R⁻¹ and dR = (W - S) R."""
     t_rinv = triangular_solve(r, t, left_side=False, lower=False)
@@ -473,7 +480,7 @@ def _reduced_qr_jvp(q, r, t):
     return add(matmul(q, sub(skew, w)), t_rinv), matmul(sub(w, skew), r)
 
 
-def _completed(q, dq, k: int, m: int):
+def _completed(q: Value, dq: Value, k: int, m: int) -> Value:
     """The tangents of the m - k columns that complete Q.
 
     Q = 1 - V T Vᴴ, for V = (V₁, V₂) with V₁ square. Its first columns Q₁ give W = V₂ V₁⁻¹ = B (A - 1)⁻¹, for their upper part A and their lower part B,
@@ -489,7 +496,8 @@ def _completed(q, dq, k: int, m: int):
     return add(matmul(dq, w), matmul(sub(first, eye((*batch, m, k), dtype_of(q))), dw))
 
 
-def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
+def _qr_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, pivoting: bool, full_matrices: bool,
+            use_magma: bool | None) -> tuple[Value, Value]:
     (x,), (t,) = primals, tangents
     *batch, m, n = shape_of(x)
     k, axis = min(m, n), len(batch)
@@ -516,7 +524,7 @@ qr_p.abstract, qr_p.decompose, qr_p.jvp, qr_p.batch = _qr_abstract, _qr_decompos
 symmetric_product_p = Primitive("symmetric_product", basic=False)
 
 
-def _symmetric_abstract(a, c, *, alpha, beta):
+def _symmetric_abstract(a: ShapedArray, c: ShapedArray, *, alpha: Value, beta: Value) -> ShapedArray:
     check_matrix("symmetric_product", a)
     if dtypes.is_complex(a.dtype):
         raise type_error(f"symmetric_product does not accept dtype {dtypes.name(a.dtype)} at position 0; it takes floats.")
@@ -526,12 +534,13 @@ def _symmetric_abstract(a, c, *, alpha, beta):
     return shaped(c.shape, c.dtype)
 
 
-def _symmetric_decompose(a, c, *, alpha, beta):
+def _symmetric_decompose(a: Value, c: Value, *, alpha: Value, beta: Value) -> Value:
     product = matmul(a, mT(a))
     return add(mul(product, scalar_like(product, alpha)), mul(c, scalar_like(c, beta)))
 
 
-def _symmetric_jvp(primals, tangents, *, alpha, beta):
+def _symmetric_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, alpha: Value,
+                   beta: Value) -> tuple[Value, Value]:
     (a, c), (ta, tc) = primals, tangents
     out = symmetric_product_p.bind(a, c, alpha=alpha, beta=beta)
     terms = []

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from .. import dtypes
 from ..avals import AbstractToken, ShapedArray, shaped, tangent_aval
@@ -17,18 +18,24 @@ from ..errors import at_user_line, type_error
 from ..host import np
 from .rules import is_linear_arg, linear_jvp, no_negative, scalar_of, shape_of, shifted
 
+if TYPE_CHECKING:
+    from ..core.primitive import BatchRule
+    from ..avals import AbstractValue
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Shape, Size, Value
+
 # convert_element_type ------------------------------------------------------------------------------------------------
 
 convert_element_type_p = Primitive("convert_element_type", hidden=("sharding",))
 
 
-def _convert_abstract(x, *, new_dtype, weak_type, sharding):
+def _convert_abstract(x: ShapedArray, *, new_dtype: ElementType, weak_type: bool, sharding: Any) -> ShapedArray:
     if dtypes.is_key(x.dtype) and new_dtype != x.dtype:
         raise type_error(f"a random key ({dtypes.name(x.dtype)}) can't be converted to {dtypes.name(new_dtype)}; use weft.random.key_data.")
     return shaped(x.shape, new_dtype, weak_type)
 
 
-def _convert_reference(x, *, new_dtype, weak_type, sharding):
+def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sharding: Any) -> Any:
     if dtypes.is_int(new_dtype) and dtypes.is_float(x.dtype):     # XLA saturates, and NaN becomes 0
         info = dtypes.iinfo(new_dtype)
         wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -42,7 +49,8 @@ def _convert_reference(x, *, new_dtype, weak_type, sharding):
     return x.astype(new_dtype)
 
 
-def _convert_jvp(primals, tangents, *, new_dtype, weak_type, sharding):
+def _convert_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, new_dtype: ElementType, weak_type: bool,
+                 sharding: Any) -> tuple[Value, Value]:
     (x,), (t,) = primals, tangents
     out = convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
     if type(t) is Zero or not dtypes.is_inexact(new_dtype):
@@ -50,12 +58,13 @@ def _convert_jvp(primals, tangents, *, new_dtype, weak_type, sharding):
     return out, convert_element_type_p.bind(t, new_dtype=new_dtype, weak_type=weak_type, sharding=sharding)
 
 
-def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
+def _convert_transpose(ct: Value, x: Value, *, new_dtype: ElementType, weak_type: bool,
+                       sharding: Any) -> list[Value | None]:
     return [convert(ct, x.aval.dtype, x.aval.weak_type)]
 
 
-def _same_dim(primitive):
-    def batch(axis, args, dims, **params):
+def _same_dim(primitive: Primitive) -> BatchRule:
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         return primitive.bind(*args, **params), dims[0]
     return batch
 
@@ -68,11 +77,11 @@ convert_element_type_p.batch = _same_dim(convert_element_type_p)
 
 
 @lru_cache(1024, typed=True)
-def _rounded(value, dtype, weak_type: bool) -> TypedScalar:
+def _rounded(value: Value, dtype: ElementType, weak_type: bool) -> TypedScalar:
     return TypedScalar(round_scalar(value, dtype), shaped((), dtype, weak_type))
 
 
-def convert(x, dtype, weak_type: bool = False):
+def convert(x: Value, dtype: ElementType, weak_type: bool = False) -> Value:
     """`x` as `dtype`; scalars of the host are converted on the host."""
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
@@ -91,7 +100,8 @@ def convert(x, dtype, weak_type: bool = False):
 broadcast_in_dim_p = Primitive("broadcast_in_dim", hidden=("shape", "sharding", "broadcast_dimensions"))
 
 
-def _broadcast_abstract(x, *, shape, broadcast_dimensions, sharding):
+def _broadcast_abstract(x: ShapedArray, *, shape: Shape, broadcast_dimensions: tuple[int, ...],
+                        sharding: Any) -> ShapedArray:
     no_negative("broadcast_in_dim", shape)
     if len(broadcast_dimensions) != len(x.shape):
         raise type_error(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must have one entry for each of the operand's "
@@ -105,18 +115,19 @@ def _broadcast_abstract(x, *, shape, broadcast_dimensions, sharding):
     return shaped(shape, x.dtype, x.weak_type)
 
 
-def _broadcast_reference(x, *, shape, broadcast_dimensions, sharding):
+def _broadcast_reference(x: Value, *, shape: Shape, broadcast_dimensions: tuple[int, ...], sharding: Any) -> Any:
     expanded = [1] * len(shape)
     for n, d in zip(x.shape, broadcast_dimensions):
         expanded[d] = n
     return np.broadcast_to(x.reshape(expanded), shape)
 
 
-def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
+def _broadcast_transpose(ct: Value, x: Value, *, shape: Shape, broadcast_dimensions: tuple[int, ...],
+                         sharding: Any) -> list[Value | None]:
     return [_sum_back(ct, x.aval.shape, broadcast_dimensions)]
 
 
-def _sum_back(ct, shape, broadcast_dimensions):
+def _sum_back(ct: Value, shape: Sequence[Size], broadcast_dimensions: tuple[int, ...]) -> Value:
     """Sums `ct` over the axes that broadcasting an array of `shape` along `broadcast_dimensions` made."""
     big = shape_of(ct)
     kept = {d for n, d in zip(shape, broadcast_dimensions) if n != 1 or big[d] == 1}
@@ -124,7 +135,8 @@ def _sum_back(ct, shape, broadcast_dimensions):
     return reshape(out, shape)
 
 
-def _broadcast_batch(axis, args, dims, *, shape, broadcast_dimensions, sharding):
+def _broadcast_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Shape,
+                     broadcast_dimensions: tuple[int, ...], sharding: Any) -> tuple[Value, Any]:
     (x,), (dim,) = args, dims
     x = moveaxis(x, dim, 0)
     return broadcast_in_dim(x, (shape_of(x)[0], *shape), (0, *[d + 1 for d in broadcast_dimensions])), 0
@@ -137,7 +149,7 @@ broadcast_in_dim_p.transpose = _broadcast_transpose
 broadcast_in_dim_p.batch = _broadcast_batch
 
 
-def broadcast_in_dim(x, shape, broadcast_dimensions=()):
+def broadcast_in_dim(x: Value, shape: Sequence[Size], broadcast_dimensions: Iterable[int] = ()) -> Value:
     """`x` with its axes placed at `broadcast_dimensions` of `shape`, repeated along the rest."""
     shape, broadcast_dimensions = tuple(shape), tuple(broadcast_dimensions)
     if shape_of(x) == shape and broadcast_dimensions == tuple(range(len(shape))) and not dtypes.is_python_scalar(x) \
@@ -146,7 +158,7 @@ def broadcast_in_dim(x, shape, broadcast_dimensions=()):
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=None)
 
 
-def broadcast_to_rank_shape(x, shape):
+def broadcast_to_rank_shape(x: Value, shape: Sequence[Size]) -> Value:
     """`x` (a scalar, or of the rank of `shape` with sizes equal or 1) as an array of `shape`."""
     mine = shape_of(x)
     if mine == tuple(shape):
@@ -154,13 +166,13 @@ def broadcast_to_rank_shape(x, shape):
     return broadcast_in_dim(x, shape, tuple(range(len(shape))) if mine else ())
 
 
-def broadcast_to_axis(x, size: int):
+def broadcast_to_axis(x: Value, size: int) -> Value:
     """`x` repeated `size` times along a new first axis."""
     shape = shape_of(x)
     return broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
 
 
-def zeros(aval):
+def zeros(aval: AbstractValue) -> Value:
     """An array of zeros of an aval."""
     if isinstance(aval, AbstractToken):
         return aval
@@ -169,24 +181,24 @@ def zeros(aval):
     return full(aval.shape, 0, aval.dtype, aval.weak_type)
 
 
-def full(shape, value, dtype, weak_type: bool = False):
+def full(shape: Sequence[Size], value: Value, dtype: ElementType, weak_type: bool = False) -> Value:
     """An array of `shape` filled with a host scalar."""
     return broadcast_in_dim(scalar_of(value, dtype, weak_type), shape)
 
 
-def settled(x):
+def settled(x: Value) -> Value:
     """`x` for the eyes of users: a typed host scalar, which has no operators, becomes an array."""
     return full((), x.val, x.aval.dtype, x.aval.weak_type) if type(x) is TypedScalar else x
 
 
-def expand_dims(x, dims):
+def expand_dims(x: Value, dims: Dims) -> Value:
     """`x` with axes of size 1 inserted at the positions `dims` of the result."""
     shape = shape_of(x)
     rank = len(shape) + len(dims)
-    dims = {d % rank for d in dims}
-    kept = tuple(d for d in range(rank) if d not in dims)
+    added = {d % rank for d in dims}
+    kept = tuple(d for d in range(rank) if d not in added)
     sizes = iter(shape)
-    return broadcast_in_dim(x, tuple(1 if d in dims else next(sizes) for d in range(rank)), kept)
+    return broadcast_in_dim(x, tuple(1 if d in added else next(sizes) for d in range(rank)), kept)
 
 
 # reshape, squeeze ----------------------------------------------------------------------------------------------------
@@ -194,17 +206,19 @@ def expand_dims(x, dims):
 reshape_p = Primitive("reshape", hidden=())
 
 
-def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
+def _reshape_abstract(x: ShapedArray, *, new_sizes: Shape, dimensions: tuple[int, ...], sharding: Any) -> ShapedArray:
     if any(n < 0 for n in new_sizes) or math.prod(new_sizes) != x.size:
         raise type_error(f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {x.shape}.")
     return shaped(new_sizes, x.dtype, x.weak_type)
 
 
-def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding):
+def _reshape_transpose(ct: Value, x: Value, *, new_sizes: Shape, dimensions: tuple[int, ...],
+                       sharding: Any) -> list[Value | None]:
     return [reshape(ct, x.aval.shape)]
 
 
-def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
+def _reshape_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, new_sizes: Shape,
+                   dimensions: tuple[int, ...], sharding: Any) -> tuple[Value, Any]:
     x = moveaxis(args[0], dims[0], 0)
     return reshape(x, (shape_of(x)[0], *new_sizes)), 0
 
@@ -216,7 +230,7 @@ reshape_p.transpose = _reshape_transpose
 reshape_p.batch = _reshape_batch
 
 
-def reshape(x, shape):
+def reshape(x: Value, shape: Sequence[Size]) -> Value:
     """`x` with the same elements in row-major order and another shape."""
     shape = tuple(shape)
     if shape_of(x) == shape and not dtypes.is_python_scalar(x) and type(x) is not TypedScalar:
@@ -227,13 +241,14 @@ def reshape(x, shape):
 squeeze_p = Primitive("squeeze")
 
 
-def _squeeze_abstract(x, *, dimensions):
+def _squeeze_abstract(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     if any(x.shape[d] != 1 for d in dimensions):
         raise type_error(f"cannot select an axis to squeeze out which has size not equal to one, got shape={x.shape} and dimensions={dimensions}.")
     return shaped(tuple(n for d, n in enumerate(x.shape) if d not in dimensions), x.dtype, x.weak_type)
 
 
-def _squeeze_batch(axis, args, dims, *, dimensions):
+def _squeeze_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
+                   dimensions: tuple[int, ...]) -> tuple[Value, Any]:
     x = moveaxis(args[0], dims[0], 0)
     return squeeze(x, tuple(d + 1 for d in dimensions)), 0
 
@@ -245,7 +260,7 @@ squeeze_p.transpose = lambda ct, x, *, dimensions: [reshape(ct, x.aval.shape)]
 squeeze_p.batch = _squeeze_batch
 
 
-def squeeze(x, dimensions):
+def squeeze(x: Value, dimensions: Iterable[int]) -> Value:
     """`x` without the axes `dimensions`, which have size 1."""
     rank = len(shape_of(x))
     dims = tuple(sorted({d % rank if rank else d for d in dimensions}))
@@ -257,13 +272,14 @@ def squeeze(x, dimensions):
 transpose_p = Primitive("transpose")
 
 
-def _transpose_abstract(x, *, permutation):
+def _transpose_abstract(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(len(x.shape))):
         raise type_error(f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for shape {x.shape}.")
     return shaped(tuple(x.shape[d] for d in permutation), x.dtype, x.weak_type)
 
 
-def _transpose_batch(axis, args, dims, *, permutation):
+def _transpose_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
+                     permutation: tuple[int, ...]) -> tuple[Value, Any]:
     (x,), (dim,) = args, dims
     return transpose(x, (dim, *shifted(permutation, dim))), 0
 
@@ -275,7 +291,7 @@ transpose_p.transpose = lambda ct, x, *, permutation: [transpose(ct, tuple(sorte
 transpose_p.batch = _transpose_batch
 
 
-def transpose(x, permutation):
+def transpose(x: Value, permutation: Iterable[int]) -> Value:
     """`x` with its axes in the order `permutation`."""
     permutation = tuple(permutation)
     if permutation == tuple(range(len(permutation))) and len(permutation) == len(shape_of(x)):
@@ -283,7 +299,7 @@ def transpose(x, permutation):
     return transpose_p.bind(x, permutation=permutation)
 
 
-def moveaxis(x, source: int, destination: int):
+def moveaxis(x: Value, source: int, destination: int) -> Value:
     """`x` with one axis moved."""
     if source == destination:
         return x
@@ -297,7 +313,7 @@ def moveaxis(x, source: int, destination: int):
 reduce_sum_p = Primitive("reduce_sum")
 
 
-def reduced_shape(name: str, x: ShapedArray, axes) -> tuple:
+def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[Any, ...]:
     if len(set(axes)) != len(axes):
         raise type_error(f"{name}: duplicate value in axes: {axes}.")
     if any(d < 0 or d >= len(x.shape) for d in axes):
@@ -305,25 +321,26 @@ def reduced_shape(name: str, x: ShapedArray, axes) -> tuple:
     return tuple(n for d, n in enumerate(x.shape) if d not in axes)
 
 
-def _reduce_sum_abstract(x, *, axes, out_sharding):
+def _reduce_sum_abstract(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any) -> ShapedArray:
     if dtypes.name(x.dtype) in ("float16", "bfloat16") and not config.allow_f16_reductions:
         raise ValueError(at_user_line(f"reduce_sum of {x.str_short()} is not allowed while jax_allow_f16_reductions is False. Convert the operand to float32 first, "
                                       "as weft.numpy.sum does."))
     return shaped(reduced_shape("reduce_sum", x, axes), x.dtype, x.weak_type)
 
 
-def _reduce_sum_reference(x, *, axes, out_sharding):
+def _reduce_sum_reference(x: Value, *, axes: tuple[int, ...], out_sharding: Any) -> Any:
     wide = np.float64 if dtypes.is_float(x.dtype) else None
     return np.sum(x, axis=axes, dtype=wide).astype(x.dtype) if not dtypes.is_bool(x.dtype) else np.sum(x, axis=axes).astype(bool)
 
 
-def _reduce_sum_transpose(ct, x, *, axes, out_sharding):
+def _reduce_sum_transpose(ct: Value, x: Value, *, axes: tuple[int, ...], out_sharding: Any) -> list[Value | None]:
     kept = tuple(d for d in range(len(x.aval.shape)) if d not in axes)
     return [broadcast_in_dim(ct, x.aval.shape, kept)]
 
 
-def reduction_batch(primitive):
-    def batch(axis, args, dims, *, axes, **params):
+def reduction_batch(primitive: Primitive) -> BatchRule:
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...],
+              **params: Any) -> tuple[Value, Any]:
         (x,), (dim,) = args, dims
         out_dim = dim - sum(d < dim for d in shifted(axes, dim))
         return primitive.bind(x, axes=shifted(axes, dim), **params), out_dim
@@ -337,13 +354,13 @@ reduce_sum_p.transpose = _reduce_sum_transpose
 reduce_sum_p.batch = reduction_batch(reduce_sum_p)
 
 
-def reduce_sum(x, axes):
+def reduce_sum(x: Value, axes: Iterable[int]) -> Value:
     """The sum of `x` over `axes`."""
     axes = tuple(axes)
     return reduce_sum_p.bind(x, axes=axes, out_sharding=None) if axes else x
 
 
-def unbroadcast(ct, aval):
+def unbroadcast(ct: Value, aval: ShapedArray) -> Value:
     """The cotangent of an operand of `aval` that an elementwise operation broadcast to the shape of `ct`."""
     shape = shape_of(ct)
     if type(ct) is Zero or shape == aval.shape:
@@ -358,18 +375,18 @@ def unbroadcast(ct, aval):
 add_any_p = Primitive("add_any")
 
 
-def _add_any_abstract(x, y):
+def _add_any_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     return shaped(x.shape, x.dtype, x.weak_type and y.weak_type)
 
 
-def _add_any_jvp(primals, tangents):
+def _add_any_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     x, y = primals
     tx, ty = tangents
     out = add_any(x, y)
     return out, ty if type(tx) is Zero else tx if type(ty) is Zero else add_any(tx, ty)
 
 
-def _add_any_batch(axis, args, dims):
+def _add_any_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
     (x, y), (dx, dy) = args, dims
     x = broadcast_to_axis(x, axis.size) if dx is None else moveaxis(x, dx, 0)
     y = broadcast_to_axis(y, axis.size) if dy is None else moveaxis(y, dy, 0)
@@ -383,7 +400,7 @@ add_any_p.transpose = lambda ct, x, y: [ct if is_linear_arg(x) else None, ct if 
 add_any_p.batch = _add_any_batch
 
 
-def add_any(x, y):
+def add_any(x: Value, y: Value) -> Value:
     """The sum of two cotangents of one value."""
     return add_any_p.bind(x, y)
 
@@ -395,7 +412,7 @@ stop_gradient_p.abstract = lambda x: x
 stop_gradient_p.reference = lambda x: x
 
 
-def _stop_gradient_jvp(primals, tangents):
+def _stop_gradient_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     out = stop_gradient_p.bind(*primals)
     return out, Zero(tangent_aval(get_aval(out)))
 

@@ -5,7 +5,7 @@ where it is a batch axis, groups make no difference. Elements after the last gro
 """
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from .. import dtypes
 from ..avals import tangent_aval
@@ -13,20 +13,25 @@ from ..core.primitive import Primitive, UndefinedPrimal, Zero, param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
-from .dot import dot_general, dot_general_p
+from .dot import dot_abstract, dot_general, dot_general_p
 from .elementwise import and_, ge, lt, select, sub
 from .linear import add_any, broadcast_in_dim, broadcast_to_axis, full, moveaxis, reduce_sum, transpose
 from .reduce import cumsum
 from .rules import dtype_of, is_linear_arg, shape_of
 from .shape import iota
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Value
+
 
 @param_type
 class RaggedDotDimensionNumbers(NamedTuple):
     """The dimension numbers of `ragged_dot_general`: those of dot_general, the ragged axis of lhs, and the axis of groups of rhs, if it has one."""
-    dot_dimension_numbers: tuple
-    lhs_ragged_dimensions: tuple
-    rhs_group_dimensions: tuple
+    dot_dimension_numbers: tuple[Any, ...]
+    lhs_ragged_dimensions: tuple[Any, ...]
+    rhs_group_dimensions: tuple[Any, ...]
 
 
 ragged_dot_general_p = Primitive("ragged_dot_general", basic=False)
@@ -36,7 +41,7 @@ class _Mode(NamedTuple):
     """Which kind of axis is ragged, where it is, and the axes of lhs that each may have groups of its own for."""
     kind: str          # "free", "contracted" or "batch"
     axis: int
-    prefix: tuple
+    prefix: tuple[Any, ...]
 
 
 def _mode(rank: int, numbers: RaggedDotDimensionNumbers) -> _Mode:
@@ -49,7 +54,9 @@ def _mode(rank: int, numbers: RaggedDotDimensionNumbers) -> _Mode:
     return _Mode("free", axis, (*batch, *free[:free.index(axis)]))
 
 
-def _abstract(lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, precision, preferred_element_type, group_offset, out_sharding):
+def _abstract(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *, ragged_dot_dimension_numbers: Any,
+              precision: Any, preferred_element_type: ElementType | None, group_offset: Any,
+              out_sharding: Any) -> ShapedArray:
     numbers = ragged_dot_dimension_numbers
     if not dtypes.is_int(group_sizes.dtype):
         raise type_error(f"ragged_dot_general: group_sizes must have an integer dtype, got {group_sizes}.")
@@ -75,12 +82,12 @@ def _abstract(lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, precision,
         raise type_error(f"ragged_dot_general: the rhs group dimension {groups[0]} of shape {rhs.shape} must have the size {count} of group_sizes.")
     without = rhs.shape if not groups else rhs.shape[:groups[0]] + rhs.shape[groups[0] + 1:]
     lower = lambda ds: tuple(d - (bool(groups) and d > groups[0]) for d in ds)
-    out = dot_general_p.abstract(lhs, rhs.update(shape=without), dimension_numbers=((xc, lower(yc)), (xb, lower(yb))), precision=precision,
+    out = dot_abstract(lhs, rhs.update(shape=without), dimension_numbers=((xc, lower(yc)), (xb, lower(yb))), precision=precision,
                                  preferred_element_type=preferred_element_type, out_sharding=None)
     return out.update(shape=(count, *out.shape)) if mode.kind == "contracted" else out
 
 
-def _in_groups(group_sizes, mode: _Mode, shape: tuple):
+def _in_groups(group_sizes: Value, mode: _Mode, shape: tuple[Any, ...]) -> Value:
     """(group, *shape of lhs): which elements belong to which group."""
     sizes = shape_of(group_sizes)
     ends = cumsum(group_sizes, len(sizes) - 1)
@@ -93,12 +100,12 @@ def _in_groups(group_sizes, mode: _Mode, shape: tuple):
     return and_(ge(place, spread(starts)), lt(place, spread(ends)))
 
 
-def _expanded(lhs, mask):
+def _expanded(lhs: Value, mask: Value) -> Value:
     """lhs once for each group, zero outside it."""
     return select(mask, broadcast_to_axis(lhs, shape_of(mask)[0]), full(shape_of(mask), 0, dtype_of(lhs)))
 
 
-def _dense(mode: _Mode, numbers: RaggedDotDimensionNumbers):
+def _dense(mode: _Mode, numbers: RaggedDotDimensionNumbers) -> tuple[Value, Value]:
     """dot_general's dimension numbers for lhs with the axis of groups in front."""
     (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     up = lambda ds: tuple(d + 1 for d in ds)
@@ -107,7 +114,8 @@ def _dense(mode: _Mode, numbers: RaggedDotDimensionNumbers):
     return (up(xc), tuple(yc)), (up(xb), tuple(yb))
 
 
-def _decompose(lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, precision, preferred_element_type, group_offset, out_sharding):
+def _decompose(lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimension_numbers: Any, precision: Any,
+               preferred_element_type: ElementType | None, group_offset: Any, out_sharding: Any) -> Value:
     numbers = ragged_dot_dimension_numbers
     mode = _mode(len(shape_of(lhs)), numbers)
     how = dict(precision=precision, preferred_element_type=preferred_element_type)
@@ -117,7 +125,8 @@ def _decompose(lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, precision
     return moveaxis(out, len(numbers.dot_dimension_numbers[1][0]), 0) if mode.kind == "contracted" else out
 
 
-def _reference(lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, precision, preferred_element_type, group_offset, out_sharding):
+def _reference(lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimension_numbers: Any, precision: Any,
+               preferred_element_type: ElementType | None, group_offset: Any, out_sharding: Any) -> Any:
     numbers = ragged_dot_dimension_numbers
     mode = _mode(lhs.ndim, numbers)
     how = dict(precision=precision, preferred_element_type=preferred_element_type, out_sharding=None)
@@ -132,13 +141,14 @@ def _reference(lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, precision
             for d, i in zip(mode.prefix, place):
                 at[d] = i
             at[mode.axis] = slice(start, start + int(n))
-            parts[(g, *at)] = lhs[tuple(at)]
+            place_: tuple[Any, ...] = (g, *at)
+            parts[place_] = lhs[tuple(at)]
             start += int(n)
     out = dot_general_p.reference(parts, rhs, dimension_numbers=_dense(mode, numbers), **how)
     return np.moveaxis(out, len(numbers.dot_dimension_numbers[1][0]), 0) if mode.kind == "contracted" else out
 
 
-def _jvp(primals, tangents, **params):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     lhs, rhs, sizes = primals
     out = ragged_dot_general_p.bind(lhs, rhs, sizes, **params)
     aval = tangent_aval(get_aval(out))
@@ -151,7 +161,8 @@ def _jvp(primals, tangents, **params):
     return out, Zero(aval) if not terms else terms[0] if len(terms) == 1 else add_any(*terms)
 
 
-def _transpose(ct, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, precision, preferred_element_type, **_):
+def _transpose(ct: Value, lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimension_numbers: Any,
+               precision: Any, preferred_element_type: ElementType | None, **_: Any) -> list[Value | None]:
     """That of the product with lhs expanded into groups; of the expansion, the sum of what lies in each group."""
     numbers, linear = ragged_dot_dimension_numbers, is_linear_arg(lhs)
     shape = lhs.aval.shape if linear else shape_of(lhs)
@@ -169,7 +180,8 @@ def _transpose(ct, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, preci
     return [ct_lhs, ct_rhs, None]
 
 
-def _batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, ragged_dot_dimension_numbers: Any,
+           **params: Any) -> tuple[Value, Any]:
     """One more batch axis, in front of the others."""
     numbers = ragged_dot_dimension_numbers
     lhs, rhs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args[:2], dims)]

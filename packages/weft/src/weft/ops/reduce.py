@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
@@ -17,15 +18,21 @@ from .linear import transpose as _transpose
 from .rules import check_kind, dtype_of, shape_of
 from .shape import concatenate, pad, slice_
 
+if TYPE_CHECKING:
+    from ..core.primitive import JvpRule, ReferenceRule
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Params, Size, Value
 
-def _reduction(name: str, kinds: str, reference, jvp=None) -> Primitive:
+
+def _reduction(name: str, kinds: str, reference: ReferenceRule, jvp: JvpRule | None = None) -> Primitive:
     primitive = Primitive(name, hidden=("out_sharding",))
 
-    def abstract(x, *, axes, out_sharding=None):
+    def abstract(x: Value, *, axes: tuple[int, ...], out_sharding: Any = None) -> ShapedArray:
         check_kind(name, x, kinds)
         return shaped(reduced_shape(name, x, axes), x.dtype, x.weak_type)
 
-    def no_jvp(primals, tangents, **params):
+    def no_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out = primitive.bind(*primals, **params)
         return out, Zero(tangent_aval(get_aval(out)))
 
@@ -34,14 +41,15 @@ def _reduction(name: str, kinds: str, reference, jvp=None) -> Primitive:
     return primitive
 
 
-def _restore(x, shape, axes):
+def _restore(x: Value, shape: Sequence[Size], axes: tuple[int, ...]) -> Value:
     """`x`, reduced over `axes`, broadcast back to `shape`."""
     return broadcast_in_dim(x, shape, tuple(d for d in range(len(shape)) if d not in axes))
 
 
-def _make_extremum_jvp(bind):
+def _make_extremum_jvp(bind: Callable[..., Value]) -> JvpRule:
     """Ties share the derivative equally."""
-    def jvp(primals, tangents, *, axes, **params):
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], *, axes: tuple[int, ...],
+            **params: Any) -> tuple[Value, Value]:
         (x,), (t,) = primals, tangents
         out = bind(x, axes, params)
         if type(t) is Zero:
@@ -51,29 +59,30 @@ def _make_extremum_jvp(bind):
     return jvp
 
 
-def _limit(dt, sign: int):
+def _limit(dt: ElementType, sign: int) -> Value:
     """The identity of max (sign -1) or min (sign 1)."""
     return dtypes.highest(dt) if sign > 0 else dtypes.lowest(dt)
 
 
-def _np_extremum(ufunc, sign):
-    def reference(x, axes):
+def _np_extremum(ufunc: str, sign: int) -> ReferenceRule:
+    def reference(x: Value, axes: tuple[int, ...]) -> Any:
         start = np.array(_limit(x.dtype, sign), x.dtype)
         if not dtypes.is_complex(x.dtype):
-            return ufunc.reduce(x, axis=axes, initial=start) if axes else x
+            return getattr(np, ufunc).reduce(x, axis=axes, initial=start) if axes else x
         rows = np.moveaxis(x, axes, range(len(axes)))
         rows = rows.reshape(math.prod(rows.shape[:len(axes)]), *rows.shape[len(axes):])
-        return functools.reduce(lambda a, row: extremum_reference(ufunc, a, row), rows, np.full(rows.shape[1:], start))
+        return functools.reduce(lambda a, row: extremum_reference(getattr(np, ufunc), a, row), rows, np.full(rows.shape[1:], start))
     return reference
 
 
-reduce_max_p = _reduction("reduce_max", "biufc", _np_extremum(np.maximum, -1) if np else None,
+reduce_max_p: Primitive = _reduction("reduce_max", "biufc", _np_extremum("maximum", -1),
                           _make_extremum_jvp(lambda x, axes, params: reduce_max_p.bind(x, axes=axes, **params)))
-reduce_min_p = _reduction("reduce_min", "biufc", _np_extremum(np.minimum, 1) if np else None,
+reduce_min_p: Primitive = _reduction("reduce_min", "biufc", _np_extremum("minimum", 1),
                           _make_extremum_jvp(lambda x, axes, params: reduce_min_p.bind(x, axes=axes, **params)))
 
 
-def _prod_jvp(primals, tangents, *, axes, **params):
+def _prod_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, axes: tuple[int, ...],
+              **params: Any) -> tuple[Value, Value]:
     """The product of all other elements, from running products in both directions: right also where elements are zero."""
     (x,), (t,) = primals, tangents
     out = reduce_prod_p.bind(x, axes=axes, **params)
@@ -93,14 +102,14 @@ def _prod_jvp(primals, tangents, *, axes, **params):
     return out, reduce_sum(mul(flat_t, mul(before, after)), (axis,))
 
 
-def flatten_axes(x, kept, axes):
+def flatten_axes(x: Value, kept: Sequence[int], axes: tuple[int, ...]) -> Value:
     from_shape = shape_of(x)
     order = [*kept, *axes]
     x = _transpose(x, order)
     return _reshape(x, (*[from_shape[d] for d in kept], math.prod(from_shape[d] for d in axes)))
 
 
-def cut(x, lo: int, hi: int):
+def cut(x: Value, lo: int, hi: int) -> Value:
     shape = shape_of(x)
     return slice_(x, (0,) * (len(shape) - 1) + (lo,), (*shape[:-1], hi))
 
@@ -111,8 +120,8 @@ reduce_or_p = _reduction("reduce_or", "biu", lambda x, axes: np.bitwise_or.reduc
 reduce_xor_p = _reduction("reduce_xor", "biu", lambda x, axes: np.bitwise_xor.reduce(x, axis=axes))
 
 
-def _reducer(primitive, **extra):
-    def f(x, axes):
+def _reducer(primitive: Primitive, **extra: Any) -> Callable[..., Any]:
+    def f(x: Value, axes: tuple[int, ...]) -> Value:
         axes = tuple(axes)
         return primitive.bind(x, axes=axes, **extra)
     f.__name__ = primitive.name
@@ -126,10 +135,10 @@ reduce_and, reduce_or, reduce_xor = map(_reducer, (reduce_and_p, reduce_or_p, re
 # argmax, argmin ------------------------------------------------------------------------------------------------------
 
 
-def _arg_reduction(name: str, reference, sign: int) -> Primitive:
+def _arg_reduction(name: str, reference: Callable[..., Any], sign: int) -> Primitive:
     primitive = Primitive(name)
 
-    def abstract(x, *, axes, index_dtype):
+    def abstract(x: Value, *, axes: tuple[int, ...], index_dtype: ElementType) -> ShapedArray:
         check_kind(name, x, "biuf")
         (axis,) = axes
         if not 0 <= axis < len(x.shape):
@@ -138,11 +147,12 @@ def _arg_reduction(name: str, reference, sign: int) -> Primitive:
             raise ValueError(f"{name} requires a non-empty dimension; axis {axis} of shape {x.shape} has size 0.")
         return shaped(x.shape[:axis] + x.shape[axis + 1:], index_dtype)
 
-    def jvp(primals, tangents, **params):
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out = primitive.bind(*primals, **params)
         return out, Zero(tangent_aval(get_aval(out)))
 
-    def batch(axis, args, dims, *, axes, index_dtype):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axes: tuple[int, ...],
+              index_dtype: ElementType) -> tuple[Value, Any]:
         (x,), (dim,) = args, dims
         return primitive.bind(moveaxis(x, dim, 0), axes=(axes[0] + 1,), index_dtype=index_dtype), 0
 
@@ -155,12 +165,12 @@ argmax_p = _arg_reduction("argmax", lambda x, axis: np.argmax(x, axis=axis), -1)
 argmin_p = _arg_reduction("argmin", lambda x, axis: np.argmin(x, axis=axis), 1)
 
 
-def argmax(x, axis: int, index_dtype):
+def argmax(x: Value, axis: int, index_dtype: ElementType) -> Value:
     """The index of the first maximum along `axis`; NaN counts as the maximum."""
     return argmax_p.bind(x, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
 
 
-def argmin(x, axis: int, index_dtype):
+def argmin(x: Value, axis: int, index_dtype: ElementType) -> Value:
     """The index of the first minimum along `axis`; NaN counts as the minimum."""
     return argmin_p.bind(x, axes=(axis,), index_dtype=dtypes.canonicalize(index_dtype))
 
@@ -168,20 +178,22 @@ def argmin(x, axis: int, index_dtype):
 # cumulative ----------------------------------------------------------------------------------------------------------
 
 
-def _cumulative(name: str, kinds: str, reference, combine, identity) -> Primitive:
+def _cumulative(name: str, kinds: str, reference: Callable[..., Any], combine: Callable[..., Any],
+                identity: Value) -> Primitive:
     primitive = Primitive(name, basic=False)
 
-    def abstract(x, *, axis, reverse):
+    def abstract(x: Value, *, axis: int, reverse: bool) -> ShapedArray:
         check_kind(name, x, kinds)
         if not 0 <= axis < len(x.shape):
             raise type_error(f"{name}: axis {axis} is out of range for an array of shape {x.shape}.")
         return x
 
-    def batch(axis_, args, dims, *, axis, reverse):
+    def batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int,
+              reverse: bool) -> tuple[Value, Any]:
         (x,), (dim,) = args, dims
         return primitive.bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
 
-    def decompose(x, *, axis, reverse):
+    def decompose(x: Value, *, axis: int, reverse: bool) -> Value:
         """Hillis and Steele's parallel prefix: log2(n) combinations with a shifted copy."""
         shape, shift = shape_of(x), 1
         fill = full((), identity(dtype_of(x)), dtype_of(x))
@@ -192,7 +204,7 @@ def _cumulative(name: str, kinds: str, reference, combine, identity) -> Primitiv
             shift *= 2
         return x
 
-    def ref(x, *, axis, reverse):
+    def ref(x: Value, *, axis: int, reverse: bool) -> Value:
         flip = (lambda v: np.flip(v, axis)) if reverse else (lambda v: v)
         return flip(reference(flip(x), axis)).astype(x.dtype)
 
@@ -200,9 +212,9 @@ def _cumulative(name: str, kinds: str, reference, combine, identity) -> Primitiv
     return primitive
 
 
-def _by_decomposition(primitive):
+def _by_decomposition(primitive: Primitive) -> Callable[..., Any]:
     """The derivative of the parallel prefix itself."""
-    def jvp(primals, tangents, **params):
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         out = primitive.bind(*primals, **params)
         (t,) = tangents
         if type(t) is Zero:
@@ -211,7 +223,7 @@ def _by_decomposition(primitive):
     return jvp
 
 
-def _prefix_tangent(primitive, x, t, params):
+def _prefix_tangent(primitive: Primitive, x: Value, t: Value, params: Params) -> Value:
     """d(prefix) along t, one shifted combination after another."""
     axis, reverse = params["axis"], params["reverse"]
     shape, shift = shape_of(x), 1
@@ -226,8 +238,8 @@ def _prefix_tangent(primitive, x, t, params):
     return t
 
 
-def _max_step(pick):
-    def step(x, y, tx, ty):
+def _max_step(pick: Callable[..., Any]) -> Callable[..., Any]:
+    def step(x: Value, y: Value, tx: Value, ty: Any) -> tuple[Value, Value]:
         out = pick(x, y)
         half = lambda a, b: convert(eq(a, out), dtype_of(x))
         wx, wy = half(x, y), half(y, x)
@@ -235,7 +247,7 @@ def _max_step(pick):
     return step
 
 
-def logaddexp(x, y):
+def logaddexp(x: Value, y: Value) -> Value:
     """log(exp(x) + exp(y)) without overflow."""
     hi = max_(x, y)
     finite = lambda v: sub(v, hi)
@@ -255,7 +267,7 @@ cummin_p = _cumulative("cummin", "iufc", lambda x, axis: np.minimum.accumulate(x
 cumlogsumexp_p = _cumulative("cumlogsumexp", "f", lambda x, axis: np.logaddexp.accumulate(x.astype(np.float64), axis), logaddexp, _low)
 
 
-def _cumsum_jvp(primals, tangents, **params):
+def _cumsum_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     out = cumsum_p.bind(*primals, **params)
     (t,) = tangents
     return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else cumsum_p.bind(t, **params)
@@ -267,7 +279,7 @@ for _p in (cumprod_p, cummax_p, cummin_p):
     _p.jvp = _by_decomposition(_p)
 
 
-def _cumlogsumexp_jvp(primals, tangents, **params):
+def _cumlogsumexp_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     """The tangent is a running softmax-weighted sum, computed relative to the running result."""
     (x,), (t,) = primals, tangents
     out = cumlogsumexp_p.bind(x, **params)
@@ -282,9 +294,9 @@ def _cumlogsumexp_jvp(primals, tangents, **params):
 cumlogsumexp_p.jvp = _cumlogsumexp_jvp
 
 
-def cumsum(x, axis: int = 0, reverse: bool = False):
+def cumsum(x: Value, axis: int = 0, reverse: bool = False) -> Value:
     return cumsum_p.bind(x, axis=axis, reverse=reverse)
 
 
-def cumprod(x, axis: int = 0, reverse: bool = False):
+def cumprod(x: Value, axis: int = 0, reverse: bool = False) -> Value:
     return cumprod_p.bind(x, axis=axis, reverse=reverse)

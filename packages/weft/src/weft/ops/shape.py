@@ -1,6 +1,8 @@
 """Primitives that move elements without computing on them."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
+
 from .. import dtypes
 from ..avals import as_size, shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
@@ -11,12 +13,17 @@ from .elementwise import neg, select
 from .linear import add_any, broadcast_in_dim, broadcast_to_axis, expand_dims, full, moveaxis, reduce_sum, reshape, squeeze
 from .rules import is_linear_arg, linear_jvp, no_negative, same_dtype, shape_of, shifted
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Shape, Size, Value
+
 # iota ----------------------------------------------------------------------------------------------------------------
 
 iota_p = Primitive("iota")
 
 
-def _iota_abstract(*, dtype, shape, dimension, sharding):
+def _iota_abstract(*, dtype: ElementType, shape: Shape, dimension: int, sharding: Any) -> ShapedArray:
     if dtypes.kind(dtype) not in "iufc":
         raise type_error(f"iota does not accept dtype {dtypes.name(dtype)}: it takes numbers.")
     no_negative("iota", shape)
@@ -30,7 +37,7 @@ iota_p.jvp = lambda primals, tangents, **params: (iota_p.bind(**params), Zero(ta
 iota_p.batch = lambda axis, args, dims, **params: (iota_p.bind(**params), None)
 
 
-def _iota_reference(*, dtype, shape, dimension, sharding):
+def _iota_reference(*, dtype: ElementType, shape: Shape, dimension: int, sharding: Any) -> Any:
     expanded = [1] * len(shape)
     expanded[dimension] = shape[dimension]
     return np.broadcast_to(np.arange(shape[dimension]).astype(dtype).reshape(expanded), shape)
@@ -39,7 +46,7 @@ def _iota_reference(*, dtype, shape, dimension, sharding):
 iota_p.reference = _iota_reference
 
 
-def iota(dtype, shape, dimension: int):
+def iota(dtype: ElementType, shape: Sequence[Size], dimension: int) -> Value:
     """An array whose elements are their own index along `dimension`."""
     return iota_p.bind(dtype=dtypes.canonicalize(dtype), shape=tuple(shape), dimension=dimension, sharding=None)
 
@@ -49,7 +56,8 @@ def iota(dtype, shape, dimension: int):
 slice_p = Primitive("slice")
 
 
-def _slice_abstract(x, *, start_indices, limit_indices, strides):
+def _slice_abstract(x: ShapedArray, *, start_indices: Shape, limit_indices: Shape,
+                    strides: tuple[int, ...] | None) -> ShapedArray:
     rank = len(x.shape)
     steps = strides or (1,) * rank
     if not (len(start_indices) == len(limit_indices) == len(steps) == rank):
@@ -60,11 +68,12 @@ def _slice_abstract(x, *, start_indices, limit_indices, strides):
     return shaped(tuple((b - a + s - 1) // s for a, b, s in zip(start_indices, limit_indices, steps)), x.dtype, x.weak_type)
 
 
-def _slice_reference(x, *, start_indices, limit_indices, strides):
+def _slice_reference(x: Value, *, start_indices: Shape, limit_indices: Shape, strides: tuple[int, ...] | None) -> Any:
     return x[tuple(slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, strides or (1,) * x.ndim))]
 
 
-def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
+def _slice_transpose(ct: Value, x: Value, *, start_indices: Shape, limit_indices: Shape,
+                     strides: tuple[int, ...] | None) -> list[Value | None]:
     shape = x.aval.shape
     steps = strides or (1,) * len(shape)
     out = shape_of(ct)
@@ -72,7 +81,8 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
     return [pad(ct, full((), 0, get_aval(ct).dtype), config)]
 
 
-def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
+def _slice_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, start_indices: Shape,
+                 limit_indices: Shape, strides: tuple[int, ...] | None) -> tuple[Value, Any]:
     x = moveaxis(args[0], dims[0], 0)
     return slice_p.bind(x, start_indices=(0, *start_indices), limit_indices=(axis.size, *limit_indices),
                         strides=None if strides is None else (1, *strides)), 0
@@ -82,7 +92,7 @@ slice_p.abstract, slice_p.reference, slice_p.jvp = _slice_abstract, _slice_refer
 slice_p.transpose, slice_p.batch = _slice_transpose, _slice_batch
 
 
-def slice_(x, start_indices, limit_indices, strides=None):
+def slice_(x: Value, start_indices: Iterable[Size], limit_indices: Iterable[Size], strides: Iterable[int] | None = None) -> Value:
     """`x[start:limit:stride]` along every axis, with static bounds."""
     start, limit = tuple(start_indices), tuple(limit_indices)
     strides = None if strides is None or all(s == 1 for s in strides) else tuple(strides)
@@ -96,7 +106,8 @@ def slice_(x, start_indices, limit_indices, strides=None):
 pad_p = Primitive("pad")
 
 
-def _pad_abstract(x, value, *, padding_config):
+def _pad_abstract(x: ShapedArray, value: ShapedArray, *,
+                  padding_config: tuple[tuple[int, int, int], ...]) -> ShapedArray:
     same_dtype("pad", [x, value])
     if value.shape:
         raise type_error(f"pad: padding_value must be a scalar, got shape {value.shape}.")
@@ -110,7 +121,7 @@ def _pad_abstract(x, value, *, padding_config):
     return shaped(shape, x.dtype, x.weak_type and value.weak_type)
 
 
-def _pad_reference(x, value, *, padding_config):
+def _pad_reference(x: Value, value: Value, *, padding_config: tuple[tuple[int, int, int], ...]) -> Any:
     sizes = [n + max(n - 1, 0) * i for n, (_, _, i) in zip(x.shape, padding_config)]
     wide = np.full(sizes, value, x.dtype)
     wide[tuple(slice(None, None, i + 1) for _, _, i in padding_config)] = x
@@ -118,7 +129,8 @@ def _pad_reference(x, value, *, padding_config):
     return np.pad(cut, [(max(lo, 0), max(hi, 0)) for lo, hi, _ in padding_config], constant_values=value) if cut.ndim else cut
 
 
-def _pad_jvp(primals, tangents, *, padding_config):
+def _pad_jvp(primals: Sequence[Value], tangents: Sequence[Value], *,
+             padding_config: tuple[tuple[int, int, int], ...]) -> tuple[Value, Value]:
     x, value = primals
     out = pad_p.bind(x, value, padding_config=padding_config)
     tx, tv = tangents
@@ -129,7 +141,8 @@ def _pad_jvp(primals, tangents, *, padding_config):
     return out, pad_p.bind(tx, tv, padding_config=padding_config)
 
 
-def _pad_transpose(ct, x, value, *, padding_config):
+def _pad_transpose(ct: Value, x: Value, value: Value, *,
+                   padding_config: tuple[tuple[int, int, int], ...]) -> list[Value | None]:
     inverse = tuple((-lo, -hi, 0) for lo, hi, _ in padding_config)
     zero = full((), 0, get_aval(ct).dtype)
     inner = pad(ct, zero, inverse)
@@ -141,7 +154,8 @@ def _pad_transpose(ct, x, value, *, padding_config):
     return [inner if is_linear_arg(x) else None, ct_value]
 
 
-def _pad_batch(axis, args, dims, *, padding_config):
+def _pad_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
+               padding_config: tuple[tuple[int, int, int], ...]) -> tuple[Value, Any]:
     (x, value), (dx, dv) = args, dims
     x = broadcast_to_axis(x, axis.size) if dx is None else moveaxis(x, dx, 0)
     if dv is None:
@@ -156,7 +170,7 @@ pad_p.abstract, pad_p.reference, pad_p.jvp, pad_p.transpose, pad_p.batch = \
     _pad_abstract, _pad_reference, _pad_jvp, _pad_transpose, _pad_batch
 
 
-def pad(x, padding_value, padding_config):
+def pad(x: Value, padding_value: Value, padding_config: Iterable[tuple[int, int, int]]) -> Value:
     """`x` with (low, high, interior) padding along each axis; negative low and high cut."""
     config = tuple(tuple(as_size(v) for v in c) for c in padding_config)
     return pad_p.bind(x, padding_value, padding_config=config)
@@ -167,7 +181,7 @@ def pad(x, padding_value, padding_config):
 concatenate_p = Primitive("concatenate")
 
 
-def _concatenate_abstract(*xs, dimension):
+def _concatenate_abstract(*xs: Any, dimension: int) -> ShapedArray:
     if not xs:
         raise type_error("concatenate expects at least one operand, got 0.")
     same_dtype("concatenate", xs)
@@ -181,7 +195,7 @@ def _concatenate_abstract(*xs, dimension):
     return shaped(tuple(shape), xs[0].dtype, all(x.weak_type for x in xs))
 
 
-def _concatenate_jvp(primals, tangents, *, dimension):
+def _concatenate_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, dimension: int) -> tuple[Value, Value]:
     out = concatenate_p.bind(*primals, dimension=dimension)
     if all(type(t) is Zero for t in tangents):
         return out, Zero(tangent_aval(get_aval(out)))
@@ -189,7 +203,7 @@ def _concatenate_jvp(primals, tangents, *, dimension):
                                    dimension=dimension)
 
 
-def _concatenate_transpose(ct, *xs, dimension):
+def _concatenate_transpose(ct: Value, *xs: Any, dimension: int) -> list[Value | None]:
     shape, start, out = shape_of(ct), 0, []
     for x in xs:
         n = x.aval.shape[dimension] if is_linear_arg(x) else shape_of(x)[dimension]
@@ -203,7 +217,8 @@ def _concatenate_transpose(ct, *xs, dimension):
     return out
 
 
-def _concatenate_batch(axis, args, dims, *, dimension):
+def _concatenate_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
+                       dimension: int) -> tuple[Value, Any]:
     new = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     return concatenate_p.bind(*new, dimension=dimension + 1), 0
 
@@ -213,7 +228,7 @@ concatenate_p.reference = lambda *xs, dimension: np.concatenate(xs, dimension)
 concatenate_p.batch = _concatenate_batch
 
 
-def concatenate(xs, dimension: int):
+def concatenate(xs: Value, dimension: int) -> Value:
     """The arrays `xs` one after another along `dimension`."""
     xs = list(xs)
     return xs[0] if len(xs) == 1 else concatenate_p.bind(*xs, dimension=dimension)
@@ -224,7 +239,7 @@ def concatenate(xs, dimension: int):
 rev_p = Primitive("rev")
 
 
-def _rev_abstract(x, *, dimensions):
+def _rev_abstract(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < len(x.shape) for d in dimensions):
         raise type_error(f"rev dimensions {dimensions} must be distinct axes of an array of shape {x.shape}.")
     return x
@@ -237,7 +252,7 @@ rev_p.transpose = lambda ct, x, *, dimensions: [rev(ct, dimensions)]
 rev_p.batch = lambda axis, args, dims, *, dimensions: (rev(args[0], shifted(dimensions, dims[0])), dims[0])
 
 
-def rev(x, dimensions):
+def rev(x: Value, dimensions: Iterable[int]) -> Value:
     """`x` with its elements in reverse order along `dimensions`."""
     dimensions = tuple(dimensions)
     return rev_p.bind(x, dimensions=dimensions) if dimensions else x
@@ -246,16 +261,16 @@ def rev(x, dimensions):
 # split, unstack, stack: several arrays and one ------------------------------------------------------------------------
 
 
-def _many_jvp(primitive: Primitive):
+def _many_jvp(primitive: Primitive) -> Callable[..., Any]:
     """The jvp of a linear primitive with one argument and several results."""
-    def jvp(primals, tangents, **params):
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         outs = primitive.bind(*primals, **params)
         (t,) = tangents
         return outs, [Zero(tangent_aval(get_aval(o))) for o in outs] if type(t) is Zero else primitive.bind(t, **params)
     return jvp
 
 
-def _filled(cts) -> list:
+def _filled(cts: Sequence[Value]) -> list[Any]:
     """Cotangents with arrays for those that are known to be zero."""
     return [full(c.shape, 0, c.dtype) if type(c) is Zero else c for c in cts]
 
@@ -263,7 +278,7 @@ def _filled(cts) -> list:
 split_p = Primitive("split", multiple_results=True, basic=False)
 
 
-def _split_abstract(x, *, sizes, axis):
+def _split_abstract(x: ShapedArray, *, sizes: Sequence[Size], axis: int) -> list[ShapedArray]:
     if not 0 <= axis < len(x.shape):
         raise type_error(f"split: axis {axis} is out of range for an array of shape {x.shape}.")
     if any(n < 0 for n in sizes) or sum(sizes) != x.shape[axis]:
@@ -271,7 +286,7 @@ def _split_abstract(x, *, sizes, axis):
     return [shaped((*x.shape[:axis], n, *x.shape[axis + 1:]), x.dtype, x.weak_type) for n in sizes]
 
 
-def _split_decompose(x, *, sizes, axis):
+def _split_decompose(x: Value, *, sizes: Sequence[Size], axis: int) -> Value:
     shape, start, parts = shape_of(x), 0, []
     for n in sizes:
         lo, hi = [0] * len(shape), list(shape)
@@ -281,7 +296,7 @@ def _split_decompose(x, *, sizes, axis):
     return parts
 
 
-def _split_reference(x, *, sizes, axis):
+def _split_reference(x: Value, *, sizes: Sequence[Size], axis: int) -> Any:
     return np.split(x, np.cumsum(np.array(sizes, int))[:-1], axis) if sizes else []
 
 
@@ -293,13 +308,13 @@ split_p.batch = lambda axis_, args, dims, *, sizes, axis: (
 unstack_p = Primitive("unstack", multiple_results=True, basic=False)
 
 
-def _unstack_abstract(x, *, axis):
+def _unstack_abstract(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
     if not 0 <= axis < len(x.shape):
         raise ValueError(f"unstack: axis {axis} is out of bounds for an array of shape {x.shape}.")
     return [shaped(x.shape[:axis] + x.shape[axis + 1:], x.dtype, x.weak_type)] * x.shape[axis]
 
 
-def _unstack_batch(axis_, args, dims, *, axis):
+def _unstack_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int) -> tuple[Value, Any]:
     (x,), (dim,) = args, dims
     at = axis + (dim <= axis)
     return unstack_p.bind(x, axis=at), [dim - (dim > at)] * shape_of(x)[at]
@@ -313,7 +328,7 @@ unstack_p.transpose = lambda cts, x, *, axis: [stack(_filled(cts), axis)]
 stack_p = Primitive("stack", basic=False)
 
 
-def _stack_abstract(*xs, axis):
+def _stack_abstract(*xs: Any, axis: int) -> ShapedArray:
     same_dtype("stack", xs)
     if any(x.shape != xs[0].shape for x in xs):
         raise ValueError(f"stack: all arrays must have the same shape, got {', '.join(str(x.shape) for x in xs)}.")
@@ -322,18 +337,18 @@ def _stack_abstract(*xs, axis):
     return shaped((*xs[0].shape[:axis], len(xs), *xs[0].shape[axis:]), xs[0].dtype, all(x.weak_type for x in xs))
 
 
-def _stack_jvp(primals, tangents, *, axis):
+def _stack_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, axis: int) -> tuple[Value, Value]:
     out = stack_p.bind(*primals, axis=axis)
     if all(type(t) is Zero for t in tangents):
         return out, Zero(tangent_aval(get_aval(out)))
     return out, stack_p.bind(*[full(shape_of(x), 0, get_aval(x).dtype) if type(t) is Zero else t for x, t in zip(primals, tangents)], axis=axis)
 
 
-def _stack_transpose(ct, *xs, axis):
+def _stack_transpose(ct: Value, *xs: Any, axis: int) -> list[Value | None]:
     return [c if is_linear_arg(x) else None for c, x in zip(unstack_p.bind(ct, axis=axis), xs)]
 
 
-def _stack_batch(axis_, args, dims, *, axis):
+def _stack_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int) -> tuple[Value, Any]:
     new = [broadcast_to_axis(x, axis_.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     return stack_p.bind(*new, axis=axis + 1), 0
 
@@ -343,7 +358,7 @@ stack_p.reference = lambda *xs, axis: np.stack(xs, axis)
 stack_p.decompose = lambda *xs, axis: concatenate([expand_dims(x, (axis,)) for x in xs], axis)
 
 
-def stack(xs, axis: int):
+def stack(xs: Value, axis: int) -> Value:
     """Arrays of one shape side by side along a new axis."""
     return stack_p.bind(*xs, axis=axis)
 
@@ -351,19 +366,19 @@ def stack(xs, axis: int):
 tile_p = Primitive("tile", basic=False)
 
 
-def _tile_abstract(x, *, reps):
+def _tile_abstract(x: ShapedArray, *, reps: Sequence[int]) -> ShapedArray:
     if len(reps) != len(x.shape) or any(r < 0 for r in reps):
         raise type_error(f"tile: reps {tuple(reps)} must have one number, not negative, for each of the {len(x.shape)} axes of shape {x.shape}.")
     return shaped(tuple(n * r for n, r in zip(x.shape, reps)), x.dtype, x.weak_type)
 
 
-def _tile_decompose(x, *, reps):
+def _tile_decompose(x: Value, *, reps: Sequence[int]) -> Value:
     shape = shape_of(x)
     wide = broadcast_in_dim(x, [n for pair in zip(reps, shape) for n in pair], range(1, 2 * len(shape), 2))
     return reshape(wide, [n * r for n, r in zip(shape, reps)])
 
 
-def _tile_transpose(ct, x, *, reps):
+def _tile_transpose(ct: Value, x: Value, *, reps: Sequence[int]) -> list[Value | None]:
     shape = x.aval.shape
     return [reduce_sum(reshape(ct, [n for pair in zip(reps, shape) for n in pair]), range(0, 2 * len(shape), 2))]
 

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
-from ..avals import shaped, tangent_aval
+from ..avals import array_aval, shaped, tangent_aval
 from ..core.jaxpr import round_scalar
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
@@ -15,10 +16,15 @@ from .linear import broadcast_to_axis, expand_dims, moveaxis
 from .rules import shape_of
 from .shape import iota, rev, slice_
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, Value
+
 sort_p = Primitive("sort", multiple_results=True)
 
 
-def _sort_abstract(*xs, dimension, is_stable, num_keys):
+def _sort_abstract(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
     if any(x.shape != xs[0].shape for x in xs):
         raise type_error(f"sort: operands must have one shape, got {[x.shape for x in xs]}.")
     if not 0 <= dimension < len(xs[0].shape):
@@ -30,7 +36,7 @@ def _sort_abstract(*xs, dimension, is_stable, num_keys):
     return [shaped(x.shape, x.dtype, x.weak_type) for x in xs]
 
 
-def sort_key(x):
+def sort_key(x: Value) -> list[Value]:
     """NumPy keys in lax's total order: -0 and 0 equal, NaN equal to NaN and last, complex by real part and then imaginary."""
     if dtypes.is_complex(x.dtype):
         return [*sort_key(x.real), *sort_key(x.imag)]
@@ -41,14 +47,14 @@ def sort_key(x):
     return [x]
 
 
-def _sort_reference(*xs, dimension, is_stable, num_keys):
-    xs = [np.moveaxis(x, dimension, -1) for x in xs]
-    keys = [k for x in xs[:num_keys] for k in sort_key(x)]
+def _sort_reference(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
+    rows = [np.moveaxis(x, dimension, -1) for x in xs]
+    keys = [k for x in rows[:num_keys] for k in sort_key(x)]
     order = np.lexsort(tuple(reversed(keys)), axis=-1)
-    return [np.moveaxis(np.take_along_axis(x, order, -1), -1, dimension) for x in xs]
+    return [np.moveaxis(np.take_along_axis(x, order, -1), -1, dimension) for x in rows]
 
 
-def take_along(x, order, dimension: int):
+def take_along(x: Value, order: Sequence[int], dimension: int) -> Value:
     """`x` rearranged along `dimension` by an array of positions (of the same shape but along `dimension`)."""
     rank = len(shape_of(x))
     x, order = moveaxis(x, dimension, rank - 1), moveaxis(order, dimension, rank - 1)
@@ -57,7 +63,8 @@ def take_along(x, order, dimension: int):
     return moveaxis(out, rank - 1, dimension)
 
 
-def _sort_jvp(primals, tangents, *, dimension, is_stable, num_keys):
+def _sort_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, dimension: int, is_stable: bool,
+              num_keys: int) -> tuple[Value, Value]:
     if all(type(t) is Zero for t in tangents):
         outs = sort_p.bind(*primals, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
         return outs, [Zero(tangent_aval(get_aval(o))) for o in outs]
@@ -66,7 +73,8 @@ def _sort_jvp(primals, tangents, *, dimension, is_stable, num_keys):
     return outs, [Zero(tangent_aval(get_aval(o))) if type(t) is Zero else take_along(t, order, dimension) for o, t in zip(outs, tangents)]
 
 
-def _sort_batch(axis, args, dims, *, dimension, is_stable, num_keys):
+def _sort_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int, is_stable: bool,
+                num_keys: int) -> tuple[Value, Any]:
     args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     return sort_p.bind(*args, dimension=dimension + 1, is_stable=is_stable, num_keys=num_keys), [0] * len(args)
 
@@ -76,21 +84,21 @@ sort_p.abstract, sort_p.reference, sort_p.jvp, sort_p.batch = _sort_abstract, _s
 top_k_p = Primitive("top_k", multiple_results=True, basic=False)
 
 
-def _top_k_abstract(x, *, k, axis):
+def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if not 0 <= axis < len(x.shape) or not 0 <= k <= x.shape[axis]:
         raise ValueError(f"top_k: k={k} must lie between 0 and the size of axis {axis} of shape {x.shape}.")
     shape = tuple(k if d == axis else n for d, n in enumerate(x.shape))
     return [shaped(shape, x.dtype, x.weak_type), shaped(shape, dtypes.int32)]
 
 
-def _top_k_reference(x, *, k, axis):
+def _top_k_reference(x: Value, *, k: int, axis: int) -> Any:
     flipped = np.moveaxis(x, axis, -1)[..., ::-1]
     n = flipped.shape[-1]
     order = n - 1 - np.lexsort(tuple(reversed(sort_key(flipped))), axis=-1)[..., ::-1][..., :k]
     return [np.moveaxis(np.take_along_axis(np.moveaxis(x, axis, -1), order, -1), -1, axis), np.moveaxis(order, -1, axis).astype(np.int32)]
 
 
-def _top_k_decompose(x, *, k, axis):
+def _top_k_decompose(x: Value, *, k: int, axis: int) -> Value:
     """Sorts the reversed array upwards and reads it backwards: equal elements keep their order."""
     shape = shape_of(x)
     positions = rev(iota(dtypes.int32, shape, axis), (axis,))
@@ -99,14 +107,15 @@ def _top_k_decompose(x, *, k, axis):
     return [cut(ordered), cut(order)]
 
 
-def _top_k_jvp(primals, tangents, *, k, axis):
+def _top_k_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, k: int, axis: int) -> tuple[Value, Value]:
     values, order = top_k_p.bind(*primals, k=k, axis=axis)
     (t,) = tangents
     zero = Zero(tangent_aval(get_aval(order)))
     return [values, order], [Zero(tangent_aval(get_aval(values))) if type(t) is Zero else take_along(t, order, axis), zero]
 
 
-def _top_k_batch(axis_, args, dims, *, k, axis):
+def _top_k_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, k: int,
+                 axis: int) -> tuple[Value, Any]:
     return top_k_p.bind(moveaxis(args[0], dims[0], 0), k=k, axis=axis + 1), [0, 0]
 
 
@@ -132,7 +141,7 @@ def approx_top_k_size(size: int, rank: int, k: int, recall_target: float, aggreg
         return lanes
     if recall_target == 1.0:
         return size
-    bins = min(max(int((1 - k) / math.log(round_scalar(recall_target, dtypes.float32))), lanes), size)
+    bins = min(max(int((1 - k) / math.log(float(round_scalar(recall_target, dtypes.float32).real))), lanes), size)
     halvings = ((size_override if size_override >= 0 else size) // bins).bit_length() - 1
     halvings = min(halvings, (size // lanes - 1).bit_length())
     if halvings <= 0:
@@ -141,7 +150,8 @@ def approx_top_k_size(size: int, rank: int, k: int, recall_target: float, aggreg
     return -(-tiles // (1 << halvings)) * lanes
 
 
-def _approx_abstract(x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override, aggregate_to_topk):
+def _approx_abstract(x: ShapedArray, *, k: int, reduction_dimension: int, recall_target: float, is_max_k: bool,
+                     reduction_input_size_override: int, aggregate_to_topk: bool) -> list[ShapedArray]:
     name = "approx_max_k" if is_max_k else "approx_min_k"
     if not -len(x.shape) <= reduction_dimension < len(x.shape):
         raise ValueError(f"{name}: reduction_dimension {reduction_dimension} is out of range for an array of shape {x.shape}.")
@@ -160,18 +170,18 @@ def _approx_abstract(x, *, k, reduction_dimension, recall_target, is_max_k, redu
     return [shaped(shape, x.dtype, x.weak_type), shaped(shape, dtypes.int32)]
 
 
-def _approx_decompose(x, *, reduction_dimension, is_max_k, **params):
+def _approx_decompose(x: Value, *, reduction_dimension: int, is_max_k: bool, **params: Any) -> Value:
     """Exact: there is no faster way than sorting on processors without a TPU's lanes."""
     shape = shape_of(x)
     axis = reduction_dimension % len(shape)
-    out, _ = _approx_abstract(get_aval(x), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params)
+    out, _ = _approx_abstract(array_aval(get_aval(x)), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params)
     if is_max_k:
         return top_k_p.bind(x, k=out.shape[axis], axis=axis)
     ordered = sort_p.bind(x, iota(dtypes.int32, shape, axis), dimension=axis, is_stable=True, num_keys=1)
     return [slice_(v, (0,) * len(shape), out.shape) for v in ordered]
 
 
-def _approx_reference(x, *, reduction_dimension, is_max_k, **params):
+def _approx_reference(x: Value, *, reduction_dimension: int, is_max_k: bool, **params: Any) -> Any:
     axis = reduction_dimension % x.ndim
     out, _ = _approx_abstract(shaped(x.shape, x.dtype), reduction_dimension=reduction_dimension, is_max_k=is_max_k, **params)
     if is_max_k:
@@ -181,14 +191,15 @@ def _approx_reference(x, *, reduction_dimension, is_max_k, **params):
     return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
 
 
-def _approx_jvp(primals, tangents, **params):
+def _approx_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     values, order = approx_top_k_p.bind(*primals, **params)
     (t,) = tangents
     axis = params["reduction_dimension"] % len(shape_of(order))
     return [values, order], [Zero(tangent_aval(get_aval(values))) if type(t) is Zero else take_along(t, order, axis), Zero(tangent_aval(get_aval(order)))]
 
 
-def _approx_batch(axis, args, dims, *, reduction_dimension, **params):
+def _approx_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, reduction_dimension: int,
+                  **params: Any) -> tuple[Value, Any]:
     x = moveaxis(args[0], dims[0], 0)
     reduction_dimension = reduction_dimension % (len(shape_of(x)) - 1) + 1
     return approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params), [0, 0]

@@ -5,67 +5,71 @@ Those whose decomposition needs no loop have it here; the others' stand in `cont
 from __future__ import annotations
 
 import math
-from typing import Callable
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
 
 from .. import dtypes
 from ..host import has_numpy, np
-from .elementwise import (_elementwise, _fn, _of_scalars, _wide, abs_, add, and_, div, eq, exp, floor, ge, gt, integer_pow, is_finite, le, log, log1p, lt, mul, ne, neg, not_,
+from .elementwise import (Function, _elementwise, _fn, _of_scalars, _wide, abs_, add, and_, div, eq, exp, floor, ge, gt, integer_pow, is_finite, le, log, log1p, lt, mul, ne, neg, not_,
                           or_, pow_, rsqrt, select, sign, sub)
 from .linear import convert, full
 from .rules import broadcast_shapes, dtype_of, scalar_like, shape_of
 
+if TYPE_CHECKING:
+    from ..core.types import Value
 
-def no_derivative(name: str, argument: str, error: type = NotImplementedError, instead: str = "") -> Callable:
+
+def no_derivative(name: str, argument: str, error: type[Any] = NotImplementedError,
+                  instead: str = "") -> Callable[..., Any]:
     """The jvp of an operand that a function has no derivative for: an error that says so."""
-    def refuse(*_):
+    def refuse(*_: Any) -> NoReturn:
         raise error(f"{name} has no derivative with respect to {argument}.{instead}")
     return refuse
 
 
-def filled(x, value: float):
+def filled(x: Value, value: float) -> Value:
     return full(shape_of(x), value, dtype_of(x))
 
 
-def where(condition, x, value):
+def where(condition: Value, x: Value, value: Value) -> Value:
     """x where the condition holds, else `value`, an array or a number."""
     return select(condition, x, filled(x, value) if isinstance(value, (int, float)) else value)
 
 
-def same_shape(name: str, xs) -> list:
+def same_shape(name: str, xs: Value) -> list[Any]:
     """Operands of an elementwise function, each of the shape of the result."""
     shape = broadcast_shapes(name, [shape_of(x) for x in xs])
     return [x if shape_of(x) == shape else add(x, full(shape, 0, dtype_of(x))) for x in xs]
 
 
-def in_single(name: str, f: Callable) -> Callable:
+def in_single(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
     """`f` of operands of one shape, computed in float32 where they have 16 bits."""
-    def g(*xs):
+    def g(*xs: Any) -> Any:
         narrow = dtype_of(xs[0])
-        xs = same_shape(name, xs)
+        operands = same_shape(name, xs)
         if dtypes.bits(narrow) >= 32:
-            return f(*xs)
-        return convert(f(*[convert(x, dtypes.float32) for x in xs]), narrow)
+            return f(*operands)
+        return convert(f(*[convert(x, dtypes.float32) for x in operands]), narrow)
     return g
 
 
-def epsilon(x) -> float:
+def epsilon(x: Value) -> float:
     return float(dtypes.finfo(dtype_of(x)).eps)
 
 
-def times(x, value: float):
+def times(x: Value, value: float) -> Value:
     return mul(x, scalar_like(x, value))
 
 
-def plus(x, value: float):
+def plus(x: Value, value: float) -> Value:
     return add(x, scalar_like(x, value))
 
 
-def _reference(f: Callable) -> Callable | None:
+def _reference(f: Callable[..., Any]) -> Callable[..., Any] | None:
     """A reference rule from a function of Python's floats."""
     if not has_numpy:
         return None
 
-    def one(*xs):
+    def one(*xs: Any) -> Any:
         try:
             return math.nan if any(map(math.isnan, xs)) else f(*xs)
         except OverflowError:
@@ -77,7 +81,7 @@ def _reference(f: Callable) -> Callable | None:
 
 # gamma and its derivatives -------------------------------------------------------------------------------------------
 
-lgamma_p = _elementwise("lgamma", "f", _wide(_of_scalars(lambda v: math.inf if v <= 0 and v in (-math.inf, math.floor(max(v, -1e300))) else math.lgamma(v)) if np else None),
+lgamma_p = _elementwise("lgamma", "f", _wide(_of_scalars(lambda v: math.inf if v <= 0 and v in (-math.inf, math.floor(max(v, -1e300))) else math.lgamma(v))),
                         jvp=[lambda t, o, x: mul(t, digamma(x))])
 
 
@@ -93,7 +97,7 @@ def _digamma_scalar(x: float) -> float:
     return result + math.log(x) - 0.5 / x - i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
 
 
-digamma_p = _elementwise("digamma", "f", _wide(_of_scalars(_digamma_scalar) if np else None),
+digamma_p = _elementwise("digamma", "f", _wide(_of_scalars(_digamma_scalar)),
                          jvp=[lambda t, o, x: mul(t, polygamma(scalar_like(x, 1), x))])
 
 # B_2j / (2j)!, the weights of the Euler-Maclaurin sum
@@ -122,7 +126,7 @@ def _zeta_scalar(x: float, q: float) -> float:
     return total
 
 
-def _zeta(x, q):
+def _zeta(x: Value, q: Value) -> Value:
     power = pow_(q, neg(x))
     total, a = power, q
     for _ in range(_DIRECT):
@@ -159,7 +163,7 @@ def _polygamma_scalar(m: float, x: float) -> float:
     return (-1) ** (int(m) + 1) * math.gamma(m + 1) * _zeta_scalar(m + 1, x)
 
 
-def _polygamma(m, x):
+def _polygamma(m: Value, x: Value) -> Value:
     """(-1)ᵐ⁺¹ m! ζ(m + 1, x)."""
     half = times(m, 0.5)
     size = mul(exp(lgamma(plus(m, 1))), zeta(plus(m, 1), x))
@@ -170,7 +174,10 @@ def _polygamma(m, x):
 
 polygamma_p = _elementwise("polygamma", "f", _reference(_polygamma_scalar), arity=2, basic=False, decompose=in_single("polygamma", _polygamma),
                            jvp=[no_derivative("polygamma", "m", ValueError), lambda t, o, m, x: mul(t, polygamma(plus(m, 1), x))])
-lgamma, digamma, zeta, polygamma = map(_fn, (lgamma_p, digamma_p, zeta_p, polygamma_p))
+lgamma: Function = _fn(lgamma_p)
+digamma: Function = _fn(digamma_p)
+zeta: Function = _fn(zeta_p)
+polygamma: Function = _fn(polygamma_p)
 
 # Bessel functions ----------------------------------------------------------------------------------------------------
 
@@ -200,7 +207,7 @@ _I1_FAR = (
     -1.8803547755107825e-15, 3.3082023109209285e-16, 2.96262899764595e-16, -3.209525921993424e-17, -4.6503053684893586e-17)
 
 
-def _chebyshev(t, coefficients):
+def _chebyshev(t: Value, coefficients: Sequence[float]) -> Value:
     """c₀/2 + Σ cₙ Tₙ(t), by Clenshaw's recurrence; terms that the dtype can't hold are left out."""
     if dtypes.bits(dtype_of(t)) < 64:
         coefficients = [c for c in coefficients if abs(c) > 4e-9]
@@ -211,8 +218,8 @@ def _chebyshev(t, coefficients):
     return plus(sub(mul(t, last), after), coefficients[0] / 2)
 
 
-def _scaled_bessel(near, far, odd: bool) -> Callable:
-    def f(x):
+def _scaled_bessel(near: Sequence[float], far: Sequence[float], odd: bool) -> Callable[..., Any]:
+    def f(x: Value) -> Value:
         size = abs_(x)
         is_near = le(size, filled(size, 8))
         a = _chebyshev(plus(times(where(is_near, size, 8), 0.25), -1), near)
@@ -224,7 +231,7 @@ def _scaled_bessel(near, far, odd: bool) -> Callable:
     return f
 
 
-def _bessel_scalar(order: int) -> Callable:
+def _bessel_scalar(order: int) -> Callable[..., Any]:
     """exp(-|x|) I(x) by the power series of I (DLMF 10.25.2), far out by the asymptotic one (10.40.1)."""
     def f(x: float) -> float:
         s, y = (math.copysign(1, x) if order else 1), abs(x)
@@ -246,7 +253,7 @@ def _bessel_scalar(order: int) -> Callable:
     return f
 
 
-def _bessel_i1e_slope(t, o, x):
+def _bessel_i1e_slope(t: Value, o: Value, x: Value) -> Value:
     """I0e(x) - I1e(x) (sign(x) + 1/x), and its limit 1/2 at 0."""
     apart = gt(abs_(x), scalar_like(x, epsilon(x)))
     safe = select(apart, x, filled(x, epsilon(x)))
@@ -258,7 +265,8 @@ bessel_i0e_p = _elementwise("bessel_i0e", "f", _reference(_bessel_scalar(0)), ba
                             jvp=[lambda t, o, x: mul(t, sub(bessel_i1e(x), mul(sign(x), o)))])
 bessel_i1e_p = _elementwise("bessel_i1e", "f", _reference(_bessel_scalar(1)), basic=False, decompose=in_single("bessel_i1e", _scaled_bessel(_I1_NEAR, _I1_FAR, True)),
                             jvp=[_bessel_i1e_slope])
-bessel_i0e, bessel_i1e = map(_fn, (bessel_i0e_p, bessel_i1e_p))
+bessel_i0e: Function = _fn(bessel_i0e_p)
+bessel_i1e: Function = _fn(bessel_i1e_p)
 
 # incomplete gamma functions ------------------------------------------------------------------------------------------
 
@@ -321,7 +329,7 @@ def _igamma_grad_a_scalar(a: float, x: float) -> float:
     return _gamma_scale(a, x) / a * (slope + total * (math.log(x) - _digamma_scalar(a + 1)))
 
 
-def _density(a, x):
+def _density(a: Value, x: Value) -> Value:
     """The derivative of igamma with respect to x, exp(-x) xᵃ⁻¹ / Γ(a)."""
     return exp(sub(add(neg(x), mul(sub(a, filled(a, 1)), log(x))), lgamma(a)))
 
@@ -332,7 +340,9 @@ igammac_p = _elementwise("igammac", "f", _reference(_igammac_scalar), arity=2, b
                          jvp=[lambda t, o, a, x: neg(mul(t, igamma_grad_a(a, x))), lambda t, o, a, x: neg(mul(t, _density(a, x)))])
 igamma_grad_a_p = _elementwise("igamma_grad_a", "f", _reference(_igamma_grad_a_scalar), arity=2, basic=False,
                                jvp=[no_derivative("igamma_grad_a", "a"), no_derivative("igamma_grad_a", "x")])
-igamma, igammac, igamma_grad_a = map(_fn, (igamma_p, igammac_p, igamma_grad_a_p))
+igamma: Function = _fn(igamma_p)
+igammac: Function = _fn(igammac_p)
+igamma_grad_a: Function = _fn(igamma_grad_a_p)
 
 # the incomplete beta function ----------------------------------------------------------------------------------------
 
@@ -365,7 +375,7 @@ def _betainc_scalar(a: float, b: float, x: float) -> float:
     return 1 - front * _beta_fraction(b, a, 1 - x) / b
 
 
-def _betainc_slope(t, o, a, b, x):
+def _betainc_slope(t: Value, o: Value, a: Value, b: Value, x: Value) -> Value:
     """xᵃ⁻¹ (1-x)ᵇ⁻¹ / B(a, b)."""
     log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
     powers = add(mul(sub(b, scalar_like(b, 1)), log1p(neg(x))), mul(sub(a, scalar_like(a, 1)), log(x)))

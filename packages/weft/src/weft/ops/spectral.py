@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import shaped
@@ -13,6 +14,10 @@ from .linear import convert, full, reduce_sum
 from .matrix import columns, conjugate, diagonal, index, mH, matmul, real_part, rows, scale_columns, scale_rows
 from .reduce import argmax
 from .rules import dtype_of, shape_of
+
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.types import ElementType, Value
 
 
 @param_type
@@ -41,7 +46,7 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-def _gaps(w, gap):
+def _gaps(w: Value, gap: Value) -> Value:
     """1 / gap(w_i, w_j) for i != j, and 0 where i = j."""
     n = shape_of(w)[-1]
     wide = gap(columns(w, n), rows(w, n))
@@ -51,15 +56,15 @@ def _gaps(w, gap):
     return select(same, zero, div(one, select(same, one, wide)))
 
 
-def _real(dt):
+def _real(dt: ElementType) -> Value:
     return dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
 
 
-def _complex(dt):
+def _complex(dt: ElementType) -> Value:
     return dt if dtypes.is_complex(dt) else dtypes.complex_of(dt)
 
 
-def _subset(name: str, subset, n: int) -> int:
+def _subset(name: str, subset: tuple[int, int] | None, n: int) -> int:
     """How many values a subset_by_index names."""
     if subset is None:
         return n
@@ -74,14 +79,16 @@ def _subset(name: str, subset, n: int) -> int:
 eigh_p = Primitive("eigh", multiple_results=True)
 
 
-def _eigh_abstract(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _eigh_abstract(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None,
+                   algorithm: Any) -> list[ShapedArray]:
     check_matrix("eigh", x, square=True)
     k = _subset("eigh", subset_by_index, x.shape[-1])
     return [x.update(shape=(*x.shape[:-1], k)), shaped((*x.shape[:-2], k), _real(x.dtype), x.weak_type)]
 
 
-def _eigh_reference(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
-    def one(a):
+def _eigh_reference(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None,
+                    algorithm: Any) -> Any:
+    def one(a: Value) -> tuple[Value, Value]:
         n = a.shape[-1]
         if not np.all(np.isfinite(a)):
             return np.full_like(a, np.nan), np.full(n, np.nan, a.real.dtype)
@@ -92,7 +99,7 @@ def _eigh_reference(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     return [v[..., start:end], w[..., start:end]]
 
 
-def _eigh_jvp(primals, tangents, **params):
+def _eigh_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     """M. Giles (2008), 3.1: dw = diag(Vᴴ dA V), dV = V (F ∘ Vᴴ dA V) with F_ij = 1 / (w_j - w_i)."""
     v, w = eigh_p.bind(*primals, **params)
     (t,) = tangents
@@ -112,7 +119,8 @@ eigh_p.abstract, eigh_p.reference, eigh_p.jvp, eigh_p.batch = _eigh_abstract, _e
 svd_p = Primitive("svd", multiple_results=True)
 
 
-def _svd_abstract(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _svd_abstract(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None,
+                  algorithm: Any) -> list[ShapedArray]:
     check_matrix("svd", x)
     *batch, m, n = x.shape
     k = _subset("svd", subset_by_index, min(m, n))
@@ -124,7 +132,8 @@ def _svd_abstract(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     return [s, x.update(shape=(*batch, m, m if full_matrices else k)), x.update(shape=(*batch, n if full_matrices else k, n))]
 
 
-def _svd_reference(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _svd_reference(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None,
+                   algorithm: Any) -> Any:
     *batch, m, n = x.shape
     k = min(m, n)
     if not x.size:
@@ -132,7 +141,7 @@ def _svd_reference(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
         side = lambda size, a, b: np.broadcast_to(np.eye(a, b, dtype=x.dtype), (*batch, a, b))
         return [s] if not compute_uv else [s, side(m, m, m if full_matrices else k), side(n, n if full_matrices else k, n)]
 
-    def one(a):
+    def one(a: Value) -> tuple[Value, Value, Value]:
         if not np.all(np.isfinite(a)):
             return np.full(k, np.nan, a.real.dtype), np.full((m, m if full_matrices else k), np.nan, a.dtype), np.full((n if full_matrices else k, n), np.nan, a.dtype)
         u, s, vt = np.linalg.svd(a, full_matrices=full_matrices)
@@ -145,7 +154,8 @@ def _svd_reference(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     return [s, u, vt] if compute_uv else [s]
 
 
-def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _svd_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, full_matrices: bool, compute_uv: bool,
+             subset_by_index: tuple[int, int] | None, algorithm: Any) -> tuple[Value, Value]:
     """J. Townsend, "Differentiating the singular value decomposition" (2016)."""
     (a,), (t,) = primals, tangents
     if type(t) is Zero:
@@ -188,17 +198,19 @@ svd_p.abstract, svd_p.reference, svd_p.jvp, svd_p.batch = _svd_abstract, _svd_re
 eig_p = Primitive("eig", multiple_results=True)
 
 
-def _eig_abstract(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+def _eig_abstract(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+                  enable_eigvec_derivs: bool, implementation: Any) -> list[ShapedArray]:
     check_matrix("eig", x, square=True)
     dt = _complex(x.dtype)
     vectors = shaped(x.shape, dt, x.weak_type)
     return [shaped(x.shape[:-1], dt, x.weak_type), *[vectors] * (compute_left_eigenvectors + compute_right_eigenvectors)]
 
 
-def _eig_reference(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+def _eig_reference(x: Value, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+                   enable_eigvec_derivs: bool, implementation: Any) -> Any:
     dt = np.result_type(x.dtype, np.complex64)
 
-    def one(a):
+    def one(a: Value) -> tuple[Value, Value, Value]:
         n = a.shape[-1]
         if not np.all(np.isfinite(a)):
             nan = complex(np.nan, np.nan)
@@ -210,7 +222,7 @@ def _eig_reference(x, *, compute_left_eigenvectors, compute_right_eigenvectors, 
     return [w, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
 
 
-def _eigen_slopes(w, v, t):
+def _eigen_slopes(w: Value, v: Value, t: Value) -> tuple[Value, Value]:
     """The tangents of eigenvalues and of the vectors that belong to them, for a tangent of the matrix: M. Giles (2008), 3.1, with X = V⁻¹ dA V: dw = diag(X)
     and, up to each vector's length and phase, dV = V (F ∘ X), F_ij = 1 / (w_j - w_i)."""
     turned = solve_with_lu(v, matmul(t, v))
@@ -225,7 +237,8 @@ def _eigen_slopes(w, v, t):
     return diagonal(turned), add(dv, scale_columns(v, turn))
 
 
-def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+def _eig_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, compute_left_eigenvectors: bool,
+             compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, implementation: Any) -> tuple[Value, Value]:
     (a,), (t,) = primals, tangents
     vectors = compute_left_eigenvectors or compute_right_eigenvectors
     params = dict(enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
@@ -254,14 +267,14 @@ hessenberg_p = Primitive("hessenberg", multiple_results=True)
 schur_p = Primitive("schur", multiple_results=True)
 
 
-def _hessenberg_abstract(x):
+def _hessenberg_abstract(x: ShapedArray) -> list[ShapedArray]:
     check_matrix("hessenberg", x, square=True)
     return [x, shaped((*x.shape[:-2], max(x.shape[-1] - 1, 0)), x.dtype, x.weak_type)]
 
 
-def _hessenberg_reference(x):
+def _hessenberg_reference(x: Value) -> Any:
     """Reflections from both sides, as LAPACK's gehrd stores them."""
-    def one(a):
+    def one(a: Value) -> tuple[Value, Value]:
         wide = np.complex128 if np.iscomplexobj(a) else np.float64
         a, n = a.astype(wide), a.shape[0]
         taus = np.zeros(n - 1, wide)
@@ -283,17 +296,18 @@ hessenberg_p.abstract, hessenberg_p.reference, hessenberg_p.batch = _hessenberg_
 hessenberg_p.jvp = unsupported("hessenberg has no derivative rule: its reflections are not unique")
 
 
-def _schur_abstract(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def _schur_abstract(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: bool,
+                    select_callable: Any) -> list[ShapedArray]:
     check_matrix("schur", x, square=True)
     return [x, x] if compute_schur_vectors else [x]
 
 
-def _schur_reference(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def _schur_reference(x: Value, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any) -> Any:
     """An orthonormal basis of the spaces that eigenvectors span, one after the other; of a real matrix the real and imaginary parts of a pair's."""
     if sort_eig_vals:
         raise NotImplementedError("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out.")
 
-    def one(a):
+    def one(a: Value) -> tuple[Value, Value]:
         w, v = np.linalg.eig(a)
         if not np.iscomplexobj(a):
             v = np.stack([v[:, i].imag if w[i].imag < 0 else v[:, i].real for i in range(len(w))], 1)

@@ -6,10 +6,10 @@ and each array, is an operand. Axes of numbers and arrays come first in what is 
 """
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
-from ..avals import AbstractRef, shaped, tangent_aval
+from ..avals import AbstractRef, array_aval, shaped, tangent_aval
 from ..core.effects import touches
 from ..core.jaxpr import TypedScalar
 from ..core.primitive import Primitive, Zero, unsupported
@@ -21,6 +21,14 @@ from .index import (GatherDimensionNumbers, GatherScatterMode, ScatterDimensionN
 from .linear import add_any, broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reshape, squeeze, zeros
 from .rules import scalar_like, shape_of
 from .shape import iota, slice_
+
+if TYPE_CHECKING:
+    from ..core.primitive import DischargeRule
+    from ..transforms.linearize import PartialTrace
+    from ..avals import AbstractValue, ShapedArray
+    from ..core.jaxpr import JaxprEqn
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Size, Value
 
 _EFFECTS = frozenset([touches])
 
@@ -34,16 +42,16 @@ free_ref_p = Primitive("free_ref", multiple_results=True)
 PRIMITIVES = (new_ref_p, empty_ref_p, get_p, swap_p, addupdate_p, freeze_p, free_ref_p)
 
 
-def whole(shape: Sequence[int]) -> tuple:
+def whole(shape: Sequence[int]) -> tuple[Any, ...]:
     """The index of everything."""
     return tuple(("slice", 0, n, 1) for n in shape)
 
 
-def num_operands(index: tuple) -> int:
+def num_operands(index: tuple[Any, ...]) -> int:
     return sum(entry[0] == "array" or entry[1] is None for entry in index)
 
 
-def result_shape(index: tuple, operands: Sequence) -> tuple:
+def result_shape(index: tuple[Any, ...], operands: Sequence[Any]) -> tuple[Any, ...]:
     """The shape of what an index picks."""
     rest, lead = iter(operands), ()
     for entry in index:
@@ -56,7 +64,7 @@ def result_shape(index: tuple, operands: Sequence) -> tuple:
 # values --------------------------------------------------------------------------------------------------------------
 
 
-def _starts(index, shape, operands) -> list:
+def _starts(index: Value, shape: Sequence[Size], operands: Value) -> list[Any]:
     """Where the window begins on each axis; numbers below 0 count from the end."""
     rest, starts = iter(operands), []
     for entry, n in zip(index, shape):
@@ -68,11 +76,11 @@ def _starts(index, shape, operands) -> list:
     return starts
 
 
-def _is_window(index) -> bool:
+def _is_window(index: Value) -> bool:
     return all(entry[0] != "array" for entry in index)
 
 
-def read(x, index: tuple, operands: Sequence = ()):
+def read(x: Value, index: tuple[Any, ...], operands: Sequence[Any] = ()) -> Value:
     """The elements of an array at an index."""
     shape = shape_of(x)
     if index == whole(shape):
@@ -94,7 +102,7 @@ def read(x, index: tuple, operands: Sequence = ()):
     return squeeze(out, tuple(d for d, e in enumerate(index) if e[0] == "at"))
 
 
-def write(x, index: tuple, operands: Sequence, value):
+def write(x: Value, index: tuple[Any, ...], operands: Sequence[Any], value: Value) -> Value:
     """The array with `value` at an index."""
     shape = shape_of(x)
     if index == whole(shape):
@@ -110,7 +118,7 @@ def write(x, index: tuple, operands: Sequence, value):
     return reshape(out, shape)
 
 
-def _typed(starts) -> list:
+def _typed(starts: Sequence[Value]) -> list[Any]:
     like = next((s for s in starts if not isinstance(s, int)), None)
     if like is None:
         return [scalar_like(_INT32, s) for s in starts]
@@ -120,13 +128,13 @@ def _typed(starts) -> list:
 _INT32 = TypedScalar(0, shaped((), dtypes.int32))
 
 
-def _flat_positions(x, index, operands):
+def _flat_positions(x: Value, index: Value, operands: Value) -> tuple[Value, Value]:
     """`x` as a vector, and where in it the picked elements lie."""
     shape = shape_of(x)
     total = result_shape(index, [get_aval(o) for o in operands])
     lead = len(total) - sum(e[0] == "slice" for e in index)
     rest, position, axis, stride = iter(operands), None, lead, 1
-    strides = []
+    strides: list[int] = []
     for n in reversed(shape):
         strides.insert(0, stride)
         stride *= n
@@ -135,7 +143,8 @@ def _flat_positions(x, index, operands):
             at = iota(dtypes.int32, (entry[2],), 0)
             at = mul(at, scalar_like(at, entry[3])) if entry[3] != 1 else at
             start = scalar_like(at, entry[1]) if entry[1] is not None else convert(next(rest), dtypes.int32)
-            at, dims, axis = add(at, start), (axis,), axis + 1
+            dims: tuple[int, ...] = (axis,)
+            at, axis = add(at, start), axis + 1
         else:
             at = convert(next(rest), dtypes.int32) if entry[0] == "array" or entry[1] is None else scalar_like(_INT32, entry[1])
             at = select(lt(at, scalar_like(at, 0)), add(at, scalar_like(at, n)), at)
@@ -149,24 +158,24 @@ def _flat_positions(x, index, operands):
 # rules ---------------------------------------------------------------------------------------------------------------
 
 
-def _inner(name: str, ref):
-    if type(ref) is not AbstractRef:
+def _inner(name: str, ref: AbstractValue) -> ShapedArray:
+    if not isinstance(ref, AbstractRef):
         raise type_error(f"{name} takes a mutable reference, got an array of type {ref.str_short()}. Make one with weft.new_ref(x).")
     return ref.inner
 
 
-def _new_ref_abstract(x, *, kind, memory_space):
-    if type(x) is AbstractRef:
+def _new_ref_abstract(x: AbstractValue, *, kind: Any, memory_space: Any) -> AbstractRef:
+    if isinstance(x, AbstractRef):
         raise type_error(f"new_ref takes an array, got a reference of type {x.str_short()}. Read it first: new_ref(ref[...]).")
-    return AbstractRef(x)
+    return AbstractRef(array_aval(x))
 
 
-def _get_abstract(ref, *operands, index):
+def _get_abstract(ref: AbstractValue, *operands: Any, index: Value) -> ShapedArray:
     inner = _inner("get", ref)
     return shaped(result_shape(index, operands), inner.dtype, inner.weak_type)
 
 
-def check_value(name: str, ref, value, operands, index) -> None:
+def check_value(name: str, ref: Value, value: Value, operands: Value, index: Value) -> None:
     """Raises an error that says why a value can't be written to a place."""
     inner, want = _inner(name, ref), result_shape(index, operands)
     if value.vma - inner.vma:
@@ -178,21 +187,23 @@ def check_value(name: str, ref, value, operands, index) -> None:
         raise ValueError(at_user_line(f"{name}: a value of dtype {dtypes.name(value.dtype)} can't be written to {ref.str_short()}. Convert it: value.astype(ref.dtype)."))
 
 
-def _swap_abstract(ref, value, *operands, index):
+def _swap_abstract(ref: AbstractValue, value: ShapedArray, *operands: Any, index: Value) -> ShapedArray:
     check_value("swap", ref, value, operands, index)
-    return shaped(value.shape, value.dtype, ref.inner.weak_type)
+    return shaped(value.shape, value.dtype, _inner("swap", ref).weak_type)
 
 
-def _addupdate_abstract(ref, value, *operands, index):
+def _addupdate_abstract(ref: AbstractValue, value: ShapedArray, *operands: Any, index: Value) -> list[ShapedArray]:
     check_value("addupdate", ref, value, operands, index)
     return []
 
 
-def _zeros(aval):
-    return pvary_p.bind(zeros(aval), axes=tuple(sorted(aval.vma, key=str))) if aval.vma else zeros(aval)
+def _zeros(aval: AbstractValue) -> Value:
+    vma = array_aval(aval).vma
+    return pvary_p.bind(zeros(aval), axes=tuple(sorted(vma, key=str))) if vma else zeros(aval)
 
 
-def _new_ref_jvp(primals, tangents, *, kind, memory_space):
+def _new_ref_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, kind: Any,
+                 memory_space: Any) -> tuple[Value, Value]:
     # "tangent" marks the references of the derivative that is taken now; those of earlier ones are ordinary here
     out = new_ref_p.bind(*primals, kind=None if kind == "tangent" else kind, memory_space=memory_space)
     (t,) = tangents
@@ -201,13 +212,13 @@ def _new_ref_jvp(primals, tangents, *, kind, memory_space):
     return out, new_ref_p.bind(_zeros(t.aval) if type(t) is Zero else t, kind="tangent", memory_space=memory_space)
 
 
-def _get_jvp(primals, tangents, *, index):
+def _get_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, index: Value) -> tuple[Value, Value]:
     out = get_p.bind(*primals, index=index)
     t = tangents[0]
     return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else get_p.bind(t, *primals[1:], index=index)
 
 
-def _tracked(name: str, tangents, ref) -> bool:
+def _tracked(name: str, tangents: Sequence[Value], ref: Value) -> bool:
     """Whether the tangents of what the reference holds are kept; an error where they would be lost."""
     if type(tangents[0]) is not Zero:
         return True
@@ -217,7 +228,7 @@ def _tracked(name: str, tangents, ref) -> bool:
     return False
 
 
-def _swap_jvp(primals, tangents, *, index):
+def _swap_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, index: Value) -> tuple[Value, Value]:
     out = swap_p.bind(*primals, index=index)
     if not _tracked("set or swap", tangents, primals[0]):
         return out, Zero(tangent_aval(get_aval(out)))
@@ -225,51 +236,54 @@ def _swap_jvp(primals, tangents, *, index):
     return out, swap_p.bind(tangents[0], t, *primals[2:], index=index)
 
 
-def _addupdate_jvp(primals, tangents, *, index):
+def _addupdate_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, index: Value) -> tuple[Value, Value]:
     addupdate_p.bind(*primals, index=index)
     if _tracked("addupdate", tangents, primals[0]) and type(tangents[1]) is not Zero:
         addupdate_p.bind(tangents[0], tangents[1], *primals[2:], index=index)
     return [], []
 
 
-def _freeze_jvp(primals, tangents):
+def _freeze_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     out = freeze_p.bind(*primals)
     return out, Zero(tangent_aval(get_aval(out))) if type(tangents[0]) is Zero else freeze_p.bind(tangents[0])
 
 
-def _free_jvp(primals, tangents):
+def _free_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value, Value]:
     free_ref_p.bind(*primals)
     if type(tangents[0]) is not Zero:
         free_ref_p.bind(tangents[0])
     return [], []
 
 
-def _empty_ref_jvp(primals, tangents, *, ty, memory_space):
+def _empty_ref_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, ty: Any,
+                   memory_space: Any) -> tuple[Value, Value]:
     out = empty_ref_p.bind(ty=ty, memory_space=memory_space)
     t = tangent_aval(ty)
-    return out, Zero(AbstractRef(t)) if t.dtype == dtypes.float0 else new_ref_p.bind(zeros(t), kind="tangent", memory_space=memory_space)
+    return out, Zero(AbstractRef(array_aval(t))) if t.dtype == dtypes.float0 else new_ref_p.bind(zeros(t), kind="tangent", memory_space=memory_space)
 
 
-def _new_ref_partial_eval(trace, args, params):
+def _new_ref_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Value:
     """A reference of tangents belongs to the linear program, even if it begins with zeros that are known."""
     if params["kind"] == "tangent" or trace.is_unknown(args[0]):
         return trace.staged.process(new_ref_p, args, params)
     return trace.pass_on(new_ref_p, args, params)
 
 
-def _new_ref_batch(axis, args, dims, *, kind, memory_space):
+def _new_ref_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, kind: Any,
+                   memory_space: Any) -> tuple[Value, Any]:
     # what is written later may be batched, so the reference is
     x = broadcast_to_axis(args[0], axis.size) if dims[0] is None else moveaxis(args[0], dims[0], 0)
     return new_ref_p.bind(x, kind=kind, memory_space=memory_space), 0
 
 
-def _empty_ref_batch(axis, args, dims, *, ty, memory_space):
+def _empty_ref_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, ty: Any,
+                     memory_space: Any) -> tuple[Value, Any]:
     return empty_ref_p.bind(ty=shaped((axis.size, *ty.shape), ty.dtype, ty.weak_type), memory_space=memory_space), 0
 
 
-def _discharge(on_value):
+def _discharge(on_value: Callable[..., tuple[Sequence[Value], Value]]) -> DischargeRule:
     """The rule of a primitive that reads or writes: `on_value` (value, *operands, **params) -> (results, new value)."""
-    def rule(eqn, values):
+    def rule(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Value], dict[Any, Value]]:
         outs, new = on_value(*values, **eqn.params)
         return outs, {eqn.invars[0]: new}
     return rule
@@ -285,7 +299,7 @@ empty_ref_p.jvp, new_ref_p.partial_eval = _empty_ref_jvp, _new_ref_partial_eval
 empty_ref_p.partial_eval = lambda trace, args, params: trace.pass_on(empty_ref_p, args, params)
 new_ref_p.batch, empty_ref_p.batch = _new_ref_batch, _empty_ref_batch
 freeze_p.batch = lambda axis, args, dims: (freeze_p.bind(*args), dims[0])
-free_ref_p.batch = lambda axis, args, dims: (free_ref_p.bind(*args), [])
+free_ref_p.batch = lambda axis, args, dims: (free_ref_p.bind(*args), ())
 new_ref_p.makes_reference = empty_ref_p.makes_reference = True
 for _p in PRIMITIVES:
     _p.effects = lambda params: _EFFECTS
@@ -304,7 +318,7 @@ free_ref_p.discharge = _discharge(lambda x: ([], x))
 # how jaxprs show them ------------------------------------------------------------------------------------------------
 
 
-def _place(eqn, name, first: int) -> str:
+def _place(eqn: JaxprEqn, name: Callable[[Any], str], first: int) -> str:
     """`a[0,i:i+2]`: the reference and the index, whose operands begin at argument `first`."""
     rest, shape, parts = iter(eqn.invars[first:]), eqn.invars[0].aval.shape, []
     for entry, n in zip(eqn.params["index"], shape):
@@ -323,7 +337,7 @@ def _place(eqn, name, first: int) -> str:
     return f"{name(eqn.invars[0])}[{'...' if everything else ','.join(parts)}]"
 
 
-def _show_swap(eqn, name, bind) -> str:
+def _show_swap(eqn: JaxprEqn, name: Callable[[Any], str], bind: Callable[[Any], str]) -> str:
     place, value = _place(eqn, name, 2), name(eqn.invars[1])
     return f"{place} <- {value}" if name(eqn.outvars[0]) == "_" else f"{bind(eqn.outvars[0])}, {place} <- {place}, {value}"
 

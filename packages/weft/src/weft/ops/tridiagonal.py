@@ -1,6 +1,8 @@
 """Tridiagonal matrices: reducing a Hermitian matrix to one, and solving their systems."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Sequence
+
 from .. import dtypes
 from ..avals import shaped
 from ..core.primitive import Primitive, Zero, unsupported
@@ -13,12 +15,16 @@ from .matrix import columns
 from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
 from .shape import pad, slice_
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.types import Value
+
 # tridiagonal ---------------------------------------------------------------------------------------------------------
 
 tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
 
 
-def _tridiagonal_abstract(a, *, lower):
+def _tridiagonal_abstract(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     check_matrix("tridiagonal", a, square=True)
     *batch, n, _ = a.shape
     if n == 0:
@@ -27,9 +33,9 @@ def _tridiagonal_abstract(a, *, lower):
     return [a, shaped((*batch, n), real), shaped((*batch, n - 1), real), shaped((*batch, n - 1), a.dtype)]
 
 
-def _tridiagonal_reference(a, *, lower):
+def _tridiagonal_reference(a: Value, *, lower: bool) -> Any:
     """Reflections from both sides, as LAPACK's sytrd stores them; the upper triangle is the lower one seen from the last row and column."""
-    def one(a):
+    def one(a: Value) -> Value:
         n, wide = a.shape[0], np.complex128 if np.iscomplexobj(a) else np.float64
         kept = a.astype(wide)
         a = kept if lower else kept[::-1, ::-1]
@@ -59,7 +65,8 @@ tridiagonal_p.jvp = unsupported("tridiagonal has no derivative rule: its reflect
 tridiagonal_solve_p = Primitive("tridiagonal_solve")
 
 
-def _solve_abstract(dl, d, du, b, *, perturb_singular):
+def _solve_abstract(dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *,
+                    perturb_singular: bool) -> ShapedArray:
     if dtypes.is_inexact(dl.dtype) and dtypes.bits(dl.dtype) == 16:
         raise NotImplementedError(f"tridiagonal_solve is not computed in {dtypes.name(dl.dtype)}. Convert the diagonals with astype('float32').")
     if dtypes.name(dl.dtype) not in LAPACK_DTYPES:
@@ -72,14 +79,14 @@ def _solve_abstract(dl, d, du, b, *, perturb_singular):
     return b
 
 
-def _solve_reference(dl, d, du, b, *, perturb_singular):
+def _solve_reference(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: bool) -> Any:
     """Gaussian elimination with rows swapped: U has two diagonals above its own."""
     if not b.size:
         return b
     wide = np.complex128 if np.iscomplexobj(b) else np.float64
     n, limits = d.shape[-1], np.finfo(b.dtype)
 
-    def one(below, on, above, x):
+    def one(below: Value, on: Value, above: Value, x: Value) -> Value:
         on, x = on.astype(wide), x.astype(wide)
         above, far = np.append(above[:-1].astype(wide), 0), np.zeros(n, wide)
         for i in range(n - 1):
@@ -106,20 +113,20 @@ def _solve_reference(dl, d, du, b, *, perturb_singular):
     return out
 
 
-def _part(v, start: int, stop: int):
+def _part(v: Value, start: int, stop: int) -> Value:
     """v[..., start:stop, :] of stacks of matrices."""
     *batch, n, k = shape_of(v)
     return slice_(v, (*(0,) * len(batch), start, 0), (*batch, stop, k))
 
 
-def _shift(v, by: int):
+def _shift(v: Value, by: int) -> Value:
     """Rows moved down by `by` (up for a negative one), zeros coming in."""
     shape = shape_of(v)
     moved = _part(v, 0, shape[-2] - by) if by > 0 else _part(v, -by, shape[-2])
     return pad(moved, scalar_like(v, 0), [(0, 0, 0)] * (len(shape) - 2) + [(max(by, 0), max(-by, 0), 0), (0, 0, 0)])
 
 
-def _times(dl, d, du, x):
+def _times(dl: Value, d: Value, du: Value, x: Value) -> Value:
     """The product of a tridiagonal matrix and x."""
     k = shape_of(x)[-1]
     out = mul(columns(d, k), x)
@@ -128,19 +135,20 @@ def _times(dl, d, du, x):
     return out
 
 
-def _solve_jvp(primals, tangents, **params):
+def _solve_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     """From A X = B: dX = A⁻¹ (dB - dA X)."""
     (dl, d, du, b), (*diagonals, tb) = primals, tangents
     x = tridiagonal_solve_p.bind(dl, d, du, b, **params)
     if any(type(t) is not Zero for t in diagonals):
-        moved = neg(_times(*[full(shape_of(d), 0, dtype_of(d)) if type(t) is Zero else t for t in diagonals], x))
+        t_dl, t_d, t_du = [full(shape_of(d), 0, dtype_of(d)) if type(t) is Zero else t for t in diagonals]
+        moved = neg(_times(t_dl, t_d, t_du, x))
         tb = moved if type(tb) is Zero else add_any(tb, moved)
     if type(tb) is Zero:
         return x, _zero_like(x)
     return x, tridiagonal_solve_p.bind(dl, d, du, tb, **params)
 
 
-def _solve_transpose(ct, dl, d, du, b, **params):
+def _solve_transpose(ct: Value, dl: Value, d: Value, du: Value, b: Value, **params: Any) -> list[Value | None]:
     if any(map(is_linear_arg, (dl, d, du))):
         raise NotImplementedError("tridiagonal_solve is linear in its right-hand side, not in the matrix.")
     row = lambda v, by: reshape(_shift(columns(v, 1), by), shape_of(v)) if shape_of(v)[-1] else v

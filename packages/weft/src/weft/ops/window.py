@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
@@ -20,6 +21,11 @@ from .reduce import argmax, argmin, reduce_max, reduce_min
 from .rules import check_kind, dtype_of, linear_jvp, same_dtype, shape_of
 from .shape import concatenate, iota, pad, pad_p, slice_
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.trace import Axis
+    from ..core.types import Dims, ElementType, Params, Size, Value
+
 # sizes ---------------------------------------------------------------------------------------------------------------
 
 
@@ -33,17 +39,21 @@ def window_count(size: int, window: int, stride: int = 1, dilation: int = 1) -> 
     return max((size - dilated(window, dilation)) // stride + 1, 0)
 
 
-def transposed_padding(size: int, window: int, stride: int, count: int, low: int, base_dilation: int, dilation: int) -> tuple[int, int]:
+def transposed_padding(size: int, window: int, stride: int, count: int, low: int, base_dilation: int,
+                       dilation: int) -> tuple[int, int]:
     """The padding under which the windows over the results, `stride` apart, are those that each of the `size` elements was in."""
     before = dilated(window, dilation) - 1 - low
     return before, dilated(size, base_dilation) + dilated(window, dilation) - 1 - dilated(count, stride) - before
 
 
-def window_shape(name: str, shape: tuple, window_dimensions, window_strides, padding, base_dilation, window_dilation) -> tuple:
+def window_shape(name: str, shape: tuple[Any, ...], window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
+                 padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
+                 window_dilation: tuple[int, ...]) -> tuple[Any, ...]:
     """The shape of a reduction over windows, or an error that names what does not fit."""
     rank = len(shape)
-    for what, values in (("window_dimensions", window_dimensions), ("window_strides", window_strides), ("padding", padding),
-                         ("base_dilation", base_dilation), ("window_dilation", window_dilation)):
+    given: dict[str, Sequence[Any]] = {"window_dimensions": window_dimensions, "window_strides": window_strides, "padding": padding,
+                                       "base_dilation": base_dilation, "window_dilation": window_dilation}
+    for what, values in given.items():
         if len(values) != rank:
             raise type_error(f"{name}: {what} {values} must have one entry for each of the {rank} axes of the operand, whose shape is {shape}.")
         if what != "padding" and any(v < 1 for v in values):
@@ -62,7 +72,7 @@ def window_shape(name: str, shape: tuple, window_dimensions, window_strides, pad
 MANY = 32      # more slices than this are one gather
 
 
-def unfold(x, axis: int, window: int, stride: int = 1, dilation: int = 1, to: int | None = None):
+def unfold(x: Value, axis: int, window: int, stride: int = 1, dilation: int = 1, to: int | None = None) -> Value:
     """`x` with `axis` replaced by two: which window, and which place in it; the latter as axis `to` of the result (behind the former).
 
     The slices run over the windows or over the places, whichever are fewer.
@@ -84,7 +94,7 @@ def unfold(x, axis: int, window: int, stride: int = 1, dilation: int = 1, to: in
     return concatenate([expand_dims(_take(x, axis, r * stride, window, dilation), (axis,)) for r in range(count)], axis)
 
 
-def fold(x, axis: int, size: int, stride: int = 1, dilation: int = 1):
+def fold(x: Value, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Value:
     """The transpose of `unfold`: the windows (axes `axis` and `axis + 1`) added up where they lie in an axis of `size`."""
     shape = shape_of(x)
     count, window = shape[axis:axis + 2]
@@ -106,31 +116,33 @@ def fold(x, axis: int, size: int, stride: int = 1, dilation: int = 1):
     return total
 
 
-def _places(count: int, window: int, stride: int, dilation: int):
+def _places(count: int, window: int, stride: int, dilation: int) -> Value:
     """Where place q of window r lies, as indices of shape (count, window, 1)."""
     shape = (count, window, 1)
     scaled = lambda axis, by: mul(iota(dtypes.int32, shape, axis), full(shape, by, dtypes.int32))
     return add(scaled(0, stride), scaled(1, dilation))
 
 
-def _all_but(rank: int, *axes: int) -> tuple:
+def _all_but(rank: int, *axes: int) -> tuple[Any, ...]:
     return tuple(d for d in range(rank) if d not in axes)
 
 
-def _take(x, axis: int, start: int, count: int, step: int):
+def _take(x: Value, axis: int, start: int, count: int, step: int) -> Value:
     """`count` elements along `axis`, `step` apart."""
     shape = shape_of(x)
     one_axis = lambda value, rest: tuple(value if d == axis else r for d, r in enumerate(rest))
     return slice_(x, one_axis(start, (0,) * len(shape)), one_axis(start + dilated(count, step), shape), one_axis(step, (1,) * len(shape)))
 
 
-def padded(x, value, padding, base_dilation):
+def padded(x: Value, value: Value, padding: Sequence[tuple[int, int]], base_dilation: tuple[int, ...]) -> Value:
     """`x` with gaps and borders of `value`."""
     config = tuple((lo, hi, d - 1) for (lo, hi), d in zip(padding, base_dilation))
     return x if all(c == (0, 0, 0) for c in config) else pad(x, value, config)
 
 
-def patches(x, value, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+def patches(x: Value, value: Value, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
+            padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
+            window_dilation: tuple[int, ...]) -> Value:
     """Each window in a row of its own: the shape of the result of the reduction, and an axis for the places, last."""
     x = padded(x, value, padding, base_dilation)
     rank = len(window_dimensions)
@@ -140,7 +152,9 @@ def patches(x, value, *, window_dimensions, window_strides, padding, base_dilati
     return reshape(x, (*shape_of(x)[:rank], math.prod(window_dimensions)))
 
 
-def unpatch(x, shape, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+def unpatch(x: Value, shape: Sequence[Size], *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
+            padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
+            window_dilation: tuple[int, ...]) -> Value:
     """The transpose of `patches` for an operand of `shape`."""
     rank = len(shape)
     counts = shape_of(x)[:rank]
@@ -157,28 +171,31 @@ def unpatch(x, shape, *, window_dimensions, window_strides, padding, base_dilati
 # sums and extrema ----------------------------------------------------------------------------------------------------
 
 
-def lowest(dt):
+def lowest(dt: ElementType) -> Value:
     """The identity of max."""
     return dtypes.lowest(dt)
 
 
-def highest(dt):
+def highest(dt: ElementType) -> Value:
     """The identity of min."""
     return dtypes.highest(dt)
 
 
-def _np_padded(x, value, padding, base_dilation):
+def _np_padded(x: Value, value: Value, padding: Sequence[tuple[int, int]], base_dilation: tuple[int, ...]) -> Value:
     return pad_p.reference(x, np.array(value, x.dtype), padding_config=[(lo, hi, d - 1) for (lo, hi), d in zip(padding, base_dilation)])
 
 
-def _window_reduction(name: str, kinds: str, identity, np_combine, combine, reduce) -> Primitive:
+def _window_reduction(name: str, kinds: str, identity: Value, np_combine: Callable[..., Any],
+                      combine: Callable[..., Any], reduce: Callable[..., Any]) -> Primitive:
     primitive = Primitive(name, basic=False)
 
-    def abstract(x, **params):
+    def abstract(x: Value, **params: Any) -> ShapedArray:
         check_kind(name, x, kinds)
         return shaped(window_shape(name, x.shape, **params), x.dtype, x.weak_type)
 
-    def reference(x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    def reference(x: Value, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
+                  padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
+                  window_dilation: tuple[int, ...]) -> Any:
         shape = window_shape(name, x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
         wide = _np_padded(x, identity(x.dtype), padding, base_dilation)
         wide = wide.astype(np.float64) if dtypes.is_float(x.dtype) else wide
@@ -189,10 +206,12 @@ def _window_reduction(name: str, kinds: str, identity, np_combine, combine, redu
                 out = np_combine(out, wide[at][tuple(slice(n) for n in shape)])
         return out.astype(x.dtype)
 
-    def batch(axis, args, dims, **params):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         return primitive.bind(moveaxis(args[0], dims[0], 0), **with_batch_axis(params)), 0
 
-    def decompose(x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    def decompose(x: Value, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
+                  padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
+                  window_dilation: tuple[int, ...]) -> Value:
         """One axis after another, since all three operations are associative and commutative."""
         x = padded(x, full((), identity(dtype_of(x)), dtype_of(x)), padding, base_dilation)
         for axis, (w, s, d) in enumerate(zip(window_dimensions, window_strides, window_dilation)):
@@ -212,7 +231,7 @@ def _window_reduction(name: str, kinds: str, identity, np_combine, combine, redu
     return primitive
 
 
-def with_batch_axis(params: dict) -> dict:
+def with_batch_axis(params: Params) -> dict[Any, Any]:
     """The parameters of a reduction over windows for operands with a batch axis in front."""
     new = dict(params, padding=((0, 0), *params["padding"]))
     for key in ("window_dimensions", "window_strides", "base_dilation", "window_dilation"):
@@ -226,7 +245,9 @@ reduce_window_max_p = _window_reduction("reduce_window_max", "biuf", lowest, lam
 reduce_window_min_p = _window_reduction("reduce_window_min", "biuf", highest, lambda a, b: np.minimum(a, b), min_, reduce_min)
 
 
-def _sum_transpose(ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+def _sum_transpose(ct: Value, x: Value, *, window_dimensions: tuple[int, ...], window_strides: tuple[int, ...],
+                   padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
+                   window_dilation: tuple[int, ...]) -> list[Value | None]:
     """Each element's cotangent is the sum over the windows that it was in."""
     sizes, counts = x.aval.shape, shape_of(ct)
     if 0 in sizes or 0 in counts:
@@ -241,8 +262,8 @@ def _sum_transpose(ct, x, *, window_dimensions, window_strides, padding, base_di
 reduce_window_sum_p.jvp, reduce_window_sum_p.transpose = linear_jvp(reduce_window_sum_p), _sum_transpose
 
 
-def _extremum_jvp(primitive, select_prim: str):
-    def jvp(primals, tangents, **params):
+def _extremum_jvp(primitive: Primitive, select_prim: str) -> Callable[..., Any]:
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
         (x,), (t,) = primals, tangents
         out = primitive.bind(x, **params)
         if type(t) is Zero:
@@ -260,7 +281,7 @@ select_and_gather_add_p = Primitive("select_and_gather_add", basic=False)      #
 select_and_scatter_add_p = Primitive("select_and_scatter_add", basic=False)    # its transpose: each source added to the chosen element
 
 
-def _check_selection(name: str, x, operand, select_prim) -> None:
+def _check_selection(name: str, x: Value, operand: Value, select_prim: str) -> None:
     check_kind(name, operand, "biuf")
     if select_prim not in _WORST:
         raise type_error(f"{name}: select_prim must be one of {', '.join(_WORST)}, got {select_prim!r}.")
@@ -271,7 +292,7 @@ _WORST = {"ge": lowest, "le": highest}
 _WINNER = {"ge": argmax, "le": argmin}
 
 
-def _is_winner(operand, select_prim: str, params: dict):
+def _is_winner(operand: Value, select_prim: str, params: Params) -> Value:
     """For each place of each window whether it is the chosen one."""
     rows = patches(operand, full((), _WORST[select_prim](dtype_of(operand)), dtype_of(operand)), **params)
     shape = shape_of(rows)
@@ -280,14 +301,17 @@ def _is_winner(operand, select_prim: str, params: dict):
     return eq(broadcast_in_dim(place, shape, tuple(range(last))), iota(dtypes.int32, shape, last))
 
 
-def _select_gather_abstract(tangents, operand, *, select_prim, **params):
+def _select_gather_abstract(tangents: ShapedArray, operand: ShapedArray, *, select_prim: str,
+                            **params: Any) -> ShapedArray:
     _check_selection("select_and_gather_add", tangents, operand, select_prim)
     if tangents.shape != operand.shape:
         raise type_error(f"select_and_gather_add: tangents of shape {tangents.shape} and an operand of shape {operand.shape} must have one shape.")
     return shaped(window_shape("select_and_gather_add", operand.shape, **params), tangents.dtype, tangents.weak_type)
 
 
-def _np_choices(operand, select_prim, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+def _np_choices(operand: Value, select_prim: str, window_dimensions: tuple[int, ...],
+                window_strides: tuple[int, ...], padding: tuple[tuple[int, int], ...], base_dilation: tuple[int, ...],
+                window_dilation: tuple[int, ...]) -> Iterator[Any]:
     """(window, chosen position in the padded operand) of each window."""
     shape = window_shape(select_prim, operand.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
     wide = _np_padded(operand, _WORST[select_prim](operand.dtype), padding, base_dilation)
@@ -297,7 +321,8 @@ def _np_choices(operand, select_prim, window_dimensions, window_strides, padding
         yield window, tuple(r * s + q * d for r, s, q, d in zip(window, window_strides, best, window_dilation))
 
 
-def _select_gather_reference(tangents, operand, *, select_prim, **params):
+def _select_gather_reference(tangents: Value, operand: Value, *, select_prim: str,
+                             **params: Any) -> Any:
     wide = _np_padded(tangents, 0, params["padding"], params["base_dilation"])
     out = np.zeros(window_shape("select_and_gather_add", operand.shape, **params), tangents.dtype)
     for window, place in _np_choices(operand, select_prim, **params):
@@ -305,27 +330,30 @@ def _select_gather_reference(tangents, operand, *, select_prim, **params):
     return out
 
 
-def _select_gather_jvp(primals, tangents, **params):
+def _select_gather_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     out = select_and_gather_add_p.bind(*primals, **params)
     t = tangents[0]
     return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else select_and_gather_add_p.bind(t, primals[1], **params)
 
 
-def _select_gather_transpose(ct, tangents, operand, *, select_prim, base_dilation, window_dilation, **params):
+def _select_gather_transpose(ct: Value, tangents: Value, operand: Value, *, select_prim: str,
+                             base_dilation: tuple[int, ...], window_dilation: tuple[int, ...],
+                             **params: Any) -> list[Value | None]:
     if all(d == 1 for d in (*base_dilation, *window_dilation)):
         return [select_and_scatter_add_p.bind(ct, operand, select_prim=select_prim, **params), None]
     return [_scatter_back(ct, operand, select_prim, dict(params, base_dilation=base_dilation, window_dilation=window_dilation)), None]
 
 
-def _select_gather_decompose(tangents, operand, *, select_prim, **params):
+def _select_gather_decompose(tangents: Value, operand: Value, *, select_prim: str,
+                             **params: Any) -> Value:
     winner = _is_winner(operand, select_prim, params)
     zero = full((), 0, dtype_of(tangents))
     rows = patches(tangents, zero, **params)
     return reduce_sum(select(winner, rows, full(shape_of(rows), 0, dtype_of(tangents))), (len(shape_of(rows)) - 1,))
 
 
-def _both_batched(primitive):
-    def batch(axis, args, dims, **params):
+def _both_batched(primitive: Primitive) -> Callable[..., Any]:
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
         return primitive.bind(*args, **with_batch_axis(params)), 0
     return batch
@@ -336,12 +364,13 @@ p.abstract, p.reference, p.jvp, p.transpose = _select_gather_abstract, _select_g
 p.batch, p.decompose = _both_batched(p), _select_gather_decompose
 
 
-def _undilated(params: dict) -> dict:
+def _undilated(params: Params) -> dict[Any, Any]:
     ones = (1,) * len(params["window_dimensions"])
     return dict(params, base_dilation=ones, window_dilation=ones)
 
 
-def _select_scatter_abstract(source, operand, *, select_prim, **params):
+def _select_scatter_abstract(source: ShapedArray, operand: ShapedArray, *, select_prim: str,
+                             **params: Any) -> ShapedArray:
     _check_selection("select_and_scatter_add", source, operand, select_prim)
     same_dtype("select_and_scatter_add", [source, operand])
     want = window_shape("select_and_scatter_add", operand.shape, **_undilated(params))
@@ -350,24 +379,24 @@ def _select_scatter_abstract(source, operand, *, select_prim, **params):
     return shaped(operand.shape, source.dtype, source.weak_type)
 
 
-def _select_scatter_reference(source, operand, *, select_prim, **params):
+def _select_scatter_reference(source: Any, operand: Value, *, select_prim: str, **params: Any) -> Any:
     wide = np.zeros([n + lo + hi for n, (lo, hi) in zip(operand.shape, params["padding"])], source.dtype)
     for window, place in _np_choices(operand, select_prim, **_undilated(params)):
         wide[place] += source[window]
     return _np_padded(wide, 0, [(-lo, -hi) for lo, hi in params["padding"]], (1,) * operand.ndim)
 
 
-def _select_scatter_jvp(primals, tangents, **params):
+def _select_scatter_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
     out = select_and_scatter_add_p.bind(*primals, **params)
     t = tangents[0]
     return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else select_and_scatter_add_p.bind(t, primals[1], **params)
 
 
-def _select_scatter_transpose(ct, source, operand, **params):
+def _select_scatter_transpose(ct: Value, source: Any, operand: Value, **params: Any) -> list[Value | None]:
     return [select_and_gather_add_p.bind(ct, operand, **_undilated(params)), None]
 
 
-def _scatter_back(source, operand, select_prim: str, params: dict):
+def _scatter_back(source: Any, operand: Value, select_prim: str, params: Params) -> Value:
     winner = _is_winner(operand, select_prim, params)
     shape = shape_of(winner)
     rows = broadcast_in_dim(source, shape, tuple(range(len(shape) - 1)))

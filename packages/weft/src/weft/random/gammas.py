@@ -85,7 +85,7 @@ def _sample(keys, a, *, log_space: bool):
     if dtype_of(keys) == FRY:
         out = _one_each(made, flat, log_space)
     else:         # these generators make the numbers of all keys of an array from the first
-        one = lambda xs: linear.squeeze(_one_each(*[linear.expand_dims(x, (0,)) for x in xs], log_space), (0,))
+        one = lambda xs: linear.squeeze(_one_each(*(*[linear.expand_dims(x, (0,)) for x in xs], log_space)), (0,))
         out = map_(one, (made, flat))
     return linear.reshape(out, shape)
 
@@ -132,8 +132,8 @@ def _params(name: str, key, shape, dtype, *params) -> tuple:
     """(key, shape, dtype, parameters) of a sampler of floats, checked."""
     key, _ = as_key(name, key)
     dtype = _float(name, dtype)
-    params = [operand(name, p) for p in params]
-    return (key, _shape(shape, *params, name=name), dtype, *params)
+    values = [operand(name, p) for p in params]
+    return (key, _shape(shape, *values, name=name), dtype, *values)
 
 
 def gamma(key, a, shape=None, dtype: Any = None, *, out_sharding=None):

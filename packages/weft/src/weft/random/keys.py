@@ -123,7 +123,8 @@ def key_impl(keys) -> str:
         'threefry2x32'
     """
     keys, _ = as_key("key_impl", keys, single=False)
-    return get_aval(keys).dtype.impl
+    dtype: Any = get_aval(keys).dtype      # of keys
+    return dtype.impl
 
 
 def key_dtype(impl_spec: Any = None):

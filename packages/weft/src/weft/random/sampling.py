@@ -84,7 +84,7 @@ def uniform(key, shape=(), dtype: Any = None, minval=0.0, maxval=1.0, *, out_sha
     return _uniform(key, minval, maxval, shape=_shape(shape, minval, maxval, name="uniform"), dtype=_float("uniform", dtype))
 
 
-def _typed(value: float, dt) -> TypedScalar:
+def _typed(value: complex, dt) -> TypedScalar:
     """A number of a dtype, rounded."""
     return linear.convert(value, dt)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..annotations import override
-from ..avals import ShapeDtypeStruct, ShapedArray
+from ..avals import AbstractValue, ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr
 from ..core.specialize import symbolic_scope
 from ..core.trace import Tracer, get_aval
@@ -25,7 +25,7 @@ class ArgInfo:
     """What is known of one argument: its shape and dtype, and whether its memory is given away."""
     __slots__ = ("_aval", "donated")
 
-    def __init__(self, _aval: ShapedArray, donated: bool):
+    def __init__(self, _aval: AbstractValue, donated: bool):
         self._aval, self.donated = _aval, donated
 
     shape = property(lambda self: self._aval.shape)
@@ -188,7 +188,7 @@ class Lowered(Stage):
             self.device = device_assignment[0]
         if type(self.device) is Place:
             device = self.traced_call.jitted.chosen_device([])
-            if getattr(device, "platform", None) not in ("gpu" if p == "cuda" else p for p in self.platforms or ()):
+            if getattr(device, "platform", None) not in ["gpu" if p == "cuda" else p for p in self.platforms or ()]:
                 raise ValueError(f"{self.traced_call.fun_name} was lowered for {', '.join(self.platforms or ())}, and the device here is {device}. "
                                  "Lower it without lowering_platforms to compile it here.")
             self.device = device

@@ -131,7 +131,8 @@ class KeyArray:
                  "tolist", "item", "__reduce__")
 
     def __init__(self, aval: ShapedArray, raw):
-        self.aval, self.raw, self.consumed, self.consumed_at = aval, raw, False, ""
+        self.aval, self.raw, self.consumed_at = aval, raw, ""
+        self.consumed: bool | frozenset[int] | None = False
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)

@@ -3,17 +3,20 @@ with no required arguments; the class is instantiated on the first look for a de
 """
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Protocol, Sequence, runtime_checkable
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Protocol, Sequence, runtime_checkable
 
 from ..avals import ShapedArray
 from ..core.jaxpr import Jaxpr
+
+if TYPE_CHECKING:
+    from ..core.primitive import Primitive
 
 
 class CompileOptions(NamedTuple):
     """What a compilation depends on besides the program and its devices."""
     name: str = "main"                      # shows in compiled text and profiles
-    donated: tuple = ()                     # for each argument, whether its buffer may be reused
-    options: tuple = ()                     # (name, value) pairs for the backend's compiler
+    donated: tuple[Any, ...] = ()                     # for each argument, whether its buffer may be reused
+    options: tuple[Any, ...] = ()                     # (name, value) pairs for the backend's compiler
 
 
 @runtime_checkable
@@ -34,14 +37,14 @@ class Executable(Protocol):
     def as_text(self, stage: str | None = None) -> str:
         """The compiled program for reading; `stage` picks one of the backend's own forms, an unknown one raises ValueError."""
 
-    def cost_analysis(self) -> dict: ...
-    def memory_analysis(self) -> dict: ...
+    def cost_analysis(self) -> dict[Any, Any]: ...
+    def memory_analysis(self) -> dict[Any, Any]: ...
 
 
 class Backend(Protocol):
     """Devices, arrays and a compiler."""
     name: str                      # as in the entry point: "xla", "wasm", "webgpu", "remote", "reference"
-    platforms: tuple               # the platform names that its devices have, best first
+    platforms: tuple[Any, ...]               # the platform names that its devices have, best first
 
     def devices(self, platform: str | None = None) -> list[Device]:
         """All devices, or those of one platform; raises BackendError when there are none, with the reason."""
@@ -56,8 +59,9 @@ class Backend(Protocol):
 class FastPath(Protocol):
     """What a backend may offer beyond the interface, private to it: see `weft.runtime.dispatch`."""
 
-    def jit(self, fun: Callable, miss: Callable, static_argnums: tuple, static_argnames: tuple, name: str) -> Callable:
+    def jit(self, fun: Callable[..., Any], miss: Callable[..., Any], static_argnums: tuple[Any, ...],
+            static_argnames: tuple[Any, ...], name: str) -> Callable[..., Any]:
         """A callable that runs cached executables without Python and calls `miss(*args, **kwargs)` for everything else."""
 
-    def apply(self, primitive, args: tuple, params: dict) -> Any:
+    def apply(self, primitive: Primitive, args: tuple[Any, ...], params: dict[Any, Any]) -> Any:
         """Runs one primitive eagerly on this backend's arrays and host scalars."""

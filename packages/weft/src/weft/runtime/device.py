@@ -68,7 +68,8 @@ def known_backends() -> list:
 def forget_backend(name: str) -> None:
     """Lets go of a backend; the next look for one of its devices makes it again."""
     gone = _backends.pop(name, None)
-    eager.pop(getattr(gone, "array_type", None), None)
+    if hasattr(gone, "array_type"):
+        eager.pop(gone.array_type, None)
     forget_default()
 
 

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any, Sequence
 
 from .. import dtypes, source_info
-from ..avals import AbstractToken, ShapeDtypeStruct, ShapedArray, physical, shaped
+from ..avals import AbstractToken, AbstractValue, ShapeDtypeStruct, array_aval, physical, shaped
 from ..config import config, logger
 from ..core.dims import live_scopes
 from ..core.effects import touches
@@ -35,17 +35,17 @@ from .refs import Ref
 
 
 
-def put(value, aval: ShapedArray | None = None, device=None, committed: bool | None = None):
+def put(value, aval: AbstractValue | None = None, device=None, committed: bool | None = None):
     """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and uncommitted."""
-    aval = get_aval(value) if aval is None else aval
+    kind = get_aval(value) if aval is None else aval
     where = default_device() if device is None else device
     backend = backend_of(where)
     if not getattr(backend, "guards_transfers", False):
-        check_transfer("host_to_device", lambda: f"{aval.str_short(short_dtypes=False)} to {where}")
-    return backend_of(where).put(host_array(value, aval), aval, where, device is not None if committed is None else committed)
+        check_transfer("host_to_device", lambda: f"{kind.str_short(short_dtypes=False)} to {where}")
+    return backend.put(host_array(value, kind), kind, where, device is not None if committed is None else committed)
 
 
-def host_array(value, aval: ShapedArray):
+def host_array(value, aval: AbstractValue):
     """A host scalar or array with exactly the dtype of `aval`."""
     if type(value) is TypedScalar:
         value = value.val
@@ -93,7 +93,7 @@ def device_of(args: Sequence) -> Any:
     return default_device()
 
 
-def to_backend(x, aval: ShapedArray, device):
+def to_backend(x, aval: AbstractValue, device):
     """An argument as an array of the device's backend, on the device or as a Sharding says."""
     if isinstance(x, KeyArray):
         x, aval = x.raw, physical(aval)
@@ -136,7 +136,7 @@ def exported_for(jaxpr: Jaxpr) -> frozenset:
 
 def check_platform(name: str, platforms: tuple, device) -> None:
     """Raises ValueError where an exported program is about to run on a platform that it was not exported for."""
-    names = {getattr(device, "platform", "cpu"), getattr(device, "host_platform", None)}      # "remote", and what the host has
+    names: set[Any] = {getattr(device, "platform", "cpu"), getattr(device, "host_platform", None)}      # "remote", and what the host has
     names = {"cuda" if n == "gpu" else n for n in names if n is not None}
     if not names & set(platforms):
         here = " or ".join(sorted(names))
@@ -155,7 +155,7 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
                 f"{name} has symbolic dimensions, and a compiler needs numbers. Export it (weft.export.export) with an argument that has these dimensions; an exported "
                 "program is compiled for the sizes of each call.")
         for call in exported_for(closed.jaxpr):
-            check_platform(*call, device)
+            check_platform(*(*call, device))
         jaxpr, consts = program_for(closed, device.platform)
         if config.log_compiles:
             logger("weft.compile").warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
@@ -201,7 +201,7 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (
             elif hasattr(x, "is_deleted"):      # by the runtime
                 x.gone = how
     if has_keys(closed.jaxpr):
-        outs = [KeyArray(a, o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
+        return [KeyArray(array_aval(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
     return outs
 
 

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from ..annotations import override
 from .. import dtypes
-from ..avals import ShapedArray, check_range, shaped
+from ..avals import AbstractValue, check_range, shaped
 from ..config import config
 from ..control.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
@@ -397,7 +397,7 @@ class BoundJit:
         return self.jitted.explain()
 
 
-def abstractify(x) -> ShapedArray:
+def abstractify(x) -> AbstractValue:
     """The aval of an array or of anything with a shape and a dtype."""
     try:
         return get_aval(x)

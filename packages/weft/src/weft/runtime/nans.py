@@ -91,7 +91,7 @@ class _Replay:
         inside = current_trace() is not root      # in a shard_map: the devices' values are batched
         out = eqn.primitive.bind(*args, **eqn.params) if inside else run_primitive(eqn.primitive, tuple(args), eqn.params)
         outs = out if eqn.primitive.multiple_results else [out]
-        bad = bad_value(map(_batch_of, outs))
+        bad = bad_value([_batch_of(o) for o in outs])
         if bad is not None:
             raise FloatingPointError(f"invalid value ({bad}) encountered in {eqn.primitive.name}\n  at {eqn.source_info}")
         return outs

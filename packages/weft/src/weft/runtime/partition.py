@@ -17,8 +17,13 @@ class Partition(NamedTuple):
     outs: tuple      # a Sharding for each result, or None: as the compiler chooses
     mesh: Mesh       # what the compiler's choices are told in
 
-    backend = property(lambda self: self.devices[0].backend)
-    platform = property(lambda self: self.devices[0].platform)
+    @property
+    def backend(self) -> Any:
+        return self.devices[0].backend
+
+    @property
+    def platform(self) -> str:
+        return self.devices[0].platform
 
     def with_constants(self, shardings: Sequence) -> "Partition":
         """The same for a program with more leading arguments."""
@@ -57,6 +62,8 @@ def wished(jaxpr: Jaxpr) -> tuple[tuple, tuple]:
     if "wished" not in jaxpr.cache:
         ins: dict = {}
         outs: dict = {}
+        takes: Sequence
+        gives: Sequence
         for eqn in jaxpr.eqns:
             name, params = eqn.primitive.name, eqn.params
             if name == "shard_map" and isinstance(params["mesh"], Mesh):
@@ -90,11 +97,12 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
     found = [s for s in (*placed, *constant) if s is not None]
     if not (named or found or meshes(jaxpr)):
         return None
-    devices, source = None, None
+    devices: tuple = ()
+    source = ""
     claims = [(s._devices(), f"an argument on {s}") for s in found] + [(s._devices(), f"a sharding {s} of the call") for s in named] + \
         [(m.flat_devices, f"the program's {m}") for m in sorted(meshes(jaxpr), key=lambda m: -m.size)]
     for where, what in claims:
-        if devices is None:
+        if not source:
             devices, source = where, what
         elif set(devices) > set(where) and what.startswith("the program's"):
             continue      # a pmap over fewer devices
@@ -103,9 +111,9 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
         elif devices != where:
             raise ValueError(f"Received incompatible devices for jitted computation: {source} and {what} have the same devices in another order. "
                              "Make both from one mesh.")
-    for i, x in enumerate(args if ins else ()):
-        if ins[i] is not None and getattr(x, "committed", False) and not _sharding_of(x).is_equivalent_to(ins[i], len(x.shape)):
-            raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {ins[i]},\narg sharding: "
+    for x, wanted in zip(args, ins or ()):
+        if wanted is not None and getattr(x, "committed", False) and not _sharding_of(x).is_equivalent_to(wanted, len(x.shape)):
+            raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {wanted},\narg sharding: "
                              f"{_sharding_of(x)} for arg type: {x.aval.str_short(short_dtypes=False)}. Move it with weft.device_put.")
     for x in args:
         if getattr(x, "committed", False) and spread_of(x) is None and devices != _sharding_of(x)._devices():
@@ -119,7 +127,7 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
     return Partition(tuple(devices), tuple([_on(mesh, choose(i)) for i in range(len(args))]), chosen_outs, mesh)
 
 
-def _on(mesh: Mesh, sharding: Sharding) -> NamedSharding:
+def _on(mesh: Mesh, sharding: Sharding) -> Sharding:
     """A sharding of a single device as one of a mesh that is this device."""
     return NamedSharding(mesh, P()) if isinstance(sharding, SingleDeviceSharding) else sharding
 

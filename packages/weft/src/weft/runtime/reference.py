@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from ..annotations import override
-from ..avals import ShapedArray
+from ..avals import ShapedArray, array_aval
 from ..core.interpret import interpret
 from ..core.jaxpr import Jaxpr
 from ..host import np, require_numpy
@@ -63,7 +63,7 @@ class ReferenceExecutable:
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
         outs = interpret(self.jaxpr, [x._live() for x in args])
-        return [BufferArray(v.aval, o, self.device) for v, o in zip(self.jaxpr.outvars, outs)]
+        return [BufferArray(array_aval(v.aval), o, self.device) for v, o in zip(self.jaxpr.outvars, outs)]
 
     def as_text(self, stage: str | None = None) -> str:
         if stage not in (None, "jaxpr"):

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from ..annotations import override
-from ..avals import AbstractRef
+from typing import TYPE_CHECKING, Any
+
+from ..avals import AbstractRef, array_aval
 from ..core.trace import Tracer, aval_of, get_aval
 
 
@@ -23,13 +25,20 @@ class Ref(metaclass=_RefMeta):
     def __init__(self, value):
         self.value = value
 
-    aval = property(lambda self: AbstractRef(get_aval(self.value)))
+    aval = property(lambda self: AbstractRef(array_aval(get_aval(self.value))))
     shape = property(lambda self: self.value.shape)
     dtype = property(lambda self: self.value.dtype)
     ndim = property(lambda self: self.value.ndim)
     size = property(lambda self: self.value.size)
     weak_type = property(lambda self: self.value.weak_type)
     sharding = property(lambda self: self.value.sharding)
+
+    if TYPE_CHECKING:      # weft.ref puts these here
+        def __getitem__(self, idx: Any, /) -> Any: ...
+        def __setitem__(self, idx: Any, value: Any, /) -> None: ...
+        def addupdate(self, x: Any, idx: Any = None) -> None: ...
+        @property
+        def at(self) -> Any: ...
 
     def __len__(self):
         if not self.shape:

@@ -113,12 +113,14 @@ def eigh_tridiagonal(d, e, *, eigvals_only: bool = False, select: str = "a", sel
         raise ValueError(f"eigh_tridiagonal: select must be 'a', 'i' or 'v', got {select!r}.")
     if select == "v":
         raise NotImplementedError("eigh_tridiagonal: with select='v' the size of the result depends on values; take all eigenvalues and a mask.")
-    if select == "i" and select_range is None:
-        raise ValueError("eigh_tridiagonal: select='i' needs select_range, the first and the last index.")
     n = shape_of(d)[0]
-    first, last = (0, n - 1) if select == "a" else map(int, select_range)
+    first, last = 0, n - 1
+    if select == "i":
+        if select_range is None:
+            raise ValueError("eigh_tridiagonal: select='i' needs select_range, the first and the last index.")
+        first, last = map(int, select_range)
     if not 0 <= first <= last < max(n, 1):
-        raise ValueError(f"eigh_tridiagonal: select_range {tuple(select_range)} must name indices within 0..{n - 1}.")
+        raise ValueError(f"eigh_tridiagonal: select_range {(first, last)} must name indices within 0..{n - 1}.")
     whole = matrix.diagonal_matrix(d)
     if n > 1:       # eigh reads the lower triangle: e goes below the diagonal
         whole = el.add(whole, pad(matrix.diagonal_matrix(e), scalar_like(e, 0), [(1, 0, 0), (0, 1, 0)]))

@@ -211,7 +211,7 @@ def _lbfgs(f, x, maxiter=None, norm=jnp.inf, maxcor: int = 10, ftol: float = 2.2
     return s, jnp.where(s.converged, 0, s.status), None
 
 
-_METHODS = {"bfgs": _bfgs, "l-bfgs-experimental-do-not-rely-on-this": _lbfgs}
+_METHODS: dict[str, Callable] = {"bfgs": _bfgs, "l-bfgs-experimental-do-not-rely-on-this": _lbfgs}
 
 
 @api_boundary

@@ -184,7 +184,7 @@ def detrend(data, axis: int = -1, type: str = "linear", bp: int | Sequence[int] 
         return data - jnp.mean(data, axis, keepdims=True)
     moved = jnp.moveaxis(data, axis, -1)
     n = moved.shape[-1]
-    points = sorted({0, n, *(int(b) for b in (bp if hasattr(bp, "__len__") else (bp,)))})
+    points = sorted({0, n, *(int(b) for b in ((bp,) if isinstance(bp, int) else bp))})
     if points[0] < 0 or points[-1] > n:
         raise ValueError(f"detrend: breakpoints bp={bp} must be non-negative and less than the data's length along the axis, {n}.")
     return jnp.moveaxis(jnp.concatenate([_without_line(moved[..., a:b]) for a, b in zip(points, points[1:])], -1), -1, axis)

@@ -73,7 +73,7 @@ def _differentiable(count: int, most: int):
 
     @custom_jvp
     def f(*args):
-        return _series(*split(args), most)[0]
+        return _series(*(*split(args), most))[0]
 
     @f.defjvp
     def jvp(primals, tangents):
@@ -169,7 +169,8 @@ def _inside(a, b, c, x):
     d = c - a - b
     whole = near & _whole(d)
     series = _gauss(a, b, c, jnp.where(near, 0, x))
-    apart = _near_one(*(jnp.where(near & ~whole, v, w) for v, w in ((a, 0.3), (b, 0.4), (c, 1.2))), y)
+    far_a, far_b, far_c = [jnp.where(near & ~whole, v, w) for v, w in ((a, 0.3), (b, 0.4), (c, 1.2))]
+    apart = _near_one(far_a, far_b, far_c, y)
     # for c < a + b Euler's transformation turns the sign of c - a - b
     turned = d < 0
     p, q = jnp.where(turned, c - a, a), jnp.where(turned, c - b, b)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Callable
 
 from .. import dtypes
 from .. import numpy as jnp
@@ -162,7 +163,7 @@ def _expn_real(n, x):
     return jnp.where((x < 0) | (n < 0) | (n != jnp.floor(n)) | jnp.isnan(x), math.nan, jnp.where(x == math.inf, 0, value))
 
 
-_expn = rule(_expn_real, None, lambda out, n, x: -jnp.where(n == 0, jnp.exp(-x) * (1 + x) / (x * x), _expn(jnp.maximum(n - 1, 0), x)), name="expn")
+_expn: Callable = rule(_expn_real, None, lambda out, n, x: -jnp.where(n == 0, jnp.exp(-x) * (1 + x) / (x * x), _expn(jnp.maximum(n - 1, 0), x)), name="expn")
 _exp1 = rule(lambda x: _expn_real(jnp.ones_like(x), x), lambda out, x: -jnp.exp(-x) / x, name="exp1")
 
 

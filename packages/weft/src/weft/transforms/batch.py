@@ -2,48 +2,57 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..annotations import override
 from ..avals import reshaped
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive
-from ..core.trace import Axis, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
+from ..core.trace import Axis, PairTrace, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
 from ..ops.linear import broadcast_to_axis, moveaxis, settled
 from .stage import JaxprTrace
+
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.types import Params, Value
 
 
 class BatchTracer(Tracer):
     """An array with one axis more than it shows: the batch axis `dim` of `val`."""
     __slots__ = ("val", "dim", "_aval")
 
-    def __init__(self, trace: "BatchTrace", val, dim: int):
+    def __init__(self, trace: "BatchTrace", val: Value, dim: int):
         self._trace, self.val, self.dim = trace, val, dim
         aval = get_aval(val)
         self._aval = reshaped(aval, aval.shape[:dim] + aval.shape[dim + 1:])
 
     @override
     @property
-    def aval(self):
+    def aval(self) -> AbstractValue:
         return self._aval
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"VmapTracer(aval={self._aval.str_short(short_dtypes=False)}, batched={get_aval(self.val).str_short(short_dtypes=False)})"
 
 
-class BatchTrace(Trace):
+class BatchTrace(PairTrace):
     """Applies batching rules, evaluated under the parent."""
 
     def __init__(self, parent: Trace, axis: Axis):
         self.parent, self.axis, self.closed = parent, axis, False
 
     # where the axis of a batching rule is expected: functions that it runs may close over values of this very trace
-    size = property(lambda self: self.axis.size)
-    name = property(lambda self: self.axis.name)
+    @property
+    def size(self) -> int:
+        return self.axis.size
 
-    def closed_over_by(self, fun: Callable, args: Sequence) -> bool:
+    @property
+    def name(self) -> Any:
+        return self.axis.name
+
+    def closed_over_by(self, fun: Callable[..., Any], args: Sequence[Value]) -> bool:
         """Whether a function of values that are not batched gives some that are, because it closes over them."""
         parent, self.parent = self.parent, JaxprTrace("a function under vmap")
         token = set_trace(self)
@@ -55,33 +64,37 @@ class BatchTrace(Trace):
             reset_trace(token)
             self.parent = parent
 
-    def split(self, x):
+    @override
+    def split(self, x: Value) -> tuple[Value, int | None]:
         """(value, batch axis or None)."""
         if type(x) is BatchTracer and x._trace is self:
             return x.val, x.dim
         return x, None
 
-    def join(self, val, dim):
+    @override
+    def join(self, val: Value, dim: int | None) -> Value:
         return val if dim is None else BatchTracer(self, val, dim)
 
     @override
-    def process(self, primitive: Primitive, args: tuple, params: dict):
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         form = params[primitive.function_form] if primitive.function_form is not None else None
-        calls = form is not None and not isinstance(form, ClosedJaxpr)
+        function = None if isinstance(form, ClosedJaxpr) else form
         mine = primitive.axis_names is not None and self.axis.name is not None and self.axis.name in primitive.axis_names(params)
         if not mine and not primitive.makes_reference:
             for x in args:
                 if type(x) is BatchTracer and x._trace is self:
                     break
             else:
-                if not calls or not self.closed_over_by(form, args):
+                if function is None or not self.closed_over_by(function, args):
                     return self.pass_on(primitive, args, params)
-        return self.by_rule(partial(primitive.batch, self if calls else self.axis), primitive, args, params)
+        axis: Any = self.axis if function is None else self
+        return self.by_rule(partial(primitive.batch, axis), primitive, args, params)
 
 
-def batch_flat(fun: Callable, axis: Axis, args: Sequence, dims: Sequence) -> tuple[list, list]:
+def batch_flat(fun: Callable[..., Any], axis: Axis | BatchTrace, args: Sequence[Value],
+               dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Runs `fun` (flat in, flat out) with each argument batched along its dim: (results, their dims or None)."""
-    if type(axis) is BatchTrace:
+    if isinstance(axis, BatchTrace):
         return _batch_again(axis, fun, args, dims)
     trace = BatchTrace(current_trace(), axis)
     watch_origins(trace)
@@ -98,7 +111,8 @@ def batch_flat(fun: Callable, axis: Axis, args: Sequence, dims: Sequence) -> tup
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
-def _batch_again(trace: BatchTrace, fun: Callable, args: Sequence, dims: Sequence) -> tuple[list, list]:
+def _batch_again(trace: BatchTrace, fun: Callable[..., Any], args: Sequence[Value],
+                 dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The same under a trace that there is already, wherever that is now."""
     parent, trace.parent = trace.parent, current_trace()
     token = set_trace(trace)
@@ -111,12 +125,13 @@ def _batch_again(trace: BatchTrace, fun: Callable, args: Sequence, dims: Sequenc
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
-def to_front(axis: Axis, x, dim):
+def to_front(axis: Axis, x: Value, dim: int | None) -> Value:
     """`x` with its batch axis first; broadcast along a new one if it has none."""
     return broadcast_to_axis(x, axis.size) if dim is None else moveaxis(x, dim, 0)
 
 
-def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool] | bool = False):
+def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool] | bool = False
+                ) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr for arguments batched along axis 0 where `batched` says so, and which results are (along axis 0)."""
     if isinstance(force_out, bool):
         force_out = (force_out,) * len(closed.out_avals)
@@ -127,7 +142,7 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_
     return cache[key]
 
 
-def _batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched, force_out):
+def _batch_jaxpr(closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
     trace = JaxprTrace("a batched function")
     args = [trace.new_arg(reshaped(a, (axis.size, *a.shape)) if b else a)
             for a, b in zip(closed.in_avals, batched)]

@@ -6,7 +6,8 @@ from typing import Sequence
 from ..core.jaxpr import Jaxpr, JaxprEqn, Literal
 
 
-def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
+              keep_inputs: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr that computes only the used results: it, and which arguments it still takes.
 
     Equations with effects stay. A primitive's `dce` rule (used outputs, eqn) -> (used inputs, new eqn or None) shrinks
@@ -21,11 +22,9 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep_inputs: bool | Se
         used = [v in live for v in eqn.outvars]
         if not any(used) and not eqn.effects:
             continue
-        new = eqn
-        if eqn.primitive.dce is not None and not all(used):
-            new = eqn.primitive.dce(used, eqn)
-            if new is None:
-                continue
+        new = eqn if eqn.primitive.dce is None or all(used) else eqn.primitive.dce(used, eqn)
+        if new is None:
+            continue
         eqns.append(new)
         live.update(a for a in new.invars if type(a) is not Literal)
     eqns.reverse()

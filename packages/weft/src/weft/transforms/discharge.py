@@ -1,7 +1,7 @@
 """Discharging references: a program that reads and writes mutable references becomes one that takes what they hold, and returns what they hold in the end."""
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..avals import AbstractRef
 from ..core.effects import touches
@@ -10,8 +10,12 @@ from ..core.trace import get_aval, reset_trace, set_trace
 from ..errors import at_user_line
 from .stage import JaxprTrace
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..core.jaxpr import Atom
 
-def is_ref(atom) -> bool:
+
+def is_ref(atom: Atom) -> bool:
     return type(atom.aval) is AbstractRef
 
 
@@ -22,20 +26,20 @@ def has_refs(jaxpr: Jaxpr) -> bool:
     return jaxpr.cache["has_refs"]
 
 
-def hoist_refs(*closeds: ClosedJaxpr) -> tuple[list, list]:
+def hoist_refs(*closeds: ClosedJaxpr) -> tuple[list[Any], list[Any]]:
     """Constants of programs that are references become leading arguments, the same of all: (the programs, those references)."""
     refs = list({id(c): c for closed in closeds for v, c in zip(closed.jaxpr.constvars, closed.consts) if is_ref(v)}.values())
     return ([_with_refs(closed, refs) for closed in closeds], refs) if refs else (list(closeds), refs)
 
 
-def _with_refs(closed: ClosedJaxpr, refs: Sequence) -> ClosedJaxpr:
+def _with_refs(closed: ClosedJaxpr, refs: Sequence[Any]) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     own = {id(c): k for k, (v, c) in enumerate(zip(jaxpr.constvars, closed.consts)) if is_ref(v)}
     taken = tuple([own.get(id(r), get_aval(r)) for r in refs])      # of each reference, which constant it is here, or what another program takes
     key = ("hoist_refs", taken)
     if key not in jaxpr.cache:
         jaxpr.cache[key] = jaxpr.replace(constvars=[v for v in jaxpr.constvars if not is_ref(v)],
-                                         invars=[*[jaxpr.constvars[k] if type(k) is int else Var(k) for k in taken], *jaxpr.invars])
+                                         invars=[*[jaxpr.constvars[k] if isinstance(k, int) else Var(k) for k in taken], *jaxpr.invars])
     return ClosedJaxpr(jaxpr.cache[key], [c for v, c in zip(jaxpr.constvars, closed.consts) if not is_ref(v)])
 
 
@@ -55,11 +59,11 @@ def discharge(closed: ClosedJaxpr) -> ClosedJaxpr:
     return cache[key]
 
 
-def eval_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[Any]:
     """Runs a jaxpr on values in place of references: its results, then what each reference among its arguments holds in the end."""
     env = {**dict(zip(jaxpr.constvars, consts)), **dict(zip(jaxpr.invars, args))}
 
-    def read(atom):
+    def read(atom: Atom) -> Value:
         return env[atom] if type(atom) is not Literal else atom.val if atom.aval.weak_type else TypedScalar(atom.val, atom.aval)
     for eqn in jaxpr.eqns:
         values = [read(a) for a in eqn.invars]
@@ -75,14 +79,14 @@ def eval_discharged(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
     return [*[read(v) for v in jaxpr.outvars], *[env[v] for v in jaxpr.invars if is_ref(v)]]
 
 
-def discharged_function(closed: ClosedJaxpr, atoms: Sequence, refs: Sequence) -> Callable:
+def discharged_function(closed: ClosedJaxpr, atoms: Sequence[Any], refs: Sequence[Any]) -> Callable[..., Any]:
     """(values of `refs`, values of the other atoms) -> (results, new values of `refs`) of a jaxpr that is called with `atoms`."""
-    positions: dict = {}
+    positions: dict[Any, Any] = {}
     for i, atom in enumerate(atoms):
         if is_ref(atom):
             positions.setdefault(atom, []).append(i)
 
-    def fun(held: Sequence, others: Sequence):
+    def fun(held: Sequence[Any], others: Sequence[Any]) -> tuple[list[Value], list[Value]]:
         by_ref, rest = dict(zip(refs, held)), iter(others)
         args = [by_ref[a] if is_ref(a) else next(rest) for a in atoms]
         outs = eval_discharged(closed.jaxpr, closed.consts, args)
@@ -98,6 +102,6 @@ def discharged_function(closed: ClosedJaxpr, atoms: Sequence, refs: Sequence) ->
     return fun
 
 
-def unique_refs(*groups: Sequence) -> list:
+def unique_refs(*groups: Sequence[Any]) -> list[Any]:
     """The references among atoms, each once."""
     return list(dict.fromkeys(a for group in groups for a in group if is_ref(a)))

@@ -1,7 +1,7 @@
 """Forward mode: each value carries a tangent beside it."""
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..annotations import override
 from .. import dtypes
@@ -9,45 +9,51 @@ from ..avals import tangent_aval
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Zero
-from ..core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
 from ..ops.linear import zeros
 from .stage import JaxprTrace
+
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.types import Params, Value
 
 
 class JVPTracer(Tracer):
     """A primal value with its tangent."""
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: "JVPTrace", primal, tangent):
+    def __init__(self, trace: "JVPTrace", primal: Value, tangent: Value):
         self._trace, self.primal, self.tangent = trace, primal, tangent
 
     @override
     @property
-    def aval(self):
+    def aval(self) -> AbstractValue:
         return get_aval(self.primal)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"GradTracer(primal={self.primal}, tangent={self.tangent})"
 
 
-class JVPTrace(Trace):
+class JVPTrace(PairTrace):
     """Applies jvp rules, evaluated under the parent. A value whose tangent is zero is not wrapped at all."""
 
     def __init__(self, parent: Trace):
         self.parent, self.closed = parent, False
 
-    def split(self, x):
+    @override
+    def split(self, x: Value) -> tuple[Value, Value]:
         """(primal, tangent) of a value; the tangent is `Zero` for what does not depend on the inputs."""
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, Zero(tangent_aval(get_aval(x)))
 
-    def join(self, primal, tangent):
+    @override
+    def join(self, primal: Value, tangent: Value) -> Value:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
     @override
-    def process(self, primitive: Primitive, args: tuple, params: dict):
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         for x in args:
             if type(x) is JVPTracer and x._trace is self:
                 break
@@ -57,7 +63,7 @@ class JVPTrace(Trace):
         return self.by_rule(primitive.jvp, primitive, args, params)
 
 
-def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list, list]:
+def jvp_flat(fun: Callable[..., Any], primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[list[Any], list[Any]]:
     """Runs `fun` (flat in, flat out) with tangents: (primal results, tangent results, which may be `Zero`)."""
     parent = current_trace()
     trace = JVPTrace(parent)
@@ -75,19 +81,20 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
-def is_concrete(x) -> bool:
+def is_concrete(x: Value) -> bool:
     """Whether a value is known while Python runs: an array, a number, or one of these with a tangent."""
     while type(x) is JVPTracer:
         x = x.primal
     return not isinstance(x, Tracer)
 
 
-def instantiate(tangent):
+def instantiate(tangent: Value) -> Value:
     """A tangent as an array: symbolic zeros become arrays of zeros."""
     return zeros(tangent.aval) if type(tangent) is Zero else tangent
 
 
-def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: bool | Sequence[bool] = False):
+def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: bool | Sequence[bool] = False
+              ) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr (primals, nonzero tangents) -> (primal results, nonzero tangent results), and which tangents those are."""
     if isinstance(instantiate_out, bool):
         instantiate_out = (instantiate_out,) * len(closed.out_avals)
@@ -98,7 +105,7 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: bo
     return cache[key]
 
 
-def _jvp_jaxpr(closed: ClosedJaxpr, nonzeros, instantiate_out):
+def _jvp_jaxpr(closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate_out: Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
     trace = JaxprTrace("a derivative")
     primals = [trace.new_arg(a) for a in closed.in_avals]
     tangents = [trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.in_avals, nonzeros)]

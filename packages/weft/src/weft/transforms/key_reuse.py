@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
 
 from .. import dtypes
 from ..avals import ShapedArray
@@ -15,20 +15,29 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from ..core.primitive import Primitive
 from ..errors import KeyReuseError, at_user_line
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.jaxpr import Atom
+    from ..core.types import Params, Shape
+
 _SOURCES = {"random_seed", "random_wrap", "random_unwrap", "random_fold_in", "random_clone"}
 _CONSUMERS = {"random_split", "random_bits", "random_gamma"}
 _HANDED_ON = {"reshape", "squeeze", "broadcast_in_dim", "copy", "device_put", "transfer", "sharding_constraint", "stop_gradient", "name", "optimization_barrier"}
 _MOST = 100_000      # slices of larger arrays of keys are not told apart
 
 
+# What of an array of keys is consumed: nothing (None), everything (True), or the flat positions of its elements.
+Part: TypeAlias = "bool | frozenset[int] | None"
+
+
 class Signature(NamedTuple):
     """What becomes of keys: consumed arguments (True, or the flat positions of their elements), results that are arguments, results that are consumed.
 
     `consts` are (key array that the program closes over, what of it is consumed)."""
-    sinks: dict
-    forwards: dict
-    spent: frozenset = frozenset()
-    consts: tuple = ()
+    sinks: dict[int, Part]
+    forwards: dict[int, int]
+    spent: frozenset[int] = frozenset()
+    consts: tuple[tuple[Any, Part], ...] = ()
 
 
 NOTHING = Signature({}, {})
@@ -39,17 +48,19 @@ def is_key(x: Any) -> bool:
     return isinstance(x, ShapedArray) and dtypes.is_key(x.dtype)
 
 
-def overlap(a, b) -> bool:
+def overlap(a: Part, b: Part) -> bool:
     """Whether two parts of an array have an element in common."""
-    return bool(a) and bool(b) and (a is True or b is True or not a.isdisjoint(b))
+    if a is True or b is True or not a or not b:
+        return bool(a and b)
+    return not a.isdisjoint(b)
 
 
-def join(a, b):
+def join(a: Part, b: Part) -> Part:
     """What is in either part."""
-    return a or b if not (a and b) else True if True in (a, b) else a | b
+    return a or b if not (a and b) else True if a is True or b is True else a | b
 
 
-def sliced(shape: Sequence, params: dict):
+def sliced(shape: Shape, params: Params) -> frozenset[int]:
     """The flat positions that a slice takes."""
     if prod(shape) > _MOST:
         return frozenset()
@@ -58,7 +69,7 @@ def sliced(shape: Sequence, params: dict):
     return frozenset([sum(i * s for i, s in zip(place, strides)) for place in product(*ranges)])
 
 
-def signature_of(primitive: Primitive, params: dict, avals: Sequence, eager: bool = False) -> Signature:
+def signature_of(primitive: Primitive, params: Params, avals: Sequence[AbstractValue], eager: bool = False) -> Signature:
     """The signature of one operation on arguments of these avals; `eager`: what is not known to consume keys does not."""
     name, keys = primitive.name, [i for i, a in enumerate(avals) if is_key(a)]
     if name in _CONSUMERS:
@@ -92,14 +103,15 @@ def _repeated(what: str, sig: Signature, consts: int, carry: int) -> None:
                                          "Split the key in the body and carry one half, or give each iteration its own key (weft.random.split)."))
 
 
-def _scan(*, jaxpr, num_consts, num_carry, **_) -> Signature:
+def _scan(*, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **_: Any) -> Signature:
     sig = signature(jaxpr)
     _repeated("scan body", sig, num_consts, num_carry)
     forwards = {o: i for o, i in sig.forwards.items() if o < num_carry and i == num_consts + o}
     return Signature({i: part if i < num_consts + num_carry else True for i, part in sig.sinks.items()}, forwards, sig.spent)
 
 
-def _while(*, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **_) -> Signature:
+def _while(*, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int,
+           **_: Any) -> Signature:
     sig, test = signature(body_jaxpr), signature(cond_jaxpr)
     _repeated("while_loop cond", test, len(cond_jaxpr.jaxpr.invars), 0)
     _repeated("while_loop body", sig, body_nconsts, len(body_jaxpr.jaxpr.outvars))
@@ -107,10 +119,10 @@ def _while(*, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, **_) -> Signat
     return Signature({cond_nconsts + i: part for i, part in sig.sinks.items()}, forwards, sig.spent)
 
 
-def _cond(branches) -> Signature:
+def _cond(branches: Sequence[ClosedJaxpr]) -> Signature:
     """Consumed is what a branch consumes; handed on what all hand on."""
     sigs = [signature(b) for b in branches]
-    sinks: dict = {}
+    sinks: dict[int, Part] = {}
     for sig in sigs:
         for i, part in sig.sinks.items():
             sinks[i + 1] = join(sinks.get(i + 1), part)
@@ -128,20 +140,20 @@ def signature(program: ClosedJaxpr | Jaxpr) -> Signature:
     return jaxpr.cache[cache]
 
 
-def _signature(jaxpr: Jaxpr, values: Sequence) -> Signature:
-    origin: dict = {}       # a variable that is another handed on -> (that one, whether their elements are the same)
-    used: dict = {}         # variables, and ids of arrays closed over -> what of them is consumed
-    objects: dict = {}      # id -> array
-    held = dict(zip(jaxpr.constvars, values))
+def _signature(jaxpr: Jaxpr, values: Sequence[Any]) -> Signature:
+    origin: dict[Any, tuple[Any, bool]] = {}       # a variable that is another handed on -> (that one, whether their elements are the same)
+    used: dict[Any, Part] = {}         # variables, and ids of arrays closed over -> what of them is consumed
+    objects: dict[int, Any] = {}      # id -> array
+    held: dict[Atom, Any] = dict(zip(jaxpr.constvars, values))
 
-    def find(v):
+    def find(v: Atom) -> tuple[Any, bool]:
         found, same = origin.get(v, (v, True))
         if found in held:
             objects[id(held[found])] = held[found]
             found = id(held[found])
         return found, same
 
-    def consume(place, part, what: str):
+    def consume(place: Any, part: Part, what: str) -> None:
         if overlap(used.get(place), part):
             raise KeyReuseError(at_user_line(f"In {what} is already consumed. Each key gives its numbers once: split it (weft.random.split) and use each half once."))
         used[place] = join(used.get(place), part)

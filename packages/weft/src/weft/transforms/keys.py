@@ -5,7 +5,7 @@ words of a key are a batch axis that the primitive need not know of.
 """
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import ShapedArray, physical
@@ -14,8 +14,13 @@ from ..core.trace import Axis, get_aval, mapped_axes, reset_trace, set_trace
 from ..ops.linear import moveaxis
 from .stage import JaxprTrace
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.primitive import Primitive
+    from ..core.types import Params, Value
 
-def _is_key(aval) -> bool:
+
+def _is_key(aval: AbstractValue) -> bool:
     return isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype)
 
 
@@ -44,12 +49,12 @@ def lower_keys(closed: ClosedJaxpr) -> ClosedJaxpr:
     return closed.jaxpr.cache[key]
 
 
-def raw(x):
+def raw(x: Value) -> Value:
     """The uint32 array behind an array of keys; everything else as it is."""
     return x.raw if _is_key(get_aval(x)) else x
 
 
-def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[Any]:
     env = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
     read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
@@ -72,7 +77,7 @@ def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
     return [read(a) for a in jaxpr.outvars]
 
 
-def _as_batch(primitive, values, key_in, params):
+def _as_batch(primitive: Primitive, values: Sequence[Value], key_in: Sequence[bool], params: Params) -> Any:
     words = next(get_aval(v).shape[-1] for v, k in zip(values, key_in) if k)
     dims = [len(get_aval(v).shape) - 1 if k else None for v, k in zip(values, key_in)]
     outs, out_dims = primitive.batch(Axis(None, words), values, dims, **params)

@@ -5,31 +5,34 @@ Under a `JVPTrace`, primal values are known and tangents are not, so the derivat
 """
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..annotations import override
 from .. import dtypes
 from ..avals import tangent_aval
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
-from ..core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from ..core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
 from .dce import live
 from .jvp import jvp_flat
 from .stage import JaxprTrace, JaxprTracer
 from .transpose import backward_pass
 
+if TYPE_CHECKING:
+    from ..core.types import Params, Value
 
-class PartialTrace(Trace):
+
+class PartialTrace(InnerTrace):
     """Evaluates what is known under the parent and records the rest in `staged`."""
 
     def __init__(self, parent: Trace, staged: JaxprTrace):
         self.parent, self.staged = parent, staged
 
-    def is_unknown(self, x) -> bool:
+    def is_unknown(self, x: Value) -> bool:
         return type(x) is JaxprTracer and x._trace is self.staged
 
     @override
-    def process(self, primitive: Primitive, args: tuple, params: dict):
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         staged = self.staged
         for x in args:
             if type(x) is JaxprTracer and x._trace is staged:
@@ -42,7 +45,8 @@ class PartialTrace(Trace):
         return staged.process(primitive, args, params)
 
 
-def linearize_flat(fun: Callable, primals: Sequence, nonzeros: Sequence[bool] | None = None):
+def linearize_flat(fun: Callable[..., Any], primals: Sequence[Value], nonzeros: Sequence[bool] | None = None
+                   ) -> tuple[list[Value], list[bool], Jaxpr, list[Value]]:
     """(results, which results have a tangent, the linear jaxpr, its constants) of `fun` at `primals`.
 
     The linear jaxpr maps the tangents of the differentiable arguments to the tangents of those results.
@@ -69,10 +73,10 @@ class Split(NamedTuple):
     residuals and then the unknown arguments, and gives the unknown results."""
     known: ClosedJaxpr
     staged: ClosedJaxpr
-    out_unknown: tuple
-    sources: tuple     # of each residual: ("arg", i) a known argument, ("out", i) a known result, ("res", i) handed over
+    out_unknown: tuple[bool, ...]
+    sources: tuple[tuple[str, int], ...]     # of each residual: ("arg", i) a known argument, ("out", i) a known result, ("res", i) handed over
 
-    def residuals(self, known_args: Sequence, known_outs: Sequence, handed_over: Sequence) -> list:
+    def residuals(self, known_args: Sequence[Value], known_outs: Sequence[Any], handed_over: Sequence[Any]) -> list[Any]:
         places = {"arg": known_args, "out": known_outs, "res": handed_over}
         return [places[where][i] for where, i in self.sources]
 
@@ -81,7 +85,8 @@ class Split(NamedTuple):
         return sum(where == "res" for where, _ in self.sources)
 
 
-def split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknown: Sequence[bool] | bool = False) -> Split:
+def split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool],
+                ensure_out_unknown: Sequence[bool] | bool = False) -> Split:
     """Takes a jaxpr apart along what is known of its arguments."""
     if isinstance(ensure_out_unknown, bool):
         ensure_out_unknown = (ensure_out_unknown,) * len(closed.out_avals)
@@ -92,7 +97,7 @@ def split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknown
     return cache[key]
 
 
-def _split_jaxpr(closed: ClosedJaxpr, unknown, ensure_out_unknown) -> Split:
+def _split_jaxpr(closed: ClosedJaxpr, unknown: Sequence[bool], ensure_out_unknown: Sequence[bool]) -> Split:
     known_trace, staged_trace = JaxprTrace("a function"), JaxprTrace("a linear function")
     args = [staged_trace.new_arg(a) if u else known_trace.new_arg(a) for a, u in zip(closed.in_avals, unknown)]
     trace = PartialTrace(known_trace, staged_trace)
@@ -111,10 +116,11 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown, ensure_out_unknown) -> Split:
     kept = [(v, c) for v, c in needed if not isinstance(c, Tracer)]
     staged = Jaxpr([v for v, _ in kept], [v for v, _ in residuals] + staged.invars, staged.outvars, staged.eqns, staged.effects)
     known_outs = [known_trace.atom(x) for x, u in zip(outs, out_unknown) if not u]
-    sources, extra = [], []
+    sources: list[tuple[str, int]] = []
+    extra: list[Value] = []
     for _, tracer in residuals:
         var = known_trace.atom(tracer)
-        if var in known_trace.invars:
+        if isinstance(var, Var) and var in known_trace.invars:
             sources.append(("arg", known_trace.invars.index(var)))
         elif var in known_outs:
             sources.append(("out", known_outs.index(var)))
@@ -125,7 +131,8 @@ def _split_jaxpr(closed: ClosedJaxpr, unknown, ensure_out_unknown) -> Split:
     return Split(ClosedJaxpr(known, known_consts), ClosedJaxpr(staged, [c for _, c in kept]), out_unknown, tuple(sources))
 
 
-def transpose_known_first(primitive: Primitive, cts: Sequence, args: Sequence, params: dict) -> list:
+def transpose_known_first(primitive: Primitive, cts: Sequence[Value], args: Sequence[Value],
+                          params: Params) -> list[Any]:
     """Transposes an equation that also computes what is not linear: that part is run, and what is left is transposed."""
     staged = JaxprTrace("a linear function")
     values = [staged.new_arg(x.aval) if type(x) is UndefinedPrimal else x for x in args]

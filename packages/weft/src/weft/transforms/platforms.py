@@ -1,7 +1,7 @@
 """Programs that differ between platforms: the choice is made when it is known where a program runs, and only the chosen branch is compiled."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import shaped
@@ -11,12 +11,16 @@ from ..core.trace import reset_trace, set_trace
 from ..host import np
 from .stage import JaxprTrace
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Atom
+    from ..core.types import Value
+
 # Devices of other kinds count as these. WebAssembly runs on a CPU, but not what a branch for CPUs may call: `default` comes first.
 _KINDS = {"cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
 _LAST = {"wasm": ("cpu",), "reference": ("cpu",)}
 
 
-def index_of(platform: str, platforms: Sequence) -> int:
+def index_of(platform: str, platforms: Sequence[Any]) -> int:
     """Which of the branches is for a platform: tuples of names, and None for the default."""
     for i, names in enumerate(platforms):
         if names is not None and any(kind in names for kind in _KINDS.get(platform, (platform,))):
@@ -59,12 +63,13 @@ def for_platform(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:
     return closed.jaxpr.cache[key]
 
 
-def _run(jaxpr: Jaxpr, consts: Sequence, args: Sequence, platform: str) -> list:
-    env = dict(zip(jaxpr.constvars, consts))
+def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform: str) -> list[Any]:
+    env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
     read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
     for eqn in jaxpr.eqns:
         primitive, params, values = eqn.primitive, eqn.params, [read(a) for a in eqn.invars]
+        outs: Any
         if primitive is platform_index_p:
             outs = TypedScalar(index_of(platform, params["platforms"]), shaped((), dtypes.int32))
         elif primitive.name == "cond" and type(values[0]) is TypedScalar:

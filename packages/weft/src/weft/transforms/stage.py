@@ -1,37 +1,41 @@
 """Staging: running a function on tracers that record each primitive as an equation of a jaxpr."""
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..annotations import override
 from .. import dtypes, source_info
-from ..avals import AbstractRef, AbstractValue, SymbolicSize
+from ..avals import AbstractRef, AbstractValue, SymbolicSize, scalar_aval
 from ..config import config
 from ..core.dims import dim_as_value_p
 from ..core.leaks import check_leaks
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var, eval_jaxpr, round_scalar
 from ..core.primitive import Primitive
-from ..core.trace import Trace, Tracer, get_aval, leaked, reset_trace, set_trace
+from ..core.trace import Trace, Tracer, get_aval, host_aval, leaked, reset_trace, set_trace
 from ..core.verify import verify
 from ..errors import at_user_line
 from ..host import HostArray, is_host_array
 from .vary import checking, typed
+
+if TYPE_CHECKING:
+    from ..core.jaxpr import Atom
+    from ..core.types import Params, Value
 
 
 class JaxprTracer(Tracer):
     """A variable of the jaxpr that is being recorded."""
     __slots__ = ("_var", "origin")     # `var` is a method of arrays
 
-    def __init__(self, trace: "JaxprTrace", var: Var, origin=None):
+    def __init__(self, trace: "JaxprTrace", var: Atom, origin: source_info.SourceInfo | None = None):
         self._trace, self._var, self.origin = trace, var, origin
 
     @override
     @property
-    def aval(self):
+    def aval(self) -> AbstractValue:
         return self._var.aval
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"JitTracer({self._var.aval.str_short(short_dtypes=False)})"
 
 
@@ -42,10 +46,10 @@ class JaxprTrace(Trace):
         self.what = what
         self.invars: list[Var] = []
         self.eqns: list[JaxprEqn] = []
-        self.effects: set = set()
+        self.effects: set[Any] = set()
         self.constants: dict[int, tuple[Var, Any]] = {}     # id(value) -> (constvar, value kept alive)
         self.closed, self.typed = False, checking()
-        self.arg_names: dict[Var, str] = {}
+        self.arg_names: dict[Atom, str] = {}
 
     def new_arg(self, aval: AbstractValue, name: str | None = None) -> JaxprTracer:
         var = Var(aval)
@@ -54,7 +58,7 @@ class JaxprTrace(Trace):
             self.arg_names[var] = name
         return JaxprTracer(self, var)
 
-    def atom(self, x):
+    def atom(self, x: Value) -> Atom:
         """The variable or literal that stands for `x` in this jaxpr."""
         if type(x) is JaxprTracer and x._trace is self:
             if self.closed:
@@ -77,12 +81,12 @@ class JaxprTrace(Trace):
         return var
 
     @override
-    def process(self, primitive: Primitive, args: tuple, params: dict):
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
         if primitive.stage is not None:
             return primitive.stage(self, args, params)
         return self.record(primitive, args, params)
 
-    def record(self, primitive: Primitive, args: Sequence, params: dict):
+    def record(self, primitive: Primitive, args: Sequence[Value], params: Params) -> Any:
         """Adds the equation `primitive[params] args` and returns tracers of its results."""
         invars = [x._var if type(x) is JaxprTracer and x._trace is self and not self.closed else self.atom(x) for x in args]
         out = primitive.abstract_eval(tuple([a.aval for a in invars]), params)
@@ -99,7 +103,7 @@ class JaxprTrace(Trace):
             return [JaxprTracer(self, v, info) for v in outvars]
         return JaxprTracer(self, outvars[0], info)
 
-    def finish(self, outs: Sequence) -> tuple[Jaxpr, list]:
+    def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
         """The jaxpr that computes `outs`, and the values of its constants."""
         outvars = [self.atom(x) for x in outs]
         for i, v in enumerate(outvars):
@@ -115,7 +119,7 @@ class JaxprTrace(Trace):
         return jaxpr, [value for _, value in self.constants.values()]
 
 
-def _mark_unused(eqns: list[JaxprEqn], outvars: list) -> None:
+def _mark_unused(eqns: list[JaxprEqn], outvars: list[Any]) -> None:
     used = {a for eqn in eqns for a in eqn.invars if type(a) is not Literal}
     used.update(a for a in outvars if type(a) is not Literal)
     for eqn in eqns:
@@ -123,23 +127,23 @@ def _mark_unused(eqns: list[JaxprEqn], outvars: list) -> None:
             eqn.outvars = [v if v in used else DropVar(v.aval) for v in eqn.outvars]
 
 
-def as_literal(x) -> Literal | None:
+def as_literal(x: Value) -> Literal | None:
     """A scalar known to the host as a literal; None for everything else."""
     if type(x) is TypedScalar:
         return Literal(x.val, x.aval)
     if dtypes.is_python_scalar(x):
-        aval = get_aval(x)
+        aval = scalar_aval(x)
         return Literal(round_scalar(x, aval.dtype), aval)
     if is_host_array(x) and tuple(x.shape) == () and x.dtype != dtypes.float0:
-        aval = get_aval(x)
+        aval = host_aval(x)
         value = x.tolist() if isinstance(x, HostArray) else x.item()
         return Literal(round_scalar(value, aval.dtype), aval) if dtypes.is_python_scalar(value) else \
             Literal(round_scalar(complex(x) if dtypes.is_complex(aval.dtype) else float(x), aval.dtype), aval)
     return None
 
 
-def stage(fun: Callable, avals: Sequence[AbstractValue], what: str = "a traced function",
-          arg_names: Sequence[str] | None = None) -> tuple[Jaxpr, list]:
+def stage(fun: Callable[..., Any], avals: Sequence[AbstractValue], what: str = "a traced function",
+          arg_names: Sequence[str] | None = None) -> tuple[Jaxpr, list[Any]]:
     """Traces `fun` (flat arguments, flat results) for arguments of the given avals: the jaxpr and its constants' values."""
     trace = JaxprTrace(what)
     args = [trace.new_arg(a, arg_names[i] if arg_names else None) for i, a in enumerate(avals)]
@@ -154,11 +158,12 @@ def stage(fun: Callable, avals: Sequence[AbstractValue], what: str = "a traced f
     return jaxpr, consts
 
 
-def stage_closed(fun: Callable, avals: Sequence[AbstractValue], what: str = "a traced function") -> ClosedJaxpr:
+def stage_closed(fun: Callable[..., Any], avals: Sequence[AbstractValue],
+                 what: str = "a traced function") -> ClosedJaxpr:
     return ClosedJaxpr(*stage(fun, avals, what))
 
 
-def hoist_tracers(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
+def hoist_tracers(jaxpr: Jaxpr, consts: Sequence[Value]) -> tuple[ClosedJaxpr, list[Any]]:
     """Constants that are tracers of an outer trace become leading arguments: (closed jaxpr, those tracers)."""
     outer = [(v, c) for v, c in zip(jaxpr.constvars, consts) if isinstance(c, Tracer)]
     if not outer:
@@ -175,7 +180,7 @@ def consts_as_args(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.cache["consts_as_args"]
 
 
-def inline_call(closed: ClosedJaxpr, args: Sequence) -> list:
+def inline_call(closed: ClosedJaxpr, args: Sequence[Value]) -> list[Any]:
     """Evaluates a closed jaxpr under the current trace, as if its equations had been written in place."""
     return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
@@ -187,7 +192,7 @@ def concretization_error(tracer: Tracer, what: str) -> str:
     lines = [f"{need}, but its value is not known while {getattr(trace, 'what', 'a function')} is traced: "
              f"it is a traced array of type {tracer.aval.str_short(short_dtypes=False)}."]
     origin = getattr(tracer, "origin", None)
-    name = trace.arg_names.get(tracer._var) if isinstance(trace, JaxprTrace) else None
+    name = trace.arg_names.get(tracer._var) if isinstance(trace, JaxprTrace) and isinstance(tracer, JaxprTracer) else None
     if name:
         lines.append(f"It is the argument {name}.")
     elif origin is not None:

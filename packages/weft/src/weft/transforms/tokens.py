@@ -1,11 +1,16 @@
 """Tokens as arguments and results of compiled programs, where backends have no values for them: a program makes its own instead."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ..avals import AbstractToken, token
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn
 from ..core.primitive import Primitive, Zero
 from ..core.trace import aval_of, get_aval
 from ..errors import type_error
+
+if TYPE_CHECKING:
+    from ..core.types import AbstractValue
 
 
 class Token:
@@ -13,7 +18,7 @@ class Token:
     __slots__ = ()
     aval = token
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Token:
         return self
 
 
@@ -22,13 +27,13 @@ aval_of[Token] = lambda x: token
 create_token_p, after_all_p = Primitive("create_token", basic=False), Primitive("after_all", basic=False)
 
 
-def _after_all_abstract(*tokens):
+def _after_all_abstract(*tokens: AbstractValue) -> AbstractToken:
     if not all(isinstance(t, AbstractToken) for t in tokens):
         raise type_error(f"after_all takes tokens (of lax.create_token), got {', '.join(map(str, tokens))}.")
     return token
 
 
-def _after_all_impl(*tokens):
+def _after_all_impl(*tokens: Any) -> Token:
     _after_all_abstract(*map(get_aval, tokens))
     return Token()
 

@@ -1,7 +1,7 @@
 """Transposition: a linear jaxpr run backwards, from the cotangents of its results to those of its arguments."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import tangent_aval
@@ -15,8 +15,12 @@ from .jvp import instantiate
 from .stage import JaxprTrace
 from .vary import checking, match
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Atom
+    from ..core.types import Value
 
-def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Sequence) -> list:
+
+def backward_pass(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], cotangents: Sequence[Value]) -> list[Any]:
     """The cotangents of the arguments that are `UndefinedPrimal`; None for the others.
 
     Equations that do not depend on an undefined argument are evaluated forwards first.
@@ -24,7 +28,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
     if touches in jaxpr.effects:      # it makes references; of those of the outer program it uses none but in rules of the user's
         closed = discharge(ClosedJaxpr(jaxpr, consts))
         jaxpr, consts = closed.jaxpr, closed.consts
-    env: dict = dict(zip(jaxpr.constvars, consts))
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
     linear = set()
     for var, arg in zip(jaxpr.invars, args):
         if type(arg) is UndefinedPrimal:
@@ -32,7 +36,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
         else:
             env[var] = arg
 
-    def read(atom):
+    def read(atom: Atom) -> Value:
         if type(atom) is Literal:
             return atom.val if atom.aval.weak_type else TypedScalar(atom.val, atom.aval)
         return env[atom]
@@ -46,10 +50,10 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
             outs = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
 
-    ct_env: dict = {}
+    ct_env: dict[Any, Any] = {}
     typed = checking()
 
-    def accumulate(atom, ct):
+    def accumulate(atom: Atom, ct: Value) -> None:
         if ct is None or type(ct) is Zero or type(atom) is Literal:
             return
         if typed:
@@ -81,7 +85,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cotangents: Se
             for v, a in zip(jaxpr.invars, args)]
 
 
-def transpose_jaxpr(closed: ClosedJaxpr, linear: Sequence[bool], nonzero_cts: Sequence[bool]):
+def transpose_jaxpr(closed: ClosedJaxpr, linear: Sequence[bool], nonzero_cts: Sequence[bool]) -> ClosedJaxpr:
     """The jaxpr (values of the non-linear arguments, nonzero cotangents of the results) -> cotangents of the linear arguments,
     all instantiated but those of dtype float0."""
     key = ("transpose", tuple(linear), tuple(nonzero_cts), tuple(map(id, closed.consts)))
@@ -101,5 +105,5 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: Sequence[bool], nonzero_cts: Se
     return cache[key]
 
 
-def _is_float0(ct) -> bool:
+def _is_float0(ct: Value) -> bool:
     return type(ct) is Zero and ct.aval.dtype == dtypes.float0

@@ -6,14 +6,18 @@ without them is the same everywhere, and so is its cotangent. Results vary where
 """
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..avals import AbstractRef, ShapedArray
 from ..core.jaxpr import subjaxprs
 from ..core.primitive import Primitive, registry
 from ..core.trace import axis_env, get_aval
 
-_NOWHERE: frozenset = frozenset()
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.types import Params, Value
+
+_NOWHERE: frozenset[Any] = frozenset()
 # These give the results of a jaxpr as they are; other primitives that carry jaxprs vary where an operand does.
 _CALLS = ("jit", "scan", "while", "cond", "remat2", "remat_opt", "custom_jvp_call", "custom_vjp_call")
 
@@ -23,28 +27,29 @@ def checking() -> bool:
     return any([a.checked for a in axis_env()])
 
 
-def _of(aval) -> frozenset:
-    return aval.vma if type(aval) is ShapedArray else aval.inner.vma if type(aval) is AbstractRef else _NOWHERE
+def vma_of(aval: AbstractValue) -> frozenset[Any]:
+    """The axes along which a value of this type may vary."""
+    return aval.vma if isinstance(aval, ShapedArray) else aval.inner.vma if isinstance(aval, AbstractRef) else _NOWHERE
 
 
-def typed(primitive: Primitive, params: dict, operands: Sequence, results: Sequence) -> list:
+def typed(primitive: Primitive, params: Params, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """The avals of an equation's results with the axes along which they vary."""
-    ins = [_of(a) for a in operands]
+    ins = [vma_of(a) for a in operands]
     if primitive.vary is not None:
         places = primitive.vary(params, ins)
     else:
         together = _NOWHERE.union(*ins)
-        carried = [list(map(_of, sub.out_avals)) for sub in subjaxprs(params)] if primitive.name in _CALLS else []
+        carried = [list(map(vma_of, sub.out_avals)) for sub in subjaxprs(params)] if primitive.name in _CALLS else []
         if primitive.name == "cond":
             places = [ins[0].union(*outs) for outs in zip(*carried)]
         elif carried:
-            places = [_of(a) for a in results]
+            places = [vma_of(a) for a in results]
         else:
             places = [together] * len(results)
     return [a.update(vma=v) if type(a) is ShapedArray and a.vma != v else a for a, v in zip(results, places)]
 
 
-def match(ct, aval):
+def match(ct: Value, aval: AbstractValue) -> Value:
     """A cotangent for a value of type `aval`: where the value is the same and its uses are not, their cotangents are added up."""
-    more = _of(get_aval(ct)) - _of(aval)
+    more = vma_of(get_aval(ct)) - vma_of(aval)
     return registry["psum"].bind(ct, axes=tuple(sorted(more, key=str)), axis_index_groups=None)[0] if more else ct

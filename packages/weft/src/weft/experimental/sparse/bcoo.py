@@ -93,7 +93,7 @@ class BCOO(JAXSparse):
     def _layout(self) -> dict:
         return {"n_batch": self.n_batch, "n_dense": self.n_dense}
 
-    def _with(self, data, indices, shape=None, indices_sorted: bool = False, unique_indices: bool = False) -> "BCOO":
+    def _with(self, data, indices, shape=None, *, indices_sorted: bool = False, unique_indices: bool = False) -> "BCOO":
         return BCOO((data, indices), shape=self.shape if shape is None else shape, indices_sorted=indices_sorted, unique_indices=unique_indices)
 
     def _full(self) -> tuple:
@@ -283,7 +283,8 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     indices = mat.indices.transpose(*batch, n, n + 1)[..., jnp.array([a - n for a in sparse], int)] if mat.n_sparse else mat.indices.transpose(*batch, n, n + 1)
     data = mat.data.transpose(*batch, n, *[a - s + n + 1 for a in dense])
     same = sparse == tuple(range(n, s))
-    return mat._with(data, indices, tuple(mat.shape[p] for p in permutation), mat.indices_sorted and same, mat.unique_indices)
+    return mat._with(data, indices, tuple(mat.shape[p] for p in permutation), indices_sorted=mat.indices_sorted and same,
+                     unique_indices=mat.unique_indices)
 
 
 @api_boundary

@@ -133,7 +133,7 @@ def bcoo_dot_general(lhs, rhs, *, dimension_numbers: Any, precision: Any = None,
         return result
     wanted = dtypes.canonicalize(preferred_element_type)
     if isinstance(result, BCOO):
-        return result._with(result.data.astype(wanted), result.indices, None, result.indices_sorted, result.unique_indices)
+        return result._with(result.data.astype(wanted), result.indices, indices_sorted=result.indices_sorted, unique_indices=result.unique_indices)
     return result.astype(wanted)
 
 

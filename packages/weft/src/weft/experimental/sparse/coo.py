@@ -80,7 +80,7 @@ class COO(JAXSparse):
     @override
     def todense(self):
         """The same as a dense array."""
-        return dense(*self._triples(), self.shape)
+        return dense(*(*self._triples(), self.shape))
 
     @override
     def transpose(self, axes=None) -> "COO":
@@ -145,7 +145,7 @@ def coo_matvec(mat: COO, v, transpose: bool = False):
         >>> sparse.coo_matvec(sparse.coo_fromdense(jnp.eye(2)), jnp.ones(2))
         Array([1., 1.], dtype=float32)
     """
-    return matrix_product(*mat._triples(), mat.shape, v, transpose, "coo_matvec")
+    return matrix_product(*(*mat._triples(), mat.shape, v, transpose, "coo_matvec"))
 
 
 def coo_matmat(mat: COO, B, *, transpose: bool = False):
@@ -157,4 +157,4 @@ def coo_matmat(mat: COO, B, *, transpose: bool = False):
         >>> sparse.coo_matmat(sparse.coo_fromdense(jnp.eye(2)), jnp.ones((2, 1))).tolist()
         [[1.0], [1.0]]
     """
-    return matrix_product(*mat._triples(), mat.shape, B, transpose, "coo_matmat")
+    return matrix_product(*(*mat._triples(), mat.shape, B, transpose, "coo_matmat"))

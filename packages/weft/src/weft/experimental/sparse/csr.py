@@ -57,7 +57,7 @@ class _Compressed(JAXSparse):
     @override
     def todense(self):
         """The same as a dense array."""
-        return dense(*self._triples(), self.shape)
+        return dense(*(*self._triples(), self.shape))
 
     @override
     def transpose(self, axes=None):
@@ -139,7 +139,7 @@ def csr_matvec(mat: CSR, v, transpose: bool = False):
         >>> sparse.csr_matvec(sparse.csr_fromdense(jnp.eye(2)), jnp.ones(2))
         Array([1., 1.], dtype=float32)
     """
-    return matrix_product(*mat._triples(), mat.shape, v, transpose, "csr_matvec")
+    return matrix_product(*(*mat._triples(), mat.shape, v, transpose, "csr_matvec"))
 
 
 def csr_matmat(mat: CSR, B, *, transpose: bool = False):
@@ -151,4 +151,4 @@ def csr_matmat(mat: CSR, B, *, transpose: bool = False):
         >>> sparse.csr_matmat(sparse.csr_fromdense(jnp.eye(2)), jnp.ones((2, 1))).tolist()
         [[1.0], [1.0]]
     """
-    return matrix_product(*mat._triples(), mat.shape, B, transpose, "csr_matmat")
+    return matrix_product(*(*mat._triples(), mat.shape, B, transpose, "csr_matmat"))

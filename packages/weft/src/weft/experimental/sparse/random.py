@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any, Callable, Sequence
 
 from ... import numpy as jnp, random as _random
+from ...avals import as_size
 from ...source_info import api_boundary
 from .base import each
 from .bcoo import BCOO
@@ -37,7 +37,7 @@ def random_bcoo(key, shape: Sequence[int], *, dtype: Any = float, indices_dtype:
         raise ValueError(f"random_bcoo: shape {shape} has no room for n_batch={n_batch} and n_dense={n_dense}.")
     batch, sparse, dense = shape[:n_batch], shape[n_batch:n_batch + n_sparse], shape[n_batch + n_sparse:]
     places = math.prod(sparse)
-    count = math.ceil(nse * places) if 0 <= nse < 1 else operator.index(nse)
+    count = math.ceil(nse * places) if 0 <= nse < 1 else as_size(nse)
     if not 0 <= count <= places:
         raise ValueError(f"random_bcoo: nse={nse} must be between 0 and the number of places, {places}.")
     keys = _random.split(key, 1 + math.prod(batch))

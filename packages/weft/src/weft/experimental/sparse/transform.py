@@ -9,7 +9,7 @@ from ... import dtypes, lax, numpy as jnp
 from ...avals import shaped
 from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...core.primitive import Primitive
-from ...core.trace import Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
+from ...core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
 from ...ops.linear import settled
 from ...runtime.jit import jit
 from ...source_info import api_boundary
@@ -47,7 +47,7 @@ class SparseTracer(Tracer):
         return f"SparseTracer({self.spvalue!r})"
 
 
-class SparseTrace(Trace):
+class SparseTrace(InnerTrace):
     """Applies the rules of primitives with sparse arguments, evaluated under the parent."""
 
     def __init__(self, parent: Trace):
@@ -139,7 +139,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
 
 
 def _sparse_data(mat: BCOO, data) -> BCOO:
-    return mat._with(data, mat.indices, None, mat.indices_sorted, mat.unique_indices)
+    return mat._with(data, mat.indices, indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices)
 
 
 def _elementwise(primitive, linear: bool):
@@ -335,12 +335,14 @@ for _name, _function in (("lt", jnp.less), ("le", jnp.less_equal), ("gt", jnp.gr
     setattr(BCOO, f"__{_name}__", _operator(_function))
 for _name, _function in (("neg", jnp.negative), ("pos", jnp.positive), ("abs", jnp.abs)):
     setattr(BCOO, f"__{_name}__", lambda self, f=_function: sparsify(f)(self))
-BCOO.__hash__ = None      # type: ignore[assignment]
-BCOO.__bool__ = lambda self: True
-BCOO.__getitem__ = lambda self, index: sparsify(lambda x: x[index])(self)
-BCOO.__iter__ = lambda self: iter([self[k] for k in range(len(self))])
-BCOO.sum = lambda self, *args, **kwargs: sparsify(lambda x: jnp.sum(x, *args, **kwargs))(self)
-BCOO.reshape = lambda self, *args, **kwargs: sparsify(lambda x: x.reshape(*args, **kwargs))(self)
-BCOO.astype = lambda self, *args, **kwargs: sparsify(lambda x: x.astype(*args, **kwargs))(self)
-BCSR.__matmul__ = _operator(jnp.matmul)
-BCSR.__rmatmul__ = _operator(jnp.matmul, True)
+_OF_BCOO: dict[str, Any] = {
+    "__hash__": None, "__bool__": lambda self: True,
+    "__getitem__": lambda self, index: sparsify(lambda x: x[index])(self),
+    "__iter__": lambda self: iter([self[k] for k in range(len(self))]),
+    "sum": lambda self, *args, **kwargs: sparsify(lambda x: jnp.sum(x, *args, **kwargs))(self),
+    "reshape": lambda self, *args, **kwargs: sparsify(lambda x: x.reshape(*args, **kwargs))(self),
+    "astype": lambda self, *args, **kwargs: sparsify(lambda x: x.astype(*args, **kwargs))(self)}
+for _name, _function in _OF_BCOO.items():
+    setattr(BCOO, _name, _function)
+for _name, _function in (("__matmul__", _operator(jnp.matmul)), ("__rmatmul__", _operator(jnp.matmul, True))):
+    setattr(BCSR, _name, _function)

@@ -266,7 +266,7 @@ class Slerp(NamedTuple):
         times = _floats("Slerp.init", times, ())
         if times.shape != (len(rotations),):
             raise ValueError(f"Slerp.init: times must have shape ({len(rotations)},), one for each rotation, got {times.shape}.")
-        starts = rotations[:-1]
+        starts: Any = rotations[:-1]
         return cls(times, jnp.diff(times), starts, (starts.inv() * rotations[1:]).as_rotvec())
 
     def __call__(self, times) -> Rotation:

@@ -30,6 +30,11 @@ class gaussian_kde:
         [0.25, 0.25]
     """
     __slots__ = ("neff", "dataset", "weights", "covariance", "inv_cov")
+    neff: Any
+    dataset: Any
+    weights: Any
+    covariance: Any
+    inv_cov: Any
 
     def __init__(self, dataset: Any, bw_method: str | float | Callable | None = None, weights: Any = None):
         (x,) = promote_inexact("gaussian_kde", dataset)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ... import dtypes
 from ... import numpy as jnp
@@ -12,8 +12,8 @@ from ...numpy.util import canonical_axis, float_dtype, on_device, operand, promo
 
 
 class ModeResult(NamedTuple):
-    mode: object
-    count: object
+    mode: Any
+    count: Any
 
 
 def _check_policy(name: str, nan_policy: str) -> None:

@@ -1,0 +1,13 @@
+"""Short names for the types that signatures of the language speak of."""
+from __future__ import annotations
+
+from typing import Any, Sequence, TypeAlias
+
+from ..avals import AbstractValue, Shape, ShapedArray, Size
+from ..dtypes import DTypeLike, ElementType
+
+Value: TypeAlias = Any                  # what `get_aval` finds a type of: an array of any backend, a tracer, a host array or a number
+Params: TypeAlias = dict[str, Any]      # the parameters of an equation by name
+Dims: TypeAlias = Sequence[int | Any]   # of each argument the axis along which it is batched, or None
+
+__all__ = ["AbstractValue", "DTypeLike", "Dims", "ElementType", "Params", "Shape", "ShapedArray", "Size", "Value"]
