@@ -298,6 +298,22 @@ def test_rules_write_to_references_that_they_close_over(around, derivative, logg
         assert value(transform(around(f))(3.0)) == derivative and value(ref[...]) == logged
 
 
+@pytest.mark.parametrize("around, derivative, logged", [
+    (lambda f: lambda x: f(x) ** 2, 24.0, 2.0), (lambda f: weft.jit(lambda x: f(x) ** 2), 24.0, 2.0), (lambda f: lambda x: lax.cond(x > 0, lambda x: f(x) ** 2, lambda x: x, x), 24.0, 2.0),
+    (lambda f: lambda x: lax.switch(1, [lambda x: x, f], x), 2.0, 2.0), (lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], 4.0, 4.0),
+    (lambda f: lambda x: lax.while_loop(lambda c: c < 9, f, x), 4.0, 4.0)])
+def test_forward_rules_write_to_references_that_they_close_over(around, derivative, logged):
+    for transform in (lambda g: g, weft.jit):
+        ref = weft.new_ref(-1.0)
+        f = weft.custom_jvp(lambda x: x * 2)
+
+        @f.defjvp
+        def rule(primals, tangents):
+            ref[...] = tangents[0] * 2
+            return f(*primals), tangents[0] * 2
+        assert value(transform(lambda x: weft.jvp(around(f), (x,), (1.0,)))(3.0)[1]) == derivative and value(ref[...]) == logged
+
+
 def test_functions_with_rules_read_and_write_references():
     ref = weft.new_ref(1.0)
     for custom in (weft.custom_vjp, weft.custom_jvp):

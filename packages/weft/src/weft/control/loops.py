@@ -396,6 +396,14 @@ def _scan_in_python(f, init, xs_flat, xs_tree, length, reverse):
 while_p = Primitive("while", multiple_results=True)
 
 
+def _bind_while(*args, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int) -> list:
+    (cond_jaxpr,), cond_refs = hoist_refs(cond_jaxpr)      # of a custom derivative's rule that closes over them
+    (body_jaxpr,), body_refs = hoist_refs(body_jaxpr)
+    cond_consts, body_consts, carry = _split3(args, cond_nconsts, body_nconsts)
+    return while_p.bind(*cond_refs, *cond_consts, *body_refs, *body_consts, *carry, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr,
+                        cond_nconsts=len(cond_refs) + cond_nconsts, body_nconsts=len(body_refs) + body_nconsts)
+
+
 def _while_reference(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     cond_consts, body_consts, carry = _split3(args, cond_nconsts, body_nconsts)
     while bool(interpret(cond_jaxpr, [*cond_consts, *carry])[0]):
@@ -419,8 +427,8 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_
     n, m, k = body_nconsts, len(carry), len(const_t)
     body = reorder(both, [*range(n), *range(n + m, n + m + k), *range(n, n + m), *range(n + m + k, n + m + k + len(carry_t))])
     cond = _ignore_trailing(cond_jaxpr, [get_aval(t) for t in carry_t])
-    outs = while_p.bind(*cond_consts, *body_consts, *const_t, *carry, *carry_t, cond_jaxpr=cond, body_jaxpr=body,
-                        cond_nconsts=cond_nconsts, body_nconsts=n + k)
+    outs = _bind_while(*cond_consts, *body_consts, *const_t, *carry, *carry_t, cond_jaxpr=cond, body_jaxpr=body,
+                       cond_nconsts=cond_nconsts, body_nconsts=n + k)
     ts = iter(outs[m:])
     return outs[:m], [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(outs[:m], carry_nz)]
 
@@ -471,10 +479,10 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
         carry_avals, cc_avals, bc_avals = avals_of(carry), avals_of(cond_consts), avals_of(body_consts)
         whole_cond = ClosedJaxpr(*stage(any_goes_on, [*cc_avals, *carry_avals]))
         whole_body = ClosedJaxpr(*stage(step, [*cc_avals, *bc_avals, *carry_avals]))
-        outs = while_p.bind(*cond_consts, *cond_consts, *body_consts, *carry, cond_jaxpr=whole_cond, body_jaxpr=whole_body, cond_nconsts=n_cc,
-                            body_nconsts=n_cc + n_bc)
+        outs = _bind_while(*cond_consts, *cond_consts, *body_consts, *carry, cond_jaxpr=whole_cond, body_jaxpr=whole_body, cond_nconsts=n_cc,
+                           body_nconsts=n_cc + n_bc)
         return outs, [0] * len(outs)
-    outs = while_p.bind(*cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=cond_nconsts, body_nconsts=body_nconsts)
+    outs = _bind_while(*cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=cond_nconsts, body_nconsts=body_nconsts)
     return outs, [0 if b else None for b in carry_b]
 
 
@@ -499,8 +507,8 @@ def _while_partial_eval(trace, args, params):
     n_out = len(carry_u) - sum(carry_u)
     k_body, _ = dce_jaxpr(split.known.jaxpr, [True] * n_out + [False] * split.num_handed_over, True)
     k_cond = cond_split.known
-    outs = iter(while_p.bind(*known(cond_consts, cc_u), *known(body_consts, bc_u), *known(carry, carry_u), cond_jaxpr=k_cond,
-                             body_jaxpr=ClosedJaxpr(k_body, split.known.consts), cond_nconsts=n_cc - sum(cc_u), body_nconsts=n_bc - sum(bc_u)))
+    outs = iter(_bind_while(*known(cond_consts, cc_u), *known(body_consts, bc_u), *known(carry, carry_u), cond_jaxpr=k_cond,
+                            body_jaxpr=ClosedJaxpr(k_body, split.known.consts), cond_nconsts=n_cc - sum(cc_u), body_nconsts=n_bc - sum(bc_u)))
     staged = trace.staged.process(while_p, args, params)
     return [s if u else next(outs) for s, u in zip(staged, carry_u)]
 
@@ -562,8 +570,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
     same = {i for i in _unchanged(body.outvars, body.invars[len(body_consts):], init) if cond.invars[len(cond_consts) + i] not in read}
     cond = cond.replace(invars=[v for i, v in enumerate(cond.invars) if i - len(cond_consts) not in same])
     body, body_consts, carry = _as_constants(body, body_consts, init, same)
-    outs = iter(while_p.bind(*cond_consts, *body_consts, *carry, cond_jaxpr=close(cond), body_jaxpr=close(body), cond_nconsts=len(cond_consts),
-                             body_nconsts=len(body_consts)))
+    outs = iter(_bind_while(*cond_consts, *body_consts, *carry, cond_jaxpr=close(cond), body_jaxpr=close(body), cond_nconsts=len(cond_consts),
+                            body_nconsts=len(body_consts)))
     return tree_unflatten(tree, [x if i in same else next(outs) for i, x in enumerate(init)])
 
 
