@@ -213,3 +213,16 @@ def test_a_weak_carry_takes_the_type_of_the_result_only_where_it_promotes_to_it(
     assert weft.lax.fori_loop(0, 3, lambda i, x: x + jnp.float16(0.5), 1).dtype == jnp.float16
     with pytest.raises(TypeError, match=r"\[1\] has type i32\[\] where f32\[\] is expected"):
         weft.lax.fori_loop(0, 3, lambda i, x: x.astype(jnp.int32), 1.0)
+
+
+def test_a_linear_solve_in_a_program_that_draws_random_numbers():
+    """Its programs come as a named tuple, also where random keys have been lowered to words."""
+    d = np.array([2.0, 4.0, 5.0], np.float32)
+
+    def f(key, b):
+        noisy = b + weft.random.uniform(key, (3,))
+        return lax.custom_linear_solve(lambda x: d * x, noisy, lambda _, b: b / d, symmetric=True)
+    key, b = weft.random.key(3), np.array([1.0, -2.0, 0.5], np.float32)
+    want = (b + np.asarray(weft.random.uniform(key, (3,)))) / d
+    close(weft.jit(f)(key, b), want)
+    close(weft.jit(weft.grad(lambda b: f(key, b).sum()))(b), 1 / d)

@@ -119,6 +119,14 @@ def test_checkpoint_saves_what_the_policy_says():
     assert count(None) == count(weft.checkpoint_policies.dots_saveable) + 1
 
 
+def test_linear_functions_with_a_derivative_rule_are_transposed():
+    f = weft.custom_jvp(lambda x, y: 2 * x - y[::-1])
+    f.defjvp(lambda primals, tangents: (f(*primals), f(*tangents)))
+    ct = np.arange(len(ONES), dtype=np.float32)
+    for g in (f, weft.jit(f), weft.checkpoint(f)):
+        close(weft.linear_transpose(g, ONES, ONES)(ct), (2 * ct, -ct[::-1]))
+
+
 def test_a_forward_rule_whose_residuals_are_not_needed_is_not_run():
     @weft.custom_vjp
     def f(x):

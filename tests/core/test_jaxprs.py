@@ -62,6 +62,8 @@ def test_verifier_accepts_and_rejects():
     with pytest.raises(VerificationError, match="type-check"):
         (i,) = variables(shaped((3,), np.dtype("int32")))
         verify(Jaxpr([], [x, i], [z], [JaxprEqn([x, i], [z], add_p, {})]))
+    with pytest.raises(VerificationError, match="type-check: iota: dimension 2 is out of range"):
+        verify(Jaxpr([], [], [w := Var(shaped((3, 4), F32))], [JaxprEqn([], [w], lax.iota_p, dict(dtype=np.dtype(F32), shape=(3, 4), dimension=2, sharding=None))]))
     with pytest.raises(VerificationError, match="results"):
         verify(Jaxpr([], [x], [], [JaxprEqn([x], [], sin_p, {})]))
     with pytest.raises(VerificationError, match="not a scalar"):
@@ -83,6 +85,13 @@ def test_leaked_tracer_is_named():
     weft.grad(lambda x: kept.append(lax.sin(x)) or x)(1.0)
     with pytest.raises(UnexpectedTracerError):
         lax.cos(kept[-1])
+
+
+def test_types_are_remembered_under_the_names_of_parameters():
+    sizes = dict(padding=((0, 0),), base_dilation=(1,), window_dilation=(1,))
+    wide = lax.reduce_window_sum_p.abstract_eval((shaped((12,), "float32"),), dict(window_dimensions=(4,), window_strides=(1,), **sizes))
+    apart = lax.reduce_window_sum_p.abstract_eval((shaped((12,), "float32"),), dict(window_strides=(4,), window_dimensions=(1,), **sizes))
+    assert (wide.shape, apart.shape) == ((9,), (3,))
 
 
 def test_effects_of_dead_code():

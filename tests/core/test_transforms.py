@@ -189,3 +189,5 @@ def test_weak_types_stay_weak():
     import weft.numpy as jnp
     for f in (jnp.tanh, jnp.sin, jnp.exp, jnp.log, jnp.sqrt, jnp.abs, lambda x: x ** 2, lambda x: 2 * x, lambda x: jnp.maximum(x, 0)):
         assert weft.grad(f)(1.0).weak_type and not weft.grad(f)(np.float32(1)).weak_type
+        for jacobian in (weft.jacfwd, weft.jacrev, weft.hessian):
+            assert jacobian(f)(1.0).weak_type and not jacobian(f)(np.float32(1)).weak_type

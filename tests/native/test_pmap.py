@@ -57,6 +57,15 @@ def test_arguments_that_lie_elsewhere_are_brought():
     np.testing.assert_array_equal(np.asarray(z), X + X)
 
 
+def test_collectives_beside_random_numbers():
+    """Random keys are lowered to words in programs where the axis of devices is in scope."""
+    keys = weft.random.split(weft.random.key(0), 4)
+    draw = lambda key: weft.random.normal(key, (3,))
+    f = lambda key, x: lax.psum(draw(key) * x, "i") + lax.axis_index("i")
+    want = (np.stack([draw(k) for k in keys]) * X).sum(0) + np.arange(4)[:, None]
+    np.testing.assert_allclose(np.asarray(weft.pmap(f, axis_name="i")(keys, X)), want, rtol=1e-5, atol=1e-5)
+
+
 def test_donation():
     x = weft.pmap(lambda x: x)(X)
     y = weft.pmap(lambda x: x + 1, donate_argnums=0)(x)

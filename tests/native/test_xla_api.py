@@ -157,6 +157,13 @@ def test_ahead_of_time():
         exe(array([1, 2, 3], np.int32))
 
 
+def test_texts_show_the_arguments_that_are_kept():
+    for keep in (False, True):
+        lowered = weft.jit(lambda x, y: lax.sin(y), keep_unused=keep).lower(np.float32(1), np.ones(3, np.float32))
+        main = next(line for line in lowered.as_text().splitlines() if "@main" in line)
+        assert ("tensor<f32>" in main) == keep and "tensor<3xf32>" in main
+
+
 def test_random_keys_in_and_out():
     from weft.ops.random_bits import FRY, random_bits_p, random_seed_p, random_split_p
     key = weft.jit(lambda s: random_seed_p.bind(s, impl=FRY))(np.uint32(7))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -253,6 +254,21 @@ def test_missing_platforms_say_what_to_install(backend):
         backend.devices("tpu")
     with pytest.raises(BackendError, match="abacus"):
         backend.devices("abacus")
+
+
+def test_a_platform_that_is_missing_keeps_nothing_of_its_callers():
+    class Held: pass
+
+    def call():
+        held = Held()
+        try:
+            client.client_for("tpu")
+        except BackendError:
+            return weakref.ref(held)
+    for _ in range(2):      # the first failure, and one that is remembered
+        kept = call()
+        gc.collect()
+        assert kept() is None
 
 
 def test_releases():

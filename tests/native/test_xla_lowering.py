@@ -330,14 +330,21 @@ def test_ml_dtypes_scalars_inline(check):
     check(lambda a: elementwise.mul(a, linear.full((), 1.5, dtypes.dtype("bfloat16"))), np.ones(3, ml_dtypes.bfloat16))
 
 
+def test_scalars_that_inner_programs_close_over():
+    from weft import jit
+    factor, x = jnp.float32(3), np.float32([1, 2])
+    assert jit(lambda x: jit(lambda y: y * factor)(x) + 1)(x).tolist() == [4, 7]
+
+
 @pytest.mark.parametrize("dt", INTS)
 def test_clz_of_constants_with_the_sign_set(dt):
     """XLA folds this operation when it compiles; on signed numbers it folds it wrongly."""
     from weft import jit, lax
     with wide(dt):
-        x = np.array([-6 if dt[0] == "i" else 3], dt)
+        number = -6 if dt[0] == "i" else 3
         want = 0 if dt[0] == "i" else np.dtype(dt).itemsize * 8 - 2
-        assert jit(lambda: lax.clz(x))()[0] == lax.clz(x)[0] == want
+        assert jit(lambda: lax.clz(lax.full((1,), number, dt)))()[0] == want      # an array would be an argument, and not folded
+        assert lax.clz(np.array([number], dt))[0] == want
 
 
 def test_scattered_extrema_of_complex_numbers_are_ordered_by_real_then_imaginary_part():

@@ -71,6 +71,20 @@ def test_own_ufuncs():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("start, stop, step", [(-3.0, 7.0, 0.1), (0.0, 2.0, 0.03), (5.0, -1.0, -0.7)])
+def test_arange_is_computed_in_its_own_type(start, stop, step):
+    """As a device computes it: start + i · step, each operation rounded, not a sum of doubles that is rounded once."""
+    got = np.asarray(jnp.arange(start, stop, step))
+    np.testing.assert_array_equal(got, np.float32(start) + np.float32(step) * np.arange(len(got), dtype=np.float32))
+    assert len(got) == len(np.arange(start, stop, step)) and got.dtype == np.float32
+
+
+def test_spacing_goes_away_from_zero():
+    x = np.float32([-0.0, 0.0, -1.0, 1.0, 3e38, -1e-44, np.inf, np.nan])
+    away = np.where(np.signbit(x), -np.inf, np.inf).astype(np.float32)
+    np.testing.assert_array_equal(np.asarray(jnp.spacing(x)), np.where(np.isfinite(x), np.nextafter(x, away) - x, np.nan))
+
+
 def test_polynomials_as_numpy_s():
     p, q = RNG.normal(size=6).astype("float32"), RNG.normal(size=3).astype("float32")
     for name in ("polyadd", "polysub", "polymul"):

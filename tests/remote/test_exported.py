@@ -1,5 +1,6 @@
 """Exported programs on a host in another process: specialised here for the sizes of each call, compiled there."""
 import numpy as np
+import pytest
 import weft
 import weft.numpy as jnp
 from weft import export
@@ -17,3 +18,13 @@ def test_a_file_runs_on_a_host(session):
         np.testing.assert_allclose(out, np.tanh(x @ w).mean(0) / n, rtol=1e-5)
         want = (1 - np.tanh(x @ w) ** 2) @ w.T / n / n
         np.testing.assert_allclose(weft.jit(weft.grad(lambda x: e.call(x).sum()))(x), want, rtol=1e-4, atol=1e-6)
+
+
+def test_the_host_s_own_platform_counts(session):
+    x = np.float32([0.5, 1.0])
+    f = export.export(weft.jit(jnp.sin), platforms=("reference",))(x)
+    out = f.call(weft.device_put(x))
+    assert out.device.platform == "remote" and out.device.host_platform == "reference"
+    np.testing.assert_allclose(out, np.sin(x), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"exported for platforms '\('tpu',\)' but it is used on 'reference or remote'"):
+        export.export(weft.jit(jnp.sin), platforms=("tpu",))(x).call(weft.device_put(x))

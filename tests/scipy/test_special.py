@@ -107,6 +107,8 @@ def test_ends_of_domains():
         checks.same(special.hyp1f1(jnp.array([1., -1., 2.]), jnp.array([0., -2., 2.]), jnp.array([.5, .5, .5])), np.array([inf, 1.25, np.exp(.5)]), 1e-6, 0)
         checks.same(special.hyp2f1(jnp.array([1., 1., -2.]), jnp.array([1., 1., 1.]), jnp.array([-1., 2., 3.]), jnp.array([.5, 1.5, 3.])), np.array([inf, inf, 0.5]), 1e-5, 0)
         checks.same(special.owens_t(jnp.array([inf, 1., nan]), jnp.array([1., inf, 1.])), np.array([0, reference.owens_t(1, inf), nan]), 1e-6, 0)
+        for name, at_zero in (("xlogy", 0.0), ("xlog1py", -1.0)):      # 0, but for NaN
+            checks.same(getattr(special, name)(jnp.array([0., 0., nan, 0.]), jnp.array([at_zero, nan, 1., 2.])), np.array([0, nan, nan, 0]), 0, 0)
         checks.same(special.poch(jnp.array([-2., -2., 2., 3.]), jnp.array([1., 3., -2., 0.])), np.array([-2, 0, inf, 1]), 1e-6, 0)
 
 
