@@ -68,9 +68,10 @@ def test_integers(name):
     mask = (1 << info.bits) - 1
     amount = y & mask
     unsigned = np.where(amount >= info.bits, 0, (x & mask) >> np.minimum(amount, 31))
+    signed = np.where(x & (mask + 1) // 2, (x & mask) - mask - 1, x & mask)      # the highest bit is a sign to an arithmetic shift, as on XLA
     quotient = np.where(y == 0, -1, np.trunc(x / np.where(y == 0, 1, y))).astype(np.int64)
     wants = [x + y, x - y, x * y, np.maximum(x, y), np.minimum(x, y), quotient, np.where(y == 0, x, x - quotient * y), x & y, x | y, x ^ y, x < y, x == y,
-             np.where(amount >= info.bits, 0, x << np.minimum(amount, 31)), unsigned, x >> np.minimum(amount, 31)]
+             np.where(amount >= info.bits, 0, x << np.minimum(amount, 31)), unsigned, signed >> np.minimum(amount, 31)]
     outs = weft.jit(lambda a, b: [f(a, b) for f in BINARY])(x.astype(dtype(name)), y.astype(dtype(name)))
     for f, got, want in zip(BINARY, outs, wants):
         got = np.asarray(got)

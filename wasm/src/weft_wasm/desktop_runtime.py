@@ -13,9 +13,9 @@ class DesktopRuntime:
 
     kind = "wasmtime"
 
-    def __init__(self, threads: int = 1, limit: int | None = None, memory64: bool = False) -> None:
+    def __init__(self, threads: int = 1, limit: int | None = None, memory64: bool = False, patience: float | None = None) -> None:
         self.features = ("simd128", "relaxed-simd", *(("memory64",) if memory64 else ()))
-        self.device, self.threads = WasmtimeDevice(limit, threads, memory64), threads
+        self.device, self.threads = WasmtimeDevice(limit, threads, memory64, patience), threads
         self.alloc, self.free, self.write, self.read, self.stats = (
             self.device.alloc, self.device.free, self.device.write, self.device.read, self.device.stats,
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from dataclasses import dataclass
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -34,7 +35,8 @@ class Loaded:
 
 class WasmtimeDevice:
     """One linear memory and the programs loaded into it. Pointers are ints. threads: loops are cut as for that many, though one runs them all.
-    limit: bytes. memory64: addresses have 64 bits, so that the memory can be larger than 4 GiB.
+    limit: bytes. memory64: addresses have 64 bits, so that the memory can be larger than 4 GiB. patience: seconds after which a program that still runs
+    is ended; without, programs run as long as they like.
 
     >>> device = WasmtimeDevice()
     >>> p = device.alloc(8)
@@ -44,17 +46,19 @@ class WasmtimeDevice:
     >>> device.free(p)
     """
 
-    _engines: ClassVar[dict[bool, wasmtime.Engine]] = {}  # by whether addresses have 64 bits
-    _modules: ClassVar[dict[str, wasmtime.Module]] = {}  # compiled modules by artifact hash, shared by devices
+    _engines: ClassVar[dict[tuple[bool, bool], wasmtime.Engine]] = {}  # by whether addresses have 64 bits, and whether programs can be ended
+    _modules: ClassVar[dict[tuple[str, bool], wasmtime.Module]] = {}  # compiled modules by artifact hash, shared by devices
 
-    def __init__(self, limit: int | None = None, threads: int = 1, memory64: bool = False):
-        if memory64 not in self._engines:
+    def __init__(self, limit: int | None = None, threads: int = 1, memory64: bool = False, patience: float | None = None):
+        kind = (memory64, patience is not None)
+        if kind not in self._engines:
             config = wasmtime.Config()
             config.cranelift_opt_level = "speed"
+            config.epoch_interruption = patience is not None
             if memory64:
                 config.memory_reservation = LIMIT_64  # of addresses, so that growth moves nothing
-            self._engines[memory64] = wasmtime.Engine(config)
-        self.engine = self._engines[memory64]
+            self._engines[kind] = wasmtime.Engine(config)
+        self.engine, self.patience = self._engines[kind], patience
         self.store = wasmtime.Store(self.engine)
         self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
         most = LIMIT_64 if memory64 else LIMIT
@@ -117,9 +121,10 @@ class WasmtimeDevice:
             artifact = Artifact.from_bytes(artifact)
         if artifact.kind != "wasm":
             raise ValueError(f"a {artifact.kind} artifact can't run under wasmtime; compile the program for wasm")
-        module = self._modules.get(artifact.hash)
+        key = artifact.hash, self.patience is not None
+        module = self._modules.get(key)
         if module is None:
-            module = self._modules[artifact.hash] = wasmtime.Module(self.engine, artifact.code)
+            module = self._modules[key] = wasmtime.Module(self.engine, artifact.code)
         calls = artifact.metadata.get("calls", ())
         tasks: list[wasmtime.Func] = []
         if len(calls) != len(functions):
@@ -197,7 +202,7 @@ class WasmtimeDevice:
                 self.table = self.alloc(ctypes.sizeof(self.word) * self.table_entries)
             (self.word * len(table)).from_address(self.base + self.table)[:] = table
             try:
-                code = loaded.main(self.store, self.table)
+                code = self._call(loaded.main)
             except wasmtime.Trap as e:
                 raise ProgramError(f"{loaded.artifact.name} trapped: {e}") from None
             finally:
@@ -217,6 +222,18 @@ class WasmtimeDevice:
             if inputs[k] not in outputs:
                 self.free(inputs[k])
         return outputs
+
+    def _call(self, main: wasmtime.Func) -> int:
+        """Runs a program that the table is ready for; where there is a limit, until its time is up."""
+        if self.patience is None:
+            return main(self.store, self.table)
+        self.store.set_epoch_deadline(1)
+        alarm = threading.Timer(self.patience, self.engine.increment_epoch)
+        alarm.start()
+        try:
+            return main(self.store, self.table)
+        finally:
+            alarm.cancel()
 
     def stats(self) -> dict[str, int]:
         """Bytes in use by arrays and constants, their peak, and bytes that can still be allocated."""

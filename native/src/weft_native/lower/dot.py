@@ -102,6 +102,9 @@ def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, prefe
         product = b.op("stablehlo.dot_general", [b.convert(x, ins[0].shape, dtypes.int32), b.convert(y, ins[1].shape, dtypes.int32)],
                        from_wide, attributes)
         return b.compare("NE", product, b.splat(0, dtypes.int32, out.shape), out.update(dtype=dtypes.int32))
+    if any(dtypes.is_int(a.dtype) and dtypes.bits(a.dtype) < 4 for a in ins):      # XLA has no products of two bits
+        wide = [b.convert(v, a.shape, dtypes.int32) for v, a in zip((x, y), ins)]
+        return b.convert(b.op("stablehlo.dot_general", wide, b.tensor(out.shape, dtypes.int32), attributes), out.shape, out.dtype)
     return b.op("stablehlo.dot_general", [x, y], b.type(out), attributes)
 
 
@@ -124,9 +127,9 @@ def _conv(b, ins, outs, x, kernel, *, window_strides, padding, lhs_dilation, rhs
         "padding": b.pairs([v for pair in padding for v in pair]), "lhs_dilation": b.i64s(lhs_dilation),
         "rhs_dilation": b.i64s(rhs_dilation), "window_reversal": ir.DenseBoolArrayAttr.get([False] * spatial),
         "precision_config": precision_config(b, precision)}
-    if not dtypes.is_bool(ins[0].dtype):
+    if not dtypes.is_bool(ins[0].dtype) and not (dtypes.is_int(ins[0].dtype) and dtypes.bits(ins[0].dtype) < 4):
         return b.op("stablehlo.convolution", [x, kernel], b.type(outs[0]), attributes)
-    counts = outs[0].update(dtype=dtypes.int32)      # XLA multiplies no booleans: any(x and y)
+    counts = outs[0].update(dtype=dtypes.int32)      # XLA multiplies no booleans (any(x and y)) and nothing of two bits
     made = b.op("stablehlo.convolution", [b.convert(v, a.shape, dtypes.int32) for v, a in zip((x, kernel), ins)], b.type(counts), attributes)
     if dtypes.is_bool(outs[0].dtype):
         return b.compare("NE", made, b.splat(0, dtypes.int32, counts.shape), counts)

@@ -114,6 +114,8 @@ class Reader:
     def element(self, v: Value, blocks: Blocks) -> Expr:
         if v.constant is not None:
             return constant(v.constant, v.dtype)
+        if not v.size:  # it stands in a loop that never runs, of which indices can't be made
+            return constant(0, v.dtype)
         key = (v, blocks)
         e = self.memo.get(key)
         if e is not None:

@@ -33,8 +33,8 @@ FORMATS: dict[str, Int | Float] = {
     "f8e4m3fnuz": Float(4, 3, 8, "fnuz"), "f8e4m3b11fnuz": Float(4, 3, 11, "fnuz"), "f8e5m2fnuz": Float(5, 2, 16, "fnuz"), "f8e8m0fnu": Float(8, 0, 127, "power"),
 }  # fmt: skip
 # Operations whose result is an operand's, or as small.
-KEEPS = frozenset(("select_n", "max", "min", "clamp", "abs", "rem", "convert_element_type", "reduce_precision", "sign", "population_count", "clz", "nextafter"))
-EXACT = frozenset(("neg", "floor", "ceil", "round"))  # likewise of f16 and bf16; an integer's negative may not fit
+KEEPS = frozenset(("select_n", "max", "min", "clamp", "rem", "convert_element_type", "reduce_precision", "sign", "nextafter"))
+EXACT = frozenset(("neg", "abs", "floor", "ceil", "round"))  # likewise of f16 and bf16; an integer's negative may not fit
 
 
 def computed(name: str) -> str:

@@ -101,7 +101,7 @@ def _abstract(*args, jaxpr, dimensions):
 def _reference(*args, jaxpr, dimensions):
     xs, inits = halves(args)
     kept = [d for d in range(xs[0].ndim) if d not in dimensions]
-    flat = [np.transpose(x, [*kept, *dimensions]).reshape(math.prod(x.shape[d] for d in kept), -1) for x in xs]
+    flat = [np.transpose(x, [*kept, *dimensions]).reshape(math.prod(x.shape[d] for d in kept), math.prod(x.shape[d] for d in dimensions)) for x in xs]
     rows = [fold_one(jaxpr, inits, row) for row in zip(*flat)]
     shape = tuple(xs[0].shape[d] for d in kept)
     return [np.array([r[i] for r in rows], x.dtype).reshape(shape) for i, x in enumerate(xs)]

@@ -119,12 +119,12 @@ def map_(f: Callable, xs, *, batch_size: int | None = None):
         outs, dims = batch_flat(flat, axis, part, [0] * len(part))
         return box[0].unflatten([to_front(axis, x, d) for x, d in zip(outs, dims)])
     results = []
-    if whole:
+    if whole or not n:      # of no elements, as many times nothing: a program of no rows at all may be none
         blocks = [reshape(_take(x, 0, 0, whole * batch_size), (whole, batch_size, *shape_of(x)[1:])) for x in leaves]
         stacked = scan(lambda _, part: ((), batched(part, batch_size)), (), blocks)[1]
         out, out_tree = tree_flatten(stacked)
         results.append([reshape(x, (whole * batch_size, *shape_of(x)[2:])) for x in out])
-    if n % batch_size or not whole:
+    if n % batch_size:
         out, out_tree = tree_flatten(batched([_take(x, 0, whole * batch_size, n) for x in leaves], n - whole * batch_size))
         results.append(out)
     return out_tree.unflatten([concatenate(list(parts), 0) for parts in zip(*results)])

@@ -8,7 +8,7 @@ from ..errors import BackendError
 from ..host import np
 from .jaxpr import ClosedJaxpr, Jaxpr, TypedScalar, eval_jaxpr
 from .primitive import Missing, Primitive, Unsupported
-from .trace import Trace, get_aval, tracing
+from .trace import Trace, current_trace, get_aval, tracing
 
 if TYPE_CHECKING:
     from ..avals import AbstractValue
@@ -46,7 +46,11 @@ _trace = ReferenceTrace()
 
 
 def interpret(jaxpr: Jaxpr | ClosedJaxpr, args: Sequence[Value]) -> list[Any]:
-    """The results of a jaxpr (a closed one, or one without constvars) for NumPy arguments."""
+    """The results of a jaxpr (a closed one, or one without constvars) for NumPy arguments.
+
+    A jaxpr inside another is interpreted by the trace that interprets the other, which may be a ReferenceTrace of another kind.
+    """
     closed = jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, [])
-    with tracing(_trace):
+    trace = current_trace()
+    with tracing(trace if isinstance(trace, ReferenceTrace) else _trace):
         return [_array(x) for x in eval_jaxpr(closed.jaxpr, closed.consts, *args)]

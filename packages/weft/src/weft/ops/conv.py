@@ -102,7 +102,7 @@ def _reference(x: Value, kernel: Value, *, window_strides: tuple[int, ...], padd
                preferred_element_type: ElementType | None, out_sharding: Any) -> Any:
     lhs, rhs, out = dimension_numbers
     dt = preferred_element_type or x.dtype
-    wide = np.complex128 if dtypes.is_complex(dt) else np.float64 if dtypes.is_float(dt) else dt
+    wide = np.complex128 if dtypes.is_complex(dt) else np.float64 if dtypes.is_float(dt) else dt if dtypes.bits(dt) >= 8 else np.int32
     x, kernel = x.transpose(lhs).astype(wide), kernel.transpose(rhs).astype(wide)
     sizes = conv_shape(_NAME, x.shape, kernel.shape, window_strides, padding, lhs_dilation, rhs_dilation, feature_group_count, batch_group_count)
     config = [(0, 0, 0), (0, 0, 0), *[(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation)]]
@@ -234,6 +234,10 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension_numbers: 
     (x, kernel), (dx, dk) = args, dims
     lhs, rhs, out = dimension_numbers
     new = dict(params, dimension_numbers=dimension_numbers, feature_group_count=feature_group_count, batch_group_count=batch_group_count)
+    if not axis.size:      # there are no groups without members
+        shapes = [shape_of(v) if d is None else (*shape_of(v)[:d], *shape_of(v)[d + 1:]) for v, d in zip(args, dims)]
+        one = _abstract(*[shaped(shape, dtype_of(v)) for v, shape in zip(args, shapes)], **new)
+        return full((0, *one.shape), 0, one.dtype), 0
     if dk is None:
         made = conv_general_dilated_p.bind(_into(x, dx, lhs[0], batch_group_count), kernel, **new)
         return _out_of(made, out[0], axis.size)

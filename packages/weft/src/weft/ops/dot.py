@@ -101,7 +101,7 @@ def _dot_reference(x: Value, y: Value, *, dimension_numbers: Any, precision: Any
     if isinstance(precision, DotAlgorithmPreset) and precision.name.startswith(("F16", "BF16")) and "_X" not in precision.name:
         narrow = dtypes.dtype("float16" if precision.name.startswith("F16") else "bfloat16")
         x, y = x.astype(narrow), y.astype(narrow)
-    wide = np.complex128 if dtypes.is_complex(dt) else np.float64 if dtypes.is_float(dt) else dt
+    wide = np.complex128 if dtypes.is_complex(dt) else np.float64 if dtypes.is_float(dt) else dt if dtypes.bits(dt) >= 8 else np.int32
     x, y = x.astype(wide), y.astype(wide)
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     xs, ys = [next(letters) for _ in x.shape], [next(letters) for _ in y.shape]

@@ -83,7 +83,7 @@ def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp:
                  basic: bool = True, decompose: DecomposeRule | None = None) -> Primitive:
     """A new elementwise primitive.
 
-    `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's tangent.
+    `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's tangent, None for zero.
     `out` maps the operands' dtype to the result's.
     """
     primitive = Primitive(name, basic=basic)
@@ -101,9 +101,10 @@ def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp:
             return result, Zero(aval)
         total = None
         for rule, t in zip(jvp, tangents):
-            if rule is None or type(t) is Zero:
+            term = None if rule is None or type(t) is Zero else rule(t, result, *primals, **params)
+            if term is None:
                 continue
-            term = broadcast_to_rank_shape(rule(t, result, *primals, **params), aval.shape)
+            term = broadcast_to_rank_shape(term, aval.shape)
             total = term if total is None else add_any(total, term)
         return result, Zero(aval) if total is None else total
 
@@ -280,12 +281,18 @@ not_, and_, or_, xor = map(_fn, (not_p, and_p, or_p, xor_p))
 
 
 def _shift(f: Callable[..., Any]) -> Callable[..., Any]:
-    """XLA's shifts: an amount outside [0, bits) gives 0, or the sign."""
+    """XLA's shifts: an amount outside [0, bits) gives 0, or the sign. Numbers of fewer than 8 bits are shifted at the top of a byte."""
     def reference(x: Value, y: Value) -> Any:
         bits = dtypes.bits(x.dtype)
-        unsigned = np.dtype(f"uint{bits}")
-        amount = y.astype(unsigned)
-        return f(x, np.minimum(amount, bits - 1).astype(x.dtype), amount >= bits, unsigned)
+        spare = max(0, 8 - bits)
+        unsigned = np.dtype(f"uint{bits + spare}")
+        if not spare:
+            amount = y.astype(unsigned)
+            return f(x, np.minimum(amount, bits - 1).astype(x.dtype), amount >= bits, unsigned)
+        byte = np.dtype("int8" if dtypes.is_signed(x.dtype) else "uint8")
+        amount = y.astype(np.int8).view(unsigned) & unsigned.type((1 << bits) - 1)
+        moved = f(x.astype(byte) << byte.type(spare), np.minimum(amount, bits - 1).astype(byte), amount >= bits, unsigned)
+        return (moved >> byte.type(spare)).astype(x.dtype)
     return reference
 
 
@@ -466,9 +473,9 @@ def _integer_pow_decompose(x: Value, *, y: Value) -> Value:
     return div(scalar_like(x, 1), result) if y < 0 else result
 
 
-def _integer_pow_jvp(t: Value, o: Value, x: Value, *, y: Value) -> Value:
+def _integer_pow_jvp(t: Value, o: Value, x: Value, *, y: Value) -> Value | None:
     if y == 0:
-        return full(shape_of(x), 0, dtype_of(x))
+        return None
     return mul(t, mul(scalar_like(x, y), x if y == 2 else integer_pow(x, y - 1)))
 
 

@@ -46,6 +46,8 @@ def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sha
         x = x.real
     if dtypes.is_bool(new_dtype):
         return x != np.zeros((), x.dtype)
+    if dtypes.is_int(x.dtype) and dtypes.bits(x.dtype) < 8:      # NumPy knows no way from one of these to another
+        x = x.astype(np.int8)
     return x.astype(new_dtype)
 
 

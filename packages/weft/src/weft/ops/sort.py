@@ -57,6 +57,8 @@ def _sort_reference(*xs: Any, dimension: int, is_stable: bool, num_keys: int) ->
 def take_along(x: Value, order: Sequence[int], dimension: int) -> Value:
     """`x` rearranged along `dimension` by an array of positions (of the same shape but along `dimension`)."""
     rank = len(shape_of(x))
+    if 0 in shape_of(x):
+        return x
     x, order = moveaxis(x, dimension, rank - 1), moveaxis(order, dimension, rank - 1)
     numbers = GatherDimensionNumbers((), (rank - 1,), (rank - 1,), tuple(range(rank - 1)), tuple(range(rank - 1)))
     out = gather(x, expand_dims(order, (rank,)), numbers, (1,) * rank, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

@@ -1,0 +1,120 @@
+"""What random programs have found, each as the smallest call that shows it, on every platform and with the value that it must have."""
+import ml_dtypes
+import numpy as np
+import pytest
+from platforms import on, under_test
+
+import weft
+import weft.numpy as jnp
+from weft import lax
+
+
+@pytest.fixture(params=under_test("cpu", "reference", "wasm", "webgpu"), autouse=True)
+def platform(request):
+    with on(request.param):
+        yield request.param
+
+
+def narrow(values, name: str) -> np.ndarray:
+    return np.array(values).astype(getattr(ml_dtypes, name))
+
+
+@pytest.mark.parametrize("f, want", [(lax.abs, [-2, 1, 0, 1]), (lax.neg, [-2, 1, 0, -1]), (lax.population_count, [1, -2, 0, 1]), (lax.clz, [0, 0, -2, 1])])
+def test_a_result_of_two_bits_that_does_not_fit_wraps(f, want):
+    got = np.asarray(weft.jit(f)(narrow([-2, -1, 0, 1], "int2")))
+    np.testing.assert_array_equal(got.astype(int), want)
+    np.testing.assert_array_equal(np.asarray(weft.jit(lambda x: f(x).astype("float32"))(narrow([-2, -1, 0, 1], "int2"))), want)
+
+
+@pytest.mark.parametrize("name, bits", [("int2", 2), ("uint2", 2), ("int4", 4), ("uint4", 4)])
+def test_shifts_of_few_bits(name, bits):
+    low = -(1 << bits - 1) if name.startswith("i") else 0
+    codes = np.arange(1 << bits)
+    x, y = (v.ravel() for v in np.meshgrid(codes, codes))
+    signed = lambda v: np.where(v >> bits - 1 & 1, v - (1 << bits), v)      # what the bits say with a sign
+    back = lambda v: narrow(np.where(low < 0, signed(v & (1 << bits) - 1), v & (1 << bits) - 1), name).astype(int)
+    over = y >= bits
+    wants = [np.where(over, 0, x << np.minimum(y, bits)), np.where(over, 0, x >> np.minimum(y, bits)), signed(x) >> np.minimum(y, bits - 1)]
+    a, b = (narrow(back(v), name) for v in (x, y))
+    for f, want in zip((lax.shift_left, lax.shift_right_logical, lax.shift_right_arithmetic), wants):
+        np.testing.assert_array_equal(np.asarray(weft.jit(f)(a, b)).astype(int), back(want), err_msg=f.__name__)
+
+
+def test_conversions_between_types_of_few_bits():
+    x = narrow([-2, -1, 0, 1], "int2")
+    np.testing.assert_array_equal(np.asarray(weft.jit(lambda v: v.astype("uint2"))(x)).astype(int), [2, 3, 0, 1])
+    np.testing.assert_array_equal(np.asarray(weft.jit(lambda v: v.astype("uint4"))(x)).astype(int), [14, 15, 0, 1])
+    np.testing.assert_array_equal(np.asarray(weft.jit(lambda v: v.astype("int2"))(narrow([7, 2, 1, 12], "uint4"))).astype(int), [-1, -2, 1, 0])
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
+def test_products_of_few_bits_wrap(name):
+    info = ml_dtypes.iinfo(getattr(ml_dtypes, name))
+    x, y = (np.random.default_rng(k).integers(info.min, info.max, (3, 3), endpoint=True) for k in range(2))
+    np.testing.assert_array_equal(np.asarray(weft.jit(jnp.dot)(narrow(x, name), narrow(y, name))).astype(int), narrow(x @ y, name).astype(int))
+    got = weft.jit(lambda a, b: lax.conv(a, b, (1,), "VALID"))(narrow(x[None], name), narrow(y[None], name))
+    np.testing.assert_array_equal(np.asarray(got).astype(int), narrow([[[(x * y).sum()]]], name).astype(int))
+
+
+def test_products_and_sums_over_no_elements_of_a_view():
+    """Of an array that the compiler has fused away: no index of it can be made."""
+    x = np.arange(6, dtype=np.uint32).reshape(2, 3)
+
+    def f(v):
+        empty = lax.rev(lax.slice(v, (2, 2), (2, 3)), (0, 1))
+        return lax.dot_general(jnp.zeros((0, 3, 1), jnp.uint32), empty, (((0,), (0,)), ((), ()))), jnp.sum(empty, 0), jnp.prod(empty + 1, 0), jnp.max(empty, 0, initial=3)
+    product, total, one, most = weft.jit(f)(x)
+    np.testing.assert_array_equal(product, np.zeros((3, 1, 1)))
+    assert [int(total[0]), int(one[0]), int(most[0])] == [0, 1, 3]
+    got = weft.jit(lambda v: lax.dot_general(jnp.broadcast_to(v[:, None, None, None], (2, 0, 7, 7)), jnp.zeros((1, 7, 0)), (((1,), (2,)), ((3,), (1,)))))(np.ones(2, np.float32))
+    np.testing.assert_array_equal(got, np.zeros((7, 2, 7, 1)))
+
+
+def test_derivatives_of_sorting_nothing():
+    x = jnp.zeros((0, 3))
+    outs, slopes = weft.jvp(lambda a, b: lax.sort((a, b), dimension=1, num_keys=1), (x, x), (x, x))
+    assert [o.shape for o in (*outs, *slopes)] == [(0, 3)] * 4
+    assert weft.grad(lambda a: jnp.sum(lax.sort(a, dimension=1)))(x).shape == (0, 3)
+
+
+def test_a_reduction_with_a_function_of_its_own_over_no_elements():
+    got = weft.jit(lambda x: lax.reduce(x, np.float32(-1), lambda a, b: lax.select(a > b, a, b), (0, 3)))(np.ones((3, 0, 17, 1), np.float32))
+    assert got.shape == (0, 17)
+    got = weft.jit(lambda x: lax.reduce(x, np.float32(-1), lambda a, b: lax.select(a > b, a, b), (1,)))(np.ones((3, 0), np.float32))
+    np.testing.assert_array_equal(got, [-1, -1, -1])
+
+
+def test_map_in_batches_over_no_rows():
+    """Also of a function that has no batched form of no elements, such as a convolution with as many groups."""
+    x = jnp.zeros((0, 3, 3, 2))
+    assert lax.map(lambda v: lax.conv(v, v, (1,), "SAME"), x, batch_size=2).shape == (0, 3, 3, 2)
+    assert weft.grad(lambda v: jnp.sum(lax.map(lambda r: r * 2, v, batch_size=2)))(jnp.zeros((0, 3))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])
+def test_convolutions_batched_over_no_elements(axes):
+    args = [jnp.zeros((3, 3, 2) if a is None else (0, 3, 3, 2)) for a in axes]
+    assert weft.vmap(lambda a, b: lax.conv(a, b, (1,), "SAME"), in_axes=axes)(*args).shape == (0, 3, 3, 2)
+
+
+def test_a_reverse_derivative_of_what_has_none_before_it():
+    """The tangent that reaches the function is zero, although it stands as an array."""
+    @weft.custom_vjp
+    def f(x):
+        return x * 2
+    f.defvjp(lambda x: (x * 2, x), lambda x, ct: (ct * x,))
+    x = jnp.arange(3.0)
+
+    @weft.custom_jvp
+    def one(x):
+        return x * 0 + 1
+    one.defjvp(lambda primals, tangents: (one(*primals), jnp.zeros_like(primals[0])))
+    np.testing.assert_array_equal(weft.grad(lambda v: jnp.sum(f(lax.integer_pow(v, 0))))(x), [0, 0, 0])
+    np.testing.assert_array_equal(weft.grad(lambda v: jnp.sum(lax.cond(v[0] > -1, lambda y: f(lax.integer_pow(y, 0)), lambda y: y * 3, v)))(x), [0, 0, 0])
+    np.testing.assert_array_equal(weft.grad(lambda v: jnp.sum(f(one(v)) * v))(x), [2, 2, 2])
+    out, linear = weft.linearize(lambda v: jnp.sum(f(lax.integer_pow(v, 0))), x)
+    assert float(out) == 6 and float(linear(x)) == 0
+    with pytest.raises(TypeError, match="forward-mode"):      # where the tangent is what the user gave
+        weft.jvp(lambda v: f(lax.integer_pow(v, 1)), (x,), (x,))
+    with pytest.raises(TypeError, match="forward-mode"):
+        weft.grad(lambda v: jnp.sum(weft.jvp(f, (v,), (jnp.ones(3),))[1]))(x)
