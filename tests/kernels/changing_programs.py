@@ -471,6 +471,70 @@ def long_loop_of_rows_that_keep_a_row() -> Case:
     return Program("rows", [x], [out], [row], [Kernel("k", [For(i, n, body, "parallel")])]), [data], [data[:, ::-1] * 2.0 + 1.0]
 
 
+@case
+def column_sums_onto_what_was_there() -> Case:
+    """Sums of columns, which run row by row: what was bound before them is as it was before the first store after them."""
+    m, n = 200, 300
+    x, y = floats("x", m, n), floats("y", n)
+    out, twice, last = (floats(name, n, role="output") for name in ("out", "twice", "last"))
+    i, j, k, acc, prev, start = Var("i"), Var("j"), Var("k"), Local("acc", "f32"), Var("prev", "f32"), Local("start", "f32")
+    begin = Kernel("begin", [For(k, n, [Store(out, k, y[k])], "parallel")])
+    sums = Kernel("sums", [For(j, n, [
+        Let(prev, out[j]), Declare(start, out[j] * 3.0), Declare(acc, f32(0.0)), For(i, m, [Assign(acc, acc + x[i * n + j])], "reduce"),
+        Store(out, j, prev + acc), Store(twice, j, prev * 2.0), Store(last, j, start + acc)], "parallel")])  # fmt: skip
+    data, before = np.arange(m * n).reshape(m, n) % 9, np.arange(n) % 5
+    total = data.sum(0)
+    return Program("sums", [x, y], [out, twice, last], [], [begin, sums]), [data, before], [before + total, before * 2, before * 3 + total]
+
+
+@case
+def column_sums_that_go_on() -> Case:
+    """Two loops add to one local, which is bound between them."""
+    m, n = 200, 300
+    x, first, both = floats("x", m, n), floats("first", n, role="output"), floats("both", n, role="output")
+    i, j, k, acc, half = Var("i"), Var("j"), Var("k"), Local("acc", "f32"), Var("half", "f32")
+    sums = Kernel("sums", [For(j, n, [
+        Declare(acc, f32(0.0)), For(i, m, [Assign(acc, acc + x[i * n + j])], "reduce"), Let(half, acc),
+        For(k, m, [Assign(acc, acc + x[k * n + j])], "reduce"), Store(first, j, half), Store(both, j, acc)], "parallel")])  # fmt: skip
+    data = np.arange(m * n).reshape(m, n) % 9
+    return Program("sums", [x], [first, both], [], [sums]), [data], [data.sum(0), data.sum(0) * 2]
+
+
+@case
+def row_sums_onto_what_was_there() -> Case:
+    """Likewise with rows so long that some are reduced side by side."""
+    m, n = 9, 40_000
+    x, y, out, twice = floats("x", m, n), floats("y", m), floats("out", m, role="output"), floats("twice", m, role="output")
+    i, j, k, acc, prev = Var("i"), Var("j"), Var("k"), Local("acc", "f32"), Var("prev", "f32")
+    begin = Kernel("begin", [For(k, m, [Store(out, k, y[k])], "parallel")])
+    sums = Kernel("sums", [For(i, m, [
+        Let(prev, out[i]), Declare(acc, f32(0.0)), For(j, n, [Assign(acc, acc + x[i * n + j])], "reduce"),
+        Store(out, i, prev + acc), Store(twice, i, prev * 2.0)], "parallel")])  # fmt: skip
+    data, before = np.arange(m * n).reshape(m, n) % 3, np.arange(m) % 5
+    return Program("sums", [x, y], [out, twice], [], [begin, sums]), [data, before], [before + data.sum(1), before * 2]
+
+
+@case
+def long_sum_of_what_the_loop_has_stored() -> Case:
+    """A sum so long that it is cut in blocks, of what the same iteration has stored."""
+    n = 1000
+    x, out, total = floats("x", n), floats("out", n, role="output"), floats("total", 1, role="output")
+    i, acc = Var("i"), Local("acc", "f32")
+    body = [Store(out, i, out[i] + x[i]), Assign(acc, acc + out[i]), Store(out, i, out[i] * 2.0)]
+    kernel = [Declare(acc, f32(0.0)), For(i, n, body, "reduce"), Store(total, i32(0), acc)]
+    return Program("sum", [x], [out, total], [], [elementwise("one", out, lambda i: f32(1.0)), Kernel("k", kernel)]), [np.arange(n) % 8]
+
+
+@case
+def name_of_a_loop_and_then_of_a_binding() -> Case:
+    """A variable that counted in one loop is bound to something negative later, in indices that stay inside."""
+    x, out = floats("x", 400), floats("out", 2, 8, role="output")
+    v, i, j = Var("v"), Var("i"), Var("j")
+    first = For(v, 8, [Store(out, v, x[v + 300])])
+    second = For(i, 1, [Let(v, i - 200_000), For(j, 8, [Store(out, j + 8, x[v + j + 200_150] + x[v + v + j + 400_000])])])
+    return Program("name", [x], [out], [], [Kernel("k", [first, second])]), [np.arange(400)]
+
+
 # ---- kernels and functions that are kept once -----------------------------------------------------------------------------
 
 

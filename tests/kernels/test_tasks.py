@@ -2,6 +2,7 @@
 
 import functools
 
+import changing_programs
 import kernel_harness
 import numpy as np
 import pytest
@@ -46,6 +47,11 @@ def test_random_nests(cut):
 @pytest.mark.parametrize("seed", range(0, 60, 3))
 def test_reductions(cut, seed):
     test_random_programs.test_reductions(seed)
+
+
+@pytest.mark.parametrize("name", changing_programs.CASES)
+def test_values_that_change(cut, name):
+    changing_programs.check(name, run_wasm)
 
 
 def scaled(n: int = 1000) -> Program:

@@ -28,7 +28,9 @@ from weft_wasm.ir import (
     Var,
     expressions,
     i32,
+    loaded,
     substitute,
+    walk,
     walk_expr,
 )  # fmt: skip
 from weft_wasm.reduce_loops import assigned_outside
@@ -51,6 +53,9 @@ def by_rows(axis: For, body: list[Stmt], vectors: int, stride: Stride, temps: li
         return None
     last = max(loops)
     if any(type(s) is Store for s in body[:last]) or not all(_is_far(axis, s, stride) for s in loops.values()):
+        return None
+    changed = [acc for s in loops.values() for acc in assigned_outside(s)]
+    if len(set(changed)) < len(changed):  # what is bound between two loops that change it would be another value after the second
         return None
     before = [x for s in body[: last + 1] for x in (_in_integers(s) if type(s) is For else [s])]
     return _ByRows(axis, before, body[last + 1 :], vectors, temps).nest()
@@ -118,7 +123,18 @@ class _ByRows:
                     out += self.reduce(s)
                 case _:
                     raise TypeError(f"{type(s).__name__} does not stand before a reduction")
-        return [*out, self.lanes(fresh(self.rest, self.known))]
+        return [*out, self.lanes(self.at_last())]
+
+    def at_last(self) -> list[Stmt]:
+        """What is done with the results. What is known of memory is bound before the first store, which may change it."""
+        known = dict(self.known)
+        bound: list[Stmt] = []
+        used = {node for s in walk(self.rest) for e in expressions(s) for node in walk_expr(e)}
+        for name, e in self.known.items():
+            if any(b.role != "private" for b in loaded(e)) and name in used:
+                known[name] = var = Var(name.name, name.dtype)
+                bound.append(Let(var, e))
+        return [*bound, *fresh(self.rest, known)]
 
     def reduce(self, loop: For) -> list[Stmt]:
         """One loop over all rows; its locals are known from there on."""

@@ -198,6 +198,7 @@ class Statements(Steady):
                 self._vector_for(s, extent)
             else:
                 self._scalar_for(s, 0, extent)
+        self.loop_vars.discard(s.var)  # its name may be that of something negative from here on
 
     def _scalar_for(self, s: For, start: int, stop: int) -> None:
         unroll = min(max(1, s.unroll), stop - start)
