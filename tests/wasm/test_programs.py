@@ -277,3 +277,12 @@ def test_known_calls_see_the_values_that_traces_depend_on():
     weft.make_user_context(default_value=None)      # one more option: what was known before must not be taken for what is new
     with context(5.0):
         assert f(x).tolist() == [0.0, 5.0, 10.0]
+
+
+def test_decompositions_follow_the_configuration():
+    """What one program needs of 64 bits, because it was compiled with 64-bit dtypes, is not kept for those that are compiled without."""
+    x = np.arange(12, dtype="float32").reshape(3, 4)
+    for wide in (True, False):
+        with weft.enable_x64(wide):
+            text = weft.jit(lambda x: jnp.linalg.svd(x, compute_uv=False)).lower(x).as_text("ir")
+        assert ("i64" in text) == wide

@@ -10,6 +10,7 @@ import json
 import struct
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 MAGIC = b"weft\x01\0\0\0"
 ABI_VERSION = 1
@@ -29,18 +30,18 @@ class Artifact:
     True
     """
 
-    metadata: dict
+    metadata: dict[str, Any]
     code: bytes
     constants: bytes = b""
 
     @property
     def kind(self) -> str:
         """ "wasm" or "webgpu"."""
-        return self.metadata["kind"]
+        return str(self.metadata["kind"])
 
     @property
     def name(self) -> str:
-        return self.metadata["name"]
+        return str(self.metadata["name"])
 
     @cached_property
     def hash(self) -> str:

@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
 from weft import source_info
@@ -20,9 +21,11 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.cache import Programs, programs_of
 from weft_wasm.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.lower.emit import Module
 from weft_wasm.lower.program import lower
-from weft_wasm.lower.types import LoweringError
+from weft_wasm.lower.types import LoweringError, array_type
 from weft_wasm.memory import LIMIT, LIMIT_64, WIDER, most_bytes
+from weft_wasm.runtimes import WasmRuntime
 from weft_wasm.text import describe
 
 source_info.register_exclusion(os.path.dirname(os.path.abspath(__file__)) + os.sep)
@@ -44,7 +47,7 @@ class WasmDevice:
         """How many threads share the long loops of programs now. In a page 1 unless it is cross-origin isolated, and until its workers have started."""
         return self.backend.runtime.threads
 
-    def memory_stats(self) -> dict:
+    def memory_stats(self) -> dict[str, int]:
         """Bytes in use, their peak, and bytes that can still be allocated."""
         return self.backend.runtime.stats()
 
@@ -54,7 +57,7 @@ class WasmBackend:
 
     name, platforms, array_type = "wasm", ("wasm",), WasmArray
 
-    def __init__(self, runtime: Any = None):
+    def __init__(self, runtime: WasmRuntime | None = None):
         self.runtime = runtime if runtime is not None else default_runtime()
         self.features = frozenset(self.runtime.features) & KNOWN_FEATURES
         self._devices = [WasmDevice(self, self.runtime.kind)]
@@ -80,7 +83,8 @@ class WasmBackend:
         (whole,) = parts
         return whole
 
-    def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str) -> Callable:
+    def jit(self, fun: Callable[..., Any], miss: Callable[..., tuple[Any, Any]], static_argnums: Sequence[int], static_argnames: Sequence[str],
+            name: str) -> Callable[..., Any]:  # fmt: skip
         """A callable that runs known calls with little Python; see `weft.runtime.backend.FastPath`."""
         if static_argnums or static_argnames:
             return lambda *args, **kwargs: miss(*args, **kwargs)[0]
@@ -95,7 +99,7 @@ class WasmBackend:
     def compile(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions) -> WasmExecutable:
         programs = self.programs
         key = programs.key(jaxpr, options.name, options.donated, self.features) if programs is not None else None
-        artifact = programs.get(key) if key is not None else None
+        artifact = programs.get(key) if programs is not None and key is not None else None
         if artifact is not None:
             return WasmExecutable(self, jaxpr, artifact, options)
         forms = lower(jaxpr, options.name, options.donated, self.features)
@@ -105,7 +109,7 @@ class WasmBackend:
             wider = f", or {WIDER}" if LIMIT <= needed < LIMIT_64 else ""
             raise LoweringError(f"{options.name} needs {needed} bytes for what it computes on the way: here WebAssembly addresses {most >> 30} GiB. Compute in parts "
                                 f"(weft.lax.map with batch_size), keep less for the derivative (weft.checkpoint), or use the cpu backend{wider}.")
-        if key is not None:
+        if programs is not None and key is not None:
             programs.put(key, artifact)
         return WasmExecutable(self, jaxpr, artifact, options, forms)
 
@@ -115,9 +119,10 @@ class WasmBackend:
         return programs_of(self.runtime)
 
     @staticmethod
-    def write_page(*args, **kwargs) -> list:
+    def write_page(*args: Any, **kwargs: Any) -> list[Path]:
         """Writes a program for pages without Python; see `weft_wasm.page`."""
-        return import_module("weft_wasm.page").write_page(*args, **kwargs)
+        paths: list[Path] = import_module("weft_wasm.page").write_page(*args, **kwargs)
+        return paths
 
     def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, name: str, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
@@ -138,23 +143,31 @@ def source_lines(jaxpr: Jaxpr) -> Iterator[str]:
 class WasmExecutable:
     """A compiled program, loaded into the device."""
 
-    def __init__(self, backend: WasmBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions, forms: tuple | None = None):
+    def __init__(self, backend: WasmBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions,
+                 forms: tuple[ir.Program, Module] | None = None):  # fmt: skip
         self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
         if forms is not None:
             self.forms = forms
         self.device = backend._devices[0]
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
-        self.out_avals = [v.aval for v in jaxpr.outvars]
+        self.out_avals = [array_type(v) for v in jaxpr.outvars]
         functions = [functools.partial(c.perform, backend.runtime, self.device) for c in self.program.calls] if "calls" in artifact.metadata else []
         self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
 
     @functools.cached_property
-    def forms(self) -> tuple:
+    def forms(self) -> tuple[ir.Program, Module]:
         """The loop IR and how it was fused; made again for a program that an earlier visit compiled."""
         return lower(self.jaxpr, self.options.name, self.options.donated, self.backend.features)
 
-    program = property(lambda self: self.forms[0])
-    module = property(lambda self: self.forms[1])
+    @property
+    def program(self) -> ir.Program:
+        """The loop IR."""
+        return self.forms[0]
+
+    @property
+    def module(self) -> Module:
+        """How the program was fused."""
+        return self.forms[1]
 
     def execute(self, args: Sequence[WasmArray]) -> list[WasmArray]:
         """Runs on arrays of this device. Donated ones are deleted."""
@@ -186,12 +199,12 @@ class WasmExecutable:
         """The artifact as a `.weft` container."""
         return self.artifact.to_bytes()
 
-    def cost_analysis(self) -> dict:
+    def cost_analysis(self) -> dict[str, int]:
         """Sizes in bytes, and how many kernels there are."""
         kernels = sum(1 for s in ir.walk(self.program.body) if type(s) is ir.Kernel)
         return {"kernels": kernels, "code bytes": len(self.artifact.code), "constant bytes": len(self.artifact.constants)}
 
-    def memory_analysis(self) -> dict:
+    def memory_analysis(self) -> dict[str, int]:
         """Bytes of arguments, results and scratch."""
         meta = self.artifact.metadata
         return {
@@ -202,7 +215,7 @@ class WasmExecutable:
         }
 
 
-def text_of(stage: str | None, jaxpr: Jaxpr, program: ir.Program, module) -> str:
+def text_of(stage: str | None, jaxpr: Jaxpr, program: ir.Program, module: Module) -> str:
     """A program in one of the forms that it has on the way."""
     if stage in (None, "ir"):
         return describe(program)
@@ -240,7 +253,7 @@ def module_text(artifact: Artifact) -> str:
     return "\n".join(lines) + ")"
 
 
-def default_runtime() -> Any:
+def default_runtime() -> WasmRuntime:
     """In Pyodide the page's, elsewhere wasmtime's; BackendError with the reason if there is none."""
     if sys.platform == "emscripten":
         try:

@@ -11,6 +11,7 @@ from typing import Any, Callable, Sequence
 from weft import dtypes
 from weft.config import config
 from weft.core.jaxpr import TypedScalar
+from weft.core.primitive import Primitive
 from weft.core.trace import current_trace, get_aval, root
 from weft.runtime.array import BufferArray, register_array_class
 from weft.runtime.device import default_device
@@ -30,14 +31,16 @@ class WasmArray(BufferArray):
 
 register_array_class(WasmArray)
 
+Execute = Callable[[Sequence[WasmArray]], list[WasmArray]]
+
 
 class Calls:
     """The cached calls of one device."""
 
     def __init__(self, backend: Any, device: Any):
         self.backend, self.device = backend, device
-        self.eager: dict = {}
-        self.scalars: dict = {}
+        self.eager: dict[tuple[Any, ...], Execute] = {}
+        self.scalars: dict[tuple[str, Any], WasmArray] = {}
 
     def scalar(self, x: Any) -> WasmArray | None:
         """A host scalar as an array of the device, made once; None for what is none."""
@@ -55,12 +58,12 @@ class Calls:
             found = self.scalars[key] = self.backend.put(host_array(value, aval), aval, self.device, False)
         return found
 
-    def jit(self, miss: Callable) -> Callable:
+    def jit(self, miss: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
         """A callable that runs known calls at once and asks `miss` about all others: (result, Prepared | None)."""
-        known: dict = {}
+        known: dict[tuple[Any, ...], tuple[Execute, list[WasmArray], Any]] = {}
         device, scalar = self.device, self.scalar
 
-        def call(*args, **kwargs):
+        def call(*args: Any, **kwargs: Any) -> Any:
             if current_trace() is not root:
                 return miss(*args, **kwargs)[0]
             for x in args:
@@ -70,7 +73,7 @@ class Calls:
                 return general(args, kwargs)
             return run(args, {}, list(args), len(args), False)
 
-        def general(args: tuple, kwargs: dict):
+        def general(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             leaves, tree = tree_flatten((args, kwargs))
             constants = False
             for k, x in enumerate(leaves):
@@ -81,7 +84,7 @@ class Calls:
                     return miss(*args, **kwargs)[0]
             return run(args, kwargs, leaves, tree, constants)
 
-        def run(args: tuple, kwargs: dict, leaves: list, tree: Any, constants: bool):
+        def run(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[WasmArray], tree: Any, constants: bool) -> Any:
             key = (tree, constants, *[x.aval for x in leaves], config.call_context())
             entry = known.get(key)
             if entry is not None:
@@ -99,9 +102,9 @@ class Calls:
 
         return call
 
-    def apply(self, primitive: Any, args: Sequence, params: dict) -> Any:
+    def apply(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Runs one primitive on arrays of the device and host scalars."""
-        values = []
+        values: list[WasmArray] = []
         for x in args:
             if type(x) is not WasmArray:
                 x = self.scalar(x)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from collections.abc import Sequence
 
 from weft_wasm.artifact import Artifact
+from weft_wasm.runtimes import Call, HostFunction
 from weft_wasm.wasmtime_runtime import WasmtimeDevice
 
 
@@ -22,7 +23,7 @@ class DesktopRuntime:
 
         self.peek, self.poke = self.read, self.write  # of what lies inside a running program's buffers
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[Callable] = ()) -> Callable[[list[int]], list[int]]:
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
         """A function from input addresses to output addresses. functions: what the program calls, on lists of addresses."""
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
         return lambda handles: device.run(loaded, handles, given)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
+
 from weft_wasm.plan import ALIGNMENT, padded
 
 LIMIT, LIMIT_64 = 1 << 32, 1 << 34  # bytes, by the size of addresses
 WIDER = "start with 64-bit addresses (WEFT_WASM_MEMORY64=1, or ?memory64=1 in the address of a page), with which programs run slower"
 
 
-def most_bytes(features) -> int:
+def most_bytes(features: Container[str]) -> int:
     """Bytes that a device of these features can have at most."""
     return LIMIT_64 if "memory64" in features else LIMIT
 
@@ -28,7 +30,7 @@ class Allocator:
     block returns to the top when it is freed; a full memory splits larger free blocks.
     """
 
-    def __init__(self, grow, first: int = FIRST, limit: int = LIMIT):
+    def __init__(self, grow: Callable[[int], None], first: int = FIRST, limit: int = LIMIT):
         self.grow, self.top, self.limit = grow, first, limit
         self.free_lists: dict[int, list[int]] = {}
         self.sizes: dict[int, int] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import _weft_page as page
 from js import Uint8Array
@@ -13,6 +13,10 @@ from weft.errors import BackendError
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.pyodide_runtime import kept_programs
+from weft_wasm.runtimes import Call
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def wait_for(promise: Any, what: str) -> Any:
@@ -40,7 +44,7 @@ class PyodideGpu:
         # bound once: looking a method up on a proxy costs more than calling it
         self.alloc, self.free, self._write, self._read = self.device.alloc, self.device.free, self.device.write, self.device.read
 
-    def write(self, handle: int, data) -> None:
+    def write(self, handle: int, data: Buffer) -> None:
         """Queues a copy of a bytes-like object into the buffer."""
         view = memoryview(data)
         if view.nbytes:
@@ -56,10 +60,10 @@ class PyodideGpu:
         """Returns when everything queued has run."""
         wait_for(self.device.synchronize(), "waiting for an array")
 
-    def stats(self) -> dict:
+    def stats(self) -> dict[str, int]:
         return self.device.stats().to_py()
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Callable[[list[int]], list[int]]:
+    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Call:
         """A function from input handles to output handles."""
         name = artifact.name
         number = wait_for(self.device.load(to_js(artifact.to_bytes())), f"compiling {name}")

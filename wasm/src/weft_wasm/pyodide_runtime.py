@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 import _weft_page as page
 from pyodide.ffi import JsException, create_proxy, to_js
@@ -12,7 +12,10 @@ from weft.errors import JaxRuntimeError
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.memory import DeviceMemoryError
+from weft_wasm.runtimes import Call, HostFunction
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 SMALL = 64  # bytes of device.small
 HOST_FAILED = -1  # a program's code where a function of the host raised
@@ -38,7 +41,7 @@ class PyodideRuntime:
         except JsException as e:
             raise failure("an array", e) from None
 
-    def write(self, pointer: int, data) -> None:
+    def write(self, pointer: int, data: Buffer) -> None:
         """Copies a bytes-like object to the device."""
         view = memoryview(data)
         if view.nbytes:
@@ -56,7 +59,7 @@ class PyodideRuntime:
         """`read` of what lies inside a running program's buffers."""
         return self.device.inside(pointer, nbytes).to_bytes() if nbytes else b""
 
-    def poke(self, pointer: int, data) -> None:
+    def poke(self, pointer: int, data: Buffer) -> None:
         """`write` to there."""
         view = memoryview(data)
         if view.nbytes:
@@ -66,10 +69,10 @@ class PyodideRuntime:
     def threads(self) -> int:
         return self.device.threads
 
-    def stats(self) -> dict:
+    def stats(self) -> dict[str, int]:
         return self.device.stats().to_py()
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[Callable] = ()) -> Callable[[list[int]], list[int]]:
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
         """A function from input addresses to output addresses. functions: what the program calls, on lists of addresses."""
         if functions:
             return self.with_calls(artifact, donated, functions)
@@ -100,12 +103,11 @@ class PyodideRuntime:
 
         return call_many
 
-
-    def with_calls(self, artifact: Artifact, donated: Sequence[int], functions: Sequence[Callable]) -> Callable[[list[int]], list[int]]:
+    def with_calls(self, artifact: Artifact, donated: Sequence[int], functions: Sequence[HostFunction]) -> Call:
         """`load` of a program that calls the host."""
         raised: list[BaseException] = []
 
-        def host(number: int, addresses) -> int:
+        def host(number: int, addresses: Any) -> int:
             try:
                 functions[number]([int(p) for p in addresses.to_py()])
             except BaseException as e:
@@ -127,7 +129,7 @@ class PyodideRuntime:
 class Store:
     """The page's cache of compiled programs, as bytes by key."""
 
-    def __init__(self, kept) -> None:
+    def __init__(self, kept: Any) -> None:
         self.kept, self.delete = kept, kept.delete
 
     def get(self, key: str) -> bytes | None:
@@ -144,7 +146,7 @@ def kept_programs() -> Store | None:
     return Store(kept) if kept else None
 
 
-def failure(name: str, e) -> Exception:
+def failure(name: str, e: Any) -> Exception:
     """The Python exception for what a call of the page's device threw."""
     if getattr(e, "name", "") == "WeftMemoryError":
         return DeviceMemoryError(f"{name}: {e.message}")

@@ -6,12 +6,15 @@ import ctypes
 import threading
 from dataclasses import dataclass
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import wasmtime
 
-from weft_wasm.artifact import Artifact
+from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.memory import FIRST, LIMIT, LIMIT_64, Allocator, DeviceMemoryError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 PAGE = 65536
 HOST_FAILED = -1  # a program's code where a function of the host raised
@@ -31,6 +34,12 @@ class Loaded:
     input_bytes: list[int]
     outputs: list[tuple[int, int | None]]
     scratch: int
+
+
+def _function(export: Any) -> wasmtime.Func:
+    if not isinstance(export, wasmtime.Func):
+        raise ArtifactError(f"an export is a {type(export).__name__} where a function belongs: compile the program again")
+    return export
 
 
 class WasmtimeDevice:
@@ -63,9 +72,11 @@ class WasmtimeDevice:
         self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
         most = LIMIT_64 if memory64 else LIMIT
         self.most_pages = most // PAGE
-        self.word, self.pointer = (ctypes.c_uint64, wasmtime.ValType.i64()) if memory64 else (ctypes.c_uint32, wasmtime.ValType.i32())
+        self.word: type[ctypes.c_uint64] | type[ctypes.c_uint32] = ctypes.c_uint64 if memory64 else ctypes.c_uint32
+        self.pointer = wasmtime.ValType.i64() if memory64 else wasmtime.ValType.i32()
         self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(1, self.most_pages), is_64=memory64))
-        self.pages, self.raised, self.threads = 1, None, threads
+        self.pages, self.threads = 1, threads
+        self.raised: BaseException | None = None  # by a function of the host, for `run` to raise again
         self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
         self.allocator = Allocator(self._grow, limit=limit or most)
         self.alloc, self.free = self.allocator.alloc, self.allocator.free
@@ -87,7 +98,7 @@ class WasmtimeDevice:
             return
         raise DeviceMemoryError(f"the system refused to grow the device memory to {pages * PAGE} bytes")
 
-    def write(self, pointer: int, data) -> None:
+    def write(self, pointer: int, data: Buffer) -> None:
         """Copies a bytes-like object (any C-contiguous buffer) to the device."""
         view = memoryview(data)
         if view.nbytes == 0:
@@ -95,11 +106,10 @@ class WasmtimeDevice:
         view = view.cast("B") if view.format != "B" or view.ndim != 1 else view
         self._check(pointer, view.nbytes)
         if view.readonly:  # ctypes has no address of it; bytes passes its own, anything else is copied once more
-            whole = type(view.obj) is bytes and len(view.obj) == len(view)
-            source = view.obj if whole else bytes(view)
+            given = view.obj
+            ctypes.memmove(self.base + pointer, given if type(given) is bytes and len(given) == len(view) else bytes(view), len(view))
         else:
-            source = (ctypes.c_char * len(view)).from_buffer(view)
-        ctypes.memmove(self.base + pointer, source, len(view))
+            ctypes.memmove(self.base + pointer, (ctypes.c_char * len(view)).from_buffer(view), len(view))
 
     def read(self, pointer: int, nbytes: int) -> bytes:
         """A copy of device bytes."""
@@ -129,20 +139,25 @@ class WasmtimeDevice:
         tasks: list[wasmtime.Func] = []
         if len(calls) != len(functions):
             raise ValueError(f"{artifact.name} calls {len(calls)} functions of the host, {len(functions)} are given")
-        hosts = {"memory": lambda: self.memory, "call": lambda: self._host(calls, functions), "share": lambda: self._share(tasks)}
+        hosts: dict[str | None, Callable[[], wasmtime.Memory | wasmtime.Func]] = {
+            "memory": lambda: self.memory, "call": lambda: self._host(calls, functions), "share": lambda: self._share(tasks),
+        }  # fmt: skip
         instance = wasmtime.Instance(self.store, module, [hosts[i.name]() for i in module.imports])
         exports = instance.exports(self.store)
         shared = artifact.metadata.get("tasks")
         if shared:
-            tasks += [exports[f"task{k}"] for k in range(shared["count"])]
-            exports["threads"].set_value(self.store, self.threads)
+            tasks += [_function(exports[f"task{k}"]) for k in range(shared["count"])]
+            threads = exports["threads"]
+            if not isinstance(threads, wasmtime.Global):
+                raise ArtifactError(f"{artifact.name} has tasks and no number of threads: compile the program again")
+            threads.set_value(self.store, self.threads)
         constants = self.alloc(len(artifact.constants)) if artifact.constants else 0
         if constants:
             self.write(constants, artifact.constants)
         meta = artifact.metadata
         return Loaded(
             artifact,
-            exports["main"],
+            _function(exports["main"]),
             constants,
             [spec["bytes"] for spec in meta["inputs"]],
             [(spec["bytes"], spec.get("alias")) for spec in meta["outputs"]],
@@ -186,7 +201,8 @@ class WasmtimeDevice:
         """
         if len(inputs) != len(loaded.input_bytes):
             raise ValueError(f"{loaded.artifact.name} takes {len(loaded.input_bytes)} inputs, got {len(inputs)}")
-        outputs, fresh = [], []
+        outputs: list[int] = []
+        fresh: list[int] = []
         try:
             for nbytes, alias in loaded.outputs:
                 if alias is not None and alias in donated:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Sequence
 
 from weft import dtypes
-from weft.avals import ShapedArray
+from weft.avals import AbstractValue, ShapedArray
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.errors import BackendError
 from weft.host import to_bytes
@@ -20,8 +20,10 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.backend import source_lines
 from weft_wasm.cache import Programs, programs_of
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
+from weft_wasm.lower.emit import Module
 from weft_wasm.lower.program import lower
-from weft_wasm.lower.types import LoweringError
+from weft_wasm.lower.types import LoweringError, array_type
+from weft_wasm.runtimes import GpuRuntime
 
 WORD = 4
 
@@ -37,7 +39,7 @@ class WebGpuDevice:
     def __repr__(self) -> str:
         return "WebGpuDevice(id=0)"
 
-    def memory_stats(self) -> dict:
+    def memory_stats(self) -> dict[str, int]:
         """Bytes in use, their peak, and bytes of free buffers that are kept for reuse."""
         return self.backend.runtime.stats()
 
@@ -47,7 +49,7 @@ class WebGpuBackend:
 
     name, platforms = "webgpu", ("webgpu",)
 
-    def __init__(self, runtime: Any = None):
+    def __init__(self, runtime: GpuRuntime | None = None):
         self.runtime = runtime if runtime is not None else default_runtime()
         self._devices = [WebGpuDevice(self, self.runtime.kind)]
         self.narrow: dict[int, int] = {}  # handle → bytes of an element on the host, where that isn't a word
@@ -91,7 +93,7 @@ class WebGpuBackend:
         check_dtypes(jaxpr)
         programs, engine = self.programs, ("webgpu", *map(str, self.runtime.limits.items()))
         key = programs.key(jaxpr, options.name, options.donated, engine) if programs is not None else None
-        artifact = programs.get(key) if key is not None else None
+        artifact = programs.get(key) if programs is not None and key is not None else None
         if artifact is not None:
             return WebGpuExecutable(self, jaxpr, artifact, options)
         forms = lower(jaxpr, options.name, plain=True)
@@ -99,7 +101,7 @@ class WebGpuBackend:
             artifact = compile_webgpu(forms[0], self.runtime.limits, check=self.check)
         except WgslError as e:
             raise LoweringError(str(e)) from None
-        if key is not None:
+        if programs is not None and key is not None:
             programs.put(key, artifact)
         return WebGpuExecutable(self, jaxpr, artifact, options, forms)
 
@@ -118,21 +120,29 @@ class WebGpuBackend:
 class WebGpuExecutable:
     """A compiled program, loaded into the device."""
 
-    def __init__(self, backend: WebGpuBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions, forms: tuple | None = None):
+    def __init__(self, backend: WebGpuBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions,
+                 forms: tuple[ir.Program, Module] | None = None):  # fmt: skip
         self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
         if forms is not None:
             self.forms = forms
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
-        self.out_avals = [v.aval for v in jaxpr.outvars]
+        self.out_avals = [array_type(v) for v in jaxpr.outvars]
         self.call = backend.runtime.load(artifact, self.donated)
 
     @cached_property
-    def forms(self) -> tuple:
+    def forms(self) -> tuple[ir.Program, Module]:
         """The loop IR and how it was fused; made again for a program that an earlier visit compiled."""
         return lower(self.jaxpr, self.options.name, plain=True)
 
-    program = property(lambda self: self.forms[0])
-    module = property(lambda self: self.forms[1])
+    @property
+    def program(self) -> ir.Program:
+        """The loop IR."""
+        return self.forms[0]
+
+    @property
+    def module(self) -> Module:
+        """How the program was fused."""
+        return self.forms[1]
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
         """Queues the program on arrays of this device. Donated ones are deleted."""
@@ -154,12 +164,12 @@ class WebGpuExecutable:
         """The artifact as a `.weft` container."""
         return self.artifact.to_bytes()
 
-    def cost_analysis(self) -> dict:
+    def cost_analysis(self) -> dict[str, int]:
         """Sizes in bytes, and how many kernels there are."""
         return {"kernels": len(json.loads(self.artifact.code)["kernels"]), "code bytes": len(self.artifact.code),
                 "constant bytes": len(self.artifact.constants)}  # fmt: skip
 
-    def memory_analysis(self) -> dict:
+    def memory_analysis(self) -> dict[str, int]:
         """Bytes of arguments, results and scratch."""
         meta = self.artifact.metadata
         return {
@@ -170,7 +180,7 @@ class WebGpuExecutable:
         }
 
 
-def text_of(stage: str | None, jaxpr: Jaxpr, program: ir.Program, module, artifact: Artifact | None) -> str:
+def text_of(stage: str | None, jaxpr: Jaxpr, program: ir.Program, module: Module, artifact: Artifact | None) -> str:
     """A program in one of the forms that it has on the way."""
     if stage in (None, "ir"):
         return repr(program)
@@ -197,10 +207,11 @@ def check_dtypes(jaxpr: Jaxpr) -> None:
             check_dtypes(inner)
 
 
-def refuse_wide(aval, who: str, where: str) -> None:
-    dtype = getattr(aval, "dtype", None)
-    if dtype is not None and not dtypes.is_key(dtype) and dtypes.itemsize(dtype) > WORD and dtypes.name(dtype) != "complex64":
-        name = dtypes.name(dtype)
+def refuse_wide(aval: AbstractValue, who: str, where: str) -> None:
+    if not isinstance(aval, ShapedArray):
+        return
+    name = dtypes.name(aval.dtype)
+    if not dtypes.is_key(aval.dtype) and dtypes.itemsize(aval.dtype) > WORD and name != "complex64":
         raise LoweringError(f"{who} has dtype {name} ({aval.str_short()}), which WebGPU devices do not have: convert to a 32-bit dtype "
                             f"(x.astype('{_narrower(name)}')), or use the wasm or cpu backend.{where}")  # fmt: skip
 
@@ -209,7 +220,7 @@ def _narrower(name: str) -> str:
     return "complex64" if name == "complex128" else "float32" if name.startswith("float") else name.replace("64", "32")
 
 
-def default_runtime() -> Any:
+def default_runtime() -> GpuRuntime:
     """In Pyodide the page's, elsewhere wgpu-py's; BackendError with the reason if there is none."""
     if sys.platform == "emscripten":
         try:

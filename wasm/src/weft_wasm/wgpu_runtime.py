@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import wgpu
 
-from weft_wasm.artifact import Artifact
+from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.memory import DeviceMemoryError
+from weft_wasm.runtimes import Call
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 ALIGN = 64
 KEEP = 256 << 20  # bytes of free buffers that are kept
 LIMITS = ("maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage", "maxComputeWorkgroupsPerDimension")
 USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+Step = dict[str, Any]  # of a plan (docs/artifact.md), or a kernel in it
 _BINDING = re.compile(r"@binding\((\d+)\) var<storage, (read|read_write)>")
 
 
@@ -26,7 +31,7 @@ class NoAdapterError(RuntimeError):
     another platform."""
 
 
-def find_adapter(power: str):
+def find_adapter(power: str) -> Any:
     """The best adapter of Vulkan, Metal or Direct3D; NoAdapterError if there is none. (On OpenGL wgpu gives wrong numbers.)"""
     reason = "no driver was found"
     try:
@@ -45,10 +50,10 @@ class Loaded:
     """An artifact in a device: its plan, pipelines by kernel, and buffers of constants by number in the plan."""
 
     artifact: Artifact
-    plan: dict
-    pipelines: list
+    plan: dict[str, Any]
+    pipelines: list[tuple[Any, Any]]
     constants: dict[int, int]
-    iota: Any
+    iota: Any | None
 
 
 class WgpuDevice:
@@ -71,9 +76,9 @@ class WgpuDevice:
         self.submits = 0
         self.allocated = self.peak = self.pooled = 0
         self._buffers: dict[int, Any] = {}
-        self._pool: dict[int, list] = {}  # free buffers by exact size
-        self._pipelines: dict[str, Any] = {}  # by WGSL
-        self._layouts: dict[tuple, Any] = {}
+        self._pool: dict[int, list[Any]] = {}  # free buffers by exact size
+        self._pipelines: dict[str, tuple[Any, Any]] = {}  # by WGSL
+        self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
         self._next = 1
         self._sentinel = self._create(ALIGN)
 
@@ -103,7 +108,7 @@ class WgpuDevice:
         self.peak = max(self.peak, self.allocated)
         return handle
 
-    def _create(self, size: int):
+    def _create(self, size: int) -> Any:
         try:
             return self.device.create_buffer(size=size, usage=USAGE)
         except wgpu.GPUError as e:
@@ -120,13 +125,13 @@ class WgpuDevice:
             self._pool.setdefault(buffer.size, []).append(buffer)
             self.pooled += buffer.size
 
-    def _buffer(self, handle: int):
+    def _buffer(self, handle: int) -> Any:
         try:
             return self._buffers[handle]
         except KeyError:
             raise ValueError(f"buffer {handle} is not allocated (freed or donated?)") from None
 
-    def write(self, handle: int, data) -> None:
+    def write(self, handle: int, data: Buffer) -> None:
         """Queues a copy of a bytes-like object into the buffer."""
         view = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
         if len(view) > self._buffer(handle).size:
@@ -142,7 +147,7 @@ class WgpuDevice:
             raise ValueError(f"buffer {handle} has {self._buffer(handle).size} bytes, {nbytes} asked for")
         return self._read(self._buffer(handle), nbytes)
 
-    def _read(self, buffer, nbytes: int) -> bytes:
+    def _read(self, buffer: Any, nbytes: int) -> bytes:
         if nbytes == 0:
             return b""
         return bytes(self.queue.read_buffer(buffer, 0, -(-nbytes // 4) * 4)[:nbytes])
@@ -172,7 +177,7 @@ class WgpuDevice:
             self.free(handle)
         loaded.constants = {}
 
-    def _pipeline(self, program: str, kernel: dict):
+    def _pipeline(self, program: str, kernel: Step) -> tuple[Any, Any]:
         key = f"{kernel['entry']}\n{kernel['wgsl']}"
         made = self._pipelines.get(key)
         if made is None:
@@ -239,17 +244,31 @@ class WgpuDevice:
 class _Run:
     """One run: the commands encoded since the last submit."""
 
-    def __init__(self, device: WgpuDevice, loaded: Loaded, buffers: list):
+    def __init__(self, device: WgpuDevice, loaded: Loaded, buffers: list[Any]):
         self.device, self.loaded, self.buffers = device, loaded, buffers
         self.encoder = device.device.create_command_encoder()
-        self.compute = None
+        self.compute: Any = None  # the compute pass, while one is open
         self.groups: dict[int, Any] = {}  # bind groups by id of the step
 
-    def steps(self, steps: list[dict]) -> None:
+    def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            getattr(self, step["op"] + "_")(step)
+            match step["op"]:
+                case "dispatch":
+                    self.dispatch(step)
+                case "copy":
+                    src, dst = self.buffers[step["src"]], self.buffers[step["dst"]]
+                    self.copy(src, step.get("srcOffset", 0), dst, step.get("dstOffset", 0), step["bytes"])
+                case "loop":
+                    self.loop(step)
+                case "while":
+                    self.repeat(step)
+                case "switch":
+                    branches = step["branches"]
+                    self.steps(branches[min(max(self.word(step["index"]), 0), len(branches) - 1)])
+                case other:
+                    raise ArtifactError(f"{self.loaded.artifact.name} has a step {other!r}, which this runtime doesn't know: compile the program again")
 
-    def dispatch_(self, step: dict) -> None:
+    def dispatch(self, step: Step) -> None:
         pipeline, layout = self.loaded.pipelines[step["kernel"]]
         group = self.groups.get(id(step))
         if group is None:
@@ -261,36 +280,29 @@ class _Run:
         self.compute.set_bind_group(0, group)
         self.compute.dispatch_workgroups(*step["groups"])
 
-    def copy_(self, step: dict) -> None:
-        src, dst = self.buffers[step["src"]], self.buffers[step["dst"]]
-        self.copy(src, step.get("srcOffset", 0), dst, step.get("dstOffset", 0), step["bytes"])
-
-    def copy(self, src, src_offset: int, dst, dst_offset: int, nbytes: int) -> None:
+    def copy(self, src: Any, src_offset: int, dst: Any, dst_offset: int, nbytes: int) -> None:
         self.end_pass()
         self.encoder.copy_buffer_to_buffer(src, src_offset, dst, dst_offset, -(-nbytes // 4) * 4)
 
-    def loop_(self, step: dict) -> None:
+    def loop(self, step: Step) -> None:
         for k in range(step["count"]):
             if step["counter"] is not None:
                 self.copy(self.loaded.iota, 4 * k, self.buffers[step["counter"]], 0, 4)
             self.steps(step["body"])
 
-    def while_(self, step: dict) -> None:
+    def repeat(self, step: Step) -> None:
         while True:
             self.steps(step["cond"])
             if not self.word(step["flag"]):
                 return
             self.steps(step["body"])
 
-    def switch_(self, step: dict) -> None:
-        branches = step["branches"]
-        self.steps(branches[min(max(self.word(step["index"]), 0), len(branches) - 1)])
-
     def word(self, number: int) -> int:
         """Submits, and reads the first i32 of a buffer of the plan."""
         self.submit()
         self.encoder = self.device.device.create_command_encoder()
-        return struct.unpack("<i", self.device._read(self.buffers[number], 4))[0]
+        (value,) = struct.unpack("<i", self.device._read(self.buffers[number], 4))
+        return int(value)
 
     def end_pass(self) -> None:
         if self.compute is not None:
@@ -303,7 +315,7 @@ class _Run:
         self.device.submits += 1
 
 
-def largest_counter(steps: list[dict]) -> int:
+def largest_counter(steps: Sequence[Step]) -> int:
     """The largest trip count whose counter is asked for."""
     largest = 0
     for step in steps:
@@ -327,7 +339,7 @@ class WgpuRuntime:
         self.alloc, self.free, self.write, self.read = device.alloc, device.free, device.write, device.read
         self.wait, self.stats = device.wait, device.stats
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Callable[[list[int]], list[int]]:
+    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Call:
         """A function from input handles to output handles."""
         device, loaded, given = self.device, self.device.load(artifact), frozenset(donated)
         return lambda handles: device.run(loaded, handles, given)

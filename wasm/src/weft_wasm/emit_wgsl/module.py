@@ -198,7 +198,7 @@ class _Module:
         return [columns, lines, 1]
 
 
-def as_words(data: bytes, nbytes: int) -> bytes:
+def as_words(data: bytes | memoryview, nbytes: int) -> bytes:
     """Elements of 1, 2 or 4 bytes as words: the bits in the low end, zeros above. `nbytes` is 4 for each element.
 
     >>> as_words(b"\\1\\0", 8)

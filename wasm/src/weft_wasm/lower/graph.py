@@ -11,6 +11,7 @@ import operator
 import struct
 from typing import Callable, Sequence
 
+from weft.config import config
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from weft.core.primitive import Unsupported
 from weft.host import to_bytes
@@ -68,7 +69,7 @@ _FOLD: dict[str, Callable] = {
     "max": max, "min": min, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
     "ge": operator.ge,
 }  # fmt: skip
-_decomposed: dict = {}  # (primitive, avals, parameters) -> closed jaxpr
+_decomposed: dict = {}  # (primitive, avals, configuration, parameters) -> closed jaxpr
 _F32 = struct.Struct("<f")
 
 
@@ -204,7 +205,7 @@ class Builder:
                                 f"decomposition. Use the cpu backend for it. At {eqn.source_info}")
         avals = tuple([a.aval for a in eqn.invars])
         try:
-            key = (primitive, avals, *exact(params))
+            key = (primitive, avals, config.trace_context(), *exact(params))
             closed = _decomposed.get(key)
         except TypeError:
             key = closed = None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from weft import dtypes
+from weft.avals import ShapedArray
+from weft.core.jaxpr import Literal, Var
 from weft.errors import BackendError
 
 from weft_wasm import ir
@@ -24,7 +27,14 @@ class LoweringError(BackendError):
     line; convert the operands there, or run that part on another backend (`weft.jit(f, backend='cpu')`)."""
 
 
-def storage_dtype(dtype, who: str = "an argument", where: object = "") -> str:
+def array_type(v: Var | Literal) -> ShapedArray:
+    """What is known of a variable that stands for an array; LoweringError for one that doesn't."""
+    if not isinstance(v.aval, ShapedArray):
+        raise LoweringError(f"{v!r} is no array, so the wasm and webgpu backends can't store it; use the cpu backend.")
+    return v.aval
+
+
+def storage_dtype(dtype: Any, who: str = "an argument", where: object = "") -> str:
     """The loop IR's name of an element type; LoweringError for those it has no storage for."""
     try:
         return _NAMES[dtype.name]
@@ -65,7 +75,7 @@ def settled(e: Expr, storage: str) -> Expr:
     return widen(narrow(e, storage), storage) if storage in ir.STORAGE_FLOATS else settle(e, storage) if storage in FORMATS else e
 
 
-def constant(value, storage: str) -> Const:
+def constant(value: Any, storage: str) -> Const:
     """A host scalar as a constant of the dtype it is computed in."""
     kind = scalar_dtype(storage)
     if kind in ir.FLOATS:

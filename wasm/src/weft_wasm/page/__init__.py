@@ -11,7 +11,7 @@ import hashlib
 import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Sequence
+from typing import Any, Sequence
 
 from weft.core.jaxpr import Jaxpr
 from weft.core.portable import NotPortable
@@ -27,7 +27,7 @@ RELAXED = BASELINE | {"relaxed-simd"}
 SHARED = ("weft.js", "weft.d.ts")
 
 
-def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: Sequence[bool], signature: dict, notes: Sequence[str]) -> list[Path]:
+def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: Sequence[bool], signature: dict[str, Any], notes: Sequence[str]) -> list[Path]:
     """Compiles a program, and writes all files into a folder, which is made if need be; returns their paths.
 
     constants: the values of the jaxpr's leading arguments. donated: of the others. signature: "name", "args", "result", "inputs", "outputs" as page/weft.d.ts says.
@@ -39,7 +39,7 @@ def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: S
     name, data = signature["name"], b"".join(constants)
     digest = hashlib.blake2b(b"".join([*[a.to_bytes() for a in artifacts], data, json.dumps(signature).encode()]), digest_size=8).hexdigest()
     signature = {"name": name, "id": digest, **signature, "donated": [i for i, d in enumerate(donated) if d], "constants": [len(c) for c in constants]}
-    made = {f"{name}{kind}.wasm": module(a, digest) for kind, a in zip(("", ".relaxed"), artifacts)}
+    made: dict[str, bytes | str] = {f"{name}{kind}.wasm": module(a, digest) for kind, a in zip(("", ".relaxed"), artifacts)}
     places = {"wasm": f"{name}.wasm"} | ({"relaxed": f"{name}.relaxed.wasm"} if len(artifacts) > 1 else {})
     if data:
         made[f"{name}.bin"], places["data"] = data, f"{name}.bin"
@@ -80,7 +80,7 @@ def _own(file: str) -> str:
     return (files("weft_wasm.page") / file).read_text(encoding="utf-8")
 
 
-def _literal(signature: dict) -> str:
+def _literal(signature: dict[str, Any]) -> str:
     """The signature as JavaScript, a line for each entry."""
     return "{\n" + "".join(f"  {key}: {json.dumps(value)},\n" for key, value in signature.items()) + "}"
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Sequence
+from typing import Any, Sequence
+
+Tree = Any  # a number of an input or output, None, or a list or dict of trees
 
 # dtype -> the typed array of its elements, and what stands for one of no axes
 ARRAYS = {
@@ -14,7 +16,7 @@ ARRAYS = {
 }  # fmt: skip
 
 
-def declarations(signature: dict, notes: Sequence[str]) -> str:
+def declarations(signature: dict[str, Any], notes: Sequence[str]) -> str:
     """The text; notes: what is said of each input, then of each output."""
     inputs, outputs, count = signature["inputs"], signature["outputs"], len(signature["inputs"])
     args = "".join(f"{_comment(a['tree'], notes)}  {a['name']}: {_type(a['tree'], inputs, notes, 1)},\n" for a in signature["args"])
@@ -22,11 +24,11 @@ def declarations(signature: dict, notes: Sequence[str]) -> str:
     return _TEXT.format(name=signature["name"], args=args, result=_comment(signature["result"], notes[count:], "") + f"export type Result = {result};")
 
 
-def _comment(tree, notes: Sequence[str], indent: str = "  ") -> str:
+def _comment(tree: Tree, notes: Sequence[str], indent: str = "  ") -> str:
     return f"{indent}/** {notes[tree]} */\n" if type(tree) is int else ""
 
 
-def _type(tree, specs: Sequence[dict], notes: Sequence[str], depth: int) -> str:
+def _type(tree: Tree, specs: Sequence[dict[str, Any]], notes: Sequence[str], depth: int) -> str:
     if tree is None:
         return "null"
     if type(tree) is int:

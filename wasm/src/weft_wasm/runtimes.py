@@ -1,0 +1,82 @@
+"""What the backends ask of a runtime: memory, and programs as calls. There are four: wasmtime's and wgpu-py's, and the page's two (web/CONTRACT.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from weft_wasm.artifact import Artifact
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # bytes-like, with any C-contiguous content
+
+Call = Callable[[list[int]], list[int]]  # from handles of inputs to those of outputs
+HostFunction = Callable[[list[int]], None]  # what a program calls, on addresses
+
+
+class Memory(Protocol):
+    """Memory of a device. Handles are ints: addresses, or numbers of buffers."""
+
+    @property
+    def kind(self) -> str:
+        """What people know the device by."""
+
+    def alloc(self, nbytes: int, /) -> int:
+        """A handle of a new buffer; DeviceMemoryError where there is no room."""
+
+    def free(self, handle: int, /) -> None:
+        """Gives a buffer back."""
+
+    def write(self, handle: int, data: Buffer, /) -> None:
+        """Copies a bytes-like object to the beginning of a buffer."""
+
+    def read(self, handle: int, nbytes: int, /) -> bytes:
+        """A copy of the first bytes of a buffer."""
+
+    def stats(self) -> dict[str, int]:
+        """Bytes that are "allocated", their "peak", and those that are "free"."""
+
+
+class WasmRuntime(Memory, Protocol):
+    """What `WasmBackend` asks of one. It may have a `store` of compiled programs."""
+
+    @property
+    def features(self) -> Sequence[str]:
+        """What the engine has, of `compile.KNOWN_FEATURES`."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads share long loops now."""
+
+    def peek(self, pointer: int, nbytes: int, /) -> bytes:
+        """`read` of what lies inside a running program's buffers."""
+
+    def poke(self, pointer: int, data: Buffer, /) -> None:
+        """`write` to there."""
+
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
+        """A program as a call. donated: the inputs that are given away. functions: what the program calls."""
+
+
+class GpuRuntime(Memory, Protocol):
+    """What `WebGpuBackend` asks of one. It may have a `store` of compiled programs."""
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """The device's limits by WebGPU's names."""
+
+    def wait(self) -> None:
+        """Returns when everything queued has run."""
+
+    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Call:
+        """A program as a call. donated: the inputs that are given away."""
+
+
+class Store(Protocol):
+    """A store of bytes by key, such as a page's."""
+
+    def get(self, key: str, /) -> bytes | None: ...
+
+    def put(self, key: str, data: bytes, /) -> None: ...
+
+    def delete(self, key: str, /) -> None: ...
