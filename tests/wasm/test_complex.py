@@ -5,6 +5,8 @@ import weft
 import weft.numpy as jnp
 from wasm_harness import assert_close, run, reference
 from weft import lax
+from weft.core.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from weft_wasm.lower.complexes import planes
 
 rng = np.random.default_rng(0)
 UNARY = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
@@ -124,3 +126,15 @@ def test_linear_algebra():
     close(np.asarray(v) * np.asarray(e)[:, None] @ h(v), spd)
     close(np.asarray(u) * np.asarray(s)[:, None] @ np.asarray(vt), a)
     close(a @ np.asarray(x), spd)
+
+
+def test_planes_of_one_jaxpr_with_other_constants_are_others():
+    """The real form of a jaxpr is kept by the identity of its constants: one that died must not be taken for another that came to lie where it was."""
+    one, zero = np.ones(3, "float32"), np.zeros(3, "float32")
+    factor = jnp.asarray(numbers(3))
+    closed = weft.make_jaxpr(lambda x: x * factor)(numbers(3))
+    for k in range(1, 20):
+        held = np.full(3, k, "complex64")
+        form = planes(ClosedJaxpr(closed.jaxpr, [held]))
+        assert np.asarray(jaxpr_as_fun(form)(one, zero)[0])[0] == k
+        del held, form

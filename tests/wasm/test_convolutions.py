@@ -63,8 +63,8 @@ def test_phases_meet_every_element_once(gap, low, stride, dilation, window):
     got = []
     for f in phases(n, count, window, stride, low, gap, dilation):
         assert isinstance(f, Phase)
-        got += [(f.first + k * f.period, f.tap + t * f.step, f.start + k * f.stride + t * f.apart) for k in range(f.count) for t in range(f.taps)]
-        assert f.taps == 0 or f.end == max(at for *_, at in got[-f.count * f.taps :])
+        got += [(f.first + k * f.period, f.tap + t * f.step, f.start + k * f.stride + t * f.apart) for k in range(f.windows) for t in range(f.taps)]
+        assert f.taps == 0 or f.end == max(at for *_, at in got[-f.windows * f.taps :])
     assert len(got) == len(want) and set(got) == want
 
 

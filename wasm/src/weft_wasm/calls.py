@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from weft import dtypes
+from weft.avals import AbstractValue
 from weft.config import config
 from weft.core.jaxpr import TypedScalar
 from weft.core.primitive import Primitive
@@ -44,6 +45,7 @@ class Calls:
 
     def scalar(self, x: Any) -> WasmArray | None:
         """A host scalar as an array of the device, made once; None for what is none."""
+        aval: AbstractValue
         if type(x) is TypedScalar:
             value, aval = x.val, x.aval
         elif dtypes.is_python_scalar(x):

@@ -201,8 +201,8 @@ def check_dtypes(jaxpr: Jaxpr) -> None:
     for k, v in enumerate(jaxpr.invars):
         refuse_wide(v.aval, f"argument {k}", "")
     for eqn in jaxpr.eqns:
-        for v in (*eqn.invars, *eqn.outvars):
-            refuse_wide(v.aval, eqn.primitive.name, f" At {eqn.source_info}")
+        for atom in (*eqn.invars, *eqn.outvars):
+            refuse_wide(atom.aval, eqn.primitive.name, f" At {eqn.source_info}")
         for inner in subjaxprs(eqn.params):
             check_dtypes(inner)
 

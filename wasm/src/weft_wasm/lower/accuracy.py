@@ -8,15 +8,17 @@ never has less accuracy than was asked for, and often has more. Devices without 
 
 from __future__ import annotations
 
+from typing import Any
+
 from weft import dtypes
-from weft.core.jaxpr import ClosedJaxpr
+from weft.core.jaxpr import ClosedJaxpr, JaxprEqn
 from weft.ops.dot import DotAlgorithm, DotAlgorithmPreset
 from weft.ops.elementwise import Tolerance
 from weft.ops.linear import convert
 from weft.transforms.stage import stage_closed
 
-from weft_wasm.lower.graph import Builder, rewrites
-from weft_wasm.lower.types import LoweringError
+from weft_wasm.lower.graph import Builder, Value, rewrites
+from weft_wasm.lower.types import LoweringError, array_type
 
 FUNCTIONS = ("exp", "exp2", "log", "expm1", "log1p", "tanh", "logistic", "sin", "cos", "tan", "sqrt", "rsqrt", "cbrt")
 BOUNDED = ("sin", "cos", "tanh", "logistic")
@@ -29,8 +31,8 @@ def _meets(accuracy: Tolerance, function: str, dtype: str, error: float) -> bool
     return accuracy.ulps * _EPSILON[dtype] >= error or accuracy.rtol >= error or function in BOUNDED and accuracy.atol >= error
 
 
-def _function(b: Builder, eqn, ins):
-    accuracy, aval = eqn.params.get("accuracy"), eqn.outvars[0].aval
+def _function(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
+    accuracy, aval = eqn.params.get("accuracy"), array_type(eqn.outvars[0])
     function, dtype = eqn.primitive.name, dtypes.name(aval.dtype)
     if not isinstance(accuracy, Tolerance) or dtype not in _EPSILON:    # AccuracyMode: there is one implementation
         return None
@@ -47,15 +49,15 @@ def _function(b: Builder, eqn, ins):
     return b.closed(wide, ins)
 
 
-def in_float64(precision) -> bool:
+def in_float64(precision: Any) -> bool:
     """Whether a product asks for sums of float64."""
     if isinstance(precision, DotAlgorithmPreset):
         return precision is DotAlgorithmPreset.F64_F64_F64
     return isinstance(precision, DotAlgorithm) and any(t != "tf32" and dtypes.bits(dtypes.dtype(t)) > 32 for t in precision[:3])
 
 
-def _product(b: Builder, eqn, ins):
-    avals, out = [a.aval for a in eqn.invars], eqn.outvars[0].aval
+def _product(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
+    avals, out = [array_type(a) for a in eqn.invars], array_type(eqn.outvars[0])
     if not in_float64(eqn.params["precision"]) or all(dtypes.name(a.dtype) == "float64" for a in (*avals, out)):
         return None
     params = dict(eqn.params, precision=None, preferred_element_type=dtypes.float64)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from weft_wasm import ir
-from weft_wasm.ir import Expr
+from weft_wasm.ir import Expr, Stmt
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
 from weft_wasm.lower.emit import Body, Reader, opaque, wrap
@@ -19,14 +20,14 @@ graph.known.update(("concatenate", "sort"))
 
 
 @opaque("concatenate")
-def emit_concatenate(body: Body, node: Node) -> list:
+def emit_concatenate(body: Body, node: Node) -> list[Stmt]:
     """Each operand stored into its part of the result."""
     out = node.outputs[0]
     d = node.params["dimension"]
     place = body.places[out]
     inside = math.prod(out.shape[d + 1 :])
-    kernels, start = [], 0
-    nests: list = []
+    start = 0
+    nests: list[Stmt] = []
     for x in node.inputs:
         if x.size:
             # the result in blocks (outer, along · inside)
@@ -37,9 +38,7 @@ def emit_concatenate(body: Body, node: Node) -> list:
             index = flat if place.offset is None else ir.add(place.offset, flat)
             nests += wrap(loops, [ir.Store(place.buffer, index, narrow(Reader(body).element(x, blocks), out.dtype))])
         start += x.shape[d]
-    if nests:
-        kernels.append(body.kernel("concatenate", nests))
-    return kernels
+    return [body.kernel("concatenate", nests)] if nests else []
 
 
 def body_index(blocks: Blocks, outer: int, row: int, whole: int, start: int) -> Expr:
@@ -49,14 +48,14 @@ def body_index(blocks: Blocks, outer: int, row: int, whole: int, start: int) -> 
 
 
 @opaque("sort")
-def emit_sort(body: Body, node: Node) -> list:
+def emit_sort(body: Body, node: Node) -> list[Stmt]:
     xs = node.inputs
     n = xs[0].shape[-1]
     if not xs[0].size:
         return []
     batch = xs[0].size // n
 
-    def operand(x: Value):
+    def operand(x: Value) -> Callable[[Expr], Expr]:
         return lambda flat: raw(body, x, flat)
 
     outs = [body.places[o] for o in node.outputs]

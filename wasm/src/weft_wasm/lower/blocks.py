@@ -15,6 +15,7 @@ from typing import Sequence
 from weft_wasm.ir import Const, Expr, add, div, i32, mul, rem
 
 Blocks = tuple[tuple[int, Expr], ...]
+Shape = tuple[int, ...]
 ZERO = Const(0, "i32")
 Splits = frozenset[int]
 NONE: Splits = frozenset()
@@ -116,7 +117,9 @@ class View:
         """The splits that the result wants, given those of the operand."""
         if self.identity:
             return inner
-        out, edge, edges = set(), 1, []
+        out: set[int] = set()
+        edges: list[int] = []
+        edge = 1
         for n in reversed(self.sizes):
             edges.append(edge)
             out.add(edge)
@@ -173,7 +176,7 @@ def merge(sizes: list[int], sources: list[Source | None]) -> View:
     return View(parts, out)
 
 
-def broadcast_view(shape: tuple, operand: tuple, dims: Sequence[int]) -> View:
+def broadcast_view(shape: Shape, operand: Shape, dims: Sequence[int]) -> View:
     """result[i…] = operand[i_dims…]; axes of size 1 in the operand are repeated."""
     sources: list[Source | None] = [None] * len(shape)
     for n, d in zip(operand, dims):
@@ -182,7 +185,7 @@ def broadcast_view(shape: tuple, operand: tuple, dims: Sequence[int]) -> View:
     return merge(list(shape), sources)
 
 
-def transpose_view(shape: tuple, permutation: Sequence[int]) -> View:
+def transpose_view(shape: Shape, permutation: Sequence[int]) -> View:
     """result axis d is operand axis permutation[d]."""
     parts: list[int] = []
     starts: list[tuple[int, int]] = []  # (operand axis, part)
@@ -201,7 +204,7 @@ def transpose_view(shape: tuple, permutation: Sequence[int]) -> View:
     return View(parts, [Source(parts[part], part) for _, part in sorted(starts)])
 
 
-def all_ones(shape: tuple, permutation: Sequence[int], a: int, b: int) -> bool:
+def all_ones(shape: Shape, permutation: Sequence[int], a: int, b: int) -> bool:
     """Whether operand axis b follows axis a with nothing but axes of size 1 between."""
     if b <= a:
         return False
@@ -209,6 +212,6 @@ def all_ones(shape: tuple, permutation: Sequence[int], a: int, b: int) -> bool:
     return all(sizes[k] == 1 for k in range(a + 1, b))
 
 
-def slice_view(shape: tuple, operand: tuple, starts: Sequence[int], steps: Sequence[int]) -> View:
+def slice_view(shape: Shape, operand: Shape, starts: Sequence[int], steps: Sequence[int]) -> View:
     """result[i…] = operand[start + i · step …]."""
     return merge(list(shape), [Source(n, d, k, a) for d, (n, a, k) in enumerate(zip(operand, starts, steps))])

@@ -6,7 +6,9 @@ import traceback
 from typing import Any, NamedTuple, Sequence
 
 from weft import errors
+from weft.avals import ShapedArray
 from weft.control.callback import HostFunction
+from weft.core.jaxpr import JaxprEqn
 from weft.core.primitive import Primitive
 from weft.host import from_bytes, to_bytes
 from weft.runtime.effects import call_host, host_results
@@ -15,8 +17,8 @@ from weft_wasm import ir
 from weft_wasm.lower import graph
 from weft_wasm.lower.complexes import apart, joined, rule, stored
 from weft_wasm.lower.emit import Body, opaque
-from weft_wasm.lower.graph import Builder, Node
-from weft_wasm.lower.types import LoweringError, storage_dtype
+from weft_wasm.lower.graph import Builder, Node, Value
+from weft_wasm.lower.types import LoweringError, array_type, storage_dtype
 
 NAMES = ("debug_callback", "pure_callback", "io_callback")
 graph.known.add("host_call")
@@ -27,8 +29,8 @@ class HostCall(NamedTuple):
 
     name: str
     callback: HostFunction
-    ins: tuple
-    outs: tuple
+    ins: tuple[ShapedArray, ...]
+    outs: tuple[ShapedArray, ...]
 
     def perform(self, runtime: Any, device: Any, addresses: Sequence[int]) -> None:
         """Calls the function on what lies at the first addresses; its results go to the others."""
@@ -45,7 +47,7 @@ class HostCall(NamedTuple):
             runtime.poke(pointer, to_bytes(x))
 
 
-def call_of(name: str, params: dict, ins: Sequence) -> HostCall:
+def call_of(name: str, params: dict[str, Any], ins: Sequence[ShapedArray]) -> HostCall:
     return HostCall(name, params["callback"], tuple(ins), tuple(params.get("result_avals", ())))
 
 
@@ -57,15 +59,15 @@ host_call_p.effects = lambda params: params["has"]
 
 
 @rule(*NAMES)
-def _joined(eqn, *xs):
-    call = call_of(eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars])
+def _joined(eqn: JaxprEqn, *xs: Any) -> list[Any]:
+    call = call_of(eqn.primitive.name, eqn.params, [array_type(a) for a in eqn.invars])
     outs = host_call_p.bind(*[joined(x) for x in xs], call=call, has=frozenset(eqn.effects))
     return [apart(x, a) for x, a in zip(outs, call.outs)]
 
 
-def _call(b: Builder, eqn, ins: list) -> list:
-    call = eqn.params["call"] if eqn.primitive is host_call_p else call_of(eqn.primitive.name, eqn.params, [a.aval for a in eqn.invars])
-    shapes = [(v.aval.shape, storage_dtype(v.aval.dtype, eqn.primitive.name, eqn.source_info)) for v in eqn.outvars]
+def _call(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value]:
+    call = eqn.params["call"] if eqn.primitive is host_call_p else call_of(eqn.primitive.name, eqn.params, [array_type(a) for a in eqn.invars])
+    shapes = [(a.shape, storage_dtype(a.dtype, eqn.primitive.name, eqn.source_info)) for a in map(array_type, eqn.outvars)]
     return b.add("host_call", ins, shapes, {"call": call}, eqn.source_info, bool(eqn.effects))
 
 
@@ -73,14 +75,16 @@ graph.rewrites.update(dict.fromkeys((*NAMES, "host_call"), _call))
 
 
 @opaque("host_call")
-def emit_call(body: Body, node: Node) -> list:
+def emit_call(body: Body, node: Node) -> list[ir.Stmt]:
     module = body.module
     if module.plain:
         if node.params["call"].callback.name == "a_key_for_rng_uniform":
             raise LoweringError(f"rng_uniform has no state on webgpu, so each run of a program would give the same numbers; use weft.random.uniform, with a key. At {node.info}")
         raise LoweringError(f"programs for webgpu can't call Python functions; take the callback out of the program, or run it on wasm or cpu. At {node.info}")
-    out: list = []
-    arguments, results, after = [], [], []
+    out: list[ir.Stmt] = []
+    after: list[ir.Stmt] = []
+    arguments: list[ir.Buffer] = []
+    results: list[ir.Buffer] = []
     for x in node.inputs:
         place = body.place_of(x)
         if place is None or place.offset is not None:

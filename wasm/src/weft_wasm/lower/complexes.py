@@ -8,10 +8,10 @@ terms of weft's own primitives; operations without a rule that have a decomposit
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence, TypeGuard
 
 from weft import dtypes
-from weft.avals import ShapedArray, shaped
+from weft.avals import AbstractValue, ShapedArray, shaped
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
 from weft.core.primitive import Unsupported, registry
 from weft.control.loops import fori_loop
@@ -25,21 +25,29 @@ from weft.ops.rules import dtype_of, scalar_of, shape_of
 from weft.ops.shape import concatenate, slice_
 from weft.transforms.stage import stage_closed
 
-from weft_wasm.lower.types import LoweringError
+from weft_wasm.lower.types import LoweringError, array_type
+
+
+Real = Any  # an array of real numbers, as the current trace has it
 
 
 class Pair(NamedTuple):
     """A complex array: two real arrays of its shape."""
 
-    re: Any
-    im: Any
+    re: Real
+    im: Real
+
+
+Number = Any  # a Pair or a Real
+Rule = Callable[..., Any]  # (equation, *operands) -> result, or a list where the primitive has several
+Function = Callable[[Pair], Number]
 
 
 # Primitives whose equation is a call of a jaxpr: parameter name.
 CALLS = {"jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat2": "jaxpr", "remat_opt": "fwd_jaxpr", "custom_vmap_call": "call",
          "linear_call": "callee"}  # fmt: skip
 IDENTITIES = frozenset(("copy_p", "copy", "stop_gradient", "name", "device_put"))
-RULES: dict[str, Callable] = {}  # primitive -> rule(equation, *operands) -> result (a list where the primitive has several)
+RULES: dict[str, Rule] = {}
 # What moves, adds and selects elements does so plane by plane; operands that are real serve both planes.
 PLANEWISE = (
     "add", "add_any", "sub", "neg", "reshape", "broadcast_in_dim", "transpose", "squeeze", "slice", "rev", "dynamic_slice", "dynamic_update_slice",
@@ -48,8 +56,8 @@ PLANEWISE = (
 )  # fmt: skip
 
 
-def rule(*names: str):
-    def register(f: Callable) -> Callable:
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    def register(f: Rule) -> Rule:
         for name in names:
             RULES[name] = f
         return f
@@ -60,7 +68,7 @@ def rule(*names: str):
 # ---- programs
 
 
-def is_complex(aval) -> bool:
+def is_complex(aval: AbstractValue) -> TypeGuard[ShapedArray]:
     return isinstance(aval, ShapedArray) and dtypes.is_complex(aval.dtype)
 
 
@@ -68,9 +76,9 @@ def has_complex(jaxpr: Jaxpr) -> bool:
     """Whether a complex array occurs anywhere in a jaxpr."""
     found = jaxpr.cache.get("has_complex")
     if found is None:
-        known: dict = {}  # dtype -> whether it is complex: programs have few
+        known: dict[Any, bool] = {}  # dtype -> whether it is complex: programs have few
 
-        def seen(aval) -> bool:
+        def seen(aval: AbstractValue) -> bool:
             dtype = getattr(aval, "dtype", None)
             if dtype not in known:
                 known[dtype] = is_complex(aval)
@@ -80,17 +88,17 @@ def has_complex(jaxpr: Jaxpr) -> bool:
             [any([seen(v.aval) for v in e.outvars]) or any(has_complex(sub) for sub in subjaxprs(e.params)) for e in jaxpr.eqns]
         )
         jaxpr.cache["has_complex"] = found
-    return found
+    return bool(found)
 
 
 def real_program(jaxpr: Jaxpr) -> Jaxpr | ClosedJaxpr:
     """A jaxpr without constvars with its complex arguments and results as pairs in a last axis of 2; the jaxpr itself if there are none."""
     if not has_complex(jaxpr):
         return jaxpr
-    found = jaxpr.cache.get("real_program")
+    found: ClosedJaxpr | None = jaxpr.cache.get("real_program")
     if found is None:
         found = jaxpr.cache["real_program"] = stage_closed(
-            lambda *xs: [joined(o) for o in run(jaxpr, (), [apart(x, v.aval) for x, v in zip(xs, jaxpr.invars)])], [stored(v.aval) for v in jaxpr.invars])  # fmt: skip
+            lambda *xs: [joined(o) for o in run(jaxpr, (), [apart(x, array_type(v)) for x, v in zip(xs, jaxpr.invars)])], [stored(array_type(v)) for v in jaxpr.invars])  # fmt: skip
     return found
 
 
@@ -99,36 +107,38 @@ def planes(closed: ClosedJaxpr) -> ClosedJaxpr:
     if not has_complex(closed.jaxpr):
         return closed
     key = ("planes", tuple(map(id, closed.consts)))
-    if key not in closed.jaxpr.cache:
+    kept: tuple[Any, ClosedJaxpr] | None = closed.jaxpr.cache.get(key)
+    if kept is None:
         avals = [real for a in closed.in_avals for real in reals(a)]
 
-        def program(*xs):
+        def program(*xs: Real) -> list[Real]:
             rest = iter(xs)
             args = [Pair(next(rest), next(rest)) if is_complex(a) else next(rest) for a in closed.in_avals]
             return flat(run(closed.jaxpr, [apart_constant(c) for c in closed.consts], args))
 
-        closed.jaxpr.cache[key] = stage_closed(program, avals)
-    return closed.jaxpr.cache[key]
+        # beside the constants, so that no others come to have their ids
+        kept = closed.jaxpr.cache[key] = closed.consts, stage_closed(program, avals)
+    return kept[1]
 
 
-def reals(aval) -> list:
+def reals(aval: AbstractValue) -> list[AbstractValue]:
     """The avals of what stands for one of this aval."""
     return [shaped(aval.shape, dtypes.real_of(aval.dtype))] * 2 if is_complex(aval) else [aval]
 
 
-def stored(aval):
+def stored(aval: ShapedArray) -> ShapedArray:
     """The aval of an array as it lies in memory."""
     return shaped((*aval.shape, 2), dtypes.real_of(aval.dtype)) if is_complex(aval) else aval
 
 
-def apart(x, aval):
+def apart(x: Real, aval: ShapedArray) -> Number:
     if not is_complex(aval):
         return x
     shape, n = aval.shape, len(aval.shape)
     return Pair(*[reshape(slice_(x, (*[0] * n, k), (*shape, k + 1)), shape) for k in (0, 1)])
 
 
-def joined(x):
+def joined(x: Number) -> Real:
     """The array in memory of a Pair."""
     if type(x) is not Pair:
         return x
@@ -136,7 +146,7 @@ def joined(x):
     return concatenate([expand_dims(v, (n,)) for v in x], n)
 
 
-def apart_constant(x):
+def apart_constant(x: Any) -> Number:
     aval = get_aval(x)
     if not is_complex(aval):
         return x
@@ -144,26 +154,26 @@ def apart_constant(x):
     return apart(from_bytes(bytes(to_bytes(host)), (*aval.shape, 2), dtypes.real_of(aval.dtype)), aval)
 
 
-def flat(values: Sequence) -> list:
+def flat(values: Sequence[Number]) -> list[Real]:
     return [x for v in values for x in (v if type(v) is Pair else (v,))]
 
 
-def grouped(values: Sequence, avals: Sequence) -> list:
+def grouped(values: Sequence[Real], avals: Sequence[AbstractValue]) -> list[Number]:
     """The inverse of `flat`."""
     rest = iter(values)
     return [Pair(next(rest), next(rest)) if is_complex(a) else next(rest) for a in avals]
 
 
-def literal(a: Literal):
+def literal(a: Literal) -> Number:
     if not is_complex(a.aval):
         return TypedScalar(a.val, a.aval)
     real = dtypes.real_of(a.aval.dtype)
     return Pair(scalar_of(complex(a.val).real, real), scalar_of(complex(a.val).imag, real))
 
 
-def run(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+def run(jaxpr: Jaxpr, consts: Sequence[Number], args: Sequence[Number]) -> list[Number]:
     """The results of a jaxpr on Pairs and real arrays, by the current trace."""
-    env = dict(zip(jaxpr.constvars, consts))
+    env: dict[Any, Number] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
     for eqn in jaxpr.eqns:
         ins = [literal(a) if type(a) is Literal else env[a] for a in eqn.invars]
@@ -172,7 +182,7 @@ def run(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
     return [literal(a) if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
-def equation(eqn: JaxprEqn, ins: list) -> list:
+def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:
     primitive, params = eqn.primitive, eqn.params
     name = primitive.name
     if name in CALLS and not primitive.foreign:
@@ -204,7 +214,7 @@ def equation(eqn: JaxprEqn, ins: list) -> list:
 # ---- both planes alike
 
 
-def planewise(eqn: JaxprEqn, *xs):
+def planewise(eqn: JaxprEqn, *xs: Number) -> Number:
     params = eqn.params
     if "update_jaxpr" in params:
         params = dict(params, update_jaxpr=None)
@@ -217,14 +227,14 @@ for _name in PLANEWISE:
 
 
 @rule("gather")
-def _gather(eqn, x, indices):
+def _gather(eqn: JaxprEqn, x: Pair, indices: Real) -> Pair:
     fill = eqn.params["fill_value"]
     value = complex(math.nan, 0.0) if fill is None else complex(fill)
     return Pair(*[eqn.primitive.bind(v, indices, **dict(eqn.params, fill_value=f)) for v, f in zip(x, (value.real, value.imag))])
 
 
 @rule("scatter-mul")
-def _scatter_mul(eqn, x, indices, updates):
+def _scatter_mul(eqn: JaxprEqn, x: Pair, indices: Real, updates: Pair) -> Pair:
     """One window after the other is read, multiplied and written, since indices may repeat."""
     p = eqn.params
     dn = p["dimension_numbers"]
@@ -244,7 +254,7 @@ def _scatter_mul(eqn, x, indices, updates):
     params = dict(p, dimension_numbers=dn._replace(update_window_dims=own), update_jaxpr=None)
     row = lambda v, k: registry["dynamic_slice"].bind(v, k, *[0] * (len(shape_of(v)) - 1), slice_sizes=(1, *shape_of(v)[1:]))
 
-    def step(k, planes):
+    def step(k: Real, planes: Sequence[Real]) -> tuple[Real, ...]:
         at = row(indices, k)
         here = Pair(*[gather(v, at, read, sizes, mode=GatherScatterMode.CLIP) for v in planes])
         there = multiply(here, Pair(*[row(u, k) for u in updates]))
@@ -254,9 +264,9 @@ def _scatter_mul(eqn, x, indices, updates):
 
 
 @rule("bitcast_convert_type")
-def _bitcast(eqn, x):
+def _bitcast(eqn: JaxprEqn, x: Number) -> Number:
     """Between complex numbers and the pairs of reals that they are."""
-    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
+    old, new = array_type(eqn.invars[0]), array_type(eqn.outvars[0])
     if old.dtype == new.dtype:
         return x
     if stored(old).shape == new.shape and stored(old).dtype == new.dtype:
@@ -270,7 +280,7 @@ def _bitcast(eqn, x):
 
 
 @rule("scan")
-def _scan(eqn, *xs):
+def _scan(eqn: JaxprEqn, *xs: Number) -> list[Number]:
     p = eqn.params
     n, m = p["num_consts"], p["num_consts"] + p["num_carry"]
     parts = [flat(part) for part in (xs[:n], xs[n:m], xs[m:])]
@@ -279,7 +289,7 @@ def _scan(eqn, *xs):
 
 
 @rule("while")
-def _while(eqn, *xs):
+def _while(eqn: JaxprEqn, *xs: Number) -> list[Number]:
     p = eqn.params
     n, m = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     parts = [flat(part) for part in (xs[:n], xs[n:m], xs[m:])]
@@ -289,13 +299,13 @@ def _while(eqn, *xs):
 
 
 @rule("cond")
-def _cond(eqn, index, *xs):
+def _cond(eqn: JaxprEqn, index: Real, *xs: Number) -> list[Number]:
     outs = eqn.primitive.bind(index, *flat(xs), **dict(eqn.params, branches=tuple(map(planes, eqn.params["branches"]))))
     return grouped(outs, [v.aval for v in eqn.outvars])
 
 
 @rule("sort")
-def _sort(eqn, *xs):
+def _sort(eqn: JaxprEqn, *xs: Number) -> list[Number]:
     """Complex keys are sorted by their real parts, then by their imaginary ones."""
     keys = eqn.params["num_keys"]
     outs = eqn.primitive.bind(*flat(xs), **dict(eqn.params, num_keys=len(flat(xs[:keys]))))
@@ -305,7 +315,7 @@ def _sort(eqn, *xs):
 # ---- products
 
 
-def times(x, y, product: Callable):
+def times(x: Number, y: Number, product: Callable[[Real, Real], Real]) -> Pair:
     """The bilinear `product` of Pairs or real arrays."""
     if type(x) is not Pair:
         return Pair(product(x, y.re), product(x, y.im))
@@ -315,22 +325,22 @@ def times(x, y, product: Callable):
 
 
 @rule("dot_general", "conv_general_dilated")
-def _bilinear(eqn, x, y):
+def _bilinear(eqn: JaxprEqn, x: Number, y: Number) -> Pair:
     kind = eqn.params.get("preferred_element_type")
     params = dict(eqn.params, preferred_element_type=dtypes.real_of(kind) if kind is not None and dtypes.is_complex(kind) else kind)
     return times(x, y, lambda a, b: eqn.primitive.bind(a, b, **params))
 
 
-def number(like, value: float):
+def number(like: Real, value: float) -> Real:
     return scalar_of(value, dtype_of(like))
 
 
-def over(x, y):
+def over(x: Pair, y: Real) -> Pair:
     """x / y with real y."""
     return Pair(div(x.re, y), div(x.im, y))
 
 
-def spread(x, shape: tuple):
+def spread(x: Number, shape: tuple[int, ...]) -> Number:
     """Operands of elementwise operations in one shape."""
     if type(x) is Pair:
         return Pair(spread(x.re, shape), spread(x.im, shape))
@@ -370,24 +380,24 @@ def divide(x: Pair, y: Pair) -> Pair:
     return Pair(select(mend, re2, re), select(mend, im2, im))
 
 
-def side(x, y):
+def side(x: Real, y: Real) -> Real:
     """|x|, negative where y < 0: -0 lies on the upper side of a branch cut, as XLA has it."""
     x = abs_(x)
     return select(lt(y, like(y, 0.0)), neg(x), x)
 
 
-def copy_sign(x, y):
+def copy_sign(x: Real, y: Real) -> Real:
     """x ≥ 0 with the sign bit of y."""
     word = dtypes.dtype("int32" if dtypes.name(dtype_of(y)) == "float32" else "int64")
     negative = lt(registry["bitcast_convert_type"].bind(y, new_dtype=word), full(shape_of(y), 0, word))
     return select(negative, neg(x), x)
 
 
-def _same_shape(f: Callable) -> Callable:
+def _same_shape(f: Callable[..., Number]) -> Rule:
     """A rule of operands that are broadcast to the result's shape."""
 
-    def call(eqn, *xs):
-        shape = eqn.outvars[0].aval.shape
+    def call(eqn: JaxprEqn, *xs: Number) -> Number:
+        shape = array_type(eqn.outvars[0]).shape
         return f(*[spread(x, shape) for x in xs])
 
     return call
@@ -401,16 +411,16 @@ RULES["mul"], RULES["div"] = _same_shape(multiply), _same_shape(divide)
 
 RULES["real"] = lambda eqn, x: x.re
 RULES["imag"] = lambda eqn, x: x.im
-RULES["complex"] = lambda eqn, re, im: Pair(*[spread(v, eqn.outvars[0].aval.shape) for v in (re, im)])
+RULES["complex"] = lambda eqn, re, im: Pair(*[spread(v, array_type(eqn.outvars[0]).shape) for v in (re, im)])
 
 
 @rule("conj")
-def _conj(eqn, x):
+def _conj(eqn: JaxprEqn, x: Number) -> Pair:
     return Pair(x.re, neg(x.im)) if type(x) is Pair else Pair(x, full(shape_of(x), -0.0, dtype_of(x)))
 
 
 @rule("convert_element_type")
-def _convert(eqn, x):
+def _convert(eqn: JaxprEqn, x: Number) -> Number:
     new = eqn.params["new_dtype"]
     if dtypes.is_complex(new):
         real = dtypes.real_of(new)
@@ -421,7 +431,7 @@ def _convert(eqn, x):
 
 
 @rule("iota")
-def _iota(eqn):
+def _iota(eqn: JaxprEqn) -> Pair:
     real = dtypes.real_of(eqn.params["dtype"])
     return Pair(eqn.primitive.bind(**dict(eqn.params, dtype=real)), full(eqn.params["shape"], 0.0, real))
 
@@ -430,7 +440,7 @@ RULES["eq"] = _same_shape(lambda x, y: and_(eq(x.re, y.re), eq(x.im, y.im)))
 RULES["ne"] = _same_shape(lambda x, y: or_(ne(x.re, y.re), ne(x.im, y.im)))
 
 
-def extremum(before: Callable) -> Callable:
+def extremum(before: Callable[[Real, Real], Real]) -> Callable[[Pair, Pair], Pair]:
     def pick(x: Pair, y: Pair) -> Pair:
         """Of two numbers the one that comes first by real part, then by imaginary part; one that is no number before all."""
         first = or_(before(x.re, y.re), and_(eq(x.re, y.re), before(x.im, y.im)))
@@ -443,7 +453,7 @@ def extremum(before: Callable) -> Callable:
 RULES["max"], RULES["min"] = _same_shape(extremum(gt)), _same_shape(extremum(lt))
 
 
-def folded(eqn, x: Pair, combine: Callable, empty: tuple[float, float]) -> Pair:
+def folded(eqn: JaxprEqn, x: Pair, combine: Callable[[Pair, Pair], Pair], empty: tuple[float, float]) -> Pair:
     """A reduction: halves the reduced axes again and again."""
     axes, shape = eqn.params["axes"], shape_of(x.re)
     kept = [d for d in range(len(shape)) if d not in axes]
@@ -468,11 +478,11 @@ RULES["reduce_min"] = lambda eqn, x: folded(eqn, x, extremum(lt), (math.inf, mat
 # ---- functions (W. Kahan, "Branch cuts for complex elementary functions", 1987)
 
 
-def like(x, value: float):
+def like(x: Real, value: float) -> Real:
     return full(shape_of(x), value, dtype_of(x))
 
 
-def absolute(x: Pair):
+def absolute(x: Pair) -> Real:
     """The length of (re, im), without overflow."""
     a, b = abs_(x.re), abs_(x.im)
     large, small = ew.max_(a, b), ew.min_(a, b)
@@ -485,7 +495,7 @@ def logarithm(x: Pair) -> Pair:
     return Pair(log_length(x), ew.atan2(x.im, x.re))
 
 
-def log_length(x: Pair):
+def log_length(x: Pair) -> Real:
     """log |x|, exact also where |x| is near 1."""
     a, b = abs_(x.re), abs_(x.im)
     large, small = ew.max_(a, b), ew.min_(a, b)
@@ -497,7 +507,7 @@ def log_length(x: Pair):
     return select(eq(large, like(a, math.inf)), large, out)
 
 
-def exponential(x: Pair, exp: Callable = ew.exp, angle=None) -> Pair:
+def exponential(x: Pair, exp: Callable[[Real], Real] = ew.exp, angle: Real = None) -> Pair:
     size, y = exp(x.re), x.im if angle is None else angle
     half = exp(mul(x.re, like(y, 0.5)))
     large = gt(size, like(y, 1e38))  # where only the product with a small cosine is finite
@@ -529,7 +539,7 @@ def reciprocal(x: Pair) -> Pair:
     return divide(Pair(like(x.re, 1.0), like(x.re, 0.0)), x)
 
 
-def power(x: Pair, y) -> Pair:
+def power(x: Pair, y: Number) -> Pair:
     """exp(y log x); x ** 0 and 1 ** y are 1, and 0 ** y is 0 for positive y."""
     y = y if type(y) is Pair else Pair(convert(y, dtype_of(x.re)), like(x.re, 0.0))
     out = exponential(multiply(logarithm(x), y))
@@ -540,7 +550,7 @@ def power(x: Pair, y) -> Pair:
     return Pair(select(still, one, select(none, zero, out.re)), select(or_(still, none), zero, out.im))
 
 
-def scaled(x, y):
+def scaled(x: Real, y: Real) -> Real:
     """x y; a zero x stays one even if y is infinite."""
     return select(eq(x, like(x, 0.0)), x, mul(x, y))
 
@@ -557,7 +567,7 @@ def hyperbolic_tangent(x: Pair) -> Pair:
     return Pair(select(far, ew.sign(x.re), re), select(far, tail, im))
 
 
-def turned(f: Callable) -> Callable:
+def turned(f: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
     """z ↦ -i f(i z): how trigonometric functions come from hyperbolic ones and back."""
 
     def call(x: Pair) -> Pair:
@@ -627,7 +637,7 @@ def direction(x: Pair) -> Pair:
     return Pair(*[select(nothing, like(v, 0.0), div(v, safe)) for v in x])
 
 
-_FUNCTIONS: dict[str, Callable] = {
+_FUNCTIONS: dict[str, Function] = {
     "abs": absolute, "log": logarithm, "exp": exponential, "sqrt": root, "rsqrt": lambda x: reciprocal(root(x)),
     "exp2": lambda x: exponential(x, ew.exp2, mul(x.im, like(x.im, math.log(2)))),
     "square": lambda x: Pair(mul(sub(x.re, x.im), add(x.re, x.im)), mul(like(x.re, 2.0), mul(x.re, x.im))),
@@ -640,8 +650,13 @@ _FUNCTIONS: dict[str, Callable] = {
     "expm1": exponential_minus_one, "sign": direction,
     "logistic": lambda x: reciprocal((lambda e: Pair(add(e.re, like(e.re, 1.0)), e.im))(exponential(Pair(neg(x.re), neg(x.im))))),
 }  # fmt: skip
-for _name, _function in _FUNCTIONS.items():
-    RULES[_name] = lambda eqn, x, f=_function: f(x)
+
+
+def _of_one(f: Function) -> Rule:
+    return lambda eqn, x: f(x)
+
+
+RULES.update((name, _of_one(f)) for name, f in _FUNCTIONS.items())
 RULES["pow"] = _same_shape(power)
 
 

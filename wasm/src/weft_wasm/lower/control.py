@@ -6,12 +6,13 @@ values are written over the carry where nothing reads the old one afterwards, el
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Sequence
 
 from weft.core.jaxpr import ClosedJaxpr
 
 from weft_wasm import ir
-from weft_wasm.ir import Expr, For, Load, Switch, Var, While
+from weft_wasm.ir import Expr, For, Load, Stmt, Switch, Var, While
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import ZERO
 from weft_wasm.lower.emit import Body, Place, opaque, row_of
@@ -21,30 +22,34 @@ from weft_wasm.lower.types import constant
 graph.known.update(("scan", "while", "cond"))
 
 
-def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], places: Sequence[Place | None], targets: Sequence[Place | None],
-            inductions: dict[int, tuple[Value, Expr]] | None = None) -> list:  # fmt: skip
-    """The statements of a jaxpr whose arguments are in places, or known: constants and loop variables of the outer graph.
+@dataclass(slots=True)
+class Counters:
+    """Carries of a loop over t that may be counters. initial: their values before, by argument of the body. steps: what `body_of` finds that those that are
+    counters grow by in each iteration."""
 
-    inductions: {argument: (initial value, loop variable)} of carries that may be counters; those that are not are removed from it.
-    """
+    t: Var
+    initial: dict[int, Value]
+    steps: dict[int, int] = field(default_factory=dict)
+
+
+def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], places: Sequence[Place | None], targets: Sequence[Place | None],
+            counters: Counters | None = None) -> list[Stmt]:  # fmt: skip
+    """The statements of a jaxpr whose arguments are in places, or known: constants and loop variables of the outer graph."""
     constants = {k: x for k, x in enumerate(operands) if x is not None and x.constant is not None}
-    candidates = inductions or {}
+    candidates = Counters(Var("t"), {}) if counters is None else counters
     scalars: dict[Value, Expr] = {}
     targets = list(targets)
 
     def adjust(inputs: list[Value], outputs: list[Value]) -> list[Value]:
-        for k in list(candidates):
-            initial, t = candidates[k]
+        for k, initial in candidates.initial.items():
             slot = k - first_carry
             step = step_of(outputs[slot], inputs[k])
-            if step is None:
-                del candidates[k]
-                continue
-            dtype = inputs[k].dtype
-            scalars[inputs[k]] = ir.add(ir.mul(ir.convert(t, dtype), step), constant(initial.constant, dtype))
-            outputs = [*outputs[:slot], inputs[k], *outputs[slot + 1 :]]
-            targets[slot] = None
-            candidates[k] = (initial, constant(step, dtype))
+            if step is not None:
+                dtype = inputs[k].dtype
+                scalars[inputs[k]] = ir.add(ir.mul(ir.convert(candidates.t, dtype), step), constant(initial.constant, dtype))
+                outputs = [*outputs[:slot], inputs[k], *outputs[slot + 1 :]]
+                targets[slot] = None
+                candidates.steps[k] = step
         return outputs
 
     first_carry = next((k for k, x in enumerate(operands) if x is None), 0)
@@ -80,7 +85,7 @@ def place_of_operand(body: Body, x: Value) -> Place | None:
 
 
 @opaque("scan")
-def emit_scan(body: Body, node: Node) -> list:
+def emit_scan(body: Body, node: Node) -> list[Stmt]:
     p = node.params
     n_consts, n_carry, length = p["num_consts"], p["num_carry"], p["length"]
     consts, carry, xs = node.inputs[:n_consts], node.inputs[n_consts : n_consts + n_carry], node.inputs[n_consts + n_carry :]
@@ -89,32 +94,31 @@ def emit_scan(body: Body, node: Node) -> list:
         return initialise(body, carry, carry_places)
     t = Var(f"t{body.module.depth or ''}")
     row = ir.sub(ir.i32(length - 1), t) if p["reverse"] else t
-    places = [place_of_operand(body, x) for x in consts] + carry_places
-    places += [None if x.constant is not None else row_of(body.place_of(x), row, x.shape[1:]) for x in xs]
+    places: list[Place | None] = [*(place_of_operand(body, x) for x in consts), *carry_places]
+    places += [None if x.constant is not None else row_of(body.placed(x), row, x.shape[1:]) for x in xs]
     targets = [*carry_places, *[row_of(body.places[y], row, y.shape[1:]) for y in node.outputs[n_carry:]]]
     operands = [*consts, *[None] * n_carry, *xs]
-    counters = {n_consts + i: (x, t) for i, x in enumerate(carry) if x.constant is not None and not x.shape and x.dtype in ir.INTEGERS}
+    counters = Counters(t, {n_consts + i: x for i, x in enumerate(carry) if x.constant is not None and not x.shape and x.dtype in ir.INTEGERS})
     steps = body_of(body, p["jaxpr"], operands, places, targets, counters)
-    counted = {k - n_consts for k in counters}
+    counted = {k - n_consts: step for k, step in counters.steps.items()}
     kept = [i for i in range(n_carry) if i not in counted]
     out = initialise(body, [carry[i] for i in kept], [carry_places[i] for i in kept])
     if steps:
         out.append(For(t, length, steps))
-    for i in counted:
+    for i, step in counted.items():
         v = node.outputs[i]
         if v.users or v in body.planner.outputs:
-            initial, step = counters[n_consts + i]
-            last = constant(ir.wrap(int(initial.constant) + length * step.value, v.dtype), v.dtype)
+            last = constant(ir.wrap(int(carry[i].constant) + length * step, v.dtype), v.dtype)
             out.append(body.kernel("count", [carry_places[i].store((), last)]))
     return out
 
 
-def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> list:
+def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> list[Stmt]:
     """Puts initial values into their carries, all of them read before any is written over."""
     moves = [(v, p) for v, p in zip(carry, places) if body.place_of(v) != p]
     written = {p.buffer for _, p in moves}
-    first: list = []
-    out: list = []
+    first: list[Stmt] = []
+    out: list[Stmt] = []
     for v, p in moves:
         leaves = [body.place_of(x) for x in body.planner.leaves(v)]
         if len(moves) > 1 and any(place is not None and place.buffer in written for place in leaves):
@@ -127,7 +131,7 @@ def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> l
 
 
 @opaque("while")
-def emit_while(body: Body, node: Node) -> list:
+def emit_while(body: Body, node: Node) -> list[Stmt]:
     p = node.params
     n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
     cond_consts, body_consts, carry = node.inputs[:n_cond], node.inputs[n_cond : n_cond + n_body], node.inputs[n_cond + n_body :]
@@ -141,7 +145,7 @@ def emit_while(body: Body, node: Node) -> list:
 
 
 @opaque("cond")
-def emit_cond(body: Body, node: Node) -> list:
+def emit_cond(body: Body, node: Node) -> list[Stmt]:
     index, *operands = node.inputs
     branches = node.params["branches"]
     targets = [body.places[v] for v in node.outputs]
@@ -151,6 +155,6 @@ def emit_cond(body: Body, node: Node) -> list:
     bodies = [body_of(body, branch, operands, places, targets) for branch in branches]
     known = body.scalar(index)
     if known is None:
-        where = body.place_of(index)
+        where = body.placed(index)
         known = Load(where.buffer, where.at(()))
     return [Switch(known, bodies)]

@@ -10,16 +10,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from weft.core.jaxpr import JaxprEqn
 
 from weft_wasm.affine import row_major
-from weft_wasm.ir import Expr, convert, i32
+from weft_wasm.ir import Expr, Stmt, convert, i32
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.accuracy import in_float64
 from weft_wasm.lower.dots import TILED, accumulator, results
 from weft_wasm.lower.emit import OPAQUE, Body, Reader
-from weft_wasm.lower.graph import Builder, Node
-from weft_wasm.lower.types import storage_dtype
+from weft_wasm.lower.graph import Builder, Node, Value
+from weft_wasm.lower.types import array_type, storage_dtype
 from weft_wasm.routines.windows import Product, windows
 
 graph.known.add("convolution")
@@ -43,7 +45,7 @@ class Phase(NamedTuple):
 
     first: int
     period: int
-    count: int
+    windows: int
     stride: int
     start: int
     tap: int
@@ -54,14 +56,14 @@ class Phase(NamedTuple):
     @property
     def end(self) -> int:
         """The last element that is met."""
-        return self.start + ((self.count - 1) * self.stride + (self.taps - 1) * self.apart if self.taps else 0)
+        return self.start + ((self.windows - 1) * self.stride + (self.taps - 1) * self.apart if self.taps else 0)
 
 
-def _convolution(b: Builder, eqn, ins):
+def _convolution(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     """A node `convolution` of the padded operand and the kernel in the order (terms…, features); None where its decomposition is better (nothing to
     compute, one matrix product) or more exact."""
     x, kernel = ins
-    p, out = eqn.params, eqn.outvars[0].aval
+    p, out = eqn.params, array_type(eqn.outvars[0])
     lhs, rhs, to = p["dimension_numbers"]
     groups = p["feature_group_count"], p["batch_group_count"]
     dtype = storage_dtype(out.dtype, "conv_general_dilated", eqn.source_info)
@@ -99,24 +101,24 @@ def _convolution(b: Builder, eqn, ins):
 graph.rewrites["conv_general_dilated"] = _convolution
 
 
-def emit_convolution(body: Body, group: fuse.Group) -> list:
+def emit_convolution(body: Body, group: fuse.Group) -> list[Stmt]:
     """A product for each phase and, in its innermost store, the elementwise members of the group."""
-    node, module = group.node, body.module
+    node, module = group.origin, body.module
     x, kernel = node.inputs
     out, feature = node.outputs[0].shape, node.params["to"][1]
     groups, kind = node.params["group"], node.params["kind"]
     n = out[feature] // groups[0]
     before, after = math.prod(out[:feature]), math.prod(out[feature + 1 :])
-    place = body.place_of(x)
+    place = body.placed(x)
 
-    def store(g: Expr, at: Sequence[Expr], j: Expr, value: Expr) -> list:
+    def store(g: Expr, at: Sequence[Expr], j: Expr, value: Expr) -> list[Stmt]:
         return results(body, group, _long((before, at[0]), (groups[0], g), (n, j), (after, at[1])), value)
 
-    kernels = []
+    kernels: list[Stmt] = []
     for phase in itertools.product(*node.params["space"]):
         start, rows, terms, places, indices = geometry(node, phase)
 
-        def weight(g: Expr, t, j: Expr, places=places) -> Expr:
+        def weight(g: Expr, t: Sequence[Expr], j: Expr, places: Sequence[Axis] = places) -> Expr:
             inner = iter(t)
             at = [(size, next(inner) * step + tap if taps != 1 else i32(tap)) for size, taps, tap, step in places]
             return convert(Reader(body).element(kernel, _long(*at, (groups[0], g), (n, j))), kind)
@@ -129,21 +131,29 @@ def emit_convolution(body: Body, group: fuse.Group) -> list:
     return kernels
 
 
-def geometry(node: Node, phase: Sequence[Phase]) -> tuple:
+Axis = tuple[int, int, int, int]  # of the kernel: (size, taps, first tap, step)
+
+
+def geometry(
+    node: Node, phase: Sequence[Phase]
+) -> tuple[int, list[tuple[int, int]], tuple[tuple[int, int], ...], list[Axis], list[tuple[int, list[int]]]]:
     """(where x begins, axes of rows, axes of terms, (size, taps, first tap, step) of the kernel's axes, indices of rows) of a phase. The indices are
     those in the axes of the result before and behind its features."""
     strides, to, out, kernel = node.params["strides"], node.params["to"], node.outputs[0].shape, node.inputs[1].shape
     steps = row_major(out)
     inside = steps[to[1]]
-    rows, terms, places = [], [], []
-    first, apart = [0, 0], []
+    rows: list[tuple[int, int]] = []
+    terms: list[tuple[int, int]] = []
+    places: list[Axis] = []
+    first = [0, 0]
+    apart: list[tuple[int, int]] = []
     for d in node.params["rows"]:
         f = phase[d - 2] if d else Phase(0, 1, out[to[0]], 1, 0, 0, 1, 1, 1)
         behind = to[d] > to[1]
         step = steps[to[d]] if behind else steps[to[d]] // (inside * out[to[1]])
         first[behind] += f.first * step
-        if f.count != 1:
-            rows.append((f.count, f.stride * strides[d]))
+        if f.windows != 1:
+            rows.append((f.windows, f.stride * strides[d]))
             apart.append((0, f.period * step) if behind else (f.period * step, 0))
     for d, size in zip(node.params["terms"], kernel):
         f = phase[d - 2] if d > 1 else Phase(0, 1, 1, 1, 0, 0, 1, size, 1)
@@ -154,7 +164,10 @@ def geometry(node: Node, phase: Sequence[Phase]) -> tuple:
     return start, rows or [(1, 0)], _long(*terms) or ((1, 0),), places, indices
 
 
-def _long(*axes: tuple) -> tuple:
+_Extent = TypeVar("_Extent", bound=int | Expr)
+
+
+def _long(*axes: tuple[int, _Extent]) -> tuple[tuple[int, _Extent], ...]:
     """Those of more than one element."""
     return tuple(axis for axis in axes if axis[0] != 1)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from weft_wasm import ir
-from weft_wasm.ir import Expr, Let, Var, convert
+from weft_wasm.ir import Expr, Let, Stmt, Var, convert
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.blocks import Blocks, View, transpose_view
 from weft_wasm.lower.emit import OPAQUE, Body, Reader
@@ -29,7 +30,7 @@ def sizes(node: Node) -> tuple[int, int, int, int]:
     return batch, rows, columns, terms
 
 
-def operand_view(x: Value, batch, contract, free_first: bool) -> View:
+def operand_view(x: Value, batch: Sequence[int], contract: Sequence[int], free_first: bool) -> View:
     """How [batch, free, contract] (or [batch, contract, free]) maps to the operand."""
     free = [d for d in range(len(x.shape)) if d not in (*batch, *contract)]
     order = [*batch, *free, *contract] if free_first else [*batch, *contract, *free]
@@ -44,15 +45,15 @@ def accumulator(dtype: str, operand: str) -> str:
     return {"i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}.get(kind, kind)
 
 
-def results(body: Body, group: fuse.Group, where: Blocks, value: Expr) -> list:
+def results(body: Body, group: fuse.Group, where: Blocks, value: Expr) -> list[Stmt]:
     """Statements that put an element of a product away, and compute the elementwise members of its group."""
-    out = group.node.outputs[0]
-    statements: list = []
+    out = group.origin.outputs[0]
+    statements: list[Stmt] = []
     several = len(group.members) > 1
     reader = Reader(body, statements if several else None, where)
     value = convert(value, scalar_dtype(out.dtype))
     reader.remember(out, where, settled(value, out.dtype))
-    stores = []
+    stores: list[Stmt] = []
     for v in group.members:
         e = reader.memo[out, where] if v is out else reader.compute(v, where)
         if v is not out and several and v.users and type(e) is not ir.Const:
@@ -65,9 +66,9 @@ def results(body: Body, group: fuse.Group, where: Blocks, value: Expr) -> list:
     return statements + stores
 
 
-def emit_dot(body: Body, group: fuse.Group) -> list:
+def emit_dot(body: Body, group: fuse.Group) -> list[Stmt]:
     """The product and, in its innermost store, the elementwise members of the group."""
-    node = group.node
+    node = group.origin
     x, y = node.inputs
     (xc, yc), (xb, yb) = node.params["dimension_numbers"]
     batch, m, n, k = sizes(node)
@@ -86,14 +87,14 @@ def emit_dot(body: Body, group: fuse.Group) -> list:
     def b(b: Expr, t: Expr, j: Expr) -> Expr:
         return read(y, view_y, blocks((batch, b), (k, t), (n, j)))
 
-    def sink(b: Expr, i: Expr, j: Expr, value: Expr) -> list:
+    def sink(b: Expr, i: Expr, j: Expr, value: Expr) -> list[Stmt]:
         return results(body, group, blocks((batch, b), (m, i), (n, j)), value)
 
     name = body.module.name("dot_")
     routine = gemm(name, m, n, k, a, b, sink, batch=batch, dtype=kind, features=body.module.features,
                    plain=body.module.plain or kind not in TILED or m * n * k <= SMALL)  # fmt: skip
     body.module.temps += routine.temps
-    return routine.kernels
+    return list(routine.kernels)
 
 
 OPAQUE["dot_general"] = emit_dot

@@ -6,6 +6,7 @@ numbers of instructions; 1 where nothing is said.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Callable, Sequence
 
@@ -13,7 +14,7 @@ from weft_wasm import ir
 from weft_wasm.ir import Binary, Bitcast, Call, Const, Convert, Expr, Select, Unary, convert
 from weft_wasm.lower import formats, graph
 from weft_wasm.lower.graph import Node
-from weft_wasm.lower.formats import FORMATS
+from weft_wasm.lower.formats import FORMATS, Int
 from weft_wasm.lower.types import LoweringError, memory_dtype, narrow, scalar_dtype, widen
 
 Rule = Callable[[Node, Sequence[Expr]], Expr]
@@ -22,7 +23,7 @@ COSTS: dict[str, int] = {}
 MATH_COST = 24  # a function that is a polynomial
 
 
-def rule(name: str, cost: int = 1):
+def rule(name: str, cost: int = 1) -> Callable[[Rule], Rule]:
     """Registers the rule of an elementwise primitive."""
 
     def register(f: Rule) -> Rule:
@@ -71,11 +72,12 @@ rule("xor")(lambda n, a: Binary("xor", a[0], a[1]))
 def _extremum(op: str, of_bools: str, start: float) -> Rule:
     """Where an extremum starts, the other operand is the result."""
 
-    def extremum(n, a):
-        for x, y in (a, a[::-1]):
+    def extremum(n: Node, a: Sequence[Expr]) -> Expr:
+        first, second = a
+        for x, y in ((first, second), (second, first)):
             if type(x) is Const and x.value == start:
                 return y
-        return Binary(of_bools if a[0].dtype == "bool" else op, a[0], a[1])
+        return Binary(of_bools if first.dtype == "bool" else op, first, second)
 
     return extremum
 
@@ -85,7 +87,7 @@ rule("min")(_extremum("min", "and", math.inf))
 
 
 @rule("clamp", 2)
-def _clamp(n, a):
+def _clamp(n: Node, a: Sequence[Expr]) -> Expr:
     lo, x, hi = a
     if x.dtype == "bool":
         return Binary("and", Binary("or", x, lo), hi)
@@ -93,12 +95,12 @@ def _clamp(n, a):
 
 
 @rule("abs")
-def _abs(n, a):
+def _abs(n: Node, a: Sequence[Expr]) -> Expr:
     return a[0] if a[0].dtype in ir.UNSIGNED else Unary("abs", a[0])
 
 
 @rule("sign", 2)
-def _sign(n, a):
+def _sign(n: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
     if x.dtype in ir.FLOATS:
         return Call("sign", x)
@@ -108,61 +110,67 @@ def _sign(n, a):
 
 
 @rule("integer_pow", 2)
-def _integer_pow(node, a):
+def _integer_pow(node: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
     n = node.params["y"]
     one = Const(1.0 if x.dtype in ir.FLOATS else 1, x.dtype)
     if n == 0:
         return one
-    result, power, k = None, x, abs(n)
-    while k:
-        if k & 1:
-            result = power if result is None else ir.mul(result, power)
+    powers, k = [x], abs(n)  # x to 1, 2, 4, …, as far as they are wanted
+    while k > 1:
         k >>= 1
-        if k:
-            power = ir.mul(power, power)
+        powers.append(ir.mul(powers[-1], powers[-1]))
+    result = functools.reduce(ir.mul, [power for k, power in enumerate(powers) if abs(n) >> k & 1])
     return Binary("div", one, result) if n < 0 else result
 
 
 @rule("population_count")
-def _population_count(n, a):
+def _population_count(n: Node, a: Sequence[Expr]) -> Expr:
     return Unary("popcount", _own_bits(n, a[0]))
 
 
 @rule("clz")
-def _clz(n, a):
-    spare = 8 - FORMATS[n.inputs[0].dtype].bits if n.inputs[0].dtype in FORMATS else 0
-    return ir.sub(Unary("clz", _own_bits(n, a[0])), spare)
+def _clz(n: Node, a: Sequence[Expr]) -> Expr:
+    kind = FORMATS.get(n.inputs[0].dtype)
+    return ir.sub(Unary("clz", _own_bits(n, a[0])), 8 - kind.bits if isinstance(kind, Int) else 0)
 
 
-def _own_bits(n, x: Expr) -> Expr:
+def _own_bits(n: Node, x: Expr) -> Expr:
     """An integer without the sign that a narrow one is extended by."""
     kind = FORMATS.get(n.inputs[0].dtype)
-    return Binary("and", x, Const((1 << kind.bits) - 1, x.dtype)) if kind is not None and kind.signed else x
+    return Binary("and", x, Const((1 << kind.bits) - 1, x.dtype)) if isinstance(kind, Int) and kind.signed else x
 
 
-for _name, _op in (("floor", "floor"), ("ceil", "ceil"), ("sqrt", "sqrt")):
-    rule(_name, 4 if _name == "sqrt" else 1)(lambda n, a, op=_op: Unary(op, a[0]))
+def _unary(op: str) -> Rule:
+    return lambda n, a: Unary(op, a[0])
+
+
+for _name in ("floor", "ceil", "sqrt"):
+    rule(_name, 4 if _name == "sqrt" else 1)(_unary(_name))
 
 
 @rule("round")
-def _round(n, a):
+def _round(n: Node, a: Sequence[Expr]) -> Expr:
     return Unary("round_even" if n.params["rounding_method"] == 1 else "round_away", a[0])
 
 
 @rule("is_finite")
-def _is_finite(n, a):
+def _is_finite(n: Node, a: Sequence[Expr]) -> Expr:
     return ir.lt(Unary("abs", a[0]), Const(math.inf, a[0].dtype))
 
 
 # ---- comparisons, selection
 
+def _comparison(op: str) -> Rule:
+    return lambda n, a: ir.Compare(op, as_number(a[0]), as_number(a[1]))
+
+
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    rule(_name)(lambda n, a, op=_name: ir.Compare(op, as_number(a[0]), as_number(a[1])))
+    rule(_name)(_comparison(_name))
 
 
 @rule("select_n")
-def _select_n(n, a):
+def _select_n(n: Node, a: Sequence[Expr]) -> Expr:
     which, *cases = a
     if which.dtype == "bool":
         return cases[0] if len(cases) == 1 else Select(which, cases[1], cases[0])
@@ -176,11 +184,11 @@ def _select_n(n, a):
 
 
 @rule("shift_left")
-def _shift_left(n, a):
+def _shift_left(n: Node, a: Sequence[Expr]) -> Expr:
     return Binary("shl", a[0], a[1])
 
 
-def _shift_as(twin, x: Expr, y: Expr) -> Expr:
+def _shift_as(twin: Callable[[str], str], x: Expr, y: Expr) -> Expr:
     other = twin(x.dtype)
     return ir.bitcast(Binary("shr", ir.bitcast(x, other), ir.bitcast(y, other)), x.dtype)
 
@@ -199,17 +207,22 @@ def _shift_right_arithmetic(n, a):
 
 # ---- functions
 
+
+def _call(fn: str) -> Rule:
+    return lambda n, a: Call(fn, a[0])
+
+
 for _name in (
     "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh",
     "atanh", "rsqrt", "cbrt", "erf", "erfc", "erf_inv", "lgamma", "digamma", "logistic",
 ):  # fmt: skip
-    rule(_name, MATH_COST if _name != "rsqrt" else 5)(lambda n, a, fn=_name: Call(fn, a[0]))
+    rule(_name, MATH_COST if _name != "rsqrt" else 5)(_call(_name))
 rule("atan2", 2 * MATH_COST)(lambda n, a: Call("atan2", a[0], a[1]))
 rule("pow", 3 * MATH_COST)(lambda n, a: Call("pow", a[0], convert(a[1], a[0].dtype)))
 
 
 @rule("nextafter", 8)
-def _nextafter(n, a):
+def _nextafter(n: Node, a: Sequence[Expr]) -> Expr:
     storage, _ = dtypes_of(n)
     x, y = a
     if storage not in ir.STORAGE_FLOATS and storage not in FORMATS:
@@ -219,7 +232,7 @@ def _nextafter(n, a):
     sign = 1 << (15 if word == "u16" else 3 if storage == "f4e2m1fn" else 7)
     bits = Convert(ir.bitcast(narrow(x, storage), word), "i32")
     up = Select(ir.gt(x, Const(0.0, "f32")), ir.gt(y, x), ir.lt(y, x))
-    step = Convert(Binary("add", bits, Select(up, ir.i32(1), ir.i32(-1))), word)
+    step: Expr = Convert(Binary("add", bits, Select(up, ir.i32(1), ir.i32(-1))), word)
     if storage.endswith("fnuz"):
         step = Select(ir.eq(step, Const(sign, word)), Const(0, word), step)
     tiny = Select(ir.gt(y, x), Const(1, word), Const(sign | 1, word))
@@ -231,7 +244,7 @@ def _nextafter(n, a):
 
 
 @rule("convert_element_type")
-def _convert(n, a):
+def _convert(n: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
     _, new = dtypes_of(n)
     if new in ir.STORAGE_FLOATS:
@@ -240,7 +253,7 @@ def _convert(n, a):
 
 
 @rule("reduce_precision", 6)
-def _reduce_precision(n, a):
+def _reduce_precision(n: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
     exponent_bits, mantissa_bits = n.params["exponent_bits"], n.params["mantissa_bits"]
     wide_mantissa, wide_exponent = (52, 11) if x.dtype == "f64" else (23, 8)
@@ -255,7 +268,7 @@ def _reduce_precision(n, a):
     if exponent_bits < wide_exponent:
         bias, wide_bias = (1 << (exponent_bits - 1)) - 1, (1 << (wide_exponent - 1)) - 1
         sign = Binary("and", bits, Const(sign_bit, word))
-        body = Binary("and", bits, Const(sign_bit - 1, word))
+        body: Expr = Binary("and", bits, Const(sign_bit - 1, word))
         largest = ((wide_bias + bias) << wide_mantissa) | (((1 << wide_mantissa) - 1) & ~((1 << max(drop, 0)) - 1))
         least = (wide_bias - bias + 1) << wide_mantissa
         infinity = Const(((1 << wide_exponent) - 1) << wide_mantissa, word)

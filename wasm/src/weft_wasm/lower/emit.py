@@ -7,22 +7,24 @@ into `OPAQUE`.
 from __future__ import annotations
 
 import math
-from typing import Callable, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 
 from weft import source_info
 from weft.errors import BackendError
 
 from weft_wasm import ir
+from weft_wasm.affine import Linear
 from weft_wasm.affine import linear as affine
-from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Store, Var
+from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Stmt, Store, Var
 from weft_wasm.lower import elementwise, fuse, reductions, views
-from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
+from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
 from weft_wasm.lower.formats import EXACT, KEEPS
 from weft_wasm.lower.graph import Graph, Node, Value
 from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, settled, widen
 from weft_wasm.memory import LIMIT_64, WIDER, most_bytes
 
-OPAQUE: dict[str, Callable] = {}
+# The emitters of opaque operations and of products: (body, node or group) -> statements.
+OPAQUE: dict[str, Callable[[Body, Any], list[Stmt]]] = {}
 BIG_ARRAY = 1 << 14  # from this size on, transposing loops are tiled
 TILES = (16, 8, 10, 12, 6, 4)
 
@@ -55,8 +57,8 @@ class Module:
         self.features, self.plain = features, plain
         self.temps: list[Buffer] = []
         self.constants: dict[bytes, Buffer] = {}
-        self.calls: list = []  # what the program calls of the host
-        self.plans: list = []  # (depth, fuse.Plan), for reading
+        self.calls: list[Any] = []  # what the program calls of the host
+        self.plans: list[tuple[int, fuse.Plan]] = []  # (depth, fuse.Plan), for reading
         self.depth = 0
         self.count = 0
 
@@ -83,6 +85,8 @@ class Module:
 
     def constant(self, v: Value) -> Buffer:
         """The buffer of a constant array."""
+        if v.data is None:
+            raise TypeError(f"{v!r} is no constant array")
         return self.table(v.dtype, v.data)
 
     def table(self, dtype: str, data: bytes) -> Buffer:
@@ -95,6 +99,10 @@ class Module:
         return found
 
 
+Memo = dict[tuple[Value, Blocks], Expr]
+State = tuple[list[Stmt] | None, Memo, tuple[list[Stmt] | None, Memo] | None]  # of a Reader
+
+
 class Reader:
     """Elements of values as expressions. `lets`, where given, receives bindings of what several statements share.
 
@@ -102,10 +110,11 @@ class Reader:
     loops are, is bound before the loop, from bindings outside it only.
     """
 
-    def __init__(self, body: Body, lets: list | None = None, home: Blocks | None = None):
-        self.body, self.places, self.memo = body, body.places, {}
+    def __init__(self, body: Body, lets: list[Stmt] | None = None, home: Blocks | None = None):
+        self.body, self.places = body, body.places
+        self.memo: Memo = {}
         self.home, self.lets = home, lets
-        self.outside: tuple | None = None  # in an inner loop: (lets, memo) of what is around it
+        self.outside: tuple[list[Stmt] | None, Memo] | None = None  # in an inner loop: (lets, memo) of what is around it
         self.bound = 0
 
     def remember(self, v: Value, blocks: Blocks, e: Expr) -> None:
@@ -135,8 +144,8 @@ class Reader:
             e, shared = self.body.scalars[v], False
         else:
             e = self.compute(v, blocks)
-            shared = self.lets is not None and len(v.users) > 1 and v.node.op not in views.VIEWS
-        if shared and type(e) not in (ir.Const, Var, Local):
+            shared = len(v.users) > 1 and v.origin.op not in views.VIEWS
+        if shared and self.lets is not None and type(e) not in (ir.Const, Var, Local):
             self.bound += 1
             var = Var(f"x{self.bound}", e.dtype)
             self.lets.append(Let(var, e))
@@ -146,7 +155,7 @@ class Reader:
 
     def compute(self, v: Value, blocks: Blocks) -> Expr:
         """The element of an expression from its operands', whether or not it is stored."""
-        node = v.node
+        node = v.origin
         op = node.op
         rule = elementwise.RULES.get(op)
         if rule is not None:
@@ -162,15 +171,23 @@ class Reader:
             raise BackendError(f"{op} is read before it is computed. This is a bug of the compiler; please report the program.")
         return found(self, node, v.slot, blocks)
 
-    def inner(self, statements: list) -> tuple:
+    def inner(self, statements: list[Stmt]) -> State:
         """Begins an inner loop whose body is `statements`; give the result to `leave`."""
         state = self.lets, self.memo, self.outside
         self.outside = self.lets, self.memo
         self.lets, self.memo = statements if self.lets is not None else None, dict(self.memo)
         return state
 
-    def leave(self, state: tuple) -> None:
+    def leave(self, state: State) -> None:
         self.lets, self.memo, self.outside = state
+
+
+class _Run(NamedTuple):
+    """Neighbouring axes of an operand that are all reduced, or all kept; `inside`: how many elements one step along them passes."""
+
+    size: int
+    reduced: bool
+    inside: int
 
 
 class Body:
@@ -195,6 +212,13 @@ class Body:
             place = self.places[v] = Place(self.module.constant(v))
         return place
 
+    def placed(self, v: Value) -> Place:
+        """The place of a value that is known to have one."""
+        place = self.place_of(v)
+        if place is None:
+            raise BackendError(f"{v!r} is read before it is stored. This is a bug of the compiler; please report the program.")
+        return place
+
     def scalar(self, v: Value) -> Expr | None:
         """The value of an operand that is a host scalar or an expression of loop variables."""
         return constant(v.constant, v.dtype) if v.constant is not None and not v.shape else self.scalars.get(v)
@@ -206,14 +230,14 @@ class Body:
     def assign_places(self) -> None:
         """Targets for outputs where nothing is overwritten too early, the result's storage for operands updated in place, temps."""
         graph, plan = self.graph, self.plan
-        self.olds = {}
+        self.olds: dict[Place, Value] = {}
         for x in graph.inputs:
             place = self.places.get(x)
             if place is not None:
                 self.olds[place] = x
         # arguments that are results go to their targets first of all, where that overwrites nothing
         kept = {p.buffer for p in self.olds}
-        self.early = {k for k, (v, t) in enumerate(zip(graph.outputs, self.targets))
+        self.early = {k: t for k, (v, t) in enumerate(zip(graph.outputs, self.targets))
                       if t is not None and v.node is None and v in self.places and t != self.places[v] and t.buffer not in kept}  # fmt: skip
         taken: set[Value] = set()
         for v, target in zip(graph.outputs, self.targets):
@@ -226,9 +250,9 @@ class Body:
             for v in group.members:
                 if v not in self.places:
                     self.places[v] = self.new_place(v)
-            for slot, j in self.in_place(group.node):
-                x = group.node.inputs[j]
-                if x not in self.places and self.dies_at(x, group.node, j):
+            for slot, j in self.in_place(group.origin):
+                x = group.origin.inputs[j]
+                if x not in self.places and self.dies_at(x, group.origin, j):
                     self.places[x] = self.places[group.members[slot]]
         for v in plan.stored:
             if v not in self.places:
@@ -278,44 +302,44 @@ class Body:
     def first_writer(self, v: Value, old: Value) -> tuple[int, bool]:
         """(the first group that writes to the storage of v, whether what it reads there is `old` as the operand it updates in place)."""
         index = self.plan.where[v]
-        for slot, j in self.in_place(v.node) if self.plan.groups[index].kind == "opaque" else ():
+        for slot, j in self.in_place(v.origin) if self.plan.groups[index].kind == "opaque" else ():
             if slot == v.slot:
-                x = v.node.inputs[j]
+                x = v.origin.inputs[j]
                 if x is old:
-                    others = any(x in self.planner.leaves(y) for k, y in enumerate(v.node.inputs) if k != j)
+                    others = any(x in self.planner.leaves(y) for k, y in enumerate(v.origin.inputs) if k != j)
                     return index, not others
-                if self.dies_at(x, v.node, j):
+                if self.dies_at(x, v.origin, j):
                     return self.first_writer(x, old)
         return index, False
 
     # ---- emission
 
-    def emit(self) -> list:
+    def emit(self) -> list[Stmt]:
         """The statements of the whole graph; afterwards every output is in its target, if it has one."""
         self.assign_places()
-        out: list = []
-        for k in sorted(self.early):
-            out += self.fill(self.graph.outputs[k], self.targets[k])
+        out: list[Stmt] = []
+        for k, target in self.early.items():
+            out += self.fill(self.graph.outputs[k], target)
         for group in self.plan.groups:
             if group.kind == "opaque":
-                emitter = OPAQUE.get(group.node.op)
+                emitter = OPAQUE.get(group.origin.op)
                 if emitter is None:
-                    raise BackendError(f"{group.node.op} has no kernel. At {group.node.info}")
-                out += emitter(self, group.node)
+                    raise BackendError(f"{group.origin.op} has no kernel. At {group.origin.info}")
+                out += emitter(self, group.origin)
             elif group.size:
                 out += self.dot(group) if group.kind == "dot" else self.loops(group)
         return out + self.deliver()
 
-    def dot(self, group: fuse.Group) -> list:
-        return OPAQUE[group.node.op](self, group)
+    def dot(self, group: fuse.Group) -> list[Stmt]:
+        return OPAQUE[group.origin.op](self, group)
 
-    def deliver(self) -> list:
+    def deliver(self) -> list[Stmt]:
         """Puts outputs that are not in their targets there: all are read before any is written over."""
         moves = [(v, t) for k, (v, t) in enumerate(zip(self.graph.outputs, self.targets))
                  if t is not None and k not in self.early and self.places.get(v) != t and v.size]  # fmt: skip
         overwritten = {t.buffer for _, t in moves}
-        out: list = []
-        first: list = []
+        out: list[Stmt] = []
+        first: list[Stmt] = []
         for v, target in moves:
             place = self.place_of(v)
             if place is not None and place.buffer in overwritten and len(moves) > 1 and place in self.olds:
@@ -326,20 +350,20 @@ class Body:
                 out += self.fill(v, target)
         return first + out
 
-    def fill(self, v: Value, place: Place) -> list:
+    def fill(self, v: Value, place: Place) -> list[Stmt]:
         """Statements that put v into a place."""
         have = self.place_of(v)
         if have == place or v.size == 0:
             return []
         if have is not None:
             return [place.copy(have, v.size)]
-        statements: list = []
+        statements: list[Stmt] = []
         loops, blocks = self.nest(choose(v.size, self.planner.splits(v)))
         reader = Reader(self)
         statements.append(place.store(blocks, reader.element(v, blocks)))
         return [self.kernel("fill", wrap(loops, statements))]
 
-    def kernel(self, what: str, body: list) -> Kernel:
+    def kernel(self, what: str, body: list[Stmt]) -> Kernel:
         return Kernel(self.module.name(f"{what}_"), body)
 
     @staticmethod
@@ -348,7 +372,7 @@ class Body:
         loops = [(Var("ijklmnopq"[min(d, 8)]), n) for d, n in enumerate(extents)]
         return loops, tuple((n, v) for v, n in loops)
 
-    def loops(self, group: fuse.Group) -> list:
+    def loops(self, group: fuse.Group) -> list[Stmt]:
         """The kernel of elementwise members and reductions."""
         loops, blocks = self.nest(choose(group.size, group.splits))
         body = self.members(group, blocks)
@@ -357,26 +381,25 @@ class Body:
             if tiled is not None:
                 outer, inner, blocks = tiled
                 body = wrap(outer, wrap(inner[:1], wrap(inner[1:], self.members(group, blocks))))
-                body[0] = unrolled(body[0])
-                return [self.kernel("loop", body)]
+                return [self.kernel("loop", [unrolled(s) if type(s) is For else s for s in body])]
         return [self.kernel("reduce" if group.kind == "reduce" else "loop", wrap(loops, body))]
 
-    def members(self, group: fuse.Group, blocks: Blocks) -> list:
+    def members(self, group: fuse.Group, blocks: Blocks) -> list[Stmt]:
         """The statements that compute the members of a group at one element."""
-        body: list = []
+        body: list[Stmt] = []
         several = len(group.members) > 1
         reader = Reader(self, body if several else None, blocks)
         members, stored = group.members, self.plan.stored
         written = {self.places[v].buffer for v in members if v in self.places}
         late = several and any(self.places[x].buffer in written for x in group.reads if x in self.places and x not in members)
-        stores: list = []
+        stores: list[Stmt] = []
         done: set[Value] = set()
         for v in members:
             if v in done:
                 continue
-            if v.node.op in reductions.REDUCERS:
-                alike = [u for u in members if u not in done and u.node.op in reductions.REDUCERS
-                         and u.node.inputs[0].shape == v.node.inputs[0].shape and u.node.params["axes"] == v.node.params["axes"]]  # fmt: skip
+            if v.origin.op in reductions.REDUCERS:
+                alike = [u for u in members if u not in done and u.origin.op in reductions.REDUCERS
+                         and u.origin.inputs[0].shape == v.origin.inputs[0].shape and u.origin.params["axes"] == v.origin.params["axes"]]  # fmt: skip
                 done.update(alike)
                 self.reduce(alike, blocks, reader, body)
                 for u in alike:
@@ -397,23 +420,23 @@ class Body:
         body += stores
         return body
 
-    def reduce(self, members: list[Value], blocks: Blocks, reader: Reader, body: list) -> None:
+    def reduce(self, members: list[Value], blocks: Blocks, reader: Reader, body: list[Stmt]) -> None:
         """Loops that accumulate reductions over the same axes; their results are the accumulators."""
-        x, axes = members[0].node.inputs[0], members[0].node.params["axes"]
-        runs: list[list] = []  # [size, whether reduced, elements inside]
+        node = members[0].origin
+        x, axes = node.inputs[0], node.params["axes"]
+        runs: list[_Run] = []
         inside = x.size
         for d, n in enumerate(x.shape):
             inside = inside // n if n else 0
             reduced = d in axes
-            if runs and runs[-1][1] == reduced:
-                runs[-1][0] *= n
-                runs[-1][2] = inside
+            if runs and runs[-1].reduced == reduced:
+                runs[-1] = _Run(runs[-1].size * n, reduced, inside)
             else:
-                runs.append([n, reduced, inside])
-        kept = regroup(blocks, [n for n, reduced, _ in runs if not reduced])
-        wanted = frozenset().union(*[self.planner.splits(v.node.inputs[0]) for v in members])
+                runs.append(_Run(n, reduced, inside))
+        kept = regroup(blocks, [run.size for run in runs if not run.reduced])
+        wanted: Splits = frozenset().union(*[self.planner.splits(v.origin.inputs[0]) for v in members])
         loops: list[tuple[Var, int]] = []
-        at: list = []
+        at: list[tuple[int, Expr]] = []
         for n, reduced, inside in runs:
             if not reduced:
                 at += kept.pop(0)
@@ -424,7 +447,7 @@ class Body:
                 at += [(e, v) for v, e in here]
         accumulators = []
         for v in members:
-            initial, _ = reductions.REDUCERS[v.node.op]
+            initial, _ = reductions.REDUCERS[v.origin.op]
             value = initial(v.dtype)
             acc = Local(f"acc{len(body)}", value.dtype)
             body.append(Declare(acc, value))
@@ -432,26 +455,29 @@ class Body:
             reader.remember(v, blocks, settled(acc, v.dtype))
         if x.size == 0:
             return
-        steps: list = []
+        steps: list[Stmt] = []
         state = reader.inner(steps)
         where = tuple(at)
         for v, acc in zip(members, accumulators):
-            e = reader.element(v.node.inputs[0], where)
-            if v.node.op == "reduce_sum" and type(e) is Binary and e.op == "mul" and acc.dtype in ir.FLOATS:
+            e = reader.element(v.origin.inputs[0], where)
+            if v.origin.op == "reduce_sum" and type(e) is Binary and e.op == "mul" and acc.dtype in ir.FLOATS:
                 steps.append(Assign(acc, MulAdd(e.a, e.b, acc)))
             else:
-                steps.append(Assign(acc, reductions.REDUCERS[v.node.op][1](acc, e)))
+                steps.append(Assign(acc, reductions.REDUCERS[v.origin.op][1](acc, e)))
         reader.leave(state)
         body += wrap(loops, steps, "reduce")
 
 
-def tile(loops: Sequence[tuple[Var, int]], blocks: Blocks, body: list) -> tuple | None:
+Loops = Sequence[tuple[Var, int]]
+
+
+def tile(loops: Loops, blocks: Blocks, body: list[Stmt]) -> tuple[Loops, Loops, Blocks] | None:
     """(outer loops, two inner loops, blocks) for a nest that walks one array along its rows and another along its columns; else None."""
     fast, last = loops[-1]
-    forms: dict = {}
+    forms: dict[Expr, Linear] = {}
     other: Var | None = None
     rows = False
-    seen: set = set()
+    seen: set[Expr] = set()
     for s in ir.walk(body):
         indices = [node.index for e in ir.expressions(s) for node in ir.walk_expr(e, seen) if type(node) is Load]
         for index in [*indices, *([s.index] if type(s) is Store else [])]:
@@ -466,7 +492,9 @@ def tile(loops: Sequence[tuple[Var, int]], blocks: Blocks, body: list) -> tuple 
     sizes = {v: next((t for t in TILES if n % t == 0), None) for v, n in ((other, dict(loops)[other]), (fast, last))}
     if None in sizes.values():
         return None
-    outer, inner, where = [], [], []
+    outer: list[tuple[Var, int]] = []
+    inner: list[tuple[Var, int]] = []
+    where: list[tuple[int, Expr]] = []
     for (v, n), (extent, _) in zip(loops, blocks):
         size = sizes.get(v)
         if size is None:
@@ -486,7 +514,7 @@ def unrolled(loop: For) -> For:
     if type(inner) is For and loop.body == [inner]:
         loop.body = [unrolled(inner)]
     else:
-        loop.unroll = loop.extent
+        loop.unroll = loop.count
     return loop
 
 
@@ -507,25 +535,27 @@ def branch_pairs(node: Node) -> list[tuple[int, int]]:
     return pairs
 
 
-def wrap(loops: Sequence[tuple[Var, int]], body: list, kind: str = "parallel") -> list:
+def wrap(loops: Sequence[tuple[Var, int]], body: list[Stmt], kind: str = "parallel") -> list[Stmt]:
     """body inside loops, the first outermost."""
     for var, n in reversed(loops):
         body = [For(var, n, body, kind)]
     return body
 
 
-def row_of(place: Place, index: Expr, shape: tuple) -> Place:
+def row_of(place: Place, index: Expr, shape: Shape) -> Place:
     """The place of row `index` of an array."""
     step = ir.mul(index, math.prod(shape))
     return Place(place.buffer, step if place.offset is None else ir.add(place.offset, step))
 
 
-def opaque(*names: str):
-    """Registers the emitter of operations: (body, node) → statements."""
-    from_names = names
+_Emitter = TypeVar("_Emitter", bound=Callable[[Body, Node], list[Stmt]])
 
-    def register(f):
-        for name in from_names:
+
+def opaque(*names: str) -> Callable[[_Emitter], _Emitter]:
+    """Registers the emitter of operations: (body, node) → statements."""
+
+    def register(f: _Emitter) -> _Emitter:
+        for name in names:
             OPAQUE[name] = f
         return f
 

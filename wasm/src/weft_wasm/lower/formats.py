@@ -40,7 +40,7 @@ EXACT = frozenset(("neg", "abs", "floor", "ceil", "round"))  # likewise of f16 a
 def computed(name: str) -> str:
     """The dtype that a format is computed in."""
     kind = FORMATS[name]
-    return "f32" if type(kind) is Float else "i8" if kind.signed else "u8"
+    return "f32" if isinstance(kind, Float) else "i8" if kind.signed else "u8"
 
 
 def u32(value: int) -> Const:
@@ -50,12 +50,12 @@ def u32(value: int) -> Const:
 def decode(byte: Expr, name: str) -> Expr:
     """The number that a u8 stands for."""
     kind = FORMATS[name]
-    if type(kind) is Int:
+    if isinstance(kind, Int):
         return settle(Bitcast(byte, computed(name)), name)
     bits: Expr = Convert(byte, "u32")
     if kind.special == "power":
-        value = Select(ir.eq(bits, u32(0)), Const(2.0**-127, "f32"), Bitcast(Binary("shl", bits, u32(23)), "f32"))
-        return Select(ir.eq(bits, u32(255)), Const(math.nan, "f32"), value)
+        power = Select(ir.eq(bits, u32(0)), Const(2.0**-127, "f32"), Bitcast(Binary("shl", bits, u32(23)), "f32"))
+        return Select(ir.eq(bits, u32(255)), Const(math.nan, "f32"), power)
     e, m, bias, special = kind
     size = Binary("and", bits, u32((1 << (e + m)) - 1))
     normal = Bitcast(ir.add(Binary("shl", size, u32(23 - m)), u32((127 - bias) << 23)), "f32")
@@ -74,7 +74,7 @@ def decode(byte: Expr, name: str) -> Expr:
 def encode(x: Expr, name: str) -> Expr:
     """The u8 of a computed number: the nearest, ties to even."""
     kind = FORMATS[name]
-    if type(kind) is Int:
+    if isinstance(kind, Int):
         return Binary("and", Bitcast(x, "u8"), Const((1 << kind.bits) - 1, "u8"))
     bits = Bitcast(x, "u32")
     size = Binary("and", bits, u32(0x7FFFFFFF))
@@ -109,7 +109,7 @@ def encode(x: Expr, name: str) -> Expr:
 def settle(x: Expr, name: str) -> Expr:
     """A computed number brought back into its format."""
     kind = FORMATS[name]
-    if type(kind) is Float:
+    if isinstance(kind, Float):
         return decode(encode(x, name), name)
     if not kind.signed:
         return Binary("and", x, Const((1 << kind.bits) - 1, "u8"))
@@ -120,7 +120,7 @@ def settle(x: Expr, name: str) -> Expr:
 def converted(x: Expr, name: str) -> Expr:
     """A number of any dtype in a format; floats become integers by truncation, and stay within their range."""
     kind = FORMATS[name]
-    if type(kind) is Float:
+    if isinstance(kind, Float):
         return settle(to_f32(x), name)
     if x.dtype in ir.FLOATS:
         low, high = limits(name)
@@ -142,5 +142,8 @@ def to_f32(x: Expr) -> Expr:
 
 def limits(name: str) -> tuple[int, int]:
     """The least and the largest integer of a format."""
-    bits, signed = FORMATS[name]
+    kind = FORMATS[name]
+    if not isinstance(kind, Int):
+        raise TypeError(f"{name} is no format of integers")
+    bits, signed = kind
     return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)

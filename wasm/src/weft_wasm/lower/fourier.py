@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from weft import dtypes
+from weft.core.jaxpr import JaxprEqn
 from weft.core.primitive import Primitive
 from weft.host import from_flat
 from weft.ops.elementwise import add, mul, neg, sub
@@ -17,9 +18,11 @@ from weft.ops.rules import dtype_of, scalar_of, shape_of
 from weft.ops.shape import concatenate, pad, rev, slice_
 
 from weft_wasm.lower import graph
-from weft_wasm.lower.complexes import Pair, multiply, rule
-from weft_wasm.lower.emit import Body, Reader, opaque
+from weft_wasm.ir import Expr, Stmt
+from weft_wasm.lower.complexes import Number, Pair, Real, multiply, rule
+from weft_wasm.lower.emit import Body, Place, Reader, opaque
 from weft_wasm.lower.graph import Node
+from weft_wasm.lower.types import array_type
 from weft_wasm.routines import fft as routine
 
 fft_planes_p = Primitive("fft_planes", multiple_results=True, foreign=True)
@@ -29,7 +32,7 @@ graph.known.add("fft_planes")
 
 
 @opaque("fft_planes")
-def emit_transform(body: Body, node: Node) -> list:
+def emit_transform(body: Body, node: Node) -> list[Stmt]:
     re, im = node.inputs
     n = re.shape[-1]
     if not re.size:
@@ -37,7 +40,7 @@ def emit_transform(body: Body, node: Node) -> list:
     batch = re.size // n
     reader = Reader(body)
 
-    def element(b, i):
+    def element(b: Expr, i: Expr) -> tuple[Expr, Expr]:
         where = tuple(part for part in ((batch, b), (n, i)) if part[0] > 1)
         return reader.element(re, where), reader.element(im, where)
 
@@ -45,9 +48,10 @@ def emit_transform(body: Body, node: Node) -> list:
     places = [body.places[o] for o in node.outputs]
     direct = [p.offset is None and p.buffer.role == "temp" for p in places]
     buffers = [p.buffer if ok else body.module.temp(o.dtype, o.shape) for p, ok, o in zip(places, direct, node.outputs)]
-    made = routine.fft(body.module.name("fft_"), batch, n, element, *buffers, body.module.table, node.params["scale"], not body.module.plain)
+    to_re, to_im = buffers
+    made = routine.fft(body.module.name("fft_"), batch, n, element, to_re, to_im, body.module.table, node.params["scale"], not body.module.plain)
     body.module.temps += made.temps
-    return [*made.kernels, *[p.copy(type(p)(b), o.size) for p, b, o in zip(places, buffers, node.outputs) if p.buffer is not b]]
+    return [*made.kernels, *[p.copy(Place(b), o.size) for p, b, o in zip(places, buffers, node.outputs) if p.buffer is not b]]
 
 
 def along_last(x: Pair, scale: float = 1.0) -> Pair:
@@ -69,13 +73,13 @@ def inverse_along_last(x: Pair, scale: float) -> Pair:
     return swapped(along_last(swapped(x), scale))
 
 
-def table(values: list, like) -> tuple:
+def table(values: list[float], like: Real) -> Real:
     """Constant rows of numbers beside the last axis of `like`."""
     shape = shape_of(like)
     return broadcast_in_dim(from_flat(values, (len(values),), dtype_of(like)), (*shape[:-1], len(values)), (len(shape) - 1,))
 
 
-def roots(count: int, n: int, like) -> Pair:
+def roots(count: int, n: int, like: Real) -> Pair:
     """exp(-2πi k/n) for k below count."""
     found = [routine.circle(k, n) for k in range(count)]
     return Pair(*[table([z[part] for z in found], like) for part in (0, 1)])
@@ -91,14 +95,14 @@ def bluestein(x: Pair, scale: float) -> Pair:
     wide = Pair(*[pad(v, scalar_of(0.0, dtype_of(v)), [*lead, (0, size - n, 0)]) for v in multiply(x, chirp)])
     # its conjugate at the distances -(n - 1) … n - 1, modulo the size
     gap = [0.0] * (size - 2 * n + 1)
-    kernel = [[sign * v for v in (*part, *gap, *part[:0:-1])] for part, sign in (([z[0] for z in found], 1.0), ([z[1] for z in found], -1.0))]
-    kernel = along_last(Pair(*[from_flat(part, (size,), dtype_of(x.re)) for part in kernel]))
+    parts = [[sign * v for v in (*part, *gap, *part[:0:-1])] for part, sign in (([z[0] for z in found], 1.0), ([z[1] for z in found], -1.0))]
+    kernel = along_last(Pair(*[from_flat(part, (size,), dtype_of(x.re)) for part in parts]))
     kernel = Pair(*[broadcast_in_dim(v, (*shape[:-1], size), (len(shape) - 1,)) for v in kernel])
     out = inverse_along_last(multiply(along_last(wide), kernel), scale / size)
     return multiply(Pair(*[cut(v, 0, n) for v in out]), chirp)
 
 
-def cut(x, start: int, stop: int, step: int = 1):
+def cut(x: Real, start: int, stop: int, step: int = 1) -> Real:
     """Positions of the last axis."""
     shape = shape_of(x)
     lead = len(shape) - 1
@@ -111,11 +115,11 @@ def mirrored(x: Pair, n: int) -> Pair:
     return Pair(back(x.re), neg(back(x.im)))
 
 
-def halves(v, factor: float):
+def halves(v: Real, factor: float) -> Real:
     return mul(v, full(shape_of(v), factor, dtype_of(v)))
 
 
-def of_reals(x) -> Pair:
+def of_reals(x: Real) -> Pair:
     """The first half of the transform of real values over the last axis."""
     n = shape_of(x)[-1]
     zero = full(shape_of(x), 0.0, dtype_of(x))
@@ -133,7 +137,7 @@ def of_reals(x) -> Pair:
     return Pair(concatenate([first.re, middle], axis), concatenate([first.im, full(shape_of(middle), 0.0, dtype_of(x))], axis))
 
 
-def to_reals(x: Pair, n: int, scale: float):
+def to_reals(x: Pair, n: int, scale: float) -> Real:
     """The real values whose transform begins with x; the imaginary parts that must be zero do not count."""
     axis = len(shape_of(x.re)) - 1
     if n % 2 or n < 4:
@@ -157,10 +161,10 @@ def to_reals(x: Pair, n: int, scale: float):
 
 
 @rule("fft")
-def _fft(eqn, x):
+def _fft(eqn: JaxprEqn, x: Number) -> Number:
     kind, lengths = FftType(eqn.params["fft_type"]), eqn.params["fft_lengths"]
-    out = eqn.outvars[0].aval
-    if 0 in out.shape or 0 in eqn.invars[0].aval.shape:
+    out = array_type(eqn.outvars[0])
+    if 0 in out.shape or 0 in array_type(eqn.invars[0]).shape:
         zero = full(out.shape, 0.0, dtypes.real_of(out.dtype) if dtypes.is_complex(out.dtype) else out.dtype)
         return Pair(zero, zero) if dtypes.is_complex(out.dtype) else zero
     rank = len(out.shape)

@@ -7,6 +7,7 @@ loop nest over one index space, so what its members share is computed once and s
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from weft_wasm.lower import elementwise, reductions, views
@@ -20,6 +21,8 @@ DEPTH = 60  # and one that is deeper
 MEMBERS = 24  # a group has at most so many stores
 GROUP_COST = 500
 EPILOGUE = 16  # cost of what follows a matrix product in its own kernel
+
+Ends = tuple[Hashable, ...]  # where expressions end up: nodes, and descriptions of loops
 
 EXPRESSION, REDUCE, DOT, OPAQUE = "expression", "reduce", "dot", "opaque"
 PRODUCTS = ("dot_general", "convolution")
@@ -80,6 +83,13 @@ class Group:
     splits: Splits = NONE
     reads: dict[Value, bool] = field(default_factory=dict)  # stored value → whether only at the element that is computed
 
+    @property
+    def origin(self) -> Node:
+        """The node of a product or an opaque operation."""
+        if self.node is None:
+            raise TypeError(f"a {self.kind} group is of no single node")
+        return self.node
+
 
 @dataclass(slots=True)
 class Plan:
@@ -101,7 +111,7 @@ class Plan:
             lines.append(f"group {k}: {g.kind} {what}, cost {g.cost}, splits {sorted(g.splits)}")
             for v in g.members:
                 why = self.stored.get(v, "in registers")
-                lines.append(f"  {names[v]}: {v.dtype}{list(v.shape)} = {v.node.op}  ({why})")
+                lines.append(f"  {names[v]}: {v.dtype}{list(v.shape)} = {v.origin.op}  ({why})")
             reads = [f"{names.get(v, v.name or 'constant')}{'' if same else '*'}" for v, same in g.reads.items()]
             if reads:
                 lines.append(f"  reads {', '.join(reads)}")
@@ -152,11 +162,11 @@ class Planner:
 
     # ---- what is stored
 
-    def sinks(self) -> dict[Value, tuple]:
+    def sinks(self) -> dict[Value, Ends]:
         """For each expression, up to two distinct places where it must end up: outputs of a size, and nodes that aren't expressions."""
-        found: dict[Value, tuple] = {}
+        found: dict[Value, Ends] = {}
 
-        def merge(v: Value, more: tuple) -> None:
+        def merge(v: Value, more: Ends) -> None:
             have = found.get(v, ())
             if len(have) < 2:
                 for s in more:
@@ -168,6 +178,7 @@ class Planner:
             merge(v, (("out", v.size),))
         for node in reversed(self.graph.nodes):
             kind = kind_of(node)
+            ends: Ends
             if kind == EXPRESSION:
                 ends = tuple({s: None for o in node.outputs for s in found.get(o, ())})
             elif kind == REDUCE:
@@ -179,7 +190,7 @@ class Planner:
                     merge(x, ends)
         return found
 
-    def decide(self, node: Node, v: Value, sinks: tuple) -> None:
+    def decide(self, node: Node, v: Value, sinks: Ends) -> None:
         own = elementwise.COSTS.get(node.op)
         if own is None:
             own = views.COSTS.get(node.op, 0)
@@ -193,7 +204,7 @@ class Planner:
         if why is not None:
             self.stored[v] = why
 
-    def reason(self, v: Value, cost: int, sinks: tuple) -> str | None:
+    def reason(self, v: Value, cost: int, sinks: Ends) -> str | None:
         if v in self.outputs:
             return "output"
         if len(sinks) > 1 and cost > DUPLICATE:
@@ -225,7 +236,7 @@ class Planner:
             if len(x.users) != 1:
                 return False
             x = x.users[0][0].outputs[0]
-        return all(y is products[0] or y.node is None or self.order[y.node] < self.order[products[0].node] for y in leaves)
+        return all(y is products[0] or y.node is None or self.order[y.node] < self.order[products[0].origin] for y in leaves)
 
     def overwritten(self, user: Node, v: Value) -> bool:
         """Whether v reads what the update `user` writes over, or a part of what other updates do."""
@@ -264,7 +275,8 @@ class Planner:
         return found
 
     def _leaves(self, v: Value) -> dict[Value, bool]:
-        node, out = v.node, {}
+        node = v.origin
+        out: dict[Value, bool] = {}
         for x in node.inputs:
             if x.constant is not None:
                 continue
@@ -287,7 +299,7 @@ class Planner:
 
     def own_splits(self, v: Value) -> Splits:
         """Likewise, for computing v itself even if it is stored."""
-        node = v.node
+        node = v.origin
         if node.op in elementwise.RULES or node.op == "threefry2x32":
             out = NONE
             for j, x in enumerate(node.inputs):
@@ -304,7 +316,7 @@ class Planner:
 
     def reduce_splits(self, v: Value) -> Splits:
         """The splits of a reduction's result: between runs of kept axes, and where its operand wants them."""
-        x, axes = v.node.inputs[0], v.node.params["axes"]
+        x, axes = v.origin.inputs[0], v.origin.params["axes"]
         kept = [d for d in range(len(x.shape)) if d not in axes]
         wanted = self.splits(x)
         out: set[int] = set()
@@ -393,7 +405,7 @@ class Planner:
         for index in range(len(self.groups) - 1, first, -1):
             group = self.groups[index]
             if group.kind == "reduce" and self.fits(group, v, cost, reads) and any(
-                m.node.op in reductions.REDUCERS and m.node.inputs[0].shape == node.inputs[0].shape and m.node.params["axes"] == node.params["axes"]
+                m.origin.op in reductions.REDUCERS and m.origin.inputs[0].shape == node.inputs[0].shape and m.origin.params["axes"] == node.params["axes"]
                 and any(leaf in group.reads and leaf.size > 1 for leaf in reads) for m in group.members
             ):  # fmt: skip
                 self.join(index, v, reads, cost, splits)

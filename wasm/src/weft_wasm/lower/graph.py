@@ -9,18 +9,19 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from typing import Callable, Sequence
+from typing import Any, Callable, Hashable, Sequence
 
 from weft.config import config
-from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from weft.core.primitive import Unsupported
 from weft.host import to_bytes
 from weft.transforms.stage import stage_closed
 
 from weft_wasm import ir
+from weft_wasm.lower.blocks import Shape
 from weft_wasm.lower.complexes import CALLS, IDENTITIES, planes
 from weft_wasm.lower.formats import FORMATS
-from weft_wasm.lower.types import LoweringError, scalar_dtype, storage_dtype
+from weft_wasm.lower.types import LoweringError, array_type, scalar_dtype, storage_dtype
 
 
 class Value:
@@ -28,11 +29,18 @@ class Value:
 
     __slots__ = ("shape", "dtype", "size", "node", "slot", "constant", "data", "users", "name")
 
-    def __init__(self, shape: tuple, dtype: str, node: Node | None = None, slot: int = 0, constant=None, name: str = ""):
+    def __init__(self, shape: Shape, dtype: str, node: Node | None = None, slot: int = 0, constant: Any = None, name: str = ""):
         self.shape, self.dtype, self.node, self.slot, self.constant, self.name = shape, dtype, node, slot, constant, name
         self.size = math.prod(shape)
         self.data: bytes | None = None
         self.users: list[tuple[Node, int]] = []
+
+    @property
+    def origin(self) -> Node:
+        """The node of a value that is known to be computed."""
+        if self.node is None:
+            raise TypeError(f"{self!r} is an argument or a constant")
+        return self.node
 
     def __repr__(self) -> str:
         return f"{self.name or 'v'}:{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -43,12 +51,12 @@ class Node:
 
     __slots__ = ("op", "params", "inputs", "outputs", "info", "index", "cache", "effect")
 
-    def __init__(self, op: str, params: dict, inputs: list[Value], info=None, effect: bool = False):
+    def __init__(self, op: str, params: dict[str, Any], inputs: list[Value], info: Any = None, effect: bool = False):
         self.effect = effect  # it does something besides: never dropped, never shared
         self.op, self.params, self.inputs, self.info = op, params, inputs, info
         self.outputs: list[Value] = []
         self.index = -1
-        self.cache: dict = {}
+        self.cache: dict[Hashable, Any] = {}
 
     def __repr__(self) -> str:
         return f"{' '.join(map(repr, self.outputs))} = {self.op} {' '.join(map(repr, self.inputs))}"
@@ -64,12 +72,12 @@ class Graph:
 # Primitives that a graph holds; everything else is inlined or decomposed. The families fill it.
 known: set[str] = set()
 EFFECTS = frozenset(("scan", "while", "cond", "debug_callback", "io_callback", "host_call"))  # may have some
-_FOLD: dict[str, Callable] = {
+_FOLD: dict[str, Callable[..., Any]] = {
     "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "max": max, "min": min, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
     "ge": operator.ge,
 }  # fmt: skip
-_decomposed: dict = {}  # (primitive, avals, configuration, parameters) -> closed jaxpr
+_decomposed: dict[tuple[Any, ...], ClosedJaxpr] = {}  # (primitive, avals, configuration, parameters) -> closed jaxpr
 _F32 = struct.Struct("<f")
 
 
@@ -78,13 +86,13 @@ class Builder:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self.interned: dict = {}
-        self.constants: dict = {}
-        self.kept_alive: list = []
+        self.interned: dict[tuple[Any, ...], list[Value]] = {}
+        self.constants: dict[Hashable, Value] = {}
+        self.kept_alive: list[Any] = []
 
     # ---- leaves
 
-    def literal(self, value, shape: tuple, dtype: str) -> Value:
+    def literal(self, value: Any, shape: Shape, dtype: str) -> Value:
         """A value of which all elements are one host scalar."""
         key = (shape, dtype, repr(value))
         found = self.constants.get(key)
@@ -92,7 +100,7 @@ class Builder:
             found = self.constants[key] = Value(shape, dtype, constant=value)
         return found
 
-    def array(self, x) -> Value:
+    def array(self, x: Any) -> Value:
         """A concrete array (a constant of an inner jaxpr)."""
         found = self.constants.get(id(x))
         if found is None:
@@ -107,13 +115,13 @@ class Builder:
 
     # ---- nodes
 
-    def add(self, op: str, inputs: Sequence[Value], shapes: Sequence[tuple[tuple, str]], params: dict | None = None, info=None,
+    def add(self, op: str, inputs: Sequence[Value], shapes: Sequence[tuple[Shape, str]], params: dict[str, Any] | None = None, info: Any = None,
             effect: bool = False) -> list[Value]:  # fmt: skip
         """The results of a node, shared with an equal one."""
         params = params or {}
+        key: tuple[Any, ...] | None = None if effect else (op, *inputs, *shapes, *exact(params))  # shapes too: a reshape has no parameters
         try:
-            key = None if effect else (op, *inputs, *shapes, *exact(params))      # shapes too: a reshape has no parameters
-            found = None if effect else self.interned.get(key)
+            found = None if key is None else self.interned.get(key)
         except TypeError:  # a parameter that doesn't hash
             key = found = None
         if found is not None:
@@ -125,7 +133,7 @@ class Builder:
             self.interned[key] = node.outputs
         return node.outputs
 
-    def reshape(self, x: Value, shape: tuple) -> Value:
+    def reshape(self, x: Value, shape: Shape) -> Value:
         while x.node is not None and x.node.op == "reshape":
             x = x.node.inputs[0]
         if x.shape == shape:
@@ -134,7 +142,7 @@ class Builder:
             return self.literal(x.constant, shape, x.dtype)
         return self.add("reshape", [x], [(shape, x.dtype)])[0]
 
-    def transpose(self, x: Value, permutation: tuple) -> Value:
+    def transpose(self, x: Value, permutation: tuple[int, ...]) -> Value:
         if x.node is not None and x.node.op == "transpose":
             inner = x.node.params["permutation"]
             x, permutation = x.node.inputs[0], tuple(inner[d] for d in permutation)
@@ -145,9 +153,9 @@ class Builder:
             return self.literal(x.constant, shape, x.dtype)
         return self.add("transpose", [x], [(shape, x.dtype)], {"permutation": permutation})[0]
 
-    def jaxpr(self, jaxpr: Jaxpr, args: Sequence[Value], consts: Sequence = ()) -> list[Value]:
+    def jaxpr(self, jaxpr: Jaxpr, args: Sequence[Value], consts: Sequence[Any] = ()) -> list[Value]:
         """The results of a jaxpr, its equations written into this graph."""
-        env: dict = dict(zip(jaxpr.invars, args))
+        env: dict[Any, Value] = dict(zip(jaxpr.invars, args))
         for v, c in zip(jaxpr.constvars, consts):
             env[v] = self.array(c)
         for eqn in jaxpr.eqns:
@@ -156,14 +164,14 @@ class Builder:
                 env[v] = o
         return [env[a] if type(a) is not Literal else self.known(a) for a in jaxpr.outvars]
 
-    def known(self, a: Literal, eqn=None) -> Value:
+    def known(self, a: Literal, eqn: JaxprEqn | None = None) -> Value:
         who, where = ("a literal", "") if eqn is None else (eqn.primitive.name, eqn.source_info)
         return self.literal(a.val, a.aval.shape, storage_dtype(a.aval.dtype, who, where))
 
     def closed(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
         return self.jaxpr(closed.jaxpr, args, closed.consts)
 
-    def equation(self, eqn, ins: list[Value]) -> list[Value]:
+    def equation(self, eqn: JaxprEqn, ins: list[Value]) -> list[Value]:
         primitive, params = eqn.primitive, eqn.params
         name = primitive.name
         if primitive.foreign:
@@ -185,38 +193,36 @@ class Builder:
                 return outs
         if name not in known:
             return self.decompose(eqn, ins)
-        shapes = []
-        for v in eqn.outvars:
-            shapes.append((v.aval.shape, storage_dtype(v.aval.dtype, name, eqn.source_info)))
+        shapes = [(a.shape, storage_dtype(a.dtype, name, eqn.source_info)) for a in map(array_type, eqn.outvars)]
         if name in _FOLD and all(x.constant is not None for x in ins):
             folded = self.fold(name, ins, *shapes[0])
             if folded is not None:
                 return [folded]
         return self.add(name, ins, shapes, params, eqn.source_info, bool(eqn.effects))
 
-    def decompose(self, eqn, ins: list[Value]) -> list[Value]:
+    def decompose(self, eqn: JaxprEqn, ins: list[Value]) -> list[Value]:
         primitive, params = eqn.primitive, eqn.params
         rule = primitive.decompose
         if rule is None or isinstance(rule, Unsupported):
             for v in eqn.outvars:  # a dtype that can't be stored is the better explanation
-                storage_dtype(v.aval.dtype, primitive.name, eqn.source_info)
+                storage_dtype(array_type(v).dtype, primitive.name, eqn.source_info)
             kinds = ", ".join(a.aval.str_short() for a in eqn.invars)
             raise LoweringError(f"the wasm and webgpu backends can't compile the primitive {primitive.name} of ({kinds}): it has no kernel and no "
                                 f"decomposition. Use the cpu backend for it. At {eqn.source_info}")
         avals = tuple([a.aval for a in eqn.invars])
+        key, hashable = (primitive, avals, config.trace_context(), *exact(params)), True
         try:
-            key = (primitive, avals, config.trace_context(), *exact(params))
             closed = _decomposed.get(key)
         except TypeError:
-            key = closed = None
+            closed, hashable = None, False
         if closed is None:
             many = primitive.multiple_results
             closed = planes(stage_closed((lambda *xs: list(rule(*xs, **params))) if many else (lambda *xs: [rule(*xs, **params)]), avals))
-            if key is not None:
+            if hashable:
                 _decomposed[key] = closed
         return self.closed(closed, ins)
 
-    def fold(self, name: str, ins: list[Value], shape: tuple, dtype: str) -> Value | None:
+    def fold(self, name: str, ins: list[Value], shape: Shape, dtype: str) -> Value | None:
         """Arithmetic on known scalars; None where the host's arithmetic may differ from the device's."""
         values = [x.constant for x in ins]
         kind = ins[0].dtype
@@ -232,7 +238,7 @@ class Builder:
         return self.literal(result, shape, dtype)
 
 
-def exact(params: dict) -> list[tuple]:
+def exact(params: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Parameters as a part of a key: numbers that are equal but not the same, such as 0.0 and -0.0, or 1 and True, are told apart."""
     return [(name, type(v), repr(v)) if type(v) in (int, float, bool, complex) else (name, v) for name, v in params.items()]
 
@@ -240,12 +246,13 @@ def exact(params: dict) -> list[tuple]:
 def round_f32(x: float) -> float:
     """The f32 nearest to x."""
     try:
-        return _F32.unpack(_F32.pack(x))[0]
+        (value,) = _F32.unpack(_F32.pack(x))
+        return float(value)
     except OverflowError:
         return math.copysign(math.inf, x)
 
 
-def _broadcast(b: Builder, eqn, ins):
+def _broadcast(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     (x,) = ins
     shape = eqn.params["shape"]
     if x.constant is not None:
@@ -255,15 +262,15 @@ def _broadcast(b: Builder, eqn, ins):
     return None
 
 
-def _transpose(b: Builder, eqn, ins):
+def _transpose(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     return [b.transpose(ins[0], eqn.params["permutation"])]
 
 
-def _same_order(b: Builder, eqn, ins):
-    return [b.reshape(ins[0], eqn.outvars[0].aval.shape)]
+def _same_order(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
+    return [b.reshape(ins[0], array_type(eqn.outvars[0]).shape)]
 
 
-def _convert(b: Builder, eqn, ins):
+def _convert(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     (x,) = ins
     new = storage_dtype(eqn.params["new_dtype"], "convert_element_type", eqn.source_info)
     if new == x.dtype:
@@ -278,7 +285,7 @@ def _convert(b: Builder, eqn, ins):
     return [b.literal(round_f32(float(v)) if new == "f32" else float(v), x.shape, new)]
 
 
-def _sort(b: Builder, eqn, ins):
+def _sort(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     """A sort along the last axis of [batch, n], between transposes where it is another axis."""
     d, rank = eqn.params["dimension"], len(ins[0].shape)
     wide = [scalar_dtype(x.dtype) if x.dtype in FORMATS else x.dtype for x in ins]
@@ -293,29 +300,30 @@ def _sort(b: Builder, eqn, ins):
     return [b.transpose(o, back) for o in outs]
 
 
-def _one_times(b: Builder, eqn, ins):
+def _one_times(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     x, y = ins
     for one, other in ((x, y), (y, x)):
-        if one.constant is not None and one.constant == 1 and other.shape == eqn.outvars[0].aval.shape:
+        if one.constant is not None and one.constant == 1 and other.shape == array_type(eqn.outvars[0]).shape:
             return [other]
     return None
 
 
-def _of_single(b: Builder, eqn, ins):
+def _of_single(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     """A reduction over axes of size 1 moves nothing."""
     (x,) = ins
-    shape = eqn.outvars[0].aval.shape
+    shape = array_type(eqn.outvars[0]).shape
     return [b.reshape(x, shape)] if x.size == math.prod(shape) and x.size else None
 
 
-rewrites = {
+Rewrite = Callable[[Builder, JaxprEqn, list[Value]], list[Value] | None]  # None: the node as it is
+rewrites: dict[str, Rewrite] = {
     **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor"), _of_single),
     "broadcast_in_dim": _broadcast, "transpose": _transpose, "reshape": _same_order, "squeeze": _same_order,
     "expand_dims": _same_order, "convert_element_type": _convert, "sort": _sort, "mul": _one_times,
 }  # fmt: skip
 
 
-def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | None = None,
+def build(jaxpr: Jaxpr, consts: Sequence[Any] = (), substitutes: dict[int, Value] | None = None,
           adjust: Callable[[list[Value], list[Value]], list[Value]] | None = None) -> Graph:  # fmt: skip
     """The graph of a jaxpr.
 
@@ -324,7 +332,7 @@ def build(jaxpr: Jaxpr, consts: Sequence = (), substitutes: dict[int, Value] | N
     """
     b = Builder()
     substitutes = substitutes or {}
-    inputs = [Value(v.aval.shape, storage_dtype(v.aval.dtype, f"argument {k}"), name=f"arg{k}") for k, v in enumerate(jaxpr.invars)]
+    inputs = [Value(a.shape, storage_dtype(a.dtype, f"argument {k}"), name=f"arg{k}") for k, a in enumerate(map(array_type, jaxpr.invars))]
     args = []
     for k, x in enumerate(inputs):
         known_value = substitutes.get(k)
@@ -362,7 +370,7 @@ def _swapped_product(node: Node, outputs: list[Value]) -> list[Node] | None:
     """A matrix product whose only use is its transpose is computed transposed: (x y)ᵀ = yᵀ xᵀ, and operands may be in any order."""
     x = node.inputs[0] if node.op == "transpose" else None
     product = x.node if x is not None else None
-    if product is None or product.op != "dot_general" or len(x.users) != 1 or x in outputs:
+    if x is None or product is None or product.op != "dot_general" or len(x.users) != 1 or x in outputs:
         return None
     a, b = product.inputs
     (ac, bc), (ab, bb) = product.params["dimension_numbers"]
@@ -383,7 +391,7 @@ def _divided_product(node: Node, outputs: list[Value]) -> list[Node] | None:
         contracted, batch = (sides[j] for sides in node.params["dimension_numbers"])
         if not _is_softmax(weights, contracted) or len(weights.users) != 1 or weights in outputs or batch != tuple(range(len(batch))):
             continue
-        (out,), (exponentials, divisor) = node.outputs, weights.node.inputs
+        (out,), (exponentials, divisor) = node.outputs, weights.origin.inputs
         if weights.size <= out.size or weights.dtype != out.dtype or out.dtype not in ir.FLOATS:
             continue
         free = [n for d, n in enumerate(divisor.shape) if d not in (*batch, *contracted)]
@@ -402,14 +410,16 @@ def _is_softmax(x: Value, axes: Sequence[int]) -> bool:
     factors do."""
     e, s = _operands(x, "div")
     y, top = _operands(_operands(e, "exp")[0], "sub")
-    if s is None or y is None or e.shape != x.shape or len(s.shape) != len(x.shape) or any(s.shape[d] != 1 for d in axes):
+    if e is None or s is None or y is None or top is None or e.shape != x.shape or len(s.shape) != len(x.shape) or any(s.shape[d] != 1 for d in axes):
         return False
-    shape = top.shape
-    while top is not None and top.node is not None and top.node.op in ("reshape", "max"):  # the larger one of it and -inf
-        top = next((v for v in top.node.inputs if v.constant is None), None)
-    return _operands(top, "reduce_max")[0] is y and shape == tuple(1 if d in top.node.params["axes"] else n for d, n in enumerate(y.shape))
+    peak: Value | None = top
+    while peak is not None and peak.node is not None and peak.node.op in ("reshape", "max"):  # the larger one of it and -inf
+        peak = next((v for v in peak.node.inputs if v.constant is None), None)
+    if peak is None or _operands(peak, "reduce_max")[0] is not y:
+        return False
+    return top.shape == tuple(1 if d in peak.origin.params["axes"] else n for d, n in enumerate(y.shape))
 
 
-def _operands(x: Value | None, op: str) -> tuple:
+def _operands(x: Value | None, op: str) -> Sequence[Value | None]:
     """The operands of the operation that x comes from; none where that is another one."""
-    return tuple(x.node.inputs) if x is not None and x.node is not None and x.node.op == op else (None, None)
+    return x.node.inputs if x is not None and x.node is not None and x.node.op == op else (None, None)

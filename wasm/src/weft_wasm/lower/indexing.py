@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.ops.index import GatherScatterMode
 
 from weft_wasm import ir
-from weft_wasm.ir import Binary, Const, Expr, For, If, Let, Var, add
+from weft_wasm.ir import Binary, Const, Expr, For, If, Let, Stmt, Var, add
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import Blocks, Source, choose, linear, merge, regroup
 from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
@@ -16,14 +16,14 @@ from weft_wasm.lower.views import clamped_start, inside_bounds, window_dims
 graph.known.update(("dynamic_update_slice", "scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"))
 
 
-def begin(body: Body, node: Node) -> tuple[Place, list]:
+def begin(body: Body, node: Node) -> tuple[Place, list[Stmt]]:
     """(the result's place, statements after which it holds the operand)."""
     place = body.places[node.outputs[0]]
     return place, body.fill(node.inputs[0], place)
 
 
 @opaque("dynamic_update_slice")
-def emit_update(body: Body, node: Node) -> list:
+def emit_update(body: Body, node: Node) -> list[Stmt]:
     x, update, *starts = node.inputs
     place, out = begin(body, node)
     if update.size == 0:
@@ -31,8 +31,8 @@ def emit_update(body: Body, node: Node) -> list:
     special = [n != m for n, m in zip(x.shape, update.shape)]
     view = merge(list(update.shape), [Source(n, d, 1, int(s)) for d, (n, s) in enumerate(zip(x.shape, special))])
     loops, blocks = body.nest(choose(update.size, view.splits(frozenset()) | body.planner.splits(update)))
-    statements: list = []
-    head: list = []
+    statements: list[Stmt] = []
+    head: list[Stmt] = []
     reader = Reader(body)
     at: list[tuple[int, Expr]] = []
     for d, (n, m, part) in enumerate(zip(x.shape, update.shape, regroup(blocks, update.shape))):
@@ -47,7 +47,7 @@ def emit_update(body: Body, node: Node) -> list:
 
 
 @opaque("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
-def emit_scatter(body: Body, node: Node) -> list:
+def emit_scatter(body: Body, node: Node) -> list[Stmt]:
     """Updates one after another, so that indices may repeat."""
     x, indices, updates = node.inputs
     p = node.params
@@ -65,7 +65,7 @@ def emit_scatter(body: Body, node: Node) -> list:
     part = {d: ((updates.shape[d], variables[d]),) if d in variables else () for d in range(len(updates.shape))}
     here = tuple(b for d in batch_axes for b in part[d])
     reader = Reader(body)
-    head: list = []
+    head: list[Stmt] = []
     depth = indices.shape[-1]
     starts: dict[int, Expr] = {}
     inside: Expr | None = None
@@ -94,7 +94,7 @@ def emit_scatter(body: Body, node: Node) -> list:
     where: Blocks = tuple(at)
     blocks = tuple(b for d in range(len(updates.shape)) for b in part[d])
     value = combined(body, node, place, where, reader.element(updates, blocks))
-    store: list = [place.store(where, value)]
+    store: list[Stmt] = [place.store(where, value)]
     apart: set[int] = set()  # axes of the updates along which no two meet: each has invocations of its own where there are many
     if body.module.plain:
         apart.update(u for d, u in window.items() if sizes[d] == x.shape[d])

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Sequence
 
 from weft import dtypes
-from weft.core.jaxpr import ClosedJaxpr, Jaxpr
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
 from weft_wasm.ir import Buffer, Program
 from weft_wasm.lower import accuracy, arrange, callbacks, control, convolutions, dots, fourier, graph, indexing, sequences  # noqa: F401 (the families register themselves)
 from weft_wasm.lower.complexes import real_program
 from weft_wasm.lower.emit import Body, Module, Place
+from weft_wasm.lower.fuse import Group
 from weft_wasm.lower.graph import Value
-from weft_wasm.lower.types import memory_dtype
+from weft_wasm.lower.types import array_type, memory_dtype
 
 
 def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), features: frozenset[str] = frozenset(),
@@ -23,7 +24,7 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), featur
     plain: no packed matrix products (targets that schedule by themselves). Raises LoweringError for what can't be compiled.
     """
     real = real_program(jaxpr)
-    g = graph.build(real.jaxpr, real.consts) if type(real) is ClosedJaxpr else graph.build(real)
+    g = graph.build(real.jaxpr, real.consts) if isinstance(real, ClosedJaxpr) else graph.build(real)
     module = Module(features, plain)
     for v in (*g.inputs, *g.outputs):
         module.check_size(v)
@@ -37,9 +38,9 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), featur
     return program, module
 
 
-def label(v: Value, a) -> str:
+def label(v: Value, a: Var | Literal) -> str:
     """What the artifact calls the dtype of an argument or result."""
-    return {"complex64": "c64", "complex128": "c128"}.get(dtypes.name(a.aval.dtype), v.dtype)
+    return {"complex64": "c64", "complex128": "c128"}.get(dtypes.name(array_type(a).dtype), v.dtype)
 
 
 def donations(body: Body, donated: Sequence[bool], inputs: list[Buffer], outputs: list[Buffer]) -> dict[int, int]:
@@ -59,7 +60,7 @@ def donations(body: Body, donated: Sequence[bool], inputs: list[Buffer], outputs
     return out
 
 
-def unread_when_written(body: Body, v, x) -> bool:
+def unread_when_written(body: Body, v: Value, x: Value) -> bool:
     """Whether input x is read for the last time before output v's storage is written."""
     place = body.places[v]
     first = min(k for k, g in enumerate(body.plan.groups) for m in g.members if body.places.get(m) == place)
@@ -67,17 +68,18 @@ def unread_when_written(body: Body, v, x) -> bool:
     for k, same in body.plan.readers.get(x, ()):
         if k < first or (k == first and same and group.kind in ("loop", "reduce") and not read_later(body, group, place, x)):
             continue
-        if k == first and group.kind == "opaque" and body.in_place(group.node):
-            writers = [(s, j) for s, j in body.in_place(group.node) if body.places.get(group.members[s]) == place and group.node.inputs[j] is x]
-            if writers and group.node.inputs.count(x) == 1 and not any(
-                x in body.planner.leaves(y) for j, y in enumerate(group.node.inputs) if j != writers[0][1]
+        if k == first and group.kind == "opaque" and body.in_place(group.origin):
+            ins = group.origin.inputs
+            writers = [(s, j) for s, j in body.in_place(group.origin) if body.places.get(group.members[s]) == place and ins[j] is x]
+            if writers and ins.count(x) == 1 and not any(
+                x in body.planner.leaves(y) for j, y in enumerate(ins) if j != writers[0][1]
             ):  # fmt: skip
                 continue
         return False
     return True
 
 
-def read_later(body: Body, group, place: Place, x: Value) -> bool:
+def read_later(body: Body, group: Group, place: Place, x: Value) -> bool:
     """Whether members of a group read x that are computed after the one in that place, whose element has been stored by then."""
     written = next(k for k, m in enumerate(group.members) if body.places.get(m) == place)
-    return any(x in body.planner.leaves(y) for m in group.members[written + 1 :] for y in m.node.inputs)
+    return any(x in body.planner.leaves(y) for m in group.members[written + 1 :] for y in m.origin.inputs)

@@ -6,8 +6,9 @@ arithmetic on indices; `reader.element(value, blocks)` reads operands.
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Callable
+from typing import Any, Callable, Collection, Protocol
 
 from weft.ops.index import GatherScatterMode
 
@@ -15,7 +16,7 @@ from weft_wasm import ir
 from weft_wasm.ir import Binary, Const, Convert, Expr, Select, add, i32
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import (
-    IDENTITY, NONE, Blocks, Source, Splits, View, broadcast_view, linear, merge, regroup, slice_view, trailing, transpose_view,
+    IDENTITY, NONE, Blocks, Shape, Source, Splits, View, broadcast_view, linear, merge, regroup, slice_view, trailing, transpose_view,
 )  # fmt: skip
 from weft_wasm.lower.elementwise import bitcast_same_size, check_bitcast
 from weft_wasm.lower.formats import FORMATS, converted, limits
@@ -24,6 +25,15 @@ from weft_wasm.lower.random_bits import COST as THREEFRY_COST
 from weft_wasm.lower.random_bits import threefry2x32
 from weft_wasm.lower.types import LoweringError, constant, scalar_dtype
 
+class Elements(Protocol):
+    """What rules read operands by: `emit.Reader`."""
+
+    def element(self, v: Value, blocks: Blocks) -> Expr: ...
+
+    def remember(self, v: Value, blocks: Blocks, e: Expr) -> None: ...
+
+
+Element = Callable[[Elements, Node, int, Blocks], Expr]
 VIEWS: dict[str, Callable[[Node], View]] = {
     "reshape": lambda n: IDENTITY,
     "broadcast_in_dim": lambda n: broadcast_view(n.outputs[0].shape, n.inputs[0].shape, n.params["broadcast_dimensions"]),
@@ -33,7 +43,7 @@ VIEWS: dict[str, Callable[[Node], View]] = {
     "rev": lambda n: merge(list(n.outputs[0].shape), [
         Source(size, d, -1, size - 1) if d in n.params["dimensions"] else Source(size, d) for d, size in enumerate(n.outputs[0].shape)]),
 }  # fmt: skip
-ELEMENTS: dict[str, Callable] = {}
+ELEMENTS: dict[str, Element] = {}
 SPLITS: dict[str, Callable[[Node], Splits]] = {}
 COSTS: dict[str, int] = {}
 graph.known.update(VIEWS)
@@ -58,8 +68,8 @@ def operand_view(node: Node, j: int) -> View:
     return view
 
 
-def element_rule(name: str, cost: int, splits: Callable[[Node], Splits] | None = None):
-    def register(f):
+def element_rule(name: str, cost: int, splits: Callable[[Node], Splits] | None = None) -> Callable[[Element], Element]:
+    def register(f: Element) -> Element:
         ELEMENTS[name], COSTS[name] = f, cost
         SPLITS[name] = splits or (lambda node: NONE)
         graph.known.add(name)
@@ -68,7 +78,7 @@ def element_rule(name: str, cost: int, splits: Callable[[Node], Splits] | None =
     return register
 
 
-def all_edges(shape: tuple) -> Splits:
+def all_edges(shape: Shape) -> Splits:
     """A split after every axis."""
     return frozenset(trailing(shape))
 
@@ -82,7 +92,7 @@ def _iota_splits(node: Node) -> Splits:
 
 
 @element_rule("iota", 1, _iota_splits)
-def _iota(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
+def _iota(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     shape, d = node.outputs[0].shape, node.params["dimension"]
     sizes = [math.prod(shape[:d]), shape[d], math.prod(shape[d + 1 :])]
     index = linear(regroup(blocks, sizes)[1])
@@ -93,7 +103,7 @@ def _iota(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
 
 
 @element_rule("threefry2x32", THREEFRY_COST // 2)
-def _threefry(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
+def _threefry(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     args = [reader.element(x, operand_view(node, j).apply(blocks)) for j, x in enumerate(node.inputs)]
     words = threefry2x32(args)
     reader.remember(node.outputs[1 - slot], blocks, words[1 - slot])
@@ -106,7 +116,7 @@ def _bitcast_splits(node: Node) -> Splits:
 
 
 @element_rule("bitcast_convert_type", 1, _bitcast_splits)
-def _bitcast(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
+def _bitcast(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     check_bitcast(node)
     x, out = node.inputs[0], node.outputs[0]
     old, new = x.dtype, out.dtype
@@ -124,14 +134,11 @@ def _bitcast(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
         whole = bitcast_same_size(reader.element(x, outer), old, wide_word)
         shift = Binary("mul", Convert(linear(inner), wide_word), Const(bits, wide_word))
         return bitcast_same_size(Convert(Binary("shr", whole, shift), narrow_word), narrow_word, new)
-    total: Expr | None = None
+    terms: list[Expr] = []
     for k in range(ratio):
-        part = bitcast_same_size(reader.element(x, (*blocks, (ratio, i32(k)))), old, narrow_word)
-        term: Expr = Convert(part, wide_word)
-        if k:
-            term = Binary("shl", term, Const(bits * k, wide_word))
-        total = term if total is None else Binary("or", total, term)
-    return bitcast_same_size(total, wide_word, new)
+        term = Convert(bitcast_same_size(reader.element(x, (*blocks, (ratio, i32(k)))), old, narrow_word), wide_word)
+        terms.append(Binary("shl", term, Const(bits * k, wide_word)) if k else term)
+    return bitcast_same_size(functools.reduce(lambda a, b: Binary("or", a, b), terms), wide_word, new)
 
 
 # ---- pad
@@ -141,14 +148,14 @@ def _pad_view(node: Node) -> View:
     view = node.cache.get("view")
     if view is None:
         x, out = node.inputs[0], node.outputs[0]
-        sources = [Source(n, d, 1, 0) if (lo, hi, inner) == (0, 0, 0) else Source(n, d, 1, -lo if lo else -(1 << 30))
+        sources: list[Source | None] = [Source(n, d, 1, 0) if (lo, hi, inner) == (0, 0, 0) else Source(n, d, 1, -lo if lo else -(1 << 30))
                    for d, (n, (lo, hi, inner)) in enumerate(zip(x.shape, node.params["padding_config"]))]  # fmt: skip
         view = node.cache["view"] = merge(list(out.shape), sources)
     return view
 
 
 @element_rule("pad", 3, lambda n: _pad_view(n).splits(NONE))
-def _pad(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
+def _pad(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     x, fill = node.inputs
     out = node.outputs[0]
     value = reader.element(fill, ())
@@ -225,7 +232,7 @@ def _dynamic_view(node: Node) -> View:
 
 
 @element_rule("dynamic_slice", 2, lambda n: _dynamic_view(n).splits(NONE))
-def _dynamic_slice(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
+def _dynamic_slice(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     x, *starts = node.inputs
     out = node.outputs[0]
     at: list[tuple[int, Expr]] = []
@@ -243,7 +250,7 @@ def _dynamic_slice(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
     return reader.element(x, tuple((n, e) for n, e in at if n != 1))
 
 
-def _runs(shape: tuple, special: list[bool]) -> list[int]:
+def _runs(shape: Shape, special: list[bool]) -> list[int]:
     """Sizes with neighbouring axes that aren't special multiplied."""
     out: list[int] = []
     for d, n in enumerate(shape):
@@ -257,13 +264,13 @@ def _runs(shape: tuple, special: list[bool]) -> list[int]:
 # ---- gather
 
 
-def window_dims(rank: int, collapsed, batching) -> list[int]:
+def window_dims(rank: int, collapsed: Collection[int], batching: Collection[int]) -> list[int]:
     """Operand axes that a window has."""
     return [d for d in range(rank) if d not in collapsed and d not in batching]
 
 
 @element_rule("gather", 6, lambda n: all_edges(n.outputs[0].shape))
-def _gather(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
+def _gather(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     x, indices = node.inputs
     out = node.outputs[0]
     p = node.params
@@ -299,7 +306,7 @@ def _gather(reader, node: Node, slot: int, blocks: Blocks) -> Expr:
     return element if inside is None else Select(inside, element, fill_value)
 
 
-def _fill(out: Value, fill_value):
+def _fill(out: Value, fill_value: Any) -> Any:
     if fill_value is not None:
         return fill_value
     if out.dtype in FORMATS and out.dtype[0] != "f":
