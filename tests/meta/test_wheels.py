@@ -11,7 +11,7 @@ TREE = ("packages/weft", "packages/weft-library", "packages/weft-extra")      # 
 PROJECTS = (*TREE, "packages/weft-remote", "native", "wasm")
 # What a trace needs. Every other folder of the package is a family that users call, and belongs to one of the other two.
 LANGUAGE = {"control", "core", "ops", "runtime", "transforms"}
-LIMIT = 400_000      # bytes
+LIMIT = 450_000      # bytes; annotations took the largest from 396,000 to 415,000
 
 
 @pytest.fixture(scope="module")
