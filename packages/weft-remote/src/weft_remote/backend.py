@@ -206,7 +206,7 @@ def _register(session: Session, default: bool) -> Session:
 def _no_longer_default(backend: RemoteBackend) -> None:
     """What follows a session that was the default runs where it ran before, unless it was told otherwise meanwhile."""
     forget_default()
-    if config.platforms == "remote" and all(s.closed for s in backend.sessions):
+    if config.platforms == "remote" and all(s.closed for s in backend.sessions if s.on_close is not None):
         config.update("jax_platforms", backend.platforms_before)
 
 
