@@ -187,6 +187,14 @@ def test_many_buffers_grow_the_table():
     np.testing.assert_array_equal(np.frombuffer(device.read(q, 1200), np.float32), np.arange(300))
 
 
+def test_a_device_loads_any_number_of_programs():
+    """A store of wasmtime holds 10,000 instances in its life unless it is told otherwise."""
+    device, artifact = WasmtimeDevice(), compile_program(doubling())
+    for _ in range(10_001):
+        device.unload(device.load(artifact))
+    assert device.stats()["allocated"] == 0
+
+
 def test_unknown_features_are_refused():
     with pytest.raises(ValueError, match="unknown features"):
         compile_program(doubling(), {"avx512"})

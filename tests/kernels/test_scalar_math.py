@@ -211,6 +211,34 @@ def test_relaxed_madd_keeps_the_bounds(fn):
     assert (np.abs(got - expected) / np.spacing(np.abs(expected).astype(np.float32))).max() <= 4
 
 
+def next_to_right_angles(bits: int, exponents) -> list[float]:
+    """For each exponent the number of so many bits that comes nearest to a multiple of π/2: a denominator of the continued fraction of 2^e·2/π."""
+    found = []
+    with mpmath.workprec(1400):
+        for e in exponents:
+            rest, last, m = mpmath.frac(mpmath.mpf(2) ** (e + 1) / mpmath.pi), 0, 1
+            while rest:
+                rest = 1 / rest
+                whole = int(rest)
+                rest -= whole
+                if whole * m + last >= 1 << bits:
+                    break
+                last, m = m, whole * m + last
+            found.append(m * 2.0**e)
+    return found
+
+
+@pytest.mark.parametrize("dtype,bits,exponents", [("f32", 24, range(0, 104)), ("f64", 53, range(0, 970, 7))])
+def test_arguments_next_to_multiples_of_a_right_angle(dtype, bits, exponents):
+    """Where nearly all bits of the reduced angle cancel, each result has all of its bits still."""
+    x = np.array(next_to_right_angles(bits, exponents), NUMPY[dtype])
+    with mpmath.workprec(1400):
+        for fn, reference in (("sin", mpmath.sin), ("cos", mpmath.cos), ("tan", mpmath.tan)):
+            for value, got in zip(x, evaluate(fn, x)):
+                expected = reference(mpmath.mpf(float(value)))
+                assert abs(mpmath.mpf(float(got)) - expected) <= 4 * float(np.spacing(np.abs(NUMPY[dtype](expected)))), (fn, value)
+
+
 @pytest.mark.parametrize("dtype,digits", [("f32", 6.5), ("f64", 14)])
 def test_huge_arguments(dtype, digits):
     """Payne-Hanek reduction against 400 digits, up to the largest float."""

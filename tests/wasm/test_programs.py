@@ -168,6 +168,14 @@ def test_memory_is_given_back():
     assert backend().runtime.stats()["allocated"] == before
 
 
+def test_what_keeps_equations_from_being_dropped_computes_nothing():
+    def f(x):
+        lax.dce_sink(jnp.sin(x))
+        return x * x
+    assert "dce_sink" in str(weft.make_jaxpr(weft.jit(f))(3.0))
+    assert weft.jit(f)(3.0) == 9 and weft.jit(weft.grad(f))(3.0) == 6 and weft.vmap(f)(jnp.arange(3.0)).tolist() == [0, 1, 4]
+
+
 def test_cached_calls_follow_the_configuration():
     f = weft.jit(lambda x: x * 2)
     x = jnp.arange(3, dtype="int32")

@@ -1,13 +1,14 @@
 """What the WGSL emitter decides: grids, bindings, buffers, steps, refusals."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from kernel_harness import run_interpreted
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
 from weft_wasm.ir import (
-    Assign, Barrier, Binary, Buffer, Call, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, Program, Store, Switch, Var, f32,
+    Assign, Barrier, Binary, Buffer, Call, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, MulAdd, Program, Store, Switch, Var, f32,
     gt, i32,
 )  # fmt: skip
 from webgpu_harness import device as make_device, kernels, plan_of, run_webgpu
@@ -221,6 +222,29 @@ def test_constant_expressions_are_not_folded():
     values = [Binary("add", top, one), Binary("div", one, zero), Binary("rem", low, Const(-1, "i32")), Binary("shl", one, Const(40, "i32")),
               Binary("mul", low, low), Convert(Const(3e9, "f32"), "i32")]  # fmt: skip
     agree(Program("p", [], [out], [], [Kernel("k", [Store(out, i32(k), v) for k, v in enumerate(values)])]))
+
+
+def of_infinities(value):
+    """A program that computes `value` of NaN and infinities."""
+    x, out = vector("x", "input"), vector("out", "output")
+    return Program("p", [x], [out], [], [Kernel("k", [over(10, lambda i: [Store(out, i, value(x[i]))])])])
+
+
+ZERO_FACTORS = [lambda x: x * f32(0), lambda x: f32(0) * x, lambda x: MulAdd(x, f32(0), x), lambda x: MulAdd(f32(-0.0), x, f32(2)), lambda x: Binary("div", f32(0), x)]
+
+
+@pytest.mark.parametrize("value", ZERO_FACTORS)
+def test_factors_of_zero_are_hidden_from_compilers(value):
+    """Zero times infinity is NaN, but a compiler that knows the zero may say zero."""
+    text = kernels(of_infinities(value))[0]
+    assert "as_f32(0x00000000u)" in text or "as_f32(0x80000000u)" in text
+    assert not re.search(r"(?<![\w.])-?0(\.0*)?f?\b *[*/]|[*/] *\(?-?0(\.0*)?f?\b(?!x)", text.split("@compute")[1])
+
+
+@gpu
+@pytest.mark.parametrize("value", ZERO_FACTORS)
+def test_factors_of_zero_of_infinities(value):
+    agree(of_infinities(value), np.float32([np.nan, np.inf, -np.inf, 0, -0.0, 1, -2, 3e38, 1e-40, 5]))
 
 
 def test_what_is_shared_is_computed_once():
