@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 from weft_wasm.affine import linear_index, row_major
 from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, free, split
 from weft_wasm.ir import (
-    Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Store, Var, lt, walk_expr, written,
+    Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Var, lt, walk_expr, written,
 )  # fmt: skip
 
 LIMIT = 1 << 15  # iterations of one invocation
 
-NewTemp = Callable[[str, str, tuple], Buffer]
+NewTemp = Callable[[str, str, tuple[int, ...]], Buffer]
 
 
-def iterations(body: list) -> int:
+def iterations(body: Sequence[Stmt]) -> int:
     """The iterations of all loops in statements, as far as they are known."""
     total = 0
     for s in body:
@@ -28,12 +29,12 @@ def iterations(body: list) -> int:
     return total
 
 
-def chunked(kernel: Kernel, temp: NewTemp) -> list | None:
+def chunked(kernel: Kernel, temp: NewTemp) -> list[Stmt] | None:
     """Statements of the program level that do what the kernel does with at most about LIMIT iterations in an invocation; None if it is fine as it
     is, or if what the loop carries can't be told. `temp(name, dtype, shape)` makes a buffer."""
     if kernel.workgroup or iterations(kernel.body) <= LIMIT:
         return None
-    out: list = []
+    out: list[Stmt] = []
     changed = False
     for d in split(kernel):
         parts = None if d.stride or rows.threads(d) else _parts(d, temp)
@@ -42,17 +43,17 @@ def chunked(kernel: Kernel, temp: NewTemp) -> list | None:
     return out if changed else None
 
 
-def _grid(d: Dispatch, body: list) -> list:
+def _grid(d: Dispatch, body: list[Stmt]) -> list[Stmt]:
     for var, extent in reversed(d.loops):
         body = [For(var, extent, body, "parallel")]
     return body
 
 
-def _parts(d: Dispatch, temp: NewTemp) -> list | None:
-    at = next((k for k, s in enumerate(d.body) if _long(s)), None)
-    if at is None:
+def _parts(d: Dispatch, temp: NewTemp) -> list[Stmt] | None:
+    at, loop = next(((k, s) for k, s in enumerate(d.body) if _long(s)), (0, None))
+    if loop is None:
         return None
-    before, loop, after = d.body[:at], d.body[at], d.body[at + 1 :]
+    before, after = d.body[:at], d.body[at + 1 :]
     changed = written(d.body)
     # bindings are made again in each part, or kept like locals where what they were made from may have changed
     lets = [s for s in before if type(s) is Let and _stable(s, changed)]
@@ -65,24 +66,25 @@ def _parts(d: Dispatch, temp: NewTemp) -> list | None:
     save = [Store(kept[name], point, name) for name in carried]
     restore = [*(_binding(name, Load(kept[name], point)) for name in carried), *lets]
 
-    def part(body: list) -> Kernel:
+    def part(body: list[Stmt]) -> Kernel:
         return Kernel(d.name, [*d.prologue, *_grid(d, body)])
 
     count = max(1, LIMIT // (1 + iterations(loop.body)))
     chunk, inside = Var(f"{loop.var.name}.chunk"), Var(loop.var.name)
-    step = [Let(loop.var, chunk * count + inside), If(lt(loop.var, loop.extent), loop.body)]
-    chunks = For(chunk, -(-loop.extent // count), [part([*restore, For(inside, count, step), *save])])
-    out = [part([*before, *save])] if len(lets) < len(before) else []
+    step: list[Stmt] = [Let(loop.var, chunk * count + inside), If(lt(loop.var, loop.extent), loop.body)]
+    chunks = For(chunk, -(-loop.count // count), [part([*restore, For(inside, count, step), *save])])
+    out: list[Stmt] = [part([*before, *save])] if len(lets) < len(before) else []
     return [*out, chunks, *([part([*restore, *after])] if after else [])]
 
 
-def _long(s) -> bool:
+def _long(s: Stmt) -> TypeGuard[For]:
+    """Whether it is a loop that may have to be cut."""
     if type(s) is not For or isinstance(s.extent, Expr) or s.extent * (1 + iterations(s.body)) <= LIMIT:
         return False
     return s.extent > 1
 
 
-def _bound(s) -> Var | Local | None:
+def _bound(s: Stmt) -> Var | Local | None:
     """What a statement binds for those after it."""
     return s.var if type(s) is Let else s.local if type(s) is Declare else None
 

@@ -7,10 +7,12 @@ where that can't be told, the whole kernel runs in one invocation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from weft_wasm.ir import (
-    Assign, Declare, Expr, For, Kernel, Let, Load, Local, Var, expressions, touched, walk, walk_expr,
+    Assign, Declare, Expr, For, Kernel, Let, Load, Local, Stmt, Var, expressions, touched, walk, walk_expr,
 )  # fmt: skip
 
 
@@ -20,9 +22,9 @@ class Dispatch:
     device, whose iterations the invocations share out."""
 
     name: str
-    prologue: list
+    prologue: list[Let]
     loops: list[tuple[Var, int]] = field(default_factory=list)
-    body: list = field(default_factory=list)
+    body: list[Stmt] = field(default_factory=list)
     stride: For | None = None
 
     @property
@@ -32,7 +34,7 @@ class Dispatch:
             total *= extent
         return total
 
-    def statements(self) -> list:
+    def statements(self) -> list[Stmt]:
         """What it runs, for questions about buffers and variables."""
         return [*self.prologue, *([self.stride] if self.stride else self.body)]
 
@@ -43,7 +45,7 @@ def split(kernel: Kernel) -> list[Dispatch]:
     if kernel.workgroup:
         return whole
     _, written = touched(kernel.body)
-    segments: list[list] = []  # runs of sequential statements, and parallel loops alone
+    segments: list[list[Stmt]] = []  # runs of sequential statements, and parallel loops alone
     for s in kernel.body:
         if _parallel(s):
             segments.append([s])
@@ -65,15 +67,15 @@ def split(kernel: Kernel) -> list[Dispatch]:
     return found
 
 
-def _parallel(s) -> bool:
+def _parallel(s: Stmt) -> TypeGuard[For]:
     return type(s) is For and s.kind == "parallel"
 
 
-def free(body: list) -> list[Expr]:
+def free(body: Sequence[Stmt]) -> list[Var | Local]:
     """Variables and locals that statements use and don't bind."""
     bound: set[Expr] = set()
-    used: dict[Expr, None] = {}
-    seen: set = set()
+    used: dict[Var | Local, None] = {}
+    seen: set[Expr] = set()
     for s in walk(body):
         if type(s) is For or type(s) is Let:
             bound.add(s.var)
@@ -88,7 +90,7 @@ def free(body: list) -> list[Expr]:
     return [v for v in used if v not in bound]
 
 
-def _needed(segment: list, lets: dict[Expr, Let]) -> list[Let]:
+def _needed(segment: Sequence[Stmt], lets: dict[Expr, Let]) -> list[Let]:
     """The earlier bindings that a segment uses, with those that they use."""
     wanted: dict[Expr, None] = {}
 
@@ -103,16 +105,16 @@ def _needed(segment: list, lets: dict[Expr, Let]) -> list[Let]:
     return [lets[v] for v in wanted]
 
 
-def _dispatch(name: str, prologue: list, segment: list) -> list[Dispatch]:
-    if not _parallel(segment[0]):
+def _dispatch(name: str, prologue: list[Let], segment: list[Stmt]) -> list[Dispatch]:
+    loop = segment[0]
+    if not _parallel(loop):
         # bindings alone do nothing
         return [Dispatch(name, prologue, [], segment)] if any(type(s) not in (Let, Declare) for s in segment) else []
-    loop = segment[0]
     if isinstance(loop.extent, Expr):
         return [Dispatch(name, prologue, [], [], loop)]
     loops, body = [(loop.var, loop.extent)], loop.body
-    while True:  # a nest, possibly with bindings between its loops
-        *between, last = body or [None]
+    while body:  # a nest, possibly with bindings between its loops
+        *between, last = body
         if not _parallel(last) or isinstance(last.extent, Expr) or any(type(s) is not Let for s in between):
             break
         loops.append((last.var, last.extent))

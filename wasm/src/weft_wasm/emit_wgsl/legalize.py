@@ -3,13 +3,15 @@ count as kernels, and no more buffers in a kernel than a shader stage binds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from weft_wasm.emit_wgsl.chunks import chunked
 from weft_wasm.emit_wgsl.dispatches import free, split
 from weft_wasm.emit_wgsl.shader import TYPES, WgslError
 from weft_wasm.ir import (
-    Assign, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program, Select, Store, Switch, Var, While,
+    Assign, Barrier, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program, Select, Stmt, Store, Switch, Var, While,
     constants_of, i32, lt, operands, rebuild, touched, walk, walk_expr,
 )  # fmt: skip
 
@@ -64,13 +66,13 @@ class _Legalizer:
         new.nbytes = WORD * b.size
         return new
 
-    def temp(self, name: str, dtype: str, shape: tuple = (), role: str = "temp") -> Buffer:
+    def temp(self, name: str, dtype: str, shape: tuple[int, ...] = (), role: str = "temp") -> Buffer:
         b = self.word_sized(Buffer(name, dtype, shape, role))
         if role == "temp":
             self.temps.append(b)
         return b
 
-    def source_temp(self, name: str, dtype: str, shape: tuple) -> Buffer:
+    def source_temp(self, name: str, dtype: str, shape: tuple[int, ...]) -> Buffer:
         """A temp of the program as it was before it is made legal."""
         b = Buffer(name, dtype, shape)
         self.buffers[b] = self.word_sized(b)
@@ -79,15 +81,39 @@ class _Legalizer:
 
     # ---- statements of the program
 
-    def body(self, body: list) -> list:
-        return [new for s in body for new in _RULES[type(s)](self, s)]
+    def body(self, body: Sequence[Stmt]) -> list[Stmt]:
+        return [new for s in body for new in self.statement(s)]
 
-    def kernel(self, s: Kernel) -> list:
+    def statement(self, s: Stmt) -> list[Stmt]:
+        match s:
+            case Kernel():
+                return self.kernel(s)
+            case Copy():
+                return self.copy(s)
+            case For():
+                return self.loop(s)
+            case While():
+                return self.loop_while(s)
+            case If():
+                return self.choice(Select(s.test, i32(0), i32(1)), [s.then, s.orelse])
+            case Switch():
+                return self.choice(s.index, s.branches)
+            case Fail():
+                text = self.program.errors.get(s.code, "")
+                raise WgslError(f"{self.program.name}: a WebGPU program can't end with an error ({text!r}); run it on the wasm or cpu backend")
+            case HostCall():
+                raise WgslError(f"{self.program.name}: a WebGPU program can't call the host; run it on the wasm or cpu backend")
+            case Let() | Declare() | Assign() | Store() | Barrier():
+                raise TypeError(f"{type(s).__name__} is not a statement of the program level")
+            case _:
+                assert_never(s)
+
+    def kernel(self, s: Kernel) -> list[Stmt]:
         parts = chunked(s, self.source_temp)
         if parts is not None:
             return self.body(parts)
         body = Rewriter(self.buffers).block(s.body)
-        cells = [Let(v, self.read_cell(v)) for v in free(body) if v in self.cells]
+        cells = [Let(v, self.read_cell(v)) for v in free(body) if type(v) is Var and v in self.cells]
         return self.bound(Kernel(s.name, [*cells, *body], [self.buffers[b] for b in s.workgroup]))
 
     def read_cell(self, v: Var) -> Load:
@@ -95,17 +121,17 @@ class _Legalizer:
             self.counters[v] = self.cells[v]
         return Load(self.cells[v], i32(0))
 
-    def in_cells(self, e: Expr, cells: list) -> Expr:
+    def in_cells(self, e: Expr, cells: list[Let]) -> Expr:
         """A program-level expression inside a kernel; bindings of loop variables go to `cells`."""
         for v in walk_expr(e):
             if type(v) is Var and v in self.cells and all(let.var is not v for let in cells):
                 cells.append(Let(v, self.read_cell(v)))
         return Rewriter(self.buffers).expr(e)
 
-    def bound(self, kernel: Kernel) -> list:
+    def bound(self, kernel: Kernel) -> list[Stmt]:
         """The kernel with arguments that exceed the bindings of a stage copied to and from temps, which share one binding."""
-        before: list = []
-        after: list = []
+        before: list[Stmt] = []
+        after: list[Stmt] = []
         moved: dict[Buffer, Buffer] = {}
         for d in split(kernel):
             reads, writes = touched(d.statements())
@@ -123,39 +149,39 @@ class _Legalizer:
             kernel = Kernel(kernel.name, Rewriter(moved).block(kernel.body), kernel.workgroup)
         return [*before, kernel, *after]
 
-    def copy(self, s: Copy) -> list:
+    def copy(self, s: Copy) -> list[Stmt]:
         dst, src = self.buffers[s.dst], self.buffers[s.src]
         fixed = isinstance(s.dst_index, int) and isinstance(s.src_index, int)
         if s.count == 0:
             return []
         if fixed and dst is not src and not dst.role == src.role == "temp":
             return [Copy(dst, src, s.count, s.dst_index, s.src_index)]
-        cells: list = []
+        cells: list[Let] = []
         to, at = (i32(x) if isinstance(x, int) else self.in_cells(x, cells) for x in (s.dst_index, s.src_index))
         if dst is not src:
             return [self.copying(dst, to, src, at, s.count, cells)]
         between = self.temp(f"{src.name}.copy", src.dtype, (s.count,))  # the two ranges may overlap
         return [self.copying(between, i32(0), src, at, s.count, cells), self.copying(dst, to, between, i32(0), s.count, cells)]
 
-    def copying(self, dst: Buffer, to: Expr, src: Buffer, at: Expr, count: int, cells: list) -> Kernel:
+    def copying(self, dst: Buffer, to: Expr, src: Buffer, at: Expr, count: int, cells: Sequence[Stmt]) -> Kernel:
         k = Var("k")
         return Kernel("copy", [*cells, For(k, count, [Store(dst, to + k, Load(src, at + k))], "parallel")])
 
-    def loop(self, s: For) -> list:
+    def loop(self, s: For) -> list[Stmt]:
         if isinstance(s.extent, Expr):
-            return self.counted_on_device(s)
+            return self.counted_on_device(s, s.extent)
         if s.extent <= 0:
             return []
         self.cells[s.var] = self.temp(f"{s.var.name}.counter", "i32", role="counter")
         self.counters[s.var] = None
         return [For(s.var, s.extent, self.body(s.body), s.kind)]
 
-    def counted_on_device(self, s: For) -> list:
+    def counted_on_device(self, s: For, extent: Expr) -> list[Stmt]:
         """For with an extent that is computed: a While that counts in a temp."""
         at, end = self.temp(s.var.name, "i32"), self.temp(f"{s.var.name}.end", "i32")
-        cells: list = []
-        extent = self.in_cells(s.extent, cells)
-        start = Kernel("start", [*cells, Store(at, i32(0), i32(0)), Store(end, i32(0), extent)])
+        cells: list[Let] = []
+        counted = self.in_cells(extent, cells)
+        start = Kernel("start", [*cells, Store(at, i32(0), i32(0)), Store(end, i32(0), counted)])
         self.cells[s.var] = at
         count = Kernel("count", [Store(at, i32(0), Load(at, i32(0)) + 1)])
         test = lt(Load(at, i32(0)), Load(end, i32(0)))
@@ -163,55 +189,34 @@ class _Legalizer:
         loop.cond.append(self.flag(loop, Convert(test, "u32"), []))
         return [start, loop]
 
-    def loop_while(self, s: While) -> list:
-        cond, body, cells = self.body(s.cond), self.body(s.body), []
+    def loop_while(self, s: While) -> list[Stmt]:
+        cond, body = self.body(s.cond), self.body(s.body)
+        cells: list[Let] = []
         test = self.in_cells(s.test, cells)
         new = While(cond, test, body)
         cond.append(self.flag(new, Convert(test, "u32"), cells))
         return [new]
 
-    def branch(self, s: If) -> list:
-        return self.choice(Select(s.test, i32(0), i32(1)), [s.then, s.orelse])
-
-    def switch(self, s: Switch) -> list:
-        return self.choice(s.index, s.branches)
-
-    def choice(self, index: Expr, branches: list[list]) -> list:
-        cells: list = []
+    def choice(self, index: Expr, branches: Sequence[Sequence[Stmt]]) -> list[Stmt]:
+        cells: list[Let] = []
         chosen = self.in_cells(index, cells)
         new = Switch(chosen, [self.body(b) for b in branches])
         return [self.flag(new, chosen, cells), new]
 
-    def flag(self, s, value: Expr, cells: list) -> Kernel:
+    def flag(self, s: While | Switch, value: Expr, cells: Sequence[Stmt]) -> Kernel:
         """A kernel that puts what the host must read back into a buffer of its own."""
         flag = self.flags[s] = self.temp("flag", value.dtype, role="flag")
         return Kernel("flag", [*cells, Store(flag, i32(0), value)])
-
-    def fail(self, s: Fail) -> list:
-        text = self.program.errors.get(s.code, "")
-        raise WgslError(f"{self.program.name}: a WebGPU program can't end with an error ({text!r}); run it on the wasm or cpu backend")
-
-
-def _no_calls(self, s: HostCall) -> list:
-    raise WgslError(f"{self.program.name}: a WebGPU program can't call the host; run it on the wasm or cpu backend")
-
-
-_RULES = {
-    HostCall: _no_calls, Kernel: _Legalizer.kernel, Copy: _Legalizer.copy, For: _Legalizer.loop, While: _Legalizer.loop_while, If: _Legalizer.branch,
-    Switch: _Legalizer.switch, Fail: _Legalizer.fail,
-}  # fmt: skip
 
 
 class Rewriter:
     """Statements and expressions on other buffers."""
 
-    def __init__(self, buffers: dict[Buffer, Buffer]):
+    def __init__(self, buffers: Mapping[Buffer, Buffer]):
         self.buffers = buffers
         self.memo: dict[Expr, Expr] = {}
 
-    def expr(self, root):
-        if not isinstance(root, Expr):
-            return root
+    def expr(self, root: Expr) -> Expr:
         memo = self.memo
         for e in walk_expr(root, set(memo)) if memo else walk_expr(root):
             old = operands(e)
@@ -224,13 +229,13 @@ class Rewriter:
                 memo[e] = rebuild(e, [memo[x] for x in old])
         return memo[root]
 
-    def block(self, body: list) -> list:
+    def block(self, body: Sequence[Stmt]) -> list[Stmt]:
         return [self.statement(s) for s in body]
 
-    def statement(self, s):
+    def statement(self, s: Stmt) -> Stmt:
         match s:
             case For():
-                return For(s.var, self.expr(s.extent), self.block(s.body), s.kind)
+                return For(s.var, self.expr(s.extent) if isinstance(s.extent, Expr) else s.extent, self.block(s.body), s.kind)
             case While():
                 return While(self.block(s.cond), self.expr(s.test), self.block(s.body))
             case If():
@@ -245,4 +250,9 @@ class Rewriter:
                 return Assign(s.local, self.expr(s.value))
             case Store():
                 return Store(self.buffers.get(s.buffer, s.buffer), self.expr(s.index), self.expr(s.value))
-        return s
+            case Barrier():
+                return s
+            case Kernel() | Copy() | HostCall() | Fail():
+                raise TypeError(f"{type(s).__name__} is not a statement of a kernel")
+            case _:
+                assert_never(s)

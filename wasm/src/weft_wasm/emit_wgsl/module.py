@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NotRequired, TypeAlias, TypedDict, assert_never
 
 from weft_wasm.artifact import ABI_VERSION, Artifact
 from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, split
 from weft_wasm.emit_wgsl.legalize import WORD, Legal, legalize
 from weft_wasm.emit_wgsl.shader import Shader, WgslError, storage
-from weft_wasm.ir import Buffer, Copy, For, Kernel, Program, Switch, While, touched
+from weft_wasm.ir import Assign, Barrier, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Program, Stmt, Store, Switch, While, touched
 from weft_wasm.plan import Plan, plan
 from weft_wasm.verify import verify
 
@@ -19,6 +20,69 @@ DEFAULT_LIMITS = {"maxStorageBuffersPerShaderStage": 8, "maxStorageBufferBinding
 GROUP = 64  # invocations of a workgroup
 STRIDE = 1 << 14  # invocations that share a loop whose extent only the device knows
 ALIGN = 64
+
+
+class PlanKernel(TypedDict):
+    wgsl: str
+    entry: str
+
+
+class PlanBuffer(TypedDict):
+    bytes: int
+    role: str
+    index: int
+    offset: NotRequired[int]
+
+
+class DispatchStep(TypedDict):
+    op: Literal["dispatch"]
+    kernel: int
+    bind: list[int]
+    groups: list[int]
+
+
+class CopyStep(TypedDict):
+    op: Literal["copy"]
+    src: int
+    dst: int
+    bytes: int
+    srcOffset: int
+    dstOffset: int
+
+
+class LoopStep(TypedDict):
+    op: Literal["loop"]
+    count: int
+    body: list[Step]
+    counter: int | None
+
+
+class WhileStep(TypedDict):
+    op: Literal["while"]
+    cond: list[Step]
+    flag: int
+    body: list[Step]
+
+
+class SwitchStep(TypedDict):
+    op: Literal["switch"]
+    index: int
+    branches: list[list[Step]]
+
+
+Step: TypeAlias = DispatchStep | CopyStep | LoopStep | WhileStep | SwitchStep
+
+
+class DevicePlan(TypedDict):
+    kernels: list[PlanKernel]
+    buffers: list[PlanBuffer]
+    steps: list[Step]
+
+
+class ArgumentSpec(TypedDict):
+    dtype: str
+    shape: list[int]
+    bytes: int
 
 
 def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS, *, check: bool = True) -> Artifact:
@@ -37,7 +101,7 @@ def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS,
         "kind": "webgpu",
         "name": program.name,
         "inputs": [_spec(b) for b in legal.program.inputs],
-        "outputs": [_spec(b) | {"alias": None} for b in legal.program.outputs],
+        "outputs": [{**_spec(b), "alias": None} for b in legal.program.outputs],
         "scratch": scratch,
         "features": [],
         "errors": {},
@@ -45,7 +109,7 @@ def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS,
     return Artifact(metadata, json.dumps(code, separators=(",", ":")).encode(), constants)
 
 
-def _spec(buffer: Buffer) -> dict:
+def _spec(buffer: Buffer) -> ArgumentSpec:
     return {"dtype": buffer.label, "shape": list(buffer.shape), "bytes": buffer.nbytes}
 
 
@@ -55,12 +119,12 @@ class _Module:
     def __init__(self, legal: Legal, limits: Mapping[str, int]):
         self.legal, self.program, self.limits = legal, legal.program, limits
         self.kernels: dict[str, int] = {}  # WGSL → number
-        self.buffers: list[dict] = []
+        self.buffers: list[PlanBuffer] = []
         self.ids: dict[Buffer, int] = {}
         self.offsets: dict[Buffer, int] = {}  # in words, of temps and constants
         self.fields: list[str] = []
 
-    def build(self) -> tuple[dict, bytes, int]:
+    def build(self) -> tuple[DevicePlan, bytes, int]:
         p = self.program
         for role, group in (("input", p.inputs), ("output", p.outputs)):
             for k, b in enumerate(group):
@@ -76,11 +140,11 @@ class _Module:
         constants = self.place_constants()
         steps = self.steps(p.body)
         scratch = sum(b["bytes"] for b in self.buffers if b["role"] == "temp")
-        kernels = [{"wgsl": text, "entry": "main"} for text in self.kernels]
+        kernels: list[PlanKernel] = [{"wgsl": text, "entry": "main"} for text in self.kernels]
         return {"kernels": kernels, "buffers": self.buffers, "steps": steps}, constants, scratch
 
-    def add(self, nbytes: int, role: str, index: int = 0, **more: int) -> int:
-        self.buffers.append({"bytes": nbytes, "role": role, "index": index, **more})
+    def add(self, nbytes: int, role: str, index: int = 0) -> int:
+        self.buffers.append({"bytes": nbytes, "role": role, "index": index})
         return len(self.buffers) - 1
 
     def check_size(self, b: Buffer) -> None:
@@ -107,38 +171,41 @@ class _Module:
         data = bytearray()
         for b in self.program.constants:
             self.offsets[b] = len(data) // WORD
-            data += as_words(b.data, b.nbytes)
+            data += as_words(b.content, b.nbytes)
             data += bytes(-len(data) % ALIGN)
-        whole = self.add(len(data), "constant", 0, offset=0)
+        whole = self.add(len(data), "constant")
+        self.buffers[whole]["offset"] = 0
         self.ids.update((b, whole) for b in self.program.constants)
         return bytes(data)
 
     # ---- steps
 
-    def steps(self, body: list) -> list[dict]:
-        return [step for s in body for step in _STEPS[type(s)](self, s)]
+    def steps(self, body: Sequence[Stmt]) -> list[Step]:
+        return [step for s in body for step in self.statement(s)]
 
-    def kernel(self, s: Kernel) -> list[dict]:
-        return [self.dispatch(d) for d in split(s)]
-
-    def copy(self, s: Copy) -> list[dict]:
-        src, dst = (WORD * (self.offsets.get(b, 0) + index) for b, index in ((s.src, s.src_index), (s.dst, s.dst_index)))
-        return [{"op": "copy", "src": self.ids[s.src], "dst": self.ids[s.dst], "bytes": WORD * s.count, "srcOffset": src, "dstOffset": dst}]
-
-    def loop(self, s: For) -> list[dict]:
-        counter = self.legal.counters[s.var]
-        return [{"op": "loop", "count": s.extent, "body": self.steps(s.body), "counter": self.ids[counter] if counter else None}]
-
-    def loop_while(self, s: While) -> list[dict]:
-        flag = self.ids[self.legal.flags[s]]
-        return [{"op": "while", "cond": self.steps(s.cond), "flag": flag, "body": self.steps(s.body)}]
-
-    def switch(self, s: Switch) -> list[dict]:
-        return [{"op": "switch", "index": self.ids[self.legal.flags[s]], "branches": [self.steps(b) for b in s.branches]}]
+    def statement(self, s: Stmt) -> Iterator[Step]:
+        match s:
+            case Kernel():
+                yield from map(self.dispatch, split(s))
+            case Copy():
+                src, dst = (WORD * (self.offsets.get(b, 0) + fixed(index)) for b, index in ((s.src, s.src_index), (s.dst, s.dst_index)))
+                yield {"op": "copy", "src": self.ids[s.src], "dst": self.ids[s.dst], "bytes": WORD * s.count, "srcOffset": src, "dstOffset": dst}
+            case For():
+                counter = self.legal.counters[s.var]
+                yield {"op": "loop", "count": s.count, "body": self.steps(s.body), "counter": self.ids[counter] if counter else None}
+            case While():
+                flag = self.ids[self.legal.flags[s]]
+                yield {"op": "while", "cond": self.steps(s.cond), "flag": flag, "body": self.steps(s.body)}
+            case Switch():
+                yield {"op": "switch", "index": self.ids[self.legal.flags[s]], "branches": [self.steps(b) for b in s.branches]}
+            case If() | Fail() | HostCall() | Let() | Declare() | Assign() | Store() | Barrier():
+                raise TypeError(f"{type(s).__name__} has no step in a plan")
+            case _:
+                assert_never(s)
 
     # ---- kernels
 
-    def dispatch(self, d: Dispatch) -> dict:
+    def dispatch(self, d: Dispatch) -> DispatchStep:
         reads, writes = touched(d.statements())
         written = {self.ids[b] for b in writes}
         bind = list(dict.fromkeys(self.ids[b] for b in (*reads, *writes)))
@@ -198,6 +265,13 @@ class _Module:
         return [columns, lines, 1]
 
 
+def fixed(index: Expr | int) -> int:
+    """An index of a copy that the program knows; legal programs have no other."""
+    if not isinstance(index, int):
+        raise TypeError(f"a copy at {index!r}, which only the device knows")
+    return index
+
+
 def as_words(data: bytes | memoryview, nbytes: int) -> bytes:
     """Elements of 1, 2 or 4 bytes as words: the bits in the low end, zeros above. `nbytes` is 4 for each element.
 
@@ -221,8 +295,3 @@ def from_words(words: bytes, itemsize: int) -> bytes:
     for k in range(itemsize):
         data[k::itemsize] = words[k::WORD]
     return bytes(data)
-
-
-_STEPS = {
-    Kernel: _Module.kernel, Copy: _Module.copy, For: _Module.loop, While: _Module.loop_while, Switch: _Module.switch,
-}  # fmt: skip

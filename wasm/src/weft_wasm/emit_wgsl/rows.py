@@ -11,7 +11,7 @@ import math
 from weft_wasm.emit_wgsl.dispatches import Dispatch
 from weft_wasm.emit_wgsl.shader import Shader
 from weft_wasm.ir import (
-    Assign, Binary, Buffer, Const, Declare, Expr, For, If, Let, Local, Store, Var, touched, walk, written,
+    Assign, Binary, Buffer, Const, Declare, Expr, For, If, Let, Local, Stmt, Store, Var, touched, walk, written,
 )  # fmt: skip
 from weft_wasm.reduce_loops import identity, reductions
 
@@ -35,7 +35,7 @@ def trips(s: For) -> int:
     return s.extent * max((trips(x) for x in s.body if type(x) is For and x.kind == s.kind), default=1)
 
 
-def _fits(s) -> bool:
+def _fits(s: Stmt) -> bool:
     match s:
         case Let() | Declare() | Assign() | Store():
             return True
@@ -77,13 +77,13 @@ def emit(shader: Shader, d: Dispatch, width: int) -> list[str]:
 
 def _strided(shader: Shader, s: For, width: int) -> None:
     """A loop whose iterations the invocations share out; a perfect nest as one loop."""
-    nest, body = [(s.var, s.extent)], s.body
+    nest, body = [(s.var, s.count)], s.body
     while len(body) == 1 and type(body[0]) is For and body[0].kind == s.kind and not isinstance(body[0].extent, Expr):
         nest.append((body[0].var, body[0].extent))
         body = body[0].body
     total = math.prod(extent for _, extent in nest)
     flat, inner = Var("flat"), total
-    lets = []
+    lets: list[Stmt] = []
     for k, (var, extent) in enumerate(nest):
         inner //= max(extent, 1)
         part: Expr = flat if inner == 1 else Binary("div", flat, Const(inner, "i32"))

@@ -10,12 +10,13 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
+from typing import Any, assert_never
 
 from weft_wasm import scalar_math
 from weft_wasm.emit_wgsl import prelude
 from weft_wasm.ir import (
-    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Declare,
-    Expr, For, If, Let, Load, Local, MulAdd, Select, Store, Switch, Unary, Var, While, operands, walk_expr,
+    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare,
+    Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Select, Stmt, Store, Switch, Unary, Var, While, covering, operands, walk_expr,
 )  # fmt: skip
 
 TYPES = {"bool": "bool", "i8": "i32", "i16": "i32", "i32": "i32", "u8": "u32", "u16": "u32", "u32": "u32", "f16": "f32", "bf16": "f32",
@@ -200,11 +201,36 @@ class Shader:
 
     # ---- statements
 
-    def block(self, body: Sequence) -> None:
+    def block(self, body: Sequence[Stmt]) -> None:
         for s in body:
-            _STATEMENTS[type(s)](self, s)
+            self.statement(s)
 
-    def braces(self, head: str, body: Sequence) -> None:
+    def statement(self, s: Stmt) -> None:
+        match s:
+            case For():
+                self.loop(s)
+            case While():
+                self.loop_while(s)
+            case If():
+                self.branch(s)
+            case Switch():
+                self.switch(s)
+            case Let():
+                self.let(s)
+            case Declare():
+                self.declare(s)
+            case Assign():
+                self.assign(s)
+            case Store():
+                self.store(s)
+            case Barrier():
+                pass  # the invocations of a dispatch do not share anything
+            case Kernel() | Copy() | HostCall() | Fail():
+                raise TypeError(f"{type(s).__name__} is not a statement of a kernel")
+            case _:
+                assert_never(s)
+
+    def braces(self, head: str, body: Sequence[Stmt]) -> None:
         self.line(f"{head} {{")
         self.depth += 1
         self.block(body)
@@ -373,13 +399,11 @@ def _float_compare(s: Shader, e: Compare, a: str, b: str) -> str:
     if e.a is e.b and e.op in ("eq", "ne"):
         return ("!" if e.op == "eq" else "") + s.call("is_nan", a)
     op, sign = ("eq", "!") if e.op == "ne" else (e.op, "")
-    left, right = type(e.a) is Const, type(e.b) is Const
-    if left and not right:
-        return sign + _float_compare(s, Compare(_MIRROR[op], e.b, e.a), b, a)
-    if not right:
-        form = ""
-    else:
+    form = ""
+    if type(e.b) is Const:
         form = "_c" if math.isfinite(to_f32(e.b.value)) else "_x"
+    elif type(e.a) is Const:
+        return sign + _float_compare(s, Compare(_MIRROR[op], e.b, e.a), b, a)
     return sign + s.call(f"{op}_f32{form}", a, b)
 
 
@@ -432,7 +456,8 @@ def _call(s: Shader, e: Call, parts: list[str]) -> str:
     return s.expanded(f"weft_{e.fn}", params, lambda: scalar_math.expand(Call(e.fn, *params), f64=False), parts)
 
 
-_EMIT: dict[type, Callable[[Shader, Expr, list[str]], str]] = {
+# A function takes a node of its kind, which a dict's type can't say (hence Any).
+_EMIT: dict[type, Callable[[Shader, Any, list[str]], str]] = covering(Expr, {
     Const: lambda s, e, parts: s.const(e),
     Load: lambda s, e, parts: s.load(e, parts[0]),
     Unary: _unary,
@@ -443,15 +468,4 @@ _EMIT: dict[type, Callable[[Shader, Expr, list[str]], str]] = {
     Bitcast: _bitcast,
     MulAdd: _mul_add,
     Call: _call,
-}
-_STATEMENTS: dict[type, Callable] = {
-    For: Shader.loop,
-    While: Shader.loop_while,
-    If: Shader.branch,
-    Switch: Shader.switch,
-    Let: Shader.let,
-    Declare: Shader.declare,
-    Assign: Shader.assign,
-    Store: Shader.store,
-    Barrier: lambda s, node: None,  # the invocations of a dispatch do not share anything
-}
+}, leaves=(Var, Local))  # fmt: skip

@@ -197,10 +197,10 @@ rule("shift_right_logical")(lambda n, a: _shift_as(unsigned_twin, _own_bits(n, a
 
 
 @rule("shift_right_arithmetic")
-def _shift_right_arithmetic(n, a):
+def _shift_right_arithmetic(n: Node, a: Sequence[Expr]) -> Expr:
     x, y = a
     kind = FORMATS.get(n.inputs[0].dtype)
-    if kind is not None and not kind.signed:  # its highest bit counts as a sign
+    if type(kind) is Int and not kind.signed:  # its highest bit counts as a sign
         spare = Const(8 - kind.bits, "i8")
         x = ir.bitcast(Binary("shr", Binary("shl", ir.bitcast(x, "i8"), spare), spare), x.dtype)
     return _shift_as(signed_twin, x, y)
