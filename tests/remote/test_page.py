@@ -13,7 +13,6 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from weft_remote import backend as remote
 from weft_remote import errors
-from weft_remote.session import Session
 
 
 class JsException(Exception):
@@ -91,8 +90,12 @@ def page(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.delitem(sys.modules, "weft_remote.page", raising=False)
     stand_in.module, stand_in.loop = importlib.import_module("weft_remote.page"), loop
-    monkeypatch.setattr(remote, "PageTransport", stand_in.module.PageTransport, raising=False)
     stand_in.sessions = []
+
+    def carrier(session):
+        stand_in.sessions.append(session)
+        return stand_in.module.PageTransport(session)
+    monkeypatch.setattr(remote, "_carrier", lambda timeout: carrier)
     yield stand_in
     for session in stand_in.sessions:
         session.close()
@@ -106,11 +109,7 @@ def page(monkeypatch):
 
 
 def opened(page, url, token=TOKEN):
-    session = Session(url, token)
-    page.sessions.append(session)
-    session.transport = page.module.PageTransport(session)
-    page.loop.run_until_complete(session.transport.open())
-    return remote._register(session, False)
+    return remote.connect(url, token=token)
 
 
 def test_a_program_waits_only_where_it_reads(page, host):
@@ -140,13 +139,17 @@ def test_without_jspi_reading_says_what_to_write(page, host):
     page.suspends = False
     with pytest.raises(RuntimeError, match="prefetch_async"):
         np.asarray(y)
-
-    async def read():      # what the page awaits in turn
-        for x, reply in remote._fetches([y]):
-            await session.transport.until(lambda: reply.done)
-            remote._keep(x, reply)
-    page.loop.run_until_complete(read())
+    page.loop.run_until_complete(remote.prefetch_async(y))
     assert np.asarray(y).tolist() == [2, 2, 2]
+    session.close()
+
+
+def test_without_jspi_a_program_awaits_its_connection(page, host):
+    page.suspends = False
+    with pytest.raises(RuntimeError, match="connect_async"):
+        remote.connect(host.url, token=TOKEN)
+    session = page.loop.run_until_complete(remote.connect_async(host.url, token=TOKEN))
+    assert [d.platform for d in session.devices()] == ["remote"]
     session.close()
 
 

@@ -77,7 +77,7 @@ def test_a_host_that_is_gone(tmp_path):
 def test_a_host_that_has_forgotten(tmp_path):
     """The connection is refused for longer than the host's grace, but not than the client's patience."""
     with run_host(tmp_path, "--grace", "0.3") as host, Proxy(host.port) as proxy, weft.remote.connect(proxy.url, token=TOKEN) as session:
-        session.welcome = p.Welcome(*[60_000 if f == "grace_ms" else getattr(session.welcome, f) for f in p.Welcome.__slots__])
+        session.granted = p.Welcome(*[60_000 if f == "grace_ms" else getattr(session.welcome, f) for f in p.Welcome.__slots__])
         x = weft.device_put(np.float32(1), session.devices()[0]) + 1
         proxy.refusing = True
         proxy.cut()

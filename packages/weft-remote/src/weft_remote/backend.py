@@ -1,18 +1,18 @@
 """The backend of platform "remote": devices of hosts, arrays that are handles, programs that are sent once."""
 from __future__ import annotations
 
-import asyncio
 import atexit
 import itertools
 import json
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft import dtypes
-from weft.avals import ShapedArray
+from weft.annotations import override
+from weft.avals import AbstractValue, ShapedArray
 from weft.config import config
 from weft.core.jaxpr import Jaxpr
 from weft.core.portable import portable
@@ -26,14 +26,20 @@ from weft.runtime.device import backend_named, forget_default
 from weft.runtime.dispatch import to_backend
 
 from . import protocol as p
-from .errors import ConnectionLost
-from .session import Session
+from .errors import ProtocolError
+from .session import Reply, Session
 
 if sys.platform == "emscripten":
     from .page import PageTransport
 else:
     from .desktop import ThreadTransport
 
+if TYPE_CHECKING:
+    import numpy
+
+    from .session import Transport
+
+Nothing: TypeAlias = "HostArray | numpy.ndarray[Any, Any]"      # of dtype float0
 
 # Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions outlive a session.
 KEEP = 64 << 10
@@ -47,7 +53,8 @@ class RemoteDevice:
         self.backend, self.session, self.index, self.id = backend, session, index, id
         self.host_platform, self.device_kind = platform, kind
 
-    def __repr__(self):
+    @override
+    def __repr__(self) -> str:
         return f"RemoteDevice(id={self.id}, {self.session.url}, {self.host_platform}: {self.device_kind})"
 
 
@@ -56,21 +63,22 @@ class Handle:
     __slots__ = ("session", "number", "ready")
 
     def __init__(self, session: Session, number: int):
-        self.session, self.number, self.ready = session, number, None
+        self.session, self.number = session, number
+        self.ready: Reply | None = None
 
 
 class RemoteBackend:
     """All hosts that this process is connected to; the devices of the newest session come first."""
     name, platforms = "remote", ("remote",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.sessions: list[Session] = []
         self.platforms_before: str | None = None      # where programs ran before a session became the default
         self.ids = itertools.count()
 
     # devices and arrays -----------------------------------------------------------------------------------------------
 
-    def devices(self, platform: str | None = None) -> list:
+    def devices(self, platform: str | None = None) -> list[RemoteDevice]:
         """The devices of all sessions; BackendError when there is none."""
         self.sessions = [s for s in self.sessions if s.failure is None]
         if not self.sessions:
@@ -79,7 +87,7 @@ class RemoteBackend:
         return [d for s in reversed(self.sessions) for d in s.devices()]
 
     def put(self, value: Any, aval: ShapedArray, device: RemoteDevice, committed: bool) -> BufferArray:
-        data = to_bytes(value)
+        data: bytes | memoryview = to_bytes(value)
         small = len(data) <= KEEP and aval.dtype != dtypes.float0
         if small:
             data = bytes(data)
@@ -88,12 +96,14 @@ class RemoteBackend:
             array._cache = from_bytes(data, aval.shape, aval.dtype)
         return array
 
-    def read(self, handle: Handle, nbytes: int):
-        return self.taken(handle.session.request(p.Fetch, handle.number), handle, nbytes)
+    def read(self, handle: Handle, nbytes: int) -> memoryview:
+        return self.taken(fetch(handle), handle, nbytes)
 
-    def taken(self, reply, handle: Handle, nbytes: int):
+    def taken(self, reply: Reply, handle: Handle, nbytes: int) -> memoryview:
         """The bytes of a fetch, read-only."""
         data = handle.session.wait(reply)
+        if not isinstance(data, bytearray):
+            raise ProtocolError(f"{handle.session.url} answers no bytes where an array is asked for.")
         if len(data) != nbytes:
             raise BackendError(f"the host sent {len(data)} bytes for an array of {nbytes}.")
         return memoryview(data).toreadonly()
@@ -102,25 +112,24 @@ class RemoteBackend:
         handle.session.release(handle.number)
 
     def wait(self, handle: Handle) -> None:
-        self.ask(handle)
-        handle.session.wait(handle.ready)
+        handle.session.wait(self.ask(handle))
 
     def is_ready(self, handle: Handle) -> bool:
-        self.ask(handle)
-        return handle.ready.done
+        return self.ask(handle).done
 
-    def ask(self, handle: Handle) -> None:
+    def ask(self, handle: Handle) -> Reply:
         """Asks the host, once, to tell when an array is computed."""
         if handle.ready is None:
-            handle.ready = handle.session.request(p.Wait, handle.number)
+            handle.ready = handle.session.request(lambda op: p.Wait(op, handle.number))
+        return handle.ready
 
     # programs -----------------------------------------------------------------------------------------------------------
 
-    def prefetch(self, *arrays) -> None:
+    def prefetch(self, *arrays: object) -> None:
         """Fetches arrays in one round trip; what `weft.device_get` calls."""
         prefetch(*arrays)
 
-    def compile(self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()) -> "RemoteExecutable":
+    def compile(self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()) -> RemoteExecutable:
         """Sends the program, unless the host has it, and has it compiled; waits for nothing."""
         program, consts = portable(jaxpr)
         key = ("serialized", config.enable_x64)
@@ -130,7 +139,7 @@ class RemoteBackend:
         digest, data = program.cache[key]
         device.session.send_program(digest, data)
         values = [to_backend(c, get_aval(c), device) for c in consts]
-        donated = (*[False] * len(values), *options.donated)
+        donated = (*[False] * len(values), *map(bool, options.donated))
         donated += (False,) * (len(program.invars) - len(donated))
         return RemoteExecutable(device, jaxpr, digest, values, options.name, donated)
 
@@ -138,20 +147,22 @@ class RemoteBackend:
 class RemoteExecutable:
     """A program on a host."""
 
-    def __init__(self, device: RemoteDevice, jaxpr: Jaxpr, digest: bytes, consts: list, name: str, donated: tuple):
+    def __init__(self, device: RemoteDevice, jaxpr: Jaxpr, digest: bytes, consts: list[BufferArray], name: str,
+                 donated: tuple[bool, ...]):
         self.device, self.jaxpr, self.consts, self.name = device, jaxpr, consts, name
-        self.session, self.failure = device.session, None
-        self.out_avals = tuple(jaxpr.out_avals)
+        self.session = device.session
+        self.failure: Exception | None = None
+        self.out_avals = [_array_type(a) for a in jaxpr.out_avals]
         self.lead = tuple([c._live().number for c in consts])
         this = weakref.ref(self)
 
-        def failed(error):
+        def failed(error: Exception) -> None:
             executable = this()
             if executable is not None:
                 executable.failure = error
         self.handle = self.session.compile(digest, device.index, name, donated, failed)
 
-    def execute(self, args: Sequence[BufferArray]) -> list:
+    def execute(self, args: Sequence[BufferArray]) -> list[BufferArray | Nothing]:
         """Runs on arrays of this host; the results are handles, and errors come with the first of them that is read."""
         if self.failure is not None:
             raise self.failure
@@ -163,26 +174,42 @@ class RemoteExecutable:
                 for a, n in zip(self.out_avals, numbers)]
 
     def inspect(self, what: str, stage: str = "") -> str:
-        return self.session.wait(self.session.request(p.Inspect, self.handle, what, stage))
+        text = self.session.wait(self.session.request(lambda op: p.Inspect(op, self.handle, what, stage)))
+        if not isinstance(text, str):
+            raise ProtocolError(f"{self.session.url} answers no text where one is asked for.")
+        return text
 
     def as_text(self, stage: str | None = None) -> str:
         """The program as the host's backend shows it; `stage` is one of that backend's."""
         return self.inspect("text", stage or "")
 
-    def cost_analysis(self) -> dict:
-        return json.loads(self.inspect("cost"))
+    def cost_analysis(self) -> dict[str, float]:
+        found: dict[str, float] = json.loads(self.inspect("cost"))
+        return found
 
-    def memory_analysis(self) -> dict:
-        return json.loads(self.inspect("memory"))
+    def memory_analysis(self) -> dict[str, float]:
+        found: dict[str, float] = json.loads(self.inspect("memory"))
+        return found
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             self.session.release(self.handle)
         except Exception:      # the interpreter is shutting down, or compilation never began
             pass
 
 
-def _nothing(aval: ShapedArray, session: Session, number: int):
+def fetch(handle: Handle) -> Reply:
+    """Asks for the bytes of an array."""
+    return handle.session.request(lambda op: p.Fetch(op, handle.number))
+
+
+def _array_type(aval: AbstractValue) -> ShapedArray:
+    if not isinstance(aval, ShapedArray):
+        raise BackendError(f"a program on a host gives arrays alone, and this one a result of type {aval}.")
+    return aval
+
+
+def _nothing(aval: ShapedArray, session: Session, number: int) -> Nothing:
     """A float0 result has no bytes and lives here."""
     session.release(number)
     return np.zeros(aval.shape, dtypes.float0) if has_numpy else HostArray(aval.shape, dtypes.float0, b"")
@@ -210,7 +237,7 @@ def _no_longer_default(backend: RemoteBackend) -> None:
         config.update("jax_platforms", backend.platforms_before)
 
 
-def _close(session) -> None:
+def _close(session: weakref.ref[Session]) -> None:
     """At exit: the host need not wait for a client that is gone."""
     found = session()
     if found is not None:
@@ -224,7 +251,7 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
         url: the address that `weft-host` prints, such as "ws://127.0.0.1:8765".
         token: the token that it was started with, or printed.
         default: whether programs run there until the session is closed, as after `weft.config.update("jax_platforms", "remote")`.
-        timeout: seconds for connecting.
+        timeout: seconds for connecting; in a page the browser decides.
         name: shown in the host's log.
 
     Returns: the `Session`: `devices()`, `stats`, `ping()`, `close()`; a context manager.
@@ -235,63 +262,41 @@ def connect(url: str, *, token: str, default: bool = False, timeout: float = 20.
         with weft.remote.connect("ws://127.0.0.1:8765", token="…") as session:
             x = weft.device_put(weft.numpy.arange(3.0), session.devices()[0])
     """
-    session = Session(url, token, name)
-    if sys.platform == "emscripten":
-        session.transport = PageTransport(session)
-        from pyodide.ffi import can_run_sync, run_sync
-        if not can_run_sync():
-            raise RuntimeError("connect() can't wait here: this browser does not suspend WebAssembly (JSPI). Write "
-                               "`session = await weft.remote.connect_async(url, token=…)`.")
-        run_sync(_page_open(session))
-    else:
-        session.transport = ThreadTransport(session, timeout)
-        session.transport.open()
+    session = Session(url, token, name, _carrier(timeout))
+    session.transport.open()
     return _register(session, default)
 
 
 async def connect_async(url: str, *, token: str, default: bool = False, timeout: float = 20.0, name: str = "") -> Session:
     """`connect` for programs that await: in a page without JSPI there is no other way to wait."""
-    if sys.platform != "emscripten":
-        return await asyncio.to_thread(partial(connect, url, token=token, default=default, timeout=timeout, name=name))
-    session = Session(url, token, name)
-    session.transport = PageTransport(session)
-    await _page_open(session)
+    session = Session(url, token, name, _carrier(timeout))
+    await session.transport.open_async()
     return _register(session, default)
 
 
-async def _page_open(session: Session) -> None:
-    try:
-        await session.transport.open()
-    except EOFError as e:
-        raise ConnectionLost(f"{session.url} closed the connection: {e}.") from None
+def _carrier(timeout: float) -> Callable[[Session], Transport]:
+    """What carries the frames of sessions in this process."""
+    if sys.platform == "emscripten":
+        return PageTransport
+    return partial(ThreadTransport, timeout=timeout)
 
 
-def _fetches(arrays: Sequence) -> list:
-    found = []
-    for x in arrays:
-        if isinstance(x, BufferArray) and isinstance(x.handle, Handle) and x._cache is None:
-            found.append((x, x.handle.session.request(p.Fetch, x.handle.number)))
-    return found
+def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Reply]]:
+    return [(x, fetch(x.handle)) for x in arrays if isinstance(x, BufferArray) and isinstance(x.handle, Handle) and x._cache is None]
 
 
-def prefetch(*arrays) -> None:
+def prefetch(*arrays: object) -> None:
     """Fetches the values of remote arrays together, in one round trip; reading them afterwards takes none."""
     for x, reply in _fetches(arrays):
         _keep(x, reply)
 
 
-async def prefetch_async(*arrays) -> None:
+async def prefetch_async(*arrays: object) -> None:
     """`prefetch` for programs that await; in a page without JSPI, values must be fetched so before they are read."""
     for x, reply in _fetches(arrays):
-        session = x.handle.session
-        if sys.platform == "emscripten":
-            if not reply.done:
-                session.stats.waits += 1
-                await session.transport.until(lambda reply=reply: reply.done)
-        else:
-                await asyncio.to_thread(session.wait, reply)
+        await x.handle.session.wait_async(reply)
         _keep(x, reply)
 
 
-def _keep(x: BufferArray, reply) -> None:
+def _keep(x: BufferArray, reply: Reply) -> None:
     x._cache = from_bytes(x.device_.backend.taken(reply, x.handle, x.nbytes), x.aval.shape, x.aval.dtype)

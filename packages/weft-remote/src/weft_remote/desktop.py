@@ -3,20 +3,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from weft.annotations import override
 from weft.core.binary import DeserializationError
 from weft.errors import BackendError
 
 from .errors import ConnectionLost, LimitError, ProtocolError
-from .session import LOG, Session
+from .session import LOG, Session, Transport
 
 TIDY = 0.1                                     # seconds that freed arrays wait for company
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)      # between attempts to take a connection up again
 
 
-class ThreadTransport:
+class ThreadTransport(Transport):
     """Carries a session's frames in a thread of its own."""
 
     def __init__(self, session: Session, timeout: float):
@@ -28,16 +30,21 @@ class ThreadTransport:
         self.opened: Exception | bool | None = None
         self.thread = threading.Thread(target=self._run, name=f"weft-remote {session.url}", daemon=True)
 
+    @override
     def open(self) -> None:
-        """Connects, or raises why that is not possible."""
         self.thread.start()
         with self.changed:
             self.changed.wait_for(lambda: self.opened is not None)
         if isinstance(self.opened, Exception):
             raise self.opened
 
+    @override
+    async def open_async(self) -> None:
+        await asyncio.to_thread(self.open)
+
     # the interface of a transport -----------------------------------------------------------------------------------
 
+    @override
     def wake(self) -> None:
         if not self.awake:
             self.awake = True
@@ -46,6 +53,7 @@ class ThreadTransport:
             except RuntimeError:      # the loop is closed, and with it the session
                 pass
 
+    @override
     def wake_later(self) -> None:
         if not self.tidying:
             self.tidying = True
@@ -58,13 +66,20 @@ class ThreadTransport:
         self.tidying = False
         self.work.set()
 
-    def wait(self, done) -> None:
+    @override
+    def wait(self, done: Callable[[], bool]) -> None:
         with self.changed:
             self.changed.wait_for(done)
 
+    @override
+    async def until(self, done: Callable[[], bool]) -> None:
+        await asyncio.to_thread(self.wait, done)
+
+    @override
     def relieve(self) -> None:
         self.wait(lambda: self.session.log_bytes() <= LOG // 2 or self.session.failure is not None)
 
+    @override
     def close(self) -> None:
         self.awake = False
         self.wake()
@@ -84,7 +99,7 @@ class ThreadTransport:
             self._tell()
             self.loop.close()
 
-    def _tell(self, opened=None) -> None:
+    def _tell(self, opened: Exception | bool | None = None) -> None:
         with self.changed:
             if opened is not None and self.opened is None:
                 self.opened = opened
@@ -93,7 +108,7 @@ class ThreadTransport:
     async def _connections(self) -> None:
         """One connection after another, until the session ends."""
         pauses = iter(_PAUSES)
-        gone = None
+        gone: float | None = None      # when the last connection was lost
         while True:
             try:
                 async with asyncio.timeout(self.timeout):
@@ -102,7 +117,7 @@ class ThreadTransport:
                 async with socket:
                     async with asyncio.timeout(self.timeout):
                         await socket.send(self.session.hello())
-                        self.session.start(await socket.recv())
+                        self.session.start(await _frame(socket))
                     self._tell(True)
                     gone, pauses = None, iter(_PAUSES)
                     await self._carry(socket)
@@ -116,7 +131,7 @@ class ThreadTransport:
                 if e.rcvd is not None and e.rcvd.code in (1002, 1003, 1007, 1008, 1009):
                     kind = LimitError if e.rcvd.code == 1009 else ProtocolError
                     return self._fail(kind(f"the host closed the connection: {e.rcvd.reason or e.rcvd.code}."))
-                why = e
+                why: Exception = e
             except (OSError, InvalidHandshake, TimeoutError) as e:
                 if isinstance(e, InvalidStatus):
                     return self._fail(ConnectionLost(f"{self.session.url} refused the connection: {e}."))
@@ -137,7 +152,7 @@ class ThreadTransport:
         self.session.fail(error)
         self._tell(error)
 
-    async def _carry(self, socket) -> None:
+    async def _carry(self, socket: ClientConnection) -> None:
         """Sends and receives on one connection, until it or the session ends."""
         sender = asyncio.ensure_future(self._send(socket))
         receiver = asyncio.ensure_future(self._receive(socket))
@@ -152,7 +167,7 @@ class ThreadTransport:
         for task in done:
             task.result()
 
-    async def _send(self, socket) -> None:
+    async def _send(self, socket: ClientConnection) -> None:
         while True:
             self.awake = False
             self.work.clear()
@@ -162,7 +177,14 @@ class ThreadTransport:
                 return
             await self.work.wait()
 
-    async def _receive(self, socket) -> None:
+    async def _receive(self, socket: ClientConnection) -> None:
         while True:
-            self.session.receive(await socket.recv())
+            self.session.receive(await _frame(socket))
             self._tell()
+
+
+async def _frame(socket: ClientConnection) -> bytes:
+    message = await socket.recv()
+    if isinstance(message, str):
+        raise ProtocolError("the host sent text; a frame is binary.")
+    return message

@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Protocol
 
-import _weft_page as page  # type: ignore[import-not-found]
-from js import Uint8Array  # type: ignore[import-not-found]
-from pyodide.ffi import JsException, can_run_sync, run_sync  # type: ignore[import-not-found]
+import _weft_page as page
+from js import Uint8Array
+from pyodide.ffi import JsException, can_run_sync, run_sync
+from weft.annotations import override
 
 from .errors import ConnectionLost
-from .session import LOG, Session
+from .session import LOG, Session, Transport
 
 TIDY = 64                      # freed arrays that wait for the next operation
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
@@ -18,64 +21,89 @@ class Unreachable(ConnectionLost):
     """Nothing answers: another attempt may succeed."""
 
 
-class PageTransport:
+class Bytes(Protocol):
+    """A Uint8Array of the page."""
+
+    def to_bytes(self) -> bytes: ...
+    def assign(self, data: bytes) -> None: ...
+
+
+class Socket(Protocol):
+    """A websocket of the page."""
+    closeReason: str
+
+    def send(self, data: Bytes) -> None: ...
+    async def recv(self) -> Bytes | None: ...
+    def close(self) -> None: ...
+
+
+class PageTransport(Transport):
     """Sends at once; receives while the program waits."""
 
     def __init__(self, session: Session):
-        self.session, self.socket, self.sending = session, None, False
+        self.session, self.sending = session, False
+        self.socket: Socket | None = None
 
-    async def open(self) -> None:
+    @override
+    def open(self) -> None:
+        if not can_run_sync():
+            raise RuntimeError("connect() can't wait here: this browser does not suspend WebAssembly (JSPI). Write "
+                               "`session = await weft.remote.connect_async(url, token=…)`.")
+        run_sync(self.open_async())
+
+    @override
+    async def open_async(self) -> None:
+        try:
+            await self._connect()
+        except EOFError as e:
+            raise ConnectionLost(f"{self.session.url} closed the connection: {e}.") from None
+
+    async def _connect(self) -> None:
         """Connects, and exchanges the greetings."""
         try:
-            self.socket = await page.open(self.session.url)
+            socket: Socket = await page.open(self.session.url)
         except JsException as e:
             raise Unreachable(f"no connection to {self.session.url}: {e.message} Is the host running (`weft-host`), and does it allow "
                                  "this page (`--allow-origin`)?") from None
-        self._send(self.session.hello())
-        self.session.start(await self._next())
+        self.socket = socket
+        _send(socket, self.session.hello())
+        self.session.start(await _next(socket))
         self.wake()
-
-    async def _next(self) -> bytes:
-        message = await self.socket.recv()
-        if not message:
-            raise EOFError(self.socket.closeReason)
-        return message.to_bytes()
-
-    def _send(self, frame: bytes) -> None:
-        data = Uint8Array.new(len(frame))
-        data.assign(frame)
-        self.socket.send(data)
 
     # the interface of a transport -----------------------------------------------------------------------------------
 
+    @override
     def wake(self) -> None:
         if self.sending:      # garbage collection, or a reply that is being handled
             return
         self.sending = True
         try:
             while self.socket is not None and not self.socket.closeReason and (frame := self.session.outgoing()) is not None:
-                self._send(frame)
+                _send(self.socket, frame)
         except JsException:      # the connection is lost; whoever waits next finds out and takes it up again
             pass
         finally:
             self.sending = False
 
+    @override
     def wake_later(self) -> None:
         if len(self.session._garbage) >= TIDY:
             self.wake()
 
-    def wait(self, done) -> None:
+    @override
+    def wait(self, done: Callable[[], bool]) -> None:
         if not done():
             if not can_run_sync():
                 raise RuntimeError("this program can't stand still for the host here: the browser does not suspend WebAssembly (JSPI), or the call does not "
                                    "come from the page's event loop. Write `await weft.remote.prefetch_async(x)` before x is read, or use a browser with JSPI.")
             run_sync(self.until(done))
 
-    async def until(self, done) -> None:
+    @override
+    async def until(self, done: Callable[[], bool]) -> None:
         """Receives until `done()`."""
         while not done():
             try:
-                frame = await self._next()
+                frame = await _next(self.socket)
             except (EOFError, JsException) as e:
                 await self._again(str(e))
                 continue
@@ -93,7 +121,7 @@ class PageTransport:
             return
         for pause in (*_PAUSES, *[_PAUSES[-1]] * int(left / _PAUSES[-1])):
             try:
-                await self.open()
+                await self._connect()
                 return
             except (Unreachable, EOFError, JsException):
                 await asyncio.sleep(pause)
@@ -103,11 +131,27 @@ class PageTransport:
         self.session.fail(ConnectionLost(f"the connection to {self.session.url} is lost ({why}) and the session with its arrays gone; connect again "
                                          "with weft.remote.connect."))
 
+    @override
     def relieve(self) -> None:
         if can_run_sync():
             self.wait(lambda: self.session.log_bytes() <= LOG // 2 or self.session.failure is not None)
 
+    @override
     def close(self) -> None:
         self.wake()
         if self.socket is not None:
             self.socket.close()
+
+
+async def _next(socket: Socket | None) -> bytes:
+    """The next frame; EOFError with the reason once the connection is closed, or if there never was one."""
+    message = await socket.recv() if socket is not None else None
+    if not message:
+        raise EOFError(socket.closeReason if socket is not None else "it was never open")
+    return message.to_bytes()
+
+
+def _send(socket: Socket, frame: bytes) -> None:
+    data: Bytes = Uint8Array.new(len(frame))
+    data.assign(frame)
+    socket.send(data)

@@ -13,12 +13,16 @@ stop when `window` bytes are under way without a `Credit`.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from weft import dtypes
 from weft.avals import ShapedArray, shaped
 from weft.core.binary import DeserializationError, Reader, Writer
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 LOWEST, VERSION = 1, 1      # the versions of the protocol that this release speaks
 CHUNK = 1 << 20             # bytes of bulk data in one message
@@ -29,16 +33,19 @@ Bools = tuple[bool, ...]
 Strings = tuple[str, ...]
 MAX_RANK = 64
 
+T = TypeVar("T")
+M = TypeVar("M", bound="Message")
 
-def _write_sequence(write):
-    def run(w: Writer, values):
+
+def _write_sequence(write: Callable[[Writer, T], None]) -> Callable[[Writer, Sequence[T]], None]:
+    def run(w: Writer, values: Sequence[T]) -> None:
         w.unsigned(len(values))
         for v in values:
             write(w, v)
     return run
 
 
-def _read_sequence(read):
+def _read_sequence(read: Callable[[Reader], T]) -> Callable[[Reader], tuple[T, ...]]:
     return lambda r: tuple([read(r) for _ in range(r.count())])
 
 
@@ -49,10 +56,13 @@ def _read_bool(r: Reader) -> bool:
     return value == 1
 
 
+_write_ints = _write_sequence(Writer.unsigned)
+
+
 def _write_aval(w: Writer, aval: ShapedArray) -> None:
     w.string(dtypes.name(aval.dtype))
     w.byte(aval.weak_type)
-    _FIELDS["Ints"][0](w, aval.shape)
+    _write_ints(w, aval.shape)
 
 
 def _read_aval(r: Reader) -> ShapedArray:
@@ -66,29 +76,32 @@ def _read_aval(r: Reader) -> ShapedArray:
     return shaped(tuple([r.unsigned(1 << 48) for _ in range(rank)]), dtypes.dtype(name), weak)
 
 
-# annotation -> (write, read)
-_FIELDS = {
+# annotation -> (write, read); the annotation says what is written, which a dict's type can't (hence Any)
+_FIELDS: dict[str, tuple[Callable[[Writer, Any], None], Callable[[Reader], Any]]] = {
     "int": (Writer.unsigned, Reader.unsigned),
     "bool": (lambda w, v: w.byte(1 if v else 0), _read_bool),
     "str": (Writer.string, Reader.string),
     "bytes": (Writer.bytes, Reader.bytes),
-    "Ints": (_write_sequence(Writer.unsigned), _read_sequence(Reader.unsigned)),
+    "Ints": (_write_ints, _read_sequence(Reader.unsigned)),
     "Bools": (_write_sequence(lambda w, v: w.byte(1 if v else 0)), _read_sequence(_read_bool)),
     "Strings": (_write_sequence(Writer.string), _read_sequence(Reader.string)),
     "ShapedArray": (_write_aval, _read_aval),
 }
-_classes: dict[int, type] = {}
+_classes: dict[int, type[Message]] = {}
 
 
+@dataclass(frozen=True, slots=True)
 class Message:
     """Base of messages."""
-    __slots__ = ()
+    code: ClassVar[int]
+    codec: ClassVar[tuple[tuple[str, Callable[[Writer, Any], None], Callable[[Reader], Any]], ...]]      # of each field
 
 
-def _message(code: int):
-    def define(cls):
+@dataclass_transform(frozen_default=True)
+def _message(code: int) -> Callable[[type[M]], type[M]]:
+    def define(cls: type[M]) -> type[M]:
         made = dataclass(frozen=True, slots=True)(cls)
-        made.code, made.codec = code, tuple((f.name, *_FIELDS[f.type]) for f in fields(made))
+        made.code, made.codec = code, tuple((f.name, *_FIELDS[str(f.type)]) for f in fields(made))
         if _classes.setdefault(code, made) is not made:
             raise ValueError(f"message code {code} is taken")
         return made
@@ -292,7 +305,7 @@ def encode(*messages: Message) -> bytes:
     return bytes(w.data)
 
 
-def decode(frame) -> Iterable[Message]:
+def decode(frame: Buffer) -> Iterable[Message]:
     """The messages of a frame, one by one; raises DeserializationError at the first that is none."""
     r = Reader(frame)
     if not r.left():

@@ -9,13 +9,23 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
 
 from weft import source_info
+from weft.annotations import override
 from weft.avals import ShapedArray
 
 from . import protocol as p
 from .errors import ConnectionLost, ProtocolError, rebuild
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from .backend import RemoteDevice
+
+Make = Callable[[int], p.Message]              # an operation, of its number
+Failed = Callable[[Exception], None]
 
 FRAME = 256 << 10        # small messages travel together in frames of about this size
 LOG = 64 << 20           # bytes sent and not confirmed, above which an upload waits
@@ -25,6 +35,12 @@ LINES = 10_000           # operations whose line in the user's program is rememb
 class Transport(Protocol):
     """What a session needs of whatever carries its frames."""
 
+    def open(self) -> None:
+        """Connects and exchanges the greetings, or raises why that is not possible."""
+
+    async def open_async(self) -> None:
+        """The same for programs that await."""
+
     def wake(self) -> None:
         """There is something in `outgoing`. Never blocks; any thread may call it, also while garbage is collected."""
 
@@ -33,6 +49,9 @@ class Transport(Protocol):
 
     def wait(self, done: Callable[[], bool]) -> None:
         """Returns once `done()`, which changes only in `receive` or `fail`."""
+
+    async def until(self, done: Callable[[], bool]) -> None:
+        """The same for programs that await."""
 
     def relieve(self) -> None:
         """Lets the log of unconfirmed operations shrink below LOG, where waiting is possible."""
@@ -56,8 +75,10 @@ class Reply:
     """The answer to an operation."""
     __slots__ = ("data", "value", "error", "done", "credited")
 
-    def __init__(self):
-        self.data, self.credited, self.value, self.error, self.done = bytearray(), 0, None, None, False
+    def __init__(self) -> None:
+        self.data, self.credited, self.done = bytearray(), 0, False
+        self.value: bytearray | str | None = None
+        self.error: Exception | None = None
 
 
 class Session:
@@ -67,15 +88,14 @@ class Session:
     the host grants; what was under way is sent again.
     """
 
-    def __init__(self, url: str, token: str, name: str = ""):
+    def __init__(self, url: str, token: str, name: str, carrier: Callable[[Session], Transport]):
         self.url, self.token, self.name = url, token, name
         self.stats = Stats()
-        self.transport: Transport | None = None
-        self.welcome: p.Welcome | None = None
+        self.granted: p.Welcome | None = None               # None until the host has answered
         self.failure: Exception | None = None
         self.closed = False
         self.on_close: Callable[[], None] | None = None
-        self._devices: list = []
+        self._devices: list[RemoteDevice] = []
         self._lock = threading.Lock()
         self._ops = 0
         self._log: deque[tuple[int, bytes]] = deque()      # operations that the host has not confirmed
@@ -85,13 +105,14 @@ class Session:
         self._garbage: deque[int] = deque()
         self._handles = itertools.count(1)
         self._replies: dict[int, Reply] = {}
-        self._lines: OrderedDict[int, Any] = OrderedDict()
-        self._on_failure: dict[int, Callable] = {}          # compilations: told of a failure that nobody asked about
+        self._lines: OrderedDict[int, source_info.SourceInfo] = OrderedDict()
+        self._on_failure: dict[int, Failed] = {}            # compilations: told of a failure that nobody asked about
         self._programs: set[bytes] = set()
+        self.transport = carrier(self)
 
     # what users see -------------------------------------------------------------------------------------------------
 
-    def devices(self) -> list:
+    def devices(self) -> list[RemoteDevice]:
         """The host's devices."""
         return list(self._devices)
 
@@ -101,8 +122,7 @@ class Session:
             self.closed = True
             self._control.append(p.encode(p.Bye()))
             self.fail(ConnectionLost(f"the session on {self.url} is closed."))
-            if self.transport is not None:
-                self.transport.close()
+            self.transport.close()
             if self.on_close is not None:
                 self.on_close()
 
@@ -110,25 +130,33 @@ class Session:
         """Returns when the host has done everything up to now, and raises if the session is lost."""
         self.wait(self.request(p.Ping))
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
 
-    def __repr__(self):
+    @override
+    def __repr__(self) -> str:
         state = "closed" if self.closed else f"lost: {self.failure}" if self.failure else f"{len(self._devices)} devices"
         return f"Session({self.url!r}, {state})"
 
     # operations -----------------------------------------------------------------------------------------------------
 
-    def operate(self, kind: type, *fields, line: bool = False, reply: Reply | None = None, failed: Callable | None = None) -> int:
+    @property
+    def welcome(self) -> p.Welcome:
+        """What the host has granted."""
+        if self.granted is None:
+            raise ProtocolError(f"{self.url} has not answered yet.")
+        return self.granted
+
+    def operate(self, make: Make, *, line: bool = False, reply: Reply | None = None, failed: Failed | None = None) -> int:
         """Sends an operation and returns its number, without waiting for anything."""
         with self._lock:
             if self.failure is not None:
                 raise self.failure
             self._flush_garbage()
-            op = self._append(kind, fields)
+            op = self._append(make)
             if reply is not None:
                 self._replies[op] = reply
             if failed is not None:
@@ -140,9 +168,9 @@ class Session:
         self.transport.wake()
         return op
 
-    def _append(self, kind: type, fields) -> int:
+    def _append(self, make: Make) -> int:
         self._ops += 1
-        data = p.encode(kind(self._ops, *fields))
+        data = p.encode(make(self._ops))
         self._log.append((self._ops, data))
         self._log_bytes += len(data)
         self.stats.operations += 1
@@ -150,18 +178,18 @@ class Session:
 
     def _flush_garbage(self) -> None:
         if self._garbage:
-            handles = []
+            handles: list[int] = []
             while self._garbage:
                 handles.append(self._garbage.popleft())
-            self._append(p.Free, (tuple(handles),))
+            self._append(lambda op: p.Free(op, tuple(handles)))
 
-    def request(self, kind: type, *fields) -> Reply:
+    def request(self, make: Make) -> Reply:
         """Sends an operation that has a reply, for `wait`."""
         reply = Reply()
-        self.operate(kind, *fields, reply=reply)
+        self.operate(make, reply=reply)
         return reply
 
-    def wait(self, reply: Reply):
+    def wait(self, reply: Reply) -> bytearray | str | None:
         """The value of a reply, once it is there."""
         if not reply.done:
             self.stats.waits += 1
@@ -170,17 +198,23 @@ class Session:
             raise reply.error
         return reply.value
 
+    async def wait_async(self, reply: Reply) -> None:
+        """Returns once a reply is there, for programs that await; `wait` gives its value then."""
+        if not reply.done:
+            self.stats.waits += 1
+            await self.transport.until(lambda: reply.done)
+
     def new_handle(self) -> int:
         return next(self._handles)
 
-    def put(self, data, aval: ShapedArray, device: int) -> int:
+    def put(self, data: bytes | memoryview, aval: ShapedArray, device: int) -> int:
         """Uploads an array; returns its handle."""
         handle, chunk = self.new_handle(), self._chunk()
-        self.operate(p.Put, handle, aval, device, bytes(data[:chunk]), line=True)
+        self.operate(lambda op: p.Put(op, handle, aval, device, bytes(data[:chunk])), line=True)
         for at in range(chunk, len(data), chunk):
             if self._log_bytes > LOG:
                 self.transport.relieve()
-            self.operate(p.Part, handle, bytes(data[at:at + chunk]))
+            self.operate(lambda op: p.Part(op, handle, bytes(data[at:at + chunk])))
         return handle
 
     def send_program(self, digest: bytes, data: bytes) -> None:
@@ -188,18 +222,18 @@ class Session:
         if digest not in self._programs:
             self._programs.add(digest)
             chunk = self._chunk()
-            self.operate(p.Program, digest, len(data), data[:chunk])
+            self.operate(lambda op: p.Program(op, digest, len(data), data[:chunk]))
             for at in range(chunk, len(data), chunk):
-                self.operate(p.ProgramPart, digest, data[at:at + chunk])
+                self.operate(lambda op: p.ProgramPart(op, digest, data[at:at + chunk]))
 
-    def compile(self, digest: bytes, device: int, name: str, donated: tuple, failed: Callable) -> int:
+    def compile(self, digest: bytes, device: int, name: str, donated: tuple[bool, ...], failed: Failed) -> int:
         """Compiles a program that was sent; returns the handle of the result. `failed(error)` is called if it fails."""
         handle = self.new_handle()
-        self.operate(p.Compile, handle, digest, device, name, tuple(map(bool, donated)), line=True, failed=failed)
+        self.operate(lambda op: p.Compile(op, handle, digest, device, name, donated), line=True, failed=failed)
         return handle
 
-    def execute(self, program: int, arguments: tuple, results: tuple) -> None:
-        self.operate(p.Execute, program, arguments, results, line=True)
+    def execute(self, program: int, arguments: p.Ints, results: p.Ints) -> None:
+        self.operate(lambda op: p.Execute(op, program, arguments, results), line=True)
 
     def release(self, handle: int) -> None:
         """Frees an array or program some time soon. Takes no lock: garbage collection calls it anywhere."""
@@ -214,10 +248,10 @@ class Session:
 
     def hello(self) -> bytes:
         """The first frame of a connection."""
-        secret = self.welcome.session if self.welcome is not None else b""
+        secret = self.granted.session if self.granted is not None else b""
         return p.encode(p.Hello(p.LOWEST, p.VERSION, self.token, secret, self.name))
 
-    def start(self, frame) -> None:
+    def start(self, frame: Buffer) -> None:
         """Takes the host's answer to `hello`; raises what it ends the session with."""
         messages = list(p.decode(frame))
         first = messages[0]
@@ -226,7 +260,7 @@ class Session:
         if not isinstance(first, p.Welcome) or not p.LOWEST <= first.version <= p.VERSION:
             raise ProtocolError(f"{self.url} answers as no weft host does: {type(first).__name__}.")
         with self._lock:
-            self.welcome = first
+            self.granted = first
             self._confirm(first.received)
             self._sent = first.received
             self._control.clear()
@@ -240,13 +274,13 @@ class Session:
 
     def outgoing(self) -> bytes | None:
         """The next frame to send; None if there is nothing to send."""
-        if self.welcome is None:      # closed before the host has answered
+        if self.granted is None:      # closed before the host has answered
             return None
         with self._lock:
             if self._garbage:
                 self._flush_garbage()
             parts: list[bytes] = []
-            size, limit = 0, min(FRAME, self.welcome.frame)
+            size, limit = 0, min(FRAME, self.granted.frame)
             while self._control and size < limit // 2:
                 parts.append(self._control.popleft())
                 size += len(parts[-1])
@@ -266,10 +300,10 @@ class Session:
         """Where in the log the operations begin that this connection has not carried; the log's numbers have no gaps."""
         return max(0, self._sent + 1 - self._log[0][0]) if self._log else 0
 
-    def receive(self, frame) -> None:
+    def receive(self, frame: Buffer) -> None:
         """Takes a frame from the host."""
         self.stats.frames_received += 1
-        self.stats.bytes_received += len(frame)
+        self.stats.bytes_received += memoryview(frame).nbytes
         for message in p.decode(frame):
             self._handle(message)
 
@@ -312,7 +346,7 @@ class Session:
         else:
             raise ProtocolError(f"the host sent a {type(message).__name__}, which only clients send.")
 
-    def _settle(self, op: int, value, error: Exception | None = None) -> None:
+    def _settle(self, op: int, value: bytearray | str | None, error: Exception | None = None) -> None:
         with self._lock:
             reply = self._replies.pop(op, None)
             self._control.append(p.encode(p.Settled((op,))))
@@ -344,7 +378,7 @@ class Session:
         if line is not None and line.code is not None and f"{line.file}:{line.line}" not in text:
             text = f"{text}\n  at {line}, on {self.url}"
         error = rebuild(message.error, text)
-        error.source_info = line      # editors mark it: the traceback ends where the program stood still for the result
+        vars(error)["source_info"] = line      # editors mark it: the traceback ends where the program stood still for the result
         failed = self._on_failure.pop(message.op, None)
         if failed is not None:
             failed(error)
