@@ -1,10 +1,12 @@
-"""Where faults are put, folder by folder, and which of them: evenly, and the same ones for the same seed."""
+"""Where faults are put, folder by folder, and which of them: evenly, and the same ones for the same seed.
+
+A fault's place in the queue is a hash of its name, so that a change of the code changes the sample no more than it must: what was found out about a fault stays known.
+"""
 from __future__ import annotations
 
 import collections
 import hashlib
 import pathlib
-import random
 from typing import Iterable
 
 import typescript
@@ -48,19 +50,20 @@ def sample(root: pathlib.Path, count: int, seed: int) -> dict[str, list[Mutant]]
     """`count` mutants, as many from each stratum, and in a stratum evenly over operators and then files; no two at one place."""
     everything = mutants_of(root)
     each = -(-count // len(everything))
-    return {name: _evenly(root, found, each, random.Random(f"{seed} {name}")) for name, found in everything.items()}
+    return {name: _evenly(root, found, each, seed) for name, found in everything.items()}
 
 
-def _evenly(root: pathlib.Path, found: list[Mutant], count: int, rng: random.Random) -> list[Mutant]:
+def _evenly(root: pathlib.Path, found: list[Mutant], count: int, seed: int) -> list[Mutant]:
     by_operator: dict[str, list[Mutant]] = collections.defaultdict(list)
     for m in found:
         by_operator[m.operator].append(m)
     uses: collections.Counter[str] = collections.Counter()
     chosen: list[Mutant] = []
-    queues = {name: rng.sample(group, len(group)) for name, group in sorted(by_operator.items())}
+    place = lambda m: hashlib.sha256(f"{seed} {m.key}".encode()).digest()
+    queues = {name: sorted(group, key=place) for name, group in sorted(by_operator.items())}
     while len(chosen) < count and queues:
         for name in list(queues):
-            queue = sorted(queues[name], key=lambda m: uses[m.file])      # stable: at random among files that are used as often
+            queue = sorted(queues[name], key=lambda m: uses[m.file])      # stable: by hash among files that are used as often
             while queue and (any(_overlap(queue[0], c) for c in chosen) or not queue[0].file.endswith(".ts") and not parses(queue[0], (root / queue[0].file).read_bytes())):
                 queue.pop(0)
             if not queue:
