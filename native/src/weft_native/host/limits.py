@@ -1,12 +1,14 @@
 """What a client may use, all of it checked before it is taken."""
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
-def _limit(default: float, help: str):
+def _limit(default: float, help: str) -> Any:      # a field passes for the number that stands in it
     return field(default=default, metadata={"help": help})
 
 
@@ -34,7 +36,7 @@ INCOMPLETE = 1024            # uploads of a session of which not all has come
 PROGRAM_WEIGHT = 64          # bytes that one of a serialized program takes once it is read and compiled, about
 
 
-def add_arguments(parser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """An option for each limit."""
     group = parser.add_argument_group("limits, each of one session")
     for f in fields(Limits):
@@ -42,5 +44,5 @@ def add_arguments(parser) -> None:
                            help=f"{f.metadata['help']} (default {f.default:g})" if f.type == "float" else f"{f.metadata['help']} (default {f.default})")
 
 
-def from_arguments(options) -> Limits:
+def from_arguments(options: argparse.Namespace) -> Limits:
     return Limits(**{f.name: getattr(options, f.name) for f in fields(Limits)})

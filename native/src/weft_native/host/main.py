@@ -13,6 +13,7 @@ import sys
 from weft import source_info
 from weft.config import config
 from weft.errors import BackendError
+from weft.runtime.backend import Device
 from weft.runtime.device import get_backend
 
 from . import limits
@@ -42,7 +43,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-async def run(options, devices: list, token: str) -> None:
+async def run(options: argparse.Namespace, devices: list[Device], token: str) -> None:
     """Serves until SIGINT or SIGTERM."""
     host = Host(devices, token, limits.from_arguments(options), tuple(options.allow_origin))
     stop = asyncio.Event()

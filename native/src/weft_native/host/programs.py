@@ -7,22 +7,24 @@ import math
 import pkgutil
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from weft import control, dtypes, ops
-from weft.avals import ShapedArray
+from weft.avals import AbstractValue, ShapedArray
 from weft.config import config, enable_x64
 from weft.core import serialize
 from weft.core.jaxpr import Jaxpr, subjaxprs
-from weft.runtime.backend import CompileOptions
+from weft.runtime import backend
+from weft.runtime.backend import CompileOptions, Device
 from weft.runtime.device import backend_of
-from weft_remote.errors import LimitError
+from weft_remote.errors import LimitError, ProtocolError
 
 from .limits import MIB, Limits
 
 log = logging.getLogger("weft.host")
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 # A program may use any primitive of the language, and parameters of weft.lax, whichever modules this process has loaded by itself.
 for _package in (ops, control):
     for _module in pkgutil.iter_modules(_package.__path__, _package.__name__ + "."):
@@ -31,22 +33,27 @@ importlib.import_module("weft.lax")
 KEPT, KEPT_BYTES = 512, 32 * MIB      # programs and compiled programs for the next session, and how long they are together when serialized
 
 
-def nbytes(aval) -> int:
+def nbytes(aval: AbstractValue) -> int:
     """Bytes of an array; what is no array has none."""
     return math.prod(aval.shape) * dtypes.itemsize(aval.dtype) if isinstance(aval, ShapedArray) else 0
+
+
+def _array_type(aval: AbstractValue) -> ShapedArray:
+    if not isinstance(aval, ShapedArray):
+        raise ProtocolError(f"a result of type {aval} is no array.")
+    return aval
 
 
 class Executable:
     """A compiled program, and what a host must know to run it safely."""
 
-    def __init__(self, compiled: Any, jaxpr: Jaxpr, device, x64: bool):
+    def __init__(self, compiled: backend.Executable, jaxpr: Jaxpr, device: Device, x64: bool):
         self.compiled, self.device, self.x64 = compiled, device, x64
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
-        self.out_avals = list(jaxpr.out_avals)
-        self.out_bytes = sum(map(nbytes, self.out_avals))
-        self.temp_bytes = compiled.memory_analysis().get("temp_size_in_bytes", 0)
+        self.out_avals = [_array_type(a) for a in jaxpr.out_avals]
+        self.temp_bytes: int = compiled.memory_analysis().get("temp_size_in_bytes", 0)
 
-    def execute(self, args: list) -> list:
+    def execute(self, args: Sequence[Any]) -> list[Any]:
         """Runs with the configuration that the program was traced with: a backend may interpret it only now."""
         if self.x64 == config.enable_x64:
             return self.compiled.execute(args)
@@ -90,7 +97,7 @@ class Programs:
         self.compiled: Kept[tuple[Any, ...], Executable] = Kept()
         self.compiling = threading.Lock()          # lowering keeps state of the process
 
-    def check(self, digest: bytes, data) -> serialize.Program:
+    def check(self, digest: bytes, data: bytes | bytearray) -> serialize.Program:
         """The program of these bytes; DeserializationError if they are none, LimitError if it needs too much."""
         found = self.checked.get(digest)
         if found is None:
@@ -99,7 +106,7 @@ class Programs:
             self.checked.keep(digest, found, len(data))
         return found
 
-    def _check_sizes(self, jaxpr: Jaxpr, seen: set) -> None:
+    def _check_sizes(self, jaxpr: Jaxpr, seen: set[Jaxpr]) -> None:
         if jaxpr in seen:
             return
         seen.add(jaxpr)
@@ -110,7 +117,7 @@ class Programs:
             for sub in subjaxprs(eqn.params):
                 self._check_sizes(sub, seen)
 
-    def compile(self, digest: bytes, program: serialize.Program, size: int, device: Any, name: str, donated: tuple[bool, ...],
+    def compile(self, digest: bytes, program: serialize.Program, size: int, device: Device, name: str, donated: tuple[bool, ...],
                 begin: Callable[[], None] = lambda: None) -> Executable:
         """A program of `size` bytes compiled for a device; `begin()` is called when its turn has come."""
         key = (digest, device, donated)

@@ -7,12 +7,15 @@ import hmac
 import itertools
 import logging
 import time
+from collections.abc import Sequence
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from websockets.asyncio.server import ServerConnection, serve
+from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
 from weft.core.binary import DeserializationError
+from weft.runtime.backend import Device
 from weft_remote import protocol as p
 from weft_remote.errors import AuthenticationError, ConnectionLost, LimitError, ProtocolError, class_name
 
@@ -38,7 +41,7 @@ class Host:
         origins: web origins, beside those on loopback, whose pages may connect; programs that are no pages have none.
     """
 
-    def __init__(self, devices: list, token: str, limits: Limits = Limits(), origins: tuple = ()):
+    def __init__(self, devices: list[Device], token: str, limits: Limits = Limits(), origins: tuple[str, ...] = ()):
         if not token:
             raise ValueError("a host needs a token")
         self.devices, self.token, self.limits, self.origins = devices, token.encode(), limits, {o.rstrip("/") for o in origins}
@@ -48,10 +51,10 @@ class Host:
         self.abandoned: list[Session] = []      # ended, but still computing: threads can't be stopped
         self.numbers = itertools.count(1)
 
-    def serve(self, address: str, port: int):
-        """The websockets server, to be awaited; `watch` must run beside it."""
-        return serve(self.handle, address, port, compression=None, max_size=self.limits.frame_bytes, max_queue=4, ping_interval=20, ping_timeout=60, close_timeout=STOP_SECONDS,
-                     process_request=self.check_origin, server_header=None)
+    async def serve(self, address: str, port: int) -> Server:
+        """The websockets server; `watch` must run beside it."""
+        return await serve(self.handle, address, port, compression=None, max_size=self.limits.frame_bytes, max_queue=4, ping_interval=20,
+                           ping_timeout=60, close_timeout=STOP_SECONDS, process_request=self.check_origin, server_header=None)
 
     async def watch(self) -> None:
         """Ends sessions that compute for too long, or whose client has not come back."""
@@ -63,7 +66,7 @@ class Host:
                 if session.left_at is not None and now - session.left_at > self.limits.grace:
                     session.close(p.End("ConnectionLost", "the session was not taken up again in time."))
 
-    async def stop(self, server) -> None:
+    async def stop(self, server: Server) -> None:
         """Tells all clients that the host goes, and waits a moment for them to hear it."""
         for session in list(self.sessions.values()):
             session.close(p.End("ConnectionLost", "the host is shutting down; its arrays are gone."))
@@ -73,7 +76,7 @@ class Host:
 
     # connections --------------------------------------------------------------------------------------------------------
 
-    def check_origin(self, connection: ServerConnection, request):
+    def check_origin(self, connection: ServerConnection, request: Request) -> Response | None:
         """Refuses pages of origins that are not allowed; a browser names the origin, other programs name none."""
         origin = request.headers.get("Origin")
         if origin is None or origin.rstrip("/") in self.origins:
@@ -111,7 +114,7 @@ class Host:
             if session is not None and session.connection is socket and session.end is None:
                 session.connection, session.left_at = None, time.monotonic()
 
-    def greet(self, frame) -> tuple[Session, list]:
+    def greet(self, frame: str | bytes) -> tuple[Session, list[p.Message]]:
         """The session that a first frame asks for, and what else the frame holds."""
         if isinstance(frame, str):
             raise ProtocolError("messages are binary.")
@@ -129,7 +132,7 @@ class Host:
             if session is None:
                 raise ConnectionLost("the host does not know the session any more; its arrays are gone. Connect again.")
         else:
-            self.abandoned = [s for s in self.abandoned if s.thread.is_alive()]
+            self.abandoned = [s for s in self.abandoned if s.thread is not None and s.thread.is_alive()]
             if len(self.sessions) + len(self.abandoned) >= self.limits.sessions:
                 raise LimitError(f"the host has {self.limits.sessions} sessions already. Try again later.")
             name = f"{next(self.numbers)}{' ' + repr(hello.name[:40]) if hello.name else ''}"
@@ -147,7 +150,7 @@ class Host:
         kinds = [text for d in self.devices for text in (d.platform, str(d.device_kind))]
         return p.encode(p.Welcome(p.VERSION, session.secret, session.received, int(self.limits.grace * 1000), self.limits.frame_bytes, WINDOW, tuple(kinds)))
 
-    async def carry(self, session: Session, socket: ServerConnection, messages: list) -> None:
+    async def carry(self, session: Session, socket: ServerConnection, messages: Sequence[p.Message]) -> None:
         """Messages of a session in both directions, until it or the connection ends."""
         if session.connection is not None:      # the client is back before its old connection was seen to be dead
             asyncio.ensure_future(session.connection.close())
@@ -186,15 +189,18 @@ class Host:
                     await socket.send(frame)
                 if session.end is None:
                     await session.changed.wait()
-            await self.refuse(socket, None, session.end)
+            await self.part(socket, session.end)
         except ConnectionClosed:
             pass
 
-    async def refuse(self, socket: ServerConnection, error: Exception | None, end: p.End | None = None) -> None:
+    async def refuse(self, socket: ServerConnection, error: Exception) -> None:
+        """Tells the client what was wrong, and closes the connection."""
+        end = p.End(class_name(error), public_text(error, lambda path: False))
+        log.warning("%s refused: %s: %s", socket.remote_address, end.error, end.message)
+        await self.part(socket, end)
+
+    async def part(self, socket: ServerConnection, end: p.End) -> None:
         """Tells the client why its session ends, and closes the connection."""
-        if end is None:
-            end = p.End(class_name(error), public_text(error, lambda path: False))
-            log.warning("%s refused: %s: %s", socket.remote_address, end.error, end.message)
         try:
             await socket.send(p.encode(end))
             # The reason travels again in the closing frame, which has room for 123 bytes.

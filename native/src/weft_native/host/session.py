@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import queue
@@ -9,16 +10,18 @@ import secrets
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, assert_never
 
 from weft import dtypes
 from weft.core.binary import DeserializationError
 from weft.core.serialize import Program, content_hash
+from weft.runtime.backend import Device
 from weft.runtime.device import backend_of
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
+from websockets.asyncio.server import ServerConnection
 
 from .limits import INCOMPLETE, PROGRAM_WEIGHT, QUEUE_BYTES, QUEUE_MESSAGES, RUNNING, WINDOW, Limits
 from .memory import Charge, Tally
@@ -27,6 +30,8 @@ from .programs import Executable, Programs, nbytes
 from .values import Answer, Failed, Incoming, Stored, Transfer, finished, host_array, host_bytes, is_gone
 
 log = logging.getLogger("weft.host")
+Value: TypeAlias = Stored | Executable
+P = ParamSpec("P")
 
 
 class Known(NamedTuple):
@@ -48,7 +53,7 @@ class Session:
     Methods are called in the host's event loop, those named `_do_…` in the session's thread.
     """
 
-    def __init__(self, programs: Programs, devices: list, limits: Limits, memory: Tally, name: str, ended: Callable[["Session"], None]):
+    def __init__(self, programs: Programs, devices: list[Device], limits: Limits, memory: Tally, name: str, ended: Callable[[Session], None]):
         self.programs, self.devices, self.limits, self.memory, self.name, self.ended = programs, devices, limits, memory, name, ended
         self.loop = asyncio.get_running_loop()
         self.secret = secrets.token_bytes(32)
@@ -57,7 +62,7 @@ class Session:
         self.unacknowledged = 0               # bytes since then
         self.end: p.End | None = None
         self.left_at: float | None = None     # when the connection was lost
-        self.connection: Any = None
+        self.connection: ServerConnection | None = None
         self.changed = asyncio.Event()        # there is something to send
         self.room = asyncio.Event()           # the queue has room
         self.room.set()
@@ -66,20 +71,22 @@ class Session:
         self.transfers: deque[int] = deque()
         self.reply_bytes = Tally(limits.session_bytes, "{what} takes {size} bytes; {used} of at most {limit} wait for the client to take them.")
         # the session's thread
-        self.queue: queue.SimpleQueue = queue.SimpleQueue()
+        self.queue: queue.SimpleQueue[tuple[p.Operation, int] | None] = queue.SimpleQueue()      # None ends it
         self.queued_bytes = self.queued = 0            # that the event loop put there
         self.done_bytes = self.done = 0                # that the thread has performed
-        self.values: dict[int, Stored | Failed | Executable] = {}
+        self.values: dict[int, Value | Failed] = {}
         self.array_bytes = Tally(limits.session_bytes, "{what} takes {size} bytes; the session has {used} of the {limit} that it may. "
                                                        "Let go of arrays that are no longer needed.")
         self.program_bytes = Tally(limits.session_bytes, "{what} takes about {size} bytes; the session's programs have {used} of the {limit} that they may. "
                                                          "Send fewer or smaller ones, or begin a new session.")
-        self.incoming: dict[Any, Incoming] = {}
+        self.arrays: dict[int, Incoming[p.Put]] = {}
+        self.parts: dict[bytes, Incoming[p.Program]] = {}
         self.known: dict[bytes, Known] = {}
         self.files: set[str] = set()          # that the client's programs name
         self.reading: bytes | bytearray = b""      # a program whose lines are not known yet
         self.running: deque[Running] = deque()
-        self.head_since = self.busy_since = None
+        self.head_since: float | None = None
+        self.busy_since: float | None = None
         self.thread: threading.Thread | None = None
         self.waiter: ThreadPoolExecutor | None = None
 
@@ -148,7 +155,7 @@ class Session:
             self.outbox.append(reply.message)
         self.changed.set()
 
-    def attach(self, connection) -> None:
+    def attach(self, connection: ServerConnection) -> None:
         """A connection, the first or a new one: what is unsettled is sent on it from the beginning."""
         self.connection, self.left_at = connection, None
         self.outbox.clear()
@@ -160,7 +167,8 @@ class Session:
 
     def outgoing(self) -> bytes | None:
         """The next frame for the client; None if there is nothing to send now."""
-        parts, size = [], 0
+        parts: list[bytes] = []
+        size = 0
         while self.outbox and size < 256 << 10:
             parts.append(p.encode(self.outbox.popleft()))
             size += len(parts[-1])
@@ -216,9 +224,9 @@ class Session:
 
     # the session's thread ---------------------------------------------------------------------------------------------
 
-    def _tell(self, call: Callable, *args) -> None:
+    def _tell(self, call: Callable[P, None], *args: P.args, **named: P.kwargs) -> None:
         try:
-            self.loop.call_soon_threadsafe(call, *args)
+            self.loop.call_soon_threadsafe(functools.partial(call, *args, **named))
         except RuntimeError:      # the host has stopped
             pass
 
@@ -230,7 +238,7 @@ class Session:
             message, size = item
             self._do_begin()
             try:
-                _PERFORM[type(message)](self, message)
+                self._perform(message)
             except Exception as e:      # what may concern one operation only has been caught in it
                 if not isinstance(e, (ProtocolError, LimitError, DeserializationError)):
                     log.exception("session %s, %s", self.name, type(message).__name__)
@@ -243,9 +251,37 @@ class Session:
             if not self.room.is_set() and not self._is_full():
                 self._tell(self.room.set)
         self.values.clear()
-        self.incoming.clear()
+        self.arrays.clear()
+        self.parts.clear()
         self.known.clear()
         self.running.clear()
+
+    def _perform(self, m: p.Operation) -> None:
+        match m:
+            case p.Put():
+                self._do_put(m)
+            case p.Part():
+                self._do_part(m)
+            case p.Program():
+                self._do_program(m)
+            case p.ProgramPart():
+                self._do_program_part(m)
+            case p.Compile():
+                self._do_compile(m)
+            case p.Execute():
+                self._do_execute(m)
+            case p.Free():
+                self._do_free(m)
+            case p.Fetch():
+                self._do_fetch(m)
+            case p.Wait():
+                self._do_wait(m)
+            case p.Inspect():
+                self._do_inspect(m)
+            case p.Ping():
+                self._tell(self.reply, m.op, Answer(p.Ready(m.op)))
+            case _:
+                assert_never(m)
 
     def said(self, path: str) -> bool:
         """Whether a path is one of the client's own."""
@@ -254,7 +290,7 @@ class Session:
     def _failed(self, op: int, error: Exception) -> Failed:
         return Failed(op, class_name(error), public_text(error, self.said))
 
-    def _define(self, handle: int, value) -> None:
+    def _define(self, handle: int, value: Value | Failed) -> None:
         if handle in self.values:
             raise ProtocolError(f"handle {handle} is in use.")
         if len(self.values) >= self.limits.handles:
@@ -265,7 +301,7 @@ class Session:
         """LimitError unless the session, and all together, may use so many bytes more; `present` of them are in use at once."""
         return Charge(self.array_bytes, self.memory, size, what, present)
 
-    def _device(self, index: int):
+    def _device(self, index: int) -> Device:
         if index >= len(self.devices):
             raise ProtocolError(f"there is no device {index}; there are {len(self.devices)}.")
         return self.devices[index]
@@ -273,7 +309,7 @@ class Session:
     def _do_put(self, m: p.Put) -> None:
         self._device(m.device)
         size = nbytes(m.aval)
-        if m.handle in self.incoming or m.handle in self.values:
+        if m.handle in self.arrays or m.handle in self.values:
             raise ProtocolError(f"handle {m.handle} is in use.")
         try:
             charge = self._charge(size, f"an array of type {m.aval.str_short()}", 0)
@@ -283,39 +319,39 @@ class Session:
         self._part(m.handle, Incoming(m, size, charge), m.data)
 
     def _do_part(self, m: p.Part) -> None:
-        incoming = self.incoming.get(m.handle)
+        incoming = self.arrays.get(m.handle)
         if incoming is not None:
             self._part(m.handle, incoming, m.data)
         elif not isinstance(self.values.get(m.handle), Failed):
             raise ProtocolError(f"bytes came for handle {m.handle}, which takes none.")
 
-    def _part(self, handle: int, incoming: Incoming, data: bytes) -> None:
-        message = incoming.message
+    def _part(self, handle: int, incoming: Incoming[p.Put], data: bytes) -> None:
         try:
-            value = self._uploaded(message, incoming) if incoming.take(data) else None
+            value: Stored | Failed | None = self._uploaded(incoming) if incoming.take(data) else None
         except ProtocolError:
             raise
         except Exception as e:
-            value = self._failed(message.op, e)
+            value = self._failed(incoming.message.op, e)
         if value is None:
-            self._await(handle, incoming)
+            self._check_incomplete(handle in self.arrays)
+            self.arrays[handle] = incoming
         else:
-            self.incoming.pop(handle, None)
+            self.arrays.pop(handle, None)
             self._define(handle, value)
 
-    def _uploaded(self, message: p.Put, incoming: Incoming) -> Stored | Failed:
+    def _uploaded(self, incoming: Incoming[p.Put]) -> Stored:
+        message = incoming.message
         device = self._device(message.device)
         array = backend_of(device).put(host_array(incoming.data, message.aval), message.aval, device, True)
         return Stored(array, message.aval, device, incoming.charge)
 
-    def _await(self, key: int | bytes, incoming: Incoming) -> None:
-        """Keeps what is incomplete."""
-        if key not in self.incoming and len(self.incoming) >= INCOMPLETE:
+    def _check_incomplete(self, known: bool) -> None:
+        """LimitError if there is no room for one more that is incomplete."""
+        if not known and len(self.arrays) + len(self.parts) >= INCOMPLETE:
             raise LimitError(f"{INCOMPLETE} arrays and programs are under way and incomplete.")
-        self.incoming[key] = incoming
 
     def _do_program(self, m: p.Program) -> None:
-        if len(m.hash) != 32 or m.hash in self.known or m.hash in self.incoming:
+        if len(m.hash) != 32 or m.hash in self.known or m.hash in self.parts:
             raise ProtocolError("a program's hash has 32 bytes, and a program comes once.")
         if m.size > self.limits.program_bytes:
             raise LimitError(f"a program of {m.size} bytes exceeds the limit of {self.limits.program_bytes}.")
@@ -324,16 +360,17 @@ class Session:
         self._program_part(m.hash, Incoming(m, m.size, Charge(self.program_bytes, self.memory, m.size, "a program", 0)), m.data)
 
     def _do_program_part(self, m: p.ProgramPart) -> None:
-        incoming = self.incoming.get(m.hash)
+        incoming = self.parts.get(m.hash)
         if incoming is None:
             raise ProtocolError("bytes came for a program that takes none.")
         self._program_part(m.hash, incoming, m.data)
 
-    def _program_part(self, digest: bytes, incoming: Incoming, data: bytes) -> None:
+    def _program_part(self, digest: bytes, incoming: Incoming[p.Program], data: bytes) -> None:
         if not incoming.take(data):
-            self._await(digest, incoming)
+            self._check_incomplete(digest in self.parts)
+            self.parts[digest] = incoming
             return
-        self.incoming.pop(digest, None)
+        self.parts.pop(digest, None)
         if content_hash(incoming.data) != digest:
             raise DeserializationError("a program does not have the hash that it came with")
         charge = Charge(self.program_bytes, self.memory, incoming.size * PROGRAM_WEIGHT, "a program")
@@ -365,7 +402,7 @@ class Session:
 
     def _do_execute(self, m: p.Execute) -> None:
         try:
-            outs: list = self._execute(m)
+            outs: Sequence[Stored | Failed] = self._execute(m)
         except ProtocolError:
             raise
         except _Inherited as e:
@@ -375,17 +412,15 @@ class Session:
         for handle, value in zip(m.results, outs):
             self._define(handle, value)
 
-    def _execute(self, m: p.Execute) -> list:
+    def _execute(self, m: p.Execute) -> list[Stored]:
         executable = self._value(m.program)
         if not isinstance(executable, Executable):
             raise ProtocolError(f"handle {m.program} is an array, not a compiled program.")
         if len(m.arguments) != len(executable.in_types) or len(m.results) != len(executable.out_avals):
             raise ProtocolError(f"the program takes {len(executable.in_types)} arguments and gives {len(executable.out_avals)} results; "
                                 f"{len(m.arguments)} and {len(m.results)} were named.")
-        stored = [self._value(h) for h in m.arguments]
+        stored = [self._array(h) for h in m.arguments]
         for i, (x, (shape, dtype)) in enumerate(zip(stored, executable.in_types)):
-            if not isinstance(x, Stored):
-                raise ProtocolError(f"handle {m.arguments[i]} is a compiled program, not an array.")
             if x.aval.shape != shape or x.aval.dtype != dtype:
                 raise ProtocolError(f"argument {i} is {x.aval.str_short()} where the program takes {dtypes.name(dtype)}{list(shape)}.")
             if x.device is not executable.device:
@@ -421,7 +456,13 @@ class Session:
             head.block_until_ready()
         self._drop_finished()
 
-    def _value(self, handle: int):
+    def _array(self, handle: int) -> Stored:
+        value = self._value(handle)
+        if not isinstance(value, Stored):
+            raise ProtocolError(f"handle {handle} is a compiled program, not an array.")
+        return value
+
+    def _value(self, handle: int) -> Value:
         """What a handle stands for; a failure that stands there is raised."""
         value = self.values.get(handle)
         if value is None:
@@ -441,17 +482,15 @@ class Session:
     def _fail_op(self, op: int, failed: Failed) -> None:
         self._tell(self.reply, op, Answer(p.Error(op, failed.origin, failed.error, failed.message)))
 
-    def _later(self, op: int, handle: int, work: Callable) -> None:
+    def _later(self, op: int, handle: int, work: Callable[[Stored], Answer | Transfer]) -> None:
         """Replies to `op` with what `work` makes of an array, in the thread that may wait for it."""
         try:
-            value = self._value(handle)
+            value = self._array(handle)
         except _Inherited as e:
             self._fail_op(op, e.failed)
             return
-        if not isinstance(value, Stored):
-            raise ProtocolError(f"handle {handle} is a compiled program, not an array.")
 
-        def run():
+        def run() -> None:
             try:
                 reply = work(value)
             except Exception as e:
@@ -500,14 +539,6 @@ class Session:
             self._fail_op(m.op, self._failed(m.op, e))
         else:
             self._tell(self.reply, m.op, answer)
-
-    def _do_ping(self, m: p.Ping) -> None:
-        self._tell(self.reply, m.op, Answer(p.Ready(m.op)))
-
-
-_PERFORM = {p.Put: Session._do_put, p.Part: Session._do_part, p.Program: Session._do_program, p.ProgramPart: Session._do_program_part,
-            p.Compile: Session._do_compile, p.Execute: Session._do_execute, p.Free: Session._do_free, p.Fetch: Session._do_fetch,
-            p.Wait: Session._do_wait, p.Inspect: Session._do_inspect, p.Ping: Session._do_ping}
 
 
 class _Inherited(Exception):

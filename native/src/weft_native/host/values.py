@@ -1,22 +1,25 @@
 """What a session holds: arrays, failures in their place, uploads and replies under way."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from weft import dtypes
 from weft.avals import ShapedArray
+from weft.runtime.backend import Device
 from weft_remote import protocol as p
 from weft_remote.errors import ProtocolError
 
 from .memory import Charge
+
+M = TypeVar("M", bound=p.Message)
 
 
 class Stored:
     """An array, for as long as a handle or an unread reply needs it."""
     __slots__ = ("array", "aval", "device", "charge")
 
-    def __init__(self, array: Any, aval: ShapedArray, device: Any, charge: Charge):
+    def __init__(self, array: Any, aval: ShapedArray, device: Device, charge: Charge):
         self.array, self.aval, self.device, self.charge = array, aval, device, charge
 
 
@@ -28,12 +31,13 @@ class Failed(NamedTuple):
     message: str
 
 
-class Incoming:
+class Incoming(Generic[M]):
     """An array or program of which not all bytes are here yet. Memory is taken for those that are."""
     __slots__ = ("message", "size", "data", "charge")
 
-    def __init__(self, message: p.Put | p.Program, size: int, charge: Charge):
-        self.message, self.size, self.charge = message, size, charge
+    def __init__(self, message: M, size: int, charge: Charge):
+        self.message: M = message
+        self.size, self.charge = size, charge
         self.data = bytearray()
 
     def take(self, part: bytes) -> bool:
@@ -72,7 +76,7 @@ def is_gone(array: Any) -> bool:
     return hasattr(array, "is_deleted") and array.is_deleted()
 
 
-def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray:
+def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray[Any, Any]:
     """A client's bytes as an array; whatever they are, its elements are values of its dtype."""
     if dtypes.is_bool(aval.dtype):
         return (np.frombuffer(data, np.uint8) != 0).reshape(aval.shape)
@@ -89,4 +93,4 @@ def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray:
 def host_bytes(array: Any) -> memoryview:
     """The elements of an array."""
     host = np.ascontiguousarray(array._host() if hasattr(array, "_host") else array)
-    return memoryview(host.reshape(-1).view(np.uint8)) if host.size and host.itemsize else memoryview(b"")
+    return host.reshape(-1).view(np.uint8).data if host.size and host.itemsize else memoryview(b"")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, dataclass_transform, get_args
 
 from weft import dtypes
 from weft.avals import ShapedArray, shaped
@@ -31,6 +31,7 @@ HEADER = 4096               # room in a frame beside bulk data
 Ints = tuple[int, ...]
 Bools = tuple[bool, ...]
 Strings = tuple[str, ...]
+Bulk: TypeAlias = "bytes | memoryview"      # what is sent may be a view; what comes is bytes
 MAX_RANK = 64
 
 T = TypeVar("T")
@@ -82,6 +83,7 @@ _FIELDS: dict[str, tuple[Callable[[Writer, Any], None], Callable[[Reader], Any]]
     "bool": (lambda w, v: w.byte(1 if v else 0), _read_bool),
     "str": (Writer.string, Reader.string),
     "bytes": (Writer.bytes, Reader.bytes),
+    "Bulk": (Writer.bytes, Reader.bytes),
     "Ints": (_write_ints, _read_sequence(Reader.unsigned)),
     "Bools": (_write_sequence(lambda w, v: w.byte(1 if v else 0)), _read_sequence(_read_bool)),
     "Strings": (_write_sequence(Writer.string), _read_sequence(Reader.string)),
@@ -267,7 +269,7 @@ class Data(Message):
     op: int
     size: int
     offset: int
-    data: bytes
+    data: Bulk
 
 
 @_message(33)
@@ -292,7 +294,8 @@ class Error(Message):
     message: str
 
 
-OPERATIONS = (Put, Part, Program, ProgramPart, Compile, Execute, Fetch, Wait, Free, Inspect, Ping)
+Operation: TypeAlias = Put | Part | Program | ProgramPart | Compile | Execute | Fetch | Wait | Free | Inspect | Ping
+OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
 
 
 def encode(*messages: Message) -> bytes:
