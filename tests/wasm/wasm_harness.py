@@ -23,7 +23,7 @@ def backend() -> WasmBackend:
     """One verifying backend for all tests, known to weft as "wasm"."""
     made = WasmBackend()
     made.check = True
-    register_backend("wasm", lambda: made, ("wasm",))
+    register_backend(lambda: made, "wasm")
     return made
 
 

@@ -22,11 +22,11 @@ def device():
 @pytest.fixture(scope="session")
 def backend(device):
     """A verifying backend, known to weft as "webgpu"."""
-    from weft.runtime.device import backend_named, register_backend
+    from weft.runtime.device import backend_for, register_backend
     from weft_wasm.webgpu_backend import WebGpuBackend
 
-    register_backend("webgpu", WebGpuBackend)
-    made = backend_named("webgpu")
+    register_backend(WebGpuBackend, "webgpu")
+    made = backend_for("webgpu")
     made.check = True
     return made
 

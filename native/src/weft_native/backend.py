@@ -72,7 +72,7 @@ class XlaBackend:
         clear_caches()
         self._shardings.clear()
         self._first = None
-        runtime_device.forget_backend(self.name)
+        runtime_device.forget_backend(self)
         forget_clients()
 
     # devices --------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from weft.errors import BackendError
 from weft.host import HostArray, from_bytes, has_numpy, np, to_bytes
 from weft.runtime.array import BufferArray
 from weft.runtime.backend import CompileOptions
-from weft.runtime.device import backend_named, forget_default
+from weft.runtime.device import backend_for, forget_default
 from weft.runtime.dispatch import to_backend
 
 from . import protocol as p
@@ -216,7 +216,7 @@ def _nothing(aval: ShapedArray, session: Session, number: int) -> Nothing:
 
 
 def _register(session: Session, default: bool) -> Session:
-    backend = backend_named("remote")
+    backend = backend_for("remote")
     devices = iter(session.welcome.devices)
     session._devices = [RemoteDevice(backend, session, i, next(backend.ids), platform, kind) for i, (platform, kind) in enumerate(zip(devices, devices))]
     backend.sessions.append(session)

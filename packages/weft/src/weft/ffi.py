@@ -13,14 +13,14 @@ from .control.callback import check_vmap_method, result_avals_of
 from .control.foreign import Attribute, ffi_call_p
 from .core.trace import get_aval
 from .host import has_numpy, np
-from .runtime.device import backend_named
+from .runtime.device import backend_for
 
 __all__ = ["build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
            "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id"]
 
 
 def _xla():
-    return backend_named("xla").foreign
+    return backend_for("cpu").foreign
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:

@@ -29,7 +29,7 @@ from typing import Any, Callable
 from .annotations import override
 from . import monitoring
 from .errors import BackendError, at_user_line
-from .runtime.device import backend_named, get_backend, known_backends
+from .runtime.device import backend_for, get_backend, known_backends
 
 _XLA_NAMES = ("ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane")
 _lock = threading.Lock()
@@ -39,7 +39,7 @@ _state: dict[str, Any] = {"session": None, "server": None}
 def __getattr__(name: str):
     if name in _XLA_NAMES:
         try:
-            return getattr(backend_named("xla").profiler, name)
+            return getattr(backend_for("cpu").profiler, name)
         except BackendError as e:
             raise AttributeError(f"weft.profiler.{name} is XLA's: {e}") from None
     raise AttributeError(f"module 'weft.profiler' has no attribute {name!r}")
@@ -225,7 +225,7 @@ def start_server(port: int, requires_backend: bool = True):
     with _lock:
         if _state["server"] is not None:
             raise ValueError(at_user_line("Only one profiler server can be active at a time: stop it with weft.profiler.stop_server()."))
-        profiler = _xla("the profiler server") if requires_backend else backend_named("xla").profiler
+        profiler = _xla("the profiler server") if requires_backend else backend_for("cpu").profiler
         _state["server"] = profiler.start_server(port)
         return _state["server"]
 

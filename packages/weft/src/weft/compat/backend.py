@@ -22,12 +22,12 @@ def clear_backends() -> None:
     """Lets go of all backends and compiled programs; the next operation makes what it needs again."""
     clear_in_memory_compilation_cache()
     for b in known_backends():
-        forget_backend(b.name)
+        forget_backend(b)
 
 
 def register_backend_factory(name: str, factory, *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False, **_) -> None:
     """Makes a backend known: `factory()` gives it (see runtime/backend.py for what it must have)."""
-    register_backend(name, factory, (name,))
+    register_backend(factory, name)
 
 
 def get_default_device():

@@ -1,5 +1,5 @@
-"""The backend interface. A package offers one through the entry-point group `weft.backends`: a name and a class
-with no required arguments; the class is instantiated on the first look for a device of one of its platforms.
+"""The backend interface. A package offers one through the entry-point group `weft.backends`: for each of its platforms an entry point
+that has the platform's name and names a class with no required arguments, which is instantiated on the first look for one of them.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Executable(Protocol):
 
 class Backend(Protocol):
     """Devices, arrays and a compiler."""
-    name: str                      # as in the entry point: "xla", "wasm", "webgpu", "remote", "reference"
+    name: str                      # for people: "xla", "wasm", "webgpu", "remote", "reference"
     platforms: tuple[Any, ...]               # the platform names that its devices have, best first
 
     def devices(self, platform: str | None = None) -> list[Device]:

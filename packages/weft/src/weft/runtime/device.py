@@ -2,93 +2,124 @@
 from __future__ import annotations
 
 import os
+import threading
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..config import config
 from ..errors import BackendError, at_user_line
 from ..source_info import register_exclusion
 
-GROUP = "weft.backends"
-# The order in which the default platform is looked for.
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "weft.backends"      # each entry point is named after a platform, so that looking for one loads no other backend
+# The order in which the default platform is looked for. Others run what names them: an argument, a device, `jax_platforms`.
 PREFERENCE = ("tpu", "cuda", "cpu", "wasm", "webgpu", "reference")
 ALIASES = {"gpu": "cuda", "xla": "cpu"}
-# entry-point name -> platforms, so that finding a platform loads one backend and not all of them
-KNOWN = {"xla": ("tpu", "cuda", "cpu"), "wasm": ("wasm",), "webgpu": ("webgpu",), "remote": ("remote",), "reference": ("reference",)}
 
 # array class -> its backend's way to run one primitive, for the backends that have one
 eager: dict[type, Any] = {}
-_factories: dict[str, Any] = {}     # registered by hand: reference, tests, the page
-_backends: dict[str, Any] = {}      # instances by name
+_factories: dict[str, Callable[[], Any]] = {}     # by platform; registered by hand: reference, tests
+_entries: dict[str, EntryPoint] = {}              # by platform; as last read
+_made: dict[Callable[[], Any], Any] = {}          # factory -> the backend: one for all its platforms
+_making = threading.RLock()                       # a factory may look for devices itself
+_backends: dict[str, Any] = {}                    # platform -> backend, for the platforms that were looked for
 
 
-def register_backend(name: str, factory, platforms: tuple | None = None) -> None:
-    """Makes a backend known without an entry point. `factory` takes no arguments."""
-    _factories[name] = factory
-    _backends.pop(name, None)
-    if platforms is not None:
-        KNOWN[name] = tuple(platforms)
+def register_backend(factory: Callable[[], Any], *platforms: str) -> None:
+    """Makes a backend known without an entry point. `factory` takes no arguments and is called on the first look for one of the platforms."""
+    for platform in platforms:
+        _factories[platform] = factory
+        gone = _backends.pop(platform, None)
+        if gone is not None and gone not in _backends.values():
+            forget_backend(gone)
 
 
-def _entry_points() -> dict:
+def _read_entries() -> None:
+    """Reads what installed packages offer; BackendError where two offer different backends for one platform."""
     metadata = import_module("importlib.metadata")      # 15 ms that a program may never need
-    return {e.name: e for e in metadata.entry_points(group=GROUP)}
+    found: dict[str, EntryPoint] = {}
+    for entry in metadata.entry_points(group=GROUP):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise BackendError(f"two installed packages have a backend for the platform {entry.name!r}: {_origin(other)} and {_origin(entry)}. Uninstall one of them.")
+    _entries.clear()
+    _entries.update(found)
 
 
-def backend_class(name: str):
-    """The class that an entry point names; BackendError with the reason if it can't be had."""
-    entry = _entry_points().get(name)
-    if entry is None:
-        have = ", ".join(sorted({*_factories, *_entry_points()})) or "none"
-        raise BackendError(f"no backend {name!r} is installed (installed: {have}). Install the package that brings it, for example weft-native for xla.")
+def _origin(entry: EntryPoint) -> str:
+    return f"{entry.value} of {entry.dist.name}" if entry.dist is not None else entry.value
+
+
+def known_platforms() -> list[str]:
+    """The platforms that some installed or registered backend has, whether there is a device or not; the preferred ones first."""
+    _read_entries()
+    names = {*_factories, *_entries}
+    return [*[p for p in PREFERENCE if p in names], *sorted(names.difference(PREFERENCE))]
+
+
+def backend_class(platform: str) -> Any:
+    """The class that a platform's entry point names; BackendError with the reason if it can't be had."""
+    if platform not in _entries:
+        _read_entries()
+    if platform not in _entries:
+        raise BackendError(at_user_line(f"unknown platform {platform!r}; platforms are {', '.join(known_platforms())}. Others come with the package that has their "
+                                        "backend: weft-native has that for cpu, cuda and tpu."))
     try:
-        return entry.load()
+        return _entries[platform].load()
     except ImportError as e:
-        raise BackendError(f"backend {name!r} can't be loaded: {e}. Install what it needs, or choose another platform with weft.config.update('jax_platforms', …).") from e
+        raise BackendError(f"the backend of platform {platform!r} can't be loaded: {e}. Install what it needs, or choose another platform with "
+                           "weft.config.update('jax_platforms', …).") from e
 
 
-def backend_named(name: str):
-    """The backend instance of an entry-point name; BackendError with the reason if it can't be had."""
-    if name not in _backends:
-        factory = _factories.get(name) or backend_class(name)
-        backend = _backends[name] = factory()
-        home = getattr(import_module(type(backend).__module__), "__file__", None)
-        if home:      # its frames are not the user's
-            register_exclusion(os.path.dirname(os.path.abspath(home)) + os.sep)
-        if hasattr(backend, "apply"):
-            eager[backend.array_type] = backend.apply
-    return _backends[name]
+def backend_for(platform: str) -> Any:
+    """The backend of a platform, made on the first look; BackendError with the reason if it can't be had."""
+    if platform in _backends:
+        return _backends[platform]
+    with _making:
+        factory = _factories.get(platform) or backend_class(platform)
+        if factory not in _made:
+            _made[factory] = _welcome(factory())
+        backend = _made[factory]
+        if platform not in backend.platforms:
+            raise BackendError(f"{_origin(_entries[platform]) if platform in _entries else factory} is registered for the platform {platform!r}, but the backend "
+                               f"{backend.name!r} has the platforms {', '.join(backend.platforms)}. Name its entry points after these.")
+        _backends[platform] = backend
+        return backend
+
+
+def _welcome(backend: Any) -> Any:
+    home = getattr(import_module(type(backend).__module__), "__file__", None)
+    if home:      # its frames are not the user's
+        register_exclusion(os.path.dirname(os.path.abspath(home)) + os.sep)
+    if hasattr(backend, "apply"):
+        eager[backend.array_type] = backend.apply
+    return backend
 
 
 def known_backends() -> list:
     """The backends that were asked for a device so far."""
-    return list(_backends.values())
+    return list(_made.values())
 
 
-def forget_backend(name: str) -> None:
+def forget_backend(backend: Any) -> None:
     """Lets go of a backend; the next look for one of its devices makes it again."""
-    gone = _backends.pop(name, None)
-    if hasattr(gone, "array_type"):
-        eager.pop(gone.array_type, None)
+    for factory in [f for f, made in _made.items() if made is backend]:
+        del _made[factory]
+    for platform in [p for p, made in _backends.items() if made is backend]:
+        del _backends[platform]
+    if hasattr(backend, "array_type"):
+        eager.pop(backend.array_type, None)
     forget_default()
-
-
-def _names_for(platform: str) -> list[str]:
-    return [name for name, platforms in KNOWN.items() if platform in platforms]
 
 
 def get_backend(platform: str | None = None):
     """(backend, platform) for a platform name, or the default one."""
     if platform is not None and not isinstance(platform, str):
         return platform, platform.platforms[0]
-    if platform is None:
-        platform = default_platform()
-    if platform == "gpu":
-        platform = "cuda"
-    names = _names_for(platform)
-    if not names:
-        raise BackendError(at_user_line(f"unknown platform {platform!r}; platforms are {', '.join(p for ps in KNOWN.values() for p in ps)}."))
-    return backend_named(names[0]), platform
+    name = default_platform() if platform is None else ALIASES.get(platform, platform)
+    return backend_for(name), name
 
 
 _default: dict = {}     # the configured platforms -> the platform found for them
@@ -103,10 +134,7 @@ def default_platform() -> str:
     reasons = []
     for platform in candidates:
         try:
-            names = _names_for(platform)
-            if not names:
-                raise BackendError(at_user_line(f"unknown platform {platform!r}; platforms are {', '.join(p for ps in KNOWN.values() for p in ps)}."))
-            if backend_named(names[0]).devices(platform):
+            if backend_for(platform).devices(platform):
                 _default[wanted] = platform
                 return platform
             reasons.append(f"{platform}: no device")

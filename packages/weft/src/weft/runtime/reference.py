@@ -77,4 +77,4 @@ class ReferenceExecutable:
         return {}
 
 
-register_backend("reference", ReferenceBackend)
+register_backend(ReferenceBackend, "reference")
