@@ -8,9 +8,9 @@ from typing import Any, Callable, Sequence
 from . import bootstrap  # noqa: F401  isort: skip  first: it sets up what C++ reads when it loads
 
 import numpy as np
-from jaxlib import _jax
+import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
-from weft.avals import ShapedArray, physical
+from weft.avals import ShapedArray, array_type, physical
 from weft.config import config
 from weft.core import trace
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, TypedScalar
@@ -47,7 +47,7 @@ class XlaBackend:
     records_phases = True      # to weft.monitoring: lowering and compiling are two
 
     def __init__(self):
-        Device.backend = property(lambda _, backend=self: backend)
+        Device.backend = property(lambda _: self)
         arrays.install()
         operators.install(self)
         self._shardings: dict = {}
@@ -209,13 +209,13 @@ class XlaBackend:
         if type(x) is ArrayImpl and x.device == device:
             return x
         if isinstance(x, KeyArray):
-            x, aval = x.raw, physical(aval)
+            x, aval = x.raw, array_type(physical(aval))
         return self.put(x, aval, device, False)
 
     def shard_arg(self, x, sharding, layout):
         """What C++ calls for an argument it can't place by itself."""
         where = sharding._device if type(sharding) is _ONE_DEVICE else placing.from_xla(sharding)
-        return self.put(x, trace.get_aval(x), where, False)
+        return self.put(x, array_type(trace.get_aval(x)), where, False)
 
     # programs -------------------------------------------------------------------------------------------------------
 

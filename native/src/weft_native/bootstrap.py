@@ -10,11 +10,11 @@ import sys
 import types
 
 import numpy as np
-from jaxlib import cpu_feature_guard
+import jaxlib.cpu_feature_guard as cpu_feature_guard
 
 cpu_feature_guard.check_cpu_features()      # before the library, which would crash instead of saying what is missing
 
-from jaxlib import _jax  # noqa: E402
+import jaxlib._jax as _jax  # noqa: E402
 from jaxlib import xla_client as xc  # noqa: E402
 from weft import avals, errors, source_info  # noqa: E402
 from weft.core.trace import Tracer  # noqa: E402

@@ -22,7 +22,7 @@ from functools import lru_cache
 from threading import Thread
 from typing import Any, Callable, NamedTuple, Sequence
 
-from jaxlib import _jax
+import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft import monitoring
 from weft.config import config
@@ -267,6 +267,7 @@ def _read_now(client, path: pathlib.Path, key: bytes, devices: Sequence, options
 
 
 def _problem(message: str, cause: Exception | None = None) -> None:
+    """Warns that the cache does not help, or raises where that is asked for."""
     if config.raise_persistent_cache_errors:
         raise BackendError(message) from cause
     warnings.warn(message, stacklevel=4)
@@ -279,11 +280,13 @@ def _read(path: pathlib.Path, key: bytes) -> tuple[bytes, float] | None:
     except FileNotFoundError:
         return None
     except OSError as e:
-        return _problem(f"the compile cache's file {path} can't be read ({e}); the program is compiled instead.", e)
+        _problem(f"the compile cache's file {path} can't be read ({e}); the program is compiled instead.", e)
+        return None
     reason = _damage(data, key)
     if reason:
-        return _problem(f"the compile cache's file {path} is ignored: {reason}. The program is compiled instead and replaces it; "
-                        "see what else writes to the folder.")
+        _problem(f"the compile cache's file {path} is ignored: {reason}. The program is compiled instead and replaces it; "
+                 "see what else writes to the folder.")
+        return None
     try:
         os.utime(path)      # what was used last is evicted last
     except OSError:

@@ -8,7 +8,7 @@ import importlib.util
 import pathlib
 
 import numpy as np
-from jaxlib import _jax
+import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft.config import config
 from weft.errors import BackendError

@@ -4,7 +4,7 @@ from __future__ import annotations
 import atexit
 from typing import Any, NamedTuple, Sequence
 
-from jaxlib import _jax
+import jaxlib._jax as _jax
 
 
 class Cluster(NamedTuple):
@@ -12,7 +12,7 @@ class Cluster(NamedTuple):
     client: Any                  # of the runtime service
     service: Any                 # the service itself in process 0, None elsewhere
     process: int
-    count: int
+    processes: int
     gpus: Sequence[int] | None   # which of the host's GPUs are this process's
 
 
@@ -49,7 +49,7 @@ def cpu_options() -> dict:
     """The arguments of the CPU client that say which process of how many it is for."""
     if joined is None:
         return dict(distributed_client=None, node_id=0, num_nodes=1, collectives=None)
-    return dict(distributed_client=joined.client, node_id=joined.process, num_nodes=joined.count,
+    return dict(distributed_client=joined.client, node_id=joined.process, num_nodes=joined.processes,
                 collectives=_jax.make_gloo_tcp_collectives(distributed_client=joined.client))
 
 
@@ -58,7 +58,7 @@ def gpu_options() -> dict:
     if joined is None:
         return {}
     visible = {} if joined.gpus is None else {"visible_devices": list(joined.gpus)}
-    return {"node_id": joined.process, "num_nodes": joined.count, **visible}
+    return {"node_id": joined.process, "num_nodes": joined.processes, **visible}
 
 
 def runtime_client() -> Any:

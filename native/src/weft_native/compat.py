@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Sequence
 
-from jaxlib import _jax
+import jaxlib._jax as _jax
 from jaxlib import version as _release
 from jaxlib import xla_client as xc
 from weft.errors import BackendError

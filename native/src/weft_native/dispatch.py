@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
-from jaxlib import _jax
+import jaxlib._jax as _jax
 from weft import dtypes, tree
-from weft.avals import shaped
+from weft.avals import array_type, shaped
 from weft.config import config
 from weft.core.jaxpr import TypedScalar
 from weft.core.trace import get_aval
@@ -201,6 +201,7 @@ class Eager:
             return apply_by_compiling(primitive, args, params, device), None, False
         closed = single_equation(primitive, avals, params)
         place = place_of(closed, words, device)
+        places: Sequence[Any]
         if type(place) is Partition:
             executable, consts = executable_for(closed, place, primitive.name)
             places, committed = place.ins, True
@@ -209,8 +210,8 @@ class Eager:
             executable = backend.compile(jaxpr, device, CompileOptions(primitive.name))
             consts, places = [backend.put(c, get_aval(c), device, False) for c in consts], [device] * len(words)
         outs = executable.execute([*consts, *[backend.array(x, get_aval(x), p) for x, p in zip(words, places)]], committed)
-        outs = [KeyArray(a, o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
-        result = outs if primitive.multiple_results else outs[0]
+        made = [KeyArray(array_type(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
+        result = made if primitive.multiple_results else made[0]
         return result, fast_entry(result, executable, consts), False
 
     def _array(self, x):

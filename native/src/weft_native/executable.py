@@ -6,9 +6,10 @@ import warnings
 from typing import Any, Sequence
 
 import numpy as np
-from jaxlib import _jax
+import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft import dtypes
+from weft.avals import array_type
 from weft.core.jaxpr import Jaxpr
 from weft.errors import BackendError, at_user_line
 from weft.runtime.effects import started, wait_for_ordered
@@ -27,7 +28,7 @@ class XlaExecutable:
 
     def __init__(self, jaxpr: Jaxpr, device, lowered, loaded, name: str):
         self.name, self.device = name, device
-        self.in_avals, self.out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
+        self.in_avals, self.out_avals = tuple(map(array_type, jaxpr.in_avals)), tuple(map(array_type, jaxpr.out_avals))
         self.kept, self.loaded = lowered.kept, loaded
         self.in_shardings, self.out_shardings = _shardings(device, loaded, self.in_avals, self.out_avals)
         self.spread = type(device) is Partition

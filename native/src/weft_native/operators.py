@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import weft.numpy  # noqa: F401  it defines the methods that are called here
-from jaxlib import _jax
+import jaxlib._jax as _jax
 from weft.config import config
 from weft.core.jaxpr import ClosedJaxpr
 from weft.core.trace import current_trace, get_aval, is_array_like, root

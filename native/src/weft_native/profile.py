@@ -4,7 +4,8 @@ from __future__ import annotations
 import gzip
 import warnings
 
-from jaxlib import _profile_data, _profiler
+import jaxlib._profile_data as _profile_data
+import jaxlib._profiler as _profiler
 from weft.config import config
 from weft.errors import at_user_line
 

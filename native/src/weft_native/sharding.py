@@ -5,9 +5,10 @@ from typing import Any, Sequence
 
 import numpy as np
 from jaxlib import xla_client as xc
+from weft.annotations import override
 from weft.errors import BackendError
 from weft.ops.shape import slice_p
-from weft.mesh import Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
+from weft.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
 
 from . import compat
 
@@ -19,14 +20,16 @@ class _Grid:
     """A mesh as C++ wants it. Each mesh has one, so that equal shardings are found by identity."""
     __slots__ = ("axis_names", "devices", "size", "_internal_device_list", "mesh")
 
-    def __init__(self, mesh: Mesh):
+    def __init__(self, mesh: Mesh | AbstractMesh):
         self.mesh, self.axis_names, self.devices, self.size = mesh, mesh.axis_names, mesh.devices, mesh.size
         self._internal_device_list = xc.DeviceList(mesh.flat_devices)
 
-    def __eq__(self, other):
+    @override
+    def __eq__(self, other: object) -> bool:
         return type(other) is _Grid and self.mesh == other.mesh
 
-    def __hash__(self):
+    @override
+    def __hash__(self) -> int:
         return hash(self.mesh)
 
 
@@ -166,5 +169,12 @@ def join(aval, sharding: Sharding, parts: Sequence):
     return ArrayImpl(aval, to_xla(sharding), list(parts), True, _skip_checks=True)
 
 
-xc.NamedSharding._to_xla_hlo_sharding = lambda made, ndim: hlo_sharding(from_xla(made), ndim)
+def _hlo_sharding(made: xc.NamedSharding, ndim: int) -> xc.HloSharding:
+    found = from_xla(made)
+    if not isinstance(found, NamedSharding):
+        raise TypeError(f"{made} was not made from a NamedSharding.")
+    return hlo_sharding(found, ndim)
+
+
+xc.NamedSharding._to_xla_hlo_sharding = _hlo_sharding
 xc.NamedSharding.memory_kind = property(lambda made: made._memory_kind)

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from weft import control, dtypes, ops
-from weft.avals import AbstractValue, ShapedArray
+from weft.avals import AbstractValue, ShapedArray, array_type
 from weft.config import config, enable_x64
 from weft.core import serialize
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.runtime import backend
 from weft.runtime.backend import CompileOptions, Device
 from weft.runtime.device import backend_of
-from weft_remote.errors import LimitError, ProtocolError
+from weft_remote.errors import LimitError
 
 from .limits import MIB, Limits
 
@@ -38,19 +38,13 @@ def nbytes(aval: AbstractValue) -> int:
     return math.prod(aval.shape) * dtypes.itemsize(aval.dtype) if isinstance(aval, ShapedArray) else 0
 
 
-def _array_type(aval: AbstractValue) -> ShapedArray:
-    if not isinstance(aval, ShapedArray):
-        raise ProtocolError(f"a result of type {aval} is no array.")
-    return aval
-
-
 class Executable:
     """A compiled program, and what a host must know to run it safely."""
 
     def __init__(self, compiled: backend.Executable, jaxpr: Jaxpr, device: Device, x64: bool):
         self.compiled, self.device, self.x64 = compiled, device, x64
         self.in_types = [(a.shape, a.dtype) for a in jaxpr.in_avals]
-        self.out_avals = [_array_type(a) for a in jaxpr.out_avals]
+        self.out_avals = [array_type(a) for a in jaxpr.out_avals]
         self.temp_bytes: int = compiled.memory_analysis().get("temp_size_in_bytes", 0)
 
     def execute(self, args: Sequence[Any]) -> list[Any]:

@@ -7,6 +7,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from weft import dtypes
 
+from .builder import dense, dense_ints
 from .registry import rule
 
 
@@ -19,7 +20,7 @@ def _optimization_barrier(b, ins, outs, *operands):
 def _dce_sink(b, ins, outs, *operands, prevent_mlir_dce):
     if not prevent_mlir_dce:
         return []
-    layouts = [ir.DenseIntElementsAttr.get(np.arange(len(a.shape) - 1, -1, -1), type=ir.RankedTensorType.get((len(a.shape),), ir.IndexType.get())) for a in ins]
+    layouts = [dense_ints(np.arange(len(a.shape) - 1, -1, -1), ir.RankedTensorType.get((len(a.shape),), ir.IndexType.get())) for a in ins]
     b.ops("stablehlo.custom_call", operands, [], {
         "call_target_name": ir.StringAttr.get("dce_sink"), "has_side_effect": b.bool_attr(True), "backend_config": ir.StringAttr.get(""),
         "operand_layouts": ir.ArrayAttr.get(layouts), "result_layouts": ir.ArrayAttr.get([])})
@@ -66,6 +67,6 @@ def _leaf(b, value):
         return ir.StringAttr.get(value)
     if isinstance(value, tuple) and len(value) == 3 and isinstance(value[2], bytes):      # an array
         dtype, shape, data = value
-        return ir.DenseElementsAttr.get(np.frombuffer(data, np.uint8), type=b.tensor(shape, dtypes.dtype(dtype)))
+        return dense(np.frombuffer(data, np.uint8), b.tensor(shape, dtypes.dtype(dtype)))
     raise ValueError(f"composite: the attribute value {value!r} of type {type(value).__name__} has no place in StableHLO; attributes are numbers, "
                      "strings, booleans, arrays, and sequences of them.")

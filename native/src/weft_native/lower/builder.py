@@ -4,13 +4,14 @@ Operations are made with `ir.Operation.create`, which costs less than half of wh
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Callable, Sequence
 
 import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from weft import dtypes
-from weft.avals import AbstractToken, ShapedArray
+from weft.avals import AbstractToken, AbstractValue
 from weft.errors import BackendError
 
 _ELEMENTS: dict[str, Callable[[], Any]] = {
@@ -23,8 +24,8 @@ _ELEMENTS: dict[str, Callable[[], Any]] = {
     "float8_e8m0fnu": ir.Float8E8M0FNUType.get, "float4_e2m1fn": ir.Float4E2M1FNType.get,
 }
 for _bits in (2, 4, 8, 16, 32, 64):
-    _ELEMENTS[f"int{_bits}"] = lambda bits=_bits: ir.IntegerType.get_signless(bits)
-    _ELEMENTS[f"uint{_bits}"] = lambda bits=_bits: ir.IntegerType.get_unsigned(bits)
+    _ELEMENTS[f"int{_bits}"] = partial(ir.IntegerType.get_signless, _bits)
+    _ELEMENTS[f"uint{_bits}"] = partial(ir.IntegerType.get_unsigned, _bits)
 
 
 class Dialects:
@@ -66,6 +67,19 @@ def parse(bytecode: bytes):
     return ir.Module.parse(bytecode, context=dialects().context)
 
 
+# NumPy's stubs say from Python 3.12 on only that an array is a buffer, hence Any.
+
+
+def dense(array: Any, type: ir.Type, **options: Any) -> ir.DenseElementsAttr:
+    """The elements of an array."""
+    return ir.DenseElementsAttr.get(array, type=type, **options)
+
+
+def dense_ints(array: Any, type: ir.Type) -> ir.DenseIntElementsAttr:
+    """The elements of an array of integers."""
+    return ir.DenseIntElementsAttr.get(array, type=type)
+
+
 class Builder:
     """Where a module is being built: the insertion point, the location, and shorthands for what rules need."""
 
@@ -88,7 +102,7 @@ class Builder:
             made = self.home.elements[dtype] = make()
             return made
 
-    def type(self, aval: ShapedArray):
+    def type(self, aval: AbstractValue):
         """The tensor type of an aval."""
         try:
             return self.home.types[aval]
@@ -120,7 +134,7 @@ class Builder:
         """A padding attribute: (low, high) for each axis, given flat."""
         rows = len(flat) // 2
         i64 = ir.IntegerType.get_signless(64)
-        return ir.DenseIntElementsAttr.get(np.array(flat, np.int64).reshape(rows, 2), type=ir.RankedTensorType.get((rows, 2), i64))
+        return dense_ints(np.array(flat, np.int64).reshape(rows, 2), ir.RankedTensorType.get((rows, 2), i64))
 
     def int_attr(self, value: int, bits: int = 64):
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), int(value))
@@ -167,11 +181,11 @@ class Builder:
     def _splat(self, value, dtype, shape):
         tensor, element, kind = self.tensor(shape, dtype), self.element(dtype), dtypes.kind(dtype)
         if 0 in shape:
-            return ir.DenseElementsAttr.get(np.zeros(0, np.uint8), type=tensor)
+            return dense(np.zeros(0, np.uint8), tensor)
         if kind == "f":
             return ir.DenseElementsAttr.get_splat(tensor, ir.FloatAttr.get(element, float(value)))
         if kind == "c":
-            return ir.DenseElementsAttr.get(np.frombuffer(np.array(value, dtype).tobytes(), np.uint8), type=tensor)
+            return dense(np.frombuffer(np.array(value, dtype).tobytes(), np.uint8), tensor)
         if kind == "b":
             return ir.DenseElementsAttr.get_splat(tensor, ir.IntegerAttr.get(element, int(bool(value))))
         value = int(value)
@@ -191,14 +205,14 @@ class Builder:
             data = value.reshape(-1).astype(np.int8).view(np.uint8)
         else:
             data = value.reshape(-1).view(np.uint8)
-        attr = ir.DenseElementsAttr.get(data, type=tensor) if value.size else self._splat(0, value.dtype, value.shape)
+        attr = dense(data, tensor) if value.size else self._splat(0, value.dtype, value.shape)
         return self.op("stablehlo.constant", [], tensor, {"value": attr})
 
     def broadcast(self, value, dims, shape, dtype):
         """`value` with its axes at `dims` of `shape`."""
         return self.op("stablehlo.broadcast_in_dim", [value], self.tensor(shape, dtype), {"broadcast_dimensions": self.i64s(dims)})
 
-    def fit(self, value, aval: ShapedArray, shape: tuple):
+    def fit(self, value, aval: AbstractValue, shape: tuple):
         """`value` as an operand of an elementwise operation of `shape`: scalars and axes of size 1 are repeated."""
         if aval.shape == shape:
             return value
@@ -210,7 +224,7 @@ class Builder:
     def convert(self, value, shape, dtype):
         return self.op("stablehlo.convert", [value], self.tensor(shape, dtype))
 
-    def compare(self, direction: str, x, y, aval: ShapedArray, total: bool = False):
+    def compare(self, direction: str, x, y, aval: AbstractValue, total: bool = False):
         """x `direction` y, a boolean of the shape of `aval` (the operands')."""
         kind = dtypes.kind(aval.dtype)
         how = ("TOTALORDER" if total else "FLOAT") if kind in "fc" else "SIGNED" if kind == "i" else "UNSIGNED"

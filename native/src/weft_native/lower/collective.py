@@ -13,6 +13,7 @@ from weft.errors import BackendError
 from weft.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, axes_of
 from weft.transforms.stage import stage_closed
 
+from .builder import dense_ints
 from .callback import token_type
 from .registry import rule, rules
 
@@ -40,7 +41,7 @@ def replicas(axes: Sequence[Axis]) -> Members:
 # shardings -----------------------------------------------------------------------------------------------------------
 
 
-def mesh_symbol(b, mesh: Mesh) -> tuple[str, dict]:
+def mesh_symbol(b, mesh: Mesh | AbstractMesh) -> tuple[str, dict]:
     """(symbol, its names of the axes) of a mesh in the module."""
     if mesh not in b.meshes:
         labels: dict = {}
@@ -55,7 +56,7 @@ def mesh_symbol(b, mesh: Mesh) -> tuple[str, dict]:
     return b.meshes[mesh]
 
 
-def _sharding_text(b, mesh: Mesh, spec, rank: int) -> str:
+def _sharding_text(b, mesh: Mesh | AbstractMesh, spec, rank: int) -> str:
     symbol, labels = mesh_symbol(b, mesh)
     parts = []
     for i in range(rank):
@@ -176,7 +177,7 @@ def _axes(b, names) -> list:
 
 def _integers(rows: np.ndarray):
     rows = np.ascontiguousarray(rows, np.int64)
-    return ir.DenseIntElementsAttr.get(rows, type=ir.RankedTensorType.get(rows.shape, ir.IntegerType.get_signless(64)))
+    return dense_ints(rows, ir.RankedTensorType.get(rows.shape, ir.IntegerType.get_signless(64)))
 
 
 def _attributes(b, groups: np.ndarray, global_ids: bool = True) -> dict:

@@ -32,9 +32,9 @@ def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, *
     if differentiated and any(flags):
         # XLA must not recognise the recomputation as what it has computed already
         behind = [i for i, f in enumerate(flags) if f]
-        args = list(args)
-        for i, x in zip(behind, b.ops("stablehlo.optimization_barrier", [args[i] for i in behind], [b.type(ins[i]) for i in behind])):
-            args[i] = x
+        made = b.ops("stablehlo.optimization_barrier", [args[i] for i in behind], [b.type(ins[i]) for i in behind])
+        kept = dict(zip(behind, made))
+        args = tuple([kept.get(i, x) for i, x in enumerate(args)])
     return b.inline(closed(jaxpr), args)
 
 

@@ -90,7 +90,7 @@ def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, prefe
     numbers = b.attr(f"#stablehlo.dot<lhs_batching_dimensions = {_list(xb)}, rhs_batching_dimensions = {_list(yb)}, "
                      f"lhs_contracting_dimensions = {_list(xc)}, rhs_contracting_dimensions = {_list(yc)}>")
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) and precision != DotAlgorithmPreset.DEFAULT:
-        chosen = _chosen(b, precision, *ins, out)
+        chosen = _chosen(b, precision, ins[0], ins[1], out)
         operands = [v if dtypes.name(a.dtype) in chosen.factors else b.convert(v, a.shape, dtypes.dtype(chosen.factors[0])) for v, a in zip((x, y), ins)]
         result = out.dtype if dtypes.name(out.dtype) in chosen.results else dtypes.dtype(chosen.results[0])
         made = b.op("stablehlo.dot_general", operands, b.tensor(out.shape, result), {

@@ -8,6 +8,7 @@ from jaxlib.mlir import ir
 from weft import dtypes
 from weft.control.foreign import Attribute
 
+from .builder import dense
 from .registry import rule
 
 
@@ -32,7 +33,7 @@ def _dense(b, array: np.ndarray):
     dt = dtypes.dtype(array.dtype)
     if dtypes.is_bool(dt):
         return b.attr(f"dense<{str(array.tolist()).lower()}> : tensor<{''.join(f'{n}x' for n in array.shape)}i1>")
-    return ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=b.element(dt), shape=array.shape)
+    return dense(np.ascontiguousarray(array), b.element(dt), shape=array.shape)
 
 
 def layouts(b, orders: Sequence, fastest_first: bool = False):

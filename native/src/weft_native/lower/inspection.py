@@ -1,7 +1,7 @@
 """Telling Python how the compiler lays a value over devices."""
 from __future__ import annotations
 
-from jaxlib import _jax
+import jaxlib._jax as _jax
 from jaxlib.mlir import ir
 from weft.mesh import SingleDeviceSharding
 

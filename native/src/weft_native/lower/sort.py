@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from weft import dtypes
-from weft.avals import shaped
+from weft.avals import ShapedArray, shaped
 
 from .registry import rule
 
@@ -33,7 +34,7 @@ def _sort(b, ins, outs, *xs, dimension, is_stable, num_keys):
 
     def less(*args):
         boolean = b.tensor((), dtypes.bool_)
-        keys = []
+        keys: list[tuple[tuple[Any, ShapedArray], tuple[Any, ShapedArray]]] = []
         for i in range(num_keys):
             keys.extend(zip(_parts(b, args[2 * i], scalars[i]), _parts(b, args[2 * i + 1], scalars[i])))
         result = None

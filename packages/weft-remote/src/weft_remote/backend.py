@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft import dtypes
 from weft.annotations import override
-from weft.avals import AbstractValue, ShapedArray
+from weft.avals import ShapedArray, array_type
 from weft.config import config
 from weft.core.jaxpr import Jaxpr
 from weft.core.portable import portable
@@ -152,7 +152,7 @@ class RemoteExecutable:
         self.device, self.jaxpr, self.consts, self.name = device, jaxpr, consts, name
         self.session = device.session
         self.failure: Exception | None = None
-        self.out_avals = [_array_type(a) for a in jaxpr.out_avals]
+        self.out_avals = [array_type(a) for a in jaxpr.out_avals]
         self.lead = tuple([c._live().number for c in consts])
         this = weakref.ref(self)
 
@@ -201,12 +201,6 @@ class RemoteExecutable:
 def fetch(handle: Handle) -> Reply:
     """Asks for the bytes of an array."""
     return handle.session.request(lambda op: p.Fetch(op, handle.number))
-
-
-def _array_type(aval: AbstractValue) -> ShapedArray:
-    if not isinstance(aval, ShapedArray):
-        raise BackendError(f"a program on a host gives arrays alone, and this one a result of type {aval}.")
-    return aval
 
 
 def _nothing(aval: ShapedArray, session: Session, number: int) -> Nothing:

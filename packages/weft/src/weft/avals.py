@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterable, TypeAlias, final
 from .annotations import override
 from . import dtypes
 from .config import config
-from .errors import at_user_line, type_error
+from .errors import BackendError, at_user_line, type_error
 from .mesh import AbstractMesh, NamedSharding, P
 
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
@@ -135,6 +135,13 @@ class ShapedArray(AbstractValue):
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}]{weak})"
+
+
+def array_type(aval: AbstractValue) -> ShapedArray:
+    """The type of an array as what it is; BackendError for any other, such as a token's: those are not stored."""
+    if not isinstance(aval, ShapedArray):
+        raise BackendError(f"a value of type {aval} is no array, and can't be an argument or a result of a compiled program.")
+    return aval
 
 
 @final
