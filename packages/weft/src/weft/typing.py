@@ -1,11 +1,15 @@
-"""Types for annotations: what functions take as arrays and as dtypes."""
+"""Types for annotations: what functions take as arrays and as dtypes, and short names for what signatures repeat."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Hashable, Sequence, TypeAlias, TypeVar
 
+from .avals import Size
 from .dtypes import SupportsDType
 from .host import has_numpy, np
+from .mesh import NamedSharding, PartitionSpec, Sharding
+from .ops.index import GatherScatterMode
 from .runtime.array import Array
+from .runtime.backend import Device
 
 if TYPE_CHECKING:
     from .dtypes import DTypeLike
@@ -17,5 +21,13 @@ elif has_numpy:
 else:
     ArrayLike = Array | bool | int | float | complex
     DTypeLike = str | type[Any] | SupportsDType
+
+Shape: TypeAlias = Sequence[Size]                                # what stands for a shape
+Axis: TypeAlias = int | Sequence[int] | None                     # an axis, several, or all of them
+AxisName: TypeAlias = Hashable | tuple[Hashable, ...]            # the name of a mapped axis, or several
+Placement: TypeAlias = Device | Sharding | None                  # where an array goes; None: where it would without
+OutSharding: TypeAlias = NamedSharding | PartitionSpec | None    # how a result lies over the devices of a mesh
+Mode: TypeAlias = str | GatherScatterMode | None                 # what becomes of indices out of bounds
+Tree = TypeVar("Tree")                                           # a pytree, where the result has the same structure
 
 __all__ = ["ArrayLike", "DTypeLike"]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import struct
+from typing import NoReturn
 
 from ..errors import WeftError
 
@@ -59,7 +60,7 @@ class Reader:
         self.data = memoryview(data).cast("B")
         self.at, self.end = 0, len(self.data)
 
-    def fail(self, message: str, at: int | None = None):
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
         raise DeserializationError(message, self.at if at is None else at)
 
     def left(self) -> int:

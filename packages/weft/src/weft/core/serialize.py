@@ -412,15 +412,15 @@ class _Deserializer:
         for _ in range(r.count()):
             vars_.append(Var(self.avals[r.index(self.avals)]))
         invars = list(vars_)
-        self.depth, self.size = 1, 0
+        self.depth, self.equations = 1, 0
         eqns = []
         for _ in range(r.count()):
             eqns.append(self.equation(vars_))
-            if self.size > self.limits.equations:
-                r.fail(f"a program of {self.size} equations exceeds the limit of {self.limits.equations}", start)
+            if self.equations > self.limits.equations:
+                r.fail(f"a program of {self.equations} equations exceeds the limit of {self.limits.equations}", start)
         outvars = self.atoms(vars_)
         self.no_effects()
-        return Jaxpr([], invars, outvars, eqns), self.depth, self.size
+        return Jaxpr([], invars, outvars, eqns), self.depth, self.equations
 
     def equation(self, vars_: list) -> JaxprEqn:
         r, start = self.r, self.r.at
@@ -428,7 +428,7 @@ class _Deserializer:
         primitive = registry.get(name)
         if primitive is None:
             r.fail(f"there is no primitive {name!r}", start)
-        self.size += 1
+        self.equations += 1
         invars = self.atoms(vars_)
         params: dict[str, Any] = {}
         last = ""
@@ -543,9 +543,9 @@ class _Deserializer:
         start, number = self.r.at, self.r.index(self.jaxprs)
         jaxpr, depth, size = self.jaxprs[number]
         self.used.add(number)
-        self.depth, self.size = max(self.depth, depth + 1), self.size + size
+        self.depth, self.equations = max(self.depth, depth + 1), self.equations + size
         if self.depth > self.limits.depth:
             self.r.fail(f"jaxprs are nested more than {self.limits.depth} deep", start)
-        if self.size > self.limits.equations:
-            self.r.fail(f"a program of {self.size} equations exceeds the limit of {self.limits.equations}", start)
+        if self.equations > self.limits.equations:
+            self.r.fail(f"a program of {self.equations} equations exceeds the limit of {self.limits.equations}", start)
         return jaxpr

@@ -54,7 +54,7 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
         out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)      # afresh: not what a cache says
     except Exception as e:
         raise VerificationError(f"{where} does not type-check: {e}") from e
-    avals = out if eqn.primitive.multiple_results else [out]
+    avals = [out] if isinstance(out, AbstractValue) else out
     if len(avals) != len(eqn.outvars):
         raise VerificationError(f"{where} has {len(eqn.outvars)} results; its primitive gives {len(avals)}")
     for var, aval in zip(eqn.outvars, avals):

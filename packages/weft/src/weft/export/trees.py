@@ -139,8 +139,9 @@ def read_tree(r: Reader, depth: int = 0) -> PyTreeDef:
     except Exception as e:      # a user's function, given bytes of a stranger
         r.fail(f"the data of the pytree class {name!r} can't be read: {type(e).__name__}: {e}", start)
     tree = PyTreeDef(found.nodetype, aux, _children(r, depth))
-    if _is_namedtuple(found.nodetype) and len(tree.nodes) != len(found.nodetype._fields):
-        r.fail(f"the named tuple {name} has {len(found.nodetype._fields)} fields", start)
+    fields = getattr(found.nodetype, "_fields", ())
+    if _is_namedtuple(found.nodetype) and len(tree.nodes) != len(fields):
+        r.fail(f"the named tuple {name} has {len(fields)} fields", start)
     return tree
 
 

@@ -1,29 +1,38 @@
 """weft.lax: the functions that map one to one onto primitives. Strict about dtypes and shapes, where `weft.numpy` is lenient."""
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
-from ..control.cond import cond, switch
-from ..control.loops import fori_loop, scan, while_loop
-from ..control.prefix import associative_scan, map_ as map
-from .collectives import (all_gather, all_to_all, axis_index, axis_size, pbroadcast, pcast, pmax, pmean, pmin, ppermute, pshuffle, pswapaxes, psum,
-                          psum_scatter)
-from .dots import DotAlgorithm, DotAlgorithmPreset, DotDimensionNumbers, Precision, PrecisionLike, batch_matmul, dot, dot_general
-from .elementwise import (AccuracyMode, RoundingMethod, Tolerance, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitcast_convert_type, bitwise_and,
-                          bitwise_not, bitwise_or, bitwise_xor, cbrt, ceil, clamp, clz, complex, conj, convert_element_type, cos, cosh, digamma, div, eq,
-                          erf, erf_inv, erfc, exp, exp2, expm1, floor, ge, gt, imag, integer_pow, is_finite, le, lgamma, log, log1p,
-                          logistic, lt, max, min, mul, mulhi, ne, neg, nextafter, population_count, pow, real, reciprocal, reduce_precision, rem,
-                          round, rsqrt, select, select_n, shift_left, shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt,
-                          square, stop_gradient, sub, tan, tanh)
-from .fft import FftType, fft
-from .indexing import (GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, dynamic_index_in_dim, dynamic_slice,
-                       dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim, gather, index_take,
-                       scatter, scatter_add, scatter_apply, scatter_max, scatter_min, scatter_mul, scatter_sub)
-from .reductions import (argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, reduce, reduce_and, reduce_max, reduce_min,
-                         reduce_or, reduce_prod, reduce_sum, reduce_xor, sort, sort_key_val, top_k)
-from .shape import (broadcast, broadcast_in_dim, broadcast_like, broadcast_shapes, broadcast_to_rank, broadcasted_iota, collapse, concatenate, dtype,
-                    empty, expand_dims, full, full_like, index_in_dim, iota, pad, reshape, rev, shape_as_value, slice, slice_in_dim, split,
-                    squeeze, stack, tile, transpose, unstack)
+from ..control.cond import cond as cond, switch as switch
+from ..control.loops import fori_loop as fori_loop, scan as scan, while_loop as while_loop
+from ..control.prefix import associative_scan as associative_scan, map_ as _map
+from .collectives import *
+from .dots import *
+from .elementwise import *
+from .fft import *
+from .indexing import *
+from .reductions import *
+from .shape import *
+from .unary import *
 
-# families that a program may never need load when they are first used
+if TYPE_CHECKING:      # what loads when it is first used
+    from . import linalg as linalg
+    from .approximate import *
+    from .barriers import *
+    from .composites import *
+    from .convolution import *
+    from .exchange import *
+    from .generator import *
+    from .placement import *
+    from .platforms import *
+    from .primitive_names import *
+    from .ragged import *
+    from .solving import *
+    from .special import *
+    from .windows import *
+
+map = _map
+
+# families that a program may never need load when they are first used; a type checker sees them above
 _LAZY = {name: "convolution" for name in (
     "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
     "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
@@ -55,18 +64,17 @@ _PRIMITIVES = (
     "sharding_constraint_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign_p sin_p sinh_p slice_p sort_p split_p sqrt_p square_p "
     "squeeze_p stack_p stage_p stop_gradient_p sub_p tan_p tanh_p tile_p top_k_p transpose_p unstack_p while_p xor_p").split()
 
-__all__ = [*[name for name in dir() if not name.startswith("_")], *_LAZY, *_PRIMITIVES, "linalg"]
+if not TYPE_CHECKING:      # which would take any name that this module lacks for one that `__getattr__` knows
+    __all__ = [*[name for name in dir() if not name.startswith("_") and name != "TYPE_CHECKING"], *_LAZY, *_PRIMITIVES, "linalg"]
 
+    def __getattr__(name: str):
+        if name == "linalg":
+            return _import_module("weft.lax.linalg")
+        if name in _LAZY:
+            return getattr(_import_module(f"weft.lax.{_LAZY[name]}"), name)
+        if name in _PRIMITIVES:
+            return _import_module("weft.lax.primitives").find(name)
+        raise AttributeError(f"module 'weft.lax' has no attribute {name!r}")
 
-def __getattr__(name: str):
-    if name == "linalg":
-        return _import_module("weft.lax.linalg")
-    if name in _LAZY:
-        return getattr(_import_module(f"weft.lax.{_LAZY[name]}"), name)
-    if name in _PRIMITIVES:
-        return _import_module("weft.lax.primitives").find(name)
-    raise AttributeError(f"module 'weft.lax' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
+    def __dir__():
+        return sorted(__all__)

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 from ..ops.sort import approx_top_k_p
+from ..typing import Array, ArrayLike
 from .common import operand as checked
 from .common import static_int
 
+__all__ = ["approx_max_k", "approx_min_k"]
 
-def approx_max_k(operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, reduction_input_size_override: int = -1,
-                 aggregate_to_topk: bool = True) -> tuple:
+
+def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
     """The k largest elements along an axis, largest first, and their indices; where hardware is faster so, most of them.
 
     Args:
@@ -27,8 +30,8 @@ def approx_max_k(operand, k: int, reduction_dimension: int = -1, recall_target: 
     return _bind("approx_max_k", True, operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk)
 
 
-def approx_min_k(operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, reduction_input_size_override: int = -1,
-                 aggregate_to_topk: bool = True) -> tuple:
+def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
     """The k smallest elements along an axis, smallest first, and their indices; arguments as of `approx_max_k`.
 
     Example:

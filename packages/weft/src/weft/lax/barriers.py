@@ -6,11 +6,14 @@ from typing import Any
 from ..control import barriers as ops
 from ..transforms import tokens
 from ..tree import tree_flatten, tree_unflatten
+from ..typing import Array, ArrayLike, Tree
 from .common import on_device
 from .common import operand as checked
 
+__all__ = ["after_all", "create_token", "dce_sink", "optimization_barrier", "stage"]
 
-def optimization_barrier(operand, /):
+
+def optimization_barrier(operand: Tree, /) -> Tree:
     """The same pytree of arrays, none of which a compiler moves anything across: all are computed before any is used.
 
     Example:
@@ -36,7 +39,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     ops.dce_sink_p.bind(*[checked("dce_sink", x) for x in tree_flatten(val)[0]], prevent_mlir_dce=bool(prevent_mlir_dce))
 
 
-def create_token(_=None):
+def create_token(_: Any = None) -> Array:
     """A new token; `after_all` joins tokens. Nothing else takes them.
 
     Example:
@@ -46,7 +49,7 @@ def create_token(_=None):
     return tokens.create_token_p.bind()
 
 
-def after_all(*operands):
+def after_all(*operands: ArrayLike) -> Array:
     """A token that stands for all the tokens given.
 
     Raises:
@@ -59,7 +62,7 @@ def after_all(*operands):
     return tokens.after_all_p.bind(*operands)
 
 
-def stage(x, /):
+def stage(x: Tree, /) -> Tree:
     """The value as one of the program that is being traced, even where it is known already; outside of tracing the value itself.
 
     Example:

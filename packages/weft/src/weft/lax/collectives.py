@@ -1,7 +1,7 @@
 """Communication over named axes (`vmap(axis_name=…)` and its siblings). Arguments may be pytrees."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 from .. import dtypes
 from ..core.trace import axis_size_of, get_aval
@@ -10,7 +10,11 @@ from ..ops import linear
 from ..ops.elementwise import add, div, mul
 from ..ops.rules import scalar_like, shape_of
 from ..tree import tree_flatten, tree_map
+from ..typing import Array, AxisName, Tree
 from .common import canonical_axis, on_device, operand
+
+__all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin",
+           "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes"]
 
 
 def _names(axis_name) -> tuple:
@@ -47,7 +51,7 @@ def _all_reduce(name: str, primitive, x, axis_name, axis_index_groups):
     return tree.unflatten(primitive.bind(*leaves, axes=axes, axis_index_groups=groups) if leaves else [])
 
 
-def psum(x: Any, axis_name, *, axis_index_groups=None):
+def psum(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
     """The sum over one or more named axes, on every member; of a Python number, its product with the axis size.
 
     Raises:
@@ -69,7 +73,7 @@ def psum(x: Any, axis_name, *, axis_index_groups=None):
     return _all_reduce("psum", ops.psum_p, tree.unflatten(leaves), axis_name, axis_index_groups)
 
 
-def pmax(x: Any, axis_name, *, axis_index_groups=None):
+def pmax(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
     """The maximum over one or more named axes.
 
     Example:
@@ -80,7 +84,7 @@ def pmax(x: Any, axis_name, *, axis_index_groups=None):
     return _all_reduce("pmax", ops.pmax_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name, *, axis_index_groups=None):
+def pmin(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
     """The minimum over one or more named axes.
 
     Example:
@@ -91,7 +95,7 @@ def pmin(x: Any, axis_name, *, axis_index_groups=None):
     return _all_reduce("pmin", ops.pmin_p, x, axis_name, axis_index_groups)
 
 
-def pmean(x: Any, axis_name, *, axis_index_groups=None):
+def pmean(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
     """The mean over one or more named axes.
 
     Example:
@@ -110,7 +114,7 @@ def pmean(x: Any, axis_name, *, axis_index_groups=None):
     return tree_map(mean, total)
 
 
-def axis_index(axis_name):
+def axis_index(axis_name: AxisName) -> Array:
     """The position of this member along a named axis, as int32.
 
     Example:
@@ -120,14 +124,14 @@ def axis_index(axis_name):
     """
     if not isinstance(axis_name, (tuple, list)):
         return ops.axis_index_p.bind(axis_name=axis_name)
-    index = 0
+    index: Any = 0
     for name in axis_name:
         here = ops.axis_index_p.bind(axis_name=name)
         index = here if isinstance(index, int) else add(mul(index, scalar_like(index, axis_size_of(name))), here)
     return index
 
 
-def axis_size(axis_name) -> int:
+def axis_size(axis_name: AxisName) -> int:
     """The number of members along one or more named axes.
 
     Example:
@@ -138,7 +142,8 @@ def axis_size(axis_name) -> int:
     return ops.axis_size(tuple(axis_name) if isinstance(axis_name, list) else axis_name)
 
 
-def all_gather(x: Any, axis_name, *, axis_index_groups=None, axis: int = 0, tiled: bool = False):
+def all_gather(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None, axis: int = 0,
+               tiled: bool = False) -> Tree:
     """The values of all members, stacked along `axis` (or concatenated, when `tiled`), on every member.
 
     Example:
@@ -156,7 +161,8 @@ def all_gather(x: Any, axis_name, *, axis_index_groups=None, axis: int = 0, tile
     return tree_map(one, x)
 
 
-def psum_scatter(x: Any, axis_name, *, scatter_dimension: int = 0, axis_index_groups=None, tiled: bool = False):
+def psum_scatter(x: Tree, axis_name: AxisName, *, scatter_dimension: int = 0,
+                 axis_index_groups: Sequence[Sequence[int]] | None = None, tiled: bool = False) -> Tree:
     """The sum over members, of which each keeps its own part of `scatter_dimension`: the parts of `all_gather(psum_scatter(x))` make `psum(x)`.
 
     The scattered axis must have one entry for each member, and is removed; `tiled`, it is cut into as many equal parts.
@@ -181,7 +187,8 @@ def psum_scatter(x: Any, axis_name, *, scatter_dimension: int = 0, axis_index_gr
     return tree_map(one, x)
 
 
-def all_to_all(x: Any, axis_name, split_axis: int, concat_axis: int, *, axis_index_groups=None, tiled: bool = False):
+def all_to_all(x: Tree, axis_name: AxisName, split_axis: int, concat_axis: int, *,
+               axis_index_groups: Sequence[Sequence[int]] | None = None, tiled: bool = False) -> Tree:
     """Member j sends its i-th part along `split_axis` to member i, which joins what it gets along `concat_axis`, in the order of members.
 
     The split axis must have one entry for each member: it goes, and the axis of members stands at `concat_axis`. `tiled`, the split axis is
@@ -207,7 +214,8 @@ def all_to_all(x: Any, axis_name, split_axis: int, concat_axis: int, *, axis_ind
     return tree_map(one, x)
 
 
-def pswapaxes(x: Any, axis_name, axis: int, *, axis_index_groups=None):
+def pswapaxes(x: Tree, axis_name: AxisName, axis: int, *,
+              axis_index_groups: Sequence[Sequence[int]] | None = None) -> Tree:
     """Exchanges the named axis with the axis `axis` of `x`, which must have the same size.
 
     Example:
@@ -219,7 +227,7 @@ def pswapaxes(x: Any, axis_name, axis: int, *, axis_index_groups=None):
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def pbroadcast(x: Any, axis_name, source: int):
+def pbroadcast(x: Tree, axis_name: AxisName, source: int) -> Tree:
     """The value of the member `source`, on every member.
 
     Example:
@@ -233,7 +241,7 @@ def pbroadcast(x: Any, axis_name, source: int):
     return tree_map(lambda leaf: ops.pbroadcast_p.bind(operand("pbroadcast", leaf), axis_name=_names(axis_name), source=int(source)), x)
 
 
-def ppermute(x: Any, axis_name, perm):
+def ppermute(x: Tree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Tree:
     """Sends values along (source, destination) pairs; members that receive nothing get zeros.
 
     Example:
@@ -249,7 +257,7 @@ def ppermute(x: Any, axis_name, perm):
     return tree_map(lambda leaf: ops.ppermute_p.bind(operand("ppermute", leaf), axis_name=_names(axis_name), perm=pairs), x)
 
 
-def pshuffle(x: Any, axis_name, perm):
+def pshuffle(x: Tree, axis_name: AxisName, perm: Sequence[int]) -> Tree:
     """Member i receives the value of member perm[i].
 
     Example:
@@ -262,7 +270,7 @@ def pshuffle(x: Any, axis_name, perm):
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)))))
 
 
-def pcast(x: Any, axis_name, *, to: str):
+def pcast(x: Tree, axis_name: AxisName, *, to: str) -> Tree:
     """`x` (a pytree), whose type says from here on that it may vary along named axes of `shard_map`; its cotangents are then added up over them.
 
     Values are made varying by themselves where they meet varying ones. `to` is 'varying'; other kinds of types weft does not have.

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Sequence
+from typing import Any, Callable, Iterable, TypeVar
 
 from .. import dtypes
 from ..avals import SymbolicSize, as_size, check_range
@@ -13,6 +13,7 @@ from ..host import HostArray, has_numpy, np
 from ..runtime import dispatch
 from ..mesh import NamedSharding
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _HOST = (bool, int, float, complex, TypedScalar, HostArray) + ((np.ndarray, np.generic) if has_numpy else ())
 
 
@@ -107,5 +108,23 @@ def same_dtypes(name: str, *args) -> None:
         raise type_error(f"{name} requires arguments to have the same dtypes, got {', '.join(dtypes.name(get_aval(a).dtype) for a in args)}.")
 
 
-def ints(values: Sequence) -> tuple:
+def ints(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple([v if type(v) is int else as_size(v) for v in values])
+
+
+def elementwise_example(call: str) -> Callable[[_F], _F]:
+    """Completes the docstring of an elementwise function by what all of them have in common, and a call."""
+    def complete(function: _F) -> _F:
+        function.__doc__ = f"""{function.__doc__}
+
+    Operands that are arrays share one dtype and shape (sizes of 1 broadcast); the result has that shape.
+
+    Raises:
+        TypeError: for a dtype that the function does not take, or shapes that do not fit.
+
+    Example:
+        >>> from weft import lax
+        >>> y = lax.{call}
+    """
+        return function
+    return complete

@@ -13,9 +13,15 @@ from ..ops import window
 from ..ops.conv import ConvDimensionNumbers
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import rev
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .common import ints, on_device, only, operand
-from .dots import canonical_precision, dot_general
+from .dots import PrecisionLike, canonical_precision, dot_general
 from .windows import padtype_to_pads, pairs
+
+__all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",
+           "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
+           "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
+           "conv_transpose_shape_tuple", "conv_with_general_padding"]
 
 ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str] | None
 
@@ -23,7 +29,7 @@ ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str]
 # dimension numbers ---------------------------------------------------------------------------------------------------
 
 
-def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple:
+def conv_general_permutations(dimension_numbers: Sequence[Any]) -> tuple:
     """Where the axes are that three strings name: (batch N, feature C, spatial…) of the operand, (out O, in I, spatial…) of the
     kernel, (N, C, spatial…) of the result. The spatial axes, any other letters, come in the kernel's order.
 
@@ -48,7 +54,8 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple:
     return where(lhs, ["N", "C", *spatial]), where(rhs, ["O", "I", *spatial]), where(out, ["N", "C", *spatial])
 
 
-def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers: Any) -> ConvDimensionNumbers:
+def conv_dimension_numbers(lhs_shape: Shape, rhs_shape: Shape,
+                           dimension_numbers: ConvDimensionNumbers | Sequence[str] | None) -> ConvDimensionNumbers:
     """Dimension numbers as axes: from None (batch, feature, spatial…; out, in, spatial…) or from three strings such as 'NHWC', 'HWIO', 'NHWC'.
 
     Raises:
@@ -103,10 +110,12 @@ def _geometry(name, lhs_shape, rhs_shape, window_strides, padding, lhs_dilation,
     return _Geometry(strides, pairs(name, padding), left, right, numbers)
 
 
-def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int] | None = None,
-                         rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-                         feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None,
-                         out_sharding=None):
+def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                         padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
+                         rhs_dilation: Sequence[int] | None = None,
+                         dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, feature_group_count: int = 1,
+                         batch_group_count: int = 1, precision: PrecisionLike = None,
+                         preferred_element_type: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array:
     """The convolution (as in learning: the kernel is not reversed) of `lhs` with the kernel `rhs`, of one dtype.
 
     Args:
@@ -135,7 +144,8 @@ def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding: Any, 
         preferred_element_type=preferred, out_sharding=None)
 
 
-def conv(lhs, rhs, window_strides: Sequence[int], padding: Any, precision: Any = None, preferred_element_type: Any = None):
+def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str, precision: PrecisionLike = None,
+         preferred_element_type: DTypeLike | None = None) -> Array:
     """A convolution of (batch, feature, spatial…) with (out, in, spatial…).
 
     Example:
@@ -146,8 +156,10 @@ def conv(lhs, rhs, window_strides: Sequence[int], padding: Any, precision: Any =
     return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def conv_with_general_padding(lhs, rhs, window_strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
-                              precision: Any = None, preferred_element_type: Any = None):
+def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                              padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None,
+                              rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
+                              preferred_element_type: DTypeLike | None = None) -> Array:
     """`conv` with dilations and explicit padding.
 
     Example:
@@ -170,9 +182,11 @@ def _transpose_pads(kernel: int, stride: int, padding: str) -> tuple[int, int]:
     return low, total - low
 
 
-def conv_transpose(lhs, rhs, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None,
-                   dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, transpose_kernel: bool = False, precision: Any = None,
-                   preferred_element_type: Any = None, use_consistent_padding: bool = False):
+def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+                   rhs_dilation: Sequence[int] | None = None,
+                   dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, transpose_kernel: bool = False,
+                   precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+                   use_consistent_padding: bool = False) -> Array:
     """A convolution that makes arrays larger by `strides` where `conv` makes them smaller; channels last by default.
 
     Args:
@@ -213,9 +227,12 @@ def conv_transpose(lhs, rhs, strides: Sequence[int], padding: Any, rhs_dilation:
     return conv_general_dilated(lhs, rhs, (1,) * spatial, pads, strides, dilation, numbers, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def conv_general_dilated_patches(lhs, filter_shape: Sequence[int], window_strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int] | None = None,
-                                 rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-                                 precision: Any = None, preferred_element_type: Any = None):
+def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int],
+                                 padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
+                                 rhs_dilation: Sequence[int] | None = None,
+                                 dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                                 precision: PrecisionLike = None,
+                                 preferred_element_type: DTypeLike | None = None) -> Array:
     """What each window of a convolution sees, as features: feature c * prod(filter_shape) + k is place k of feature c.
 
     Moving elements is exact: `precision` changes nothing.
@@ -254,9 +271,11 @@ def conv_general_dilated_patches(lhs, filter_shape: Sequence[int], window_stride
     return out if preferred_element_type is None else linear.convert(out, dtypes.canonicalize(preferred_element_type), get_aval(out).weak_type)
 
 
-def conv_general_dilated_local(lhs, rhs, window_strides: Sequence[int], padding: Any, filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None,
-                               rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-                               precision: Any = None):
+def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                               padding: str | Sequence[tuple[int, int]], filter_shape: Sequence[int],
+                               lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+                               dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                               precision: PrecisionLike = None) -> Array:
     """A convolution with a kernel of its own at every place: `rhs` has (out, in * prod(filter_shape), places…) where a kernel has
     (out, in, spatial…).
 
@@ -287,7 +306,8 @@ def conv_general_dilated_local(lhs, rhs, window_strides: Sequence[int], padding:
 # shapes --------------------------------------------------------------------------------------------------------------
 
 
-def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count: int = 1) -> tuple:
+def conv_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, strides: Sequence[int], pads: str | Sequence[tuple[int, int]],
+                     batch_group_count: int = 1) -> tuple:
     """The shape of a convolution of (batch, feature, spatial…) with (out, in, spatial…).
 
     Example:
@@ -302,7 +322,9 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count: int
     return ops.conv_shape("conv_shape_tuple", lhs_shape, rhs_shape, ints(strides), pairs("conv_shape_tuple", pads), ones, ones, 1, batch_group_count)
 
 
-def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers) -> tuple:
+def conv_general_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, window_strides: Sequence[int],
+                             padding: str | Sequence[tuple[int, int]],
+                             dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> tuple:
     """The shape of a convolution with dimension numbers.
 
     Example:
@@ -315,7 +337,9 @@ def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dime
     return tuple(out[g.numbers.out_spec.index(d)] for d in range(len(out)))
 
 
-def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers) -> tuple:
+def conv_transpose_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, window_strides: Sequence[int],
+                               padding: str | Sequence[tuple[int, int]],
+                               dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> tuple:
     """The shape of `conv_transpose`.
 
     Example:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, Sequence
+from typing import Sequence
 
 from ..annotations import override
 from ..config import config
@@ -10,7 +10,11 @@ from ..core.primitive import param_type
 from ..ops import dot as ops
 from ..ops.dot import DotAlgorithm, DotAlgorithmPreset
 from ..ops.rules import shape_of
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import only, operand
+
+__all__ = ["DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike", "batch_matmul",
+           "dot", "dot_general"]
 
 
 @param_type
@@ -42,7 +46,7 @@ _WORDS = {"default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16"
           "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "highest": Precision.HIGHEST, "float32": Precision.HIGHEST}
 
 
-def canonical_precision(precision: Any):
+def canonical_precision(precision: PrecisionLike):
     """None, a `Precision`, its name, or a pair of them, as None or a pair of `Precision`; an algorithm or a preset's name as that algorithm."""
     if precision is None:
         precision = config.default_matmul_precision
@@ -70,7 +74,8 @@ def _one(p):
                      f"a lax.DotAlgorithm, or a lax.DotAlgorithmPreset or its name: {', '.join(DotAlgorithmPreset.__members__)}.")
 
 
-def dot_general(lhs, rhs, dimension_numbers, precision: Any = None, preferred_element_type: Any = None, *, out_sharding=None):
+def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers, precision: PrecisionLike = None,
+                preferred_element_type: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
     """Contracts two arrays: `dimension_numbers` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
 
     The result has the batch axes, then the free axes of lhs, then those of rhs.
@@ -92,7 +97,9 @@ def dot_general(lhs, rhs, dimension_numbers, precision: Any = None, preferred_el
     return ops.dot_general(lhs, rhs, dimension_numbers, precision=canonical_precision(precision), preferred_element_type=preferred_element_type)
 
 
-def dot(lhs, rhs, *, dimension_numbers=None, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):
+def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,
+        precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+        out_sharding: OutSharding = None) -> Array:
     """The product of vectors and matrices of one dtype.
 
     Raises:
@@ -112,7 +119,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision: Any = None, preferred_el
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs, rhs, precision: Any = None):
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """The product of two stacks of matrices.
 
     Example:

@@ -1,10 +1,10 @@
 """Communication that few programs need: parts of different sizes, and sending apart from receiving."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Sequence
 
 from .. import dtypes
-from ..avals import shaped
+from ..avals import ShapeDtypeStruct, shaped
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import from_flat
@@ -16,12 +16,16 @@ from ..ops.linear import broadcast_in_dim, full
 from ..ops.rules import shape_of
 from ..ops.shape import iota
 from ..tree import register_pytree_node
+from ..typing import Array, ArrayLike, AxisName
 from .collectives import _groups, _names, all_gather, axis_index, ppermute
 from .common import operand as checked
 
+__all__ = ["precv", "psend", "ragged_all_to_all"]
 
-def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any, recv_sizes: Any, *, axis_name,
-                      axis_index_groups=None):
+
+def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: ArrayLike, send_sizes: ArrayLike,
+                      output_offsets: ArrayLike, recv_sizes: ArrayLike, *, axis_name: AxisName,
+                      axis_index_groups: Sequence[Sequence[int]] | None = None) -> Array:
     """Member i sends `operand[input_offsets[j]:][:send_sizes[j]]` to member j, where it stands at `output_offsets[j]` of what is otherwise `output`.
 
     The four vectors of integers have one entry for each member; `output_offsets` are positions at the receiver, and `recv_sizes` what it is sent.
@@ -38,9 +42,9 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
         Array([[1., 3.],
                [2., 4.]], dtype=float32)
     """
-    operand, output = checked("ragged_all_to_all", operand), checked("ragged_all_to_all", output)
+    operand, out = checked("ragged_all_to_all", operand), checked("ragged_all_to_all", output)
     names, groups = _names(axis_name), _groups("ragged_all_to_all", axis_index_groups, axis_name)
-    have, want, n = get_aval(operand), get_aval(output), ops.group_size(names, groups)
+    have, want, n = get_aval(operand), get_aval(out), ops.group_size(names, groups)
     if have.dtype != want.dtype or have.shape[1:] != want.shape[1:] or not have.shape or not want.shape:
         raise type_error(f"ragged_all_to_all: operand and output must have the same dtype and the same axes after the first, got {have.str_short()} and "
                          f"{want.str_short()}.")
@@ -66,8 +70,8 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
         source = clamp(spread(full((), 0, dtypes.int32)), add(offset, spread(begin)), spread(full((), max(length - 1, 0), dtypes.int32)))
         sent = gather(_row(everybody, full((), i, dtypes.int32)), linear.reshape(source, (rows, 1)), numbers, (1, *rest))
         mine = and_p.bind(ge(offset, spread(full((), 0, dtypes.int32))), lt(offset, spread(size)))
-        output = select(broadcast_in_dim(mine, want.shape, (0,)), sent, output)
-    return output
+        out = select(broadcast_in_dim(mine, want.shape, (0,)), sent, out)
+    return out
 
 
 def _row(table, i):
@@ -88,7 +92,7 @@ class Sent:
 register_pytree_node(Sent, lambda s: ((s.value,), s.route), lambda route, children: Sent(children[0], route))
 
 
-def psend(x: Any, axis_name, perm):
+def psend(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Sent:
     """Sends `x` along (source, destination) pairs; the result is what `precv` takes to give the value.
 
     Example:
@@ -101,7 +105,7 @@ def psend(x: Any, axis_name, perm):
     return Sent(ppermute(checked("psend", x), axis_name, pairs), (_names(axis_name), pairs))
 
 
-def precv(token: Sent, out_shape, axis_name, perm):
+def precv(token: Sent, out_shape: ShapeDtypeStruct, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array:
     """The value that a `psend` along the same pairs has sent; zeros for members that receive nothing. `out_shape` has its shape and dtype.
 
     Raises:

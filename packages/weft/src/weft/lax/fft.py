@@ -1,17 +1,20 @@
 """The Fourier transform of `weft.lax`."""
 from __future__ import annotations
 
+from typing import Sequence
+
 from .. import dtypes
 from ..ops import fft as ops
 from ..ops import linear
 from ..ops.fft import FftType
 from ..ops.rules import dtype_of
+from ..typing import Array, ArrayLike
 from .common import ints, on_device, operand
 
 __all__ = ["FftType", "fft"]
 
 
-def fft(x, fft_type: FftType | str, fft_lengths):
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform over the last one to three axes.
 
     fft_type is an `FftType` or its name: 'fft' and 'ifft' (complex), 'rfft' (of real values; the last axis becomes n // 2 + 1) and 'irfft' (its inverse).

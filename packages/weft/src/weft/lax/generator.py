@@ -1,16 +1,20 @@
 """Random bits of `weft.lax`: XLA's own generators. Programs mostly want `weft.random`."""
 from __future__ import annotations
 
-from typing import Any
 
 from .. import dtypes
 from ..control.uniform import rng_uniform_p
 from ..ops import generator as ops
 from ..ops.generator import RandomAlgorithm
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .common import canonical_shape, on_device, only, operand
 
+__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
 
-def rng_bit_generator(key, shape, dtype: Any = dtypes.uint32, algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None):
+
+def rng_bit_generator(key: ArrayLike, shape: Shape, dtype: DTypeLike = dtypes.uint32,
+                      algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT, *,
+                      out_sharding: OutSharding = None) -> tuple[Array, Array]:
     """The next key, and random bits of `shape` from `key`; on every backend the same bits.
 
     Args:
@@ -31,7 +35,7 @@ def rng_bit_generator(key, shape, dtype: Any = dtypes.uint32, algorithm: RandomA
     return tuple(ops.rng_bit_generator(on_device(operand("rng_bit_generator", key)), canonical_shape(shape), dtypes.canonicalize(dtype), RandomAlgorithm(algorithm)))
 
 
-def rng_uniform(a, b, shape):
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
     """Random numbers in [a, b) without a key: others in each run. `weft.random.uniform` is what programs mostly want.
 
     Raises:

@@ -5,15 +5,23 @@ from typing import Any, Callable, Sequence
 
 from .. import dtypes
 from ..core.jaxpr import TypedScalar
+from ..core.primitive import Primitive
 from ..core.trace import get_aval
 from ..errors import type_error
+from ..host import np
 from ..ops import elementwise as el
 from ..ops import index as ops
 from ..ops import linear
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate, slice_
+from ..typing import Array, ArrayLike, Mode
 from .common import canonical_axes, canonical_axis, canonical_shape, on_device, operand as checked, static_size
+
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
+           "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
+           "dynamic_update_slice_in_dim", "gather", "index_take", "scatter", "scatter_add", "scatter_apply",
+           "scatter_max", "scatter_min", "scatter_mul", "scatter_sub"]
 
 
 def _starts(name: str, x, start_indices, allow_negative_indices) -> list:
@@ -48,7 +56,8 @@ def wrap_index(index, size: int):
     return el.select_n_p.bind(el.lt(index, scalar_like(index, 0)), index, el.add(index, scalar_like(index, size)))
 
 
-def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int], *, allow_negative_indices: bool | Sequence[bool] = True):
+def dynamic_slice(operand: ArrayLike, start_indices: Array | np.ndarray[Any, Any] | Sequence[ArrayLike],
+                  slice_sizes: Sequence[int], *, allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """A slice of static size at indices that may be traced; indices out of bounds are moved in.
 
     Args:
@@ -63,7 +72,9 @@ def dynamic_slice(operand, start_indices, slice_sizes: Sequence[int], *, allow_n
     return ops.dynamic_slice_p.bind(x, *_starts("dynamic_slice", x, start_indices, allow_negative_indices), slice_sizes=canonical_shape(slice_sizes))
 
 
-def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True):
+def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
+                         start_indices: Array | np.ndarray[Any, Any] | Sequence[ArrayLike], *,
+                         allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """The array with `update` written at indices that may be traced.
 
     Example:
@@ -75,7 +86,8 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
     return ops.dynamic_update_slice_p.bind(x, update, *_starts("dynamic_update_slice", x, start_indices, allow_negative_indices))
 
 
-def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True):
+def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *,
+                         allow_negative_indices: bool = True) -> Array:
     """A slice of static size along one axis at an index that may be traced.
 
     Example:
@@ -91,7 +103,8 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
     return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True):
+def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *,
+                         allow_negative_indices: bool = True) -> Array:
     """The element(s) along one axis at an index that may be traced.
 
     Example:
@@ -103,7 +116,8 @@ def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *
     return out if keepdims else linear.squeeze(out, (canonical_axis(axis, len(shape_of(out))),))
 
 
-def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allow_negative_indices: bool = True):
+def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *,
+                                allow_negative_indices: bool = True) -> Array:
     """The array with `update` written along one axis at an index that may be traced.
 
     Example:
@@ -117,7 +131,8 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allo
     return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand, update, index, axis: int, *, allow_negative_indices: bool = True):
+def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *,
+                                allow_negative_indices: bool = True) -> Array:
     """The array with one element (or slice) along an axis replaced.
 
     Example:
@@ -133,7 +148,7 @@ def dynamic_update_index_in_dim(operand, update, index, axis: int, *, allow_nega
     return dynamic_update_slice_in_dim(x, update, index, axis, allow_negative_indices=allow_negative_indices)
 
 
-def index_take(src, idxs: Sequence, axes: Sequence[int]):
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
     """The elements at the places where `idxs[i]` is the index along `axes[i]`; the result has one axis of places, then the other axes.
 
     Indices are taken modulo the sizes.
@@ -162,8 +177,9 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]):
     return ops.gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes: Sequence[int], *,
-           unique_indices: bool = False, indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None, fill_value=None):
+def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
+           slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
+           mode: Mode = None, fill_value: ArrayLike | None = None) -> Array:
     """Slices of `slice_sizes` at `start_indices`, arranged by `dimension_numbers` as in XLA.
 
     Example:
@@ -180,30 +196,102 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers, sl
                       unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, fill_value=fill_value)
 
 
-def _scatter(name: str, primitive, text: str):
-    def function(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None):
-        x, updates = checked(name, operand), checked(name, updates)
-        return primitive.bind(x, checked(name, scatter_indices), updates, dimension_numbers=dimension_numbers,
-                              indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
-                              mode=GatherScatterMode.from_any(mode), update_jaxpr=None, update_consts=())
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The array with `updates` {text} at `scatter_indices`; dimension numbers as in XLA.\n\n    Example:\n        >>> from weft import lax\n" \
-        "        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))\n" \
-        f"        >>> y = lax.{name}(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)\n    "
-    return function
+def _scatter(name: str, primitive: Primitive, operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+             dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool, mode: Mode) -> Array:
+    x, new = checked(name, operand), checked(name, updates)
+    return primitive.bind(x, checked(name, scatter_indices), new, dimension_numbers=dimension_numbers,
+                          indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+                          mode=GatherScatterMode.from_any(mode), update_jaxpr=None, update_consts=())
 
 
-scatter = _scatter("scatter", ops.scatter_p, "written")
-scatter_add = _scatter("scatter_add", ops.scatter_add_p, "added")
-scatter_mul = _scatter("scatter_mul", ops.scatter_mul_p, "multiplied in")
-scatter_min = _scatter("scatter_min", ops.scatter_min_p, "taken the minimum with")
-scatter_max = _scatter("scatter_max", ops.scatter_max_p, "taken the maximum with")
-scatter_sub = _scatter("scatter_sub", ops.scatter_sub_p, "subtracted")
+def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+            dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+            unique_indices: bool = False, mode: Mode = None) -> Array:
+    """The array with `updates` written at `scatter_indices`; dimension numbers as in XLA.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        >>> y = lax.scatter(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
+    """
+    return _scatter("scatter", ops.scatter_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
+                    unique_indices, mode)
 
 
-def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
-                  indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None):
+def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Mode = None) -> Array:
+    """The array with `updates` added at `scatter_indices`; dimension numbers as in XLA.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        >>> y = lax.scatter_add(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
+    """
+    return _scatter("scatter_add", ops.scatter_add_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
+                    unique_indices, mode)
+
+
+def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Mode = None) -> Array:
+    """The array with `updates` multiplied in at `scatter_indices`; dimension numbers as in XLA.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        >>> y = lax.scatter_mul(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
+    """
+    return _scatter("scatter_mul", ops.scatter_mul_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
+                    unique_indices, mode)
+
+
+def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Mode = None) -> Array:
+    """The array with `updates` taken the minimum with at `scatter_indices`; dimension numbers as in XLA.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        >>> y = lax.scatter_min(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
+    """
+    return _scatter("scatter_min", ops.scatter_min_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
+                    unique_indices, mode)
+
+
+def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Mode = None) -> Array:
+    """The array with `updates` taken the maximum with at `scatter_indices`; dimension numbers as in XLA.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        >>> y = lax.scatter_max(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
+    """
+    return _scatter("scatter_max", ops.scatter_max_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
+                    unique_indices, mode)
+
+
+def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Mode = None) -> Array:
+    """The array with `updates` subtracted at `scatter_indices`; dimension numbers as in XLA.
+
+    Example:
+        >>> from weft import lax
+        >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        >>> y = lax.scatter_sub(lax.iota('int32', 3), lax.full((1, 1), 2), lax.full((1,), 5, 'int32'), numbers)
+    """
+    return _scatter("scatter_sub", ops.scatter_sub_p, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
+                    unique_indices, mode)
+
+
+def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Array], Array],
+                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+                  indices_are_sorted: bool = False, unique_indices: bool = False,
+                  mode: Mode = None) -> Array:
     """The array with `func` (elementwise) applied once at each place of `scatter_indices`.
 
     Example:

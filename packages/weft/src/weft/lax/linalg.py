@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import enum
 import warnings
-from typing import Callable
+from typing import Any, Callable
 
 from .. import dtypes
 from ..control import bidiagonal as bidiagonal, factorise as factorise, schur as schur_loops  # noqa: F401  the primitives' loops
@@ -17,8 +17,16 @@ from ..ops.rules import dtype_of, shape_of
 from ..ops.spectral import (EighImplementation as EighImplementation, EigImplementation as EigImplementation, SvdAlgorithm as SvdAlgorithm, eig_p as eig_p,
                             eigh_p as eigh_p, hessenberg_p as hessenberg_p, schur_p as schur_p, svd_p as svd_p)
 from ..ops.tridiagonal import tridiagonal_p as tridiagonal_p, tridiagonal_solve_p as tridiagonal_solve_p
+from ..typing import Array, ArrayLike
 from .common import on_device, operand
 from .polar import qdwh as qdwh
+
+__all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
+           "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "hessenberg", "hessenberg_p", "householder_product",
+           "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "ormqr",
+           "ormqr_p", "qdwh", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p", "symmetric_product",
+           "symmetric_product_p", "triangular_solve", "triangular_solve_p", "tridiagonal", "tridiagonal_p",
+           "tridiagonal_solve", "tridiagonal_solve_p"]
 
 
 def _matrix(name: str, x):
@@ -53,7 +61,7 @@ def _choice(name: str, keyword: str, kind: type[enum.Enum], value):
         raise ValueError(f"{name}: {keyword} must be None or one of {', '.join(str(k) for k in kind)}, got {value!r}.") from None
 
 
-def cholesky(x, *, symmetrize_input: bool = True):
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L Lᴴ = x, for Hermitian positive-definite x of shape [..., n, n].
 
     Where x is not positive-definite the result is NaN. With `symmetrize_input` (x + xᴴ) / 2 is factored, and so derivatives are symmetric;
@@ -71,8 +79,8 @@ def cholesky(x, *, symmetrize_input: bool = True):
     return matrix.tril(ops.cholesky_p.bind(_symmetrized("cholesky", x, symmetrize_input)))
 
 
-def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False, conjugate_a: bool = False,
-                     unit_diagonal: bool = False):
+def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False,
+                     transpose_a: bool = False, conjugate_a: bool = False, unit_diagonal: bool = False) -> Array:
     """X with op(A) X = B (`left_side`) or X op(A) = B; A is [..., n, n] and triangular, only that triangle is read.
 
     op transposes and conjugates as asked; a vector b ([..., n], one dimension less than a) is one column (row). With `unit_diagonal` the diagonal of a
@@ -95,7 +103,7 @@ def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, tran
     return linear.squeeze(out, (axis,)) if single else out
 
 
-def lu(x):
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """(LU, pivots, permutation) with x[permutation] = L U, by partial pivoting.
 
     LU holds L below its diagonal (L has ones there) and U on and above it; pivots[i] is the row swapped with row i. Singular matrices have zeros on
@@ -110,7 +118,7 @@ def lu(x):
     return ops.lu_p.bind(_matrix("lu", x))
 
 
-def lu_pivots_to_permutation(pivots, permutation_size: int):
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of `permutation_size` rows that the swaps `pivots` ([..., k], int32) make.
 
     Example:
@@ -122,7 +130,8 @@ def lu_pivots_to_permutation(pivots, permutation_size: int):
     return ops.lu_pivots_to_permutation_p.bind(on_device(operand("lu_pivots_to_permutation", pivots)), permutation_size=int(permutation_size))
 
 
-def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None):
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     """(Q, R) with x = Q R, Q unitary and R upper triangular; with `pivoting` (Q, R, P), where x[:, P] = Q R and R's diagonal falls in size.
 
     Q is [..., m, m] and R [..., m, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). P is int32, [..., n].
@@ -141,7 +150,7 @@ def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool
     return tuple(ops.qr_p.bind(_matrix("qr", x), pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=None if use_magma is None else bool(use_magma)))
 
 
-def householder_product(a, taus):
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first n columns of H₁ H₂ … H_k, reflections 1 - tau v vᴴ whose v stand in the columns of a ([..., m, n], m >= n) below the diagonal.
 
     Example:
@@ -153,7 +162,7 @@ def householder_product(a, taus):
     return ops.householder_product_p.bind(_matrix("householder_product", a), on_device(operand("householder_product", taus)))
 
 
-def ormqr(a, taus, c, *, left: bool = True, transpose: bool = False):
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
     """Q c, for the Q of a QR factorisation that is given by its reflections, without forming it.
 
     a [..., m, n] holds the reflections below its diagonal and taus [..., k] their factors, as `weft.numpy.linalg.qr(x, mode='raw')` gives them (a transposed);
@@ -172,7 +181,7 @@ def ormqr(a, taus, c, *, left: bool = True, transpose: bool = False):
     return ops.ormqr_p.bind(_matrix("ormqr", a), taus, c, left=bool(left), transpose=bool(transpose))
 
 
-def cholesky_update(r_matrix, w_vector):
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangular R' with R'ᵀ R' = Rᵀ R + w wᵀ, for upper triangular R [n, n] and w [n], in O(n²).
 
     Raises:
@@ -198,7 +207,8 @@ def _single(primitive, *xs, **params):
     return linear.convert(primitive.bind(*[linear.convert(x, dtypes.float32) for x in xs], **params), narrow.pop())
 
 
-def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False):
+def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0,
+                      symmetrize_output: bool = False) -> Array:
     """alpha A Aᵀ + beta C, for A [..., m, k] and symmetric C [..., m, m].
 
     Example:
@@ -215,8 +225,9 @@ def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0
     return out
 
 
-def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
-         implementation: EighImplementation | None = None):
+def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
+         subset_by_index: tuple[int, int] | None = None,
+         implementation: EighImplementation | None = None) -> tuple[Array, Array]:
     """(eigenvectors, eigenvalues) of Hermitian matrices [..., n, n]: columns v[:, i] and real w[i], ascending.
 
     `subset_by_index` (start, end) keeps the values start..end-1. Derivatives need distinct eigenvalues. A matrix with NaN gives NaN. The CPU has the
@@ -236,8 +247,9 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
     return v, w
 
 
-def svd(x, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
-        algorithm: SvdAlgorithm | None = None):
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
+        subset_by_index: tuple[int, int] | None = None,
+        algorithm: SvdAlgorithm | None = None) -> Array | tuple[Array, Array, Array]:
     """(U, s, Vᴴ) with x = U diag(s) Vᴴ and s descending; s alone without `compute_uv`.
 
     U is [..., m, m] and Vᴴ [..., n, n]; without `full_matrices`, [..., m, k] and [..., k, n] with k = min(m, n). Derivatives of U and V need
@@ -257,8 +269,9 @@ def svd(x, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_ind
     return (out[1], out[0], out[2]) if compute_uv else out[0]
 
 
-def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
-        implementation: EigImplementation | None = None, use_magma: bool | None = None):
+def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
+        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
+        use_magma: bool | None = None) -> list[Array]:
     """[eigenvalues, left eigenvectors, right eigenvectors] of square matrices, all complex; vectors as asked for, in columns of length 1.
 
     The eigenvalues are differentiable where they are distinct, and so are the vectors if `enable_eigvec_derivs` says that they are. The CPU has the
@@ -280,7 +293,7 @@ def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors
                                implementation=implementation)
 
 
-def hessenberg(a):
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """(H, taus): a = Q H Qᴴ with H zero below its first subdiagonal, and Q's reflections stored there as for `householder_product`.
 
     Example:
@@ -293,7 +306,8 @@ def hessenberg(a):
     return h, taus
 
 
-def schur(x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Callable | None = None):
+def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+          select_callable: Callable[..., Any] | None = None) -> tuple[Array, Array]:
     """(T, Z): x = Z T Zᴴ with Z unitary and T upper triangular (block triangular for real x); T alone, in a tuple, without `compute_schur_vectors`.
 
     No backend sorts eigenvalues: with `sort_eig_vals` the program can be traced, and compiling it is a NotImplementedError.
@@ -308,7 +322,7 @@ def schur(x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
                                        select_callable=select_callable))
 
 
-def tridiagonal(a, *, lower: bool = True):
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """[a', d, e, taus]: Hermitian a [..., n, n] turned by reflections into the tridiagonal matrix with the real diagonals d [..., n] and e [..., n-1].
 
     Only the lower (or upper) triangle of a is read. a' holds d and e, and beyond them the reflections whose factors are taus.
@@ -325,7 +339,8 @@ def tridiagonal(a, *, lower: bool = True):
     return _tridiagonal.tridiagonal_p.bind(_matrix("tridiagonal", a), lower=bool(lower))
 
 
-def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False):
+def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *,
+                      perturb_singular: bool = False) -> Array:
     """X with A X = b, for the tridiagonal A with the diagonals dl, d, du [..., m] (dl[0] and du[m-1] are not read) and b [..., m, n].
 
     Singular matrices give NaN, or with `perturb_singular` what a tiny change of their zero pivots gives.

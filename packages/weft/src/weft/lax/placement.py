@@ -6,10 +6,13 @@ from typing import Any
 from ..ops.placement import constrain
 from ..mesh import canonical_sharding
 from ..tree import broadcast_prefix, tree_flatten
+from ..typing import Tree
 from .common import operand
 
+__all__ = ["with_sharding_constraint"]
 
-def with_sharding_constraint(x: Any, shardings: Any):
+
+def with_sharding_constraint(x: Tree, shardings: Any) -> Tree:
     """`x` (a pytree), which inside a compiled program lies as `shardings` (a pytree prefix of shardings or specs) says; outside, it is moved.
 
     Raises: ValueError where an axis can't be cut evenly, RuntimeError for a spec without a mesh.

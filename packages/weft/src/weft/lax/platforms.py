@@ -1,7 +1,7 @@
 """platform_dependent of `weft.lax`."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from ..control.cond import choose
 from ..core.trace import current_trace
@@ -10,9 +10,13 @@ from ..source_info import api_boundary
 from ..transforms.platforms import platform_index_p
 from ..transforms.stage import JaxprTrace
 
+__all__ = ["platform_dependent"]
+
+_T = TypeVar("_T")
+
 
 @api_boundary
-def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable):
+def platform_dependent(*args: Any, default: Callable[..., _T] | None = None, **per_platform: Callable[..., _T]) -> _T:
     """Calls the function given for the platform that the program runs on: cpu=…, cuda=…, tpu=…, wasm=…, webgpu=…, else `default`.
 
     All functions are traced and give the same types; only the chosen one is compiled.

@@ -1,7 +1,6 @@
 """Products of `weft.lax` with groups or scales: ragged_dot, ragged_dot_general, scaled_dot."""
 from __future__ import annotations
 
-from typing import Any
 
 from .. import dtypes
 from ..errors import type_error
@@ -10,12 +9,17 @@ from ..ops import linear
 from ..ops.dot import dot_general
 from ..ops.ragged import RaggedDotDimensionNumbers, ragged_dot_general_p
 from ..ops.rules import dtype_of, shape_of
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import ints, on_device, only, operand
-from .dots import PrecisionLike, canonical_precision
+from .dots import DotDimensionNumbers, PrecisionLike, canonical_precision
+
+__all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot"]
 
 
-def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike = None,
-                       preferred_element_type: Any = None, group_offset=None, out_sharding=None):
+def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
+                       ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike = None,
+                       preferred_element_type: DTypeLike | None = None, group_offset: ArrayLike | None = None,
+                       out_sharding: OutSharding = None) -> Array:
     """`dot_general` where an axis of lhs falls into consecutive groups of `group_sizes`.
 
     A free axis: each group meets its own matrix along rhs's group axis. A contracted one: the result has an axis of groups in front, one product for
@@ -43,7 +47,9 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers: Ragg
                                      precision=canonical_precision(precision), preferred_element_type=dtype, group_offset=None, out_sharding=None)
 
 
-def ragged_dot(lhs, rhs, group_sizes, precision: PrecisionLike = None, preferred_element_type: Any = None, group_offset=None, out_sharding=None):
+def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision: PrecisionLike = None,
+               preferred_element_type: DTypeLike | None = None, group_offset: ArrayLike | None = None,
+               out_sharding: OutSharding = None) -> Array:
     """Rows of `lhs` (m, k) times matrices of `rhs` (g, k, n), the first group_sizes[0] rows times rhs[0] and so on: (m, n).
 
     Rows after the last group give zeros.
@@ -77,7 +83,9 @@ def _scaled(name: str, side: str, x, scale, contracting, dtype):
     return el.mul(x, linear.reshape(spread, shape))
 
 
-def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type: Any = None):
+def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = None,
+               rhs_scale: ArrayLike | None = None, dimension_numbers: DotDimensionNumbers | None = None,
+               preferred_element_type: DTypeLike | None = None) -> Array:
     """The product of arrays in narrow floats with scales for blocks of them (microscaling): bfloat16 unless another dtype is preferred.
 
     Args:

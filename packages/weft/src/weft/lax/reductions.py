@@ -1,7 +1,7 @@
 """Reductions, cumulative operations, sorting and arg-reductions of `weft.lax`."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence, overload
 
 from .. import dtypes
 from ..avals import reshaped
@@ -15,42 +15,108 @@ from ..ops import sort as sort_ops
 from ..ops.rules import dtype_of, shape_of
 from ..transforms.stage import stage_closed
 from ..tree import tree_flatten
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import canonical_axes, canonical_axis, only, operand as checked
 
-
-def _reduction(name: str, text: str):
-    op = linear.reduce_sum if name == "reduce_sum" else getattr(ops, name)
-    if name == "reduce_sum":
-        def function(operand, axes, *, out_sharding=None):
-            only(name, out_sharding=out_sharding)
-            x = checked(name, operand)
-            if dtypes.is_bool(dtype_of(x)):
-                raise type_error("reduce_sum does not accept dtype bool: it takes numbers. Convert first, or use reduce_or.")
-            return op(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
-    else:
-        def function(operand, axes):
-            x = checked(name, operand)
-            return op(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{text} over `axes`; the result has the other axes.\n\n    Example:\n        >>> from weft import lax\n" \
-        f"        >>> y = lax.{name}(lax.broadcast({'True' if name in ('reduce_and', 'reduce_or', 'reduce_xor') else '2.0'}, (3,)), (0,))\n    "
-    return function
+__all__ = ["argmax", "argmin", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "reduce", "reduce_and",
+           "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor", "sort", "sort_key_val",
+           "top_k"]
 
 
-reduce_sum = _reduction("reduce_sum", "The sum")
-reduce_max = _reduction("reduce_max", "The maximum")
-reduce_min = _reduction("reduce_min", "The minimum")
-reduce_prod = _reduction("reduce_prod", "The product")
-reduce_and = _reduction("reduce_and", "The bitwise and")
-reduce_or = _reduction("reduce_or", "The bitwise or")
-reduce_xor = _reduction("reduce_xor", "The bitwise exclusive or")
+def _over(name: str, reduction: Callable[[Any, tuple[int, ...]], Array], operand: ArrayLike, axes: Sequence[int]) -> Array:
+    x = checked(name, operand)
+    return reduction(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
+
+
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: OutSharding = None) -> Array:
+    """The sum over `axes`; the result has the other axes.
+
+    Raises:
+        TypeError: for booleans.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.reduce_sum(lax.iota('float32', 4), (0,))
+        Array(6., dtype=float32)
+    """
+    only("reduce_sum", out_sharding=out_sharding)
+    if dtypes.is_bool(dtype_of(checked("reduce_sum", operand))):
+        raise type_error("reduce_sum does not accept dtype bool: it takes numbers. Convert first, or use reduce_or.")
+    return _over("reduce_sum", linear.reduce_sum, operand, axes)
+
+
+def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The maximum over `axes`; the result has the other axes.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.reduce_max(lax.iota('float32', 4), (0,))
+        Array(3., dtype=float32)
+    """
+    return _over("reduce_max", ops.reduce_max, operand, axes)
+
+
+def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The minimum over `axes`; the result has the other axes.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.reduce_min(lax.iota('float32', 4), (0,))
+        Array(0., dtype=float32)
+    """
+    return _over("reduce_min", ops.reduce_min, operand, axes)
+
+
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The product over `axes`; the result has the other axes.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.reduce_prod(lax.full((3,), 2, 'float32'), (0,))
+        Array(8., dtype=float32)
+    """
+    return _over("reduce_prod", ops.reduce_prod, operand, axes)
+
+
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The bitwise and over `axes`; the result has the other axes.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.reduce_and(lax.full((3,), True), (0,))
+        Array(True, dtype=bool)
+    """
+    return _over("reduce_and", ops.reduce_and, operand, axes)
+
+
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The bitwise or over `axes`; the result has the other axes.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.reduce_or(lax.full((3,), True), (0,))
+        Array(True, dtype=bool)
+    """
+    return _over("reduce_or", ops.reduce_or, operand, axes)
+
+
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """The bitwise exclusive or over `axes`; the result has the other axes.
+
+    Example:
+        >>> from weft import lax
+        >>> lax.reduce_xor(lax.full((3,), True), (0,))
+        Array(True, dtype=bool)
+    """
+    return _over("reduce_xor", ops.reduce_xor, operand, axes)
 
 
 _MONOIDS = {"add": reduce_sum, "max": reduce_max, "min": reduce_min, "mul": reduce_prod, "and": reduce_and, "or": reduce_or,
             "xor": reduce_xor}
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, out_sharding=None):
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
+           out_sharding: OutSharding = None) -> Any:
     """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`.
 
     Raises:
@@ -90,7 +156,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable, dimensions, o
     return tree.unflatten(reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dims))
 
 
-def argmax(operand, axis: int, index_dtype):
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the first maximum along `axis`.
 
     Raises:
@@ -105,7 +171,7 @@ def argmax(operand, axis: int, index_dtype):
     return ops.argmax(x, canonical_axis(axis, len(shape_of(x))), index_dtype)
 
 
-def argmin(operand, axis: int, index_dtype):
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the first minimum along `axis`.
 
     Raises:
@@ -120,24 +186,67 @@ def argmin(operand, axis: int, index_dtype):
     return ops.argmin(x, canonical_axis(axis, len(shape_of(x))), index_dtype)
 
 
-def _cumulative(name: str, text: str):
-    primitive = registry[name]
-
-    def function(operand, axis: int = 0, reverse: bool = False):
-        x = checked(name, operand)
-        return primitive.bind(x, axis=canonical_axis(axis, len(shape_of(x))), reverse=bool(reverse))
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The running {text} along `axis`, from the end when `reverse`.\n\n    Example:\n        >>> from weft import lax\n" \
-        f"        >>> y = lax.{name}(lax.iota('float32', 3))\n    "
-    return function
+def _running(name: str, operand: ArrayLike, axis: int, reverse: bool) -> Array:
+    x = checked(name, operand)
+    return registry[name].bind(x, axis=canonical_axis(axis, len(shape_of(x))), reverse=bool(reverse))
 
 
-cumsum, cumprod = _cumulative("cumsum", "sum"), _cumulative("cumprod", "product")
-cummax, cummin = _cumulative("cummax", "maximum"), _cumulative("cummin", "minimum")
-cumlogsumexp = _cumulative("cumlogsumexp", "log of the sum of exponentials")
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The running sum along `axis`, from the end when `reverse`.
+
+    Example:
+        >>> from weft import lax
+        >>> y = lax.cumsum(lax.iota('float32', 3))
+    """
+    return _running("cumsum", operand, axis, reverse)
 
 
-def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The running product along `axis`, from the end when `reverse`.
+
+    Example:
+        >>> from weft import lax
+        >>> y = lax.cumprod(lax.iota('float32', 3))
+    """
+    return _running("cumprod", operand, axis, reverse)
+
+
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The running maximum along `axis`, from the end when `reverse`.
+
+    Example:
+        >>> from weft import lax
+        >>> y = lax.cummax(lax.iota('float32', 3))
+    """
+    return _running("cummax", operand, axis, reverse)
+
+
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The running minimum along `axis`, from the end when `reverse`.
+
+    Example:
+        >>> from weft import lax
+        >>> y = lax.cummin(lax.iota('float32', 3))
+    """
+    return _running("cummin", operand, axis, reverse)
+
+
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """The running log of the sum of exponentials along `axis`, from the end when `reverse`.
+
+    Example:
+        >>> from weft import lax
+        >>> y = lax.cumlogsumexp(lax.iota('float32', 3))
+    """
+    return _running("cumlogsumexp", operand, axis, reverse)
+
+
+@overload
+def sort(operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Array: ...
+@overload
+def sort(operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> tuple[Array, ...]: ...
+def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
+         num_keys: int = 1) -> Array | tuple[Array, ...]:
     """The array sorted upwards along `dimension` (NaN last); of several arrays the first `num_keys` decide the order.
 
     Example:
@@ -146,7 +255,7 @@ def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
         Array([0, 1, 2], dtype=int32)
     """
     many = isinstance(operand, (list, tuple))
-    xs = [checked("sort", x) for x in (operand if many else [operand])]
+    xs = [checked("sort", x) for x in (operand if isinstance(operand, (list, tuple)) else [operand])]
     if not xs:
         raise TypeError("sort requires at least one array.")
     if len({shape_of(x) for x in xs}) > 1:
@@ -155,17 +264,18 @@ def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
     return tuple(out) if many else out[0]
 
 
-def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
+def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
     """`keys` sorted along `dimension`, and `values` in the same order.
 
     Example:
         >>> from weft import lax
         >>> keys, values = lax.sort_key_val(lax.iota('int32', 3), lax.iota('float32', 3))
     """
-    return sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
+    first, second = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
+    return first, second
 
 
-def top_k(operand, k: int, *, axis: int = -1):
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The `k` largest elements along `axis`, largest first, and their indices.
 
     Example:

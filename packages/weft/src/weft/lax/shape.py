@@ -1,20 +1,29 @@
 """Functions of `weft.lax` that make arrays and move elements: iota, reshape, broadcast, slice, pad, concatenate, …"""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Sequence
 
 from .. import dtypes
+from ..avals import ShapeDtypeStruct, Size
 from ..core.trace import Tracer, get_aval
+from ..dtypes import ElementType
 from ..errors import type_error
-from ..host import from_flat
+from ..host import from_flat, np
+from ..mesh import PartitionSpec, Sharding
 from ..ops import linear
 from ..ops import shape as ops
 from ..ops.rules import dtype_of, shape_of
 from ..runtime import dispatch
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand as checked, static_int, static_size
 
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
+           "broadcasted_iota", "collapse", "concatenate", "dtype", "empty", "expand_dims", "full", "full_like",
+           "index_in_dim", "iota", "pad", "reshape", "rev", "shape_as_value", "slice", "slice_in_dim", "split",
+           "squeeze", "stack", "tile", "transpose", "unstack"]
 
-def iota(dtype, size: int):
+
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, …, size-1.
 
     Example:
@@ -25,7 +34,7 @@ def iota(dtype, size: int):
     return ops.iota(dtype, (static_size("iota size", size),), 0)
 
 
-def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None):
+def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: OutSharding = None) -> Array:
     """An array of `shape` whose elements are their own index along `dimension`.
 
     Example:
@@ -38,7 +47,8 @@ def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None):
     return ops.iota(dtype, shape, canonical_axis(dimension, len(shape), "dimension"))
 
 
-def full(shape, fill_value, dtype=None, *, sharding=None):
+def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
+         sharding: Sharding | PartitionSpec | None = None) -> Array:
     """An array of `shape` with one value everywhere; `dtype` defaults to that of the value.
 
     Example:
@@ -56,7 +66,8 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         else linear.convert(value, dt, weak)
 
 
-def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+def full_like(x: ArrayLike | ShapeDtypeStruct, fill_value: ArrayLike, dtype: DTypeLike | None = None,
+              shape: Shape | None = None, sharding: Sharding | None = None) -> Array:
     """An array like `x` (its shape, and dtype unless given) with one value everywhere.
 
     Example:
@@ -65,16 +76,16 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
         Array([3., 3.], dtype=float32)
     """
     only("full_like", sharding=sharding)
-    aval = get_aval(x) if not (hasattr(x, "shape") and hasattr(x, "dtype")) else None
-    shape = (aval or x).shape if shape is None else canonical_shape(shape)
-    weak = dtype is None and (aval or x).weak_type if hasattr(aval or x, "weak_type") else False
-    dt = dtypes.canonicalize((aval or x).dtype if dtype is None else dtype)
+    like: Any = x if hasattr(x, "shape") and hasattr(x, "dtype") else get_aval(x)
+    shape = like.shape if shape is None else canonical_shape(shape)
+    weak = dtype is None and getattr(like, "weak_type", False)
+    dt = dtypes.canonicalize(like.dtype if dtype is None else dtype)
     if dtypes.is_key(dt):
         raise type_error("full_like does not make random keys; use weft.random.key.")
     return linear.broadcast_in_dim(linear.convert(checked("full_like", fill_value), dt, weak), tuple(shape))
 
 
-def broadcast(operand, sizes, *, out_sharding=None):
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: OutSharding = None) -> Array:
     """The array with new leading axes of `sizes`, repeated along them.
 
     Example:
@@ -88,7 +99,8 @@ def broadcast(operand, sizes, *, out_sharding=None):
     return on_device(linear.broadcast_in_dim(x, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape)))))
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
+def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int], *,
+                     out_sharding: OutSharding = None) -> Array:
     """The array with its axes at `broadcast_dimensions` of `shape`, repeated along the others.
 
     Raises:
@@ -103,7 +115,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     return on_device(linear.broadcast_in_dim(checked("broadcast_in_dim", operand), canonical_shape(shape), ints(broadcast_dimensions)))
 
 
-def broadcast_shapes(*shapes) -> tuple:
+def broadcast_shapes(*shapes: Shape) -> tuple[Size, ...]:
     """The shape to which all the shapes broadcast, by NumPy's rules.
 
     Raises:
@@ -125,7 +137,8 @@ def broadcast_shapes(*shapes) -> tuple:
     return tuple(result)
 
 
-def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
+def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | None = None, *,
+            out_sharding: OutSharding = None) -> Array:
     """The same elements in row-major order with another shape.
 
     Example:
@@ -140,7 +153,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     return on_device(linear.reshape(x, canonical_shape(new_sizes)))
 
 
-def transpose(operand, permutation):
+def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray[Any, Any]) -> Array:
     """The array with its axes in the order `permutation`.
 
     Example:
@@ -151,7 +164,7 @@ def transpose(operand, permutation):
     return on_device(linear.transpose(checked("transpose", operand), ints(permutation)))
 
 
-def expand_dims(array, dimensions):
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The array with axes of size 1 inserted at `dimensions` of the result.
 
     Example:
@@ -164,7 +177,7 @@ def expand_dims(array, dimensions):
     return on_device(linear.expand_dims(x, dims)) if dims else on_device(x)
 
 
-def squeeze(array, dimensions):
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The array without the axes `dimensions`, which have size 1.
 
     Raises:
@@ -183,7 +196,7 @@ def squeeze(array, dimensions):
     return on_device(linear.squeeze(x, dims))
 
 
-def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The array with the axes start … stop-1 merged into one.
 
     Example:
@@ -205,7 +218,8 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
 slice_ = slice
 
 
-def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None):
+def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
+          strides: Sequence[int] | None = None) -> Array:
     """`x[start:limit:stride]` along every axis, with static bounds.
 
     Raises:
@@ -219,7 +233,8 @@ def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int], s
     return on_device(ops.slice_(checked("slice", operand), ints(start_indices), ints(limit_indices), None if strides is None else ints(strides)))
 
 
-def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0):
+def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1,
+                 axis: int = 0) -> Array:
     """`x[start:limit:stride]` along one axis; negative bounds count from the end.
 
     Example:
@@ -237,7 +252,7 @@ def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stri
     return on_device(ops.slice_(x, lo, hi, steps))
 
 
-def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The element(s) at a static index along one axis.
 
     Raises:
@@ -258,7 +273,7 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
     return out if keepdims else linear.squeeze(out, (axis,))
 
 
-def pad(operand, padding_value, padding_config):
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """The array with (low, high, interior) elements of `padding_value` along each axis; negative low and high cut.
 
     Example:
@@ -269,7 +284,7 @@ def pad(operand, padding_value, padding_config):
     return ops.pad(checked("pad", operand), checked("pad", padding_value), padding_config)
 
 
-def concatenate(operands, dimension: int):
+def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
     """The arrays one after another along `dimension`.
 
     Raises:
@@ -287,7 +302,7 @@ def concatenate(operands, dimension: int):
     return on_device(ops.concatenate([checked("concatenate", x) for x in operands], int(dimension)))
 
 
-def rev(operand, dimensions):
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The array with its elements in reverse order along `dimensions`.
 
     Example:
@@ -298,7 +313,7 @@ def rev(operand, dimensions):
     return on_device(ops.rev(checked("rev", operand), ints(dimensions)))
 
 
-def split(operand, sizes: Sequence[int], axis: int = 0) -> list:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Consecutive parts of the given sizes along an axis.
 
     Raises:
@@ -313,7 +328,7 @@ def split(operand, sizes: Sequence[int], axis: int = 0) -> list:
     return list(ops.split_p.bind(x, sizes=ints(sizes), axis=canonical_axis(axis, len(shape_of(x)))))
 
 
-def stack(operands: Sequence, axis: int = 0):
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     """Arrays of one shape and dtype side by side along a new axis.
 
     Raises:
@@ -331,7 +346,7 @@ def stack(operands: Sequence, axis: int = 0):
     return ops.stack_p.bind(*xs, axis=canonical_axis(axis, len(shape_of(xs[0])) + 1))
 
 
-def unstack(x, axis: int = 0) -> tuple:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The arrays that lie side by side along an axis.
 
     Raises:
@@ -346,7 +361,7 @@ def unstack(x, axis: int = 0) -> tuple:
     return tuple(ops.unstack_p.bind(x, axis=canonical_axis(axis, len(shape_of(x)))))
 
 
-def tile(operand, reps: Sequence[int]):
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """The array repeated `reps[d]` times along each axis `d`.
 
     Raises:
@@ -360,7 +375,7 @@ def tile(operand, reps: Sequence[int]):
     return ops.tile_p.bind(checked("tile", operand), reps=ints(reps))
 
 
-def broadcast_to_rank(x, rank: int):
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """The array with axes of size 1 before its own, so that it has `rank` axes.
 
     Raises:
@@ -378,7 +393,7 @@ def broadcast_to_rank(x, rank: int):
     return on_device(linear.expand_dims(x, tuple(range(missing))) if missing else x)
 
 
-def broadcast_like(arr, like_arr):
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """`arr` repeated to the shape of `like_arr`, by NumPy's rules.
 
     Raises:
@@ -396,7 +411,7 @@ def broadcast_like(arr, like_arr):
     return on_device(linear.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(mine), len(shape)))))
 
 
-def empty(shape, dtype, *, out_sharding=None):
+def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: OutSharding = None) -> Array:
     """An array whose values are of no account (they are zeros).
 
     Example:
@@ -407,7 +422,7 @@ def empty(shape, dtype, *, out_sharding=None):
     return full(shape, 0, dtype, sharding=out_sharding)
 
 
-def shape_as_value(shape):
+def shape_as_value(shape: Shape) -> Array:
     """A shape as an array of integers.
 
     Example:
@@ -418,12 +433,12 @@ def shape_as_value(shape):
     return dispatch.put(from_flat(canonical_shape(shape), (len(shape),), dtypes.int32))
 
 
-def zeros_like_array(x):
+def zeros_like_array(x: ArrayLike) -> Array:
     """Zeros of the shape and dtype of `x`."""
     return full_like(x, 0)
 
 
-def dtype(x):
+def dtype(x: ArrayLike) -> ElementType:
     """The canonical dtype of an array or number.
 
     Example:

@@ -6,8 +6,12 @@ from ..core.trace import get_aval
 from ..ops import special as ops
 from ..ops.rules import check_kind, same_dtype
 from ..runtime.jit import inner_jit
+from ..typing import Array, ArrayLike
 from .common import on_device, operand
 from .shape import broadcast_in_dim, broadcast_shapes
+
+__all__ = ["bessel_i0e", "bessel_i1e", "betainc", "igamma", "igamma_grad_a", "igammac", "polygamma",
+           "random_gamma_grad", "zeta"]
 
 
 def _bind(primitive, *args):
@@ -17,7 +21,7 @@ def _bind(primitive, *args):
 _random_gamma_grad = inner_jit(incomplete.random_gamma_grad, name="random_gamma_grad", inline=True)
 
 
-def polygamma(m, x):
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The m-th derivative of digamma at x; NaN unless m is a whole number >= 0. m and x share one float dtype.
 
     Differentiable in x.
@@ -33,7 +37,7 @@ def polygamma(m, x):
     return _bind(ops.polygamma_p, m, x)
 
 
-def zeta(x, q):
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Hurwitz's zeta function, the sum of (q + k)**-x over k = 0, 1, …; NaN for x < 1. Differentiable in q.
 
     Raises:
@@ -47,7 +51,7 @@ def zeta(x, q):
     return _bind(ops.zeta_p, x, q)
 
 
-def bessel_i0e(x):
+def bessel_i0e(x: ArrayLike) -> Array:
     """exp(-|x|) I0(x), the modified Bessel function of order 0, scaled so that it does not overflow.
 
     Raises:
@@ -61,7 +65,7 @@ def bessel_i0e(x):
     return _bind(ops.bessel_i0e_p, x)
 
 
-def bessel_i1e(x):
+def bessel_i1e(x: ArrayLike) -> Array:
     """exp(-|x|) I1(x), the modified Bessel function of order 1, scaled so that it does not overflow.
 
     Raises:
@@ -75,7 +79,7 @@ def bessel_i1e(x):
     return _bind(ops.bessel_i1e_p, x)
 
 
-def igamma(a, x):
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, the integral of exp(-t) tᵃ⁻¹ from 0 to x over Γ(a); NaN for negative a or x.
 
     Raises:
@@ -89,7 +93,7 @@ def igamma(a, x):
     return _bind(ops.igamma_p, a, x)
 
 
-def igammac(a, x):
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, 1 - igamma(a, x), exact where that is small.
 
     Raises:
@@ -103,7 +107,7 @@ def igammac(a, x):
     return _bind(ops.igammac_p, a, x)
 
 
-def igamma_grad_a(a, x):
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of igamma(a, x) with respect to a.
 
     Raises:
@@ -117,7 +121,7 @@ def igamma_grad_a(a, x):
     return _bind(ops.igamma_grad_a_p, a, x)
 
 
-def random_gamma_grad(a, x):
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """dx/da for a sample x of the gamma distribution of shape a, as the sample moves when its rank stays the same.
 
     Raises:
@@ -137,7 +141,7 @@ def random_gamma_grad(a, x):
     return _random_gamma_grad(*wide)
 
 
-def betainc(a, b, x):
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function, the integral of tᵃ⁻¹ (1-t)ᵇ⁻¹ from 0 to x over B(a, b), for x in 0..1. Differentiable in x.
 
     Raises:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from ..avals import as_size
+from ..avals import Size, as_size
 from ..control.window import reduce_window_p
 from ..core.dims import max_dim
 from ..core.jaxpr import TypedScalar
@@ -14,14 +14,18 @@ from ..ops import window as ops
 from ..ops.rules import dtype_of, shape_of
 from ..transforms.stage import stage_closed
 from ..tree import tree_flatten
+from ..typing import ArrayLike, Shape
 from .common import ints
 from .common import operand as checked
+
+__all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 
 # What a computation is when its jaxpr is one operation, and the initial value that makes it so.
 _MONOIDS = {"add": (ops.reduce_window_sum_p, lambda dt: 0), "max": (ops.reduce_window_max_p, ops.lowest), "min": (ops.reduce_window_min_p, ops.highest)}
 
 
-def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: Any) -> list[tuple[int, int]]:
+def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int],
+                    padding: str) -> list[tuple[int, int]]:
     """The (low, high) padding of each axis that 'VALID', 'SAME' or 'SAME_LOWER' stands for.
 
     With 'SAME' the result has one element for each stride; what must be added unevenly goes to the end, with 'SAME_LOWER' to the start.
@@ -49,7 +53,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     return pads
 
 
-def pairs(name: str, padding) -> tuple:
+def pairs(name: str, padding: Any) -> tuple:
     """A padding as a tuple of pairs of ints."""
     try:
         return tuple((as_size(lo), as_size(hi)) for lo, hi in padding)
@@ -66,8 +70,10 @@ def _canonical(shape, window_dimensions, window_strides, padding, base_dilation,
     return dict(window_dimensions=window, window_strides=strides, padding=pairs("reduce_window", padding), base_dilation=base, window_dilation=dilation)
 
 
-def reduce_window(operand: Any, init_value: Any, computation: Callable, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-                  padding: Any = "VALID", base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None):
+def reduce_window(operand: ArrayLike, init_value: Any, computation: Callable[..., Any],
+                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+                  padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
+                  window_dilation: Sequence[int] | None = None) -> Any:
     """Folds `computation` over every window of an array, or of several of one shape (pytrees allowed).
 
     Args:
@@ -121,7 +127,9 @@ def _is(x, value) -> bool:
     return bool((x.val if type(x) is TypedScalar else x) == value)
 
 
-def reduce_window_shape_tuple(operand_shape, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None) -> tuple:
+def reduce_window_shape_tuple(operand_shape: Shape, window_dimensions: Shape, window_strides: Sequence[int],
+                              padding: str | Sequence[tuple[int, int]], base_dilation: Sequence[int] | None = None,
+                              window_dilation: Sequence[int] | None = None) -> tuple[Size, ...]:
     """The shape that `reduce_window` gives.
 
     Example:

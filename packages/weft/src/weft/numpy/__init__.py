@@ -101,7 +101,7 @@ def dtype(spec, *args, **kwargs):
 
 
 if _has_numpy:
-    dtype = _np.dtype # type: ignore[misc]
+    dtype = _np.dtype
 
 _dtypes.make_array = lambda value, dt: _creation.array(value, dt)
 _array_methods._namespace.append(sys.modules[__name__])

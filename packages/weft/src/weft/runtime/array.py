@@ -3,7 +3,7 @@ methods and operators are put on every class that stands for an array."""
 from __future__ import annotations
 
 import abc
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..annotations import override
 from .. import dtypes, source_info
@@ -13,6 +13,11 @@ from ..host import from_bytes, np, require_numpy
 from ..mesh import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import DELETED, check_transfer, deleted
 
+if TYPE_CHECKING:
+    from .array_members import ArrayMembers
+else:
+    ArrayMembers = object
+
 
 class _ArrayMeta(abc.ABCMeta):
     @override
@@ -20,7 +25,7 @@ class _ArrayMeta(abc.ABCMeta):
         return isinstance(instance, Tracer) or abc.ABCMeta.__instancecheck__(cls, instance)
 
 
-class Array(metaclass=_ArrayMeta):
+class Array(ArrayMembers, metaclass=_ArrayMeta):
     """An immutable array on some device; traced values are instances too.
 
     Arrays come from `weft.numpy` functions, not from this class. `isinstance(x, weft.Array)` asks whether something is one.
