@@ -6,12 +6,19 @@ registers, and what lies side by side in memory is stored at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from weft_wasm.emit_wasm.expressions import Expressions
+from weft_wasm.emit_wasm.address import Addresses
+from weft_wasm.emit_wasm.function import Function
+from weft_wasm.emit_wasm.scalars import Scalars
+from weft_wasm.emit_wasm.scope import Scope
+from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.tables import LANE_BYTES_STORE, shuffle_words
+from weft_wasm.emit_wasm.values import Shared
+from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.encode import OP, V128, memarg
-from weft_wasm.ir import ITEMSIZE, Buffer, Load, Store, walk_expr
+from weft_wasm.ir import ITEMSIZE, Load, Stmt, Store, walk_expr
 
 
 class Interleaved:
@@ -23,82 +30,116 @@ class Interleaved:
         self.stores = stores
 
 
-class Interleaving(Expressions):
-    """Adds `Interleaved` to expressions. `overlap(a, b)` tells whether two buffers may share storage."""
+class Interleaving:
+    """Finds such stores among the statements of a vector loop, and emits them."""
 
-    overlap: Callable[[Buffer, Buffer], bool]
+    def __init__(
+        self,
+        fn: Function,
+        scope: Scope,
+        storage: Storage,
+        shared: Shared,
+        addresses: Addresses,
+        scalars: Scalars,
+        vectors: Vectors,
+    ):
+        self.fn, self.scope, self.storage, self.shared = fn, scope, storage, shared
+        self.addresses, self.scalars, self.vectors = addresses, scalars, vectors
 
-    def interleaved(self, body: list) -> list:
+    def grouped(self, body: Sequence[Stmt]) -> list[Stmt | Interleaved]:
         """The statements of a vector loop, with runs of stores to neighbouring elements as few."""
-        out: list = []
+        out: list[Stmt | Interleaved] = []
         run: list[Store] = []
-        for s in (*body, None):
+        for s in body:
             if run and not (type(s) is Store and self._continues(run, s)):
                 out += self._split(run)
                 run = []
             if type(s) is Store and self._begins(s):
                 run.append(s)
-            elif s is not None:
+            else:
                 out.append(s)
-        return out
+        return out + self._split(run)
 
     def _begins(self, s: Store) -> bool:
-        stride = self.stride(s.index)
-        return ITEMSIZE[s.buffer.dtype] * self.vec.lanes == 16 and stride is not None and stride > 1 and not self._reads(s)
+        stride = self.addresses.stride(s.index)
+        whole = ITEMSIZE[s.buffer.dtype] * self.scope.vector.lanes == 16
+        return whole and stride is not None and stride > 1 and not self._reads(s)
 
     def _continues(self, run: list[Store], s: Store) -> bool:
-        (terms, const), (first, start) = self.linear(s.index), self.linear(run[0].index)
+        (terms, const), (first, start) = self.addresses.linear(s.index), self.addresses.linear(run[0].index)
         return s.buffer is run[0].buffer and terms == first and const == start + len(run) and not self._reads(s)
 
     def _reads(self, s: Store) -> bool:
         """Whether a store depends on what its neighbours may have written."""
-        return any(type(e) is Load and self.overlap(s.buffer, e.buffer) for e in walk_expr(s.value))
+        return any(type(e) is Load and self.storage.overlap(s.buffer, e.buffer) for e in walk_expr(s.value))
 
-    def _split(self, run: list[Store]) -> list:
-        out: list = []
+    def _split(self, run: list[Store]) -> list[Stmt | Interleaved]:
+        out: list[Stmt | Interleaved] = []
         while run:
-            size = next((n for n in (self.vec.lanes, 2) if n <= len(run)), 1)
+            size = next((n for n in (self.scope.vector.lanes, 2) if n <= len(run)), 1)
             out.append(Interleaved(run[:size]) if size > 1 else run[0])
             run = run[size:]
         return out
 
-    def store_interleaved(self, s: Interleaved) -> None:
-        buffer, index = s.stores[0].buffer, s.stores[0].index
-        lanes, stride = self.vec.lanes, self.stride(index)
-        self.open(*(e for x in s.stores for e in (x.index, x.value)))
-        values = [self.temporary(V128) for _ in s.stores]
-        for u in range(self.vec.vectors):
+    def store(self, s: Interleaved) -> None:
+        """Emits stores to neighbouring elements."""
+        index = s.stores[0].index
+        lanes, stride = self.scope.vector.lanes, self.addresses.stride(index)
+        self.shared.open(*(e for x in s.stores for e in (x.index, x.value)))
+        values = [self.shared.temporary(V128) for _ in s.stores]
+        for u in range(self.scope.vector.vectors):
             for x, local in zip(s.stores, values):
-                self.vector(x.value, u)
-                self.set(local)
-
-            def store(lane: int, instruction: bytes, push: Callable[[], None], size: int = 16, immediate: bytes = b"") -> None:
-                offset = self.address(buffer, index, self._lane_extra(index, u, lane))
-                push()
-                self.code += instruction + memarg(size, offset) + immediate
-
+                self.vectors.push(x.value, u)
+                self.fn.set(local)
             if len(values) == 2:
-                for half in range(2):
-                    if lanes == 2 or stride == 2:
-                        store(half * (lanes // 2), OP["v128.store"], lambda half=half: self._zip(*values, half, lanes))
-                        continue
-                    pair = self.temporary(V128)
-                    self._zip(*values, half, lanes)
-                    self.set(pair)
-                    for lane in range(2):
-                        store(2 * half + lane, LANE_BYTES_STORE[8], lambda pair=pair: self.get(pair), 8, bytes((lane,)))
-                continue
-            pairs = [self.temporary(V128) for _ in range(4)]  # of the first two values, of the others; of lanes 0 and 1, of 2 and 3
-            for k, local in enumerate(pairs):
-                self._zip(*values[k % 2 * 2 :][:2], k // 2, 4)
-                self.set(local)
-            for lane in range(4):
-                store(lane, OP["v128.store"], lambda lane=lane: self._zip(*pairs[lane // 2 * 2 :][:2], lane % 2, 2))
-        self.close()
+                self._pairs(s, u, values, whole=lanes == 2 or stride == 2)
+            else:
+                self._fours(s, u, values)
+        self.shared.close()
 
-    def _zip(self, a: int, b: int, half: int, lanes: int) -> None:
-        """Pushes lanes of a and b in turn, those of their first half or of their second."""
-        self.get(a)
-        self.get(b)
+    def _pairs(self, s: Interleaved, u: int, values: list[int], whole: bool) -> None:
+        """Two values. whole: where one pair ends the next begins, or a vector has only two lanes."""
+        lanes = self.scope.vector.lanes
+        for half in range(2):
+            if whole:
+                self._put(s, u, half * (lanes // 2), OP["v128.store"], partial(self._zip, values, half, lanes))
+                continue
+            pair = self.shared.temporary(V128)
+            self._zip(values, half, lanes)
+            self.fn.set(pair)
+            for lane in range(2):
+                self._put(s, u, 2 * half + lane, LANE_BYTES_STORE[8], partial(self.fn.get, pair), 8, bytes((lane,)))
+
+    def _fours(self, s: Interleaved, u: int, values: list[int]) -> None:
+        # lanes 0 and 1 of the first two values, of the others; lanes 2 and 3 of the first two, of the others
+        pairs = [self.shared.temporary(V128) for _ in range(4)]
+        for k, local in enumerate(pairs):
+            self._zip(values[k % 2 * 2 :], k // 2, 4)
+            self.fn.set(local)
+        for lane in range(4):
+            self._put(s, u, lane, OP["v128.store"], partial(self._zip, pairs[lane // 2 * 2 :], lane % 2, 2))
+
+    def _put(
+        self,
+        s: Interleaved,
+        u: int,
+        lane: int,
+        instruction: bytes,
+        push: Callable[[], None],
+        size: int = 16,
+        immediate: bytes = b"",
+    ) -> None:
+        """Stores what `push` pushes where the stores of a lane begin."""
+        buffer, index = s.stores[0].buffer, s.stores[0].index
+        offset = self.scalars.address(buffer, index, self.addresses.lane_extra(index, u, lane))
+        push()
+        self.fn.code += instruction + memarg(size, offset) + immediate
+
+    def _zip(self, locals_: Sequence[int], half: int, lanes: int) -> None:
+        """Pushes lanes of the first two vectors in turn, those of their first half or of their second."""
+        self.fn.get(locals_[0])
+        self.fn.get(locals_[1])
         first = half * lanes // 2
-        self.code += shuffle_words([k + side * lanes for k in range(first, first + lanes // 2) for side in range(2)], 16 // lanes)
+        self.fn.code += shuffle_words(
+            [k + side * lanes for k in range(first, first + lanes // 2) for side in range(2)], 16 // lanes
+        )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from weft_wasm import scalar_math
-from weft_wasm.emit_wasm.expressions import constant_key
-from weft_wasm.emit_wasm.interleave import Interleaving
+from collections.abc import Sequence
+
+from weft_wasm.emit_wasm import packing
+from weft_wasm.emit_wasm.function import Function
+from weft_wasm.emit_wasm.scalars import Scalars
+from weft_wasm.emit_wasm.scope import Scope
+from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.tables import SCALAR
+from weft_wasm.emit_wasm.values import Expansions, Held, Shared, constant_key
+from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.encode import V128
 from weft_wasm.ir import (
     Assign,
@@ -20,6 +26,7 @@ from weft_wasm.ir import (
     Load,
     MulAdd,
     Select,
+    Stmt,
     Store,
     Unary,
     Var,
@@ -33,53 +40,73 @@ from weft_wasm.ir import (
 )  # fmt: skip
 
 MAX_HOISTED = 24
-WORTH_DIVIDING = 8  # vectors of a loop from which a reciprocal pays
 
 
-class Steady(Interleaving):
-    """Adds values that a loop's body finds in locals. Each `hold_…` returns those locals, for the loop's end to release."""
+class Steady:
+    """Fills what is held for a loop. Each `hold_…` returns the locals (with their types) that the loop's end is to release."""
 
-    def __init__(self, params: list[int], features: frozenset[str]):
-        super().__init__(params, features)
-        self.body_loads: dict[int, tuple[dict[Load, None], list[Buffer]]] = {}
-        self.reciprocals: list[Var] = []
+    def __init__(
+        self,
+        fn: Function,
+        scope: Scope,
+        storage: Storage,
+        shared: Shared,
+        held: Held,
+        expansions: Expansions,
+        scalars: Scalars,
+        vectors: Vectors,
+    ):
+        self.fn, self.scope, self.storage, self.shared = fn, scope, storage, shared
+        self.held, self.expansions, self.scalars, self.vectors = held, expansions, scalars, vectors
+        self._loads: dict[int, tuple[dict[Load, None], list[Buffer]]] = {}  # by the identity of the statements' list
+        self._reciprocals: list[Var] = []
 
-    def hold_loads(self, body: list, var: Var) -> list[tuple[int, int]]:
+    # ---- loads
+
+    def hold_loads(self, body: Sequence[Stmt], var: Var) -> list[tuple[int, int]]:
         """Loads that the loop repeats unchanged go before it. Engines can't do this: any store might change memory."""
         loads, changed = self.steady_loads(body)
-        held: list[tuple[int, int]] = []
+        locals_: list[tuple[int, int]] = []
         memo: dict[Expr, bool] = {var: False}
         for load in loads:
-            if len(held) >= MAX_HOISTED:
+            if len(locals_) >= MAX_HOISTED:
                 break
-            if (load, None) in self.hoisted or not self.available(load.index, memo):
+            if load in self.held.scalars or not self.scope.available(load.index, memo):
                 continue
-            if any(self.overlap(load.buffer, b) for b in changed):
+            if any(self.storage.overlap(load.buffer, b) for b in changed):
                 continue
-            self.open(load)
-            self.scalar(load)
-            local = self.new_local(SCALAR[load.dtype])
-            self.set(local)
-            held.append((SCALAR[load.dtype], local))
-            self.hoisted[(load, None)] = local
-            if self.vec is not None:
-                splat = self.new_local(V128)
-                self.get(local)
-                self._splat(load.dtype)
-                self.set(splat)
-                held.append((V128, splat))
-                self.hoisted[(load, "splat")] = splat
-            self.close()
-        return held
+            self.shared.open(load)
+            self.scalars.push(load)
+            local = self.fn.new_local(SCALAR[load.dtype])
+            self.fn.set(local)
+            locals_.append((SCALAR[load.dtype], local))
+            self.held.scalars[load] = local
+            if self.scope.lanes is not None:
+                locals_.append((V128, self._hold_splat(load, local)))
+            self.shared.close()
+        return locals_
 
-    def steady_loads(self, body: list) -> tuple[dict[Load, None], list[Buffer]]:
+    def hold_splats(self, body: Sequence[Stmt]) -> list[tuple[int, int]]:
+        """Loads of a vector loop's body that loops around it hold, in all lanes."""
+        loads, _ = self.steady_loads(body)
+        return [(V128, self._hold_splat(e, local)) for e, local in self.held.scalars.items() if e in loads]
+
+    def _hold_splat(self, e: Expr, scalar: int) -> int:
+        local = self.fn.new_local(V128)
+        self.fn.get(scalar)
+        packing.splat(self.fn, e.dtype, self.scope.vector.lanes)
+        self.fn.set(local)
+        self.held.splats[e] = local
+        return local
+
+    def steady_loads(self, body: Sequence[Stmt]) -> tuple[dict[Load, None], list[Buffer]]:
         """(loads that every iteration of body runs, buffers that body writes)."""
-        hit = self.body_loads.get(id(body))
+        hit = self._loads.get(id(body))
         if hit is None:
             loads: dict[Load, None] = {}
             seen: set[Expr] = set()
 
-            def visit(statements: list, certain: bool) -> bool:
+            def visit(statements: Sequence[Stmt], certain: bool) -> bool:
                 """Whether the program may end in these statements; what comes after does not run in every iteration then."""
                 ends = False
                 for s in statements:
@@ -95,11 +122,13 @@ class Steady(Interleaving):
                 return ends
 
             visit(body, True)
-            hit = self.body_loads[id(body)] = (loads, written(body))
+            hit = self._loads[id(body)] = (loads, written(body))
         return hit
 
-    def hold_constants(self, body: list) -> list[int]:
-        """Locals that hold the vector constants of a loop's body: engines make a constant anew wherever it stands, in three instructions."""
+    # ---- constants
+
+    def hold_constants(self, body: Sequence[Stmt]) -> list[tuple[int, int]]:
+        """The vector constants of a loop's body: engines make a constant anew wherever it stands, in three instructions."""
         seen: set[Expr] = set()
 
         def visit(e: Expr) -> None:
@@ -107,12 +136,14 @@ class Steady(Interleaving):
                 return
             seen.add(e)
             if type(e) is Const:
-                if constant_key(e) not in self.held_constants:
-                    self._vector_constant(e)
-                    self.held_constants[constant_key(e)] = local = self.new_local(V128)
-                    self.set(local)
-            elif scalar_math.needs_expansion(e):
-                visit(self.expanded(e))
+                if constant_key(e) not in self.held.constants:
+                    self.vectors.constant(e)
+                    self.held.constants[constant_key(e)] = local = self.fn.new_local(V128)
+                    self.fn.set(local)
+                return
+            expanded = self.expansions.of(e)
+            if expanded is not None:
+                visit(expanded)
             elif type(e) is Select and e.rare:
                 visit(e.cond)
                 visit(e.b)
@@ -122,17 +153,19 @@ class Steady(Interleaving):
                     visit(x)
 
         for s in walk(body):
-            if type(s) in (Let, Assign, Store):
+            if type(s) is Let or type(s) is Assign or type(s) is Store:
                 visit(s.value)
-        return list(self.held_constants.values())
+        return [(V128, local) for local in self.held.constants.values()]
 
-    def hold_reciprocals(self, body: list) -> list[tuple[int, int]]:
+    # ---- reciprocals
+
+    def hold_reciprocals(self, body: Sequence[Stmt]) -> list[tuple[int, int]]:
         """For the divisions of a vector loop by what it does not change: their quotients made of r = 1/d. With q = a·r, q + (a - q·d)·r is the rounded a/d
         as far as products are added exactly (P. Markstein, 1990), which "relaxed-simd" does on the processors of today, and one ulp off at most where a or
         the result is next to the smallest numbers. Where it is no number, because a, d, r or the result is infinite or none, the division decides."""
-        if not self.relaxed:
+        if not self.vectors.relaxed:
             return []
-        held: list[int] = []
+        locals_: list[tuple[int, int]] = []
         divisors: dict[Expr, tuple[Var, Var, Var]] = {}
         memo: dict[Expr, bool] = {}
         for e in _divisions(body):
@@ -140,40 +173,57 @@ class Steady(Interleaving):
                 continue
             if e.b not in divisors:
                 divisors[e.b] = names = Var("minus_d", e.dtype), Var("r", e.dtype), Var("sign", e.dtype)
-                for name, value in zip(names, (Unary("neg", e.b), Binary("div", Const(1.0, e.dtype), e.b), Const(-0.0, e.dtype))):
-                    self.open(value)
-                    self.vector(value, 0)
-                    self.close()
-                    held.append(self.new_local(V128))
-                    self.set(held[-1])
-                    self.env[name] = [held[-1]] * self.vec.vectors
+                values: tuple[Expr, ...] = (
+                    Unary("neg", e.b),
+                    Binary("div", Const(1.0, e.dtype), e.b),
+                    Const(-0.0, e.dtype),
+                )
+                for name, value in zip(names, values):
+                    self.shared.open(value)
+                    self.vectors.push(value, 0)
+                    self.shared.close()
+                    local = self.fn.new_local(V128)
+                    locals_.append((V128, local))
+                    self.fn.set(local)
+                    self.scope.env[name] = [local] * self.scope.vector.vectors
             minus_d, r, sign = divisors[e.b]
             q = e.a * r
             better = MulAdd(MulAdd(q, minus_d, e.a), r, q)
             word = "u32" if e.dtype == "f32" else "u64"
-            signed = Bitcast(Bitcast(better, word) | (Bitcast(q, word) & Bitcast(sign, word)), e.dtype)  # of -0 the sum made 0
-            self.quotients[e] = Select(Compare("ne", better, better), Binary("div", e.a, Unary("neg", minus_d)), signed, rare=True)
-        self.reciprocals = [name for names in divisors.values() for name in names]
-        return [(V128, local) for local in held]
+            signed = Bitcast(
+                Bitcast(better, word) | (Bitcast(q, word) & Bitcast(sign, word)), e.dtype
+            )  # of -0 the sum made 0
+            self.held.quotients[e] = Select(
+                Compare("ne", better, better), Binary("div", e.a, Unary("neg", minus_d)), signed, rare=True
+            )
+        self._reciprocals = [name for names in divisors.values() for name in names]
+        return locals_
 
     def forget_reciprocals(self) -> None:
         """At the end of the loop."""
-        for name in self.reciprocals:
-            del self.env[name]
-        self.reciprocals = []
-        self.quotients.clear()
+        for name in self._reciprocals:
+            del self.scope.env[name]
+        self._reciprocals = []
+        self.held.quotients.clear()
 
     def _steady(self, e: Expr, memo: dict[Expr, bool]) -> bool:
         """Whether the vector loop being entered leaves e as it is."""
         if type(e) is Load:
-            return (e, None) in self.hoisted
-        if type(e) in (Const, Var) or not operands(e):
-            return type(e) is Const or self.available(e, memo)
+            return e in self.held.scalars
+        if type(e) is Const:
+            return True
+        if type(e) is Var or not operands(e):
+            return self.scope.available(e, memo)
         return all(self._steady(x, memo) for x in operands(e))
 
 
-def _divisions(body: list) -> dict[Binary, None]:
+def _divisions(body: Sequence[Stmt]) -> dict[Binary, None]:
     """The divisions of floats in the statements of body."""
     seen: set[Expr] = set()
-    nodes = [e for s in walk(body) if type(s) in (Let, Assign, Store) for e in walk_expr(s.value, seen)]
+    nodes = [
+        e
+        for s in walk(body)
+        if type(s) is Let or type(s) is Assign or type(s) is Store
+        for e in walk_expr(s.value, seen)
+    ]
     return {e: None for e in nodes if type(e) is Binary and e.op == "div" and e.dtype in ("f32", "f64")}

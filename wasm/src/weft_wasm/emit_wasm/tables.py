@@ -35,12 +35,12 @@ _ALL_OPS = (
 ).split()
 SCALAR_OP = {(op, c): code for c in PREFIX for op in _ALL_OPS if (code := _instruction(op, c, PREFIX))}
 VECTOR_OP = {(op, c): code for c in SHAPE for op in _ALL_OPS if (code := _instruction(op, c, SHAPE))}
+VECTOR_SHIFT: dict[tuple[str, str], bytes] = {}  # by one amount for all lanes
 for _c in ("i32", "u32", "i64", "u64"):
     VECTOR_OP |= {(op, _c): OP[f"v128.{op}"] for op in ("and", "or", "xor")}
-    VECTOR_OP.pop(("shl", _c)), VECTOR_OP.pop(("shr", _c))  # only by one amount for all lanes: emitted specially
+    VECTOR_SHIFT |= {(op, _c): VECTOR_OP.pop((op, _c)) for op in ("shl", "shr")}
 for _c in ("u32", "u64"):
     VECTOR_OP.pop(("abs", _c))
-VECTOR_SHIFT = {(op, c): _instruction(op, c, SHAPE) for op in ("shl", "shr") for c in ("i32", "u32", "i64", "u64")}
 
 # (bytes in memory, signed) -> scalar load; stores by bytes.
 LOAD = {
@@ -67,8 +67,8 @@ EXTRACT = {c: OP[f"{s}.extract_lane"] for c, s in SHAPE.items()}
 REPLACE = {c: OP[f"{s}.replace_lane"] for c, s in SHAPE.items()}
 
 
-def scalar_convert(src: str, dst: str) -> bytes | None:
-    """Instructions that convert between core dtypes (not bool, not narrow); None for none needed."""
+def scalar_convert(src: str, dst: str) -> bytes:
+    """Instructions that convert between core dtypes (not bool, not narrow)."""
     s, d = PREFIX[src], PREFIX[dst]
     sign_src, sign_dst = ("s" if src in SIGNED else "u"), ("s" if dst in SIGNED else "u")
     if s == d:
@@ -105,3 +105,6 @@ def shuffle_words(lanes: list[int], width: int = 4) -> bytes:
 
 
 WRAP_BITS = {d: 32 - 8 * ITEMSIZE[d] for d in ("i8", "u8", "i16", "u16")}
+WRAPPED = frozenset(
+    ("add", "sub", "mul", "neg", "shl", "not", "div", "abs")
+)  # operations after which a narrow integer may be out of its range

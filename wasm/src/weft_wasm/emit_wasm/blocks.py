@@ -1,0 +1,44 @@
+"""Lists of statements: each is emitted by the part that knows its kind, and what it binds ends with its list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from weft_wasm.emit_wasm.interleave import Interleaved, Interleaving
+from weft_wasm.emit_wasm.scope import Name, Scope
+from weft_wasm.ir import Stmt
+
+# Emits a statement of one kind, which a dict's type can't say (hence Any); returns what it binds, if it does.
+Emit: TypeAlias = Callable[[Any], Name | None]
+
+
+class Body(Protocol):
+    """What loops and branches need of statements, which may be loops and branches themselves."""
+
+    def block(self, body: Sequence[Stmt]) -> None:
+        """Emits statements in order; what they bind ends with them."""
+
+
+class Blocks:
+    """Emits lists of statements by the kinds that `add` has named. interleaving: groups stores in vector loops, where there are such loops."""
+
+    def __init__(self, scope: Scope, interleaving: Interleaving | None = None):
+        self.scope, self.interleaving = scope, interleaving
+        self._emit: dict[type, Emit] = {}
+
+    def add(self, kinds: Mapping[type, Emit]) -> None:
+        """Who emits statements of which kinds."""
+        self._emit.update(kinds)
+
+    def block(self, body: Sequence[Stmt]) -> None:
+        """Emits statements in order; what they bind ends with them."""
+        self.scope.end(self.open_block(body))
+
+    def open_block(self, body: Sequence[Stmt]) -> list[Name]:
+        """Emits statements in order; what they bind is for the caller to end."""
+        statements: Sequence[Stmt | Interleaved] = body
+        if self.interleaving is not None and self.scope.lanes is not None:
+            statements = self.interleaving.grouped(body)
+        emit = self._emit
+        return [name for s in statements if (name := emit[type(s)](s)) is not None]

@@ -1,0 +1,116 @@
+"""Values that are computed already: what loops hold for their bodies, and what one statement refers to several times."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from weft_wasm import scalar_math
+from weft_wasm.emit_wasm.function import Function
+from weft_wasm.emit_wasm.scope import Lane
+from weft_wasm.emit_wasm.storage import Storage
+from weft_wasm.ir import Const, Expr, Load, operands
+
+# What of an expression a local holds: its one value (None), that value in all lanes, one of its vectors, or one lane of one.
+Form: TypeAlias = Literal["splat"] | int | Lane | None
+
+
+def constant_key(e: Const) -> tuple[str, str]:
+    """What tells constants apart: 0.0 and -0.0 are equal as numbers."""
+    return e.dtype, repr(e.value)
+
+
+class Held:
+    """What the loops around have put into locals before they began.
+
+    scalars: of expressions. splats: the same values in all lanes. constants: vectors of constants. quotients: what stands for a division in the
+    current vector loop. `enter` and `leave` are a loop's beginning and end.
+    """
+
+    __slots__ = ("scalars", "splats", "constants", "quotients", "_outer")
+
+    def __init__(self) -> None:
+        self.scalars: dict[Expr, int] = {}
+        self.splats: dict[Expr, int] = {}
+        self._outer: list[tuple[dict[Expr, int], dict[Expr, int]]] = []
+        self.constants: dict[tuple[str, str], int] = {}
+        self.quotients: dict[Expr, Expr] = {}
+
+    def enter(self) -> None:
+        """What is held from here on is so until `leave`."""
+        self._outer.append((self.scalars, self.splats))
+        self.scalars, self.splats = dict(self.scalars), dict(self.splats)
+
+    def leave(self) -> None:
+        self.scalars, self.splats = self._outer.pop()
+
+
+class Expansions:
+    """What is emitted in the place of an expression that has no instructions of its own, made once."""
+
+    __slots__ = ("storage", "_known")
+
+    def __init__(self, storage: Storage):
+        self.storage = storage
+        self._known: dict[Expr, Expr] = {}
+
+    def of(self, e: Expr) -> Expr | None:
+        """None for an expression that has instructions."""
+        if not scalar_math.needs_expansion(e):
+            return None
+        hit = self._known.get(e)
+        if hit is None:
+            if type(e) is Load:
+                hit = scalar_math.decode(Load(self.storage.bits(e.buffer), e.index), e.dtype)
+            else:
+                hit = scalar_math.expand(e)
+            self._known[e] = hit
+        return hit
+
+
+class Shared:
+    """The nodes of the current statement, and the locals of those that are computed already. `open` and `close` are its
+    beginning and end.
+
+    refs: how often the statement refers to each. cache: locals of values, which `close` gives back.
+    """
+
+    __slots__ = ("fn", "expansions", "held", "refs", "cache", "_temporaries")
+
+    def __init__(self, fn: Function, expansions: Expansions, held: Held):
+        self.fn, self.expansions, self.held = fn, expansions, held
+        self.refs: dict[Expr, int] = {}
+        self.cache: dict[tuple[Expr, Form], int] = {}
+        self._temporaries: list[tuple[int, int]] = []
+
+    def open(self, *roots: Expr) -> None:
+        self.cache = {}
+        self.refs = refs = dict[Expr, int]()
+        quotients, expansion = self.held.quotients, self.expansions.of
+
+        def count(e: Expr) -> None:
+            n = refs.get(e)
+            if n:
+                refs[e] = n + 1
+                return
+            refs[e] = 1
+            instead = quotients[e] if e in quotients else expansion(e)
+            if instead is not None:
+                count(instead)
+            else:
+                for x in operands(e):
+                    count(x)
+
+        for e in roots:
+            count(e)
+
+    def close(self) -> None:
+        for kind, local in self._temporaries:
+            self.fn.release(kind, local)
+        self._temporaries.clear()
+        self.refs, self.cache = {}, {}  # the locals that it names may be given away from now on
+
+    def temporary(self, kind: int) -> int:
+        """A local until the statement's end."""
+        local = self.fn.new_local(kind)
+        self._temporaries.append((kind, local))
+        return local
