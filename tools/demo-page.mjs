@@ -30,15 +30,16 @@ print(json.dumps({"accuracy": accuracy, "first": times[0] / 1000, "rate": ${step
 
 try {
   if (!Number.isInteger(steps) || steps < 2) throw new Error(`--steps ${options.steps}: give a whole number of at least 2`);
+  /** @param {import("./web/visit.mjs").Visit} visit */
   const demonstrate = async ({ context, url }) => {
     await runAtOnce(context, program);
     const { page, text } = await visitToEnd(context, url);
-    const result = JSON.parse(text.trim().split("\n").at(-1));
+    const result = JSON.parse(text.trim().split("\n").at(-1) ?? "");
     result.first -= (await page.evaluate(() => performance.timeOrigin)) / 1000;
     console.log(JSON.stringify(result));
   };
   await withSite(options.site, demonstrate, { install: false });
 } catch (error) {
-  console.error(error.message);
+  console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }

@@ -29,8 +29,13 @@ async function playwrightBrowser() {
   return chromium.executablePath();
 }
 
+/** @param {string} file */
 const works = (file) => Boolean(file) && fs.existsSync(file);
 
+/**
+ * @param {string} command
+ * @param {string[]} args
+ */
 function attempt(command, args) {
   // The output goes to stderr: stdout carries the path alone.
   return spawnSync(command, args, { stdio: ["ignore", 2, 2] }).status === 0;
@@ -63,7 +68,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
     console.log(await findBrowser({ install: !process.argv.includes("--no-install") }));
   } catch (error) {
-    console.error(error.message);
+    console.error(error instanceof Error ? error.message : error);
     process.exit(1);
   }
 }

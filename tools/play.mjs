@@ -24,13 +24,27 @@ const { values: options } = parseArgs({
 const START_MS = 30_000;
 const END_MS = 4_000;
 
+/**
+ * The host's process, and why it ended once it has.
+ * @typedef {{ child: import("node:child_process").ChildProcess, ended: Promise<string> }} Host
+ */
+
+/** @param {number} ms */
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** @param {unknown} error */
+const said = (error) => (error instanceof Error ? error.message : String(error));
+
+/** @param {string} message */
 function fail(message) {
   console.error(`play: ${message}`);
   process.exitCode = 1;
 }
 
+/**
+ * @param {number} port
+ * @returns {Promise<boolean>}
+ */
 function answers(port) {
   return new Promise((resolve) => {
     const socket = net.connect({ port, host: "127.0.0.1" });
@@ -40,17 +54,23 @@ function answers(port) {
   });
 }
 
-/** Starts the host and resolves once its port answers; rejects if it ends before that. */
+/**
+ * Starts the host and resolves once its port answers; rejects if it ends before that.
+ * @param {number} port
+ * @param {string} token
+ * @returns {Promise<Host>}
+ */
 async function startHost(port, token) {
   if (await answers(port)) throw new Error(`port ${port} is in use; choose another with HOST_PORT=… (--host-port)`);
-  const [command, ...rest] = options["host-command"]
+  const [command = "", ...rest] = options["host-command"]
     .split(/\s+/)
     .filter(Boolean)
     .map((word) => word.replaceAll("{port}", String(port)).replaceAll("{token}", token));
   const child = spawn(command, rest, {
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: /** @type {const} */ (["ignore", "inherit", "inherit"]),
     env: { ...process.env, WEFT_HOST_TOKEN: token },
   });
+  /** @type {Promise<string>} */
   const ended = new Promise((resolve) => {
     child.once("error", (error) => resolve(error.message));
     child.once("exit", (code, signal) => resolve(`it ended with ${signal ?? `status ${code}`}`));
@@ -66,6 +86,7 @@ async function startHost(port, token) {
   throw new Error(`the host did not answer on port ${port} within ${START_MS / 1000} s (${command})`);
 }
 
+/** @param {Host} host */
 async function stopHost({ child, ended }) {
   child.kill("SIGINT");
   const timely = await Promise.race([ended.then(() => true), pause(END_MS)]);
@@ -87,9 +108,9 @@ async function main() {
     site = await serve(options.site, { port: Number(options.port) });
   } catch (error) {
     return fail(
-      error.code === "EADDRINUSE"
+      error instanceof Error && "code" in error && error.code === "EADDRINUSE"
         ? `port ${options.port} is in use; choose another with PORT=… (--port)`
-        : error.message,
+        : said(error),
     );
   }
   let host = null;
@@ -98,7 +119,7 @@ async function main() {
   } catch (error) {
     await close(site.server);
     if (stopping) return console.log("Stopped."); // Ctrl-C reaches the host too
-    return fail(error.message);
+    return fail(said(error));
   }
   const address = `ws://127.0.0.1:${hostPort}`;
   const fragment = host ? `#${new URLSearchParams({ host: address, token })}` : "";

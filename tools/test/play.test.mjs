@@ -7,9 +7,10 @@ import os from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { portOf } from "../web/serve.mjs";
 
 const script = fileURLToPath(new URL("../play.mjs", import.meta.url));
-let folder;
+let folder = "";
 
 // A host that writes its arguments, listens, and ends on SIGINT.
 const HOST = `
@@ -31,23 +32,28 @@ after(() => fs.rmSync(folder, { recursive: true, force: true }));
 async function freePort() {
   const server = net.createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address();
+  const port = portOf(server);
   await new Promise((resolve) => server.close(resolve));
-  return port;
+  return String(port);
 }
 
+/** @param {string[]} args */
 function play(...args) {
   const child = spawn(process.execPath, [script, "--site", path.join(folder, "site"), ...args]);
-  const state = { child, text: "" };
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (state.text += data));
-  state.ended = new Promise((resolve) => child.once("exit", (code) => resolve(code)));
-  state.says = async (pattern) => {
-    const ended = state.ended.then(() => true);
-    while (!pattern.test(state.text)) {
-      const over = await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
-      if (over) assert.match(state.text, pattern);
-    }
+  const ended = new Promise((resolve) => child.once("exit", (code) => resolve(code)));
+  const state = {
+    child,
+    text: "",
+    ended,
+    /** @param {RegExp} pattern */
+    async says(pattern) {
+      while (!pattern.test(state.text)) {
+        const over = await Promise.race([ended.then(() => true), new Promise((resolve) => setTimeout(resolve, 20))]);
+        if (over) assert.match(state.text, pattern);
+      }
+    },
   };
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (state.text += data));
   return state;
 }
 
@@ -57,7 +63,7 @@ test("prints both addresses, serves with isolation, and stops both on Ctrl-C", a
   const command = `${process.execPath} ${path.join(folder, "host.cjs")} {port} {token} ${notes}`;
   const running = play("--port", port, "--host-port", hostPort, "--host-command", command);
   await running.says(/Ctrl-C stops both/);
-  const token = /token (\S+)/.exec(running.text)[1];
+  const token = /token (\S+)/.exec(running.text)?.[1];
   assert.ok(running.text.includes(`http://127.0.0.1:${port}/#`));
   assert.ok(running.text.includes(`ws://127.0.0.1:${hostPort}`));
 
@@ -66,7 +72,7 @@ test("prints both addresses, serves with isolation, and stops both on Ctrl-C", a
   assert.equal(page.headers.get("cross-origin-embedder-policy"), "require-corp");
   assert.equal(page.headers.get("cache-control"), "no-cache");
   const asset = await fetch(`http://127.0.0.1:${port}/assets/a-HASH.js`);
-  assert.match(asset.headers.get("cache-control"), /immutable/);
+  assert.match(asset.headers.get("cache-control") ?? "", /immutable/);
   assert.equal((await fetch(`http://127.0.0.1:${port}/../host.cjs`)).status, 404);
 
   running.child.kill("SIGINT");
@@ -78,7 +84,8 @@ test("prints both addresses, serves with isolation, and stops both on Ctrl-C", a
 test("a port in use, a host that does not start, and a missing site are told apart", async () => {
   const taken = net.createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => taken.once("listening", resolve));
-  const { port } = taken.address();
+  const port = String(portOf(taken));
+  /** @type {[string[], RegExp][]} */
   const cases = [
     [["--port", port, "--no-host"], /port \d+ is in use; choose another with PORT=/],
     [["--port", await freePort(), "--host-port", port], /port \d+ is in use; choose another with HOST_PORT=/],

@@ -24,9 +24,15 @@ const { values: options } = parseArgs({
 const cache = path.join(root, "build/cache");
 const pyodideDir = path.join(root, "node_modules/pyodide");
 
+/** @param {crypto.BinaryLike} data */
 const sha = (data) => crypto.createHash("sha256").update(data).digest("hex");
+/** @param {crypto.BinaryLike} data */
 const short = (data) => sha(data).slice(0, 12);
 
+/**
+ * @param {string} target
+ * @returns {string[]}
+ */
 function filesUnder(target) {
   if (!fs.existsSync(target)) return [];
   if (fs.statSync(target).isFile()) return [target];
@@ -38,6 +44,7 @@ function filesUnder(target) {
     .sort();
 }
 
+/** @param {string[]} targets */
 function hashOf(targets) {
   const hash = crypto.createHash("sha256");
   for (const file of targets.flatMap(filesUnder))
@@ -45,11 +52,19 @@ function hashOf(targets) {
   return hash.digest("hex");
 }
 
+/**
+ * @param {string} script
+ * @param {string[]} args
+ */
 function python(script, ...args) {
   const run = spawnSync(options.python, [path.join(root, "tools/web", script), ...args], { stdio: "inherit" });
   if (run.status !== 0) throw new Error(`${script} failed`);
 }
 
+/**
+ * @param {string} name
+ * @param {string | Uint8Array} data
+ */
 function write(name, data) {
   const file = path.join(stage, name);
   fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -57,17 +72,25 @@ function write(name, data) {
   return name;
 }
 
-/** Bytecode of the standard library and of each wheel, compiled once for each content. Returns [{source, compiled}]. */
+/**
+ * Bytecode of the standard library and of each wheel, compiled once for each content: the archives.
+ * @param {string[]} wheels
+ */
 async function compilePython(wheels) {
   const { compileArchives, stdlibJob, wheelJob } = await import("./compile_python.mjs");
   const recipe = hashOf(["compile_python.mjs", "compile_python.py"].map((name) => path.join(root, "tools/web", name)));
   const version = JSON.parse(fs.readFileSync(path.join(pyodideDir, "package.json"), "utf8")).version;
   const stdlib = path.join(pyodideDir, "python_stdlib.zip");
-  const jobs = [[stdlib, stdlibJob], ...wheels.map((wheel) => [wheel, wheelJob])].map(([source, makeJob]) => {
+  /**
+   * @param {string} source
+   * @param {typeof stdlibJob} makeJob
+   */
+  const jobOf = (source, makeJob) => {
     const key = sha(recipe + version + sha(fs.readFileSync(source))).slice(0, 16);
     const target = path.join(cache, key, path.basename(source));
     return { ...makeJob(source, target), ready: fs.existsSync(target) };
-  });
+  };
+  const jobs = [jobOf(stdlib, stdlibJob), ...wheels.map((wheel) => jobOf(wheel, wheelJob))];
   const missing = jobs.filter((job) => !job.ready);
   if (missing.length) {
     console.log("Compiling Python to bytecode inside Pyodide:");
@@ -78,15 +101,16 @@ async function compilePython(wheels) {
 }
 
 function placePyodide() {
-  const files = ["pyodide.asm.mjs", "pyodide.asm.wasm"].map((name) => [
+  const files = ["pyodide.asm.mjs", "pyodide.asm.wasm"].map((name) => ({
     name,
-    fs.readFileSync(path.join(pyodideDir, name)),
-  ]);
-  const folder = `pyodide/${short(files.map(([, data]) => sha(data)).join())}`;
-  files.forEach(([name, data]) => write(`${folder}/${name}`, data));
+    data: fs.readFileSync(path.join(pyodideDir, name)),
+  }));
+  const folder = `pyodide/${short(files.map(({ data }) => sha(data)).join())}`;
+  files.forEach(({ name, data }) => write(`${folder}/${name}`, data));
   return `${folder}/`;
 }
 
+/** @param {string[]} wheels */
 function placePackages(wheels) {
   for (const wheel of wheels) {
     const data = fs.readFileSync(wheel);
@@ -94,7 +118,7 @@ function placePackages(wheels) {
   }
   const lock = path.join(stage, "lock.json");
   python("make_lock.py", "--pyodide", pyodideDir, "--wheels", path.join(stage, "packages"), "--out", lock);
-  const data = fs.readFileSync(lock);
+  const data = fs.readFileSync(lock, "utf8");
   fs.rmSync(lock);
   return {
     lockFile: write(`packages/pyodide-lock-${short(data)}.json`, data),
@@ -102,11 +126,17 @@ function placePackages(wheels) {
   };
 }
 
+/**
+ * An entry of examples.json.
+ * @typedef {{ id: string, title: string, summary: string, file: string, assets?: string[] }} Example
+ */
+
 /** The menu's programs with their text, and the files they read. */
 function placeExamples() {
   const list = path.join(options.examples, "examples.json");
+  /** @type {Map<string, string>} */
   const assets = new Map();
-  const examples = JSON.parse(fs.readFileSync(list, "utf8")).flatMap(
+  const examples = /** @type {Example[]} */ (JSON.parse(fs.readFileSync(list, "utf8"))).flatMap(
     ({ id, title, summary, file, assets: needed = [] }) => {
       const source = path.join(options.examples, file);
       const files = needed.map((asset) => path.join(options.examples, asset));
@@ -127,9 +157,15 @@ function placeExamples() {
   return { examples, assets: [...assets].map(([name, url]) => ({ name, url })) };
 }
 
+/**
+ * @typedef {import("esbuild").BuildOptions} BuildOptions
+ * @typedef {import("esbuild").BuildResult<{ metafile: true }>} BuildResult
+ */
+
+/** @param {Record<string, unknown>} config */
 async function bundle(config) {
   const esbuild = await import("esbuild");
-  const shared = {
+  const shared = /** @satisfies {BuildOptions} */ ({
     bundle: true,
     minify: true,
     format: "esm",
@@ -138,28 +174,31 @@ async function bundle(config) {
     absWorkingDir: root,
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
-    metafile: true,
     sourcemap: false,
     legalComments: "linked",
     logLevel: "warning",
     // Pyodide's loader has branches for Node; a page never takes them.
     external: ["node:*", "ws"],
+  });
+  /**
+   * @param {BuildResult} build
+   * @param {RegExp} pattern
+   */
+  const output = ({ metafile }, pattern) => {
+    const found = Object.keys(metafile.outputs).find((name) => pattern.test(path.basename(name)));
+    if (found === undefined) throw new Error(`the bundle has no file ${pattern}`);
+    return path.relative(stage, path.join(root, found));
   };
-  const output = ({ metafile }, pattern) =>
-    path.relative(
-      stage,
-      path.join(
-        root,
-        Object.keys(metafile.outputs).find((name) => pattern.test(path.basename(name))),
-      ),
-    );
+  /** @type {BuildResult[]} */
   const builds = [];
+  /** @param {BuildOptions} more */
   const run = async (more) => {
-    const made = await esbuild.build({ ...shared, ...more });
+    const made = await esbuild.build({ ...shared, ...more, metafile: true });
     builds.push(made);
     return made;
   };
   const worker = output(await run({ entryPoints: { worker: "web/src/worker.ts" } }), /^worker.*\.js$/);
+  /** @type {import("esbuild").Plugin} */
   const site = {
     name: "site",
     setup(build) {
@@ -187,10 +226,13 @@ async function bundle(config) {
   };
 }
 
-/** The licences of everything in the bundles, and of Pyodide. */
+/**
+ * The licences of everything in the bundles, and of Pyodide.
+ * @param {BuildResult[]} builds
+ */
 function placeLicences(builds) {
   const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
-  const folders = inputs.map((name) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0]).filter(Boolean);
+  const folders = inputs.map((name) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0]).filter((name) => name !== undefined);
   const texts = [...new Set(folders)].sort().map((folder) => {
     const { name, version, license, repository } = JSON.parse(
       fs.readFileSync(path.join(root, folder, "package.json"), "utf8"),
@@ -248,7 +290,7 @@ fs.rmSync(pageWheel, { recursive: true, force: true });
 python("page_wheel.py", path.join(root, "web/python"), pageWheel);
 const wheels = [...filesUnder(options.wheels), ...filesUnder(pageWheel)].filter((name) => name.endsWith(".whl"));
 const [stdlib, ...compiled] = await compilePython(wheels);
-
+if (stdlib === undefined) throw new Error("the standard library was not compiled");
 const stdlibData = fs.readFileSync(stdlib);
 const config = {
   indexURL: placePyodide(),

@@ -10,9 +10,11 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 // Clients and servers of protocols that a page can't speak.
 const PRUNED = ["ftplib", "imaplib", "mailbox", "poplib", "smtplib", "wsgiref", "xmlrpc"];
 
+/** @typedef {{ source: string, target: string, prefix: string, optimize: number, prune: string[] }} Job */
+
 /**
- * Rewrites each archive of [{source, target, prefix, optimize, prune}] and returns Pyodide's own description of
- * itself.
+ * Rewrites each archive.
+ * @param {Job[]} jobs
  */
 export async function compileArchives(jobs) {
   const pyodide = await loadPyodide();
@@ -27,12 +29,22 @@ export async function compileArchives(jobs) {
   }
 }
 
-/** The job for the standard library: without docstrings and assertions, and without what can't work in a page. */
+/**
+ * The job for the standard library: without docstrings and assertions, and without what can't work in a page.
+ * @param {string} source
+ * @param {string} target
+ * @returns {Job}
+ */
 export function stdlibJob(source, target) {
   return { source, target, prefix: "/lib/python314.zip/", optimize: 2, prune: PRUNED };
 }
 
-/** The job for one of our wheels: complete, docstrings included. */
+/**
+ * The job for one of our wheels: complete, docstrings included.
+ * @param {string} source
+ * @param {string} target
+ * @returns {Job}
+ */
 export function wheelJob(source, target) {
   return { source, target, prefix: "/lib/python3.14/site-packages/", optimize: 0, prune: [] };
 }

@@ -9,10 +9,15 @@ const ISOLATION = {
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
+/** @param {string} path */
 const hashed = (path) => /^\/(assets|pyodide|packages|data)\//.test(path);
 
-/** Serves `folder` on loopback; resolves to {server, url, log}. `log` collects the paths asked for. */
+/**
+ * Serves `folder` on loopback; resolves to {server, url, log}. `log` collects the paths asked for.
+ * @param {string} folder
+ */
 export async function serve(folder, { port = 0, host = "127.0.0.1", isolated = true } = {}) {
+  /** @type {string[]} */
   const log = [];
   const files = sirv(folder, {
     brotli: true,
@@ -23,19 +28,30 @@ export async function serve(folder, { port = 0, host = "127.0.0.1", isolated = t
     },
   });
   const server = http.createServer((request, response) => {
-    log.push(request.url);
+    log.push(request.url ?? "");
     files(request, response, () => {
       response.writeHead(404, { "Content-Type": "text/plain" });
       response.end("not found\n");
     });
   });
-  await new Promise((resolve, reject) => {
+  await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, resolve);
-  });
-  return { server, log, url: `http://${host}:${server.address().port}/` };
+    server.listen(port, host, () => resolve());
+  }));
+  return { server, log, url: `http://${host}:${portOf(server)}/` };
 }
 
+/**
+ * The port that a server listens on.
+ * @param {import("node:net").Server} server
+ */
+export function portOf(server) {
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server listens on no port");
+  return address.port;
+}
+
+/** @param {http.Server} server */
 export function close(server) {
   server.closeAllConnections();
   return new Promise((resolve) => server.close(resolve));

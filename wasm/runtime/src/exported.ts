@@ -2,7 +2,7 @@
  * What the modules that weft.export.web writes run on: one compiled program as a function of typed arrays. Bundled
  * as weft_wasm/page/weft.js; weft.d.ts beside it says what a page sees.
  */
-import type { ArraySpec, Files, Leaf, LoadOptions, Signature, Tree, TypedArray } from "../../src/weft_wasm/page/weft.js";
+import type { ArraySpec, Files, Leaf, LoadOptions, Program, Signature, Tree, TypedArray } from "../../src/weft_wasm/page/weft.js";
 import { checkMetadata, type Metadata } from "./container.js";
 import { WeftProgramError, WeftRuntimeError } from "./errors.js";
 import { threadsHere } from "./threads.js";
@@ -200,7 +200,11 @@ async function compiled(signature: Signature, bytes: Uint8Array): Promise<[WebAs
   return [module, checkMetadata(metadata), section("weft.constants")];
 }
 
-export async function load(signature: Signature, files: Files, options: LoadOptions = {}): Promise<unknown> {
+export async function load<Arguments extends unknown[], Result>(
+  signature: Signature,
+  files: Files,
+  options: LoadOptions = {},
+): Promise<Program<Arguments, Result>> {
   const device = (options.device as unknown as WasmDevice) ?? (await (shared ??= WasmDevice.create()));
   const fetch_ = options.fetch ?? bytesOf;
   if (!device.features.includes("simd128")) {
@@ -223,7 +227,7 @@ export async function load(signature: Signature, files: Files, options: LoadOpti
     device.write(ptr, data.subarray(at, (at += bytes)));
     return ptr;
   });
-  return callable(device, signature, program, constants);
+  return callable(device, signature, program, constants) as Program<Arguments, Result>; // the module that asks for it says which
 }
 
 /** The function that a page calls. */

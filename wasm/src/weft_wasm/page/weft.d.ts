@@ -44,10 +44,7 @@ export interface Program<Arguments extends unknown[], Result> {
 }
 
 /** The memory that programs share; all of a page use one unless `load` is given another. */
-export class Device {
-  private constructor();
-  /** threads: how many share the long loops of programs, at most; 1 where the page is not cross-origin isolated, and if it is left out. */
-  static create(options?: { threads?: number }): Promise<Device>;
+export interface Device {
   /** How many threads run programs now; they start in the background. */
   readonly threads: number;
   /** Ends the threads; programs go on with one. */
@@ -56,6 +53,11 @@ export class Device {
   readonly features: readonly string[];
   stats(): { allocated: number; peak: number; free: number };
 }
+
+export const Device: {
+  /** threads: how many share the long loops of programs, at most; 1 where the page is not cross-origin isolated, and if it is left out. */
+  create(options?: { threads?: number }): Promise<Device>;
+};
 
 export interface LoadOptions {
   device?: Device;
@@ -104,5 +106,6 @@ export class WeftRuntimeError extends Error {}
 
 /** The program itself reported an error; `code` is the number, 0 for a trap. */
 export class WeftProgramError extends Error {
+  constructor(message: string, code: number);
   readonly code: number;
 }
