@@ -42,3 +42,15 @@ def test_the_language_is_what_a_trace_needs(wheels):
 @pytest.mark.parametrize("project", PROJECTS)
 def test_a_wheel_is_small(wheels, project):
     assert pathlib.Path(wheels[project].filename).stat().st_size <= LIMIT
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_type_checkers_read_what_a_wheel_installs(wheels, project):
+    """Its package is marked as typed (PEP 561). The three that share one need a single marker, which the language brings: the others depend on it."""
+    wheel = wheels[project]
+    packages = {name.split("/")[0] for name in modules(wheel)}
+    marked = {name.removesuffix("/py.typed") for name in modules(wheels["packages/weft"] if project in TREE else wheel) if name.endswith("/py.typed")}
+    assert packages and packages == marked
+    if project in TREE[1:]:
+        metadata = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        assert "Requires-Dist: weft\n" in wheel.read(metadata).decode()
