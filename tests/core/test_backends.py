@@ -7,6 +7,8 @@ import weft
 import weft.numpy as jnp
 from weft.errors import BackendError
 from weft.runtime import device
+from weft.runtime.backend import MEMBERS, Backend
+from weft.runtime.reference import ReferenceBackend
 
 ABACUS = """
 from weft.errors import BackendError
@@ -27,6 +29,12 @@ class Abacus(ReferenceBackend):
 class Broken:
     def __init__(self):
         raise BackendError("the counting frame has no beads")
+
+class Lacking:
+    name, platforms = "lacking", ("toy",)
+
+    def devices(self, platform=None):
+        return []
 
 class Misnamed(ReferenceBackend):
     name, platforms = "misnamed", ("slate",)
@@ -88,6 +96,13 @@ def test_one_that_does_not_load_says_why(install):
         weft.devices("toy")
 
 
+def test_one_that_is_none_says_what_it_lacks(install):
+    install("toy", toy="Lacking")
+    with pytest.raises(BackendError, match="abacus_for_weft.Lacking is no backend, for it has no capabilities, put, compile"):
+        weft.devices("toy")
+    assert set(MEMBERS) == {*Backend.__annotations__, *[n for n, v in vars(Backend).items() if callable(v) and n[0] != "_"]}
+
+
 def test_an_entry_point_names_a_platform_of_its_backend(install):
     install("toy", toy="Misnamed")
     with pytest.raises(BackendError, match="abacus_for_weft:Misnamed of toy is registered for the platform 'toy', but the backend 'misnamed' has the platforms slate"):
@@ -113,15 +128,13 @@ def test_a_backend_is_made_once_among_threads():
     made = []
     release = threading.Event()
 
-    class Slow:
+    class Slow(ReferenceBackend):
         name, platforms = "slow", ("slow",)
+        __module__ = ReferenceBackend.__module__      # so that this file stays the user's
 
         def __init__(self):
             release.wait(5)
             made.append(self)
-
-        def devices(self, platform=None):
-            return [made[0]]
     device.register_backend(Slow, "slow")
     try:
         found = []

@@ -161,12 +161,12 @@ def test_texts_and_analyses(backend):
 
 
 def test_texts_before_compilation(backend, cpu):
-    jaxpr = compiled(backend, lambda x: [e.sin(x)], [shaped((16,), F32)])[2]
-    assert "stablehlo.sine" in backend.lowered_text(jaxpr, cpu, "f") and "@jit_f" in backend.lowered_text(jaxpr, cpu, "f", "stablehlo")
-    assert "sine" in backend.lowered_text(jaxpr, cpu, "f", "hlo") and "HloModule" in backend.lowered_text(jaxpr, cpu, "f", "hlo")
-    assert "test_xla_backend.py" in backend.lowered_text(jaxpr, cpu, "f", debug_info=True)
+    jaxpr, f = compiled(backend, lambda x: [e.sin(x)], [shaped((16,), F32)])[2], CompileOptions("f")
+    assert "stablehlo.sine" in backend.lowered_text(jaxpr, cpu, f) and "@jit_f" in backend.lowered_text(jaxpr, cpu, f, "stablehlo")
+    assert "sine" in backend.lowered_text(jaxpr, cpu, f, "hlo") and "HloModule" in backend.lowered_text(jaxpr, cpu, f, "hlo")
+    assert "test_xla_backend.py" in backend.lowered_text(jaxpr, cpu, f, debug_info=True)
     with pytest.raises(ValueError, match="'hlo'"):
-        backend.lowered_text(jaxpr, cpu, "f", "mhlo")
+        backend.lowered_text(jaxpr, cpu, f, "mhlo")
 
 
 def test_source_lines_reach_the_program(backend):
@@ -309,7 +309,7 @@ def counted_jit(backend, fun, static_argnums=(), static_argnames=()):
         (out,) = exe.execute([*consts, *[backend.array(a, v, device) for a, v in zip(arrays, avals)]], committed)
 
         return out, Prepared(exe, consts, None, None, device)
-    return backend.jit(fun, miss, static_argnums, static_argnames, "counted"), misses
+    return backend.jit(fun, miss, static_argnums, static_argnames, "counted").call, misses
 
 
 def _merged(fun, fixed, xs, kw):

@@ -18,7 +18,7 @@ from weft.errors import BackendError
 from weft.monitoring import COMPILE, LOWER, timed
 from weft.runtime import device as runtime_device
 from weft.runtime.array import KeyArray
-from weft.runtime.backend import CompileOptions
+from weft.runtime.backend import Capabilities, CompileOptions, FastCall
 from weft.runtime.effects import effects_barrier
 from weft.runtime.guards import explained
 from weft.runtime.jit import clear_caches
@@ -40,11 +40,6 @@ class XlaBackend:
     """CPU, GPU and TPU through XLA."""
     name = "xla"
     platforms = PLATFORMS
-    takes_compiler_options = True
-    array_type = ArrayImpl
-    guards_transfers = True
-    profiler = profile
-    records_phases = True      # to weft.monitoring: lowering and compiling are two
 
     def __init__(self):
         Device.backend = property(lambda _: self)
@@ -53,6 +48,10 @@ class XlaBackend:
         self._shardings: dict = {}
         self._eager = dispatch.Eager(self)
         self.apply = self._eager.apply
+        self.capabilities = Capabilities(
+            array_type=ArrayImpl, spread=self.join, transfer=self.put, live_arrays=self.live_arrays, memory_kinds=self.memory_kinds, guards_transfers=True,
+            apply=self.apply, jit=self.jit, forget_programs=self.clear_caches, takes_compiler_options=True, times_compilation=True,
+            lowered_text=self.lowered_text, runtime_executable=lambda executable: executable.loaded, process_index=self.process_index, profiler=profile, xla=self)
         self._first: Any = None      # the default device while no option names one
         dispatch.mirror_config()
         config.listen(self._config_changed)
@@ -120,6 +119,10 @@ class XlaBackend:
     def _config_changed(self, name: str) -> None:
         self._first = None
         dispatch.mirror_config()
+
+    def memory_kinds(self, device) -> list[str]:
+        """The kinds of memory that a device reaches."""
+        return [memory.kind for memory in device.addressable_memories()]
 
     def live_arrays(self, platform: str) -> list:
         """The arrays of a platform that are not deleted."""
@@ -219,17 +222,15 @@ class XlaBackend:
 
     # programs -------------------------------------------------------------------------------------------------------
 
-    def lower(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions(), keep_unused: bool = False):
+    def lower(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars as a StableHLO module, not yet compiled."""
         from .lower import module      # MLIR's bindings take 40 ms to load: not before the first program
-        spread = type(device) is Partition
+        spread, keep_unused = type(device) is Partition, ("keep_unused", True) in options.options
         return module.lower(jaxpr, options.name, options.donated, keep_unused, device.platform, device if spread else None, device=None if spread else device)
 
-    def lowered_text(self, jaxpr: Jaxpr, device, name: str, dialect: str | None = None, debug_info: bool = False, donated: tuple = (),
-                     keep_unused: bool = False) -> str:
+    def lowered_text(self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """A program before it is compiled: as StableHLO (None or "stablehlo") or as HLO ("hlo"); `debug_info` adds the user's lines and scopes."""
-        lowered = self.lower(jaxpr, device, CompileOptions(name, donated), keep_unused)
-        return executable.module_text(lowered.module, dialect, debug_info)
+        return executable.module_text(self.lower(jaxpr, device, options).module, dialect, debug_info)
 
     def lowered_ir(self, jaxpr: Jaxpr, device, options: CompileOptions, dialect: str | None = None):
         """A program before it is compiled: an ir.Module (None or "stablehlo") or an XlaComputation ("hlo")."""
@@ -250,16 +251,15 @@ class XlaBackend:
 
     def compile(self, jaxpr: Jaxpr, device, options: CompileOptions = CompileOptions()):
         """A jaxpr without constvars, compiled for one device, or for those of a Partition."""
-        pairs = dict(options.options)
-        keep_unused = bool(pairs.pop("keep_unused", False))
+        pairs = {k: v for k, v in options.options if k != "keep_unused"}
         client = device.devices[0].client if type(device) is Partition else device.client
         with timed(LOWER, f"jit({options.name})"):
-            lowered = self.lower(jaxpr, device, options, keep_unused)
+            lowered = self.lower(jaxpr, device, options)
         with timed(COMPILE, f"jit({options.name})"):
             return executable.compile_lowered(client, jaxpr, lowered, device, options.name, tuple(pairs.items()))
 
-    def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str):
-        """A callable that runs cached programs in C++; see `weft.runtime.backend.FastPath`."""
+    def jit(self, fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str) -> FastCall:
+        """A callable that runs cached programs in C++."""
         return dispatch.jit(fun, miss, static_argnums, static_argnames, name, self.shard_arg, self._read_ahead)
 
     def _read_ahead(self, name: str) -> None:

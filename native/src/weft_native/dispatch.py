@@ -12,7 +12,7 @@ from weft.core.jaxpr import TypedScalar
 from weft.core.trace import get_aval
 from weft.runtime import guards
 from weft.runtime.array import KeyArray
-from weft.runtime.backend import CompileOptions
+from weft.runtime.backend import CompileOptions, FastCall
 from weft.ops.linear import copy_p
 from weft.runtime.dispatch import apply_by_compiling, executable_for, program_for, single_equation
 from weft.runtime.partition import Partition, place_of
@@ -121,7 +121,7 @@ def exchange(backend, array, sharding: Sharding):
     return executable.execute([array])[0]
 
 
-def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str, shard_arg: Callable, first: Callable):
+def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_argnames: Sequence[str], name: str, shard_arg: Callable, first: Callable) -> FastCall:
     """A callable that runs known calls in C++ and asks `miss` about all others; `first(name)` is called before the first of those."""
     missed = False
 
@@ -134,8 +134,9 @@ def jit(fun: Callable, miss: Callable, static_argnums: Sequence[int], static_arg
         if prepared is None or type(prepared.executable) is not XlaExecutable or config.debug_nans or config.debug_infs:
             return out, None, False
         return out, fast_entry(out, prepared.executable, prepared.consts), False
-    return _jax.pjit(name, fun, cache_miss, list(static_argnums), list(static_argnames), name, registry, shard_arg,
+    call = _jax.pjit(name, fun, cache_miss, list(static_argnums), list(static_argnames), name, registry, shard_arg,
                      _jax.PjitFunctionCache(capacity=4096))
+    return FastCall(call, call._clear_cache)
 
 
 # eager primitives ----------------------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ class Eager:
             executable, consts = executable_for(closed, place, primitive.name)
             places, committed = place.ins, True
         else:
-            jaxpr, consts = program_for(closed)
+            jaxpr, consts = program_for(closed, device.platform)
             executable = backend.compile(jaxpr, device, CompileOptions(primitive.name))
             consts, places = [backend.put(c, get_aval(c), device, False) for c in consts], [device] * len(words)
         outs = executable.execute([*consts, *[backend.array(x, get_aval(x), p) for x, p in zip(words, places)]], committed)

@@ -6,6 +6,7 @@ from typing import Any, Sequence
 import numpy as np
 from jaxlib import xla_client as xc
 from weft.annotations import override
+from weft.core.trace import is_array
 from weft.errors import BackendError
 from weft.ops.shape import slice_p
 from weft.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
@@ -122,7 +123,7 @@ def put(value: Any, aval, sharding: Sharding, committed: bool = True):
     if type(value) is ArrayImpl and type(value._sharding) is xc.SingleDeviceSharding and value._sharding._device.client is devices[0].client:
         shards = [_part(value, index) for index in indices]
         return xc.batched_device_put(aval, made, shards, list(devices), committed, enable_x64=True)
-    host = value._host() if hasattr(value, "_host") else np.asarray(value, dtype=aval.dtype)
+    host = value._host() if is_array(value) else np.asarray(value, dtype=aval.dtype)
     copies: dict = {}      # private ones: devices may use the memory itself from now on
     for index in indices:
         key = tuple((s.start, s.stop) for s in index)

@@ -14,7 +14,7 @@ from weft.avals import ShapedArray
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.errors import BackendError
 from weft.host import to_bytes
-from weft.runtime.backend import CompileOptions
+from weft.runtime.backend import Capabilities, CompileOptions, FastCall, nothing
 
 from weft_wasm import ir
 from weft_wasm.artifact import Artifact
@@ -55,7 +55,7 @@ class WasmDevice:
 class WasmBackend:
     """Arrays are addresses in the device's memory; a handle is such an address (an int)."""
 
-    name, platforms, array_type = "wasm", ("wasm",), WasmArray
+    name, platforms, branches_of = "wasm", ("wasm",), ("cpu",)
 
     def __init__(self, runtime: WasmRuntime | None = None):
         self.runtime = runtime if runtime is not None else default_runtime()
@@ -63,7 +63,7 @@ class WasmBackend:
         self._devices = [WasmDevice(self, self.runtime.kind)]
         self.check = False  # verify programs between passes; tests turn it on
         self.calls = Calls(self, self._devices[0])
-        self.apply = self.calls.apply
+        self.capabilities = Capabilities(array_type=WasmArray, apply=self.calls.apply, jit=self.jit, lowered_text=self.lowered_text, branches_of=self.branches_of)
         # the calls of arrays, without a method between
         self.read, self.release = self.runtime.read, self.runtime.free
 
@@ -78,16 +78,11 @@ class WasmBackend:
         self.runtime.write(handle, data)
         return WasmArray(aval, handle, device, committed)
 
-    def join(self, aval: ShapedArray, sharding: Any, parts: Sequence[WasmArray]) -> WasmArray:
-        """An array from its parts on the devices of a sharding, of which there is one."""
-        (whole,) = parts
-        return whole
-
     def jit(self, fun: Callable[..., Any], miss: Callable[..., tuple[Any, Any]], static_argnums: Sequence[int], static_argnames: Sequence[str],
-            name: str) -> Callable[..., Any]:  # fmt: skip
-        """A callable that runs known calls with little Python; see `weft.runtime.backend.FastPath`."""
+            name: str) -> FastCall:  # fmt: skip
+        """A callable that runs known calls with little Python."""
         if static_argnums or static_argnames:
-            return lambda *args, **kwargs: miss(*args, **kwargs)[0]
+            return FastCall(lambda *args, **kwargs: miss(*args, **kwargs)[0], nothing)
         return self.calls.jit(miss)
 
     def is_ready(self, handle: int) -> bool:
@@ -124,9 +119,9 @@ class WasmBackend:
         paths: list[Path] = import_module("weft_wasm.page").write_page(*args, **kwargs)
         return paths
 
-    def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, name: str, dialect: str | None = None, *, debug_info: bool = False) -> str:
+    def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
-        program, module = lower(jaxpr, name, (), self.features)
+        program, module = lower(jaxpr, options.name, (), self.features)
         text = text_of(dialect, jaxpr, program, module)
         return "\n".join([text, *source_lines(jaxpr)]) if debug_info else text
 

@@ -15,6 +15,7 @@ from weft.core.jaxpr import TypedScalar
 from weft.core.primitive import Primitive
 from weft.core.trace import current_trace, get_aval, root
 from weft.runtime.array import BufferArray, register_array_class
+from weft.runtime.backend import FastCall
 from weft.runtime.device import default_device
 from weft.runtime.dispatch import apply_by_compiling, device_of, executable_for, host_array, single_equation
 from weft.tree import tree_flatten, tree_structure, tree_unflatten
@@ -60,7 +61,7 @@ class Calls:
             found = self.scalars[key] = self.backend.put(host_array(value, aval), aval, self.device, False)
         return found
 
-    def jit(self, miss: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
+    def jit(self, miss: Callable[..., tuple[Any, Any]]) -> FastCall:
         """A callable that runs known calls at once and asks `miss` about all others: (result, Prepared | None)."""
         known: dict[tuple[Any, ...], tuple[Execute, list[WasmArray], Any]] = {}
         device, scalar = self.device, self.scalar
@@ -102,7 +103,7 @@ class Calls:
                 known.clear()
             return out
 
-        return call
+        return FastCall(call, known.clear)
 
     def apply(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Runs one primitive on arrays of the device and host scalars."""

@@ -13,7 +13,7 @@ from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.errors import BackendError
 from weft.host import to_bytes
 from weft.runtime.array import BufferArray
-from weft.runtime.backend import CompileOptions
+from weft.runtime.backend import Capabilities, CompileOptions
 
 from weft_wasm import ir
 from weft_wasm.artifact import Artifact
@@ -53,6 +53,7 @@ class WebGpuBackend:
         self.runtime = runtime if runtime is not None else default_runtime()
         self._devices = [WebGpuDevice(self, self.runtime.kind)]
         self.narrow: dict[int, int] = {}  # handle → bytes of an element on the host, where that isn't a word
+        self.capabilities = Capabilities(lowered_text=self.lowered_text)
         self.check = False  # verify programs between passes; tests turn it on
 
     def devices(self, platform: str | None = None) -> list[WebGpuDevice]:
@@ -110,9 +111,9 @@ class WebGpuBackend:
         """What was compiled by earlier visits, where the runtime keeps that."""
         return programs_of(self.runtime)
 
-    def lowered_text(self, jaxpr: Jaxpr, device: WebGpuDevice, name: str, dialect: str | None = None, *, debug_info: bool = False) -> str:
+    def lowered_text(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
-        program, module = lower(jaxpr, name, plain=True)
+        program, module = lower(jaxpr, options.name, plain=True)
         text = text_of(dialect, jaxpr, program, module, None)
         return "\n".join([text, *source_lines(jaxpr)]) if debug_info else text
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias, assert_never
 from weft import dtypes
 from weft.core.binary import DeserializationError
 from weft.core.serialize import Program, content_hash
+from weft.core.trace import is_array
 from weft.runtime.backend import Device
 from weft.runtime.device import backend_of
 from weft_remote import protocol as p
@@ -512,7 +513,7 @@ class Session:
 
     def _do_wait(self, m: p.Wait) -> None:
         def wait(value: Stored) -> Answer:
-            if hasattr(value.array, "block_until_ready"):
+            if is_array(value.array):
                 value.array.block_until_ready()
             return Answer(p.Ready(m.op))
         self._later(m.op, m.handle, wait)

@@ -6,6 +6,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from weft import dtypes
 from weft.avals import ShapedArray
+from weft.core.trace import is_array
 from weft.runtime.backend import Device
 from weft_remote import protocol as p
 from weft_remote.errors import ProtocolError
@@ -66,14 +67,14 @@ class Answer(NamedTuple):
 def finished(array: Any) -> bool:
     """Whether an array is computed, or given away since."""
     try:
-        return not hasattr(array, "is_ready") or array.is_deleted() or array.is_ready()
+        return not is_array(array) or array.is_deleted() or array.is_ready()
     except Exception:      # it failed; whoever reads it will be told
         return True
 
 
 def is_gone(array: Any) -> bool:
     """Whether an array was given away: its memory is a result's now."""
-    return hasattr(array, "is_deleted") and array.is_deleted()
+    return is_array(array) and array.is_deleted()
 
 
 def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray[Any, Any]:
@@ -92,5 +93,5 @@ def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray[Any, Any]:
 
 def host_bytes(array: Any) -> memoryview:
     """The elements of an array."""
-    host = np.ascontiguousarray(array._host() if hasattr(array, "_host") else array)
+    host = np.ascontiguousarray(array._host() if is_array(array) else array)
     return host.reshape(-1).view(np.uint8).data if host.size and host.itemsize else memoryview(b"")

@@ -21,7 +21,7 @@ from weft.core.trace import get_aval
 from weft.errors import BackendError
 from weft.host import HostArray, from_bytes, has_numpy, np, to_bytes
 from weft.runtime.array import BufferArray
-from weft.runtime.backend import CompileOptions
+from weft.runtime.backend import Capabilities, CompileOptions
 from weft.runtime.device import backend_for, forget_default
 from weft.runtime.dispatch import to_backend
 
@@ -75,6 +75,7 @@ class RemoteBackend:
         self.sessions: list[Session] = []
         self.platforms_before: str | None = None      # where programs ran before a session became the default
         self.ids = itertools.count()
+        self.capabilities = Capabilities(prefetch=prefetch, host_platform=lambda device: device.host_platform)
 
     # devices and arrays -----------------------------------------------------------------------------------------------
 
@@ -124,10 +125,6 @@ class RemoteBackend:
         return handle.ready
 
     # programs -----------------------------------------------------------------------------------------------------------
-
-    def prefetch(self, *arrays: object) -> None:
-        """Fetches arrays in one round trip; what `weft.device_get` calls."""
-        prefetch(*arrays)
 
     def compile(self, jaxpr: Jaxpr, device: RemoteDevice, options: CompileOptions = CompileOptions()) -> RemoteExecutable:
         """Sends the program, unless the host has it, and has it compiled; waits for nothing."""

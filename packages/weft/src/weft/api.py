@@ -11,9 +11,10 @@ from .autodiff import (closure_convert as closure_convert, fwd_and_bwd as fwd_an
 from .avals import ShapeDtypeStruct
 from .config import config
 from .core.jaxpr import ClosedJaxpr
-from .core.trace import Axis, InnerTrace, Trace, Tracer, current_trace, mapped_axes, reset_trace, root, set_trace
+from .core.trace import Axis, InnerTrace, Trace, Tracer, current_trace, is_array, mapped_axes, reset_trace, root, set_trace
 from .functions import check_callable, name_of
 from .ops.placement import constrain, transfer_p
+from .runtime.device import backend_of
 from .runtime.dispatch import move
 from .runtime.jit import abstractify, check_result
 from .mesh import P, canonical_sharding, has_several_devices
@@ -181,12 +182,12 @@ def device_get(x):
 def _get_all(x):
     together: dict = {}      # where reading takes a round trip, one is enough
     for v in tree_leaves(x):
-        backend = getattr(getattr(v, "device", None), "backend", None)
-        if hasattr(backend, "prefetch"):
-            together.setdefault(id(backend), (backend, []))[1].append(v)
-    for backend, arrays in together.values():
-        backend.prefetch(*arrays)
-    return tree_map(lambda v: v._host() if hasattr(v, "_host") else v, x)
+        fetch = backend_of(v.device).capabilities.prefetch if is_array(v) else None
+        if fetch is not None:
+            together.setdefault(fetch, []).append(v)
+    for fetch, arrays in together.items():
+        fetch(*arrays)
+    return tree_map(lambda v: v._host() if is_array(v) else v, x)
 
 
 def block_until_ready(x):

@@ -52,10 +52,9 @@ def xla_computation(fun: Callable, static_argnums: int | Iterable[int] = (), axi
         fixed, given = {i % n for i in static}, {i % n for i in donate}
         flags = [i in given for i, a in enumerate(args) if i not in fixed for _ in tree_flatten(a)[0]] + [False] * len(tree_flatten(kwargs)[0])
         found, platform = get_backend("cpu" if backend is None and get_backend()[0].name != "xla" else backend)
-        build = getattr(found, "computation", None)
-        if build is None:
+        if found.capabilities.xla is None:
             raise BackendError(f"the backend {found.name!r} makes no XLA computations; install weft-native, or look at weft.make_jaxpr.")
         packed = len(flags) > 100 if tuple_args is None else bool(tuple_args)
-        made = build(lower_keys(closed), f"xla_computation_{name_of(fun)}", platform, tuple(Axis(n, s) for n, s in axis_env or ()), flags, packed)
+        made = found.capabilities.xla.computation(lower_keys(closed), f"xla_computation_{name_of(fun)}", platform, tuple(Axis(n, s) for n, s in axis_env or ()), flags, packed)
         return (made, shapes) if return_shape else made
     return computation

@@ -14,6 +14,7 @@ from . import dtypes
 from .control.callback import debug_callback, host_function
 from .control.inspection import inspect_sharding_p
 from .core.effects import DebugEffect as DebugEffect, OrderedDebugEffect as OrderedDebugEffect
+from .core.trace import is_array
 from .errors import at_user_line
 from .host import HostArray
 from .source_info import is_internal
@@ -74,7 +75,7 @@ class _Print:
 
 def _shown(x):
     """An array as the host's; a scalar as a number, so that format specifications such as {:.3f} apply."""
-    if not hasattr(x, "_host") or dtypes.is_key(x.dtype):
+    if not is_array(x) or dtypes.is_key(x.dtype):
         return x
     value = x._host()
     if isinstance(value, HostArray):

@@ -40,7 +40,7 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     if not colon or not host or not port.isdigit():
         raise ValueError(f"coordinator_address must be 'host:port'; got {coordinator_address!r}.")
     ids = None if local_device_ids is None else [local_device_ids] if isinstance(local_device_ids, int) else list(local_device_ids)
-    backend_for("cpu").cluster.join(coordinator_address, num_processes, process_id, coordinator_bind_address or f"[::]:{port}", ids,
+    backend_for("cpu").capabilities.xla.cluster.join(coordinator_address, num_processes, process_id, coordinator_bind_address or f"[::]:{port}", ids,
                                       initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds)
 
 
@@ -52,9 +52,9 @@ def is_initialized() -> bool:
         >>> weft.distributed.is_initialized()
         False
     """
-    return backend_for("cpu").cluster.joined is not None
+    return backend_for("cpu").capabilities.xla.cluster.joined is not None
 
 
 def shutdown() -> None:
     """Waits for the other processes to come to this point, and leaves. Does nothing where there are no others."""
-    backend_for("cpu").cluster.leave()
+    backend_for("cpu").capabilities.xla.cluster.leave()

@@ -7,7 +7,6 @@ import os
 import platform as _machine
 import sys
 
-from .runtime.array import BufferArray
 from .runtime.device import get_backend
 from .version import __version__
 
@@ -22,10 +21,10 @@ def live_arrays(platform: str | None = None) -> list:
         True
     """
     backend, name = get_backend(platform)
-    own = getattr(backend, "live_arrays", None)
-    if own is not None:
-        return own(name)
-    return [x for x in gc.get_objects() if type(x) is BufferArray and not x.is_deleted() and x.device.platform == name]
+    own = backend.capabilities
+    if own.live_arrays is not None:
+        return own.live_arrays(name)
+    return [x for x in gc.get_objects() if type(x) is own.array_type and not x.is_deleted() and x.device.platform == name]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

@@ -20,7 +20,7 @@ __all__ = ["build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_d
 
 
 def _xla():
-    return backend_for("cpu").foreign
+    return backend_for("cpu").capabilities.xla.foreign
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:

@@ -422,8 +422,8 @@ class Sharding:
 
 def _checked_memory(kind: str | None, device=None) -> str | None:
     """A kind of memory, if `device` has it."""
-    if kind is not None and hasattr(device, "addressable_memories"):
-        kinds = [memory.kind for memory in device.addressable_memories()]
+    if kind is not None and device is not None:
+        kinds = device.backend.capabilities.memory_kinds(device)
         if kind not in kinds:
             raise ValueError(f"the device {device} has no memory of kind {kind!r}; it has {', '.join(map(repr, kinds))}.")
     return kind

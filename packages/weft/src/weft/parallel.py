@@ -11,7 +11,7 @@ from .avals import shaped
 from .config import config
 from .control.shard_map import bind_shard_map, global_aval, inside, local_aval, manual_axes, nested_sizes
 from .core.jaxpr import ClosedJaxpr
-from .core.trace import get_aval, is_array_like, mapped_axes
+from .core.trace import get_aval, is_array, is_array_like, mapped_axes
 from .lax.placement import with_sharding_constraint
 from .ops.linear import expand_dims, squeeze
 from .runtime.device import devices as all_devices
@@ -326,7 +326,7 @@ class PmapFunction(JitFunction):
 
     def placed(self, args):
         """Arrays that are committed to other devices are brought to those of the mapped axis."""
-        committed = [x for x in tree_leaves(args) if getattr(x, "committed", False) and not hasattr(x, "_trace")]
+        committed = [x for x in tree_leaves(args) if is_array(x) and x.committed]
         if not committed or inside():
             return args
         sets = {frozenset(lies._devices()) if (lies := spread_of(x)) is not None else frozenset((x.device,)) for x in committed}
@@ -334,7 +334,7 @@ class PmapFunction(JitFunction):
             (there,) = sets
             if self.devices is None or there == set(self.devices):
                 return args
-        free = lambda v: put(host_array(v._host(), get_aval(v)), get_aval(v)) if getattr(v, "committed", False) and not hasattr(v, "_trace") else v
+        free = lambda v: put(host_array(v._host(), get_aval(v)), get_aval(v)) if is_array(v) and v.committed else v
         return tuple(tree_map(free, x) if i not in {s % len(args) for s in self.static_argnums if -len(args) <= s < len(args)} else x
                      for i, x in enumerate(args))
 
@@ -434,7 +434,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         if x.shape != part or x.dtype != dt:
             raise ValueError(f"Expected shard shape {part} and dtype {dtypes.name(dt)}, got a single-device array {get_aval(x).str_short()}: the array is to have "
                              f"shape {shape} with {sharding}.")
-    return sharding.backend.join(shaped(shape, dt), sharding, [by_device[d] for d in devices])
+    return sharding.backend.capabilities.spread(shaped(shape, dt), sharding, [by_device[d] for d in devices])
 
 
 def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_callback: Callable, dtype=None):

@@ -39,7 +39,7 @@ _state: dict[str, Any] = {"session": None, "server": None}
 def __getattr__(name: str):
     if name in _XLA_NAMES:
         try:
-            return getattr(backend_for("cpu").profiler, name)
+            return getattr(_profiler_of_xla(), name)
         except BackendError as e:
             raise AttributeError(f"weft.profiler.{name} is XLA's: {e}") from None
     raise AttributeError(f"module 'weft.profiler' has no attribute {name!r}")
@@ -92,7 +92,7 @@ def start_trace(log_dir: os.PathLike | str, create_perfetto_link: bool = False, 
         if _state["session"] is not None:
             raise RuntimeError(at_user_line("Profile has already been started. Only one profile may be run at a time: stop it with weft.profiler.stop_trace()."))
         backend = get_backend()[0]
-        own = getattr(backend, "profiler", None)
+        own = backend.capabilities.profiler
         if own is None and profiler_options is not None:
             raise BackendError(at_user_line(f"profiler_options are XLA's; the backend {backend.name!r} takes none. Leave them out."))
         session = own.Session(profiler_options) if own is not None else _PlainSession()
@@ -161,7 +161,7 @@ class TraceAnnotation:
         self._inner: list = []
 
     def __enter__(self):
-        self._inner = [b.profiler.annotation(self.name, **self.metadata) for b in known_backends() if hasattr(b, "profiler")]
+        self._inner = [p.annotation(self.name, **self.metadata) for p in (b.capabilities.profiler for b in known_backends()) if p is not None]
         for inner in self._inner:
             inner.__enter__()
         self._start = time.time()
@@ -211,10 +211,15 @@ def annotate_function(func: Callable, name: str | None = None, **decorator_kwarg
 
 def _xla(what: str):
     backend = get_backend()[0]
-    if not hasattr(backend, "profiler"):
+    if backend.capabilities.profiler is None:
         raise BackendError(at_user_line(f"{what} is XLA's, and the default backend is {backend.name!r}. Choose it with weft.config.update('jax_platforms', 'cpu'), "
                                         "or take a trace with weft.profiler.trace, which works everywhere."))
-    return backend.profiler
+    return backend.capabilities.profiler
+
+
+def _profiler_of_xla():
+    """XLA's, whatever the default backend is; BackendError where XLA is not installed."""
+    return backend_for("cpu").capabilities.profiler
 
 
 def start_server(port: int, requires_backend: bool = True):
@@ -225,7 +230,7 @@ def start_server(port: int, requires_backend: bool = True):
     with _lock:
         if _state["server"] is not None:
             raise ValueError(at_user_line("Only one profiler server can be active at a time: stop it with weft.profiler.stop_server()."))
-        profiler = _xla("the profiler server") if requires_backend else backend_for("cpu").profiler
+        profiler = _xla("the profiler server") if requires_backend else _profiler_of_xla()
         _state["server"] = profiler.start_server(port)
         return _state["server"]
 
@@ -252,9 +257,9 @@ def device_memory_profile(backend: str | None = None) -> bytes:
         True
     """
     found, platform = get_backend(backend)
-    if not hasattr(found, "profiler"):
+    if found.capabilities.profiler is None:
         raise BackendError(at_user_line(f"the backend {found.name!r} has no memory profile; weft.live_arrays() lists the arrays."))
-    return found.profiler.memory_profile(platform)
+    return found.capabilities.profiler.memory_profile(platform)
 
 
 def save_device_memory_profile(filename: os.PathLike | str, backend: str | None = None) -> None:

@@ -8,7 +8,7 @@ from .annotations import override
 from . import dtypes, numpy as jnp
 from .avals import AbstractRef as AbstractRef, array_aval, shaped
 from .control import refs as _rules  # noqa: F401  rules of the primitives that carry jaxprs
-from .core.trace import Tracer, get_aval, is_array_like
+from .core.trace import Tracer, get_aval, is_array, is_array_like
 from .errors import NonConcreteBooleanIndexError, at_user_line
 from .host import has_numpy, np
 from .ops import state
@@ -279,7 +279,7 @@ def _without_masks(given: tuple) -> tuple:
 
 def _held(x, aval=None):
     """A value as a reference keeps it: an array, of the same weak type as before."""
-    return jnp.asarray(x) if isinstance(x, (int, float, complex)) else x if hasattr(x, "committed") or isinstance(x, Tracer) else put(x)
+    return jnp.asarray(x) if isinstance(x, (int, float, complex)) else x if is_array(x) or isinstance(x, Tracer) else put(x)
 
 
 def _swap(ref, value, *operands, index):

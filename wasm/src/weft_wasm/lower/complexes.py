@@ -15,7 +15,7 @@ from weft.avals import AbstractValue, ShapedArray, shaped
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
 from weft.core.primitive import Unsupported, registry
 from weft.control.loops import fori_loop
-from weft.core.trace import get_aval
+from weft.core.trace import get_aval, is_array
 from weft.host import from_bytes, to_bytes
 from weft.ops import elementwise as ew
 from weft.ops.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, or_, select, sub
@@ -150,7 +150,7 @@ def apart_constant(x: Any) -> Number:
     aval = get_aval(x)
     if not is_complex(aval):
         return x
-    host = x._host() if hasattr(x, "_host") else x
+    host = x._host() if is_array(x) else x
     return apart(from_bytes(bytes(to_bytes(host)), (*aval.shape, 2), dtypes.real_of(aval.dtype)), aval)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Callable, Hashable, Sequence
 from weft.config import config
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from weft.core.primitive import Unsupported
+from weft.core.trace import is_array
 from weft.host import to_bytes
 from weft.transforms.stage import stage_closed
 
@@ -104,7 +105,7 @@ class Builder:
         """A concrete array (a constant of an inner jaxpr)."""
         found = self.constants.get(id(x))
         if found is None:
-            host = x._host() if hasattr(x, "_host") else x
+            host = x._host() if is_array(x) else x
             if not hasattr(host, "dtype"):
                 raise LoweringError(f"a constant of type {type(x).__name__} can't be part of a compiled program.")
             found = Value(tuple(host.shape), storage_dtype(host.dtype, "a constant"))

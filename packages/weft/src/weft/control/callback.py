@@ -11,7 +11,7 @@ from .. import dtypes
 from ..avals import shaped
 from ..core import effects
 from ..core.primitive import Primitive, unsupported
-from ..core.trace import get_aval, is_array_like
+from ..core.trace import get_aval, is_array, is_array_like
 from ..errors import at_user_line
 from ..host import HostArray, from_flat, has_numpy, np, unpack
 from ..ops.linear import broadcast_to_axis, expand_dims, moveaxis
@@ -253,7 +253,7 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence, who: str) -
         raise TypeError(f"{who}: {callback.name} returned the structure {tree} where result_shape_dtypes says {callback.result}.")
     results: list = []
     for i, (x, aval) in enumerate(zip(leaves, avals)):
-        x = x._host() if hasattr(x, "_host") else x
+        x = x._host() if is_array(x) else x
         if not has_numpy:
             results.append(_without_numpy(x, aval, f"{who}: result {i} of {callback.name}"))
             continue

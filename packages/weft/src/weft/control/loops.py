@@ -11,7 +11,7 @@ from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
-from ..core.trace import Tracer, get_aval, is_array_like, reset_trace, set_trace
+from ..core.trace import Tracer, get_aval, is_array, is_array_like, reset_trace, set_trace
 from ..source_info import api_boundary
 from ..errors import ConcretizationTypeError, at_user_line, type_error
 from ..host import has_numpy, np
@@ -348,7 +348,7 @@ def _scan(who: str, f: Callable, init, xs, length, reverse: bool, unroll: int | 
 
 def _unchanged(outvars: Sequence, invars: Sequence, values: Sequence) -> set[int]:
     """The positions of a carry's arrays that a body hands on as they are."""
-    return {i for i, (out, var, x) in enumerate(zip(outvars, invars, values)) if out is var and (isinstance(x, Tracer) or hasattr(x, "committed"))}
+    return {i for i, (out, var, x) in enumerate(zip(outvars, invars, values)) if out is var and (isinstance(x, Tracer) or is_array(x))}
 
 
 def _as_constants(jaxpr: Jaxpr, consts: Sequence, carry: Sequence, same: set[int]) -> tuple[Jaxpr, list, list]:
@@ -579,7 +579,7 @@ def _concrete_int(x):
     """A Python integer of a bound that is known while tracing, else None."""
     if isinstance(x, (int, SymbolicSize)) and not isinstance(x, bool):
         return x
-    if hasattr(x, "_host") and not get_aval(x).shape:
+    if is_array(x) and not get_aval(x).shape:
         return int(x)
     if has_numpy and isinstance(x, np.integer):
         return int(x)

@@ -8,7 +8,7 @@ from ..errors import BackendError
 from ..host import np
 from .jaxpr import ClosedJaxpr, Jaxpr, TypedScalar, eval_jaxpr
 from .primitive import Missing, Primitive, Unsupported
-from .trace import Trace, current_trace, get_aval, tracing
+from .trace import Trace, current_trace, get_aval, is_array, tracing
 
 if TYPE_CHECKING:
     from ..avals import AbstractValue
@@ -33,7 +33,7 @@ class ReferenceTrace(Trace):
 
 def _array(x: Value) -> Any:
     aval = get_aval(x)
-    return np.asarray(x.val if type(x) is TypedScalar else x._host() if hasattr(x, "_host") else x, aval.dtype)
+    return np.asarray(x.val if type(x) is TypedScalar else x._host() if is_array(x) else x, aval.dtype)
 
 
 def _checked(primitive: Primitive, out: Any, aval: AbstractValue) -> Any:

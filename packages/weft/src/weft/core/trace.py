@@ -233,6 +233,14 @@ def get_aval(x: Value) -> AbstractValue:
     raise TypeError(at_user_line(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}. Convert it to one, or leave it out."))
 
 
+array_types: set[type] = set()      # the classes of arrays that hold values on a device
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array on a device: no tracer, and no array of the host."""
+    return type(x) in array_types
+
+
 def is_array_like(x: object) -> bool:
     """Whether a value can be an argument of a primitive."""
     return isinstance(x, Tracer) or type(x) in aval_of or any(b in aval_of for b in type(x).__mro__) or hasattr(x, "__jax_array__")

@@ -18,7 +18,7 @@ from ..control.custom import Rule, zero_tangent
 from ..core.effects import Effect
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from ..core.primitive import Primitive, unsupported
-from ..core.trace import Tracer, get_aval, is_array_like
+from ..core.trace import Tracer, get_aval, is_array, is_array_like
 from ..host import HostArray, np
 from ..ops.linear import convert, zeros
 from ..source_info import current
@@ -124,7 +124,7 @@ class Error:
 
 def _element(x, at: tuple):
     """An element or a slice of a concrete array, as the host has it: a scalar is a number that every format takes."""
-    host = x._host() if hasattr(x, "_host") else x
+    host = x._host() if is_array(x) else x
     if dtypes.is_python_scalar(host):
         return host
     if not isinstance(host, HostArray):

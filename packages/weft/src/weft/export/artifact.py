@@ -29,7 +29,7 @@ from ..core.jaxpr import ClosedJaxpr
 from ..core.serialize import DEFAULT_LIMITS
 from ..core.serialize import deserialize as read_program
 from ..core.serialize import serialize as write_program
-from ..core.trace import get_aval
+from ..core.trace import get_aval, is_array
 from ..host import from_bytes, is_host_array, to_bytes
 from ..random.keys import key_dtype
 from ..runtime.dispatch import host_array
@@ -91,7 +91,7 @@ def serialize(exported, vjp_order: int = 0) -> bytearray:
 
 def constant_bytes(x) -> bytes:
     """The elements of an array that a program holds, wherever it lies."""
-    return bytes(to_bytes(x if is_host_array(x) else host_array(x._host() if hasattr(x, "_host") else x, get_aval(x))))
+    return bytes(to_bytes(x if is_host_array(x) else host_array(x._host() if is_array(x) else x, get_aval(x))))
 
 
 def _strings(w: Writer, items) -> None:

@@ -147,7 +147,7 @@ class Exported:
         backend = get_backend("cpu")[0]
         with enable_x64(self._x64):
             program, _ = program_for(ClosedJaxpr(specialize(self._closed.jaxpr, given), self._closed.consts), platform)
-            return backend.portable_module(program, self.fun_name, platform)
+            return backend.capabilities.xla.portable_module(program, self.fun_name, platform)
 
     def in_shardings_jax(self, mesh) -> tuple:
         """The shardings of the arguments on a mesh: None for each, since the program is for one device."""

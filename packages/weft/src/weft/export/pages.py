@@ -80,14 +80,15 @@ def web(fun: Callable | Exported, /, *args, path: str | os.PathLike, name: str |
     if any(a.dtype == dtypes.float0 for a in (*exported.in_avals, *exported.out_avals)):
         raise ValueError(f"{told} takes or returns arrays of dtype float0, which hold nothing; leave them out.")
     inputs, outputs = [[_edge(a) for a in avals] for avals in (exported.in_avals, exported.out_avals)]
+    wasm = backend_class("wasm")
     with enable_x64(exported._x64):
-        program, consts = program_for(_with_edges(exported._closed, inputs, outputs), "wasm")
+        program, consts = program_for(_with_edges(exported._closed, inputs, outputs), "wasm", wasm.branches_of)
         trees = _tree(arguments, told)
         names = _argument_names(fun, fixed, len(trees))
         signature = {"name": name, "args": [{"name": n, "tree": t} for n, t in zip(names, trees)], "result": _tree(exported.out_tree, told),
                      "inputs": [_spec(a) for a in inputs], "outputs": [_spec(a) for a in outputs]}
         notes = [_note(a, e) for a, e in zip((*exported.in_avals, *exported.out_avals), (*inputs, *outputs))]
-        return backend_class("wasm").write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
+        return wasm.write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
 
 
 def _plain(fun):

@@ -8,14 +8,14 @@ from ..annotations import override
 from ..avals import AbstractValue, ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr
 from ..core.specialize import symbolic_scope
-from ..core.trace import Tracer, get_aval
+from ..core.trace import Tracer, get_aval, is_array
 from ..errors import BackendError, at_user_line
 from ..source_info import api_boundary
 from ..mesh import SingleDeviceSharding
 from ..transforms.platforms import depends_on_platform
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .backend import CompileOptions
-from .device import backend_of, get_backend
+from .device import ALIASES, backend_of, get_backend
 from .dispatch import compile_place, executable_for, program_for, run_jaxpr
 from .nans import check_program, watching
 from .partition import Partition, place_of, spread_of
@@ -115,7 +115,7 @@ class Lowered(Stage):
             raise ValueError(f"lowering_platforms takes a non-empty tuple of platform names; got {platforms!r}.")
         self.traced_call, self.platforms = traced, platforms
         self.closed, self.in_tree, self.out_tree, self.donated = traced.closed, traced.in_tree, traced.out_tree, traced.donated
-        concrete = [x for x in traced.leaves if hasattr(x, "committed")]
+        concrete = [x for x in traced.leaves if is_array(x)]
         spread = next((s for s in map(spread_of, traced.leaves) if s is not None), None)      # of an array, or of a ShapeDtypeStruct
         here = traced.jitted.chosen_device(concrete) if spread is None and platforms is None else spread
         self.device: Any = place_of(traced.closed, traced.leaves, here, *traced.shardings) if platforms is None else Place(platforms[0])
@@ -127,16 +127,17 @@ class Lowered(Stage):
             raise ValueError(f"{self.traced_call.fun_name} has other operations for each of the platforms {', '.join(self.platforms)}, so there is no one text; lower it for one.")
         where = self.device
         backend = get_backend(where.platform)[0] if type(where) is Place else backend_of(where)
-        if dialect in (None, "stablehlo", "hlo") and not hasattr(backend, "lowered_ir"):
+        if dialect in (None, "stablehlo", "hlo") and backend.capabilities.xla is None:
             try:
                 backend, where = get_backend("cpu")[0], Place("cpu")
             except BackendError as e:
                 if dialect is not None:
                     raise ValueError(at_user_line(f"the dialect {dialect!r} is XLA's: {e}")) from e
-        jaxpr, consts = program_for(self.closed, where.platform)
+        jaxpr, consts = program_for(self.closed, where.platform, backend.capabilities.branches_of)
         if type(where) is not Place:
             where = compile_place(where, consts)[0]
-        return backend, jaxpr, where, CompileOptions(self.traced_call.fun_name, (False,) * len(consts) + self.donated)
+        options = (("keep_unused", True),) if self.traced_call.jitted.keep_unused else ()
+        return backend, jaxpr, where, CompileOptions(self.traced_call.fun_name, (False,) * len(consts) + self.donated, options)
 
     def _check_sizes(self) -> None:
         scope = symbolic_scope(self.closed.jaxpr)
@@ -148,19 +149,17 @@ class Lowered(Stage):
         """The program as text, with the user's lines where `debug_info`: StableHLO ("stablehlo") or HLO ("hlo") where jaxlib is installed, a backend's own forms ("ir", "groups" on
         Wasm) or its jaxpr ("jaxpr"). Default: StableHLO if it can be had."""
         backend, jaxpr, where, options = self._forms(dialect)
-        show = getattr(backend, "lowered_text", None)
+        show = backend.capabilities.lowered_text
         if show is not None:
-            asked = {"donated": any(options.donated) and options.donated, "keep_unused": self.traced_call.jitted.keep_unused}      # what only XLA's form depends on
-            return show(jaxpr, where, options.name, dialect, debug_info=debug_info, **{k: v for k, v in asked.items() if v})
+            return show(jaxpr, where, options, dialect, debug_info=debug_info)
         self._only_jaxprs(backend, dialect)
         return str(jaxpr)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as the object that a compiler takes: an MLIR module ("stablehlo") or an XlaComputation ("hlo") where jaxlib is installed; a jaxpr elsewhere."""
         backend, jaxpr, where, options = self._forms(dialect)
-        give = getattr(backend, "lowered_ir", None)
-        if give is not None:
-            return give(jaxpr, where, options, dialect)
+        if backend.capabilities.xla is not None:
+            return backend.capabilities.xla.lowered_ir(jaxpr, where, options, dialect)
         self._only_jaxprs(backend, dialect)
         return jaxpr
 
@@ -188,7 +187,7 @@ class Lowered(Stage):
             self.device = device_assignment[0]
         if type(self.device) is Place:
             device = self.traced_call.jitted.chosen_device([])
-            if getattr(device, "platform", None) not in ["gpu" if p == "cuda" else p for p in self.platforms or ()]:
+            if ALIASES.get(device.platform, device.platform) not in [ALIASES.get(p, p) for p in self.platforms or ()]:
                 raise ValueError(f"{self.traced_call.fun_name} was lowered for {', '.join(self.platforms or ())}, and the device here is {device}. "
                                  "Lower it without lowering_platforms to compile it here.")
             self.device = device
@@ -259,7 +258,7 @@ class Compiled(Stage):
 
     def runtime_executable(self) -> Any:
         """The object that the backend runs: on XLA jaxlib's LoadedExecutable."""
-        return getattr(self.executable, "loaded", self.executable)
+        return backend_of(self.lowered.device).capabilities.runtime_executable(self.executable)
 
     @property
     def input_shardings(self):

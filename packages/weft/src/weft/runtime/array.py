@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..annotations import override
 from .. import dtypes, source_info
 from ..avals import ShapedArray
-from ..core.trace import Tracer, aval_of
+from ..core.trace import Tracer, array_types, aval_of
 from ..host import from_bytes, np, require_numpy
 from ..mesh import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import DELETED, check_transfer, deleted
@@ -62,6 +62,7 @@ def register_array_class(cls: type, aval: Callable[[Any], ShapedArray] = lambda 
     Array.register(cls)
     aval_of[cls] = aval
     _classes.append(cls)
+    array_types.add(cls)
     _install(cls, _methods)
 
 

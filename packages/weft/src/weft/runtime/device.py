@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..config import config
 from ..errors import BackendError, at_user_line
 from ..source_info import register_exclusion
+from .backend import MEMBERS
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -90,11 +91,18 @@ def backend_for(platform: str) -> Any:
 
 
 def _welcome(backend: Any) -> Any:
-    home = getattr(import_module(type(backend).__module__), "__file__", None)
-    if home:      # its frames are not the user's
-        register_exclusion(os.path.dirname(os.path.abspath(home)) + os.sep)
-    if hasattr(backend, "apply"):
-        eager[backend.array_type] = backend.apply
+    """A backend that was just made, if it is one; what its package runs is not the user's from now on."""
+    lacking = [name for name in MEMBERS if name not in dir(backend)]
+    if lacking:
+        raise BackendError(f"{type(backend).__module__}.{type(backend).__qualname__} is no backend, for it has no {', '.join(lacking)}. "
+                           "weft.runtime.backend.Backend says what these are.")
+    module = import_module(type(backend).__module__)
+    if module.__name__ != "__main__" and module.__file__:      # a package's folder, or the module alone
+        path = os.path.abspath(module.__file__)
+        register_exclusion(os.path.dirname(path) + os.sep if module.__package__ else path)
+    own = backend.capabilities
+    if own.apply is not None:
+        eager[own.array_type] = own.apply
     return backend
 
 
@@ -109,8 +117,9 @@ def forget_backend(backend: Any) -> None:
         del _made[factory]
     for platform in [p for p, made in _backends.items() if made is backend]:
         del _backends[platform]
-    if hasattr(backend, "array_type"):
-        eager.pop(backend.array_type, None)
+    own = backend.capabilities
+    if own.apply is not None and eager.get(own.array_type) == own.apply:
+        del eager[own.array_type]
     forget_default()
 
 
@@ -166,10 +175,7 @@ def first_device():
     """The first device of the default platform that is this process's."""
     found, platform = get_backend()
     known = found.devices(platform)
-    ask = getattr(found, "process_index", None)
-    if ask is None or known[0].process_index == ask(platform):
-        return known[0]
-    here = ask(platform)
+    here = found.capabilities.process_index(platform)
     return next(d for d in known if d.process_index == here)
 
 
@@ -183,5 +189,4 @@ def default_device():
 
 def backend_of(device):
     """The backend to which a device belongs."""
-    owner = getattr(device, "backend", None)
-    return owner if owner is not None else get_backend(device.platform)[0]
+    return device.backend

@@ -13,9 +13,9 @@ from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
 from ..core.primitive import Primitive
 from ..core.specialize import symbolic_scope
-from ..core.trace import EvalTrace, Tracer, get_aval
+from ..core.trace import EvalTrace, get_aval, is_array
 from ..errors import BackendError, InconclusiveDimensionOperation, at_user_line
-from ..host import HostArray, from_flat, is_host_array, np
+from ..host import HostArray, from_flat, np
 from ..monitoring import COMPILE, timed
 from ..ops.linear import copy_p
 from ..ops.placement import transfer_p, sharding_constraint_p
@@ -28,7 +28,7 @@ from ..transforms.tokens import Token, has_tokens, without_tokens
 from ..transforms.stage import consts_as_args
 from .array import BufferArray, KeyArray
 from .backend import CompileOptions
-from .device import backend_of, default_device, eager
+from .device import ALIASES, backend_of, default_device, eager
 from .guards import check_execution, check_transfer
 from .partition import Partition, place_of, spread_of
 from .refs import Ref
@@ -40,7 +40,7 @@ def put(value, aval: AbstractValue | None = None, device=None, committed: bool |
     kind = get_aval(value) if aval is None else aval
     where = default_device() if device is None else device
     backend = backend_of(where)
-    if not getattr(backend, "guards_transfers", False):
+    if not backend.capabilities.guards_transfers:
         check_transfer("host_to_device", lambda: f"{kind.str_short(short_dtypes=False)} to {where}")
     return backend.put(host_array(value, kind), kind, where, device is not None if committed is None else committed)
 
@@ -70,9 +70,9 @@ def device_of(args: Sequence) -> Any:
     """Where a computation on `args` runs: with its committed arguments, else on the default device. A Sharding if an argument lies on several."""
     committed = uncommitted = None
     for x in args:
-        where = getattr(x, "device", None)
-        if where is None or isinstance(x, (Tracer, TypedScalar)) or is_host_array(x):
+        if not is_array(x):
             continue
+        where = x.device
         if isinstance(where, Sharding):
             if where.num_devices > 1:
                 return where
@@ -97,24 +97,25 @@ def to_backend(x, aval: AbstractValue, device):
     """An argument as an array of the device's backend, on the device or as a Sharding says."""
     if isinstance(x, KeyArray):
         x, aval = x.raw, physical(aval)
-    if isinstance(device, Sharding) and isinstance(x, backend_of(device).array_type):
-        return x if x.device == device else backend_of(device).put(x, aval, device, True)
-    if hasattr(x, "device") and hasattr(x, "committed") and not is_host_array(x):
-        if x.device == device:
-            return x
-        backend = backend_of(device)
-        if getattr(backend, "guards_transfers", False) and isinstance(x, backend.array_type):
-            return backend.put(x, aval, device, False)
-        return backend.put(host_array(x._host(), aval), aval, device, False)
+    if is_array(x):
+        return x if x.device == device else _transfer(x, aval, device, isinstance(device, Sharding))
     return put(x, aval, device, False)
 
 
-def program_for(closed: ClosedJaxpr, platform: str | None = None) -> tuple[Jaxpr, list]:
+def _transfer(x, aval: AbstractValue, where, committed: bool):
+    """An array on another device or as a Sharding says: through its backend where that has both, else through the host."""
+    backend = backend_of(where)
+    if isinstance(x, backend.capabilities.array_type) and backend.capabilities.transfer is not None:
+        return backend.capabilities.transfer(x, aval, where, committed)
+    return backend.put(host_array(x._host(), aval), aval, where, committed)
+
+
+def program_for(closed: ClosedJaxpr, platform: str | None = None, branches_of: Sequence[str] = ()) -> tuple[Jaxpr, list]:
     """The jaxpr that a backend compiles for a closed jaxpr (no keys, no constvars, no other platform's branches), and the constants that lead
-    its arguments."""
+    its arguments. `branches_of`: see `Capabilities`."""
     if has_refs(closed.jaxpr):
         closed = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), [])) if any(type(c) is Ref for c in closed.consts) else discharge(closed)
-    lowered = lower_keys(closed if platform is None else for_platform(closed, platform))
+    lowered = lower_keys(closed if platform is None else for_platform(closed, platform, tuple(branches_of)))
     return consts_as_args(lowered.jaxpr), lowered.consts
 
 
@@ -136,8 +137,8 @@ def exported_for(jaxpr: Jaxpr) -> frozenset:
 
 def check_platform(name: str, platforms: tuple, device) -> None:
     """Raises ValueError where an exported program is about to run on a platform that it was not exported for."""
-    names: set[Any] = {getattr(device, "platform", "cpu"), getattr(device, "host_platform", None)}      # "remote", and what the host has
-    names = {"cuda" if n == "gpu" else n for n in names if n is not None}
+    behind = backend_of(device).capabilities.host_platform
+    names = {ALIASES.get(n, n) for n in (device.platform, *([] if behind is None else [behind(device)]))}      # "remote", and what the host has
     if not names & set(platforms):
         here = " or ".join(sorted(names))
         raise ValueError(f"Function '{name}' was exported for platforms '{platforms}' but it is used on '{here}'. Export it with platforms=(…), or with "
@@ -156,7 +157,8 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
                 "program is compiled for the sizes of each call.")
         for call in exported_for(closed.jaxpr):
             check_platform(*(*call, device))
-        jaxpr, consts = program_for(closed, device.platform)
+        backend = backend_of(device)
+        jaxpr, consts = program_for(closed, device.platform, backend.capabilities.branches_of)
         if config.log_compiles:
             logger("weft.compile").warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
         size, most = sum([getattr(c, "nbytes", 0) for c in consts]), config.captured_constants_warn_bytes
@@ -164,12 +166,11 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
             warnings.warn(at_user_line(f"{name} closes over arrays of {size:,} bytes in all, which stay on the device with the program. Pass them as arguments, or raise "
                                          "jax_captured_constants_warn_bytes."), stacklevel=2)
         options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (*compiler_options, *([("keep_unused", True)] if keep_unused else [])))
-        backend = backend_of(device)
-        if compiler_options and not getattr(backend, "takes_compiler_options", False):
+        if compiler_options and not backend.capabilities.takes_compiler_options:
             raise BackendError(f"the {backend.name} backend's compiler takes no options, and {name} was given {', '.join(k for k, _ in compiler_options)}. "
                                "Leave compiler_options out, or run on 'cpu'.")
         device, places = compile_place(device, consts)
-        with nullcontext() if getattr(backend, "records_phases", False) else timed(COMPILE, f"jit({name})"):
+        with nullcontext() if backend.capabilities.times_compilation else timed(COMPILE, f"jit({name})"):
             executable = backend.compile(jaxpr, device, options)
         found = cache[key] = executable, [to_backend(c, get_aval(c), place) for c, place in zip(consts, places)]
     return found
@@ -198,7 +199,7 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (
         for x in [x.raw if isinstance(x, KeyArray) else x for x, d in zip(args, donated) if d]:
             if isinstance(x, BufferArray):
                 x.delete(how)
-            elif hasattr(x, "is_deleted"):      # by the runtime
+            elif is_array(x):      # by the runtime
                 x.gone = how
     if has_keys(closed.jaxpr):
         return [KeyArray(array_aval(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
@@ -251,7 +252,7 @@ def run_primitive(primitive: Primitive, args: tuple, params: dict):
         if fast is not None:
             return fast(primitive, args, params)
     device = device_of(args)
-    fast = getattr(backend_of(device), "apply", None)
+    fast = backend_of(device).capabilities.apply
     return fast(primitive, args, params) if fast is not None else apply_by_compiling(primitive, args, params, device)
 
 
@@ -294,7 +295,7 @@ def single_equation(primitive: Primitive, avals: tuple, params: dict) -> ClosedJ
 EvalTrace.run = staticmethod(run_primitive)
 
 # keys come and go between their two representations without a program
-random_wrap_p.impl = lambda raw, *, impl: KeyArray(shaped(get_aval(raw).shape[:-1], impl), raw if hasattr(raw, "committed") else put(raw))
+random_wrap_p.impl = lambda raw, *, impl: KeyArray(shaped(get_aval(raw).shape[:-1], impl), raw if is_array(raw) else put(raw))
 random_unwrap_p.impl = lambda key: key.raw
 random_clone_p.impl = lambda key: KeyArray(key.aval, key.raw)
 
@@ -308,13 +309,12 @@ def move(x, where=None, copy: bool = False, donate: bool = False):
         where = where._device
     if isinstance(x, KeyArray):
         return KeyArray(x.aval, move(x.raw, where, copy, donate))
-    aval, placed = get_aval(x), hasattr(x, "committed") and not is_host_array(x)
-    if not placed:
+    aval = get_aval(x)
+    if not is_array(x):
         return put(x, aval, where)
     if where is None or x.device == where and x.committed:
         return copy_p.bind(x) if copy else x
-    backend = backend_of(where)
-    moved = backend.put(x if isinstance(x, getattr(backend, "array_type", ())) else x._host(), aval, where, True)
+    moved = _transfer(x, aval, where, True)
     if x.device == where:
         return copy_p.bind(moved) if copy else moved
     if donate:

@@ -9,7 +9,7 @@ from ..avals import ShapedArray
 from ..control.callback import HostFunction, check_results, debug_callback_p, io_callback_p, pure_callback_p
 from ..control.inspection import inspect_sharding_p
 from ..core.effects import any_ordered
-from ..core.trace import get_aval, root, tracing
+from ..core.trace import get_aval, is_array, root, tracing
 from .dispatch import device_of, put, to_backend
 
 # Programs with effects that were started: what a backend gives to wait for each.
@@ -85,7 +85,7 @@ for _p in (pure_callback_p, io_callback_p):
 
 
 def _inspect_impl(x, *, callback):
-    callback((x if hasattr(x, "sharding") else put(x)).sharding)
+    callback((x if is_array(x) else put(x)).sharding)
     return []
 
 

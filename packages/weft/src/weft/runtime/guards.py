@@ -8,6 +8,7 @@ from typing import Callable
 
 from .. import errors
 from ..config import config, logger
+from ..core.trace import is_array
 from ..errors import at_user_line
 
 DIRECTIONS = ("host_to_device", "device_to_host", "device_to_device")
@@ -81,7 +82,7 @@ def explained(error: Exception, arguments: Callable = tuple) -> Exception:
         return type(error)(at_user_line(f"{re.sub(_OBJECTS, '', text)}\n{_HINT}"))
     if "deleted or donated" in text or "execute_sharded_on_local_devices" in text:
         for name, x in arguments():
-            if getattr(x, "is_deleted", bool)():
+            if is_array(x) and x.is_deleted():
                 return deleted(x, name)
         if "deleted" in text:
             return RuntimeError(at_user_line("an array that this computation uses has been deleted, or donated to a jitted function. Use what that function returned, copy the "

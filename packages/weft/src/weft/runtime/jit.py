@@ -23,6 +23,7 @@ from ..transforms.stage import hoist_tracers, stage
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_with_path, tree_unflatten
 from . import aot
 from .aot import option_pairs
+from .backend import nothing
 from .device import devices, get_backend, known_backends
 from .dispatch import device_of, executable_for, forget_operations, run_jaxpr
 from .explain import Explanation, History
@@ -116,6 +117,7 @@ class JitFunction:
         self.cache: dict = {}
         self.history = History(self.name)
         self.dispatch: Callable = self.first_call
+        self.forget_calls: Callable[[], None] = nothing
         _instances.add(self)
 
     def __call__(self, *args, **kwargs):
@@ -145,10 +147,11 @@ class JitFunction:
     def first_call(self, *args, **kwargs):
         """Chooses how calls are dispatched: by the default backend's fast path where it has one."""
         if self.device is None and self.backend is None:
-            fast = getattr(get_backend()[0], "jit", None)
-            self.dispatch = fast(self.fun, self.run, self.static_argnums, self.static_argnames, self.name) if fast else self.python_call
-        else:
-            self.dispatch = self.python_call
+            fast = get_backend()[0].capabilities.jit
+            if fast is not None:
+                self.dispatch, self.forget_calls = fast(self.fun, self.run, self.static_argnums, self.static_argnames, self.name)
+                return self.dispatch(*args, **kwargs)
+        self.dispatch = self.python_call
         return self.dispatch(*args, **kwargs)
 
     def python_call(self, *args, **kwargs):
@@ -326,10 +329,8 @@ class JitFunction:
         """Forgets all that was traced and compiled."""
         self.cache.clear()
         self.history.forget()
-        forget = getattr(self.dispatch, "_clear_cache", None)      # a fast path's own, which may outlive it
-        if forget is not None:
-            forget()
-        self.dispatch = self.first_call
+        self.forget_calls()      # what the fast path keeps may outlive it
+        self.dispatch, self.forget_calls = self.first_call, nothing
 
     def explain(self) -> Explanation:
         """Why calls were traced or compiled: for each that was in no cache, its line and what differed from the calls before.
@@ -360,9 +361,7 @@ def clear_caches() -> None:
         jitted.clear_cache()
     forget_operations()
     for backend in known_backends():
-        forget = getattr(backend, "clear_caches", None)
-        if forget is not None:
-            forget()
+        backend.capabilities.forget_programs()
 
 
 def check_result(x, name: str, path) -> None:

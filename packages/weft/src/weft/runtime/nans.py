@@ -9,7 +9,7 @@ from .. import dtypes
 from ..config import config
 from ..control.shard_map import by_vmap
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
-from ..core.trace import EvalTrace, Tracer, current_trace, root
+from ..core.trace import EvalTrace, Tracer, current_trace, is_array, root
 from ..errors import at_user_line
 from ..host import HostArray, np
 from ..transforms.batch import BatchTracer
@@ -26,7 +26,7 @@ def bad_value(values: Sequence) -> str | None:
     """"nan" or "inf" where the options ask for it and a value has one; None otherwise."""
     nans, infs = _nans.get(), _infs.get()
     for x in values:
-        if isinstance(x, KeyArray) or not hasattr(x, "_host") or not dtypes.is_inexact(x.dtype):
+        if isinstance(x, KeyArray) or not is_array(x) or not dtypes.is_inexact(x.dtype):
             continue
         host = x._host()
         if isinstance(host, HostArray):

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Sequence
 
+from ..avals import ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from ..core.trace import is_array
 from ..errors import BackendError
 from ..mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
 from ..tree import broadcast_prefix
-from .device import backend_of
 
 
 class Partition(NamedTuple):
@@ -32,9 +33,7 @@ class Partition(NamedTuple):
 
 def spread_of(x) -> Sharding | None:
     """The sharding of an array that lies on several devices; None for everything else."""
-    where = getattr(x, "device", None)
-    if where is None:
-        where = getattr(x, "sharding", None)      # of a ShapeDtypeStruct
+    where = x.device if is_array(x) else x.sharding if isinstance(x, ShapeDtypeStruct) else None
     return where if isinstance(where, Sharding) and where.num_devices > 1 else None
 
 
@@ -112,11 +111,11 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
             raise ValueError(f"Received incompatible devices for jitted computation: {source} and {what} have the same devices in another order. "
                              "Make both from one mesh.")
     for x, wanted in zip(args, ins or ()):
-        if wanted is not None and getattr(x, "committed", False) and not _sharding_of(x).is_equivalent_to(wanted, len(x.shape)):
+        if wanted is not None and is_array(x) and x.committed and not _sharding_of(x).is_equivalent_to(wanted, len(x.shape)):
             raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {wanted},\narg sharding: "
                              f"{_sharding_of(x)} for arg type: {x.aval.str_short(short_dtypes=False)}. Move it with weft.device_put.")
     for x in args:
-        if getattr(x, "committed", False) and spread_of(x) is None and devices != _sharding_of(x)._devices():
+        if is_array(x) and x.committed and spread_of(x) is None and devices != _sharding_of(x)._devices():
             raise incompatible(source, f"an argument committed to {x.device}")
     mesh = next((m for m in [*[getattr(s, "mesh", None) for s in (*named, *found)], *meshes(jaxpr)] if m is not None and m.flat_devices == devices), None)
     mesh = Mesh(list(devices), ("d",)) if mesh is None else mesh
@@ -141,7 +140,7 @@ def place_of(closed: ClosedJaxpr, args: Sequence, device, ins: Any = None, outs:
     if ins is None and outs is None and not isinstance(device, Sharding) and not meshes(closed.jaxpr):
         return device
     place = partition_for(closed, args, ins, outs)
-    if place is None or hasattr(backend_of(place.devices[0]), "join"):
+    if place is None or place.backend.capabilities.spread is not None:
         return place or device
     if len(place.devices) > 1:      # a backend whose programs run on one device
         raise BackendError(f"the platform {place.platform!r} runs programs on one device only, and this one asks for {len(place.devices)}. Use a mesh of one "

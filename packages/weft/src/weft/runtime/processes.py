@@ -9,8 +9,7 @@ from .device import devices, get_backend
 def process_index(backend: str | None = None) -> int:
     """The number of this process among those of the computation."""
     found, platform = get_backend(backend)
-    ask = getattr(found, "process_index", None)
-    return 0 if ask is None else ask(platform)
+    return found.capabilities.process_index(platform)
 
 
 def process_indices(backend: str | None = None) -> list[int]:

@@ -9,7 +9,7 @@ from ..core.interpret import interpret
 from ..core.jaxpr import Jaxpr
 from ..host import np, require_numpy
 from .array import BufferArray
-from .backend import CompileOptions
+from .backend import Capabilities, CompileOptions
 from .device import register_backend
 
 
@@ -27,7 +27,7 @@ class ReferenceDevice:
 
 class ReferenceBackend:
     """Evaluates jaxprs equation by equation with the primitives' reference rules."""
-    name, platforms = "reference", ("reference",)
+    name, platforms, capabilities = "reference", ("reference",), Capabilities(branches_of=("cpu",))
 
     def __init__(self):
         require_numpy("the reference backend")

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from ..core.jaxpr import Atom
     from ..core.types import Value
 
-# Devices of other kinds count as these. WebAssembly runs on a CPU, but not what a branch for CPUs may call: `default` comes first.
+# A branch for GPUs is one for both kinds.
 _KINDS = {"cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
-_LAST = {"wasm": ("cpu",), "reference": ("cpu",)}
 
 
-def index_of(platform: str, platforms: Sequence[Any]) -> int:
-    """Which of the branches is for a platform: tuples of names, and None for the default."""
+def index_of(platform: str, platforms: Sequence[Any], branches_of: Sequence[str] = ()) -> int:
+    """Which of the branches is for a platform: tuples of names, and None for the default. Where there is neither, one for `branches_of` does:
+    WebAssembly runs on a CPU, but not all that a branch for CPUs may call, so the default comes first."""
     for i, names in enumerate(platforms):
         if names is not None and any(kind in names for kind in _KINDS.get(platform, (platform,))):
             return i
     if None in platforms:
         return platforms.index(None)
     for i, names in enumerate(platforms):
-        if any(kind in names for kind in _LAST.get(platform, ())):
+        if any(kind in names for kind in branches_of):
             return i
     known = ", ".join(name for names in platforms for name in names)
     raise NotImplementedError(f"platform_dependent has no branch for the platform {platform!r}, only for {known}, and no default. Give it a `default` branch.")
@@ -43,27 +43,27 @@ def depends_on_platform(jaxpr: Jaxpr) -> bool:
     if "platforms" not in jaxpr.cache:
         jaxpr.cache["platforms"] = any(e.primitive is platform_index_p or any(depends_on_platform(sub) for sub in subjaxprs(e.params)) for e in jaxpr.eqns)
     return jaxpr.cache["platforms"]
-platform_index_p.reference = lambda *, platforms: np.array(index_of("reference", platforms), np.int32)
+platform_index_p.reference = lambda *, platforms: np.array(index_of("reference", platforms, ("cpu",)), np.int32)
 
 
-def for_platform(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:
-    """The same program for one platform."""
+def for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ...] = ()) -> ClosedJaxpr:
+    """The same program for one platform, which takes branches for others where it must."""
     if not depends_on_platform(closed.jaxpr):
         return closed
-    key = ("for_platform", platform, tuple(map(id, closed.consts)))
+    key = ("for_platform", platform, branches_of, tuple(map(id, closed.consts)))
     if key not in closed.jaxpr.cache:
         trace = JaxprTrace("a program")
         args = [trace.new_arg(a) for a in closed.in_avals]
         token = set_trace(trace)
         try:
-            outs = _run(closed.jaxpr, closed.consts, args, platform)
+            outs = _run(closed.jaxpr, closed.consts, args, platform, branches_of)
         finally:
             reset_trace(token)
         closed.jaxpr.cache[key] = ClosedJaxpr(*trace.finish(outs))
     return closed.jaxpr.cache[key]
 
 
-def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform: str) -> list[Any]:
+def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform: str, branches_of: tuple[str, ...]) -> list[Any]:
     env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
     read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
@@ -71,11 +71,11 @@ def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform:
         primitive, params, values = eqn.primitive, eqn.params, [read(a) for a in eqn.invars]
         outs: Any
         if primitive is platform_index_p:
-            outs = TypedScalar(index_of(platform, params["platforms"]), shaped((), dtypes.int32))
+            outs = TypedScalar(index_of(platform, params["platforms"], branches_of), shaped((), dtypes.int32))
         elif primitive.name == "cond" and type(values[0]) is TypedScalar:
             branch = params["branches"][min(max(values[0].val, 0), len(params["branches"]) - 1)]
-            outs = _run(branch.jaxpr, branch.consts, values[1:], platform)
+            outs = _run(branch.jaxpr, branch.consts, values[1:], platform, branches_of)
         else:
-            outs = primitive.bind(*values, **{k: map_jaxprs(v, lambda closed: for_platform(closed, platform)) for k, v in params.items()})
+            outs = primitive.bind(*values, **{k: map_jaxprs(v, lambda closed: for_platform(closed, platform, branches_of)) for k, v in params.items()})
         env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
     return [read(a) for a in jaxpr.outvars]

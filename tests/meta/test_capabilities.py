@@ -1,0 +1,44 @@
+"""What a backend can do is declared (`weft.runtime.backend.Capabilities`), and nobody asks its objects whether they have an attribute."""
+import ast
+import dataclasses
+import pathlib
+
+import pytest
+from weft.runtime.backend import MEMBERS, Backend, Buffers, Capabilities, Device, Executable
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = sorted(p for folder in ("packages/weft/src", "packages/weft-remote/src", "native/src", "wasm/src") for p in (ROOT / folder).rglob("*.py"))
+
+
+def members(protocol) -> set[str]:
+    return {*protocol.__annotations__, *[n for n in vars(protocol) if not n.startswith("_")]}
+
+
+# `weft.core.trace.is_array` says what is an array. Files are asked whether they have a `read`, and everything has a name.
+NAMES = {f.name for f in dataclasses.fields(Capabilities)}.union(*map(members, (Backend, Device, Executable, Buffers))) - {"name", "id", "read"} | {
+    "backend", "committed", "is_deleted", "_host"}
+
+
+def probes(tree):
+    """(line, text) of each question whether something has an attribute of a backend, a device or an executable."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr") and len(node.args) >= 2:
+            name = node.args[1]
+            if isinstance(name, ast.Constant) and name.value in NAMES:
+                yield node.lineno, ast.unparse(node)
+
+
+def test_nothing_is_found_by_probing():
+    found = [f"{path.relative_to(ROOT)}:{line}: {text}" for path in SOURCES for line, text in probes(ast.parse(path.read_text()))]
+    assert not found, "declare it in weft.runtime.backend.Capabilities and ask there:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("text", ["getattr(backend, 'jit', None)", "hasattr(x.device, 'backend')", "hasattr(exe, 'as_text')", "hasattr(b, 'put')"])
+def test_probing_is_seen(text):
+    assert [t for _, t in probes(ast.parse(text))] == [text]
+
+
+def test_every_member_and_capability_is_explained():
+    assert set(MEMBERS) == members(Backend)
+    for field in dataclasses.fields(Capabilities):
+        assert f"\n        {field.name}: " in Capabilities.__doc__, field.name
