@@ -1,9 +1,9 @@
 """Types for annotations: what functions take as arrays and as dtypes, and short names for what signatures repeat."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Hashable, Sequence, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Hashable, Sequence, SupportsIndex, TypeAlias, TypeVar
 
-from .avals import Size
+from .avals import SymbolicSize
 from .dtypes import SupportsDType
 from .host import has_numpy, np
 from .mesh import NamedSharding, PartitionSpec, Sharding
@@ -22,7 +22,9 @@ else:
     ArrayLike = Array | bool | int | float | complex
     DTypeLike = str | type[Any] | SupportsDType
 
-Shape: TypeAlias = Sequence[Size]                                # what stands for a shape
+SizeLike: TypeAlias = SupportsIndex | SymbolicSize               # what stands for a size,
+Shape: TypeAlias = Sequence[SizeLike]                            # for a shape,
+ShapeLike: TypeAlias = SizeLike | Shape                          # and for a shape where a size is one too
 Axis: TypeAlias = int | Sequence[int] | None                     # an axis, several, or all of them
 AxisName: TypeAlias = Hashable | tuple[Hashable, ...]            # the name of a mapped axis, or several
 Placement: TypeAlias = Device | Sharding | None                  # where an array goes; None: where it would without

@@ -5,7 +5,7 @@ import operator
 from typing import Any, Callable, Iterable, TypeVar
 
 from .. import dtypes
-from ..avals import SymbolicSize, as_size, check_range
+from ..avals import Size, SymbolicSize, as_size, check_range
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
@@ -31,7 +31,7 @@ def operand(name: str, x: Any, any_int: bool = False):
     raise TypeError(at_user_line(f"{name} requires array or scalar arguments, got a value of type {type(x).__name__}.{hint}"))
 
 
-def on_device(x):
+def on_device(x: Any) -> Any:
     """A host value as an array; arrays and tracers as they are."""
     return dispatch.put(x) if isinstance(x, _HOST) else x
 
@@ -61,7 +61,7 @@ def static_size(what: str, value):
     return value if isinstance(value, SymbolicSize) else static_int(what, value)
 
 
-def canonical_shape(shape) -> tuple:
+def canonical_shape(shape: Any) -> tuple[Size, ...]:
     """A shape as a tuple of ints; an int is a shape of rank 1."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
         raise ConcretizationTypeError(at_user_line(f"a shape is a sequence of concrete integers, got {shape}: its value is not known while the function is traced. Under jit, "

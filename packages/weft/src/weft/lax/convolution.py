@@ -14,7 +14,7 @@ from ..ops.conv import ConvDimensionNumbers
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import rev
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
-from .common import ints, on_device, only, operand
+from .common import canonical_shape, ints, on_device, only, operand
 from .dots import PrecisionLike, canonical_precision, dot_general
 from .windows import padtype_to_pads, pairs
 
@@ -315,11 +315,11 @@ def conv_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, strides: Sequence[int],
         >>> lax.conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), 'SAME')
         (2, 4, 8)
     """
-    lhs_shape, rhs_shape = tuple(lhs_shape), tuple(rhs_shape)
+    lhs, rhs = canonical_shape(lhs_shape), canonical_shape(rhs_shape)
     if isinstance(pads, str):
-        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
-    ones = (1,) * (len(lhs_shape) - 2)
-    return ops.conv_shape("conv_shape_tuple", lhs_shape, rhs_shape, ints(strides), pairs("conv_shape_tuple", pads), ones, ones, 1, batch_group_count)
+        pads = padtype_to_pads(lhs[2:], rhs[2:], strides, pads)
+    ones = (1,) * (len(lhs) - 2)
+    return ops.conv_shape("conv_shape_tuple", lhs, rhs, ints(strides), pairs("conv_shape_tuple", pads), ones, ones, 1, batch_group_count)
 
 
 def conv_general_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, window_strides: Sequence[int],

@@ -30,9 +30,10 @@ _FAMILIES = {
     "padding": "pad",
     "reductions": """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean min nanargmax nanargmin
         nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var""",
-    "shapes": """append astype atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes broadcast_to column_stack concat
-        concatenate dstack expand_dims flip fliplr flipud hstack isscalar matrix_transpose moveaxis ndim permute_dims ravel
-        repeat reshape resize roll rollaxis rot90 shape size squeeze stack swapaxes tile transpose unstack vstack""",
+    "shapes": """append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr flipud isscalar
+        matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll rollaxis rot90 shape size squeeze stack swapaxes tile
+        transpose unstack""",
+    "stacking": "atleast_1d atleast_2d atleast_3d block column_stack dstack hstack vstack",
     "splitting": "array_split dsplit hsplit split vsplit",
     "selecting": """apply_along_axis argwhere choose compress delete diag diag_indices diag_indices_from diagflat diagonal extract fill_diagonal
         flatnonzero insert nonzero put put_along_axis ravel_multi_index select take take_along_axis trace tril tril_indices tril_indices_from

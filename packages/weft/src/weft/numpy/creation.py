@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Callable, Literal, Sequence, overload
 
 from .. import dtypes
-from ..avals import SymbolicSize, array_aval, shaped
+from ..avals import Size, SymbolicSize, array_aval, shaped
 from ..core.dims import max_dim
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
@@ -21,6 +21,7 @@ from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
 from ..tree import tree_map
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Placement, ShapeLike, SizeLike
 from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, laid_out, no_complex, on_device, operand, promote, result_dtype,
                    static_size)
 
@@ -129,7 +130,8 @@ def _from_buffer(view: memoryview, dt, device):
     return array(host, dt, device=device)
 
 
-def array(object: Any, dtype: Any = None, *args, copy: bool = True, order: str | None = "K", ndmin: int = 0, device=None, out_sharding=None):
+def array(object: Any, dtype: DTypeLike | None = None, *args: Any, copy: bool = True, order: str | None = "K",
+          ndmin: int = 0, device: Placement = None, out_sharding: OutSharding = None) -> Array:
     """An array of numbers, (nested) sequences of numbers or arrays, a NumPy array, or a buffer.
 
     Without `dtype`, Python numbers get the default dtypes (int32, float32) and a lone number is weakly typed.
@@ -208,7 +210,8 @@ def _from_array(x, dt, copy: bool, device):
     return linear.convert(x, dt)
 
 
-def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device=None, out_sharding=None):
+def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None,
+            device: Placement = None, out_sharding: OutSharding = None) -> Array:
     """`a` as an array, without a copy where it is one already.
 
     Raises:
@@ -220,11 +223,11 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
         Array([1, 2], dtype=int32)
     """
     if isinstance(a, Tracer) and dtype is None and not copy:
-        return a
+        return on_device(a)
     return array(a, dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding)
 
 
-def copy(a, order: str | None = None):
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A copy of an array.
 
     Example:
@@ -235,7 +238,7 @@ def copy(a, order: str | None = None):
     return array(operand("copy", a), copy=True, order=order)
 
 
-def placed(out, device):
+def placed(out: Any, device: Placement) -> Array:
     """A new array on the device that was asked for; inside a program, where the program runs."""
     return out if device is None or isinstance(out, Tracer) else dispatch.move(out, device)
 
@@ -257,7 +260,8 @@ def _full(name: str, shape, value, dtype, device):
     return placed(out, device)
 
 
-def zeros(shape, dtype: Any = None, *, device=None, out_sharding=None):
+def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None,
+          out_sharding: OutSharding = None) -> Array:
     """Zeros.
 
     Raises:
@@ -271,7 +275,8 @@ def zeros(shape, dtype: Any = None, *, device=None, out_sharding=None):
     return laid_out("zeros", _full("zeros", shape, 0, float if dtype is None else dtype, device), out_sharding, device)
 
 
-def ones(shape, dtype: Any = None, *, device=None, out_sharding=None):
+def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None,
+         out_sharding: OutSharding = None) -> Array:
     """Ones.
 
     Raises:
@@ -285,7 +290,8 @@ def ones(shape, dtype: Any = None, *, device=None, out_sharding=None):
     return laid_out("ones", _full("ones", shape, 1, float if dtype is None else dtype, device), out_sharding, device)
 
 
-def empty(shape, dtype: Any = None, *, device=None, out_sharding=None):
+def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Placement = None,
+          out_sharding: OutSharding = None) -> Array:
     """An array whose content does not matter: zeros.
 
     Example:
@@ -296,7 +302,8 @@ def empty(shape, dtype: Any = None, *, device=None, out_sharding=None):
     return zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
 
-def full(shape, fill_value, dtype: Any = None, *, device=None, out_sharding=None):
+def full(shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Placement = None,
+         out_sharding: OutSharding = None) -> Array:
     """An array of one value (or of values that broadcast to `shape`).
 
     Raises:
@@ -322,7 +329,8 @@ def _like(name: str, a, value, dtype, shape, device):
     return _full(name, shape, value, dtypes.canonicalize(have) if dtype is None else dtype, device)
 
 
-def zeros_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
+def zeros_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
+               device: Placement = None, out_sharding: OutSharding = None) -> Array:
     """Zeros of the shape and dtype of `a`.
 
     Example:
@@ -333,7 +341,8 @@ def zeros_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=No
     return laid_out("zeros_like", _like("zeros_like", a, 0, dtype, shape, device), out_sharding, device)
 
 
-def ones_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
+def ones_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Placement = None,
+              out_sharding: OutSharding = None) -> Array:
     """Ones of the shape and dtype of `a`.
 
     Example:
@@ -344,7 +353,8 @@ def ones_like(a, dtype: Any = None, shape=None, *, device=None, out_sharding=Non
     return laid_out("ones_like", _like("ones_like", a, 1, dtype, shape, device), out_sharding, device)
 
 
-def empty_like(prototype, dtype: Any = None, shape=None, *, device=None):
+def empty_like(prototype: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
+               device: Placement = None) -> Array:
     """Zeros of the shape and dtype of `prototype`.
 
     Example:
@@ -355,7 +365,8 @@ def empty_like(prototype, dtype: Any = None, shape=None, *, device=None):
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
-def full_like(a, fill_value, dtype: Any = None, shape=None, *, device=None, out_sharding=None):
+def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
+              device: Placement = None, out_sharding: OutSharding = None) -> Array:
     """An array of one value, of the shape and dtype of `a`.
 
     Example:
@@ -385,7 +396,9 @@ def _symbolic_count(lo, hi, by):
     return max_dim(0, (hi - lo + by - 1) // by if by > 0 else (lo - hi - by - 1) // -by)
 
 
-def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_sharding=None):
+def arange(start: ArrayLike | SymbolicSize, stop: ArrayLike | SymbolicSize | None = None,
+           step: ArrayLike | SymbolicSize | None = None, dtype: DTypeLike | None = None, *, device: Placement = None,
+           out_sharding: OutSharding = None) -> Array:
     """start, start + step, … below stop.
 
     Raises:
@@ -402,8 +415,7 @@ def arange(start, stop=None, step=None, dtype: Any = None, *, device=None, out_s
         if given is not None and not isinstance(given, SymbolicSize):
             operand("arange", given, any_int=True)
             no_complex("arange", given)
-    given = [v for v in (start, stop, step) if v is not None]
-    dt = asked_dtype("arange", dtype) or result_dtype(*given)[0]
+    dt = asked_dtype("arange", dtype) or result_dtype(*[v for v in (start, stop, step) if v is not None])[0]
     lo = _concrete("arange", "start", start)
     hi = None if stop is None else _concrete("arange", "stop", stop)
     by = 1 if step is None else _concrete("arange", "step", step)
@@ -446,7 +458,18 @@ def _linspace(start, stop, *, num, endpoint, dtype, axis):
     return linear.convert(out, dtype)
 
 
-def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device=None):
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike = 50, endpoint: bool = True,
+             retstep: Literal[False] = False, dtype: DTypeLike | None = None, axis: int = 0, *,
+             device: Placement = None) -> Array: ...
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike, endpoint: bool, retstep: Literal[True],
+             dtype: DTypeLike | None = None, axis: int = 0, *, device: Placement = None) -> tuple[Array, Array]: ...
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike = 50, endpoint: bool = True, *, retstep: Literal[True],
+             dtype: DTypeLike | None = None, axis: int = 0, device: Placement = None) -> tuple[Array, Array]: ...
+def linspace(start: ArrayLike, stop: ArrayLike, num: SizeLike = 50, endpoint: bool = True, retstep: bool = False,
+             dtype: DTypeLike | None = None, axis: int = 0, *, device: Placement = None) -> Array | tuple[Array, Array]:
     """`num` evenly spaced numbers from start to stop (left out where not `endpoint`); bounds may be arrays.
 
     Raises:
@@ -457,9 +480,9 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
         >>> jnp.linspace(0, 1, 3)
         Array([0. , 0.5, 1. ], dtype=float32)
     """
-    num = static_size("num", num)
-    if num < 0:
-        raise ValueError(f"linspace: number of samples, {num}, must not be negative.")
+    count: Size = static_size("num", num)
+    if count < 0:
+        raise ValueError(f"linspace: number of samples, {count}, must not be negative.")
     start, stop = operand("linspace", start), operand("linspace", stop)
     dt = asked_dtype("linspace", dtype)
     if dt is None:
@@ -468,17 +491,18 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     rank = 1 + max(len(shape_of(start)), len(shape_of(stop)))
     if not -rank <= axis < rank:
         raise IndexError(f"linspace: axis {axis} is out of bounds for a result of rank {rank}.")
-    out = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dt, axis=int(axis))
+    out = _linspace(start, stop, num=count, endpoint=bool(endpoint), dtype=dt, axis=int(axis))
     out = placed(out, device)
     if not retstep:
         return out
     a, b = [linear.convert(v, inexact_dtype(dt)) for v in (start, stop)]
-    div = num - 1 if endpoint else num
+    div = count - 1 if endpoint else count
     step = el.div(el.sub(b, a), scalar_like(b, div)) if div > 0 else linear.full((), math.nan, dtype_of(b))
     return out, on_device(step)
 
 
-def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype: Any = None, axis: int = 0):
+def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, base: ArrayLike = 10.0,
+             dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """Powers of `base` with evenly spaced exponents.
 
     Example:
@@ -494,7 +518,8 @@ def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype
     return out if dt is None else linear.convert(out, dt)
 
 
-def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0):
+def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None,
+              axis: int = 0) -> Array:
     """Numbers from start to stop, each the same multiple of the one before.
 
     Example:
@@ -514,7 +539,8 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype: Any = No
     return linear.convert(linear.moveaxis(out, 0, canonical_axis(axis, len(shape_of(out)))), dt)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device=None):
+def eye(N: SizeLike, M: SizeLike | None = None, k: int | ArrayLike = 0, dtype: DTypeLike | None = None, *,
+        device: Placement = None) -> Array:
     """A matrix with ones on the `k`-th diagonal.
 
     Example:
@@ -534,7 +560,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device=N
     return placed(linear.convert(el.eq(el.add(rows, linear.convert(k, dtypes.int32)), columns), dt), device)
 
 
-def identity(n: int, dtype: Any = None):
+def identity(n: SizeLike, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix.
 
     Example:
@@ -545,7 +571,7 @@ def identity(n: int, dtype: Any = None):
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None):
+def tri(N: SizeLike, M: SizeLike | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones at and below the `k`-th diagonal.
 
     Example:
@@ -558,7 +584,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None):
                           asked_dtype("tri", dtype) or dtypes.float32)
 
 
-def lower_mask(n: int, m: int, k: int):
+def lower_mask(n: int, m: int, k: int) -> Array:
     """Booleans that are true at and below the `k`-th diagonal."""
     if n < 0 or m < 0:
         raise TypeError(f"sizes of a matrix must not be negative, got ({n}, {m}).")
@@ -566,7 +592,7 @@ def lower_mask(n: int, m: int, k: int):
     return el.ge(el.add(rows, scalar_like(rows, k)), iota(dtypes.int32, (n, m), 1))
 
 
-def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
     """Coordinate arrays over a grid of vectors.
 
     Example:
@@ -592,7 +618,13 @@ def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy")
     return [linear.broadcast_in_dim(a, tuple(shape), (d,)) for a, d in zip(args, order)]
 
 
-def indices(dimensions, dtype: Any = None, sparse: bool = False):
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: Literal[False] = False) -> Array: ...
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, *,
+            sparse: Literal[True]) -> tuple[Array, ...]: ...
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
+            sparse: bool = False) -> Array | tuple[Array, ...]:
     """The index of every element of a grid, one array for each axis.
 
     Example:
@@ -609,7 +641,7 @@ def indices(dimensions, dtype: Any = None, sparse: bool = False):
     return _stack(grids) if grids else linear.full((0,), 0, dt)
 
 
-def frombuffer(buffer, dtype: Any = float, count: int = -1, offset: int = 0):
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the elements in a buffer of bytes.
 
     Example:
@@ -626,7 +658,7 @@ def frombuffer(buffer, dtype: Any = float, count: int = -1, offset: int = 0):
     return array(from_bytes(bytes(data[:n * size]), (n,), dt))
 
 
-def fromfunction(function, shape, *, dtype: Any = float, **kwargs):
+def fromfunction(function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any) -> Any:
     """`function` of the index arrays of a grid.
 
     Example:
@@ -638,7 +670,7 @@ def fromfunction(function, shape, *, dtype: Any = float, **kwargs):
     return tree_map(lambda x: x if shape_of(x)[:len(shape)] == shape else broadcast_to(x, (*shape, *shape_of(x))), out)
 
 
-def from_dlpack(x, /, *, device=None, copy: bool | None = None):
+def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
     """An array from any object that offers DLPack.
 
     Example:

@@ -12,13 +12,14 @@ from typing import Any, Callable, Sequence
 from .. import dtypes
 from ..core.trace import get_aval
 from ..errors import at_user_line
-from ..lax.dots import canonical_precision
+from ..lax.dots import PrecisionLike, canonical_precision
 from ..ops import dot as dot_ops
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import iota
 from ..core.dims import is_constant_shape
+from ..typing import Array, DTypeLike, OutSharding
 from .util import asked_dtype, laid_out, on_device, only, operand, promote
 
 
@@ -184,8 +185,9 @@ def _interleaved(given: Sequence) -> tuple[str, tuple]:
     return ",".join(map(spell, operands[1::2])) + ("" if result is None else "->" + spell(result)), tuple(operands[::2])
 
 
-def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision: Any = None, preferred_element_type: Any = None,
-           _dot_general=None, out_sharding=None):
+def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
+           precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+           _dot_general: Callable[..., Array] | None = None, out_sharding: OutSharding = None) -> Array:
     """Sums of products of arrays, as Einstein's notation names them: einsum('ij,jk->ik', a, b) is a matrix product.
 
     `optimize` chooses the order of contraction: a path as `einsum_path` gives it, False for the order of the operands, or the name of a
@@ -234,7 +236,7 @@ def einsum(subscripts, /, *operands, out=None, optimize: Any = "auto", precision
     return linear.convert(x, preferred, weak)
 
 
-def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], Any]:
     """The order in which `einsum` contracts its operands: a list of places, and a text about it (what opt_einsum tells, where it is installed).
 
     Example:

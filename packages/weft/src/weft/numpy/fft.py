@@ -15,6 +15,7 @@ from ..ops import linear
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota, pad, slice_
 from ..runtime.jit import inner_jit
+from ..typing import Array, ArrayLike, Axis, DTypeLike, Placement
 from .shapes import roll
 from .ufuncs import divide
 from .creation import array, placed
@@ -115,7 +116,7 @@ def _run1(name: str, kind, a, n, axis, norm):
     return _run(name, kind, a, None if n is None else (n,), (axis,), norm)
 
 
-def fft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform along an axis, cut or padded with zeros to `n`.
 
     norm 'backward' (or None) divides the inverse by n, 'forward' the transform itself, 'ortho' both by sqrt(n).
@@ -131,7 +132,7 @@ def fft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     return _run1("fft", FftType.FFT, a, n, axis, norm)
 
 
-def ifft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`.
 
     Example:
@@ -142,7 +143,7 @@ def ifft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     return _run1("ifft", FftType.IFFT, a, n, axis, norm)
 
 
-def rfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform of real values: its first n // 2 + 1 terms, the others being their conjugates.
 
     Example:
@@ -153,7 +154,7 @@ def rfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     return _run1("rfft", FftType.RFFT, a, n, axis, norm)
 
 
-def irfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`, `n` real values (2 (m - 1) by default).
 
     Example:
@@ -167,7 +168,7 @@ def irfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def hfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The transform of values that are symmetric up to conjugation, given their first half: real.
 
     Example:
@@ -179,7 +180,7 @@ def hfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
     return _run1("hfft", FftType.IRFFT, el.conj(x) if dtypes.is_complex(dtype_of(x)) else x, n, axis, _SWAPPED.get(norm, norm))
 
 
-def ihfft(a, n: int | None = None, axis: int = -1, norm: str | None = None):
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`.
 
     Example:
@@ -217,7 +218,7 @@ rfftn, rfft2 = (_many(n, FftType.RFFT, "The Fourier transform of real values, ha
 irfftn, irfft2 = (_many(n, FftType.IRFFT, "The inverse of the transform of real values", n == "irfft2") for n in ("irfftn", "irfft2"))
 
 
-def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Placement = None) -> Array:
     """The frequencies of the terms of `fft` of n samples at distance d: 0, 1, …, -1 over (d n), in `dtype`.
 
     Example:
@@ -231,7 +232,7 @@ def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
     return placed(linear.convert(divide(array(k, float_dtype()), d * n), dt), device)
 
 
-def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Placement = None) -> Array:
     """The frequencies of the terms of `rfft` of n samples at distance d. A `dtype` of integers gives floats all the same.
 
     Example:
@@ -264,7 +265,7 @@ def _shift(name: str, x, axes, sign: int):
     return roll(x, tuple(shape[d] // 2 if sign > 0 else -(shape[d] // 2) for d in axes), axes) if axes else x
 
 
-def fftshift(x, axes=None):
+def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """`x` rolled so that the term of frequency zero stands in the middle.
 
     Example:
@@ -275,7 +276,7 @@ def fftshift(x, axes=None):
     return _shift("fftshift", x, axes, 1)
 
 
-def ifftshift(x, axes=None):
+def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """The inverse of `fftshift`.
 
     Example:

@@ -13,13 +13,14 @@ from ..core.trace import Tracer
 from ..errors import TracerArrayConversionError
 from ..host import HostArray, from_bytes, from_flat, has_numpy, is_host_array, np, to_bytes, unpack
 from ..transforms.stage import concretization_error
+from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray
 
 _MAGIC = b"\x93NUMPY"
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
-def load(file: IO[bytes] | str | os.PathLike, *args: Any, **kwargs: Any):
+def load(file: IO[bytes] | str | os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
     """The array of a .npy file; of a .npz file its arrays by name, read when they are asked for. Further arguments are those of `numpy.load`.
 
     Raises:
@@ -127,7 +128,7 @@ def _write(file, suffix: str, data: bytes) -> None:
         f.write(data)
 
 
-def save(file, arr, allow_pickle: bool = True) -> None:
+def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
     """Writes an array to a .npy file (an open file, or a path, to which .npy is added where it does not end so).
 
     Example:
@@ -143,7 +144,7 @@ def save(file, arr, allow_pickle: bool = True) -> None:
         _write(file, ".npy", _bytes(_host("save", arr)))
 
 
-def savez(file, *args, allow_pickle: bool = True, **kwds) -> None:
+def savez(file: Any, *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayLike) -> None:
     """Writes arrays to a .npz file: those with a keyword under that name, the others as arr_0, arr_1, …
 
     Raises:
@@ -169,7 +170,7 @@ def savez(file, *args, allow_pickle: bool = True, **kwds) -> None:
     _write(file, ".npz", buffer.getvalue())
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str):
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """The numbers in a text, between separators (spaces in `sep` stand for any white space).
 
     Raises:

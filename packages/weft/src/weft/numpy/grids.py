@@ -8,6 +8,7 @@ from .. import dtypes
 from ..core.trace import get_aval
 from ..ops import linear
 from ..ops.rules import shape_of
+from ..typing import Array, ArrayLike
 from .creation import arange, array, asarray, linspace, meshgrid, ones
 from .selecting import nonzero
 from .shapes import concatenate, stack
@@ -116,7 +117,7 @@ class _IndexExpression:
 index_exp, s_ = _IndexExpression(True), _IndexExpression(False)
 
 
-def ix_(*args):
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors shaped so that indexing with them picks every combination.
 
     Raises:
@@ -139,7 +140,8 @@ def ix_(*args):
     return tuple(out)
 
 
-def mask_indices(n: int, mask_func: Callable, k: Any = 0, *, size: int | None = None) -> tuple:
+def mask_indices(n: int, mask_func: Callable[[ArrayLike, int], Array], k: int = 0, *,
+                 size: int | None = None) -> tuple[Array, Array]:
     """The positions in an n by n matrix that `mask_func(matrix, k)` leaves nonzero.
 
     Example:
@@ -148,10 +150,11 @@ def mask_indices(n: int, mask_func: Callable, k: Any = 0, *, size: int | None = 
         (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     n = static_int("n", n)
-    return nonzero(mask_func(ones((n, n)), k), size=size)
+    rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
+    return rows, columns
 
 
-def iterable(y) -> bool:
+def iterable(y: Any) -> bool:
     """Whether one can iterate over a value.
 
     Example:

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import math
-from typing import Sequence
+from typing import Any, Sequence
 
 from ..ops.rules import shape_of
+from ..typing import Array, ArrayLike
 from . import reductions, ufuncs
 from .creation import asarray
 from .grids import ix_
@@ -15,7 +16,9 @@ from .statistics import bincount, diff, histogram_bin_edges
 from .util import operand, promote_inexact
 
 
-def histogram2d(x, y, bins=10, range: Sequence | None = None, weights=None, density: bool | None = None) -> tuple:
+def histogram2d(x: ArrayLike, y: ArrayLike, bins: ArrayLike | Sequence[ArrayLike] = 10,
+                range: Sequence[Any] | None = None, weights: ArrayLike | None = None,
+                density: bool | None = None) -> tuple[Array, Array, Array]:
     """(counts, edges along x, edges along y) of points in rectangles.
 
     Args:
@@ -29,18 +32,20 @@ def histogram2d(x, y, bins=10, range: Sequence | None = None, weights=None, dens
         [[1, 0], [1, 1]]
     """
     x, y = operand("histogram2d", x), operand("histogram2d", y)
+    each: Any = bins
     if len(shape_of(x)) != 1 or len(shape_of(y)) != 1:
         raise ValueError(f"histogram2d takes vectors, got shapes {shape_of(x)} and {shape_of(y)}.")
     if shape_of(x) != shape_of(y):
         raise TypeError(f"histogram2d: x and y must have one size, got {shape_of(x)[0]} and {shape_of(y)[0]}.")
-    if hasattr(bins, "__len__") and len(bins) not in (1, 2):
-        bins = [asarray(bins)] * 2
-    x, y = promote_inexact("histogram2d", x, y)
-    counts, edges = histogramdd(concatenate([x[:, None], y[:, None]], 1), bins, range, weights, density)
-    return counts, *edges
+    if hasattr(each, "__len__") and len(each) not in (1, 2):
+        each = [asarray(each)] * 2
+    points = concatenate([v[:, None] for v in promote_inexact("histogram2d", x, y)], 1)
+    counts, (first, second) = histogramdd(points, each, range, weights, density)
+    return counts, first, second
 
 
-def histogramdd(sample, bins=10, range: Sequence | None = None, weights=None, density: bool | None = None) -> tuple:
+def histogramdd(sample: ArrayLike, bins: ArrayLike | Sequence[ArrayLike] = 10, range: Sequence[Any] | None = None,
+                weights: ArrayLike | None = None, density: bool | None = None) -> tuple[Array, list[Array]]:
     """(counts, list of edges along each axis) of points in boxes; `sample` has a point in each row.
 
     Args:
@@ -56,23 +61,24 @@ def histogramdd(sample, bins=10, range: Sequence | None = None, weights=None, de
         >>> jnp.histogramdd(jnp.array([[0., 0.], [1., 1.]]), bins=2)[0].tolist()
         [[1, 0], [0, 1]]
     """
-    (sample,) = promote_inexact("histogramdd", sample)
+    (points,) = promote_inexact("histogramdd", sample)
     if weights is not None:
-        sample, weights = promote_inexact("histogramdd", sample, weights)
-    if len(shape_of(sample)) != 2:
-        raise ValueError(f"histogramdd takes a matrix with one point in each row, got shape {shape_of(sample)}.")
-    n, rank = shape_of(sample)
+        points, weights = promote_inexact("histogramdd", points, weights)
+    if len(shape_of(points)) != 2:
+        raise ValueError(f"histogramdd takes a matrix with one point in each row, got shape {shape_of(points)}.")
+    n, rank = shape_of(points)
     if weights is not None and shape_of(weights) != (n,):
         raise ValueError(f"histogramdd: there should be one weight for each sample, got shape {shape_of(weights)} for {n} samples.")
     if range is not None and (len(range) != rank or any(r is not None and shape_of(asarray(r)) != (2,) for r in range)):
         raise ValueError(f"histogramdd: range must hold a pair or None for each of {rank} axes, got {range}.")
-    if hasattr(bins, "__len__") and getattr(bins, "shape", None) != ():
-        if len(bins) != rank:
-            raise ValueError(f"histogramdd: there should be bins for each dimension, got {len(bins)} for {rank}.")
+    each: Any = bins
+    if hasattr(each, "__len__") and getattr(each, "shape", None) != ():
+        if len(each) != rank:
+            raise ValueError(f"histogramdd: there should be bins for each dimension, got {len(each)} for {rank}.")
     else:
-        bins = [bins] * rank
-    columns = [sample[:, d] for d, _ in enumerate(bins)]
-    edges = [histogram_bin_edges(x, b, None if range is None else range[d], weights) for d, (x, b) in enumerate(zip(columns, bins))]
+        each = [each] * rank
+    columns = [points[:, d] for d, _ in enumerate(each)]
+    edges = [histogram_bin_edges(x, b, None if range is None else range[d], weights) for d, (x, b) in enumerate(zip(columns, each))]
     places = []
     for x, e in zip(columns, edges):
         place = searchsorted(e, x, "right")

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Sequence, overload
 
 from .. import dtypes
 from ..lax import linalg as lax
+from ..lax.dots import PrecisionLike
 from ..runtime.jit import inner_jit
 from ..ops import elementwise as el
 from ..ops import linear, matrix
@@ -13,6 +14,7 @@ from ..ops import linalg as ops
 from ..ops.reduce import reduce_max, reduce_min, reduce_prod
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from . import products, selecting
 from .products import vecdot
 from .selecting import take_along_axis
@@ -26,7 +28,8 @@ __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigva
            "tensorsolve", "trace", "vecdot", "vector_norm"]
 
 
-def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
+def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """`weft.numpy.matmul`, as the array API standard has it.
 
     Example:
@@ -37,7 +40,9 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
     return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None, out_sharding=None):
+def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2,
+              precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+              out_sharding: OutSharding = None) -> Array:
     """`weft.numpy.tensordot`, as the array API standard has it.
 
     Example:
@@ -48,7 +53,7 @@ def tensordot(x1, x2, /, *, axes=2, precision=None, preferred_element_type=None,
     return products.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding)
 
 
-def outer(x1, x2, /):
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products x1[i] x2[j] of two vectors.
 
     Raises:
@@ -65,7 +70,7 @@ def outer(x1, x2, /):
     return products.outer(x, y)
 
 
-def cross(x1, x2, /, *, axis=-1):
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of three components.
 
     Raises:
@@ -82,7 +87,7 @@ def cross(x1, x2, /, *, axis=-1):
     return products.cross(x1, x2, axis=axis)
 
 
-def diagonal(x, /, *, offset: int = 0):
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of the last two axes.
 
     Example:
@@ -93,7 +98,7 @@ def diagonal(x, /, *, offset: int = 0):
     return selecting.diagonal(x, offset, -2, -1)
 
 
-def trace(x, /, *, offset: int = 0, dtype=None):
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of the last two axes.
 
     Example:
@@ -147,7 +152,7 @@ def _square(name: str, a):
     return x
 
 
-def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The lower (or upper) triangular factor of Hermitian positive-definite matrices [..., n, n]; NaN where they are not positive-definite.
 
     Example:
@@ -167,7 +172,13 @@ def _cholesky(x, upper, symmetrize):
     return matrix.mH(factor) if upper else factor
 
 
-def qr(a, mode: str = "reduced"):
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+@overload
+def qr(a: ArrayLike, mode: Literal["reduced", "complete", "raw", "full"] = "reduced") -> QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: str) -> Array | QRResult: ...
+def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """(Q, R) with a = Q R; mode 'reduced' (Q is [..., m, k]), 'complete' ([..., m, m]), 'r' (R alone) or 'raw' (reflections and their factors).
 
     Raises:
@@ -194,7 +205,7 @@ def _qr(x, full):
     return lax.qr(x, full_matrices=full)
 
 
-def solve(a, b):
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """x with a x = b, for square a [..., n, n] and b [n] or [..., n, k]; leading axes broadcast.
 
     A singular a gives infinities or NaN, not an error.
@@ -225,7 +236,7 @@ def _solve(a, b):
     return linear.squeeze(out, (len(batch) + 1,)) if vector else out
 
 
-def lu_solve(factors, batch: tuple, b, trans: int = 0):
+def lu_solve(factors: Any, batch: tuple, b: ArrayLike, trans: int = 0) -> Array:
     """x with a x = b (aᵀ x = b for trans 1, aᴴ for 2) from a's (LU, pivots, permutation), over broadcast leading axes."""
     lu, _, perm = factors
     lu, b = broadcast_to(lu, (*batch, *shape_of(lu)[-2:])), broadcast_to(b, (*batch, *shape_of(b)[-2:]))
@@ -247,7 +258,7 @@ def _inverse(perm):
     return linear.reduce_sum(el.select(same, iota(dtypes.int32, wide, rank - 1), linear.full(wide, 0, dtypes.int32)), (rank - 1,))
 
 
-def inv(a):
+def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices [..., n, n]; infinities or NaN where they are singular.
 
     Example:
@@ -271,7 +282,7 @@ def _parity(pivots):
     return el.rem(count, scalar_like(count, 2))
 
 
-def slogdet(a, *, method: str | None = None):
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """(sign, logabsdet) of determinants of [..., n, n], without overflow; (0, -inf) for singular matrices.
 
     Raises:
@@ -306,7 +317,7 @@ def _slogdet(x):
     return sign, linear.reduce_sum(el.log(el.abs_(on)), (last,))
 
 
-def det(a):
+def det(a: ArrayLike) -> Array:
     """The determinants of square matrices [..., n, n].
 
     Example:
@@ -378,7 +389,8 @@ def _spectral_norm(x, order, axes, keepdims):
     return linear.expand_dims(out, axes) if keepdims else out
 
 
-def norm(x, ord=None, axis=None, keepdims: bool = False):
+def norm(x: ArrayLike, ord: int | float | str | None = None, axis: tuple[int, ...] | int | None = None,
+         keepdims: bool = False) -> Array:
     """The norm of a vector or matrix (2 or Frobenius by default) over one or two axes.
 
     Over two axes the orders 2, -2 and 'nuc' are the largest, the smallest and the sum of the singular values.
@@ -403,7 +415,8 @@ def norm(x, ord=None, axis=None, keepdims: bool = False):
     return _norm(x, ord, axes, bool(keepdims))
 
 
-def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
+def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False,
+                ord: int | float | str = 2) -> Array:
     """The norm of vectors along axes (None: of the flattened array).
 
     Example:
@@ -423,7 +436,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
     return linear.expand_dims(out, axes) if keepdims and axes else out
 
 
-def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str = "fro") -> Array:
     """The norm of matrices in the last two axes.
 
     Example:
@@ -434,7 +447,7 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
     return norm(x, ord, (-2, -1), keepdims)
 
 
-def matrix_power(a, n: int):
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """A square matrix to a static integer power; negative powers invert it.
 
     Example:
@@ -451,7 +464,7 @@ def matrix_power(a, n: int):
     if n == 0:
         same = el.eq(iota(dtypes.int32, shape, len(shape) - 2), iota(dtypes.int32, shape, len(shape) - 1))
         return linear.convert(same, dtype_of(x))
-    out = None
+    out: Any = None
     while n:
         if n & 1:
             out = x if out is None else matmul(out, x)
@@ -460,7 +473,7 @@ def matrix_power(a, n: int):
     return out
 
 
-def multi_dot(arrays, *, precision=None):
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
     """The product of several matrices, the cheapest order first.
 
     Example:
@@ -483,7 +496,7 @@ def multi_dot(arrays, *, precision=None):
     return matmul(*xs, precision=precision)
 
 
-def eigh(a, UPLO: str | None = None, symmetrize_input: bool = True):
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """(eigenvalues, eigenvectors) of Hermitian matrices [..., n, n], eigenvalues ascending, vectors in columns.
 
     Raises:
@@ -506,7 +519,7 @@ def _eigh(x, lower, symmetrize):
     return lax.eigh(x, lower=lower, symmetrize_input=symmetrize)
 
 
-def eigvalsh(a, UPLO: str | None = "L", *, symmetrize_input: bool = True):
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending.
 
     Example:
@@ -517,7 +530,7 @@ def eigvalsh(a, UPLO: str | None = "L", *, symmetrize_input: bool = True):
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
-def eig(a):
+def eig(a: ArrayLike) -> EigResult:
     """(eigenvalues, eigenvectors) of square matrices, complex; vectors in columns of length 1. Computed on the CPU.
 
     Example:
@@ -529,7 +542,7 @@ def eig(a):
     return EigResult(*lax.eig(x, compute_left_eigenvectors=False))
 
 
-def eigvals(a):
+def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, complex, in no order; differentiable where they are distinct.
 
     Example:
@@ -541,7 +554,17 @@ def eigvals(a):
     return lax.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
-def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False, subset_by_index: tuple[int, int] | None = None):
+@overload
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: Literal[True] = True, hermitian: bool = False,
+        subset_by_index: tuple[int, int] | None = None) -> SVDResult: ...
+@overload
+def svd(a: ArrayLike, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = False,
+        subset_by_index: tuple[int, int] | None = None) -> Array: ...
+@overload
+def svd(a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False,
+        subset_by_index: tuple[int, int] | None = None) -> Array: ...
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+        subset_by_index: tuple[int, int] | None = None) -> Array | SVDResult:
     """(U, S, Vᴴ) with a = U diag(S) Vᴴ; S alone without `compute_uv`. `hermitian` takes the values from `eigh`.
 
     Example:
@@ -575,7 +598,7 @@ def _hermitian_svd(x, compute_uv):
     return SVDResult(v, s, matrix.mH(el.mul(v, matrix.rows(sign, shape_of(v)[-2]))))
 
 
-def svdvals(x, /):
+def svdvals(x: ArrayLike, /) -> Array:
     """The singular values, descending.
 
     Example:
@@ -594,7 +617,8 @@ def _cutoff(s, shape, rtol):
     return largest * linear.convert(operand("rtol", rtol), dtype_of(s))
 
 
-def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
+def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
+                tol: ArrayLike | None = None) -> Array:
     """How many singular values exceed `rtol` times the largest one (by default max(m, n) eps), or `tol` itself.
 
     Example:
@@ -614,7 +638,8 @@ def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
     return linear.reduce_sum(above, (len(shape_of(above)) - 1,))
 
 
-def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
+def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *,
+         rcond: ArrayLike | None = None) -> Array:
     """The Moore-Penrose inverse [..., n, m] of a [..., m, n]; singular values up to `rtol` times the largest (10 max(m, n) eps) count as zero.
 
     Example:
@@ -635,7 +660,7 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
     return matmul(matrix.scale_columns(matrix.mH(vh), inverse), matrix.mH(u))
 
 
-def cond(x, p=None):
+def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """The condition number: the largest singular value over the smallest, or norm(x, p) norm(inv(x), p).
 
     Example:
@@ -654,7 +679,8 @@ def cond(x, p=None):
     return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
 
 
-def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
+          numpy_resid: bool = False) -> tuple[Array, Array, Array, Array]:
     """(x, residuals, rank, singular values) of the least-squares problem a x = b, for a [m, n] and b [m] or [m, k].
 
     With `numpy_resid` the residuals are empty where a has not full rank or m <= n, which can't be under jit.
@@ -665,30 +691,30 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
         >>> x.round(4).tolist()
         [1.0, 2.0]
     """
-    a, b = _inexact("lstsq", a, b)
-    if len(shape_of(a)) != 2 or len(shape_of(b)) not in (1, 2):
-        raise TypeError(f"lstsq takes a matrix and a vector or matrix, got shapes {shape_of(a)} and {shape_of(b)}.")
+    a, right = _inexact("lstsq", a, b)
+    if len(shape_of(a)) != 2 or len(shape_of(right)) not in (1, 2):
+        raise TypeError(f"lstsq takes a matrix and a vector or matrix, got shapes {shape_of(a)} and {shape_of(right)}.")
     m, n = shape_of(a)
-    if shape_of(b)[0] != m:
-        raise ValueError(f"Leading dimensions of input arrays must match: {shape_of(a)} and {shape_of(b)}.")
-    single = len(shape_of(b)) == 1
-    b = b[:, None] if single else b
+    if shape_of(right)[0] != m:
+        raise ValueError(f"Leading dimensions of input arrays must match: {shape_of(a)} and {shape_of(right)}.")
+    single = len(shape_of(right)) == 1
+    right = right[:, None] if single else right
     u, s, vh = svd(a, full_matrices=False)
     rcond = max(m, n) * float(dtypes.finfo(dtype_of(s)).eps) if rcond is None or isinstance(rcond, (int, float)) and rcond < 0 else rcond
     live = s > _cutoff(s, (m, n), rcond)
     rank = linear.reduce_sum(linear.convert(live, index_dtype()), (0,))
     one, zero = linear.full(shape_of(s), 1, dtype_of(s)), linear.full(shape_of(s), 0, dtype_of(s))
     inverse = el.select(live, el.div(one, el.select(live, s, one)), zero)
-    x = matmul(matrix.mH(vh), matrix.scale_rows(matmul(matrix.mH(u), b), inverse))
+    x = matmul(matrix.mH(vh), matrix.scale_rows(matmul(matrix.mH(u), right), inverse))
     if numpy_resid and (int(rank) < n or m <= n):
         residuals = linear.full((0,), 0, dtype_of(s))
     else:
-        off = b - matmul(a, x)
+        off = right - matmul(a, x)
         residuals = linear.reduce_sum(matrix.real_part(el.mul(off, matrix.conjugate(off))), (0,))
     return x[:, 0] if single else x, residuals, rank, s
 
 
-def tensorinv(a, ind: int = 2):
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse with respect to `tensordot(tensorinv(a), a, ind)`: the first `ind` axes against the others.
 
     Raises:
@@ -709,7 +735,7 @@ def tensorinv(a, ind: int = 2):
     return linear.reshape(inv(linear.reshape(x, (n, n))), (*shape[ind:], *shape[:ind]))
 
 
-def tensorsolve(a, b, axes=None):
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """The x with `tensordot(a, x, x.ndim) == b`; `axes` of `a` are moved behind the others first.
 
     Raises:

@@ -12,11 +12,12 @@ from ..ops import linear
 from ..ops.reduce import reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
+from ..typing import Array, ArrayLike
 from .ufuncs import imag, signbit, where_jit
 from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, strong
 
 
-def heaviside(x1, x2, /):
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 below zero, 1 above, x2 at zero.
 
     Example:
@@ -30,7 +31,7 @@ def heaviside(x1, x2, /):
     return where_jit(el.ne(x, x), x, step)
 
 
-def copysign(x1, x2, /):
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """|x1| with the sign of x2.
 
     Example:
@@ -45,7 +46,7 @@ def copysign(x1, x2, /):
     return where_jit(signbit(y), el.neg(size), size)
 
 
-def ldexp(x1, x2, /):
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 * 2**x2.
 
     Example:
@@ -65,7 +66,7 @@ def ldexp(x1, x2, /):
     return el.mul(el.mul(x, two(half)), two(el.sub(y, half)))
 
 
-def isposinf(x, /, out=None):
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is positive infinity.
 
     Example:
@@ -76,7 +77,7 @@ def isposinf(x, /, out=None):
     return _is_infinity("isposinf", x, math.inf, out)
 
 
-def isneginf(x, /, out=None):
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is negative infinity.
 
     Example:
@@ -96,7 +97,8 @@ def _is_infinity(name, x, which, out):
     return strong(el.eq(x, scalar_like(x, which))) if dtypes.is_float(dt) else linear.full(shape_of(x), False, dtypes.bool_)
 
 
-def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: ArrayLike | None = None,
+               neginf: ArrayLike | None = None) -> Array:
     """NaN replaced by `nan`, infinities by the largest finite numbers (or `posinf`, `neginf`).
 
     Example:
@@ -119,7 +121,7 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     return pick(isneginf(x), float(info.min) if neginf is None else neginf, out)
 
 
-def iscomplexobj(x) -> bool:
+def iscomplexobj(x: ArrayLike) -> bool:
     """Whether x has a complex dtype.
 
     Example:
@@ -136,7 +138,7 @@ def iscomplexobj(x) -> bool:
     return dtypes.is_complex(get_aval(operand("iscomplexobj", x)).dtype)
 
 
-def isrealobj(x) -> bool:
+def isrealobj(x: ArrayLike) -> bool:
     """Whether x has no complex dtype.
 
     Example:
@@ -147,7 +149,7 @@ def isrealobj(x) -> bool:
     return not iscomplexobj(x)
 
 
-def isreal(x):
+def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is zero.
 
     Example:
@@ -159,7 +161,7 @@ def isreal(x):
     return _of_array(el.eq(part, scalar_like(part, 0)))
 
 
-def iscomplex(x):
+def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is not zero.
 
     Example:
@@ -175,7 +177,7 @@ def _of_array(x):
     return strong(x) if shape_of(x) else x
 
 
-def frexp(x, /):
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """(mantissa in [0.5, 1), exponent) with x = mantissa * 2**exponent.
 
     Example:
@@ -202,7 +204,7 @@ def frexp(x, /):
     return el.select_n_p.bind(special, el.bitcast(cleared, dt), x), el.select_n_p.bind(special, exponent, fill)
 
 
-def gcd(x1, x2):
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers.
 
     Example:
@@ -223,7 +225,7 @@ def gcd(x1, x2):
     return while_loop(lambda pair: reduce_or(el.ne(pair[1], scalar_like(pair[1], 0)), range(len(shape))), step, (x, y))[0]
 
 
-def lcm(x1, x2):
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers.
 
     Example:
@@ -258,7 +260,7 @@ def _spacing(x):
     return el.select_n_p.bind(el.is_finite(x), linear.full(shape_of(x), math.nan, dtype_of(x)), step)
 
 
-def spacing(x, /):
+def spacing(x: ArrayLike, /) -> Array:
     """The distance from x to the next number away from zero.
 
     Raises:

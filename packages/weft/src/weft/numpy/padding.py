@@ -1,7 +1,7 @@
 """weft.numpy.pad and its modes."""
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 from .. import dtypes
 from ..avals import SymbolicSize
@@ -14,6 +14,7 @@ from ..ops import linear
 from ..ops import shape as ops
 from ..ops.reduce import reduce_max, reduce_min
 from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..typing import Array, ArrayLike
 from .creation import array as _asarray
 from .selecting import apply_along_axis
 from .reductions import mean
@@ -57,7 +58,7 @@ def _pairs(name: str, value, rank: int, convert) -> tuple:
     return tuple(rows)
 
 
-def pad(array, pad_width, mode: str | Callable = "constant", **kwargs):
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """The array with elements added at both ends of each axis.
 
     Modes: constant (`constant_values`), edge, reflect and symmetric (`reflect_type` 'even' or 'odd'), wrap, linear_ramp (`end_values`), maximum,

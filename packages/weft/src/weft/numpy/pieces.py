@@ -14,6 +14,7 @@ from ..ops import shape as ops
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..transforms.stage import concretization_error
+from ..typing import Array, ArrayLike, Axis
 from . import reductions
 from .creation import asarray
 from .selecting import nonzero
@@ -23,7 +24,8 @@ from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, on_de
 from .vectorizing import vectorize
 
 
-def piecewise(x, condlist, funclist: Sequence, *args, **kw):
+def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Sequence[ArrayLike | Callable[..., Any]],
+              *args: Any, **kw: Any) -> Array:
     """For each element the function (or constant) whose condition is the last that is true; 0, or one more function, where none is.
 
     Functions get an element, `args` and `kw`. The result has the shape and dtype of x.
@@ -63,7 +65,7 @@ def _place(x, mask, values):
     return linear.reshape(ravel(x).at[where].set(linear.convert(values, dtype_of(x)), mode="drop"), shape_of(x))
 
 
-def place(arr, mask, vals, *, inplace: bool = True):
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A new array with the elements where `mask` is true replaced by those of `vals` in turn; give inplace=False.
 
     Raises:
@@ -88,7 +90,7 @@ def place(arr, mask, vals, *, inplace: bool = True):
     return _place(x, mask, resize(values, math.prod(shape_of(x))))
 
 
-def apply_over_axes(func: Callable, a, axes: Sequence[int]):
+def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: Sequence[int]) -> Array:
     """`func(a, axis)` for one axis after another; a function that drops the axis has it put back with size 1.
 
     Raises:
@@ -111,7 +113,7 @@ def apply_over_axes(func: Callable, a, axes: Sequence[int]):
     return x
 
 
-def trim_zeros(filt, trim: str = "fb", axis=None):
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     """A concrete array without zeros at its front (f) and back (b), along an axis, several, or all of them (None).
 
     Example:
@@ -164,7 +166,7 @@ def _pack(bits, axis, bitorder):
     return linear.moveaxis(out, len(lead), axis)
 
 
-def packbits(a, axis: int | None = None, bitorder: str = "big"):
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Whether elements are nonzero, eight to a byte along an axis (None: of the flattened array), zeros behind the last.
 
     Raises:
@@ -195,7 +197,7 @@ def _unpack(x, axis, count, bitorder):
     return linear.moveaxis(bits, len(lead), axis)
 
 
-def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: str = "big"):
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes along an axis (None: of the flattened array): `count` of them, all but the last -count, or all.
 
     Raises:

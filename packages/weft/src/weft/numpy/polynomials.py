@@ -10,6 +10,7 @@ from ..ops import linear
 from ..ops import shape as ops
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
+from ..typing import Array, ArrayLike
 from . import linalg, reductions, selecting, ufuncs
 from .creation import arange
 from .products import dot
@@ -29,7 +30,7 @@ def _coefficients(name: str, promote, *args) -> list:
     return out
 
 
-def poly(seq_of_zeros):
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with the given zeros, or the characteristic polynomial of a square matrix.
 
     Raises:
@@ -64,7 +65,7 @@ def _add(a, b):
     return el.add(a, ops.pad(b, scalar_like(b, 0), ((shape_of(a)[0] - shape_of(b)[0], 0, 0),)))
 
 
-def polyadd(a1, a2):
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     Example:
@@ -75,7 +76,7 @@ def polyadd(a1, a2):
     return _add(*_coefficients("polyadd", promote, a1, a2))
 
 
-def polysub(a1, a2):
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
     Example:
@@ -94,7 +95,7 @@ def _trimmed(x):
     return x[first:] if first else x
 
 
-def polymul(a1, a2, *, trim_leading_zeros: bool = False):
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials; `trim_leading_zeros` looks at concrete values.
 
     Example:
@@ -109,7 +110,7 @@ def polymul(a1, a2, *, trim_leading_zeros: bool = False):
     return convolve(a, b, mode="full")
 
 
-def polydiv(u, v, *, trim_leading_zeros: bool = False) -> tuple:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """(quotient, remainder) of two polynomials; `trim_leading_zeros` shortens the remainder, for concrete values.
 
     Raises:
@@ -120,20 +121,20 @@ def polydiv(u, v, *, trim_leading_zeros: bool = False) -> tuple:
         >>> jnp.polydiv(jnp.array([1., 5., 7.]), jnp.array([1., 2.]))
         (Array([1., 3.], dtype=float32), Array([0., 0., 1.], dtype=float32))
     """
-    u, v = _coefficients("polydiv", promote_inexact, u, v)
-    m, n = shape_of(u)[0] - 1, shape_of(v)[0] - 1
+    rest, v = _coefficients("polydiv", promote_inexact, u, v)
+    m, n = shape_of(rest)[0] - 1, shape_of(v)[0] - 1
     if n < 0:
         raise IndexError("polydiv: the divisor has no coefficients.")
-    rest, quotient = u, []
+    quotient = []
     for k in range(m - n + 1):
         factor = el.div(ops.slice_(rest, (k,), (k + 1,)), ops.slice_(v, (0,), (1,)))
         quotient.append(factor)
         rest = el.sub(rest, ops.pad(el.mul(factor, v), scalar_like(v, 0), ((k, m - n - k, 0),)))
-    found = ops.concatenate(quotient, 0) if quotient else linear.full((1,), 0, dtype_of(u))
-    return found, _trimmed(rest) if trim_leading_zeros else rest
+    found = ops.concatenate(quotient, 0) if quotient else linear.full((1,), 0, dtype_of(rest))
+    return found, (_trimmed(rest) if trim_leading_zeros else rest)
 
 
-def polyder(p, m: int = 1):
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
     Raises:
@@ -144,18 +145,18 @@ def polyder(p, m: int = 1):
         >>> jnp.polyder(jnp.array([1., 2., 3.]))
         Array([2., 2.], dtype=float32)
     """
-    (p,), m = _coefficients("polyder", promote_inexact, p), static_int("m", m)
+    (left,), m = _coefficients("polyder", promote_inexact, p), static_int("m", m)
     if m < 0:
         raise ValueError(f"polyder: the order of the derivative must not be negative, got {m}.")
-    n = shape_of(p)[0]
+    n = shape_of(left)[0]
     for _ in range(min(m, n)):
         n -= 1
-        powers = linear.convert(ufuncs.subtract(n, arange(n)), dtype_of(p))
-        p = el.mul(ops.slice_(p, (0,), (n,)), powers)
-    return p
+        powers = linear.convert(ufuncs.subtract(n, arange(n)), dtype_of(left))
+        left = el.mul(ops.slice_(left, (0,), (n,)), powers)
+    return left
 
 
-def polyint(p, m: int = 1, k=None):
+def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array:
     """The m-th integral of a polynomial, with the constants of integration `k` (a number, or one for each integral; 0 by default).
 
     Raises:
@@ -166,21 +167,21 @@ def polyint(p, m: int = 1, k=None):
         >>> jnp.polyint(jnp.array([2., 2.]), k=5.)
         Array([1., 2., 5.], dtype=float32)
     """
-    p, k = promote_inexact("polyint", p, 0 if k is None else k)
-    (p,), k, m = _coefficients("polyint", promote, p), on_device(k), static_int("m", m)
+    given, constants = promote_inexact("polyint", p, 0 if k is None else k)
+    (out,), constants, m = _coefficients("polyint", promote, given), on_device(constants), static_int("m", m)
     if m < 0:
         raise ValueError(f"polyint: the order of the integral must not be negative, got {m}; polyder differentiates.")
-    if shape_of(k) not in ((), (1,), (m,)):
-        raise ValueError(f"polyint: k must be a scalar or a rank-1 array of length 1 or m={m}, got shape {shape_of(k)}.")
-    k = linear.broadcast_in_dim(k, (m,), (0,) if shape_of(k) else ())
+    if shape_of(constants) not in ((), (1,), (m,)):
+        raise ValueError(f"polyint: k must be a scalar or a rank-1 array of length 1 or m={m}, got shape {shape_of(constants)}.")
+    constants = linear.broadcast_in_dim(constants, (m,), (0,) if shape_of(constants) else ())
     for j in range(m):
-        n = shape_of(p)[0]
-        powers = linear.convert(ufuncs.subtract(n, arange(n)), dtype_of(p))
-        p = ops.concatenate([el.div(p, powers), ops.slice_(k, (j,), (j + 1,))], 0)
-    return p
+        n = shape_of(out)[0]
+        powers = linear.convert(ufuncs.subtract(n, arange(n)), dtype_of(out))
+        out = ops.concatenate([el.div(out, powers), ops.slice_(constants, (j,), (j + 1,))], 0)
+    return out
 
 
-def roots(p, *, strip_zeros: bool = True):
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, complex. Leading zeros are taken off, which needs concrete values; with strip_zeros=False, as under jit,
     NaN stands for the zeros that they would have given.
 
@@ -222,7 +223,8 @@ def _roots(p):
     return linalg.eigvals(ops.concatenate([linear.expand_dims(first, (0,)), ops.slice_(shifted, (1, 0), (n, n))], 0))
 
 
-def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=None, cov: bool | str = False):
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+            w: ArrayLike | None = None, cov: bool | str = False) -> Array | tuple[Array, ...]:
     """The polynomial of degree `deg` that is nearest to the points (x, y), by least squares.
 
     Args:
@@ -252,10 +254,11 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
     rcond = n * float(dtypes.finfo(dtype_of(x)).eps) if rcond is None else rcond
     left, right = vander(x, deg + 1), y
     if w is not None:
-        w = linear.convert(on_device(operand("polyfit", w)), dtype_of(x))
-        if shape_of(w) != (n,):
-            raise TypeError(f"polyfit: expected a vector of {n} weights, got shape {shape_of(w)}.")
-        left, right = ufuncs.multiply(left, w[:, None]), ufuncs.multiply(right, w if len(shape_of(y)) == 1 else w[:, None])
+        weights = linear.convert(on_device(operand("polyfit", w)), dtype_of(x))
+        if shape_of(weights) != (n,):
+            raise TypeError(f"polyfit: expected a vector of {n} weights, got shape {shape_of(weights)}.")
+        column = weights[:, None]
+        left, right = ufuncs.multiply(left, column), ufuncs.multiply(right, weights if len(shape_of(y)) == 1 else column)
     scale = ufuncs.sqrt(reductions.sum(ufuncs.multiply(left, left), 0))
     found, residuals, rank, s = linalg.lstsq(ufuncs.divide(left, scale), right, rcond)
     found = ufuncs.divide(found.T, scale).T

@@ -13,6 +13,7 @@ from ..core.trace import Tracer, get_aval
 from ..errors import TracerArrayConversionError
 from ..host import has_numpy, np, round_bfloat16
 from ..transforms.stage import concretization_error
+from ..typing import ArrayLike
 from .util import host_list, operand
 
 _DEFAULTS = {"edgeitems": 3, "threshold": 1000, "floatmode": "maxprec", "precision": 8, "suppress": False, "linewidth": 75, "nanstr": "nan",
@@ -330,7 +331,8 @@ def _changes(max_line_width, precision, suppress_small) -> dict:
     return {k: v for k, v in given.items() if v is not None}
 
 
-def array_repr(arr, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
+               suppress_small: bool | None = None) -> str:
     """An array as text with its class and dtype, as NumPy writes it (its own default dtypes are left out).
 
     Example:
@@ -355,7 +357,8 @@ def array_repr(arr, max_line_width: int | None = None, precision: int | None = N
     return text + "," + (" " if last + len(tail) + 1 <= options["linewidth"] else "\n" + " " * len(prefix)) + tail
 
 
-def array_str(a, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
+              suppress_small: bool | None = None) -> str:
     """The elements of an array as text.
 
     Example:

@@ -2,16 +2,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Sequence
 
 from .. import dtypes
 from ..core.trace import get_aval
 from ..errors import type_error
-from ..lax.dots import canonical_precision
+from ..lax.dots import PrecisionLike, canonical_precision
 from ..ops import dot as ops
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .shapes import moveaxis, stack, unstack
 from .ufuncs import multiply, subtract
 from .util import asked_dtype, canonical_axes, canonical_axis, on_device, laid_out, operand, promote, strong
@@ -34,7 +35,8 @@ def _operands(name: str, a, b):
     return x, y, get_aval(x).weak_type and get_aval(y).weak_type
 
 
-def dot(a, b, *, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):
+def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+        out_sharding: OutSharding = None) -> Array:
     """The product over the last axis of `a` and the second to last of `b` (its only one, if it is a vector).
 
     Raises:
@@ -54,7 +56,8 @@ def dot(a, b, *, precision: Any = None, preferred_element_type: Any = None, out_
     return _contract(x, y, (contract, ((), ())), precision, preferred, weak)
 
 
-def matmul(a, b, *, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):
+def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array:
     """The matrix product; vectors are rows on the left and columns on the right, leading axes broadcast.
 
     Raises:
@@ -109,7 +112,8 @@ def matmul(a, b, *, precision: Any = None, preferred_element_type: Any = None, o
     return linear.transpose(out, [where[kind] + k for kind, k in plan] + row + column)
 
 
-def vdot(a, b, *, precision: Any = None, preferred_element_type: Any = None):
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+         preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of conj(a) * b over all elements.
 
     Example:
@@ -124,7 +128,8 @@ def vdot(a, b, *, precision: Any = None, preferred_element_type: Any = None):
     return dot(flat(x), flat(y), precision=precision, preferred_element_type=preferred_element_type)
 
 
-def vecdot(x1, x2, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None):
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of conj(x1) * x2 along one axis, the others broadcasting.
 
     Example:
@@ -142,7 +147,7 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision: Any = None, preferred_elemen
     return linear.squeeze(out, (rank - 2, rank - 1))
 
 
-def matvec(x1, x2, /):
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices times vectors.
 
     Example:
@@ -159,7 +164,7 @@ def matvec(x1, x2, /):
     return linear.squeeze(out, (len(shape_of(out)) - 1,))
 
 
-def vecmat(x1, x2, /):
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Conjugated vectors times matrices.
 
     Example:
@@ -177,7 +182,8 @@ def vecmat(x1, x2, /):
     return linear.squeeze(out, (len(shape_of(out)) - 2,))
 
 
-def inner(a, b, *, precision: Any = None, preferred_element_type: Any = None):
+def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+          preferred_element_type: DTypeLike | None = None) -> Array:
     """The product over the last axes of both.
 
     Example:
@@ -191,7 +197,7 @@ def inner(a, b, *, precision: Any = None, preferred_element_type: Any = None):
     return tensordot(x, y, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
 
 
-def outer(a, b, out=None):
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """All products of elements of two flattened arrays, as a matrix.
 
     Example:
@@ -207,7 +213,9 @@ def outer(a, b, out=None):
     return times(linear.expand_dims(flat(x), (1,)), linear.expand_dims(flat(y), (0,)))
 
 
-def tensordot(a, b, axes=2, *, precision: Any = None, preferred_element_type: Any = None, out_sharding=None):
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2, *,
+              precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+              out_sharding: OutSharding = None) -> Array:
     """The product over the last `axes` axes of `a` and the first of `b`, or over two lists of axes.
 
     Raises:
@@ -222,7 +230,8 @@ def tensordot(a, b, axes=2, *, precision: Any = None, preferred_element_type: An
         return laid_out("tensordot", tensordot(a, b, axes, precision=precision, preferred_element_type=preferred_element_type), out_sharding)
     x, y, weak = _operands("tensordot", a, b)
     m, n = len(shape_of(x)), len(shape_of(y))
-    if isinstance(axes, (list, tuple)):
+    numbers: tuple[tuple[int, ...], tuple[int, ...]]
+    if not isinstance(axes, int):
         if len(axes) != 2:
             raise TypeError(f"tensordot: axes takes a number or a pair, got {axes}.")
         as_list = lambda v: tuple(v) if isinstance(v, (list, tuple)) else (v,)
@@ -237,7 +246,7 @@ def tensordot(a, b, axes=2, *, precision: Any = None, preferred_element_type: An
     return _contract(x, y, (numbers, ((), ())), precision, asked_dtype("tensordot", preferred_element_type), weak)
 
 
-def kron(a, b):
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product.
 
     Example:
@@ -255,7 +264,8 @@ def kron(a, b):
     return linear.reshape(el.mul(x, y), shape)
 
 
-def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None):
+def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+          axis: int | None = None) -> Array:
     """The cross product of vectors of 2 or 3 components.
 
     Example:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import Any, Callable, Literal, overload
 
 from .. import dtypes
 from ..runtime.jit import inner_jit
@@ -14,6 +14,7 @@ from ..ops import linear
 from ..ops import reduce as ops
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate
+from ..typing import Array, ArrayLike, Axis, DTypeLike
 from .ufuncs import where_jit
 from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, split_names, strong, to_bool
 
@@ -139,7 +140,8 @@ def _fit(x, shape):
     return x, shape, tuple(range(len(shape) - len(mine), len(shape)))
 
 
-def mean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, *, where=None):
+def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
+         where: ArrayLike | None = None) -> Array:
     """The mean over `axis`; integers give floats.
 
     Example:
@@ -164,7 +166,14 @@ def mean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, *, w
     return on_device(linear.convert(out_, dt))
 
 
-def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: Literal[False] = False,
+            keepdims: bool = False) -> Array: ...
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, *, returned: Literal[True],
+            keepdims: bool = False) -> tuple[Array, Array]: ...
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False,
+            keepdims: bool = False) -> Array | tuple[Array, Array]:
     """The mean, weighted by `weights` (of the shape of `a`, or of its axis).
 
     Example:
@@ -231,7 +240,9 @@ def _center(name: str, mean):
     return None if mean is None else operand(name, mean)
 
 
-def var(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, *, where=None, mean=None, correction=None):
+def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
+        keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
+        correction: int | float | None = None) -> Array:
     """The variance over `axis`: the mean of |x - mean|², divided by n - ddof. A `mean` that is known has the reduced axes with size 1.
 
     Example:
@@ -250,7 +261,9 @@ def _std(x, ddof, where=None, center=None, *, axes, dtype, keepdims, names=()):
     return el.sqrt(_var(x, ddof, where, center, axes=axes, dtype=dtype, keepdims=keepdims, names=names))
 
 
-def std(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, *, where=None, mean=None, correction=None):
+def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
+        keepdims: bool = False, *, where: ArrayLike | None = None, mean: ArrayLike | None = None,
+        correction: int | float | None = None) -> Array:
     """The standard deviation over `axis`: the square root of `var`.
 
     Example:
@@ -264,7 +277,7 @@ def std(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = Fals
     return out_ if dtype is None else linear.convert(out_, dt)
 
 
-def ptp(a, axis=None, out=None, keepdims: bool = False):
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Maximum minus minimum over `axis`.
 
     Example:
@@ -276,7 +289,7 @@ def ptp(a, axis=None, out=None, keepdims: bool = False):
     return el.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
-def count_nonzero(a, axis=None, keepdims: bool = False):
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements are not zero.
 
     Example:
@@ -438,7 +451,8 @@ def _not_nan(x, where):
     return good if where is None else el.and_(*[linear.broadcast_in_dim(*_fit(v, shape_of(x))) for v in (good, _mask(where))])
 
 
-def nanmean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, where=None):
+def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
+            where: ArrayLike | None = None) -> Array:
     """The mean ignoring NaN.
 
     Example:
@@ -452,7 +466,8 @@ def nanmean(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, w
     return mean(x, axis, dtype, out, keepdims, where=_not_nan(x, where))
 
 
-def nanvar(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, where=None, mean=None):
+def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
+           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:
     """The variance ignoring NaN.
 
     Example:
@@ -464,7 +479,8 @@ def nanvar(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = F
     return var(x, axis, dtype, out, ddof, keepdims, where=_not_nan(x, where) if dtypes.is_inexact(get_aval(x).dtype) else where, mean=mean)
 
 
-def nanstd(a, axis=None, dtype: Any = None, out=None, ddof=0, keepdims: bool = False, where=None, mean=None):
+def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
+           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:
     """The standard deviation ignoring NaN.
 
     Example:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence, overload
 
 from .. import dtypes
 from ..runtime.jit import inner_jit
@@ -17,6 +17,7 @@ from ..ops.reduce import cumsum_p
 from ..ops.sort import sort_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
+from ..typing import Array, ArrayLike, DTypeLike, ShapeLike
 from .creation import array, asarray, lower_mask
 from .indexing import _nonzero
 from .shapes import concatenate, moveaxis, ravel, take_rows
@@ -24,7 +25,14 @@ from .ufuncs import where_jit
 from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, expand_ranks, flat_host, index_dtype, no_out, on_device, operand, promote, promote_shapes, static_int, strong, to_bool
 
 
-def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=None):
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None,
+          fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> Array: ...
+@overload
+def where(condition: ArrayLike, x: None = None, y: None = None, /, *, size: int | None = None,
+          fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> tuple[Array, ...]: ...
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *, size: int | None = None,
+          fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> Array | tuple[Array, ...]:
     """`x` where the condition is true, else `y`; with the condition alone, the positions where it is true (see `nonzero`).
 
     Raises:
@@ -46,7 +54,7 @@ def where(condition, x=None, y=None, /, *, size: int | None = None, fill_value=N
     return where_jit(condition, x, y)
 
 
-def select(condlist, choicelist, default=0):
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """The first choice whose condition is true, else `default`.
 
     Example:
@@ -64,7 +72,8 @@ def select(condlist, choicelist, default=0):
     return out
 
 
-def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
+def nonzero(a: ArrayLike, *, size: int | None = None,
+            fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> tuple[Array, ...]:
     """The positions of elements that are not zero, one array for each axis. Under jit `size` says how many to return.
 
     Raises:
@@ -105,7 +114,8 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple:
     return tuple(out)
 
 
-def flatnonzero(a, *, size: int | None = None, fill_value=None):
+def flatnonzero(a: ArrayLike, *, size: int | None = None,
+                fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> Array:
     """The positions of elements that are not zero in the flattened array.
 
     Example:
@@ -116,7 +126,7 @@ def flatnonzero(a, *, size: int | None = None, fill_value=None):
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a, *, size: int | None = None, fill_value=None):
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The positions of elements that are not zero, one row for each.
 
     Example:
@@ -148,8 +158,8 @@ def _take(x, indices, axis, mode, fill_value):
                   fill_value=gather_fill(dt, fill_value))
 
 
-def take(a, indices, axis: int | None = None, out=None, mode: str | None = None, unique_indices: bool = False,
-         indices_are_sorted: bool = False, fill_value=None):
+def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
+         unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None) -> Array:
     """The elements (or slices) at integer positions along an axis (None: of the flattened array).
 
     Out of bounds: NaN or the smallest integer (mode "fill", the default), the nearest element ("clip"), or wrapped round ("wrap").
@@ -197,7 +207,8 @@ def _take_along(x, indices, axis, mode, fill_value, wrap):
     return gather(x, linear.reshape(indices, (*wide, 1)), numbers, (1,) * rank, mode=parsed, fill_value=gather_fill(dtype_of(x), fill_value))
 
 
-def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None, *, wrap_negative_indices: bool | None = None):
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: str | None = None,
+                    fill_value: ArrayLike | None = None, *, wrap_negative_indices: bool | None = None) -> Array:
     """Elements along an axis at positions that differ from row to row; other axes broadcast.
 
     Negative positions count from the end, but with wrap_negative_indices=False they are out of bounds.
@@ -220,7 +231,8 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     return _take_along(x, linear.convert(indices, dtypes.int32), canonical_axis(axis, len(shape_of(x))), mode, fill_value, wrap)
 
 
-def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *, mode: str | None = None):
+def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None, inplace: bool = True, *,
+                   mode: str | None = None) -> Array:
     """A new array with `values` at positions that differ from row to row along an axis; give inplace=False.
 
     Example:
@@ -240,7 +252,7 @@ def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True,
     return x.at[index].set(values, mode=mode)
 
 
-def put(a, ind, v, mode: str | None = None, *, inplace: bool = True):
+def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A new array with `v` at flat positions; give inplace=False.
 
     Example:
@@ -265,7 +277,8 @@ def put(a, ind, v, mode: str | None = None, *, inplace: bool = True):
     return ravel(x).at[ind].set(values, mode="drop").reshape(shape_of(x))
 
 
-def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0, out=None):
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *, size: int | None = None,
+             fill_value: ArrayLike = 0, out: None = None) -> Array:
     """The slices along an axis where the condition is true.
 
     Example:
@@ -290,7 +303,7 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
     return take(x, rows, axis, mode="fill", fill_value=fill_value)
 
 
-def extract(condition, arr, *, size: int | None = None, fill_value=0):
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """The elements of the flattened array where the condition is true.
 
     Example:
@@ -301,7 +314,7 @@ def extract(condition, arr, *, size: int | None = None, fill_value=0):
     return compress(ravel(condition), arr, size=size, fill_value=fill_value)
 
 
-def choose(a, choices: Sequence[Any], out=None, mode: str = "raise"):
+def choose(a: ArrayLike, choices: Sequence[Any], out: None = None, mode: str = "raise") -> Array:
     """For each element, that of the array in `choices` which `a` names.
 
     Example:
@@ -337,7 +350,7 @@ def _diag(v, k):
     return where_jit(on_diagonal, linear.expand_dims(v, (0 if k else 1,)), scalar_like(v, 0))
 
 
-def diag(v, k: int = 0):
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with `v` on its k-th diagonal, or the k-th diagonal of a matrix.
 
     Example:
@@ -354,7 +367,7 @@ def diag(v, k: int = 0):
     raise ValueError(f"diag input must be 1d or 2d, got shape {shape_of(x)}.")
 
 
-def diagflat(v, k: int = 0):
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with the flattened `v` on its k-th diagonal.
 
     Example:
@@ -365,7 +378,7 @@ def diagflat(v, k: int = 0):
     return strong(_diag(ravel(v), static_int("k", k)))
 
 
-def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal of two axes, as the last axis.
 
     Example:
@@ -395,7 +408,8 @@ def _trace(x, offset, axis1, axis2, dt):
     return linear.reduce_sum(linear.convert(masked, dt), (len(shape) - 2, len(shape) - 1))
 
 
-def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out=None):
+def trace(a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None,
+          out: None = None) -> Array:
     """The sum of the diagonal of two axes.
 
     Example:
@@ -439,7 +453,11 @@ def _triangle(name: str, text: str, keep_low: bool):
 tril, triu = _triangle("tril", "The array with everything above", True), _triangle("triu", "The array with everything below", False)
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+def _columns(pairs: list[tuple[int, int]]) -> tuple[Array, Array]:
+    return array([i for i, _ in pairs], index_dtype()), array([j for _, j in pairs], index_dtype())
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The positions at and below the k-th diagonal of an n × m matrix.
 
     Example:
@@ -449,10 +467,10 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """
     canonical_shape((n, n if m is None else m))
     pairs = [(i, j) for i in range(n) for j in range(min(n if m is None else m, max(0, i + k + 1)))]
-    return tuple(array([p[d] for p in pairs], index_dtype()) for d in (0, 1))
+    return _columns(pairs)
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The positions at and above the k-th diagonal of an n × m matrix.
 
     Example:
@@ -461,10 +479,10 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
         [[0, 0, 1], [0, 1, 1]]
     """
     pairs = [(i, j) for i in range(n) for j in range(max(0, i + k), n if m is None else m)]
-    return tuple(array([p[d] for p in pairs], index_dtype()) for d in (0, 1))
+    return _columns(pairs)
 
 
-def tril_indices_from(arr, k: int = 0) -> tuple:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix.
 
     Example:
@@ -476,7 +494,7 @@ def tril_indices_from(arr, k: int = 0) -> tuple:
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr, k: int = 0) -> tuple:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix.
 
     Example:
@@ -488,7 +506,7 @@ def triu_indices_from(arr, k: int = 0) -> tuple:
     return triu_indices(n, k, m)
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The positions of the main diagonal of an array with `ndim` axes of size n.
 
     Example:
@@ -499,7 +517,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
     return (ops.iota(index_dtype(), (n,), 0),) * ndim
 
 
-def diag_indices_from(arr) -> tuple:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """`diag_indices` for the shape of an array.
 
     Example:
@@ -513,7 +531,7 @@ def diag_indices_from(arr) -> tuple:
     return diag_indices(shape[0], len(shape))
 
 
-def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A new array with `val` on its main diagonal; give inplace=False.
 
     Example:
@@ -534,7 +552,8 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
     return x.at[(i,) * len(shape_of(x))].set(val)
 
 
-def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False):
+def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
+           assume_unique_indices: bool = False) -> Array:
     """The array without the slices at concrete positions along an axis (None: of the flattened array).
 
     With `assume_unique_indices` an array of distinct positions may be traced.
@@ -577,7 +596,7 @@ def _positions(obj, n: int) -> list:
     return [v + n if v < 0 else v for v in values]
 
 
-def insert(arr, obj, values, axis: int | None = None):
+def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None) -> Array:
     """The array with `values` put in before positions along an axis (None: of the flattened array); those out of bounds mean its ends.
 
     Raises:
@@ -611,7 +630,7 @@ def insert(arr, obj, values, axis: int | None = None):
     return take_rows(both, order, axis)
 
 
-def unravel_index(indices, shape) -> tuple:
+def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     """Flat positions as one position for each axis; those out of bounds are moved inside. Sizes may be traced.
 
     Example:
@@ -621,11 +640,13 @@ def unravel_index(indices, shape) -> tuple:
     """
     flat = on_device(operand("unravel_index", indices))
     flat = linear.convert(flat, dtypes.int32, True) if dtypes.is_bool(dtype_of(flat)) else flat
-    aval, sizes = get_aval(flat), list(shape) if getattr(shape, "ndim", 1) and hasattr(shape, "__len__") else [shape]
+    aval = get_aval(flat)
+    sizes: Any = shape
+    given = list(sizes) if isinstance(sizes, (list, tuple)) or getattr(sizes, "ndim", 0) > 0 else [sizes]
     dt, computed = aval.dtype, dtypes.int32 if dtypes.is_int(aval.dtype) and dtypes.bits(aval.dtype) < 32 else aval.dtype
-    weak = all([get_aval(n).weak_type for n in [flat, *sizes]])
+    weak = all([get_aval(n).weak_type for n in [flat, *given]])
     flat = linear.convert(flat, computed)
-    sizes = [broadcast_to(linear.convert(operand("unravel_index", n), computed), aval.shape) for n in sizes]
+    sizes = [broadcast_to(linear.convert(operand("unravel_index", n), computed), aval.shape) for n in given]
     one = linear.full(aval.shape, 1, computed)
     total = functools.reduce(el.mul, sizes, one)
     flat = where(el.lt(flat, scalar_like(flat, 0)), el.add(flat, total), el.min_(flat, el.sub(total, one)))
@@ -638,7 +659,8 @@ def unravel_index(indices, shape) -> tuple:
     return tuple(out)
 
 
-def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C", *, dtype: Any = None):
+def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise", order: str = "C", *,
+                      dtype: DTypeLike | None = None) -> Array:
     """One position for each axis as flat positions, of an integer `dtype`.
 
     Example:
@@ -664,7 +686,8 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C", 
             raise ValueError("ravel_multi_index: invalid entry in coordinates array.")
         checked.append(i)
     pairs = list(zip(checked, dims))
-    total, stride = None, 1
+    total: Any = None
+    stride = 1
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order takes 'C' or 'F', got {order!r}.")
     for i, n in (reversed(pairs) if order == "C" else pairs):
@@ -674,7 +697,7 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C", 
     return total if dt is None else linear.convert(total, dt)
 
 
-def apply_along_axis(func1d, axis: int, arr, *args, **kwargs):
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """A function of vectors applied to every vector along an axis.
 
     Example:

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from typing import Any, Sequence, TypeAlias
 
 from .. import dtypes
-from ..avals import SymbolicSize
+from ..avals import Size, SymbolicSize
+from ..host import np
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation, at_user_line
@@ -16,17 +17,19 @@ from ..ops.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice
 from ..ops.reduce import cumsum_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
+from ..typing import Array, ArrayLike, Axis, DTypeLike, OutSharding, Placement, Shape, ShapeLike, SizeLike
 from .creation import array
 from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, laid_out, operand, promote, static_int, static_size
 from .util import broadcast_shapes as _broadcast_shapes
 from .util import broadcast_to as _broadcast_to
 
 
-def _array(name: str, x):
+def _array(name: str, x: ArrayLike) -> Array:
     return on_device(operand(name, x))
 
 
-def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_sharding=None):
+def reshape(a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None,
+            out_sharding: OutSharding = None) -> Array:
     """The same elements with another shape; one size may be -1.
 
     Raises:
@@ -52,7 +55,7 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
     raise ValueError(f"reshape: order takes 'C' or 'F', got {order!r}.")
 
 
-def fill_in_shape(mine: tuple, shape) -> tuple:
+def fill_in_shape(mine: tuple[Size, ...], shape: Any) -> tuple[Size, ...]:
     """A requested shape with its -1 worked out."""
     if isinstance(shape, Tracer) or isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape):
         return canonical_shape(shape)       # raises, with what to do
@@ -75,7 +78,7 @@ def fill_in_shape(mine: tuple, shape) -> tuple:
     return sizes
 
 
-def ravel(a, order: str = "C", *, out_sharding=None):
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
     """The array flattened to one axis.
 
     Example:
@@ -88,7 +91,7 @@ def ravel(a, order: str = "C", *, out_sharding=None):
     return reshape(a, (math.prod(shape_of(operand("ravel", a))),), order, out_sharding=out_sharding)
 
 
-def transpose(a, axes: Sequence[int] | None = None):
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The array with its axes in another order (reversed by default).
 
     Example:
@@ -106,7 +109,7 @@ def transpose(a, axes: Sequence[int] | None = None):
     return linear.transpose(x, axes)
 
 
-def permute_dims(a, /, axes: Sequence[int]):
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """The array with its axes in the order `axes`.
 
     Example:
@@ -117,7 +120,7 @@ def permute_dims(a, /, axes: Sequence[int]):
     return linear.transpose(_array("permute_dims", a), tuple(axes))
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The array with its last two axes swapped.
 
     Example:
@@ -131,7 +134,7 @@ def matrix_transpose(x, /):
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(a, axis1: int, axis2: int):
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """The array with two axes exchanged.
 
     Example:
@@ -146,7 +149,7 @@ def swapaxes(a, axis1: int, axis2: int):
     return linear.transpose(x, order)
 
 
-def moveaxis(a, source, destination):
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """The array with axes moved to new positions, the others in order.
 
     Example:
@@ -167,7 +170,7 @@ def moveaxis(a, source, destination):
     return linear.transpose(x, order)
 
 
-def rollaxis(a, axis: int, start: int = 0):
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """The array with `axis` moved before the position `start`.
 
     Example:
@@ -183,7 +186,7 @@ def rollaxis(a, axis: int, start: int = 0):
     return moveaxis(a, axis, start - (start > axis))
 
 
-def expand_dims(a, axis):
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """The array with axes of size 1 at the positions `axis` of the result.
 
     Example:
@@ -192,12 +195,13 @@ def expand_dims(a, axis):
         (1, 2)
     """
     x = _array("expand_dims", a)
-    axes = tuple(axis) if hasattr(axis, "__len__") and getattr(axis, "ndim", 1) > 0 else (axis,)
+    given: Any = axis
+    axes = tuple(given) if isinstance(given, Sequence) or getattr(given, "ndim", 0) > 0 else (given,)
     dims = canonical_axes(axes, len(shape_of(x)) + len(axes))
     return linear.expand_dims(x, dims) if dims else x
 
 
-def squeeze(a, axis=None):
+def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """The array without axes of size 1 (all of them, or those named).
 
     Raises:
@@ -216,7 +220,7 @@ def squeeze(a, axis=None):
     return linear.squeeze(x, dims)
 
 
-def broadcast_to(array, shape, *, out_sharding=None):
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: OutSharding = None) -> Array:
     """The array repeated to `shape`.
 
     Raises:
@@ -232,7 +236,7 @@ def broadcast_to(array, shape, *, out_sharding=None):
     return on_device(_broadcast_to(operand("broadcast_to", array), canonical_shape(shape)))
 
 
-def broadcast_shapes(*shapes) -> tuple:
+def broadcast_shapes(*shapes: ShapeLike) -> tuple[Size, ...]:
     """The shape to which all shapes broadcast.
 
     Raises:
@@ -246,7 +250,7 @@ def broadcast_shapes(*shapes) -> tuple:
     return _broadcast_shapes([canonical_shape(s) for s in shapes]) if shapes else ()
 
 
-def broadcast_arrays(*args) -> list:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """The arrays repeated to one shape.
 
     Example:
@@ -259,18 +263,23 @@ def broadcast_arrays(*args) -> list:
     return [on_device(_broadcast_to(a, shape)) for a in arrays]
 
 
-def _sequence(name: str, arrays) -> list:
+Arrays: TypeAlias = "Array | np.ndarray[Any, Any] | Sequence[ArrayLike]"
+
+
+def sequence(name: str, arrays: Arrays) -> list[Any]:
+    """What functions of several arrays take: a sequence of arrays, or the rows of one."""
     if getattr(arrays, "shape", None) == ():
         raise TypeError(f"{name} takes a sequence of arrays, got one of shape ().") if name != "concatenate" else ValueError("a scalar can't be concatenated.")
     if hasattr(arrays, "shape"):
         arrays = [arrays[i] for i in range(shape_of(arrays)[0])]
-    arrays = [operand(name, a) for a in arrays]
-    if not arrays:
+    found = [operand(name, a) for a in arrays]
+    if not found:
         raise ValueError(f"Need at least one array to {name}.")
-    return arrays
+    return found
 
 
-def concatenate(arrays, axis: int | None = 0, dtype: Any = None):
+def concatenate(arrays: Arrays, axis: int | None = 0,
+                dtype: DTypeLike | None = None) -> Array:
     """The arrays one after another along `axis` (None: flattened first).
 
     Raises:
@@ -281,7 +290,7 @@ def concatenate(arrays, axis: int | None = 0, dtype: Any = None):
         >>> jnp.concatenate([jnp.arange(2), jnp.arange(1)])
         Array([0, 1, 0], dtype=int32)
     """
-    xs = _sequence("concatenate", arrays)
+    xs = sequence("concatenate", arrays)
     if any(not shape_of(x) for x in xs) and axis is not None:
         raise (TypeError if any(map(shape_of, xs)) else ValueError)("zero-dimensional arrays cannot be concatenated; stack them instead.")
     if axis is None:
@@ -292,7 +301,7 @@ def concatenate(arrays, axis: int | None = 0, dtype: Any = None):
     return on_device(ops.concatenate(xs, axis))
 
 
-def concat(arrays, /, *, axis: int | None = 0):
+def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """As `concatenate`, with the array API's name.
 
     Example:
@@ -303,7 +312,8 @@ def concat(arrays, /, *, axis: int | None = 0):
     return concatenate(arrays, axis)
 
 
-def stack(arrays, axis: int = 0, out=None, dtype: Any = None):
+def stack(arrays: Arrays, axis: int = 0, out: None = None,
+          dtype: DTypeLike | None = None) -> Array:
     """The arrays along a new axis.
 
     Raises:
@@ -316,7 +326,7 @@ def stack(arrays, axis: int = 0, out=None, dtype: Any = None):
     """
     if out is not None:
         raise NotImplementedError("weft.numpy.stack: the 'out' argument is not supported, since arrays are immutable; use the result.")
-    xs = _sequence("stack", arrays)
+    xs = sequence("stack", arrays)
     shapes = [shape_of(x) for x in xs]
     if len(set(shapes)) > 1:
         raise ValueError(f"All input arrays must have the same shape. Got {', '.join(map(str, shapes))}.")
@@ -326,7 +336,7 @@ def stack(arrays, axis: int = 0, out=None, dtype: Any = None):
     return on_device(ops.concatenate([linear.expand_dims(x, (axis,)) for x in xs], axis))
 
 
-def unstack(x, /, *, axis: int = 0) -> tuple:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along an axis.
 
     Example:
@@ -347,133 +357,12 @@ def _part(x, axis: int, lo: int, hi: int):
     return ops.slice_(x, tuple(lo if d == axis else 0 for d in range(len(shape))), tuple(hi if d == axis else n for d, n in enumerate(shape)))
 
 
-def _at_least(x, rank: int):
-    x = on_device(x)
-    missing = rank - len(shape_of(x))
-    return linear.expand_dims(x, tuple(range(missing))) if missing > 0 else x
-
-
-def atleast_1d(*arys):
-    """Arrays of rank 1 or more.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.atleast_1d(1.0).shape
-        (1,)
-    """
-    out = [_at_least(operand("atleast_1d", a), 1) for a in arys]
-    return out[0] if len(out) == 1 else out
-
-
-def atleast_2d(*arys):
-    """Arrays of rank 2 or more; vectors become rows.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.atleast_2d(jnp.ones(3)).shape
-        (1, 3)
-    """
-    out = [_at_least(operand("atleast_2d", a), 2) for a in arys]
-    return out[0] if len(out) == 1 else out
-
-
-def atleast_3d(*arys):
-    """Arrays of rank 3 or more; (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.atleast_3d(jnp.ones((2, 3))).shape
-        (2, 3, 1)
-    """
-    out = []
-    for a in arys:
-        x = _at_least(operand("atleast_3d", a), 1)
-        x = linear.expand_dims(x, (0,)) if len(shape_of(x)) == 1 else x
-        out.append(linear.expand_dims(x, (2,)) if len(shape_of(x)) == 2 else x)
-    return out[0] if len(out) == 1 else out
-
-
-def vstack(tup, dtype: Any = None):
-    """The arrays one below another.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.vstack([jnp.ones(2), jnp.ones(2)]).shape
-        (2, 2)
-    """
-    return concatenate([_at_least(x, 2) for x in _sequence("vstack", tup)], 0, dtype)
-
-
-def hstack(tup, dtype: Any = None):
-    """The arrays one beside another.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.hstack([jnp.ones(2), jnp.ones(2)]).shape
-        (4,)
-    """
-    xs = [_at_least(x, 1) for x in _sequence("hstack", tup)]
-    return concatenate(xs, 0 if len(shape_of(xs[0])) == 1 else 1, dtype)
-
-
-def dstack(tup, dtype: Any = None):
-    """The arrays one behind another.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.dstack([jnp.ones(2), jnp.ones(2)]).shape
-        (1, 2, 2)
-    """
-    return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
-
-
-def column_stack(tup):
-    """Vectors as the columns of a matrix.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.column_stack([jnp.ones(3), jnp.ones(3)]).shape
-        (3, 2)
-    """
-    xs = [_at_least(x, 1) for x in _sequence("column_stack", tup)]
-    return concatenate([linear.expand_dims(x, (1,)) if len(shape_of(x)) == 1 else x for x in xs], 1)
-
-
-def block(arrays):
-    """An array from nested lists of blocks.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.block([[jnp.ones((1, 2)), jnp.ones((1, 1))]]).shape
-        (1, 3)
-    """
-    def depth(x):
-        depths = {*map(depth, x)} if isinstance(x, list) else {-1}
-        if len(depths) > 1:
-            raise ValueError("block: lists must be nested to one depth.")
-        return 1 + depths.pop() if depths else 1
-
-    def build(x, level, rank):
-        if isinstance(x, list):
-            if not x:
-                raise ValueError("block: lists must not be empty.")
-            return concatenate([build(v, level - 1, rank) for v in x], -level)
-        return _at_least(operand("block", x), rank)
-
-    def ranks(x):
-        return max(map(ranks, x)) if isinstance(x, list) else len(shape_of(operand("block", x)))
-    if isinstance(arrays, tuple):
-        raise ValueError(f"block takes nested lists, not tuples; got {arrays}.")
-    levels = depth(arrays)
-    return build(arrays, levels, max(levels, ranks(arrays)))
-
-
 @inner_jit(name="_flip", static_argnums=(1,))
 def _flip(x, axes):
     return ops.rev(x, axes)
 
 
-def flip(m, axis=None):
+def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """The array with its elements reversed along axes (None: all).
 
     Example:
@@ -489,7 +378,7 @@ def flip(m, axis=None):
     return _flip(x, axes)
 
 
-def fliplr(m):
+def fliplr(m: ArrayLike) -> Array:
     """`flip` along the second axis.
 
     Example:
@@ -500,7 +389,7 @@ def fliplr(m):
     return flip(m, 1)
 
 
-def flipud(m):
+def flipud(m: ArrayLike) -> Array:
     """`flip` along the first axis.
 
     Example:
@@ -511,7 +400,7 @@ def flipud(m):
     return flip(m, 0)
 
 
-def rot90(m, k: int = 1, axes=(0, 1)):
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The array turned by k quarters in the plane of two axes.
 
     Example:
@@ -539,7 +428,7 @@ def _roll_static(x, shifts, axes):
     return x
 
 
-def roll(a, shift, axis=None):
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
     """The array with its elements shifted along axes, those that fall off coming in at the other end.
 
     Example:
@@ -553,8 +442,8 @@ def roll(a, shift, axis=None):
         return linear.reshape(roll(linear.reshape(x, (math.prod(shape),)), shift, 0), shape)
     axes = (axis,) if not isinstance(axis, (list, tuple)) else tuple(axis)
     axes = tuple(canonical_axis(d, len(shape)) for d in axes)
-    shifts = list(shift) if isinstance(shift, (list, tuple)) else [shift] if not getattr(shift, "ndim", 0) else \
-        flat_host(shift) if not isinstance(shift, Tracer) else list(unstack(shift))
+    shifts: list[Any] = list(shift) if isinstance(shift, (list, tuple)) else [shift] if not getattr(shift, "ndim", 0) else \
+        flat_host(shift) if not isinstance(shift, Tracer) else list(unstack(on_device(shift)))
     shifts = shifts * len(axes) if len(shifts) == 1 else shifts
     axes = axes * len(shifts) if len(axes) == 1 else axes
     if len(shifts) != len(axes):
@@ -572,7 +461,7 @@ def roll(a, shift, axis=None):
     return on_device(x)
 
 
-def tile(A, reps):
+def tile(A: ArrayLike, reps: SizeLike | Shape) -> Array:
     """The array repeated as a whole along its axes.
 
     Example:
@@ -581,19 +470,21 @@ def tile(A, reps):
         Array([0, 1, 0, 1], dtype=int32)
     """
     x = _array("tile", A)
-    reps = tuple(static_int("reps", r) for r in (reps if isinstance(reps, (list, tuple)) or getattr(reps, "shape", ()) != () else (reps,)))
+    given: Any = reps if isinstance(reps, (list, tuple)) or getattr(reps, "shape", ()) != () else (reps,)
+    times = tuple(static_int("reps", r) for r in given)
     shape = shape_of(x)
-    rank = max(len(shape), len(reps))
-    shape, reps = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(reps)) + reps
+    rank = max(len(shape), len(times))
+    shape, times = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(times)) + times
     x = linear.reshape(x, shape)
-    if all(r == 1 for r in reps):
+    if all(r == 1 for r in times):
         return x
-    wide = tuple(v for r, n in zip(reps, shape) for v in (r, n))
+    wide = tuple(v for r, n in zip(times, shape) for v in (r, n))
     out = linear.broadcast_in_dim(x, wide, tuple(range(1, 2 * rank, 2)))
-    return linear.reshape(out, tuple(r * n for r, n in zip(reps, shape)))
+    return linear.reshape(out, tuple(r * n for r, n in zip(times, shape)))
 
 
-def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding=None):
+def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *, total_repeat_length: int | None = None,
+           out_sharding: OutSharding = None) -> Array:
     """Each element repeated along an axis (None: of the flattened array).
 
     An array of repeats must be concrete, or `total_repeat_length` must say the size of the result.
@@ -605,19 +496,18 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     """
     if out_sharding is not None:
         return laid_out("repeat", repeat(a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding)
-    x, repeats = _array("repeat", a), operand("repeat", repeats)
+    x, counted = _array("repeat", a), operand("repeat", repeats)
     if axis is None:
         x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
     axis = canonical_axis(axis, len(shape_of(x)))
     shape = shape_of(x)
     n = shape[axis]
-    if isinstance(repeats, Tracer) or total_repeat_length is not None:
+    if isinstance(counted, Tracer) or total_repeat_length is not None:
         if total_repeat_length is None:
-            raise ConcretizationTypeError(concretization_error(repeats, "repeat needs the numbers of its argument 'repeats', because the result's shape depends "
+            raise ConcretizationTypeError(concretization_error(counted, "repeat needs the numbers of its argument 'repeats', because the result's shape depends "
                                                                "on them; or give total_repeat_length"))
-        return _repeat_dynamic(x, repeats, axis, total_repeat_length)
-    counts = list(repeats) if isinstance(repeats, (list, tuple)) else flat_host(repeats)
-    counts = [static_int("repeats", c) for c in counts]
+        return _repeat_dynamic(x, counted, axis, total_repeat_length)
+    counts = [static_int("repeats", c) for c in flat_host(counted)]
     if any(c < 0 for c in counts):
         raise ValueError("repeat: counts must not be negative.")
     if len(counts) == 1:
@@ -642,7 +532,7 @@ def _repeat_dynamic(x, repeats, axis: int, length: int):
     return take_rows(x, el.min_(source, scalar_like(source, n - 1)), axis)
 
 
-def take_rows(x, rows, axis: int):
+def take_rows(x: Any, rows: Any, axis: int) -> Any:
     """The slices of `x` at int32 positions (inside the bounds) along one axis."""
     shape, rank, extra = shape_of(x), len(shape_of(x)), len(shape_of(rows))
     numbers = GatherDimensionNumbers((*range(axis), *range(axis + extra, rank - 1 + extra)), (axis,), (axis,))
@@ -650,7 +540,7 @@ def take_rows(x, rows, axis: int):
     return gather(x, linear.expand_dims(rows, (extra,)), numbers, sizes, mode=GatherScatterMode.CLIP)
 
 
-def append(arr, values, axis: int | None = None):
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """`values` behind `arr` along an axis (None: both flattened).
 
     Example:
@@ -661,7 +551,7 @@ def append(arr, values, axis: int | None = None):
     return concatenate([operand("append", arr), operand("append", values)], axis)
 
 
-def resize(a, new_shape):
+def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     """The flattened array repeated as often as needed to fill `new_shape`.
 
     Example:
@@ -679,7 +569,7 @@ def resize(a, new_shape):
     return linear.reshape(_part(tile(x, -(-size // n)), 0, 0, size), shape)
 
 
-def astype(x, dtype, /, *, copy: bool = False, device=None):
+def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: Placement = None) -> Array:
     """The array with another dtype.
 
     Example:
@@ -691,7 +581,7 @@ def astype(x, dtype, /, *, copy: bool = False, device=None):
     return array(operand("astype", x), dt, copy=bool(copy), device=device)
 
 
-def ndim(a) -> int:
+def ndim(a: Any) -> int:
     """The number of axes.
 
     Example:
@@ -702,7 +592,7 @@ def ndim(a) -> int:
     return len(shape(a))
 
 
-def shape(a) -> tuple:
+def shape(a: Any) -> tuple[Size, ...]:
     """The shape.
 
     Example:
@@ -713,7 +603,7 @@ def shape(a) -> tuple:
     return shape_of(array(a) if isinstance(a, (list, tuple)) else operand("shape", a))
 
 
-def size(a, axis=None) -> int:
+def size(a: Any, axis: Axis = None) -> Size:
     """The number of elements, or the size of axes.
 
     Example:
@@ -725,7 +615,7 @@ def size(a, axis=None) -> int:
     return math.prod(dims[d] for d in canonical_axes(axis, len(dims)))
 
 
-def isscalar(element) -> bool:
+def isscalar(element: Any) -> bool:
     """Whether something is a number or an array of rank 0.
 
     Example:
@@ -738,8 +628,7 @@ def isscalar(element) -> bool:
     return hasattr(element, "dtype") and getattr(element, "shape", None) == ()
 
 
-
-def view(x, dtype=None):
+def view(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """The same bytes as another dtype; the last axis grows or shrinks with the width.
 
     Example:
@@ -747,34 +636,34 @@ def view(x, dtype=None):
         >>> jnp.array([1.0]).view('int32')
         Array([1065353216], dtype=int32)
     """
-    x = _array("view", x)
+    v = _array("view", x)
     if dtype is None:
-        return x
-    dt, have = dtypes.canonicalize(dtype), dtype_of(x)
+        return v
+    dt, have = dtypes.canonicalize(dtype), dtype_of(v)
     if dtypes.is_key(have):
         raise NotImplementedError("view: random keys are no numbers; weft.random.key_data(key) gives their words.")
     if dtypes.is_bool(have):
-        x, have = linear.convert(x, dtypes.uint8), dtypes.uint8
+        v, have = linear.convert(v, dtypes.uint8), dtypes.uint8
     if dtypes.is_bool(dt):
-        return linear.convert(view(x, dtypes.uint8), dtypes.bool_)
+        return linear.convert(view(v, dtypes.uint8), dtypes.bool_)
     if dtypes.is_complex(dt) and dt != have:      # a real part beside each imaginary one
-        pairs = view(x, dtypes.real_of(dt))
+        pairs = view(v, dtypes.real_of(dt))
         if not shape_of(pairs) or shape_of(pairs)[-1] % 2:
-            raise ValueError(f"view: the last axis of shape {shape_of(x)} does not divide into elements of {dtypes.bits(dt)} bits.")
+            raise ValueError(f"view: the last axis of shape {shape_of(v)} does not divide into elements of {dtypes.bits(dt)} bits.")
         return el.complex_(pairs[..., ::2], pairs[..., 1::2])
     if dtypes.is_complex(have) and dt != have:
-        parts = ops.concatenate([linear.expand_dims(v, (len(shape_of(x)),)) for v in (el.real(x), el.imag(x))], len(shape_of(x)))
-        if not shape_of(x):
+        parts = ops.concatenate([linear.expand_dims(part, (len(shape_of(v)),)) for part in (el.real(v), el.imag(v))], len(shape_of(v)))
+        if not shape_of(v):
             raise ValueError("view: an array of rank 0 can only be viewed as a dtype of the same width.")
-        return view(linear.reshape(parts, (*shape_of(x)[:-1], 2 * shape_of(x)[-1])), dt)
+        return view(linear.reshape(parts, (*shape_of(v)[:-1], 2 * shape_of(v)[-1])), dt)
     wide, narrow = dtypes.bits(dt), dtypes.bits(have)
     if wide == narrow:
-        return x if dt == have else el.bitcast(x, dt)
-    shape = shape_of(x)
+        return v if dt == have else el.bitcast(v, dt)
+    shape = shape_of(v)
     if not shape:
         raise ValueError("view: an array of rank 0 can only be viewed as a dtype of the same width.")
     if wide > narrow:
         if shape[-1] * narrow % wide:
             raise ValueError(f"view: the last axis of shape {shape} does not divide into elements of {wide} bits.")
-        return el.bitcast(linear.reshape(x, (*shape[:-1], shape[-1] * narrow // wide, wide // narrow)), dt)
-    return linear.reshape(el.bitcast(x, dt), (*shape[:-1], shape[-1] * narrow // wide))
+        return el.bitcast(linear.reshape(v, (*shape[:-1], shape[-1] * narrow // wide, wide // narrow)), dt)
+    return linear.reshape(el.bitcast(v, dt), (*shape[:-1], shape[-1] * narrow // wide))

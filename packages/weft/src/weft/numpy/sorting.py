@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Sequence, overload
 
 from .. import dtypes
 from ..avals import SymbolicSize
+from ..host import np
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
 from ..errors import ConcretizationTypeError
@@ -16,6 +17,7 @@ from ..ops.reduce import cumsum_p, reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.sort import sort_p
 from ..transforms.stage import concretization_error
+from ..typing import Array, ArrayLike, DTypeLike
 from .creation import array
 from .shapes import concatenate, ravel, take_rows
 from .ufuncs import greater_equal, where_jit
@@ -28,7 +30,8 @@ def _sort(x, axis, stable, descending):
     return ops.rev(out, (axis,)) if descending else out
 
 
-def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False):
+def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+         descending: bool = False) -> Array:
     """The array sorted along an axis (None: flattened), NaN last.
 
     Example:
@@ -59,7 +62,8 @@ def _unsupported(name: str, kind, order) -> None:
         raise TypeError(f"{name}: kind and order are not supported, got kind={kind!r} and order={order!r}; say stable=True or stable=False.")
 
 
-def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False, dtype: Any = None):
+def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+            descending: bool = False, dtype: DTypeLike | None = None) -> Array:
     """The positions that sort the array along an axis (None: flattened), as `dtype` (int32 without one).
 
     Example:
@@ -75,7 +79,7 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
     return out if dt is None else linear.convert(out, dt)
 
 
-def lexsort(keys, axis: int = -1):
+def lexsort(keys: Array | np.ndarray[Any, Any] | Sequence[ArrayLike], axis: int = -1) -> Array:
     """The positions that sort by several keys, the last of which counts most.
 
     Example:
@@ -108,7 +112,7 @@ def _along(x, axis: int, start: int, stop: int):
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
-def partition(a, kth: int, axis: int = -1):
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The array rearranged along an axis so that element `kth` stands where sorting puts it, smaller ones before it.
 
     Example:
@@ -123,7 +127,7 @@ def partition(a, kth: int, axis: int = -1):
     return concatenate([_along(out, axis, 0, k), ops.rev(_along(out, axis, k, shape_of(x)[axis]), (axis,))], axis)
 
 
-def argpartition(a, kth: int, axis: int = -1):
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The positions of a `partition`.
 
     Example:
@@ -138,7 +142,7 @@ def argpartition(a, kth: int, axis: int = -1):
     return concatenate([_along(out, axis, 0, k), sort(_along(out, axis, k, shape_of(x)[axis]), axis)], axis)
 
 
-def sort_complex(a):
+def sort_complex(a: ArrayLike) -> Array:
     """The array sorted along its last axis, as complex numbers.
 
     Example:
@@ -178,7 +182,8 @@ def _before(x, y):
     return el.lt(x, y)
 
 
-def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan"):
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
+                 method: str = "scan") -> Array:
     """Where each element of `v` would be put into the sorted vector `a`.
 
     Raises:
@@ -203,7 +208,7 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     return _searchsorted(a, v, side)
 
 
-def digitize(x, bins, right: bool = False, *, method: str | None = None):
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin in which each element lies; bins may run up or down.
 
     Example:
@@ -212,17 +217,17 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
         Array([1, 3], dtype=int32)
     """
     method = "scan" if method is None else method
-    x, bins = promote("digitize", x, bins)
-    bins = on_device(bins)
-    if len(shape_of(bins)) != 1:
-        raise ValueError(f"digitize: bins must be a vector, got shape {shape_of(bins)}.")
-    n = shape_of(bins)[0]
+    x, edges = promote("digitize", x, bins)
+    edges = on_device(edges)
+    if len(shape_of(edges)) != 1:
+        raise ValueError(f"digitize: bins must be a vector, got shape {shape_of(edges)}.")
+    n = shape_of(edges)[0]
     side = "left" if right else "right"
-    up = searchsorted(bins, x, side, method=method)
+    up = searchsorted(edges, x, side, method=method)
     if n < 2:
         return up
-    down = searchsorted(ops.rev(bins, (0,)), x, side, method=method)
-    first, last = bins[0], bins[n - 1]
+    down = searchsorted(ops.rev(edges, (0,)), x, side, method=method)
+    first, last = edges[0], edges[n - 1]
     return where_jit(greater_equal(last, first), up, el.sub(scalar_like(down, n), down))
 
 
@@ -248,8 +253,17 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Any
 
 
-def unique(ar, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, *,
-           equal_nan: bool = True, size: int | None = None, fill_value=None, sorted: bool = True):
+@overload
+def unique(ar: ArrayLike, return_index: Literal[False] = False, return_inverse: Literal[False] = False,
+           return_counts: Literal[False] = False, axis: int | None = None, *, equal_nan: bool = True,
+           size: int | None = None, fill_value: ArrayLike | None = None, sorted: bool = True) -> Array: ...
+@overload
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
+           fill_value: ArrayLike | None = None, sorted: bool = True) -> Array | tuple[Array, ...]: ...
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
+           fill_value: ArrayLike | None = None, sorted: bool = True) -> Array | tuple[Array, ...]:
     """The distinct elements (or slices along an axis), sorted. Under jit `size` says how many to return.
 
     Raises:
@@ -342,7 +356,7 @@ def _first_positions(flags, size: int, n: int):
     return ops.slice_(order, (0,), (size,))
 
 
-def unique_values(x, /, *, size: int | None = None, fill_value=None):
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements, sorted; each NaN counts for itself, as in the functions below.
 
     Example:
@@ -353,7 +367,8 @@ def unique_values(x, /, *, size: int | None = None, fill_value=None):
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def unique_counts(x, /, *, size: int | None = None, fill_value=None) -> UniqueCountsResult:
+def unique_counts(x: ArrayLike, /, *, size: int | None = None,
+                  fill_value: ArrayLike | None = None) -> UniqueCountsResult:
     """The distinct elements and how often each appears.
 
     Example:
@@ -364,7 +379,8 @@ def unique_counts(x, /, *, size: int | None = None, fill_value=None) -> UniqueCo
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_inverse(x, /, *, size: int | None = None, fill_value=None) -> UniqueInverseResult:
+def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
+                   fill_value: ArrayLike | None = None) -> UniqueInverseResult:
     """The distinct elements and, for each element, which of them it is.
 
     Example:
@@ -375,7 +391,7 @@ def unique_inverse(x, /, *, size: int | None = None, fill_value=None) -> UniqueI
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_all(x, /, *, size: int | None = None, fill_value=None) -> UniqueAllResult:
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAllResult:
     """The distinct elements, their first positions, inverse and counts.
 
     Example:
@@ -386,7 +402,8 @@ def unique_all(x, /, *, size: int | None = None, fill_value=None) -> UniqueAllRe
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"):
+def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False, *,
+         method: str = "auto") -> Array:
     """Whether each element is among `test_elements`.
 
     Example:
@@ -408,7 +425,7 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
     return strong(el.not_(found) if invert else found)
 
 
-def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of either array, sorted.
 
     Example:
@@ -425,7 +442,8 @@ def _concrete(name: str, *xs) -> None:
             raise ConcretizationTypeError(concretization_error(x, f"{name} needs the values, because the number of results depends on them"))
 
 
-def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None, fill_value=None):
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
+                size: int | None = None, fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]:
     """The distinct elements of both arrays, sorted; with `return_indices` also where each array has them first.
 
     Under jit `size` says how many to return; `fill_value` (the first by default) stands behind the last, and positions behind it lie out of bounds.
@@ -491,7 +509,8 @@ def _chosen(name: str, values, chosen, size, fill_value, *given):
     return el.select_n_p.bind(el.lt(ops.iota(dtypes.int32, (total,), 0), count), fill, picked), starts
 
 
-def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+              fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of the first array that are not in the second, sorted.
 
     Example:
@@ -513,7 +532,8 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
     return el.select_n_p.bind(el.lt(ops.iota(index_dtype(), (size,), 0), count), linear.full((size,), fill, dtype_of(a)), picked)
 
 
-def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+             fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of exactly one of two arrays, sorted; under jit `size` says how many to return, and `fill_value` what stands behind the last.
 
     Raises:

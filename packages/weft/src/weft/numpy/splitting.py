@@ -1,12 +1,15 @@
 """Arrays cut into several along an axis."""
 from __future__ import annotations
 
+from typing import Sequence
+
 from ..ops.rules import shape_of
+from ..typing import Array, ArrayLike
 from .shapes import _array, _part
 from .util import canonical_axis, flat_host, operand, static_int
 
 
-def array_split(ary, indices_or_sections, axis: int = 0) -> list:
+def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """Parts of an array along an axis, of nearly equal size or between indices.
 
     Example:
@@ -30,7 +33,7 @@ def array_split(ary, indices_or_sections, axis: int = 0) -> list:
     return [_part(x, axis, lo, hi) for lo, hi in zip(edges, edges[1:])]
 
 
-def split(ary, indices_or_sections, axis: int = 0) -> list:
+def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """Parts of an array along an axis, of equal size or between indices.
 
     Raises:
@@ -49,7 +52,7 @@ def split(ary, indices_or_sections, axis: int = 0) -> list:
     return array_split(x, indices_or_sections, axis)
 
 
-def hsplit(ary, indices_or_sections) -> list:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along the second axis (the first of vectors).
 
     Example:
@@ -60,7 +63,7 @@ def hsplit(ary, indices_or_sections) -> list:
     return split(ary, indices_or_sections, 0 if len(shape_of(operand("hsplit", ary))) == 1 else 1)
 
 
-def vsplit(ary, indices_or_sections) -> list:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along the first axis.
 
     Example:
@@ -71,7 +74,7 @@ def vsplit(ary, indices_or_sections) -> list:
     return split(ary, indices_or_sections, 0)
 
 
-def dsplit(ary, indices_or_sections) -> list:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along the third axis.
 
     Example:

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Sequence
 
 from .. import dtypes
+from ..lax.dots import PrecisionLike
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
 from ..errors import ConcretizationTypeError
@@ -16,6 +17,7 @@ from ..ops.reduce import cumsum_p, reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.sort import sort_p
 from ..transforms.stage import concretization_error
+from ..typing import Array, ArrayLike, Axis, DTypeLike, OutSharding
 from .creation import asarray, linspace
 from .products import dot, matmul
 from .reductions import mean
@@ -125,7 +127,9 @@ def _quantile_of(name: str, a, q, axis, out, overwrite_input: bool, method: str,
     return linear.convert(_quantile(x, on_device(q), axes, method, bool(keepdims), ignore_nan, weights), dt)
 
 
-def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
+def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+             overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+             weights: ArrayLike | None = None) -> Array:
     """The q-quantiles (0 ≤ q ≤ 1) over `axis`; axes of q come first in the result. NaN if there is one.
 
     Between two elements `method` decides: linear, lower, higher, midpoint, nearest or inverted_cdf, which alone takes `weights`.
@@ -138,7 +142,9 @@ def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: s
     return _quantile_of("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
 
-def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
+def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+                overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+                weights: ArrayLike | None = None) -> Array:
     """`quantile` ignoring NaN.
 
     Example:
@@ -149,7 +155,9 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method
     return _quantile_of("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True, weights)
 
 
-def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None, out_sharding=None):
+def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+               overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+               weights: ArrayLike | None = None, out_sharding: OutSharding = None) -> Array:
     """`quantile` with q from 0 to 100.
 
     Example:
@@ -161,7 +169,9 @@ def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method:
     return laid_out("percentile", quantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims, weights=weights), out_sharding)
 
 
-def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights=None):
+def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+                  weights: ArrayLike | None = None) -> Array:
     """`percentile` ignoring NaN.
 
     Example:
@@ -178,7 +188,8 @@ def _median(x, axes, keepdims):
     return _quantile(linear.convert(x, dtype_of(x)), scalar_like(x, 0.5), axes, "midpoint", keepdims, False)
 
 
-def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
+def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
+           keepdims: bool = False) -> Array:
     """The median over `axis`; NaN if there is one.
 
     Example:
@@ -196,7 +207,8 @@ def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool
     return _median(x, axes, bool(keepdims))
 
 
-def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
+def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
+              keepdims: bool = False) -> Array:
     """The median ignoring NaN.
 
     Example:
@@ -207,7 +219,8 @@ def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: b
     return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
-def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights=None, aweights=None, dtype: Any = None):
+def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+        fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype: DTypeLike | None = None) -> Array:
     """The covariance matrix of variables in rows (or columns).
 
     Example:
@@ -257,7 +270,7 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = N
     return linear.reshape(out, ()) if shape_of(out) == (1, 1) else out
 
 
-def corrcoef(x, y=None, rowvar: bool = True, dtype: Any = None):
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """The matrix of correlation coefficients of variables in rows (or columns).
 
     Example:
@@ -282,7 +295,8 @@ def _count_into(positions, weights, length: int):
     return scatter_add(linear.full((length,), 0, dtype_of(weights)), linear.expand_dims(positions, (1,)), weights, numbers)
 
 
-def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, out_sharding=None):
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None,
+             out_sharding: OutSharding = None) -> Array:
     """How often each of 0, 1, 2, … appears (or the sum of its weights). Under jit `length` fixes the size of the result.
 
     Raises:
@@ -313,7 +327,8 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None, 
     return laid_out("bincount", _count_into(el.max_(x, zero), weights, static_int("length", length)), out_sharding)
 
 
-def histogram_bin_edges(a, bins=10, range=None, weights=None):
+def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None,
+                        weights: ArrayLike | None = None) -> Array:
     """The edges of evenly spaced bins over the range of `a` (or a given one).
 
     Example:
@@ -341,7 +356,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     return linspace(lo, hi, n + 1, dtype=dtype_of(x))
 
 
-def histogram(a, bins=10, range=None, weights=None, density: bool | None = None):
+def histogram(a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None,
+              weights: ArrayLike | None = None, density: bool | None = None) -> tuple[Array, Array]:
     """(counts, edges) of values in bins; the last bin includes its upper edge.
 
     Example:
@@ -353,9 +369,9 @@ def histogram(a, bins=10, range=None, weights=None, density: bool | None = None)
     if weights is not None and shape_of(operand("histogram", weights)) != shape_of(a):
         raise ValueError(f"histogram: weights of shape {shape_of(weights)} must have the shape {shape_of(a)} of the array.")
     edges = histogram_bin_edges(x, bins, range, weights)
-    x, *w = promote_inexact("histogram", x, *([] if weights is None else [weights]))
+    x, *given = promote_inexact("histogram", x, *([] if weights is None else [weights]))
     n = shape_of(edges)[0] - 1
-    w = ravel(w[0]) if w else linear.full(shape_of(x), 1, dtype_of(x))
+    w = ravel(given[0]) if given else linear.full(shape_of(x), 1, dtype_of(x))
     position = searchsorted(edges, x, "right")
     last = edges[n]
     position = el.select_n_p.bind(el.eq(x, broadcast_to(last, shape_of(x))), position, linear.full(shape_of(x), n, dtypes.int32))
@@ -372,7 +388,8 @@ def histogram(a, bins=10, range=None, weights=None, density: bool | None = None)
 # differences, interpolation, integration -----------------------------------------------------------------------------
 
 
-def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
+def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
+         append: ArrayLike | None = None) -> Array:
     """The differences of neighbours along an axis, `n` times.
 
     Example:
@@ -403,7 +420,7 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
     return x
 
 
-def ediff1d(ary, to_end=None, to_begin=None):
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """The differences of neighbours of the flattened array.
 
     Example:
@@ -433,7 +450,8 @@ def _gradient_at(x, places, d: int, at):
     return ops.concatenate(parts if n > 2 else [parts[0], parts[2]], d)
 
 
-def gradient(f, *varargs, axis=None, edge_order: int | None = None):
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axis = None,
+             edge_order: int | None = None) -> Array | list[Array]:
     """Central differences along axes, one-sided at the ends; spacings are numbers, or the coordinates along an axis.
 
     Example:
@@ -495,7 +513,8 @@ def _interp(x, xp, fp, left, right, *, period, extend):
     return out
 
 
-def interp(x, xp, fp, left=None, right=None, period=None):
+def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
+           right: ArrayLike | str | None = None, period: float | None = None) -> Array:
     """Linear interpolation through the points (xp, fp), xp increasing; `left` and `right` stand outside of them, or 'extrapolate' the outermost pieces.
 
     Example:
@@ -517,7 +536,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     return _interp(x, xp, on_device(fp), left, right, period=None if period is None else abs(float(period)), extend=extend)
 
 
-def trapezoid(y, x=None, dx=1.0, axis: int = -1):
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
     Example:
@@ -539,7 +558,8 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     return linear.reduce_sum(el.mul(el.mul(both, step), scalar_like(both, 0.5)), (len(shape_of(both)) - 1,))
 
 
-def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type=None):
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: PrecisionLike = None,
+             preferred_element_type: DTypeLike | None = None) -> Array:
     """The discrete convolution of two vectors; mode 'full', 'same' or 'valid'.
 
     Example:
@@ -550,7 +570,8 @@ def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type
     return _convolve("convolve", a, v, mode, True, precision, preferred_element_type)
 
 
-def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_type=None):
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: PrecisionLike = None,
+              preferred_element_type: DTypeLike | None = None) -> Array:
     """The cross-correlation of two vectors; mode 'full', 'same' or 'valid'.
 
     Example:
@@ -590,7 +611,7 @@ def _convolve(name: str, a, v, mode: str, reverse: bool, precision, preferred):
     return ops.rev(out, (0,)) if flip_result else out
 
 
-def unwrap(p, discont=None, axis: int = -1, period: float = 2 * math.pi):
+def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
     """Angles without jumps of more than half a period along an axis.
 
     Example:
@@ -620,7 +641,7 @@ def unwrap(p, discont=None, axis: int = -1, period: float = 2 * math.pi):
     return linear.convert(ops.concatenate([first, el.add(rest, total)], axis), given)
 
 
-def polyval(p, x, *, unroll: int = 16):
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial whose coefficients start with the highest power.
 
     Example:
@@ -628,14 +649,14 @@ def polyval(p, x, *, unroll: int = 16):
         >>> float(jnp.polyval(jnp.array([1., 0., 2.]), 3.))
         11.0
     """
-    p, x = [on_device(v) for v in promote("polyval", p, x)]
+    coefficients, x = [on_device(v) for v in promote("polyval", p, x)]
     out = linear.full(shape_of(x), 0, dtype_of(x))
-    for i in range(shape_of(p)[0]):
-        out = add(multiply(out, x), p[i])
+    for i in range(shape_of(coefficients)[0]):
+        out = add(multiply(out, x), coefficients[i])
     return out
 
 
-def vander(x, N: int | None = None, increasing: bool = False):
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of a vector.
 
     Example:

@@ -6,18 +6,21 @@ from typing import Any
 from .. import dtypes
 from ..config import config
 from ..core.trace import get_aval
+from ..dtypes import ElementType
 from ..host import has_numpy, np
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.reduce import reduce_and
 from ..ops.rules import dtype_of, shape_of
+from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray
 from .ufuncs import abs as _abs
 from .ufuncs import equal, isfinite, isnan
 from .util import broadcast_shapes, operand, promote, promote_shapes, strong
 
 
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
+def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
+            equal_nan: bool = False) -> Array:
     """Whether |a - b| <= atol + rtol * |b|, for each element.
 
     Example:
@@ -42,7 +45,8 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     return out
 
 
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
+def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
+             equal_nan: bool = False) -> Array:
     """Whether all elements are close (see `isclose`).
 
     Example:
@@ -54,7 +58,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     return reduce_and(out, range(len(shape_of(out))))
 
 
-def array_equal(a1, a2, equal_nan: bool = False):
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements.
 
     Example:
@@ -71,7 +75,7 @@ def array_equal(a1, a2, equal_nan: bool = False):
     return strong(reduce_and(same, range(len(shape_of(same)))))
 
 
-def array_equiv(a1, a2):
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast to equal elements.
 
     Example:
@@ -88,7 +92,7 @@ def array_equiv(a1, a2):
     return strong(reduce_and(same, range(len(shape_of(same)))))
 
 
-def result_type(*args):
+def result_type(*args: Any) -> ElementType:
     """The dtype to which arrays, numbers and dtypes promote.
 
     Example:
@@ -113,7 +117,7 @@ def _kind_of(x) -> tuple:
     return dtypes.canonicalize(aval.dtype), getattr(aval, "weak_type", False)
 
 
-def promote_types(a, b):
+def promote_types(a: DTypeLike, b: DTypeLike) -> ElementType:
     """The dtype to which two dtypes promote.
 
     Example:
@@ -127,7 +131,7 @@ def promote_types(a, b):
     return found if any(dtypes.canonicalize(t) != t for t, _ in pairs) else dtypes.canonicalize(found)
 
 
-def can_cast(from_, to, casting: str = "safe") -> bool:
+def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
     """Whether one dtype converts to another under a casting rule.
 
     Example:
@@ -164,7 +168,7 @@ def _safe(a, b) -> bool:
     return nb >= na
 
 
-def issubdtype(arg1, arg2) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Whether a dtype is, or is a kind of, another.
 
     Example:
@@ -175,7 +179,7 @@ def issubdtype(arg1, arg2) -> bool:
     return dtypes.issubdtype(arg1, arg2)
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """Whether a dtype is of a kind: 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', 'complex floating', 'numeric'.
 
     Example:

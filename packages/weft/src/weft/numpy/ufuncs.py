@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Callable
+from typing import Any, Callable
 
 from .. import dtypes
 from ..runtime.jit import inner_jit
@@ -16,6 +16,7 @@ from ..ops import linear
 from ..ops.random_bits import random_unwrap_p
 from ..ops.reduce import reduce_and
 from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..typing import Array, ArrayLike
 from .util import broadcast_shapes, float_dtype, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, static_int, strong, to_bool
 
 
@@ -181,7 +182,7 @@ def _hypot(x, y):
 _hypot = inner_jit(_hypot, name="hypot")
 
 
-def hypot(x1, x2, /):
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x² + y²) without overflow.
 
     Raises:
@@ -238,7 +239,7 @@ def _logaddexp2(x, y):
 _logaddexp2 = inner_jit(_logaddexp2, name="logaddexp2")
 
 
-def logaddexp2(x1, x2, /):
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.
 
     Example:
@@ -306,7 +307,7 @@ def _if_complex(x, test: Callable, join: Callable, of_integers: bool):
     return test(x) if dtypes.is_float(dt) else linear.full(shape_of(x), of_integers, dtypes.bool_)
 
 
-def fabs(x, /):
+def fabs(x: ArrayLike, /) -> Array:
     """The absolute value as a float.
 
     Example:
@@ -320,7 +321,7 @@ def fabs(x, /):
     return el.abs_(x)
 
 
-def sign(x, /):
+def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; x/|x| for complex numbers.
 
     Example:
@@ -331,7 +332,7 @@ def sign(x, /):
     return el.sign(operand("sign", x))
 
 
-def signbit(x, /):
+def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set (-0.0 included).
 
     Example:
@@ -373,7 +374,7 @@ def _trunc(x):
 _truncate = _rounding("trunc", "x without its fraction.", inner_jit(_trunc, name="trunc"))
 
 
-def trunc(x):
+def trunc(x: ArrayLike) -> Array:
     """x without its fraction.
 
     Example:
@@ -387,7 +388,7 @@ def trunc(x):
 fix = trunc
 
 
-def rint(x, /):
+def rint(x: ArrayLike, /) -> Array:
     """The nearest integer as a float, halves to even.
 
     Example:
@@ -419,7 +420,7 @@ def _round_float(x, decimals: int):
     return linear.convert(back(el.round_(scale(wide, factor), 1), factor), dt, get_aval(x).weak_type and not shape_of(x))
 
 
-def round(a, decimals: int = 0, out=None):
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Rounded to a number of decimals (negative ones round to tens, hundreds, …); halves to even.
 
     Example:
@@ -443,7 +444,7 @@ def round(a, decimals: int = 0, out=None):
 around = round
 
 
-def reciprocal(x, /):
+def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x.
 
     Example:
@@ -455,7 +456,7 @@ def reciprocal(x, /):
     return el.integer_pow(x, -1)
 
 
-def conjugate(x, /):
+def conjugate(x: ArrayLike, /) -> Array:
     """The complex conjugate; real x as it is.
 
     Example:
@@ -470,7 +471,7 @@ def conjugate(x, /):
 conj = conjugate
 
 
-def real(val, /):
+def real(val: ArrayLike, /) -> Array:
     """The real part.
 
     Example:
@@ -482,7 +483,7 @@ def real(val, /):
     return el.real(val) if dtypes.is_complex(get_aval(val).dtype) else on_device(val)
 
 
-def imag(val, /):
+def imag(val: ArrayLike, /) -> Array:
     """The imaginary part; 0 for real numbers.
 
     Example:
@@ -495,7 +496,7 @@ def imag(val, /):
     return el.imag(val) if dtypes.is_complex(aval.dtype) else linear.full(aval.shape, 0, aval.dtype, aval.weak_type)
 
 
-def angle(z, deg: bool = False):
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of complex numbers in the plane, in radians or degrees.
 
     Example:
@@ -512,7 +513,7 @@ def angle(z, deg: bool = False):
     return rad2deg(out) if deg else out
 
 
-def logical_not(x, /):
+def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is false (zero).
 
     Example:
@@ -546,7 +547,7 @@ def _floor_divide_float(x, y):
     return el.round_(q, 0)
 
 
-def floor_divide(x1, x2, /):
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The largest integer not above x1 / x2; integer division by zero gives -1 (all ones).
 
     Example:
@@ -573,7 +574,7 @@ def _ready_for_jit(name: str, *args) -> list:
 
 
 @inner_jit(name="_where")
-def where_jit(condition, x, y):
+def where_jit(condition: Any, x: Any, y: Any) -> Array:
     """The one `where` of all functions: dtypes promote, shapes broadcast."""
     x, y = promote("where", x, y)
     shapes = [shape_of(v) for v in (condition, x, y)]
@@ -604,7 +605,7 @@ def _remainder(x, y):
     return el.select_n_p.bind(linear.broadcast_to_rank_shape(adjust, shape), mod, el.add(mod, y))
 
 
-def remainder(x1, x2, /):
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of floor division: it has the sign of x2.
 
     Example:
@@ -621,7 +622,7 @@ def remainder(x1, x2, /):
 mod = remainder
 
 
-def fmod(x1, x2, /):
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of division towards zero: it has the sign of x1.
 
     Example:
@@ -637,7 +638,7 @@ def fmod(x1, x2, /):
     return el.rem(x, y)
 
 
-def divmod(x1, x2, /):
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide, remainder).
 
     Example:
@@ -647,7 +648,7 @@ def divmod(x1, x2, /):
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-def modf(x, /, out=None):
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """(fraction, integer part), both with the sign of x.
 
     Example:
@@ -677,7 +678,7 @@ def _power_of_integers(x, y):
     return acc
 
 
-def power(x1, x2, /):
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 to the power x2. A Python int as exponent gives exact repeated products; integers need exponents that are not negative.
 
     Example:
@@ -685,19 +686,19 @@ def power(x1, x2, /):
         >>> jnp.power(jnp.array([2, 3]), 2)
         Array([4, 9], dtype=int32)
     """
-    x1, x2 = operand("power", x1), operand("power", x2, any_int=True)
-    if type(x2) is not int and not isinstance(x2, Tracer) and get_aval(x2).shape == () and not dtypes.is_inexact(get_aval(x2).dtype):
-        x2 = int(x2.val if type(x2) is TypedScalar else x2)      # a known number: exact products, and the base's dtype
-    if type(x2) is int and dtypes.is_bool(get_aval(x1).dtype):
+    x1, exponent = operand("power", x1), operand("power", x2, any_int=True)
+    if type(exponent) is not int and not isinstance(exponent, Tracer) and get_aval(exponent).shape == () and not dtypes.is_inexact(get_aval(exponent).dtype):
+        exponent = int(exponent.val if type(exponent) is TypedScalar else exponent)      # a known number: exact products, and the base's dtype
+    if type(exponent) is int and dtypes.is_bool(get_aval(x1).dtype):
         x1 = linear.convert(x1, dtypes.int32)
     base = get_aval(x1)
-    if type(x2) is int:
-        if dtypes.is_int(base.dtype) and x2 < 0:
-            raise type_error(f"Integers cannot be raised to negative powers, got {base} to the power {x2}. Convert to a float first.")
-        return el.integer_pow_p.bind(x1, y=x2)
-    if dtypes.is_inexact(base.dtype) and dtypes.is_int(get_aval(x2).dtype) and not get_aval(x2).weak_type:
-        return el.pow_(*promote_shapes("power", x1, x2))
-    x, y = promote_shapes("power", *promote("power", x1, x2))
+    if type(exponent) is int:
+        if dtypes.is_int(base.dtype) and exponent < 0:
+            raise type_error(f"Integers cannot be raised to negative powers, got {base} to the power {exponent}. Convert to a float first.")
+        return el.integer_pow_p.bind(x1, y=exponent)
+    if dtypes.is_inexact(base.dtype) and dtypes.is_int(get_aval(exponent).dtype) and not get_aval(exponent).weak_type:
+        return el.pow_(*promote_shapes("power", x1, exponent))
+    x, y = promote_shapes("power", *promote("power", x1, exponent))
     dt = dtype_of(x)
     if dtypes.is_bool(dt):
         return _power_of_integers(linear.convert(x, dtypes.int32), linear.convert(y, dtypes.int32))
@@ -707,7 +708,7 @@ def power(x1, x2, /):
 pow = power
 
 
-def float_power(x, y, /):
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y, as floats.
 
     Example:
@@ -728,7 +729,7 @@ def _clip(x, lo, hi):
     return x
 
 
-def clip(arr=None, /, min=None, max=None):
+def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """x limited to [min, max]; either bound may be None.
 
     Example:

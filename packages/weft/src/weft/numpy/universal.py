@@ -278,7 +278,7 @@ def _outer(self, a, b):
     return self._call(linear.expand_dims(a, tuple(range(rank, rank + len(shape_of(b))))), linear.expand_dims(b, tuple(range(rank))))
 
 
-def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """A `ufunc` of a function of `nin` scalars that returns `nout`.
 
     Example:

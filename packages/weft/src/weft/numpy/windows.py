@@ -11,6 +11,7 @@ from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import dtype_of
 from ..runtime.jit import inner_jit
+from ..typing import Array, ArrayLike
 from . import ufuncs
 from .creation import arange, ones
 from .util import float_dtype, on_device, promote_inexact
@@ -21,7 +22,7 @@ def _i0(x):
     return el.mul(el.exp(el.abs_(x)), bessel_i0e(x))
 
 
-def i0(x):
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, order 0.
 
     Raises:
@@ -63,7 +64,7 @@ hamming = _window("hamming", "Hamming", _cosines(0.54, -0.46))
 hanning = _window("hanning", "Hann", _cosines(0.5, -0.5))
 
 
-def kaiser(M: int, beta):
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """The Kaiser window of M points (a concrete number), narrower for larger `beta`.
 
     Example:

@@ -314,7 +314,9 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16):
     squarings = el.max_(scalar_like(size, 0), el.select(el.is_finite(ratio), ratio, linear.full(shape_of(ratio), 0, dtype_of(ratio))))
     x = el.div(x, _wide(linear.convert(el.exp2(squarings), dt), shape))
     coefficients, eye = _PADE[degree], matrix.eye(shape, dt)
-    square, power, odd, even = matmul(x, x), eye, None, None
+    square, power = matmul(x, x), eye
+    even: Any = None
+    odd: Any = None
     for k in range(0, degree + 1, 2):
         terms = [el.mul(power, scalar_like(power, coefficients[k + j])) for j in (0, 1)]
         even, odd = (terms[0], terms[1]) if even is None else (el.add(even, terms[0]), el.add(odd, terms[1]))
