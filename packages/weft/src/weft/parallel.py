@@ -7,17 +7,19 @@ from typing import Any, Callable, Iterable, Sequence
 
 from .annotations import override
 from . import dtypes
-from .avals import shaped
+from .avals import physical, shaped
 from .config import config
 from .control.shard_map import bind_shard_map, global_aval, inside, local_aval, manual_axes, nested_sizes
 from .core.jaxpr import ClosedJaxpr
 from .core.trace import get_aval, is_array, is_array_like, mapped_axes
+from .errors import at_user_line
 from .lax.placement import with_sharding_constraint
 from .ops.linear import expand_dims, squeeze
+from .runtime.array import KeyArray
 from .runtime.device import devices as all_devices
 from .runtime.dispatch import host_array, move, put
 from .runtime.jit import JitFunction, abstractify
-from .runtime.partition import spread_of
+from .runtime.partition import own_place, spread_of
 from .runtime.processes import local_devices
 from .mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, PartitionSpec, Sharding, axes_of, grid_mesh
 from .source_info import api_boundary
@@ -415,7 +417,8 @@ def _stacked_over(parts: Sequence, aval, devices: Sequence):
 def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding, arrays: Sequence, *, dtype=None):
     """An array whose parts are arrays that lie on the devices of a sharding already, one on each.
 
-    Raises: ValueError if there is not one array of the right shape on each device.
+    Raises: ValueError if there is not one array of the right shape on each device, TypeError for what is no array on a device, BackendError where the
+        sharding is over several devices of a backend whose arrays lie on one (Wasm, WebGPU).
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -426,15 +429,26 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     shape, devices = tuple(shape), sharding._devices()
     if len(arrays) != len(devices):
         raise ValueError(f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the sharding), but got {len(arrays)}.")
+    for x in arrays:
+        if not is_array(x):
+            raise TypeError(at_user_line(f"make_array_from_single_device_arrays takes arrays that lie on devices; one is a {type(x).__module__}.{type(x).__qualname__}. "
+                                         "Put it on its device first: weft.device_put(x, device)."))
     part, dt = sharding.shard_shape(shape), arrays[0].dtype if dtype is None else dtypes.canonicalize(dtype)
-    by_device = {x.device: x for x in arrays}
+    by_device = {where: x for x in arrays for where in x.devices()}
     if set(by_device) != set(devices):
         raise ValueError(f"the arrays must lie on the devices of the sharding, one on each: they lie on {sorted(map(str, by_device))}, the sharding is {sharding}.")
     for x in arrays:
         if x.shape != part or x.dtype != dt:
             raise ValueError(f"Expected shard shape {part} and dtype {dtypes.name(dt)}, got a single-device array {get_aval(x).str_short()}: the array is to have "
                              f"shape {shape} with {sharding}.")
-    return sharding.backend.capabilities.spread(shaped(shape, dt), sharding, [by_device[d] for d in devices])
+    return _spread(shaped(shape, dt), sharding, [by_device[d] for d in devices])
+
+
+def _spread(aval, sharding: Sharding, parts: Sequence):
+    if isinstance(parts[0], KeyArray):
+        return KeyArray(aval, _spread(physical(aval), sharding, [x.raw for x in parts]))
+    where = own_place(sharding)
+    return sharding.backend.capabilities.spread(aval, sharding, parts) if isinstance(where, Sharding) else move(parts[0], where)
 
 
 def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_callback: Callable, dtype=None):
@@ -446,6 +460,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_call
         >>> weft.make_array_from_callback((2,), where, lambda index: np.arange(2.)[index])
         Array([0., 1.], dtype=float32)
     """
+    own_place(sharding)      # says so at once where its backend can't have it
     shape = tuple(shape)
     part, known, parts = sharding.shard_shape(shape), {}, []
     for device, index in sharding.devices_indices_map(shape).items():

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import BackendError, VerificationError, WeftError
+from ..mesh import has_several_devices
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 
 
@@ -117,6 +118,9 @@ class _Opener:
             invars = [a if type(a) is Literal else env.get(a, a) for a in eqn.invars]
             if any(a is not b for a, b in zip(invars, eqn.invars)):
                 eqn = eqn.replace(invars=invars)
+            if _on_one_device(eqn):
+                env.update(zip(eqn.outvars, invars))
+                continue
             if callable(eqn.params.get("callback")):
                 raise NotPortable(f"{eqn.primitive.name} calls a Python function, which only a backend of this process can do.\n  at {eqn.source_info}")
             if eqn.primitive.name in INLINED:
@@ -183,6 +187,13 @@ class _Opener:
         if key not in self.led:
             self.led[key] = _lead(jaxpr, consts)
         return self.led[key]
+
+
+def _on_one_device(eqn: JaxprEqn) -> bool:
+    """Whether an equation says no more than that a value lies on one device: inside a program, that is where all of it runs."""
+    name = eqn.primitive.name
+    places = eqn.params["devices"] if name == "transfer" else (eqn.params["sharding"],) if name == "sharding_constraint" else None
+    return places is not None and not any(map(has_several_devices, places))
 
 
 def _lead(jaxpr: Jaxpr, consts: dict) -> Jaxpr:

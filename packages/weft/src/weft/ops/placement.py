@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..core.primitive import Primitive, Zero
-from ..mesh import NamedSharding, P
+from ..mesh import P, Sharding, SingleDeviceSharding
 from .rules import linear_jvp
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, sharding: Any) -> t
     return constrain(x, sharding.update(spec=P(*parts))), dim
 
 
-def constrain(x: Value, sharding: NamedSharding | None) -> Value:
+def constrain(x: Value, sharding: Sharding | None) -> Value:
     """`x`, which lies as `sharding` says (None: anyhow)."""
+    if isinstance(sharding, SingleDeviceSharding):
+        return transfer_p.bind(x, devices=(sharding,), srcs=(None,))[0]
     return x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding)
 
 

@@ -30,7 +30,7 @@ from .array import BufferArray, KeyArray
 from .backend import CompileOptions
 from .device import ALIASES, backend_of, default_device, eager
 from .guards import check_execution, check_transfer
-from .partition import Partition, place_of, spread_of
+from .partition import Partition, own_place, place_of, spread_of
 from .refs import Ref
 
 
@@ -38,7 +38,7 @@ from .refs import Ref
 def put(value, aval: AbstractValue | None = None, device=None, committed: bool | None = None):
     """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and uncommitted."""
     kind = get_aval(value) if aval is None else aval
-    where = default_device() if device is None else device
+    where = default_device() if device is None else own_place(device)
     backend = backend_of(where)
     if not backend.capabilities.guards_transfers:
         check_transfer("host_to_device", lambda: f"{kind.str_short(short_dtypes=False)} to {where}")
@@ -98,6 +98,7 @@ def to_backend(x, aval: AbstractValue, device):
     if isinstance(x, KeyArray):
         x, aval = x.raw, physical(aval)
     if is_array(x):
+        device = own_place(device)
         return x if x.device == device else _transfer(x, aval, device, isinstance(device, Sharding))
     return put(x, aval, device, False)
 
@@ -305,8 +306,7 @@ def move(x, where=None, copy: bool = False, donate: bool = False):
 
     `copy` asks for memory of its own. `donate` allows the array's memory to be taken.
     """
-    if isinstance(where, SingleDeviceSharding):
-        where = where._device
+    where = where._device if isinstance(where, SingleDeviceSharding) else own_place(where)
     if isinstance(x, KeyArray):
         return KeyArray(x.aval, move(x.raw, where, copy, donate))
     aval = get_aval(x)

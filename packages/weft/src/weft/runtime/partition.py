@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Sequence
 from ..avals import ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from ..core.trace import is_array
-from ..errors import BackendError
+from ..errors import BackendError, at_user_line
 from ..mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
 from ..tree import broadcast_prefix
 
@@ -142,10 +142,22 @@ def place_of(closed: ClosedJaxpr, args: Sequence, device, ins: Any = None, outs:
     place = partition_for(closed, args, ins, outs)
     if place is None or place.backend.capabilities.spread is not None:
         return place or device
-    if len(place.devices) > 1:      # a backend whose programs run on one device
-        raise BackendError(f"the platform {place.platform!r} runs programs on one device only, and this one asks for {len(place.devices)}. Use a mesh of one "
-                           "device, or weft.vmap.")
-    return place.devices[0]
+    return only_device(place.devices, "this program")
+
+
+def own_place(where):
+    """A device or a sharding as its backend has it: for one whose arrays lie on one device each, the only device of the sharding."""
+    if not isinstance(where, Sharding) or where.backend.capabilities.spread is not None:
+        return where
+    return only_device(where._devices(), "this sharding")
+
+
+def only_device(devices: Sequence, what: str):
+    """The device of a program or an array of a backend that has no such things on several; BackendError where it is to have several."""
+    if len(devices) > 1:
+        raise BackendError(at_user_line(f"the {devices[0].backend.name} backend has arrays and programs on one device each, and {what} asks for {len(devices)} "
+                                        f"({', '.join(map(str, devices[:3]))}{', …' if len(devices) > 3 else ''}). Use a mesh of one device, or weft.vmap."))
+    return devices[0]
 
 
 def flat_shardings(what: str, prefix: Any, values: Any) -> list | None:
