@@ -35,7 +35,24 @@ def test_a_failed_check_is_a_value():
     assert err.get() == "x is -1.0, -2.0 (`check` failed)" and np.isnan(out)
     with pytest.raises(checkify.JaxRuntimeError, match=r"x is -1.0(.|\n)*test_checkify.py") as e:
         err.throw()
-    assert type(e.value).__name__ == "FailedCheckError" and isinstance(e.value, ValueError)
+    assert type(e.value) is checkify.JaxRuntimeError and isinstance(e.value, ValueError)
+    assert type(e.value.__cause__) is checkify.FailedCheckError and str(e.value.__cause__) == err.get()
+
+
+def test_the_kind_of_a_failure():
+    """As in jax, what is raised has one class, and the kind is another, which can't be caught in its place."""
+    kinds = {"FailedCheckError": (positive, -1.0), "NaNError": (jnp.log, -1.0), "DivisionByZeroError": (lambda x: 1 / x, 0.0),
+             "OOBError": (lambda x: jnp.arange(3)[x], 7)}
+    for name, (f, x) in kinds.items():
+        err, _ = checkify.checkify(f, errors=checkify.all_checks)(x)
+        kind = getattr(checkify, name)
+        assert type(err.get_exception()) is kind and kind in checkify.all_checks and str(err.get_exception()) == err.get()
+        assert not issubclass(kind, checkify.JaxRuntimeError)
+        for raises in (err.throw, lambda: checkify.check_error(err)):
+            with pytest.raises(checkify.JaxRuntimeError) as e:
+                raises()
+            assert type(e.value) is checkify.JaxRuntimeError and type(e.value.__cause__) is kind
+    assert checkify.checkify(positive)(1.0)[0].get_exception() is None
 
 
 def test_without_checkify():

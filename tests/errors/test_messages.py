@@ -15,6 +15,8 @@ import pytest
 from platforms import need
 
 import weft
+import weft.numpy as jnp
+from weft import lax
 
 from . import programs
 
@@ -62,6 +64,24 @@ def test_a_message_is_short_and_names_the_line(name):
 
 def test_there_are_enough_of_them():
     assert len(programs.PROGRAMS) >= 60 and set(EXPECTED) == set(programs.PROGRAMS)
+
+
+def test_weak_types_are_said_in_words():
+    """`str` of a type writes them with a ~, as jax does; messages don't."""
+    aval = weft.typeof(1.0)
+    assert (str(aval), f"{aval}", f"{aval:>23}") == ("~float32[]", "weakly typed float32[]", " weakly typed float32[]")
+    assert f"{weft.typeof(jnp.float32(1))}" == "float32[]"
+    x = jnp.arange(3.0)
+    wrong = [lambda: lax.dynamic_slice(x, (1.0,), (1,)), lambda: jnp.take(x, 1.0), lambda: jnp.trace(x * jnp.ones((3, 1)), 1.0), lambda: jnp.eye(3, k=jnp.asarray(1.0)),
+             lambda: weft.random.normal(0), lambda: weft.random.categorical(weft.random.key(0), 1), lambda: jnp.ldexp(x, 1.0), lambda: jnp.gcd(1.0, 2.0),
+             lambda: lax.sort(1), lambda: lax.index_take(x, (1.0,), (0,)), lambda: jnp.packbits(1.0), lambda: jnp.cov(x, fweights=1.0)]
+    said = 0
+    for f in wrong:
+        with pytest.raises((TypeError, ValueError)) as error:
+            f()
+        assert "~" not in str(error.value)
+        said += "weakly typed" in str(error.value)
+    assert said >= 8
 
 
 # tracebacks --------------------------------------------------------------------------------------------------------------

@@ -132,6 +132,11 @@ class ShapedArray(AbstractValue):
         return ("~" if self.weak_type else "") + self.str_short(short_dtypes=False)
 
     @override
+    def __format__(self, spec: str) -> str:
+        """How messages name it: `str` writes a weak type as jax does, with a ~ that says nothing to who has not read of it."""
+        return format(("weakly typed " if self.weak_type else "") + self.str_short(short_dtypes=False), spec)
+
+    @override
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}]{weak})"

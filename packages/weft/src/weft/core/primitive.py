@@ -160,7 +160,7 @@ class Zero:
 
     @override
     def __repr__(self) -> str:
-        return f"Zero({self.aval})"
+        return f"Zero({self.aval!s})"
 
 
 @final
@@ -173,7 +173,7 @@ class UndefinedPrimal:
 
     @override
     def __repr__(self) -> str:
-        return f"UndefinedPrimal({self.aval})"
+        return f"UndefinedPrimal({self.aval!s})"
 
 
 def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:

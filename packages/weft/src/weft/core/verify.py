@@ -75,5 +75,5 @@ def _same(declared: AbstractValue, derived: AbstractValue) -> bool:
 
 def _shown(aval: object, other: object) -> str:
     """A type in words that tell it from another."""
-    text = str(aval)
-    return text if text != str(other) else repr(aval)
+    text = f"{aval}"
+    return text if text != f"{other}" else repr(aval)

@@ -31,23 +31,27 @@ class JaxRuntimeError(ValueError):
     """What `Error.throw` raises: a check failed while a program ran. The message says which, with the values it was given, and its line."""
 
 
-class FailedCheckError(JaxRuntimeError):
+class JaxException(Exception):
+    """Base of the kinds of failures: what `Error.get_exception` returns, and the cause of a `JaxRuntimeError`."""
+
+
+class FailedCheckError(JaxException):
     """A condition given to `check` was false."""
 
 
-class NaNError(JaxRuntimeError):
+class NaNError(JaxException):
     """An operation gave a NaN."""
 
 
-class DivisionByZeroError(JaxRuntimeError):
+class DivisionByZeroError(JaxException):
     """A denominator was zero."""
 
 
-class OOBError(JaxRuntimeError):
+class OOBError(JaxException):
     """An index was out of bounds."""
 
 
-ErrorCategory = type
+ErrorCategory = type[JaxException]
 user_checks = frozenset({FailedCheckError})
 nan_checks = frozenset({NaNError})
 index_checks = frozenset({OOBError})
@@ -68,7 +72,7 @@ _LATE = 0      # the code of what fails in the rule of a custom derivative
 
 class Failure(NamedTuple):
     """What one place of a program can fail with."""
-    kind: type
+    kind: ErrorCategory
     text: str            # the message, or its format
     tree: Any            # the structure of (args, kwargs) of the format; None where the text is all
     source: Any
@@ -90,9 +94,9 @@ class Error:
         self._pred, self._code, self._payloads = pred, code, payloads      # whether; which; arrays of each slot
         self._slots, self._failures = slots, failures      # the avals of each slot; (code, its slot, Failure)
 
-    def _messages(self) -> list[tuple[str, type, Any]]:
+    def _messages(self) -> list[tuple[str, ErrorCategory, Any]]:
         known = {code: (slot, failure) for code, slot, failure in self._failures}
-        found: list[tuple[str, type, Any]] = []
+        found: list[tuple[str, ErrorCategory, Any]] = []
         for at in itertools.product(*map(range, getattr(self._pred, "shape", ()))):
             if not _element(self._pred, at):
                 continue
@@ -110,12 +114,28 @@ class Error:
         """The message, or None if nothing failed; a line for each failing element if it comes out of vmap."""
         return "\n".join(text for text, _, _ in self._messages()) or None
 
+    def get_exception(self) -> JaxException | None:
+        """What failed first, as an instance of its kind, or None if nothing failed.
+
+        Returns: a `FailedCheckError`, `NaNError`, `OOBError` or `DivisionByZeroError` with the message.
+
+        Example:
+            >>> import weft
+            >>> from weft.experimental import checkify
+            >>> err, _ = checkify.checkify(lambda x: 1 / x, checkify.div_checks)(0.0)
+            >>> err.get_exception()
+            DivisionByZeroError('division by zero')
+        """
+        messages = self._messages()
+        return messages[0][1](messages[0][0]) if messages else None
+
     def throw(self) -> None:
-        """Raises the error if there is one, as a subclass of `JaxRuntimeError`."""
+        """Raises the error if there is one: a `JaxRuntimeError` with the message and its line, caused by what `get_exception` returns."""
         messages = self._messages()
         if messages:
-            _, kind, source = messages[0]
-            raise kind("\n".join(text for text, _, _ in messages) + (f"\n  at {source}" if source is not None and source.code is not None else ""))
+            first, kind, source = messages[0]
+            line = f"\n  at {source}" if source is not None and source.code is not None else ""
+            raise JaxRuntimeError("\n".join(text for text, _, _ in messages) + line) from kind(first)
 
     @override
     def __repr__(self):
@@ -286,7 +306,7 @@ class _Checks:
     def size(self) -> int:
         return 2 + sum(map(len, self.slots))
 
-    def fail(self, state: _State, eqn: JaxprEqn, kind: type, failed, text: str, payload: tuple | None = None) -> _State:
+    def fail(self, state: _State, eqn: JaxprEqn, kind: ErrorCategory, failed, text: str, payload: tuple | None = None) -> _State:
         """The state after a place of the program was checked; the first failure stays."""
         if self.late:
             return self.merge(state, failed, _int32(_LATE), {})

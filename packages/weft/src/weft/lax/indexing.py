@@ -35,7 +35,7 @@ def _starts(name: str, x, start_indices, allow_negative_indices) -> list:
         raise type_error(f"{name}: {len(starts)} start indices for an operand of shape {shape}.")
     avals = [get_aval(s) for s in starts]
     if any(not dtypes.is_int(a.dtype) or a.shape for a in avals):
-        raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(str, avals))}.")
+        raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(format, avals))}.")
     dt = dtypes.promote(*[(a.dtype, a.weak_type) for a in avals])[0] if avals else None
     wrap = [allow_negative_indices] * len(shape) if isinstance(allow_negative_indices, bool) else list(allow_negative_indices)
     if len(wrap) != len(shape):
@@ -165,7 +165,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     x, shape = on_device(checked("index_take", src)), shape_of(checked("index_take", src))
     columns, axes = [on_device(checked("index_take", i)) for i in idxs], canonical_axes(tuple(axes), len(shape), "axes")
     if len(columns) != len(axes) or not columns or any(len(shape_of(c)) != 1 or not dtypes.is_int(dtype_of(c)) for c in columns):
-        raise type_error(f"index_take: idxs must be one vector of integers for each of the axes {axes}, got {', '.join(str(get_aval(c)) for c in columns)}.")
+        raise type_error(f"index_take: idxs must be one vector of integers for each of the axes {axes}, got {', '.join(format(get_aval(c)) for c in columns)}.")
     wrapped = []
     for column, axis in zip(columns, axes):
         size = scalar_like(column, shape[axis])

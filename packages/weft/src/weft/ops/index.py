@@ -34,7 +34,7 @@ def _check_starts(name: str, x: Value, starts: Sequence[Value]) -> None:
     if len(starts) != len(x.shape):
         raise type_error(f"{name}: {len(starts)} start indices for an operand of shape {x.shape}.")
     if any(s.shape or not dtypes.is_int(s.dtype) for s in starts):
-        raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(str, starts))}.")
+        raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(format, starts))}.")
 
 
 def _dynamic_slice_abstract(x: ShapedArray, *starts: Any, slice_sizes: Shape) -> ShapedArray:

@@ -33,7 +33,7 @@ _PARITY = 0x1BD11BDA
 
 def _threefry_abstract(*xs: Any) -> list[ShapedArray]:
     if any(x.dtype != dtypes.uint32 for x in xs):
-        raise type_error(f"threefry2x32 takes uint32 arrays, got {', '.join(map(str, xs))}.")
+        raise type_error(f"threefry2x32 takes uint32 arrays, got {', '.join(map(format, xs))}.")
     shape = next((x.shape for x in xs if x.shape), ())
     if any(x.shape not in ((), shape) for x in xs):
         raise type_error(f"threefry2x32: shapes differ: {[x.shape for x in xs]}.")

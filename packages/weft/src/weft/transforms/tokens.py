@@ -29,7 +29,7 @@ create_token_p, after_all_p = Primitive("create_token", basic=False), Primitive(
 
 def _after_all_abstract(*tokens: AbstractValue) -> AbstractToken:
     if not all(isinstance(t, AbstractToken) for t in tokens):
-        raise type_error(f"after_all takes tokens (of lax.create_token), got {', '.join(map(str, tokens))}.")
+        raise type_error(f"after_all takes tokens (of lax.create_token), got {', '.join(map(format, tokens))}.")
     return token
 
 
