@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-math test-mutants
+.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-hostile test-math test-mutants
 
 ## help: this list
 help:
@@ -57,6 +57,10 @@ test-oracle: setup
 ## test-random: 5,000 random programs on XLA and Wasm against the reference interpreter, in value, jvp, vjp and vmap
 test-random: setup
 	@WEFT_RANDOM_PROGRAMS=5000 $(PYTEST) -n 2 -q tests/core/test_random_programs.py
+
+## test-hostile: 100,000 programs changed in their structure, each refused in clear words or right on XLA (over an hour)
+test-hostile: setup
+	@WEFT_HOSTILE_PROGRAMS=100000 $(PYTEST) -n 2 -q tests/remote/test_mutations.py
 
 ## test-math: the elementary functions of Wasm at a million points each against mpmath
 test-math: setup

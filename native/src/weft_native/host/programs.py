@@ -14,10 +14,11 @@ from weft import control, dtypes, ops
 from weft.avals import AbstractValue, ShapedArray, array_type
 from weft.config import config, enable_x64
 from weft.core import serialize
-from weft.core.jaxpr import Jaxpr, subjaxprs
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from weft.runtime import backend
 from weft.runtime.backend import CompileOptions, Device
 from weft.runtime.device import backend_of
+from weft.transforms.platforms import for_platform
 from weft_remote.errors import LimitError
 
 from .limits import MIB, Limits
@@ -124,7 +125,8 @@ class Programs:
             if found is None:
                 log.info("compiling %s (%d equations)", name, len(program.jaxpr.eqns))
                 with enable_x64(program.x64):
-                    compiled = backend_of(device).compile(program.jaxpr, device, CompileOptions(name, donated))
+                    jaxpr = for_platform(ClosedJaxpr(program.jaxpr, []), device.platform).jaxpr
+                    compiled = backend_of(device).compile(jaxpr, device, CompileOptions(name, donated))
                 found = Executable(compiled, program.jaxpr, device, program.x64)
                 self.compiled.keep(key, found, size)
             return found

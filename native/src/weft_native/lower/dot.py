@@ -83,7 +83,7 @@ def _list(values) -> str:
 def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
     (xc, yc), (xb, yb) = dimension_numbers
     out = outs[0]
-    if ins[0].dtype != ins[1].dtype and (dtypes.is_complex(out.dtype) or not (dtypes.is_float(ins[0].dtype) and dtypes.is_float(ins[1].dtype))):
+    if not dtypes.is_bool(out.dtype) and ins[0].dtype != ins[1].dtype and (dtypes.is_complex(out.dtype) or not (dtypes.is_float(ins[0].dtype) and dtypes.is_float(ins[1].dtype))):
         # only products of two float types are XLA's own; the rest is converted first
         x = x if ins[0].dtype == out.dtype else b.convert(x, ins[0].shape, out.dtype)
         y = y if ins[1].dtype == out.dtype else b.convert(y, ins[1].shape, out.dtype)
@@ -98,11 +98,10 @@ def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, prefe
         return made if result == out.dtype else b.convert(made, out.shape, out.dtype)
     attributes = {"dot_dimension_numbers": numbers, "precision_config": precision_config(b, precision)}
     if dtypes.is_bool(out.dtype):      # XLA multiplies no booleans: any(x and y)
-        from_wide = b.tensor(out.shape, dtypes.int32)
-        product = b.op("stablehlo.dot_general", [b.convert(x, ins[0].shape, dtypes.int32), b.convert(y, ins[1].shape, dtypes.int32)],
-                       from_wide, attributes)
-        return b.compare("NE", product, b.splat(0, dtypes.int32, out.shape), out.update(dtype=dtypes.int32))
-    if any(dtypes.is_int(a.dtype) and dtypes.bits(a.dtype) < 4 for a in ins):      # XLA has no products of two bits
+        wide = next((a.dtype for a in ins if dtypes.is_inexact(a.dtype)), dtypes.int32)
+        product = b.op("stablehlo.dot_general", [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)], b.tensor(out.shape, wide), attributes)
+        return b.compare("NE", product, b.splat(0, wide, out.shape), out.update(dtype=wide))
+    if all(dtypes.is_int(a.dtype) for a in (*ins, out)) and any(dtypes.bits(a.dtype) < 4 for a in ins):      # XLA has no products of two bits
         wide = [b.convert(v, a.shape, dtypes.int32) for v, a in zip((x, y), ins)]
         return b.convert(b.op("stablehlo.dot_general", wide, b.tensor(out.shape, dtypes.int32), attributes), out.shape, out.dtype)
     return b.op("stablehlo.dot_general", [x, y], b.type(out), attributes)

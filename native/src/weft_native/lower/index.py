@@ -22,11 +22,18 @@ def _dynamic_update_slice(b, ins, outs, x, update, *starts):
 
 def _same_type(b, starts, avals):
     """Start indices must be of one type: of mixed ones the widest is taken."""
-    kinds = {a.dtype for a in avals}
-    if len(kinds) <= 1:
+    kinds = {a.dtype if dtypes.bits(a.dtype) >= 8 else dtypes.int32 for a in avals}
+    if kinds == {a.dtype for a in avals[:1]}:
         return starts
     wide = max(kinds, key=lambda dt: (dtypes.bits(dt), dtypes.is_signed(dt)))
     return [s if a.dtype == wide else b.convert(s, (), wide) for s, a in zip(starts, avals)]
+
+
+def _indices(b, indices, aval):
+    """Indices and their type; XLA takes none of fewer than 8 bits."""
+    if dtypes.bits(aval.dtype) >= 8:
+        return indices, aval
+    return b.convert(indices, aval.shape, dtypes.int32), aval.update(dtype=dtypes.int32)
 
 
 def _list(values) -> str:
@@ -58,7 +65,8 @@ def _clipped(b, indices, aval, limits):
 
 @rule("gather")
 def _gather(b, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
-    dn, (operand, index), out = dimension_numbers, ins, outs[0]
+    dn, operand, out = dimension_numbers, ins[0], outs[0]
+    indices, index = _indices(b, indices, ins[1])
     if out.size == 0:
         return b.splat(0, out.dtype, out.shape)
     mode = GatherScatterMode.from_any(mode) if isinstance(mode, str) or mode is None else mode
@@ -84,7 +92,8 @@ def _gather(b, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices
 def _scatter(joined):
     def lower(b, ins, outs, x, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
               update_consts=()):
-        dn, (operand, index, update) = dimension_numbers, ins
+        dn, (operand, _, update) = dimension_numbers, ins
+        indices, index = _indices(b, indices, ins[1])
         if update.size == 0 or operand.size == 0:
             return x
         mode = GatherScatterMode.from_any(mode) if isinstance(mode, str) or mode is None else mode

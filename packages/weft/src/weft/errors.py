@@ -241,7 +241,7 @@ class BackendError(RuntimeError):
 
 def at_user_line(message: str) -> str:
     """`message` with the user's own line below it."""
-    info = source_info.current(2)
+    info = source_info.to_blame(2)
     line = f"\n  at {info}"
     return message if info.code is None or line in message else message + line      # what is quoted in it may have named it
 

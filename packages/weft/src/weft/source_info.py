@@ -16,6 +16,7 @@ _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = (contextlib.__file__, functools.__file__)      # whose frames say nothing where they lie between ours
 _internal_paths = [_ROOT, *_STANDARD]
 _internal: dict = {}     # code object -> whether it belongs to us (or to a library that asked to be left out)
+_subject: ContextVar = ContextVar("subject", default=None)
 _name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
 filtering = lambda: "auto"      # the option jax_traceback_filtering; the configuration, which stands above this module, puts itself here
 
@@ -106,6 +107,21 @@ class SourceInfo:
 
 
 UNKNOWN = SourceInfo(None, 0)
+
+
+@contextmanager
+def subject(info: SourceInfo):
+    """The line that errors are about inside the block, where it is not the caller's: a program's that is being checked."""
+    token = _subject.set(info)
+    try:
+        yield
+    finally:
+        _subject.reset(token)
+
+
+def to_blame(depth: int = 1) -> SourceInfo:
+    """The line that an error names: what `subject` says, or the innermost frame that is the user's."""
+    return _subject.get() or current(depth + 1)
 
 
 def current(depth: int = 1) -> SourceInfo:

@@ -227,8 +227,6 @@ def _each(f, a):
 
 
 def _schur(a, *, compute_schur_vectors, sort_eig_vals, select_callable):
-    if sort_eig_vals:
-        raise NotImplementedError("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out.")
     return _each(lambda a: _triangular(*_reduced(a)), a)[:1 + compute_schur_vectors]
 
 

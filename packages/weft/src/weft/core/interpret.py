@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
+from .. import dtypes
 from ..annotations import override
+from ..avals import AbstractToken, ShapedArray, shaped
+from ..config import config, enable_x64
 from ..errors import BackendError
 from ..host import np
 from .jaxpr import ClosedJaxpr, Jaxpr, TypedScalar, eval_jaxpr
@@ -24,19 +27,33 @@ class ReferenceTrace(Trace):
             if primitive.decompose is None:
                 why = "it has no reference rule and no decomposition" if isinstance(primitive.reference, Missing) else primitive.reference.why
                 raise BackendError(f"the reference interpreter can't run {primitive.name}: {why}.")
-            out = primitive.decompose(*args, **params)
+            with enable_x64(config.enable_x64 or any([a.dtype in _WIDE for a in map(_aval, args) if isinstance(a, ShapedArray)])):
+                out = primitive.decompose(*args, **params)
             return list(out) if primitive.multiple_results else out
         out = primitive.reference(*[_array(x) for x in args], **params)
-        avals = primitive.abstract_eval(tuple([get_aval(x) for x in args]), params)
+        avals = primitive.abstract_eval(tuple([_aval(x) for x in args]), params)
         return [_checked(primitive, o, a) for o, a in zip(out, avals)] if primitive.multiple_results else _checked(primitive, out, avals)
 
 
+# Arrays of these a program may have that was traced without 64-bit types: it was given them.
+_WIDE = (dtypes.int64, dtypes.dtype("uint64"), dtypes.float64, dtypes.complex128)
+
+
+def _aval(x: Value) -> AbstractValue:
+    """The type of a value as it is: NumPy's arrays are the program's own here, and keep 64-bit types where those of users lose them."""
+    return shaped(x.shape, dtypes.host_dtype(x)) if isinstance(x, (np.ndarray, np.generic)) else get_aval(x)
+
+
 def _array(x: Value) -> Any:
-    aval = get_aval(x)
+    aval = _aval(x)
+    if isinstance(aval, AbstractToken):
+        return x
     return np.asarray(x.val if type(x) is TypedScalar else x._host() if is_array(x) else x, aval.dtype)
 
 
 def _checked(primitive: Primitive, out: Any, aval: AbstractValue) -> Any:
+    if isinstance(aval, AbstractToken):
+        return out
     out = np.asarray(out, aval.dtype)
     assert out.shape == aval.shape, f"the reference rule of {primitive} gives shape {out.shape} where {aval} is derived"
     return out

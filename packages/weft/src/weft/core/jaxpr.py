@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, T
 
 from ..annotations import override
 from .. import dtypes
-from ..avals import AbstractValue, ShapedArray
+from ..avals import AbstractValue, ShapedArray, scalar_aval
 from ..host import pack, round_narrow, unpack
 from ..source_info import UNKNOWN, SourceInfo
 
@@ -209,13 +209,19 @@ def map_jaxprs(value: Any, f: Callable[[ClosedJaxpr], ClosedJaxpr]) -> Any:
     return value
 
 
+def literal_value(literal: Literal) -> Any:
+    """A literal as an operand: a Python scalar where that has its type, else a `TypedScalar`."""
+    aval = literal.aval
+    return literal.val if aval.weak_type and aval == scalar_aval(literal.val) else TypedScalar(literal.val, aval)
+
+
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Value], *args: Value) -> list[Value]:
     """Runs a jaxpr's equations one by one through `bind`, under whatever trace is current."""
     env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
 
     def read(atom: Atom) -> Value:
-        return env[atom] if type(atom) is not Literal else (atom.val if atom.aval.weak_type else TypedScalar(atom.val, atom.aval))
+        return env[atom] if type(atom) is not Literal else literal_value(atom)
     last_use = _last_uses(jaxpr)
     for i, eqn in enumerate(jaxpr.eqns):
         out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)

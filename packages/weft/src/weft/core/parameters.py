@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..avals import SymbolicSize
+from ..avals import ShapedArray, SymbolicSize
 from ..errors import VerificationError
 from .jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from .primitive import param_types
@@ -91,7 +91,7 @@ PAIRS = many(row(SIZE, SIZE))
 DTYPE_OR_NONE = either(NOTHING, DTYPE)
 ACCURACY = {"accuracy": optional(either(NOTHING, member("AccuracyMode"), record("Tolerance", FLOAT, FLOAT, COUNT)))}
 ALONG = {"axis": INTEGER, "reverse": FLAG}
-REDUCED = {"axes": AXES, "out_sharding": optional(NOTHING)}
+REDUCED = {"axes": AXES, "out_sharding": NOTHING}
 _LEVEL = either(NOTHING, member("Precision"), word(
     "default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"))
 _OPERAND_TYPE = either(DTYPE, word("tf32", *dtypes.names))
@@ -117,7 +117,8 @@ PORTABLE: dict[str, dict[str, Kind]] = {
     **{name: {} for name in _WITHOUT_PARAMETERS},
     **{name: ACCURACY for name in "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()},
     **{name: ALONG for name in "cumlogsumexp cummax cummin cumprod cumsum".split()},
-    **{name: REDUCED for name in "reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor".split()},
+    **{name: REDUCED for name in ("reduce_max", "reduce_min", "reduce_sum")},
+    **{name: {"axes": AXES} for name in ("reduce_and", "reduce_or", "reduce_prod", "reduce_xor")},
     **{name: WINDOW for name in "reduce_window_max reduce_window_min reduce_window_sum".split()},
     **{name: SCATTER for name in "scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub".split()},
     **{name: {"axes": AXES, "index_dtype": DTYPE} for name in ("argmax", "argmin")},
@@ -214,13 +215,24 @@ def why_refused(name: str) -> str | None:
     return None if name in PORTABLE else REFUSED.get(name, "nobody has said yet that it may")
 
 
+# What order tokens go through; all other primitives take arrays.
+_TAKE_TOKENS = frozenset("after_all optimization_barrier cond jit remat2 scan while".split())
+# What moves elements whatever they are, also those of float0, which are nothing.
+_TAKE_ANYTHING = _TAKE_TOKENS | frozenset("broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice gather name reshape rev "
+                                          "select_n slice split squeeze stop_gradient transpose".split())
+
+
 def check_parameters(eqn: JaxprEqn) -> None:
-    """VerificationError unless an equation is one that a program from outside may hold, with parameters of the right kinds."""
+    """VerificationError unless an equation is one that a program from outside may hold, with operands and parameters of the right kinds."""
     name, params = eqn.primitive.name, eqn.params
     kinds = PORTABLE.get(name)
     if kinds is None or eqn.primitive.foreign:
         raise VerificationError(f"a program from outside can't hold the primitive {name!r}: {why_refused(name) or 'it belongs to a library'}. Leave it out of "
                                 "the program, or run the program in the process that traced it")
+    if name not in _TAKE_TOKENS and any([not isinstance(a.aval, ShapedArray) for a in eqn.invars]):
+        raise VerificationError(f"{name} takes arrays, and one of its operands is an order token")
+    if name not in _TAKE_ANYTHING and any([isinstance(a.aval, ShapedArray) and a.aval.dtype == dtypes.float0 for a in eqn.invars]):
+        raise VerificationError(f"{name} does not take operands of dtype float0")
     for key, kind in kinds.items():
         if key in params:
             if not kind.holds(params[key]):

@@ -24,7 +24,7 @@ from ..errors import VerificationError
 from ..source_info import UNKNOWN, SourceInfo
 from .binary import DeserializationError, Reader, Writer
 from .dims import SymbolicScope, parse_dimension
-from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, round_scalar, subjaxprs
 from .parameters import check_parameters, why_refused
 from .portable import CARRIERS, NotPortable, check_operands
 from .primitive import param_types, registry
@@ -484,6 +484,10 @@ class _Deserializer:
             low, high = (0, (1 << bits) - 1) if kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
             if not low <= value <= high:
                 r.fail(f"{value} is no {dt.name}", start)
+        elif kind in "fc":
+            rounded = round_scalar(value, dt)
+            if repr(rounded) != repr(type(rounded)(value)):
+                r.fail(f"{value} is no {dt.name}; the nearest is {rounded}", start)
         return Literal(value, aval)
 
     def no_effects(self) -> None:

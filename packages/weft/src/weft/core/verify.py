@@ -2,9 +2,15 @@
 results have the types that its primitive derives from its operands."""
 from __future__ import annotations
 
+import functools
+import inspect
+import math
+
 from ..avals import AbstractRef, AbstractValue, ShapedArray
 from ..errors import VerificationError
+from ..source_info import UNKNOWN, subject
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from .primitive import AbstractRule, Unsupported
 from .trace import mapped_axes
 
 
@@ -49,9 +55,23 @@ def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
         use(atom, "the result")
 
 
+@functools.lru_cache(4096)
+def _operands(rule: AbstractRule) -> tuple[int, float]:
+    """The least and the greatest number of operands that a primitive's abstract rule takes."""
+    if isinstance(rule, Unsupported):
+        return 0, math.inf
+    places = inspect.signature(rule).parameters.values()
+    named = [p for p in places if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len([p for p in named if p.default is p.empty]), math.inf if any([p.kind is p.VAR_POSITIONAL for p in places]) else len(named)
+
+
 def _check_types(eqn: JaxprEqn, where: str) -> None:
+    least, most = _operands(eqn.primitive.abstract)
+    if not least <= len(eqn.invars) <= most:
+        raise VerificationError(f"{where} has {len(eqn.invars)} operands; its primitive takes {'at least ' if most > least else ''}{least}")
     try:
-        out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)      # afresh: not what a cache says
+        with subject(UNKNOWN):      # `where` names the line
+            out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)      # afresh: not what a cache says
     except Exception as e:
         raise VerificationError(f"{where} does not type-check: {e}") from e
     avals = [out] if isinstance(out, AbstractValue) else out

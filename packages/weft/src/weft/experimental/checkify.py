@@ -16,7 +16,7 @@ from ..control.call import bind_jit
 from ..control.common import reorder
 from ..control.custom import Rule, zero_tangent
 from ..core.effects import Effect
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.primitive import Primitive, unsupported
 from ..core.trace import Tracer, get_aval, is_array, is_array_like
 from ..host import HostArray, np
@@ -351,7 +351,7 @@ class _Checks:
         """Runs a program with the state."""
         env = dict(zip(jaxpr.constvars, consts))
         env.update(zip(jaxpr.invars, args))
-        read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
+        read = lambda a: literal_value(a) if type(a) is Literal else env[a]
         for eqn in jaxpr.eqns:
             state, outs = self.equation(eqn, state, [read(a) for a in eqn.invars])
             env.update(zip(eqn.outvars, outs))

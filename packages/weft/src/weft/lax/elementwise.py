@@ -274,7 +274,4 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         >>> int(lax.bitcast_convert_type(1.0, 'int32'))
         1065353216
     """
-    x, dt = checked("bitcast_convert_type", operand), dtypes.canonicalize(new_dtype)
-    if dtypes.is_bool(dt) != dtypes.is_bool(dtype_of(x)):
-        raise type_error(f"bitcast_convert_type does not convert between bool and {dtypes.name(dt)}; use convert_element_type.")
-    return ops.bitcast(x, dt)
+    return ops.bitcast(checked("bitcast_convert_type", operand), new_dtype)

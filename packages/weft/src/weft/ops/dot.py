@@ -11,7 +11,7 @@ from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
-from .linear import add_any, transpose
+from .linear import add_any, convert_element_type_p, transpose
 from .rules import is_linear_arg, shape_of
 
 if TYPE_CHECKING:
@@ -88,27 +88,57 @@ def dot_abstract(x: ShapedArray, y: ShapedArray, *, dimension_numbers: Any, prec
                          f"{tuple(x.shape[a] for a in xc)} and {tuple(y.shape[b] for b in yc)} (shapes {x.shape} and {y.shape}).")
     if dtypes.is_key(x.dtype) or dtypes.is_key(y.dtype):
         raise type_error("dot_general does not accept random keys.")
-    dt = preferred_element_type or dtypes.promote((x.dtype, x.weak_type), (y.dtype, y.weak_type))[0]
+    dt = _product_dtype(x, y, preferred_element_type, precision)
     shape = (*[x.shape[d] for d in xb], *[n for d, n in enumerate(x.shape) if d not in (*xc, *xb)],
              *[n for d, n in enumerate(y.shape) if d not in (*yc, *yb)])
     return shaped(shape, dt, x.weak_type and y.weak_type)
 
 
+def _width(dt: ElementType) -> tuple[bool, int, int, int, bool]:
+    """What decides which of two dtypes a product has: complex, range, digits, bits, a sign."""
+    real = dtypes.real_of(dt) if dtypes.is_complex(dt) else dt
+    info = dtypes.finfo(real) if dtypes.is_float(real) else None
+    return (dtypes.is_complex(dt), -1 if info is None else int(info.maxexp), -1 if info is None else int(info.nmant), 1 if dtypes.is_bool(real) else dtypes.bits(real),
+            dtypes.kind(real) != "u")
+
+
+def _product_dtype(x: Value, y: Value, preferred: ElementType | None, precision: Any) -> ElementType:
+    """The wider of the operands' dtypes, or the preferred one, which may not be narrower unless these are floats."""
+    for aval in (x, y):
+        if aval.dtype == dtypes.float0:
+            raise type_error("dot_general does not accept dtype float0.")
+    wide, other = (x.dtype, y.dtype) if _width(x.dtype) >= _width(y.dtype) else (y.dtype, x.dtype)
+    if wide != other and _width(wide) == _width(other):
+        raise type_error(f"dot_general: neither of the dtypes {dtypes.name(x.dtype)} and {dtypes.name(y.dtype)} is the wider one. Convert one with astype.")
+    if preferred is None or preferred == wide:
+        return wide
+    if not isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) and not dtypes.is_float(wide) and _bits(preferred) < _bits(wide):
+        raise type_error(f"dot_general: preferred_element_type must not be narrower than the operands' type, got {dtypes.name(preferred)} for {dtypes.name(wide)}.")
+    return preferred
+
+
+def _bits(dt: ElementType) -> int:
+    """Of a complex number those of one part."""
+    return 1 if dtypes.is_bool(dt) else dtypes.bits(dtypes.real_of(dt) if dtypes.is_complex(dt) else dt)
+
+
 def _dot_reference(x: Value, y: Value, *, dimension_numbers: Any, precision: Any,
                    preferred_element_type: ElementType | None, out_sharding: Any) -> Any:
     (xc, yc), (xb, yb) = dimension_numbers
-    dt = preferred_element_type or dtypes.promote((x.dtype, False), (y.dtype, False))[0]
+    dt = _product_dtype(x, y, preferred_element_type, precision)
     if isinstance(precision, DotAlgorithmPreset) and precision.name.startswith(("F16", "BF16")) and "_X" not in precision.name:
         narrow = dtypes.dtype("float16" if precision.name.startswith("F16") else "bfloat16")
         x, y = x.astype(narrow), y.astype(narrow)
-    wide = np.complex128 if dtypes.is_complex(dt) else np.float64 if dtypes.is_float(dt) else dt if dtypes.bits(dt) >= 8 else np.int32
+    involved = (x.dtype, y.dtype, dt)
+    wide = np.complex128 if any(map(dtypes.is_complex, involved)) else np.float64 if any(map(dtypes.is_float, involved)) else dt if dtypes.bits(dt) >= 8 else np.int32
     x, y = x.astype(wide), y.astype(wide)
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     xs, ys = [next(letters) for _ in x.shape], [next(letters) for _ in y.shape]
     for a, b in [*zip(xc, yc), *zip(xb, yb)]:
         ys[b] = xs[a]
     out = [xs[d] for d in xb] + [s for d, s in enumerate(xs) if d not in (*xc, *xb)] + [s for d, s in enumerate(ys) if d not in (*yc, *yb)]
-    return np.einsum(f"{''.join(xs)},{''.join(ys)}->{''.join(out)}", x, y).astype(dt)
+    product = np.einsum(f"{''.join(xs)},{''.join(ys)}->{''.join(out)}", x, y)
+    return convert_element_type_p.reference(product, new_dtype=dt, weak_type=False, sharding=None)
 
 
 def _dot_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:

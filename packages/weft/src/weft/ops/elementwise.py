@@ -80,17 +80,21 @@ class Tolerance(_Tolerance):
 
 def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp: Sequence[Callable[..., Value] | None] | None = None,
                  transpose: TransposeRule | None = None, out: Callable[[ElementType], ElementType] | None = None, arity: int = 1,
-                 basic: bool = True, decompose: DecomposeRule | None = None) -> Primitive:
+                 basic: bool = True, decompose: DecomposeRule | None = None, only: tuple[str, ...] = ()) -> Primitive:
     """A new elementwise primitive.
 
     `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's tangent, None for zero.
-    `out` maps the operands' dtype to the result's.
+    `out` maps the operands' dtype to the result's. `only` names the dtypes where those of `kinds` are too many.
     """
     primitive = Primitive(name, basic=basic)
 
     def abstract(*avals: ShapedArray, **params: Any) -> ShapedArray:
+        if len(avals) != arity:
+            raise type_error(f"{name} takes {arity} operand{'s' * (arity > 1)}, got {len(avals)}.")
         dt = same_dtype(name, avals)
         check_kind(name, avals[0], kinds)
+        if only and dtypes.name(dt) not in only:
+            raise type_error(f"{name} does not accept dtype {dtypes.name(dt)}: it takes {', '.join(only)}.")
         shape = broadcast_shapes(name, [a.shape for a in avals])
         return shaped(shape, out(dt) if out else dt, all([a.weak_type for a in avals]))
 
@@ -531,7 +535,7 @@ abs_p = _elementwise("abs", NUM, lambda x: np.abs(x), jvp=[_abs_jvp], out=lambda
 abs_: Function = _fn(abs_p)
 
 
-complex_p = _elementwise("complex", "f", lambda x, y: x + 1j * y.astype(np.result_type(y.dtype, np.complex64)), arity=2, out=lambda dt: dtypes.complex_of(dt),
+complex_p = _elementwise("complex", "f", lambda x, y: x + 1j * y.astype(np.result_type(y.dtype, np.complex64)), arity=2, out=lambda dt: dtypes.complex_of(dt), only=("float32", "float64"),
                          jvp=[lambda t, o, x, y: complex_(t, full(shape_of(t), 0, dtype_of(t))),
                               lambda t, o, x, y: complex_(full(shape_of(t), 0, dtype_of(t)), t)],
                          transpose=lambda ct, x, y: [unbroadcast(real(ct), x.aval) if is_linear_arg(x) else None,
@@ -699,9 +703,16 @@ bitcast_convert_type_p = Primitive("bitcast_convert_type")
 
 
 def _bitcast_abstract(x: ShapedArray, *, new_dtype: ElementType) -> ShapedArray:
+    if x.dtype == new_dtype:
+        return shaped(x.shape, new_dtype)
+    for dt in (x.dtype, new_dtype):
+        if dtypes.kind(dt) not in "iuf":
+            raise type_error(f"bitcast_convert_type does not convert between {dtypes.name(x.dtype)} and {dtypes.name(new_dtype)}; use convert_element_type.")
     old, new = dtypes.bits(x.dtype), dtypes.bits(new_dtype)
     if old == new:
         return shaped(x.shape, new_dtype)
+    if max(old, new) % min(old, new):
+        raise type_error(f"bitcast_convert_type from {dtypes.name(x.dtype)} to {dtypes.name(new_dtype)}: {old} bits are not a multiple of {new}, nor {new} of {old}.")
     if old > new:
         return shaped((*x.shape, old // new), new_dtype)
     if not x.shape or x.shape[-1] * old != new:
@@ -711,7 +722,23 @@ def _bitcast_abstract(x: ShapedArray, *, new_dtype: ElementType) -> ShapedArray:
 
 def _bitcast_reference(x: Value, *, new_dtype: ElementType) -> Any:
     shape = _bitcast_abstract(shaped(x.shape, x.dtype), new_dtype=new_dtype).shape
+    if min(dtypes.bits(x.dtype), dtypes.bits(new_dtype)) < 8:      # of which the host keeps each in a byte
+        return _from_bits(_to_bits(x), new_dtype, shape)
     return np.frombuffer(x.tobytes(), new_dtype).reshape(shape)
+
+
+def _to_bits(x: Value) -> Any:
+    """All bits of an array, the lowest of each element first."""
+    return np.unpackbits(np.frombuffer(x.tobytes(), np.uint8).reshape(x.size, -1), axis=1, bitorder="little")[:, :dtypes.bits(x.dtype)].ravel()
+
+
+def _from_bits(bits: Any, dt: ElementType, shape: Sequence[Any]) -> Any:
+    width = dtypes.bits(dt)
+    elements = bits.reshape(-1, width)
+    if width < 8:
+        fill = elements[:, -1:] if dtypes.is_int(dt) and dtypes.is_signed(dt) else np.zeros_like(elements[:, :1])
+        elements = np.concatenate([elements, np.repeat(fill, 8 - width, 1)], 1)
+    return np.frombuffer(np.packbits(elements, axis=1, bitorder="little").tobytes(), dt).reshape(shape)
 
 
 def _bitcast_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, new_dtype: ElementType) -> tuple[Value, Value]:

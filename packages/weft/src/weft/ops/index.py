@@ -201,6 +201,13 @@ def _check_batching(name: str, x: Value, indices: Value, operand_dims: Sequence[
                          f"sizes, got {sizes[0]} and {sizes[1]}.")
 
 
+def _holds(dt: ElementType, value: Any) -> bool:
+    """Whether a number becomes an element of a dtype without wrapping round or losing a part."""
+    if dtypes.is_int(dt):
+        return isinstance(value, (bool, int, float)) and dtypes.iinfo(dt).min <= value <= dtypes.iinfo(dt).max
+    return dtypes.is_key(dt) or dtypes.is_complex(dt) or not isinstance(value, complex)
+
+
 def _gather_abstract(x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Shape,
                      indices_are_sorted: bool, unique_indices: bool, mode: Any, fill_value: Any) -> ShapedArray:
     dn = dimension_numbers
@@ -224,6 +231,8 @@ def _gather_abstract(x: ShapedArray, indices: ShapedArray, *, dimension_numbers:
     if any(not isinstance(s := slice_sizes[d], int) or s > 1 for d in (*dn.collapsed_slice_dims, *dn.operand_batching_dims)):
         raise type_error(f"gather: slice_sizes {slice_sizes} must be at most 1 along collapsed_slice_dims {dn.collapsed_slice_dims} and operand_batching_dims "
                          f"{dn.operand_batching_dims}.")
+    if fill_value is not None and not _holds(x.dtype, fill_value):
+        raise type_error(f"gather: the fill_value {fill_value!r} is no {dtypes.name(x.dtype)}.")
     window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])
     return shaped(tuple(next(window_sizes) if d in dn.offset_dims else next(batch_sizes) for d in range(rank)), x.dtype, x.weak_type)
 

@@ -133,6 +133,8 @@ def _triangular_abstract(a: ShapedArray, b: ShapedArray, *, left_side: bool, low
         raise type_error(f"triangular_solve requires arguments to have the same dtypes, got {dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}.")
     if not dtypes.is_inexact(a.dtype):
         raise type_error(f"triangular_solve does not accept dtype {dtypes.name(a.dtype)}; convert the arrays with astype.")
+    if conjugate_a and not transpose_a:
+        raise type_error("triangular_solve: conjugate_a goes with transpose_a; conjugate the matrix first (weft.numpy.conj).")
     check_same("triangular_solve", (a, 2), (b, 2))
     if a.shape[-1] != a.shape[-2]:
         raise ValueError(f"The first argument to triangular_solve must be square matrices, of shape (..., n, n), got shape {a.shape}.")

@@ -36,6 +36,8 @@ def _convert_abstract(x: ShapedArray, *, new_dtype: ElementType, weak_type: bool
 
 
 def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sharding: Any) -> Any:
+    if x.dtype == dtypes.float0:
+        return np.zeros(x.shape, new_dtype)
     if dtypes.is_int(new_dtype) and dtypes.is_float(x.dtype):     # XLA saturates, and NaN becomes 0
         info = dtypes.iinfo(new_dtype)
         wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -48,6 +50,8 @@ def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sha
         return x != np.zeros((), x.dtype)
     if dtypes.is_int(x.dtype) and dtypes.bits(x.dtype) < 8:      # NumPy knows no way from one of these to another
         x = x.astype(np.int8)
+    if dtypes.is_float(x.dtype) and dtypes.bits(x.dtype) <= 8:
+        x = x.astype(np.float32)
     return x.astype(new_dtype)
 
 
@@ -244,6 +248,8 @@ squeeze_p = Primitive("squeeze")
 
 
 def _squeeze_abstract(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < len(x.shape) for d in dimensions):
+        raise type_error(f"squeeze: dimensions {dimensions} must be different axes of an array of shape {x.shape}.")
     if any(x.shape[d] != 1 for d in dimensions):
         raise type_error(f"cannot select an axis to squeeze out which has size not equal to one, got shape={x.shape} and dimensions={dimensions}.")
     return shaped(tuple(n for d, n in enumerate(x.shape) if d not in dimensions), x.dtype, x.weak_type)

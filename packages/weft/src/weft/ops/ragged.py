@@ -140,7 +140,7 @@ def _reference(lhs: Value, rhs: Value, group_sizes: Value, *, ragged_dot_dimensi
             at = [slice(None)] * lhs.ndim
             for d, i in zip(mode.prefix, place):
                 at[d] = i
-            at[mode.axis] = slice(start, start + int(n))
+            at[mode.axis] = slice(max(start, 0), max(start + int(n), 0))      # sizes may be negative: nobody has looked at them
             place_: tuple[Any, ...] = (g, *at)
             parts[place_] = lhs[tuple(at)]
             start += int(n)

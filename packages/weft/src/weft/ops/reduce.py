@@ -140,6 +140,10 @@ def _arg_reduction(name: str, reference: Callable[..., Any], sign: int) -> Primi
 
     def abstract(x: Value, *, axes: tuple[int, ...], index_dtype: ElementType) -> ShapedArray:
         check_kind(name, x, "biuf")
+        if len(axes) != 1:
+            raise type_error(f"{name} goes along one axis, got axes {axes}.")
+        if not dtypes.is_int(index_dtype):
+            raise type_error(f"{name}: index_dtype must be an integer dtype, got {dtypes.name(index_dtype)}.")
         (axis,) = axes
         if not 0 <= axis < len(x.shape):
             raise type_error(f"{name}: axis {axis} is out of range for an array of shape {x.shape}.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from .. import dtypes
 from ..avals import shaped
 from ..core.primitive import Primitive, Zero, param_type, unsupported
+from ..errors import at_user_line
 from ..host import np
 from .elementwise import abs_, add, complex_, div, eq, imag, mul, neg, real, select, sub
 from .linalg import _batch, _per_matrix, _zeros, check_matrix, solve_with_lu
@@ -94,7 +95,7 @@ def _eigh_reference(x: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_
             return np.full_like(a, np.nan), np.full(n, np.nan, a.real.dtype)
         w, v = np.linalg.eigh(a, UPLO="L" if lower else "U")
         return v, w
-    v, w = _per_matrix(one, x, outs=2) if x.size else (x, x[..., 0].real)
+    v, w = _per_matrix(one, x, outs=2) if x.size else (x, np.zeros(x.shape[:-1], x.real.dtype))
     start, end = subset_by_index or (0, x.shape[-1])
     return [v[..., start:end], w[..., start:end]]
 
@@ -299,14 +300,13 @@ hessenberg_p.jvp = unsupported("hessenberg has no derivative rule: its reflectio
 def _schur_abstract(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: bool,
                     select_callable: Any) -> list[ShapedArray]:
     check_matrix("schur", x, square=True)
+    if sort_eig_vals:
+        raise NotImplementedError(at_user_line("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out."))
     return [x, x] if compute_schur_vectors else [x]
 
 
 def _schur_reference(x: Value, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any) -> Any:
     """An orthonormal basis of the spaces that eigenvectors span, one after the other; of a real matrix the real and imaginary parts of a pair's."""
-    if sort_eig_vals:
-        raise NotImplementedError("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out.")
-
     def one(a: Value) -> tuple[Value, Value]:
         w, v = np.linalg.eig(a)
         if not np.iscomplexobj(a):

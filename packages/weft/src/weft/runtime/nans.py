@@ -8,7 +8,7 @@ from typing import Sequence
 from .. import dtypes
 from ..config import config
 from ..control.shard_map import by_vmap
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.trace import EvalTrace, Tracer, current_trace, is_array, root
 from ..errors import at_user_line
 from ..host import HostArray, np
@@ -77,7 +77,7 @@ class _Replay:
     def run(self, jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
         env: dict = dict(zip(jaxpr.constvars, consts))
         env.update(zip(jaxpr.invars, args))
-        read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
+        read = lambda a: literal_value(a) if type(a) is Literal else env[a]
         for eqn in jaxpr.eqns:
             env.update(zip(eqn.outvars, self.equation(eqn, [read(a) for a in eqn.invars])))
         return [read(a) for a in jaxpr.outvars]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..avals import AbstractRef
 from ..core.effects import touches
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, Var
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, literal_value
 from ..core.trace import get_aval, reset_trace, set_trace
 from ..errors import at_user_line
 from .stage import JaxprTrace
@@ -64,7 +64,7 @@ def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]
     env = {**dict(zip(jaxpr.constvars, consts)), **dict(zip(jaxpr.invars, args))}
 
     def read(atom: Atom) -> Value:
-        return env[atom] if type(atom) is not Literal else atom.val if atom.aval.weak_type else TypedScalar(atom.val, atom.aval)
+        return env[atom] if type(atom) is not Literal else literal_value(atom)
     for eqn in jaxpr.eqns:
         values = [read(a) for a in eqn.invars]
         if touches in eqn.effects or any(map(is_ref, eqn.invars)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import ShapedArray, physical
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, map_jaxprs, subjaxprs, literal_value
 from ..core.trace import Axis, get_aval, mapped_axes, reset_trace, set_trace
 from ..ops.linear import moveaxis
 from .stage import JaxprTrace
@@ -57,7 +57,7 @@ def raw(x: Value) -> Value:
 def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[Any]:
     env = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
-    read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
+    read = lambda a: literal_value(a) if type(a) is Literal else env[a]
     for eqn in jaxpr.eqns:
         values = [read(a) for a in eqn.invars]
         key_in, key_out = [_is_key(a.aval) for a in eqn.invars], [_is_key(v.aval) for v in eqn.outvars]

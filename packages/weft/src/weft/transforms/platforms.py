@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import shaped
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
 from ..core.primitive import Primitive
 from ..core.trace import reset_trace, set_trace
 from ..host import np
@@ -66,7 +66,7 @@ def for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ...
 def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform: str, branches_of: tuple[str, ...]) -> list[Any]:
     env: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
-    read = lambda a: (a.val if a.aval.weak_type else TypedScalar(a.val, a.aval)) if type(a) is Literal else env[a]
+    read = lambda a: literal_value(a) if type(a) is Literal else env[a]
     for eqn in jaxpr.eqns:
         primitive, params, values = eqn.primitive, eqn.params, [read(a) for a in eqn.invars]
         outs: Any

@@ -43,7 +43,7 @@ create_token_p.batch = lambda axis, args, dims: (create_token_p.bind(), None)
 after_all_p.abstract, after_all_p.impl = _after_all_abstract, _after_all_impl
 after_all_p.batch = lambda axis, args, dims: (after_all_p.bind(*args), None)
 for _p in (create_token_p, after_all_p):
-    _p.cache, _p.reference = None, lambda *tokens: None
+    _p.cache, _p.reference = None, lambda *tokens: Token()
     _p.jvp = lambda primals, tangents, p=_p: (p.bind(*primals), Zero(token))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from .. import dtypes
 from ..avals import tangent_aval
 from ..core.effects import touches
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, literal_value
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import reset_trace, set_trace
 from ..ops.linear import add_any
@@ -38,7 +38,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], 
 
     def read(atom: Atom) -> Value:
         if type(atom) is Literal:
-            return atom.val if atom.aval.weak_type else TypedScalar(atom.val, atom.aval)
+            return literal_value(atom)
         return env[atom]
 
     linear_eqns = []

@@ -1,0 +1,174 @@
+"""What mutated programs have found (`mutants.py`), each as the smallest case that shows it."""
+import hashlib
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hosts import host_here
+from raw import Raw
+from test_hostile import F32, I32, LINE, careless, one_equation
+
+import weft
+import weft.numpy as jnp
+from weft import dtypes, lax
+from weft.avals import shaped, token
+from weft.core import serialize as s
+from weft.core.binary import DeserializationError
+from weft.core.interpret import interpret
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from weft.core.primitive import registry
+from weft_remote import protocol as p
+
+FLOAT0, BF16, BOOL = shaped((), dtypes.float0), shaped((), "bfloat16"), shaped((), "bool")
+
+
+def vector(dtype: str, *shape: int):
+    return shaped(shape or (3,), dtype)
+
+
+DOT = dict(dimension_numbers=(((0,), (0,)), ((), ())), precision=None, preferred_element_type=None, out_sharding=None)
+SOLVE = dict(left_side=True, lower=True, transpose_a=False, conjugate_a=True, unit_diagonal=False)
+GATHER = dict(dimension_numbers=lax.GatherDimensionNumbers((), (0,), (0,)), slice_sizes=(1,), indices_are_sorted=False, unique_indices=False,
+              mode=lax.GatherScatterMode.FILL_OR_DROP)
+SQUARE = vector("float32", 2, 2)
+
+
+@pytest.mark.parametrize("ins,outs,primitive,params,message", [
+    ([F32], [F32], "add", {}, "add takes 2 operands, got 1"),
+    ([F32, F32], [F32], "transpose", dict(permutation=()), "has 2 operands; its primitive takes 1"),
+    ([], [F32], "neg", {}, "neg takes 1 operand, got 0"),
+    ([token], [F32], "neg", {}, "neg takes arrays, and one of its operands is an order token"),
+    ([token], [token], "reshape", dict(new_sizes=(), dimensions=None, sharding=None), "reshape takes arrays"),
+    ([FLOAT0], [FLOAT0], "reduce_sum", dict(axes=(), out_sharding=None), "reduce_sum does not take operands of dtype float0"),
+    ([vector("float32")], [F32], "reduce_sum", dict(axes=(0,)), "reduce_sum has no parameter out_sharding"),
+    ([vector("float32")], [F32], "reduce_prod", dict(axes=(0,), out_sharding=None), "reduce_prod has no parameter 'out_sharding'"),
+    ([vector("float32")], [F32], "squeeze", dict(dimensions=(1,)), r"squeeze: dimensions \(1,\) must be different axes"),
+    ([vector("float32")], [BOOL], "argmax", dict(axes=(0,), index_dtype=np.dtype("bool")), "index_dtype must be an integer dtype, got bool"),
+    ([SQUARE], [F32], "argmax", dict(axes=(0, 1), index_dtype=np.dtype("int32")), "argmax goes along one axis"),
+    ([BF16, BF16], [shaped((), "complex64")], "complex", {}, "complex does not accept dtype bfloat16: it takes float32, float64"),
+    ([shaped((), "complex64")], [shaped((2,), "float32")], "bitcast_convert_type", dict(new_dtype=np.dtype("float32")), "does not convert between complex64 and float32"),
+    ([SQUARE, SQUARE], [SQUARE], "triangular_solve", SOLVE, "conjugate_a goes with transpose_a"),
+    ([SQUARE], [SQUARE, SQUARE], "schur", dict(compute_schur_vectors=True, sort_eig_vals=True, select_callable=None), "eigenvalues are not sorted"),
+    ([vector("int32")] * 2, [shaped((), "int8")], "dot_general", {**DOT, "preferred_element_type": np.dtype("int8")}, "must not be narrower"),
+    ([vector("uint8"), vector("int32", 2, 1)], [vector("uint8", 2)], "gather", {**GATHER, "fill_value": -1}, "the fill_value -1 is no uint8"),
+])
+def test_refused(ins, outs, primitive, params, message):
+    """By the primitive's own rule, in its words; and the error names the client's line and none of the host's."""
+    with pytest.raises(DeserializationError, match=rf"client.py:7.*{message}") as e:
+        s.deserialize(one_equation(primitive, ins, outs, **params))
+    assert "\n" not in str(e.value) and __file__ not in str(e.value)
+
+
+@pytest.mark.parametrize("value,aval,message", [(3.3, BF16, "3.3 is no bfloat16; the nearest is 3.296875"), (0.0, shaped((), "float8_e8m0fnu"), "0.0 is no float8_e8m0fnu"),
+                                                (1e300, F32, "is no float32; the nearest is inf")])
+def test_literals_are_values_of_their_types(value, aval, message):
+    with pytest.raises(DeserializationError, match=message):
+        s.deserialize(careless(Jaxpr([], [], [Literal(value, aval)], [])))
+
+
+def test_weak_literals_keep_their_dtype():
+    """A weakly typed bfloat16 is no Python number."""
+    x = Var(shaped((3,), "bfloat16"))
+    out = Var(shaped((3,), "bfloat16"))
+    jaxpr = Jaxpr([], [x], [out, literal := Literal(0.5, shaped((), "bfloat16", True))], [JaxprEqn([x, literal], [out], registry["mul"], {}, frozenset(), LINE)])
+    got = interpret(jaxpr, [np.ones(3, ml_dtypes.bfloat16)])
+    assert [g.dtype.name for g in got] == ["bfloat16", "bfloat16"] and float(got[0][0]) == 0.5 == float(got[1])
+
+
+def test_the_interpreter_keeps_64_bits_of_a_program_that_has_them():
+    """Also where 64-bit types are off: a program may have been given such arrays. So must what its primitives are made of."""
+    with weft.enable_x64(True):
+        jaxpr = weft.make_jaxpr(lambda x: (lax.cummax(x, 0), lax.cumlogsumexp(x.astype("float64"), 0)))(np.arange(3)).jaxpr
+    got = interpret(jaxpr, [np.array([1 << 40, 0, 1 << 41])])
+    assert got[0].dtype == np.int64 and got[0].tolist() == [1 << 40, 1 << 40, 1 << 41] and got[1].dtype == np.float64
+
+
+def test_tokens_are_interpreted():
+    t, x, out = Var(token), Var(F32), Var(F32)
+    made = Var(token)
+    eqns = [JaxprEqn([], [t], registry["create_token"], {}), JaxprEqn([t], [made], registry["after_all"], {}), JaxprEqn([x], [out], registry["neg"], {})]
+    assert interpret(Jaxpr([], [x], [out], eqns), [np.float32(2)])[0] == -2
+
+
+@pytest.mark.parametrize("x,y,preferred,want", [
+    ("float16", "bfloat16", None, "bfloat16"), ("int8", "uint8", None, "int8"), ("uint32", "int32", None, "int32"), ("float8_e4m3fn", "float8_e5m2", None, "float8_e5m2"),
+    ("float8_e4m3fn", "float32", None, "float32"), ("bfloat16", "bfloat16", "int32", "int32"), ("float32", "float32", "bool", "bool"), ("int4", "int8", "int32", "int32"),
+    ("complex64", "complex64", "float32", "float32"), ("int2", "float32", None, "float32")])
+def test_products_of_two_types(x, y, preferred, want):
+    """The wider type wins, as jax has it; the interpreter rounds what XLA rounds, at the end."""
+    a, b = (jnp.asarray(np.array([[0.5, -0.5], [1.0, 1.0]]) if "float" in n or "complex" in n else np.array([[1, -1 if n[0] == "i" else 0], [0, 1]])).astype(n)
+            for n in (x, y))
+    product = lambda a, b: lax.dot(a, b, preferred_element_type=preferred)
+    got = weft.jit(product)(a, b)
+    wanted = interpret(weft.make_jaxpr(product)(a, b).jaxpr, [np.asarray(a), np.asarray(b)])[0]
+    assert got.dtype.name == want == wanted.dtype.name
+    np.testing.assert_array_equal(np.asarray(got).astype(complex), wanted.astype(complex))
+
+
+@pytest.mark.parametrize("sizes", [[-5, 5], [2, -1], [9, 9]])
+def test_groups_of_sizes_that_no_matrix_has(sizes):
+    x, y, sizes = np.arange(8, dtype=np.float32).reshape(4, 2), np.ones((2, 2, 3), np.float32), np.array(sizes, np.int32)
+    want = interpret(weft.make_jaxpr(lax.ragged_dot)(x, y, sizes).jaxpr, [x, y, sizes])[0]
+    np.testing.assert_array_equal(weft.jit(lax.ragged_dot)(x, y, sizes), want)
+
+
+def test_indices_of_two_bits():
+    x, at = np.arange(4, dtype=np.float32), np.array([[1], [-1], [0]]).astype(ml_dtypes.int2)
+    numbers = lax.GatherDimensionNumbers((), (0,), (0,))
+    read = lambda x, i: lax.gather(x, i, numbers, (1,), mode="clip")
+    np.testing.assert_array_equal(weft.jit(read)(x, at), [1, 0, 0])
+    wrote = weft.jit(lambda x, i: lax.scatter_add(x, i, jnp.ones(3), lax.ScatterDimensionNumbers((), (0,), (0,)), mode="drop"))(x, at)
+    np.testing.assert_array_equal(wrote, [1, 2, 2, 3])
+    np.testing.assert_array_equal(weft.jit(lambda x, i: lax.dynamic_slice(x, (i,), (2,)))(x, at[0, 0]), [1, 2])
+
+
+def test_reductions_of_two_bits_beside_others():
+    def first_of_largest(x, i):
+        return lax.reduce((x, i), (np.array(-2).astype(ml_dtypes.int2), np.int32(0)), lambda p, q: tuple(lax.select(p[0] >= q[0], a, b) for a, b in zip(p, q)), (0,))
+    value, index = weft.jit(first_of_largest)(np.array([-1, 1, 0]).astype(ml_dtypes.int2), np.arange(3, dtype=np.int32))
+    assert int(value) == 1 and int(index) == 1
+
+
+@pytest.mark.parametrize("x,dtype", [(np.array([1.5, -2.0], np.float32), "int4"), (np.array([[1, -2], [7, 0]]).astype(ml_dtypes.int4), "int8"),
+                                     (np.array([3, -128], np.int8), "uint2"), (np.array([1.5, -6.0], np.float32), "float4_e2m1fn")])
+def test_bits_of_less_than_a_byte(x, dtype):
+    cast = lambda v: lax.bitcast_convert_type(v, dtype)
+    want = interpret(weft.make_jaxpr(cast)(x).jaxpr, [x])[0]
+    got = np.asarray(weft.jit(cast)(x))
+    assert got.dtype == want.dtype and got.shape == want.shape
+    np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
+
+
+def test_conversions_between_small_floats():
+    convert = lambda v: v.astype("float8_e8m0fnu")
+    x = np.array([1, 4, 0.25]).astype(ml_dtypes.float8_e4m3fn)
+    want = interpret(weft.make_jaxpr(convert)(jnp.asarray(x)).jaxpr, [x])[0]
+    assert want.astype(float).tolist() == [1, 4, 0.25] == np.asarray(weft.jit(convert)(jnp.asarray(x))).astype(float).tolist()
+
+
+def test_eigenvalues_of_nothing():
+    w, v = lax.linalg.eigh(np.zeros((2, 0, 0), np.float32))[::-1]
+    assert interpret(weft.make_jaxpr(lambda x: lax.linalg.eigh(x))(np.zeros((2, 0, 0), np.float32)).jaxpr, [np.zeros((2, 0, 0), np.float32)])[1].shape == w.shape == (2, 0)
+
+
+def test_a_host_chooses_for_its_own_platform():
+    """A program that asks where it runs is asked there."""
+    x, out, index = Var(F32), Var(F32), Var(I32)
+    branches = []
+    for name in ("neg", "exp"):
+        v, o = Var(F32), Var(F32)
+        branches.append(ClosedJaxpr(Jaxpr([], [v], [o], [JaxprEqn([v], [o], registry[name], {} if name == "neg" else {"accuracy": None}, frozenset(), LINE)]), []))
+    jaxpr = Jaxpr([], [x], [out], [JaxprEqn([], [index], registry["platform_index"], {"platforms": (("tpu",), ("cpu",))}, frozenset(), LINE),
+                                   JaxprEqn([index, x], [out], registry["cond"], {"branches": tuple(branches)}, frozenset(), LINE)])
+    data = s.serialize(jaxpr)
+    digest = hashlib.sha256(data).digest()
+    with host_here("cpu") as host, Raw(host.url) as raw:
+        raw.send(p.Put, 1, F32, 0, np.float32(0).tobytes())
+        raw.send(p.Program, digest, len(data), data)
+        raw.send(p.Compile, 2, digest, 0, "f", (False,))
+        raw.send(p.Execute, 2, (1,), (3,))
+        raw.send(p.Fetch, 3)
+        answer = raw.receive()
+        while not isinstance(answer, (p.Data, p.Error, p.End)):
+            answer = raw.receive()
+    assert np.frombuffer(answer.data, np.float32).tolist() == [1.0]
