@@ -38,8 +38,8 @@ web: $(DIGITS)
 vulkan: $(VENV_STAMP)
 	@sh tools/find-vulkan.sh $(PY)
 
-## test: everything: Python, the TypeScript runtime, the browser
-test: test-python test-web
+## test: everything: lint, Python, the TypeScript runtime, the browser
+test: lint test-python test-web
 
 ## test-python: the Python tests
 test-python: setup vulkan $(DIGITS)
@@ -81,9 +81,10 @@ coverage: setup
 demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)
 	@$(PY) examples/digits/demo.py
 
-## lint: ruff over all Python
+## lint: ruff over all Python, and mypy over the packages
 lint: setup
 	@$(PY) -m ruff check packages native wasm tests bench examples tools
+	@$(PY) -m mypy
 
 ## types: mypy over all packages, as pyproject.toml says
 types: setup

@@ -11,7 +11,7 @@ from ..control.custom import custom_jvp
 from ..core.trace import axis_size_of, get_aval
 from ..errors import at_user_line, type_error
 from ..lax.collectives import axis_index, pmax
-from ..numpy import reductions, ufuncs
+from ..numpy import comparisons, elementary, reductions, ufuncs
 from ..numpy.creation import asarray
 from ..numpy.selecting import where
 from ..numpy.util import canonical_axis, on_device, operand, promote_inexact, split_names
@@ -93,7 +93,7 @@ def tanh(x):
         >>> float(weft.nn.tanh(0.0))
         0.0
     """
-    return ufuncs.tanh(x)
+    return elementary.tanh(x)
 
 
 def softplus(x):
@@ -145,7 +145,7 @@ def mish(x):
         >>> weft.nn.mish(jnp.array([-2., 0., 2.]))
         Array([-0.25250146,  0.        ,  1.943959  ], dtype=float32)
     """
-    return ufuncs.multiply(x, ufuncs.tanh(softplus(x)))
+    return ufuncs.multiply(x, elementary.tanh(softplus(x)))
 
 
 @inner_jit(name="log_sigmoid")
@@ -170,8 +170,8 @@ def elu(x, alpha=1.0):
         >>> float(weft.nn.elu(2.0))
         2.0
     """
-    positive = ufuncs.greater(x, 0)
-    return where(positive, x, ufuncs.multiply(alpha, ufuncs.expm1(where(positive, 0.0, x))))
+    positive = comparisons.greater(x, 0)
+    return where(positive, x, ufuncs.multiply(alpha, elementary.expm1(where(positive, 0.0, x))))
 
 
 @inner_jit(name="leaky_relu")
@@ -183,7 +183,7 @@ def leaky_relu(x, negative_slope=0.01):
         >>> float(weft.nn.leaky_relu(2.0))
         2.0
     """
-    return where(ufuncs.greater_equal(x, 0), x, ufuncs.multiply(negative_slope, x))
+    return where(comparisons.greater_equal(x, 0), x, ufuncs.multiply(negative_slope, x))
 
 
 @inner_jit(name="hard_tanh")
@@ -196,7 +196,7 @@ def hard_tanh(x):
         >>> weft.nn.hard_tanh(jnp.array([-2., 0., 2.]))
         Array([-1.,  0.,  1.], dtype=float32)
     """
-    return where(ufuncs.greater(x, 1), 1, where(ufuncs.less(x, -1), -1, x))
+    return where(comparisons.greater(x, 1), 1, where(comparisons.less(x, -1), -1, x))
 
 
 @inner_jit(name="celu")
@@ -209,7 +209,7 @@ def celu(x, alpha=1.0):
         >>> weft.nn.celu(jnp.array([-2., 0., 2.]))
         Array([-0.86466473,  0.        ,  2.        ], dtype=float32)
     """
-    return ufuncs.add(ufuncs.maximum(x, 0.0), ufuncs.multiply(alpha, ufuncs.expm1(ufuncs.divide(ufuncs.minimum(x, 0.0), alpha))))
+    return ufuncs.add(ufuncs.maximum(x, 0.0), ufuncs.multiply(alpha, elementary.expm1(ufuncs.divide(ufuncs.minimum(x, 0.0), alpha))))
 
 
 @inner_jit(name="selu")
@@ -319,7 +319,7 @@ def sparse_plus(x):
         >>> weft.nn.sparse_plus(jnp.array([-2., 0., 2.]))
         Array([0.  , 0.25, 2.  ], dtype=float32)
     """
-    return where(ufuncs.less_equal(x, -1.0), 0.0, where(ufuncs.greater_equal(x, 1.0), x, ufuncs.divide(ufuncs.square(ufuncs.add(x, 1.0)), 4)))
+    return where(comparisons.less_equal(x, -1.0), 0.0, where(comparisons.greater_equal(x, 1.0), x, ufuncs.divide(ufuncs.square(ufuncs.add(x, 1.0)), 4)))
 
 
 def sparse_sigmoid(x):
@@ -345,7 +345,7 @@ def log1mexp(x):
     """
     (x,) = promote_inexact("log1mexp", x)
     c = math.log(2.0)
-    return where(ufuncs.less(x, c), ufuncs.log(ufuncs.negative(ufuncs.expm1(ufuncs.negative(x)))), ufuncs.log1p(ufuncs.negative(ufuncs.exp(ufuncs.negative(x)))))
+    return where(comparisons.less(x, c), elementary.log(ufuncs.negative(elementary.expm1(ufuncs.negative(x)))), elementary.log1p(ufuncs.negative(elementary.exp(ufuncs.negative(x)))))
 
 
 def _logits(name: str, x):
@@ -433,7 +433,7 @@ def logmeanexp(x, axis=None, where=None, keepdims: bool = False):
     """
     out = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     count = reductions.count_nonzero(linear.full(shape_of(x), True, dtypes.bool_) if where is None else where, axis, keepdims)
-    return ufuncs.subtract(out, ufuncs.log(linear.convert(count, dtype_of(out))))
+    return ufuncs.subtract(out, elementary.log(linear.convert(count, dtype_of(out))))
 
 
 @inner_jit(name="standardize", static_argnums=(1, 2, 3))

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import at_user_line, type_error
-from ..numpy import ufuncs
+from ..numpy import comparisons, ufuncs
 from ..numpy.creation import asarray
 from ..numpy.einsum import einsum
 from ..numpy.selecting import where
@@ -119,7 +119,7 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: flo
     if keep:
         seen = keep[0]
         for more in keep[1:]:
-            seen = ufuncs.logical_and(seen, more)
+            seen = comparisons.logical_and(seen, more)
         logits = where(seen, logits, _LOW)
 
     out = einsum("bkgts,bskh->btkgh", linear.convert(softmax(logits), dt), v)

@@ -17,13 +17,14 @@ from . import creation as _creation
 _FAMILIES = {
     "creation": """arange array asarray copy empty empty_like eye frombuffer from_dlpack fromfunction full full_like geomspace identity indices linspace
         logspace meshgrid ones ones_like tri zeros zeros_like""",
-    "ufuncs": """abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh around asin asinh atan atan2 atanh
-        bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_right_shift cbrt ceil clip conj conjugate
-         cos cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs fix float_power floor floor_divide fmax fmin fmod
-        greater greater_equal hypot imag invert isfinite isinf isnan
-        left_shift less less_equal log log10 log1p log2 logical_not mod
-        modf nextafter not_equal positive pow power rad2deg radians real reciprocal remainder right_shift rint
-        round sign signbit sin sinc sinh sqrt square tan tanh true_divide trunc""",
+    "elementary": """acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh cbrt cos cosh deg2rad degrees
+        exp exp2 expm1 log log10 log1p log2 rad2deg radians sin sinc sinh sqrt tan tanh""",
+    "rounding": """around ceil fix floor modf rint round trunc""",
+    "comparisons": """equal greater greater_equal isfinite isinf isnan less less_equal logical_not not_equal signbit""",
+    "ufuncs": """abs absolute angle arctan2 atan2 bitwise_count bitwise_invert bitwise_left_shift bitwise_not
+        bitwise_right_shift clip conj conjugate divide divmod fabs float_power floor_divide fmax fmin fmod hypot imag
+        invert left_shift mod nextafter positive pow power real reciprocal remainder right_shift sign square
+        true_divide""",
     "universal": """add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum
         multiply negative subtract frompyfunc ufunc""",
     "numeric": "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num spacing",

@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import partial
 from importlib import import_module
 from operator import index
-from typing import Any
+from typing import Any, Callable
 
 from .. import dtypes
 from ..avals import AbstractRef
@@ -15,7 +15,7 @@ from ..ops import elementwise as el
 from ..runtime import dispatch
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
-from . import creation, indexing, products, reductions, selecting, shapes, sorting, ufuncs
+from . import comparisons, creation, indexing, products, reductions, rounding, selecting, shapes, sorting, ufuncs
 from .printing import repr_text, str_text
 
 
@@ -43,8 +43,8 @@ def _power(self, other, modulo=None):
 _BINARY = {"add": ufuncs.add, "sub": ufuncs.subtract, "mul": ufuncs.multiply, "truediv": ufuncs.divide, "floordiv": ufuncs.floor_divide,
            "mod": ufuncs.remainder, "divmod": ufuncs.divmod, "and": ufuncs.bitwise_and, "or": ufuncs.bitwise_or, "xor": ufuncs.bitwise_xor,
            "lshift": ufuncs.left_shift, "rshift": ufuncs.right_shift, "matmul": products.matmul}
-_COMPARE = {"eq": ufuncs.equal, "ne": ufuncs.not_equal, "lt": ufuncs.less, "le": ufuncs.less_equal, "gt": ufuncs.greater,
-            "ge": ufuncs.greater_equal}
+_COMPARE = {"eq": comparisons.equal, "ne": comparisons.not_equal, "lt": comparisons.less, "le": comparisons.less_equal, "gt": comparisons.greater,
+            "ge": comparisons.greater_equal}
 
 
 def _concrete(self, error: type, what: str):
@@ -126,7 +126,7 @@ def __reversed__(self):
 def __contains__(self, item) -> bool:
     if getattr(item, "shape", ()):
         raise ValueError(f"`in` asks for one element, got an array of shape {item.shape}.")
-    return bool(reductions.any(ufuncs.equal(self, item)))
+    return bool(reductions.any(comparisons.equal(self, item)))
 
 
 def __getitem__(self, idx):
@@ -231,7 +231,7 @@ def _loaded(data: bytes, aval):
 
 def _rounded(self, ndigits: int | None = None):
     """round(x) is integers, as of Python's numbers; round(x, n) has the dtype of x."""
-    return shapes.astype(ufuncs.round(self), int) if ndigits is None else ufuncs.round(self, ndigits)
+    return shapes.astype(rounding.round(self), int) if ndigits is None else rounding.round(self, ndigits)
 
 
 def tobytes(self, order: str = "C") -> bytes:
@@ -279,21 +279,22 @@ def _method(function, name: str | None = None):
 
 def _methods() -> dict[str, Any]:
     table: dict[str, Any] = {}
-    for name, function in _BINARY.items():
-        table[f"__{name}__"], table[f"__r{name}__"] = _operator(function), _operator(function, True)
-    for name, function in _COMPARE.items():
-        table[f"__{name}__"] = _operator(function)
+    for name, operation in _BINARY.items():
+        table[f"__{name}__"], table[f"__r{name}__"] = _operator(operation), _operator(operation, True)
+    for name, operation in _COMPARE.items():
+        table[f"__{name}__"] = _operator(operation)
     table["__pow__"], table["__rpow__"] = _power, _operator(ufuncs.power, True)
     table.update(__neg__=lambda self: ufuncs.negative(self), __pos__=lambda self: ufuncs.positive(self), __abs__=lambda self: ufuncs.abs(self),
                  __invert__=lambda self: ufuncs.invert(self), __round__=_rounded)
     table["__hash__"] = None
     table["__copy__"], table["__deepcopy__"] = copy, lambda self, memo: copy(self)
-    for function in (__bool__, __float__, __int__, __complex__, __index__, __array__, __len__, __iter__, __reversed__, __contains__, __getitem__,
-                     __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, __reduce__, tolist, item, astype, reshape,
-                     transpose, view, copy, clip, to_device, byteswap, tobytes):
-        table[function.__name__] = function
+    plain: tuple[Callable[..., Any], ...] = (
+        __bool__, __float__, __int__, __complex__, __index__, __array__, __len__, __iter__, __reversed__, __contains__, __getitem__,
+        __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, __reduce__, tolist, item, astype, reshape,
+        transpose, view, copy, clip, to_device, byteswap, tobytes)
+    table.update({function.__name__: function for function in plain})
     for module, names in ((reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
-                          (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate round"), (products, "dot"),
+                          (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate"), (rounding, "round"), (products, "dot"),
                           (sorting, "argsort sort searchsorted argpartition partition"), (selecting, "nonzero choose diagonal trace take")):
         for name in names.split():
             table[name] = _method(getattr(module, name))

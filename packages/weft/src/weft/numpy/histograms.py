@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 from ..ops.rules import shape_of
 from ..typing import Array, ArrayLike
-from . import reductions, ufuncs
+from . import comparisons, reductions, ufuncs
 from .creation import asarray
 from .grids import ix_
 from .selecting import ravel_multi_index, where
@@ -82,7 +82,7 @@ def histogramdd(sample: ArrayLike, bins: ArrayLike | Sequence[ArrayLike] = 10, r
     places = []
     for x, e in zip(columns, edges):
         place = searchsorted(e, x, "right")
-        places.append(where(ufuncs.equal(x, e[-1]), ufuncs.subtract(place, 1), place))     # the last box has its upper edge
+        places.append(where(comparisons.equal(x, e[-1]), ufuncs.subtract(place, 1), place))     # the last box has its upper edge
     shape = tuple(shape_of(e)[0] + 1 for e in edges)
     counts = bincount(ravel_multi_index(tuple(places), shape, mode="clip"), weights, length=math.prod(shape)).reshape(shape)
     counts = counts[(slice(1, -1),) * rank]      # without what lies outside of the edges

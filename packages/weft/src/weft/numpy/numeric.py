@@ -13,7 +13,8 @@ from ..ops.reduce import reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
-from .ufuncs import imag, signbit, where_jit
+from .comparisons import signbit
+from .ufuncs import imag, where_jit
 from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, strong
 
 

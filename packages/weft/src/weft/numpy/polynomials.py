@@ -11,7 +11,7 @@ from ..ops import shape as ops
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
-from . import linalg, reductions, selecting, ufuncs
+from . import comparisons, elementary, linalg, reductions, selecting, ufuncs
 from .creation import arange
 from .products import dot
 from .shapes import roll
@@ -209,7 +209,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     leading = reductions.sum(reductions.cumprod(linear.convert(zero, dtypes.int32)))
     found = _roots(roll(p, el.neg(leading)))
     found = found[argsort(el.abs_(found), descending=True)]
-    lost = ufuncs.greater_equal(arange(n), ufuncs.subtract(n, leading))
+    lost = comparisons.greater_equal(arange(n), ufuncs.subtract(n, leading))
     return selecting.where(lost, complex(math.nan, math.nan), found)
 
 
@@ -259,7 +259,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
             raise TypeError(f"polyfit: expected a vector of {n} weights, got shape {shape_of(weights)}.")
         column = weights[:, None]
         left, right = ufuncs.multiply(left, column), ufuncs.multiply(right, weights if len(shape_of(y)) == 1 else column)
-    scale = ufuncs.sqrt(reductions.sum(ufuncs.multiply(left, left), 0))
+    scale = elementary.sqrt(reductions.sum(ufuncs.multiply(left, left), 0))
     found, residuals, rank, s = linalg.lstsq(ufuncs.divide(left, scale), right, rcond)
     found = ufuncs.divide(found.T, scale).T
     if full:

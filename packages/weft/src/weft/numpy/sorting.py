@@ -20,7 +20,8 @@ from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike
 from .creation import array
 from .shapes import concatenate, ravel, take_rows
-from .ufuncs import greater_equal, where_jit
+from .comparisons import greater_equal
+from .ufuncs import where_jit
 from .util import asked_dtype, canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int, strong
 
 

@@ -15,7 +15,7 @@ from ..ops.rules import dtype_of, shape_of
 from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray
 from .ufuncs import abs as _abs
-from .ufuncs import equal, isfinite, isnan
+from .comparisons import equal, isfinite, isnan
 from .util import broadcast_shapes, operand, promote, promote_shapes, strong
 
 

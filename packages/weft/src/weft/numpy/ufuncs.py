@@ -1,7 +1,6 @@
 """Elementwise functions of `weft.numpy`: arguments promote to one dtype and broadcast to one shape."""
 from __future__ import annotations
 
-import inspect
 import math
 from typing import Any, Callable
 
@@ -13,160 +12,118 @@ from ..errors import type_error
 from ..core.jaxpr import TypedScalar
 from ..ops import elementwise as el
 from ..ops import linear
-from ..ops.random_bits import random_unwrap_p
-from ..ops.reduce import reduce_and
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
-from .util import broadcast_shapes, float_dtype, no_complex, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, static_int, strong, to_bool
+from .elementary import rad2deg
+from .util import broadcast_shapes, elementwise_example, float_dtype, no_complex, of_kind, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, promoted
 
 
-def _document(function, name: str, text: str, call: str):
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{text}\n\n    Works on each element; arguments promote to one dtype and broadcast to one shape, which the result has.\n\n" \
-        f"    Raises:\n        TypeError: for lists and other values that are not arrays or numbers, and for dtypes without this operation.\n" \
-        f"        ValueError: if shapes do not broadcast.\n\n    Example:\n        >>> import weft.numpy as jnp\n        >>> y = jnp.{call}\n    "
-    return function
+_example = elementwise_example("jnp.array([5, 3]), 2")
+_float_example = elementwise_example("jnp.array([5., 3.]), 2.")
+_unary_example = elementwise_example("jnp.array([5, 3])")
 
 
-_INEXACT = frozenset(dtypes.dtype(n) for n in ("bfloat16", "float16", "float32", "float64", "complex64", "complex128"))
+def _floats(name: str, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    return promote_shapes(name, *promote_inexact(name, x, y))
 
 
-def _float_unary(name: str, text: str, op: Callable, call: str | None = None):
-    def function(x, /):
-        if getattr(x, "dtype", None) in _INEXACT:      # what most calls have needs no promotion
-            return op(x)
-        (x,) = promote_inexact(name, x)
-        return op(x)
-    return _document(function, name, text, call or f"{name}(jnp.array([0.5, 0.25]))")
+def _bits(name: str, x: ArrayLike, y: ArrayLike, shift: bool = False) -> list[Any]:
+    """Operands of one dtype of integers, or of booleans where nothing is shifted."""
+    a, b = promoted(name, x, y)
+    if shift and dtypes.is_bool(get_aval(a).dtype):
+        a, b = linear.convert(a, dtypes.int32), linear.convert(b, dtypes.int32)
+    if dtypes.is_inexact(get_aval(a).dtype):
+        raise type_error(f"{name} takes integers or booleans, got {get_aval(a)} and {get_aval(b)}.")
+    return [a, b]
 
 
-def _binary(name: str, text: str, op: Callable, call: str | None = None):
-    def function(x, y, /):
-        x, y = promote_shapes(name, *promote(name, x, y))
-        return op(x, y)
-    return _document(function, name, text, call or f"{name}(jnp.array([5, 3]), 2)")
+@_example
+def add(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x + y."""
+    x, y = promoted("add", x, y)
+    return el.or_(x, y) if dtypes.is_bool(dtype_of(x)) else el.add(x, y)
 
 
-def _float_binary(name: str, text: str, op: Callable):
-    def function(x1, x2, /):
-        x, y = promote_shapes(name, *promote_inexact(name, x1, x2))
-        return op(x, y)
-    return _document(function, name, text, f"{name}(jnp.array([5., 3.]), 2.)")
+@_example
+def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x - y."""
+    return el.sub(*promoted("subtract", x, y))
 
 
-def _bits_binary(name: str, text: str, op: Callable, shift: bool = False):
-    def function(x, y, /):
-        x, y = promote_shapes(name, *promote(name, x, y))
-        if shift and dtypes.is_bool(get_aval(x).dtype):
-            x, y = linear.convert(x, dtypes.int32), linear.convert(y, dtypes.int32)
-        if dtypes.is_inexact(get_aval(x).dtype):
-            raise type_error(f"{name} takes integers or booleans, got {get_aval(x)} and {get_aval(y)}.")
-        return op(x, y)
-    return _document(function, name, text, f"{name}(jnp.array([5, 3]), 2)")
+@_example
+def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x * y."""
+    x, y = promoted("multiply", x, y)
+    return el.and_(x, y) if dtypes.is_bool(dtype_of(x)) else el.mul(x, y)
 
 
-def _named(names: str, function: Callable):
-    """The function with other names of its two arguments, which JAX does not give all alike."""
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names.split()]
-    function.__signature__ = inspect.Signature(parameters)
-    return function
+@_float_example
+def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x / y, a float."""
+    return el.div(*_floats("divide", x1, x2))
 
 
-def _logical(name: str, text: str, op: Callable):
-    def function(x, y, /):
-        return op(*promote_shapes(name, to_bool(name, x), to_bool(name, y)))
-    return _document(function, name, text, f"{name}(jnp.array([5, 0]), 2)")
-
-
-sin = _float_unary("sin", "The sine of x in radians.", el.sin)
-cos = _float_unary("cos", "The cosine of x in radians.", el.cos)
-tan = _float_unary("tan", "The tangent of x in radians.", el.tan)
-arcsin = _float_unary("arcsin", "The inverse sine.", el.asin)
-arccos = _float_unary("arccos", "The inverse cosine.", el.acos)
-arctan = _float_unary("arctan", "The inverse tangent.", el.atan)
-sinh = _float_unary("sinh", "The hyperbolic sine.", el.sinh)
-cosh = _float_unary("cosh", "The hyperbolic cosine.", el.cosh)
-tanh = _float_unary("tanh", "The hyperbolic tangent.", el.tanh)
-arcsinh = _float_unary("arcsinh", "The inverse hyperbolic sine.", el.asinh)
-arccosh = _float_unary("arccosh", "The inverse hyperbolic cosine.", el.acosh, "arccosh(jnp.array([1.5]))")
-arctanh = _float_unary("arctanh", "The inverse hyperbolic tangent.", el.atanh)
-asin, acos, atan, asinh, acosh, atanh = arcsin, arccos, arctan, arcsinh, arccosh, arctanh
-exp = _float_unary("exp", "e to the power x.", el.exp)
-exp2 = _float_unary("exp2", "2 to the power x.", el.exp2)
-expm1 = _float_unary("expm1", "exp(x) - 1, exact near 0.", el.expm1)
-log = _float_unary("log", "The natural logarithm.", el.log)
-log1p = _float_unary("log1p", "log(1 + x), exact near 0.", el.log1p)
-sqrt = _float_unary("sqrt", "The square root.", el.sqrt)
-cbrt = _float_unary("cbrt", "The cube root.", el.cbrt)
-log2 = _float_unary("log2", "The logarithm to base 2.", inner_jit(lambda x: _logarithm(x, 2), name="log2"))
-log10 = _float_unary("log10", "The logarithm to base 10.", inner_jit(lambda x: _logarithm(x, 10), name="log10"))
-deg2rad = _float_unary("deg2rad", "Degrees as radians.", lambda x: _scaled(x, math.pi / 180))
-rad2deg = _float_unary("rad2deg", "Radians as degrees.", lambda x: _scaled(x, 180 / math.pi))
-radians, degrees = deg2rad, rad2deg
-
-
-def _scaled(x, by: float):
-    return strong(el.mul(x, scalar_like(x, by))) if shape_of(x) else el.mul(x, scalar_like(x, by))
-
-
-def _logarithm(x, base: int):
-    x = linear.convert(x, dtype_of(x))      # of numbers JAX gives no weak type
-    return el.div(el.log(x), scalar_like(x, math.log(base)))
-
-
-def _sinc(x):
-    scaled = el.mul(scalar_like(x, math.pi), x)
-    zero = el.eq(x, scalar_like(x, 0))
-    one = linear.full(shape_of(x), 1, dtype_of(x), get_aval(x).weak_type)
-    safe = el.select_n_p.bind(zero, scaled, one)
-    # the Taylor series near zero keeps the derivatives right there
-    series = el.sub(one, el.div(el.square(scaled), scalar_like(x, 6)))
-    return el.select_n_p.bind(zero, el.div(el.sin(safe), safe), series)
-
-
-_sinc = inner_jit(_sinc, name="sinc")
-sinc = _float_unary("sinc", "sin(pi x) / (pi x), 1 at 0.", lambda x: _sinc(*promote_strong("sinc", x)))
-
-add = _binary("add", "x + y.", lambda x, y: el.or_(x, y) if dtypes.is_bool(dtype_of(x)) else el.add(x, y))
-subtract = _binary("subtract", "x - y.", el.sub)
-multiply = _binary("multiply", "x * y.", lambda x, y: el.and_(x, y) if dtypes.is_bool(dtype_of(x)) else el.mul(x, y))
-divide = _float_binary("divide", "x / y, a float.", el.div)
 true_divide = divide
-maximum = _binary("maximum", "The larger of x and y; NaN if either is.", el.max_)
-minimum = _binary("minimum", "The smaller of x and y; NaN if either is.", el.min_)
-bitwise_and = _bits_binary("bitwise_and", "Bitwise and.", el.and_)
-bitwise_or = _bits_binary("bitwise_or", "Bitwise or.", el.or_)
-bitwise_xor = _bits_binary("bitwise_xor", "Bitwise exclusive or.", el.xor)
-left_shift = _bits_binary("left_shift", "x shifted left by y bits.", el.shift_left, True)
-right_shift = _named("x1 x2", _bits_binary("right_shift", "x shifted right by y bits; signed integers keep their sign.",
-                           lambda x, y: (el.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else el.shift_right_arithmetic)(x, y), True))
-bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
-logical_and = _logical("logical_and", "Whether both are true (not zero).", el.and_)
-logical_or = _logical("logical_or", "Whether one is true (not zero).", el.or_)
-logical_xor = _logical("logical_xor", "Whether exactly one is true (not zero).", el.xor)
 
 
-def _complex_order(op: Callable, strict: Callable):
-    """Comparisons of complex numbers are lexicographic: real parts first."""
-    def compare(x, y):
-        if not dtypes.is_complex(dtype_of(x)):
-            return op(x, y)
-        same = el.eq(el.real(x), el.real(y))
-        return el.or_(strict(el.real(x), el.real(y)), el.and_(same, op(el.imag(x), el.imag(y))))
-    return compare
+@_example
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The larger of x and y; NaN if either is."""
+    return el.max_(*promoted("maximum", x, y))
 
 
-equal = _binary("equal", "Whether x equals y.", lambda x, y: _words_equal(x, y) if dtypes.is_key(dtype_of(x)) else el.eq(x, y))
-not_equal = _binary("not_equal", "Whether x differs from y.", lambda x, y: el.not_(_words_equal(x, y)) if dtypes.is_key(dtype_of(x)) else el.ne(x, y))
-less = _binary("less", "Whether x is below y.", _complex_order(el.lt, el.lt))
-less_equal = _binary("less_equal", "Whether x is not above y.", _complex_order(el.le, el.lt))
-greater = _binary("greater", "Whether x is above y.", _complex_order(el.gt, el.gt))
-greater_equal = _binary("greater_equal", "Whether x is not below y.", _complex_order(el.ge, el.gt))
-arctan2 = _float_binary("arctan2", "The angle of the point (y, x), in radians.", el.atan2)
+@_example
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The smaller of x and y; NaN if either is."""
+    return el.min_(*promoted("minimum", x, y))
+
+
+@_example
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Bitwise and."""
+    return el.and_(*_bits("bitwise_and", x, y))
+
+
+@_example
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Bitwise or."""
+    return el.or_(*_bits("bitwise_or", x, y))
+
+
+@_example
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Bitwise exclusive or."""
+    return el.xor(*_bits("bitwise_xor", x, y))
+
+
+@_example
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x shifted left by y bits."""
+    return el.shift_left(*_bits("left_shift", x, y, True))
+
+
+@_example
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 shifted right by x2 bits; signed integers keep their sign."""
+    x, y = _bits("right_shift", x1, x2, True)
+    return (el.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else el.shift_right_arithmetic)(x, y)
+
+
+bitwise_left_shift = left_shift
+bitwise_right_shift = right_shift
+
+
+@_float_example
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The angle of the point (x2, x1), in radians."""
+    return el.atan2(*_floats("arctan2", x1, x2))
+
+
 atan2 = arctan2
 
 
-def _hypot(x, y):
+@inner_jit(name="hypot")
+def _hypot(x: Any, y: Any) -> Array:
     x, y = el.abs_(x), el.abs_(y)
     hi, lo = el.max_(x, y), el.min_(x, y)
     zero = el.eq(hi, scalar_like(hi, 0))
@@ -177,9 +134,6 @@ def _hypot(x, y):
     value = el.select_n_p.bind(zero, value, like(0))
     infinite = el.or_(el.eq(x, scalar_like(x, math.inf)), el.eq(y, scalar_like(y, math.inf)))
     return el.select_n_p.bind(infinite, value, like(math.inf))
-
-
-_hypot = inner_jit(_hypot, name="hypot")
 
 
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -197,7 +151,10 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _hypot(*promote_shapes("hypot", *promote_strong("hypot", x1, x2)))
 
 
-nextafter = _named("x y", _float_binary("nextafter", "The number after x in the direction of y.", el.nextafter))
+@_float_example
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The number after x in the direction of y."""
+    return el.nextafter(*_floats("nextafter", x, y))
 
 
 @custom_jvp
@@ -228,15 +185,18 @@ def _logaddexp_jvp(primals, tangents):
 
 
 _logaddexp.__name__ = "logaddexp"
-logaddexp = _float_binary("logaddexp", "log(exp(x) + exp(y)) without overflow.", _logaddexp)
 
 
-def _logaddexp2(x, y):
+@_float_example
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """log(exp(x1) + exp(x2)) without overflow."""
+    return _logaddexp(*_floats("logaddexp", x1, x2))
+
+
+@inner_jit(name="logaddexp2")
+def _logaddexp2(x: Any, y: Any) -> Array:
     ln2 = scalar_like(x, math.log(2))
     return el.div(_logaddexp(el.mul(x, ln2), el.mul(y, ln2)), ln2)
-
-
-_logaddexp2 = inner_jit(_logaddexp2, name="logaddexp2")
 
 
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -250,61 +210,82 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _logaddexp2(*promote_shapes("logaddexp2", *promote_strong("logaddexp2", x1, x2)))
 
 
-def _nan_ignoring(name: str, text: str, op: Callable):
-    @inner_jit(name=name)
-    def run(x, y):
-        if not dtypes.is_float(dtype_of(x)):
-            return op(x, y)
-        shape = shape_of(el.add(x, y))
-        x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (x, y)]
-        return el.select_n_p.bind(el.ne(x, x), el.select_n_p.bind(el.ne(y, y), op(x, y), x), y)
-
-    def function(x1, x2):
-        return run(*promote_shapes(name, *promote(name, x1, x2)))
-    return _document(function, name, text, f"{name}(jnp.array([5, 3]), 2)")
+def _nan_ignoring(op: Callable[..., Array], x: Any, y: Any) -> Array:
+    if not dtypes.is_float(dtype_of(x)):
+        return op(x, y)
+    shape = shape_of(el.add(x, y))
+    x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (x, y)]
+    return el.select_n_p.bind(el.ne(x, x), el.select_n_p.bind(el.ne(y, y), op(x, y), x), y)
 
 
-fmax = _nan_ignoring("fmax", "The larger of x and y, ignoring NaN.", el.max_)
-fmin = _nan_ignoring("fmin", "The smaller of x and y, ignoring NaN.", el.min_)
+@inner_jit(name="fmax")
+def _fmax(x: Any, y: Any) -> Array:
+    return _nan_ignoring(el.max_, x, y)
 
 
-def _same(name: str, text: str, op: Callable, kinds: str = "biufc"):
-    def function(x, /):
-        x = operand(name, x)
-        if dtypes.kind(get_aval(x).dtype) not in kinds:
-            raise type_error(f"{name} does not take dtype {dtypes.name(get_aval(x).dtype)}.")
-        return op(x)
-    return _document(function, name, text, f"{name}(jnp.array([5, 3]))")
+@inner_jit(name="fmin")
+def _fmin(x: Any, y: Any) -> Array:
+    return _nan_ignoring(el.min_, x, y)
 
 
-negative = _same("negative", "-x.", el.neg)
-positive = _same("positive", "x itself.", on_device)
-abs = _same("abs", "The absolute value.", lambda x: on_device(x) if dtypes.is_bool(dtype_of(x)) or dtypes.is_unsigned(dtype_of(x)) else el.abs_(x))
+@_example
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The larger of x1 and x2, ignoring NaN."""
+    return _fmax(*promoted("fmax", x1, x2))
+
+
+@_example
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The smaller of x1 and x2, ignoring NaN."""
+    return _fmin(*promoted("fmin", x1, x2))
+
+
+@_unary_example
+def negative(x: ArrayLike, /) -> Array:
+    """-x."""
+    return el.neg(of_kind("negative", x))
+
+
+@_unary_example
+def positive(x: ArrayLike, /) -> Array:
+    """x itself."""
+    return on_device(of_kind("positive", x))
+
+
+@_unary_example
+def abs(x: ArrayLike, /) -> Array:
+    """The absolute value."""
+    x = of_kind("abs", x)
+    return on_device(x) if dtypes.is_bool(dtype_of(x)) or dtypes.is_unsigned(dtype_of(x)) else el.abs_(x)
+
+
 absolute = abs
-square = _same("square", "x * x; of booleans as int32.", lambda x: el.square(linear.convert(x, dtypes.int32) if dtypes.is_bool(dtype_of(x)) else x))
-invert = _same("invert", "Each bit inverted; logical not for booleans.", el.not_, "biu")
-bitwise_invert = bitwise_not = invert
-isfinite = _same("isfinite", "Whether x is neither infinite nor NaN.", lambda x: _if_complex(x, el.is_finite, el.and_, True))
-isinf = _same("isinf", "Whether x is infinite.", lambda x: _if_complex(x, lambda v: strong(el.eq(el.abs_(v), scalar_like(v, math.inf))), el.or_, False))
-isnan = _same("isnan", "Whether x is not a number.", lambda x: _if_complex(x, lambda v: el.ne(v, v), el.or_, False))
-bitwise_count = _same("bitwise_count", "The number of bits that are set in |x|.",
-                      lambda x: linear.convert(on_device(x) if dtypes.is_bool(dtype_of(x)) else el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x),
-                                                dtypes.uint8), "biu")
 
 
-def _words_equal(x, y):
-    """Whether random keys have the same words."""
-    a, b = random_unwrap_p.bind(x), random_unwrap_p.bind(y)
-    rank = max(len(shape_of(a)), len(shape_of(b)))
-    same = el.eq(*[linear.expand_dims(v, tuple(range(rank - len(shape_of(v))))) for v in (a, b)])
-    return reduce_and(same, (len(shape_of(same)) - 1,))
+@_unary_example
+def square(x: ArrayLike, /) -> Array:
+    """x * x; of booleans as int32."""
+    x = of_kind("square", x)
+    return el.square(linear.convert(x, dtypes.int32) if dtypes.is_bool(dtype_of(x)) else x)
 
 
-def _if_complex(x, test: Callable, join: Callable, of_integers: bool):
-    dt = dtype_of(x)
-    if dtypes.is_complex(dt):
-        return join(test(el.real(x)), test(el.imag(x)))
-    return test(x) if dtypes.is_float(dt) else linear.full(shape_of(x), of_integers, dtypes.bool_)
+@_unary_example
+def invert(x: ArrayLike, /) -> Array:
+    """Each bit inverted; logical not for booleans."""
+    return el.not_(of_kind("invert", x, "biu"))
+
+
+bitwise_invert = invert
+bitwise_not = invert
+
+
+@_unary_example
+def bitwise_count(x: ArrayLike, /) -> Array:
+    """The number of bits that are set in |x|."""
+    x = of_kind("bitwise_count", x, "biu")
+    if dtypes.is_bool(dtype_of(x)):
+        return linear.convert(on_device(x), dtypes.uint8)
+    return linear.convert(el.population_count(el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x), dtypes.uint8)
 
 
 def fabs(x: ArrayLike, /) -> Array:
@@ -330,118 +311,6 @@ def sign(x: ArrayLike, /) -> Array:
         Array([-1.,  0.], dtype=float32)
     """
     return el.sign(operand("sign", x))
-
-
-def signbit(x: ArrayLike, /) -> Array:
-    """Whether the sign bit is set (-0.0 included).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.signbit(jnp.array([-0.0, 1.0]))
-        Array([ True, False], dtype=bool)
-    """
-    x = operand("signbit", x)
-    dt = get_aval(x).dtype
-    no_complex("signbit", x)
-    if dtypes.is_float(dt):
-        bits = el.bitcast(x, f"int{dtypes.bits(dt)}")
-        return strong(el.lt(bits, scalar_like(bits, 0)))
-    if dtypes.is_signed(dt):
-        return strong(el.lt(x, scalar_like(x, 0)))
-    if dtypes.is_complex(dt):
-        raise type_error("signbit does not take complex numbers.")
-    return linear.full(shape_of(x), False, dtypes.bool_)
-
-
-def _rounding(name: str, text: str, op: Callable):
-    def function(x, /):
-        x = operand(name, x)
-        dt = get_aval(x).dtype
-        if dtypes.is_complex(dt):
-            raise type_error(f"{name} does not take complex numbers.")
-        return on_device(x) if dtypes.is_int(dt) or dtypes.is_bool(dt) else op(x)
-    return _document(function, name, text, f"{name}(jnp.array([1.5, -0.5]))")
-
-
-floor = _rounding("floor", "The largest integer that is not above x.", el.floor)
-ceil = _rounding("ceil", "The smallest integer that is not below x.", el.ceil)
-
-
-def _trunc(x):
-    return el.select_n_p.bind(el.lt(x, scalar_like(x, 0)), el.floor(x), el.ceil(x))
-
-
-_truncate = _rounding("trunc", "x without its fraction.", inner_jit(_trunc, name="trunc"))
-
-
-def trunc(x: ArrayLike) -> Array:
-    """x without its fraction.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.trunc(jnp.array([1.5, -1.5]))
-        Array([ 1., -1.], dtype=float32)
-    """
-    return _truncate(x)
-
-
-fix = trunc
-
-
-def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer as a float, halves to even.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.rint(jnp.array([0.5, 1.5]))
-        Array([0., 2.], dtype=float32)
-    """
-    strong = not dtypes.is_inexact(get_aval(operand("rint", x)).dtype)
-    (x,) = promote_inexact("rint", x)
-    x = linear.convert(x, dtype_of(x)) if strong else x
-    return el.complex_(el.round_(el.real(x), 1), el.round_(el.imag(x), 1)) if dtypes.is_complex(dtype_of(x)) else el.round_(x, 1)
-
-
-@inner_jit(name="round", static_argnums=(1,))
-def _round(x, decimals):
-    dt = dtype_of(x)
-    if dtypes.is_complex(dt):
-        return el.complex_(_round_float(el.real(x), decimals), _round_float(el.imag(x), decimals))
-    return _round_float(x, decimals)
-
-
-def _round_float(x, decimals: int):
-    if decimals == 0:
-        return el.round_(x, 1)
-    dt = dtype_of(x)
-    wide = linear.convert(x, dtypes.float32) if dtypes.bits(dt) < 32 else x
-    factor = scalar_like(wide, 10.0 ** (decimals if decimals > 0 else -decimals))
-    scale, back = (el.mul, el.div) if decimals > 0 else (el.div, el.mul)
-    return linear.convert(back(el.round_(scale(wide, factor), 1), factor), dt, get_aval(x).weak_type and not shape_of(x))
-
-
-def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Rounded to a number of decimals (negative ones round to tens, hundreds, …); halves to even.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.round(jnp.array([1.25, 2.5]), 1)
-        Array([1.2, 2.5], dtype=float32)
-    """
-    if out is not None:
-        raise NotImplementedError("weft.numpy.round: the 'out' argument is not supported, since arrays are immutable; use the result.")
-    a, decimals = operand("round", a), static_int("decimals", decimals)
-    dt = get_aval(a).dtype
-    if dtypes.is_bool(dt):
-        raise ValueError(f"round does not take booleans, got {get_aval(a)}; convert them with astype.")
-    if dtypes.is_int(dt):
-        if decimals < 0:
-            raise NotImplementedError("round of integers to negative decimals is not implemented; convert to a float first.")
-        return on_device(a)
-    return _round(a, int(decimals))
-
-
-around = round
 
 
 def reciprocal(x: ArrayLike, /) -> Array:
@@ -511,17 +380,6 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     re, im = (el.real(z), el.imag(z)) if dtypes.is_complex(dtype_of(z)) else (z, linear.full(shape_of(z), 0, dtype_of(z), get_aval(z).weak_type))
     out = el.atan2(im, re)
     return rad2deg(out) if deg else out
-
-
-def logical_not(x: ArrayLike, /) -> Array:
-    """Whether x is false (zero).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.logical_not(jnp.array([0, 2]))
-        Array([ True, False], dtype=bool)
-    """
-    return el.not_(to_bool("logical_not", x))
 
 
 @inner_jit(name="floor_divide")
@@ -646,20 +504,6 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
         >>> q, r = jnp.divmod(jnp.array([5]), 3)
     """
     return floor_divide(x1, x2), remainder(x1, x2)
-
-
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """(fraction, integer part), both with the sign of x.
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> f, i = jnp.modf(jnp.array([1.5]))
-    """
-    if out is not None:
-        raise NotImplementedError("modf: the argument 'out' is not supported, since arrays are immutable; use the result.")
-    (x,) = promote_inexact("modf", x)
-    whole = trunc(x)
-    return el.sub(x, whole), whole
 
 
 @inner_jit(name="_power")

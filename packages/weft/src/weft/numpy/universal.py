@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Generic, ParamSpec, TypeVar
 
 from ..annotations import override
 from .. import dtypes
@@ -16,7 +16,8 @@ from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import iota, slice_
 from ..runtime.jit import inner_jit
-from . import reductions, ufuncs
+from ..typing import Array, ArrayLike, Axis, DTypeLike
+from . import comparisons, elementary, reductions, ufuncs
 from .creation import asarray
 from .indexing import take_index, update_index
 from .shapes import ravel
@@ -24,7 +25,11 @@ from .util import asked_dtype, broadcast_shapes, broadcast_to, canonical_axes, c
 from .vectorizing import vectorize
 
 
-class ufunc:
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class ufunc(Generic[_P, _R]):
     """A function of scalars that works on each element of arrays which broadcast, with the methods of NumPy's ufuncs.
 
     `nin` and `nout` say how many arrays it takes and returns, `identity` where its reductions start. Further arguments replace the generic
@@ -39,9 +44,10 @@ class ufunc:
         Array(12, dtype=int32)
     """
 
-    def __init__(self, func: Callable, /, nin: int, nout: int, *, name: str | None = None, nargs: int | None = None, identity: Any = None,
-                 call: Callable | None = None, reduce: Callable | None = None, accumulate: Callable | None = None, at: Callable | None = None,
-                 reduceat: Callable | None = None):
+    def __init__(self, func: Callable[_P, _R], /, nin: int, nout: int, *, name: str | None = None, nargs: int | None = None,
+                 identity: Any = None, call: Callable[..., Any] | None = None, reduce: Callable[..., Any] | None = None,
+                 accumulate: Callable[..., Any] | None = None, at: Callable[..., Any] | None = None,
+                 reduceat: Callable[..., Any] | None = None):
         self.__doc__, self.__name__ = func.__doc__, name or func.__name__
         self.nin, self.nout = operator.index(nin), operator.index(nout)
         self.nargs, self.identity = operator.index(self.nin if nargs is None else nargs), identity
@@ -66,10 +72,13 @@ class ufunc:
     def __reduce__(self):
         return (_by_name, (self.__name__,)) if _by_name(self.__name__) is self else super().__reduce__()
 
-    def __call__(self, *args, out: None = None, where: None = None):
-        if out is not None or where is not None:
-            self._refuse("__call__", out=out, where=where)
-        return self._call(*args)
+    if TYPE_CHECKING:
+        def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    else:
+        def __call__(self, *args, out: None = None, where: None = None):
+            if out is not None or where is not None:
+                self._refuse("__call__", out=out, where=where)
+            return self._call(*args)
 
     def _refuse(self, method: str, **given) -> None:
         for name, value in given.items():
@@ -88,7 +97,8 @@ class ufunc:
         scalars = [ShapeDtypeStruct((), get_aval(x).dtype, weak_type=get_aval(x).weak_type) for x in args]
         return inner_jit(lambda *xs: self._call(*xs)).eval_shape(*scalars).dtype
 
-    def reduce(self, a, axis=0, dtype: Any = None, out: None = None, keepdims: bool = False, initial=None, where=None):
+    def reduce(self, a: ArrayLike, axis: Axis = 0, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
+               initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
         """The elements along an axis (None: all of them) joined from first to last.
 
         `initial` stands before the first; only elements where `where` is true take part.
@@ -100,13 +110,13 @@ class ufunc:
             raise ValueError(f"reduction operation '{self.__name__}' does not have an identity, so to use a where mask one has to specify 'initial'.")
         return _reduce(self, a, axis, asked_dtype("reduce", dtype), bool(keepdims), initial, where)
 
-    def accumulate(self, a, axis: int = 0, dtype: Any = None, out: None = None):
+    def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
         """The results of `reduce` for each number of leading elements along an axis."""
         self._binary("accumulate")
         self._refuse("accumulate", out=out)
         return _accumulate(self, operand(f"{self.__name__}.accumulate", a), axis, asked_dtype("accumulate", dtype))
 
-    def at(self, a, indices, b=None, /, *, inplace: bool = True):
+    def at(self, a: ArrayLike, indices: Any, b: ArrayLike | None = None, /, *, inplace: bool = True) -> Array:
         """A new array in which the elements at `indices` are replaced by the function of them (and of `b`), in turn where indices repeat.
 
         Raises:
@@ -118,7 +128,7 @@ class ufunc:
         rest = () if b is None else (operand(name, b),)
         return (self._methods["at"] or self._at)(on_device(operand(name, a)), indices, *rest)
 
-    def reduceat(self, a, indices, axis: int = 0, dtype: Any = None, out: None = None):
+    def reduceat(self, a: ArrayLike, indices: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
         """`reduce` over the slices that begin at each of `indices` and end before the next; one element where the next is not larger."""
         self._binary("reduceat")
         self._refuse("reduceat", out=out)
@@ -132,7 +142,7 @@ class ufunc:
             raise ValueError(f"{name}: indices must have an integer type, got {get_aval(indices)}.")
         return _reduceat(self, a, indices, canonical_axis(axis, len(shape_of(a))), asked_dtype("reduceat", dtype))
 
-    def outer(self, A, B, /):
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """The function of every pair of an element of A and one of B."""
         self._binary("outer")
         name = f"{self.__name__}.outer"
@@ -258,12 +268,12 @@ def _reduceat(self, a, indices, axis, dtype):
         return linear.moveaxis(slice_(rows, (0,) * rank, (0, *shape_of(rows)[1:])), 0, axis)
     if n == 0:
         raise IndexError(f"{self.__name__}.reduceat: the axis {axis} of shape {shape_of(a)} is empty, so no index is in bounds.")
-    indices = el.select_n_p.bind(ufuncs.less(indices, 0), indices, ufuncs.add(indices, n)) if not dtypes.is_unsigned(dtype_of(indices)) else indices
+    indices = el.select_n_p.bind(comparisons.less(indices, 0), indices, ufuncs.add(indices, n)) if not dtypes.is_unsigned(dtype_of(indices)) else indices
     ends = reductions.concatenate([slice_(indices, (1,), (k,)), linear.full((1,), n, dtype_of(indices))], 0)
 
     def step(out, picked):
         x, i = picked
-        inside = el.and_(ufuncs.less(indices, i), ufuncs.less(i, ends))
+        inside = el.and_(comparisons.less(indices, i), comparisons.less(i, ends))
         new = linear.convert(self._call(out, linear.expand_dims(x, (0,))), dt)
         return el.select_n_p.bind(linear.broadcast_in_dim(inside, shape_of(out), (0,)), out, new), None
     first = take_index(rows, indices, mode="fill")
@@ -278,7 +288,7 @@ def _outer(self, a, b):
     return self._call(linear.expand_dims(a, tuple(range(rank, rank + len(shape_of(b))))), linear.expand_dims(b, tuple(range(rank))))
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc[..., Any]:
     """A `ufunc` of a function of `nin` scalars that returns `nout`.
 
     Example:
@@ -336,8 +346,8 @@ def _log_sum(base: float, join: Callable):
         a = on_device(a)
         top = reductions.max(el.real(a) if dtypes.is_complex(dtype_of(a)) else a, axis, keepdims=True, initial=-math.inf, where=where)
         top = linear.stop_gradient_p.bind(ufuncs.where_jit(el.is_finite(top), top, 0.0))
-        total = reductions.sum(ufuncs.exp(ufuncs.multiply(ufuncs.subtract(a, top), scale)), axis, keepdims=True, where=where)
-        found = ufuncs.add(ufuncs.divide(ufuncs.log(total), scale), top)
+        total = reductions.sum(elementary.exp(ufuncs.multiply(ufuncs.subtract(a, top), scale)), axis, keepdims=True, where=where)
+        found = ufuncs.add(ufuncs.divide(elementary.log(total), scale), top)
         found = found if keepdims else linear.squeeze(found, canonical_axes(axis, len(shape_of(a))))
         return found if initial is None else join(found, initial)
     return run
@@ -349,20 +359,23 @@ def _update(how: str):
     return at
 
 
-def _own_ufuncs() -> dict[str, ufunc]:
-    at = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
-    reduces = {"add": reductions.sum, "multiply": reductions.prod, "maximum": _extremum(reductions.max), "minimum": _extremum(reductions.min),
-               "logical_and": _truth(reductions.all, ufuncs.logical_and), "logical_or": _truth(reductions.any, ufuncs.logical_or),
-               "bitwise_and": _bits(reduce_and, ufuncs.bitwise_and, -1), "bitwise_or": _bits(reduce_or, ufuncs.bitwise_or, 0),
-               "bitwise_xor": _xor, "logical_xor": _parity, "logaddexp": _log_sum(math.e, ufuncs.logaddexp),
-               "logaddexp2": _log_sum(2, ufuncs.logaddexp2)}
-    accumulates = {"add": reductions.cumsum, "multiply": reductions.cumprod}
-    identities = {"add": 0, "multiply": 1, "bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "logical_and": True, "logical_or": False,
-                  "logical_xor": False, "logaddexp": -math.inf, "logaddexp2": -math.inf}
-    binary = "add subtract multiply maximum minimum bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor logaddexp logaddexp2"
-    return {name: ufunc(getattr(ufuncs, name), 1 if name == "negative" else 2, 1, name=name, identity=identities.get(name), call=getattr(ufuncs, name),
-                        reduce=reduces.get(name), accumulate=accumulates.get(name), at=_update(at[name]) if name in at else None)
-            for name in (*binary.split(), "negative")}
+def _of(function: Callable[_P, _R], identity: Any = None, reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None, at: str | None = None, nin: int = 2) -> ufunc[_P, _R]:
+    return ufunc(function, nin, 1, identity=identity, call=function, reduce=reduce, accumulate=accumulate,
+                 at=None if at is None else _update(at))
 
 
-globals().update(_own_ufuncs())
+add = _of(ufuncs.add, 0, reductions.sum, reductions.cumsum, "add")
+subtract = _of(ufuncs.subtract, at="subtract")
+multiply = _of(ufuncs.multiply, 1, reductions.prod, reductions.cumprod, "multiply")
+negative = _of(ufuncs.negative, nin=1)
+maximum = _of(ufuncs.maximum, reduce=_extremum(reductions.max), at="max")
+minimum = _of(ufuncs.minimum, reduce=_extremum(reductions.min), at="min")
+bitwise_and = _of(ufuncs.bitwise_and, -1, _bits(reduce_and, ufuncs.bitwise_and, -1))
+bitwise_or = _of(ufuncs.bitwise_or, 0, _bits(reduce_or, ufuncs.bitwise_or, 0))
+bitwise_xor = _of(ufuncs.bitwise_xor, 0, _xor)
+logical_and = _of(comparisons.logical_and, True, _truth(reductions.all, comparisons.logical_and))
+logical_or = _of(comparisons.logical_or, False, _truth(reductions.any, comparisons.logical_or))
+logical_xor = _of(comparisons.logical_xor, False, _parity)
+logaddexp = _of(ufuncs.logaddexp, -math.inf, _log_sum(math.e, ufuncs.logaddexp))
+logaddexp2 = _of(ufuncs.logaddexp2, -math.inf, _log_sum(2, ufuncs.logaddexp2))

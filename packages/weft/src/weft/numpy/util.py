@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence, TypeVar
 
 from .. import dtypes
 from ..config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
-from ..errors import at_user_line
+from ..errors import at_user_line, type_error
 from ..host import is_host_array
 from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int, static_size)
 from ..ops import linear
@@ -19,9 +19,10 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..mesh import NamedSharding, PartitionSpec, canonical_sharding
 from ..runtime.array import Array
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 __all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
-           "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "on_device", "only", "operand", "promote", "promote_inexact", "promote_strong",
-           "promote_shapes", "result_dtype", "static_int", "static_size", "strong", "to_bool"]
+           "elementwise_example", "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "of_kind", "on_device", "only", "operand", "promote", "promote_inexact", "promote_strong",
+           "promote_shapes", "promoted", "result_dtype", "static_int", "static_size", "strong", "to_bool"]
 
 
 def float_dtype():
@@ -96,6 +97,19 @@ def promote_strong(name: str, *args, by: int | None = None) -> list:
     """As `promote_inexact`, without a weak type unless all (the first `by`) are scalars."""
     values = promote_inexact(name, *args)
     return [linear.convert(a, dtype_of(a)) for a in values] if any(map(shape_of, values[:by])) else values
+
+
+def promoted(name: str, *args: Any) -> list[Any]:
+    """The arguments, of one dtype and one rank."""
+    return promote_shapes(name, *promote(name, *args))
+
+
+def of_kind(name: str, x: Any, kinds: str = "biufc") -> Any:
+    """`x`, whose dtype is of one of the kinds."""
+    x = operand(name, x)
+    if dtypes.kind(get_aval(x).dtype) not in kinds:
+        raise type_error(f"{name} does not take dtype {dtypes.name(get_aval(x).dtype)}.")
+    return x
 
 
 def strong(x):
@@ -222,3 +236,22 @@ def split_names(axis) -> tuple[Any, tuple]:
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     names = tuple(a for a in given if isinstance(a, str))
     return (tuple(a for a in given if not isinstance(a, str)), names) if names else (axis, ())
+
+
+def elementwise_example(arguments: str) -> Callable[[_F], _F]:
+    """Completes the docstring of an elementwise function by what all of them have in common, and a call with these arguments."""
+    def complete(function: _F) -> _F:
+        function.__doc__ = f"""{function.__doc__}
+
+    Works on each element; arguments promote to one dtype and broadcast to one shape, which the result has.
+
+    Raises:
+        TypeError: for lists and other values that are not arrays or numbers, and for dtypes without this operation.
+        ValueError: if shapes do not broadcast.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.{function.__name__}({arguments})
+    """
+        return function
+    return complete

@@ -12,7 +12,7 @@ from ..ops import linear
 from ..ops.rules import dtype_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
-from . import ufuncs
+from . import elementary, ufuncs
 from .creation import arange, ones
 from .util import float_dtype, on_device, promote_inexact
 
@@ -53,8 +53,8 @@ def _cosines(*weights: float):
     """A sum of cosines that run 0, 1, 2, … times round over the window."""
     def shape(n, M):
         angle = ufuncs.divide(ufuncs.multiply(2 * math.pi, n), M - 1)
-        out = ufuncs.add(weights[0], ufuncs.multiply(weights[1], ufuncs.cos(angle)))
-        return out if len(weights) == 2 else ufuncs.add(out, ufuncs.multiply(weights[2], ufuncs.cos(ufuncs.multiply(2, angle))))
+        out = ufuncs.add(weights[0], ufuncs.multiply(weights[1], elementary.cos(angle)))
+        return out if len(weights) == 2 else ufuncs.add(out, ufuncs.multiply(weights[2], elementary.cos(ufuncs.multiply(2, angle))))
     return shape
 
 
@@ -79,4 +79,4 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     half = (M - 1) / 2
     beta = linear.convert(on_device(promote_inexact("kaiser", beta)[0]), float_dtype())
     place = ufuncs.divide(ufuncs.subtract(n, half), half)
-    return ufuncs.divide(i0(ufuncs.multiply(beta, ufuncs.sqrt(ufuncs.subtract(1, ufuncs.square(place))))), i0(beta))
+    return ufuncs.divide(i0(ufuncs.multiply(beta, elementary.sqrt(ufuncs.subtract(1, ufuncs.square(place))))), i0(beta))

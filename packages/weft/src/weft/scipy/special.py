@@ -8,7 +8,7 @@ from .. import dtypes
 from ..control.custom import custom_jvp
 from ..lax import special as incomplete
 from ..lax.collectives import pmax
-from ..numpy import reductions, ufuncs
+from ..numpy import comparisons, reductions, ufuncs
 from ..numpy.selecting import where as _where
 from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes, split_names
 from ..ops import elementwise as el
@@ -77,8 +77,8 @@ def gamma(x):
     size = el.exp(gammas.lgamma(x))
     whole = el.floor(x)
     odd = el.ne(el.sub(whole, el.mul(scalar_like(x, 2), el.floor(el.div(whole, scalar_like(x, 2))))), scalar_like(x, 0))
-    out = _where(ufuncs.logical_and(el.lt(x, scalar_like(x, 0)), odd), el.neg(size), size)
-    pole = ufuncs.logical_and(el.lt(x, scalar_like(x, 0)), el.eq(x, whole))
+    out = _where(comparisons.logical_and(el.lt(x, scalar_like(x, 0)), odd), el.neg(size), size)
+    pole = comparisons.logical_and(el.lt(x, scalar_like(x, 0)), el.eq(x, whole))
     return _where(pole, math.nan, out)
 
 
@@ -170,7 +170,7 @@ def _product_with_log(name: str, log, slope_y):
     @custom_jvp
     def function(x, y):
         x, y = promote_shapes(name, *promote_inexact(name, x, y))
-        nothing = ufuncs.logical_and(el.eq(x, scalar_like(x, 0)), el.eq(y, y))
+        nothing = comparisons.logical_and(el.eq(x, scalar_like(x, 0)), el.eq(y, y))
         return _where(nothing, 0.0, el.mul(x, log(y)))
 
     @function.defjvp
@@ -232,8 +232,8 @@ def rel_entr(p, q):
     """
     p, q = promote_shapes("rel_entr", *promote_inexact("rel_entr", p, q))
     zero = scalar_like(p, 0)
-    both = ufuncs.logical_and(el.gt(p, zero), el.gt(q, zero))
-    none = ufuncs.logical_and(el.eq(p, zero), el.ge(q, zero))
+    both = comparisons.logical_and(el.gt(p, zero), el.gt(q, zero))
+    none = comparisons.logical_and(el.eq(p, zero), el.ge(q, zero))
     safe_p, safe_q = _where(both, p, 1.0), _where(both, q, 1.0)
     return _where(both, el.sub(_xlogy(safe_p, safe_p), _xlogy(safe_p, safe_q)), _where(none, 0.0, math.inf))
 
@@ -256,7 +256,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     """
     if b is not None:
         a, b = promote_inexact("logsumexp", a, b)
-        a = _where(ufuncs.not_equal(b, 0), a, -math.inf)
+        a = _where(comparisons.not_equal(b, 0), a, -math.inf)
     else:
         (a,) = promote_inexact("logsumexp", a)
     a = on_device(a)
