@@ -49,7 +49,8 @@ class Addresses:
         self.fn, self.scope, self.storage, self.shared, self.loops = fn, scope, storage, shared, loops
         self.known: dict[tuple[Buffer, Expr], Access] = {}
         self._forms: dict[Expr, Linear] = {}
-        self._accesses: dict[int, list[tuple[Buffer, Expr]]] = {}  # by the identity of the statements' list
+        # by the identity of the statements' list, which is kept, so that no other list can have it
+        self._accesses: dict[int, tuple[Sequence[Stmt], list[tuple[Buffer, Expr]]]] = {}
         self._outer: list[tuple[dict[tuple[Buffer, Expr], Access], list[int]]] = []
 
     # ---- indices
@@ -94,8 +95,8 @@ class Addresses:
                 for block in blocks(s):
                     for key in self.accesses(block):
                         found[key] = None
-            hit = self._accesses[id(body)] = list(found)
-        return hit
+            hit = self._accesses[id(body)] = (body, list(found))
+        return hit[1]
 
     # ---- pointers
 

@@ -58,7 +58,8 @@ class Steady:
     ):
         self.fn, self.scope, self.storage, self.shared = fn, scope, storage, shared
         self.held, self.expansions, self.scalars, self.vectors = held, expansions, scalars, vectors
-        self._loads: dict[int, tuple[dict[Load, None], list[Buffer]]] = {}  # by the identity of the statements' list
+        # by the identity of the statements' list, which is kept, so that no other list can have it
+        self._loads: dict[int, tuple[Sequence[Stmt], dict[Load, None], list[Buffer]]] = {}
         self._reciprocals: list[Var] = []
 
     # ---- loads
@@ -122,8 +123,8 @@ class Steady:
                 return ends
 
             visit(body, True)
-            hit = self._loads[id(body)] = (loads, written(body))
-        return hit
+            hit = self._loads[id(body)] = (body, loads, written(body))
+        return hit[1:]
 
     # ---- constants
 
