@@ -51,6 +51,7 @@ RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTEST) -n 2 --dist loadgroup $(1) 
 ## test-python: the Python tests
 test-python: setup vulkan $(DIGITS)
 	@$(call RUN_TESTS,)
+	@ACCEPT_BACKEND=webgpu $(PYTEST) -n 2 -q tests/acceptance
 
 ## test-quick: what a change is likely to break, in under five minutes
 test-quick: setup $(DIGITS)

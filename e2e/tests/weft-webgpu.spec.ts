@@ -27,6 +27,25 @@ test("the digits learn the same on WebGPU as on Wasm", async ({ playground, page
   expect(difference((await playground.output.textContent())!, onWasm)).toBeLessThan(1e-4);
 });
 
+test("programs on WebGPU call Python functions, in loops too, and their errors arrive", async ({ playground, page }) => {
+  await playground.open();
+  await page.getByRole("radio", { name: "WebGPU" }).check();
+  const source = [
+    "import weft, weft.numpy as jnp",
+    "from weft import lax",
+    "def body(i, c):",
+    "    weft.debug.print('{i} {c}', i=i, c=c)",
+    "    return c + weft.pure_callback(lambda v: v * 2, weft.ShapeDtypeStruct((2,), 'float32'), c)",
+    "print(weft.jit(lambda x: lax.fori_loop(0, 3, body, x))(jnp.ones(2)))",
+    "try:",
+    "    weft.jit(lambda x: weft.pure_callback(lambda v: {}[3], weft.ShapeDtypeStruct((), 'float32'), x))(1.0)",
+    "except weft.errors.JaxRuntimeError as e:",
+    "    print(e)",
+  ].join("\n");
+  const printed = "0 [1. 1.]\n1 [3. 3.]\n2 [9. 9.]\n[27. 27.]\nKeyError: 3\n";
+  expect(await playground.runToEnd(source, "Done on WebGPU")).toBe(printed);
+});
+
 test("what WebGPU lacks is refused with the dtype's name", async ({ playground, page }) => {
   await playground.open();
   await page.getByRole("radio", { name: "WebGPU" }).check();

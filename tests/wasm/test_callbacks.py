@@ -1,10 +1,18 @@
-"""Calls of Python functions from compiled programs, through the module's import."""
+"""Calls of Python functions from compiled programs: through the module's import, and as a step of a plan."""
 import numpy as np
 import pytest
 import weft
+from platforms import on, under_test
 import weft.numpy as jnp
 from weft import lax
 from weft.experimental import io_callback
+
+
+@pytest.fixture(params=under_test("wasm", "webgpu"), autouse=True)
+def platform(request, wasm):
+    weft.config.update("jax_platforms", request.param)
+    with weft.enable_x64(request.param == "wasm"), on(request.param):
+        yield request.param
 
 
 def shape(*sizes, dtype="float32"):

@@ -3,7 +3,16 @@ import type { MemoryStats } from "./allocator.js";
 import { parseArtifact, type Metadata } from "./container.js";
 import { WeftRuntimeError } from "./errors.js";
 import { GpuBuffers } from "./gpu_buffers.js";
-import { largestCounter, parsePlan, waits, type DispatchStep, type Kernel, type Plan, type Step } from "./gpu_plan.js";
+import {
+  largestCounter,
+  parsePlan,
+  waits,
+  type CallStep,
+  type DispatchStep,
+  type Kernel,
+  type Plan,
+  type Step,
+} from "./gpu_plan.js";
 
 const WANTED_FEATURES = ["shader-f16", "subgroups"] as const;
 const WANTED_LIMITS = [
@@ -21,6 +30,15 @@ const WANTED_LIMITS = [
 export type GpuLimits = Record<(typeof WANTED_LIMITS)[number], number>;
 export type GpuEntry = (...inputs: number[]) => number | Promise<number>;
 
+/**
+ * The functions of the host that programs call: number, and the bytes of the arguments, to those of the results. One of Python is called through
+ * `callPromising`, under which it may wait, for an array of this device say.
+ */
+export interface GpuHostCall {
+  (number: number, args: Uint8Array[]): Uint8Array[];
+  callPromising?(number: number, args: Uint8Array[]): Promise<Uint8Array[]>;
+}
+
 interface Pipeline {
   pipeline: GPUComputePipeline;
   layout: GPUBindGroupLayout;
@@ -34,6 +52,7 @@ interface Program {
   constants: Map<number, number>;
   async: boolean;
   results: Uint32Array;
+  host: GpuHostCall | undefined;
 }
 
 /** One run: the buffers behind the plan's ids, and the commands encoded since the last submit. */
@@ -108,7 +127,8 @@ export class GpuDevice {
     return this.readback(this.buffers.get(handle), bytes);
   }
 
-  async load(bytes: Uint8Array): Promise<number> {
+  /** `host` is what a program calls whose metadata has `calls`. */
+  async load(bytes: Uint8Array, host?: GpuHostCall): Promise<number> {
     this.checkAlive();
     const { metadata, code, constants } = parseArtifact(bytes);
     if (metadata.kind !== "webgpu") {
@@ -120,7 +140,12 @@ export class GpuDevice {
     if (missing.length) {
       throw new WeftRuntimeError(`program ${metadata.name} uses ${missing.join(", ")}, which this WebGPU device lacks`);
     }
-    const plan = parsePlan(metadata.name, code, metadata.inputs.length, metadata.outputs.length, constants.length);
+    const calls = metadata.calls?.length ?? 0;
+    if (calls && !host) {
+      throw new WeftRuntimeError(`program ${metadata.name} calls functions of its host; load it with a host, from Python`);
+    }
+    const { inputs, outputs } = metadata;
+    const plan = parsePlan(metadata.name, code, inputs.length, outputs.length, constants.length, calls);
     const pipelines = await Promise.all(plan.kernels.map((kernel) => this.pipeline(metadata.name, kernel)));
     const uploaded = new Map<number, number>();
     plan.buffers.forEach(({ role, bytes: size, offset = 0 }, i) => {
@@ -132,7 +157,7 @@ export class GpuDevice {
     this.growIota(largestCounter(plan.steps));
     const id = this.nextId++;
     const results = new Uint32Array(metadata.outputs.length);
-    this.programs.set(id, { metadata, plan, pipelines, constants: uploaded, async: waits(plan.steps), results });
+    this.programs.set(id, { metadata, plan, pipelines, constants: uploaded, async: waits(plan.steps), results, host });
     return id;
   }
 
@@ -264,7 +289,7 @@ export class GpuDevice {
         const index = (await this.word(run, step.index)) | 0;
         const branch = Math.min(Math.max(index, 0), step.branches.length - 1);
         await this.encodeWaiting(run, step.branches[branch]!);
-      }
+      } else if (step.op === "call") await this.call(run, step);
     }
   }
 
@@ -296,20 +321,44 @@ export class GpuDevice {
     this.device.queue.submit([run.encoder.finish()]);
   }
 
-  /** Submits what is encoded so far and reads the first u32 of a buffer of the plan. */
-  private async word(run: Run, id: number): Promise<number> {
+  /** Submits what is encoded so far, and begins anew. */
+  private flush(run: Run): void {
     this.submit(run);
     run.encoder = this.device.createCommandEncoder();
+  }
+
+  /** Calls a function of the host on what its arguments hold now; its results are written before what follows. */
+  private async call(run: Run, step: CallStep): Promise<void> {
+    this.flush(run);
+    const { host, metadata } = run.program;
+    const args = step.arguments.map(({ buffer, bytes, offset }) => this.readback(run.buffers[buffer]!, bytes, offset));
+    const values = await Promise.all(args);
+    const results = await (host!.callPromising?.(step.number, values) ?? host!(step.number, values));
+    step.results.forEach(({ buffer, bytes, offset }, i) => {
+      const data = results[i];
+      if (data?.length !== bytes) {
+        throw new WeftRuntimeError(
+          `program ${metadata.name}: function ${step.number} gave ${data?.length} bytes for ${bytes}`,
+        );
+      }
+      if (bytes) this.device.queue.writeBuffer(run.buffers[buffer]!, offset, data as Uint8Array<ArrayBuffer>);
+    });
+  }
+
+  /** Submits what is encoded so far and reads the first u32 of a buffer of the plan. */
+  private async word(run: Run, id: number): Promise<number> {
+    this.flush(run);
     const bytes = await this.readback(run.buffers[id]!, 4);
     return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   }
 
-  private async readback(buffer: GPUBuffer, bytes: number): Promise<Uint8Array> {
-    const size = Math.max(4, Math.ceil(bytes / 4) * 4);
+  private async readback(buffer: GPUBuffer, bytes: number, offset = 0): Promise<Uint8Array> {
+    if (!bytes) return new Uint8Array(0);
+    const size = Math.ceil(bytes / 4) * 4;
     const staging = this.device.createBuffer({ size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
     try {
       const encoder = this.device.createCommandEncoder();
-      encoder.copyBufferToBuffer(buffer, 0, staging, 0, size);
+      encoder.copyBufferToBuffer(buffer, offset, staging, 0, size);
       this.device.queue.submit([encoder.finish()]);
       await staging.mapAsync(GPUMapMode.READ).catch((error: unknown) => {
         this.checkAlive();

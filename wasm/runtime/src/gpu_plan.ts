@@ -52,7 +52,22 @@ export interface SwitchStep {
   branches: Step[][];
 }
 
-export type Step = DispatchStep | CopyStep | LoopStep | WhileStep | SwitchStep;
+/** Part of a buffer of the plan, in bytes. */
+export interface Place {
+  buffer: number;
+  offset: number;
+  bytes: number;
+}
+
+/** Calls function `number` of the host on what the arguments hold then. */
+export interface CallStep {
+  op: "call";
+  number: number;
+  arguments: Place[];
+  results: Place[];
+}
+
+export type Step = DispatchStep | CopyStep | LoopStep | WhileStep | SwitchStep | CallStep;
 
 export interface Plan {
   kernels: Kernel[];
@@ -62,7 +77,9 @@ export interface Plan {
 
 /** Whether running these steps has to read a value back before it can go on. */
 export function waits(steps: readonly Step[]): boolean {
-  return steps.some((step) => step.op === "while" || step.op === "switch" || (step.op === "loop" && waits(step.body)));
+  return steps.some(
+    (step) => step.op === "while" || step.op === "switch" || step.op === "call" || (step.op === "loop" && waits(step.body)),
+  );
 }
 
 /** The largest trip count whose counter is asked for. */
@@ -78,8 +95,15 @@ export function largestCounter(steps: readonly Step[]): number {
   return largest;
 }
 
-/** Reads a plan and checks every index in it, so that running it needs no checks. */
-export function parsePlan(name: string, code: Uint8Array, inputs: number, outputs: number, constants: number): Plan {
+/** Reads a plan and checks every index in it, so that running it needs no checks. `calls`: how many functions of the host it may call. */
+export function parsePlan(
+  name: string,
+  code: Uint8Array,
+  inputs: number,
+  outputs: number,
+  constants: number,
+  calls = 0,
+): Plan {
   const fail = (what: string) => new WeftRuntimeError(`program ${name}: its plan ${what}; compile it again`);
   let plan: Plan;
   try {
@@ -104,6 +128,11 @@ export function parsePlan(name: string, code: Uint8Array, inputs: number, output
 
   const buffer = (id: number | null) => {
     if (id === null || !(id in plan.buffers)) throw fail(`names a buffer ${id} that does not exist`);
+  };
+  const place = ({ buffer: id, offset, bytes }: Place) => {
+    buffer(id);
+    const sound = [offset, bytes].every((n) => Number.isSafeInteger(n) && n >= 0 && n % 4 === 0);
+    if (!sound || offset + bytes > plan.buffers[id]!.bytes) throw fail(`names bytes outside of buffer ${id}`);
   };
   const check = (steps: Step[]): void => {
     for (const step of steps) {
@@ -132,6 +161,11 @@ export function parsePlan(name: string, code: Uint8Array, inputs: number, output
           buffer(step.index);
           if (!step.branches.length) throw fail("has a switch without branches");
           step.branches.forEach(check);
+          break;
+        case "call":
+          if (!(Number.isInteger(step.number) && step.number >= 0 && step.number < calls))
+            throw fail(`calls a function ${step.number} that does not exist`);
+          [...step.arguments, ...step.results].forEach(place);
           break;
         default:
           throw fail(`has an unknown step ${String((step as { op: unknown }).op)}`);

@@ -29,6 +29,19 @@ test("plans with dangling indices are refused", () => {
   assert.throws(() => parse(plan({ buffers: [...plan().buffers, constant] })), /constant 2 outside/);
 });
 
+test("calls of the host are within its functions and the plan's buffers", () => {
+  const place = { buffer: 0, offset: 0, bytes: 16 };
+  const call = (more: object): Step => ({ op: "call", number: 0, arguments: [place], results: [], ...more });
+  const parseCall = (more: object) => parsePlan("p", encode(plan({ steps: [call(more)] })), 1, 1, 0, 1);
+  assert.deepEqual(parseCall({}).steps, [call({})]);
+  assert.equal(waits(parseCall({}).steps), true);
+  assert.throws(() => parse(plan({ steps: [call({})] })), /calls a function 0 that does not exist/);
+  assert.throws(() => parseCall({ number: -1 }), /calls a function -1 that does not exist/);
+  assert.throws(() => parseCall({ results: [{ ...place, buffer: 7 }] }), /buffer 7 that does not exist/);
+  for (const wrong of [{ offset: 4 }, { offset: -4 }, { bytes: 20 }, { bytes: 2 }, { offset: 1e300 }, { bytes: null }])
+    assert.throws(() => parseCall({ arguments: [{ ...place, ...wrong }] }), /bytes outside of buffer 0/);
+});
+
 test("waiting and counters are found in nested steps", () => {
   const loop = (body: Step[], counter: number | null = null): Step => ({ op: "loop", count: 5, body, counter });
   assert.equal(waits([loop([dispatch])]), false);

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import _weft_page as page
 from js import Uint8Array
-from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
+from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync, to_js
 
 from weft.errors import BackendError
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.pyodide_runtime import kept_programs
-from weft_wasm.runtimes import Call
+from weft_wasm.runtimes import BytesFunction, Call
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -63,10 +63,19 @@ class PyodideGpu:
     def stats(self) -> dict[str, int]:
         return self.device.stats().to_py()
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Call:
-        """A function from input handles to output handles."""
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
+        """A function from input handles to output handles. functions: what the program calls of the host."""
         name = artifact.name
-        number = wait_for(self.device.load(to_js(artifact.to_bytes())), f"compiling {name}")
+        raised: list[BaseException] = []
+
+        def host(number: int, arguments: Any) -> Any:
+            try:
+                return to_js(functions[number]([a.to_bytes() for a in arguments]))
+            except BaseException as e:
+                raised.append(e)
+                raise
+
+        number = wait_for(self.device.load(to_js(artifact.to_bytes()), *([create_proxy(host)] if functions else [])), f"compiling {name}")
         entry = self.device.entry(number, *donated)
         count, waits = len(artifact.metadata["outputs"]), self.device.isAsync(number)
         results = self.device.results(number)
@@ -78,7 +87,12 @@ class PyodideGpu:
             except JsException as e:
                 raise RuntimeError(f"{name}: {e.message}") from None
             if waits:
-                first = wait_for(first, f"a loop or branch of {name} that depends on data")
+                try:
+                    first = wait_for(first, f"a loop, a branch or a call of {name} that depends on data")
+                except RuntimeError:
+                    if raised:
+                        raise raised.pop() from None
+                    raise
             if count <= 1:
                 return [first][:count]
             results.assign_to(handles_out)

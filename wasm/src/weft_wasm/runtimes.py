@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer  # bytes-like, with any C-contiguous content
 
 Call = Callable[[list[int]], list[int]]  # from handles of inputs to those of outputs
-HostFunction = Callable[[list[int]], None]  # what a program calls, on addresses
+HostFunction = Callable[[list[int]], None]  # what a module calls, on addresses
+BytesFunction = Callable[[list[bytes]], list[bytes]]  # what a plan calls: from the words of its arguments to those of its results
 
 
 class Memory(Protocol):
@@ -68,8 +69,8 @@ class GpuRuntime(Memory, Protocol):
     def wait(self) -> None:
         """Returns when everything queued has run."""
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Call:
-        """A program as a call. donated: the inputs that are given away."""
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
+        """A program as a call. donated: the inputs that are given away. functions: what the program calls."""
 
 
 class Store(Protocol):

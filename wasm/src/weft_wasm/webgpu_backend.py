@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Sequence
 
 from weft import dtypes
@@ -20,6 +20,7 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.backend import source_lines
 from weft_wasm.cache import Programs, programs_of
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
+from weft_wasm.lower.callbacks import HostCall
 from weft_wasm.lower.emit import Module
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import LoweringError, array_type
@@ -128,7 +129,8 @@ class WebGpuExecutable:
             self.forms = forms
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
-        self.call = backend.runtime.load(artifact, self.donated)
+        functions = [partial(on_words, c, backend.devices()[0]) for c in self.program.calls] if "calls" in artifact.metadata else []
+        self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
 
     @cached_property
     def forms(self) -> tuple[ir.Program, Module]:
@@ -179,6 +181,13 @@ class WebGpuExecutable:
             "alias_size_in_bytes": 0,
             "temp_size_in_bytes": meta["scratch"],
         }
+
+
+def on_words(call: HostCall, device: WebGpuDevice, words: Sequence[bytes]) -> list[bytes]:
+    """What a program calls of the host, on arrays as they lie on the device."""
+    size = lambda aval: WORD if dtypes.is_complex(aval.dtype) else dtypes.itemsize(aval.dtype)
+    arguments = [from_words(data, size(a)) for data, a in zip(words, call.ins)]
+    return [as_words(data, len(data) // size(a) * WORD) for data, a in zip(call.perform(device, arguments), call.outs)]
 
 
 def text_of(stage: str | None, jaxpr: Jaxpr, program: ir.Program, module: Module, artifact: Artifact | None) -> str:

@@ -13,7 +13,7 @@ import wgpu
 
 from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.memory import DeviceMemoryError
-from weft_wasm.runtimes import Call
+from weft_wasm.runtimes import BytesFunction, Call
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -54,6 +54,7 @@ class Loaded:
     pipelines: list[tuple[Any, Any]]
     constants: dict[int, int]
     iota: Any | None
+    functions: Sequence[BytesFunction]
 
 
 class WgpuDevice:
@@ -147,19 +148,21 @@ class WgpuDevice:
             raise ValueError(f"buffer {handle} has {self._buffer(handle).size} bytes, {nbytes} asked for")
         return self._read(self._buffer(handle), nbytes)
 
-    def _read(self, buffer: Any, nbytes: int) -> bytes:
+    def _read(self, buffer: Any, nbytes: int, offset: int = 0) -> bytes:
         if nbytes == 0:
             return b""
-        return bytes(self.queue.read_buffer(buffer, 0, -(-nbytes // 4) * 4)[:nbytes])
+        return bytes(self.queue.read_buffer(buffer, offset, -(-nbytes // 4) * 4)[:nbytes])
 
     # ---- programs
 
-    def load(self, artifact: Artifact | bytes) -> Loaded:
-        """Makes (or finds) the pipelines and copies the constants."""
+    def load(self, artifact: Artifact | bytes, functions: Sequence[BytesFunction] = ()) -> Loaded:
+        """Makes (or finds) the pipelines and copies the constants. functions: what the program calls of the host."""
         if not isinstance(artifact, Artifact):
             artifact = Artifact.from_bytes(artifact)
         if artifact.kind != "webgpu":
             raise ValueError(f"a {artifact.kind} artifact can't run on a WebGPU device; compile the program for webgpu")
+        if len(artifact.metadata.get("calls", ())) != len(functions):
+            raise ValueError(f"{artifact.name} calls {len(artifact.metadata.get('calls', ()))} functions of the host, {len(functions)} are given")
         plan = json.loads(artifact.code)
         pipelines = [self._pipeline(artifact.name, kernel) for kernel in plan["kernels"]]
         constants = {}
@@ -169,7 +172,7 @@ class WgpuDevice:
                 self.write(constants[k], artifact.constants[spec["offset"] : spec["offset"] + spec["bytes"]])
         count = largest_counter(plan["steps"])
         iota = self.device.create_buffer_with_data(data=struct.pack(f"<{count}i", *range(count)), usage=wgpu.BufferUsage.COPY_SRC) if count else None
-        return Loaded(artifact, plan, pipelines, constants, iota)
+        return Loaded(artifact, plan, pipelines, constants, iota, functions)
 
     def unload(self, loaded: Loaded) -> None:
         """Frees the constants. Pipelines are kept for programs that share them."""
@@ -265,6 +268,8 @@ class _Run:
                 case "switch":
                     branches = step["branches"]
                     self.steps(branches[min(max(self.word(step["index"]), 0), len(branches) - 1)])
+                case "call":
+                    self.call(step)
                 case other:
                     raise ArtifactError(f"{self.loaded.artifact.name} has a step {other!r}, which this runtime doesn't know: compile the program again")
 
@@ -297,10 +302,22 @@ class _Run:
                 return
             self.steps(step["body"])
 
-    def word(self, number: int) -> int:
-        """Submits, and reads the first i32 of a buffer of the plan."""
+    def call(self, step: Step) -> None:
+        """Submits, and calls a function on what its arguments hold then; its results are written before what follows."""
+        self.flush()
+        arguments = [self.device._read(self.buffers[place["buffer"]], place["bytes"], place["offset"]) for place in step["arguments"]]
+        for place, data in zip(step["results"], self.loaded.functions[step["number"]](arguments), strict=True):
+            if data:
+                self.device.queue.write_buffer(self.buffers[place["buffer"]], place["offset"], data)
+
+    def flush(self) -> None:
+        """Submits what there is, and begins anew."""
         self.submit()
         self.encoder = self.device.device.create_command_encoder()
+
+    def word(self, number: int) -> int:
+        """Submits, and reads the first i32 of a buffer of the plan."""
+        self.flush()
         (value,) = struct.unpack("<i", self.device._read(self.buffers[number], 4))
         return int(value)
 
@@ -339,7 +356,7 @@ class WgpuRuntime:
         self.alloc, self.free, self.write, self.read = device.alloc, device.free, device.write, device.read
         self.wait, self.stats = device.wait, device.stats
 
-    def load(self, artifact: Artifact, donated: Sequence[int] = ()) -> Call:
-        """A function from input handles to output handles."""
-        device, loaded, given = self.device, self.device.load(artifact), frozenset(donated)
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
+        """A function from input handles to output handles. functions: what the program calls of the host."""
+        device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
         return lambda handles: device.run(loaded, handles, given)

@@ -102,7 +102,7 @@ class _Legalizer:
                 text = self.program.errors.get(s.code, "")
                 raise WgslError(f"{self.program.name}: a WebGPU program can't end with an error ({text!r}); run it on the wasm or cpu backend")
             case HostCall():
-                raise WgslError(f"{self.program.name}: a WebGPU program can't call the host; run it on the wasm or cpu backend")
+                return [HostCall(s.number, self.buffers[s.table], [self.buffers[b] for b in s.arguments], [self.buffers[b] for b in s.results])]
             case Let() | Declare() | Assign() | Store() | Barrier():
                 raise TypeError(f"{type(s).__name__} is not a statement of the program level")
             case _:

@@ -70,7 +70,22 @@ class SwitchStep(TypedDict):
     branches: list[list[Step]]
 
 
-Step: TypeAlias = DispatchStep | CopyStep | LoopStep | WhileStep | SwitchStep
+class Place(TypedDict):
+    """Part of a buffer of the plan, in bytes."""
+
+    buffer: int
+    offset: int
+    bytes: int
+
+
+class CallStep(TypedDict):
+    op: Literal["call"]
+    number: int
+    arguments: list[Place]
+    results: list[Place]
+
+
+Step: TypeAlias = DispatchStep | CopyStep | LoopStep | WhileStep | SwitchStep | CallStep
 
 
 class DevicePlan(TypedDict):
@@ -104,6 +119,7 @@ def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS,
         "outputs": [{**_spec(b), "alias": None} for b in legal.program.outputs],
         "scratch": scratch,
         "features": [],
+        **({"calls": [len(c.ins) + len(c.outs) for c in program.calls]} if program.calls else {}),
         "errors": {},
     }
     return Artifact(metadata, json.dumps(code, separators=(",", ":")).encode(), constants)
@@ -198,10 +214,16 @@ class _Module:
                 yield {"op": "while", "cond": self.steps(s.cond), "flag": flag, "body": self.steps(s.body)}
             case Switch():
                 yield {"op": "switch", "index": self.ids[self.legal.flags[s]], "branches": [self.steps(b) for b in s.branches]}
-            case If() | Fail() | HostCall() | Let() | Declare() | Assign() | Store() | Barrier():
+            case HostCall():
+                arguments, results = ([self.place(b) for b in group] for group in (s.arguments, s.results))
+                yield {"op": "call", "number": s.number, "arguments": arguments, "results": results}
+            case If() | Fail() | Let() | Declare() | Assign() | Store() | Barrier():
                 raise TypeError(f"{type(s).__name__} has no step in a plan")
             case _:
                 assert_never(s)
+
+    def place(self, b: Buffer) -> Place:
+        return {"buffer": self.ids[b], "offset": WORD * self.offsets.get(b, 0), "bytes": b.nbytes}
 
     # ---- kernels
 

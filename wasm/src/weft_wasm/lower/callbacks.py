@@ -1,4 +1,5 @@
-"""Calls of Python functions from programs: debug_callback, pure_callback, io_callback. The module calls an import with the addresses of arrays."""
+"""Calls of Python functions from programs: debug_callback, pure_callback, io_callback. A module calls an import with the addresses of
+arrays; a plan for WebGPU has a step for which its host reads them back."""
 
 from __future__ import annotations
 
@@ -18,33 +19,38 @@ from weft_wasm.lower import graph
 from weft_wasm.lower.complexes import apart, joined, rule, stored
 from weft_wasm.lower.emit import Body, opaque
 from weft_wasm.lower.graph import Builder, Node, Value
-from weft_wasm.lower.types import LoweringError, array_type, storage_dtype
+from weft_wasm.lower.types import array_type, storage_dtype
+from weft_wasm.runtimes import WasmRuntime
 
 NAMES = ("debug_callback", "pure_callback", "io_callback")
 graph.known.add("host_call")
 
 
 class HostCall(NamedTuple):
-    """What a program calls: `name` is the primitive, `ins` and `outs` the avals of the arrays at the addresses that it hands over."""
+    """What a program calls: `name` is the primitive, `ins` and `outs` the avals of the arrays that it hands over."""
 
     name: str
     callback: HostFunction
     ins: tuple[ShapedArray, ...]
     outs: tuple[ShapedArray, ...]
 
-    def perform(self, runtime: Any, device: Any, addresses: Sequence[int]) -> None:
-        """Calls the function on what lies at the first addresses; its results go to the others."""
-        nbytes = lambda aval: max(aval.size * aval.dtype.itemsize, 0)
-        values = [from_bytes(bytes(runtime.peek(p, nbytes(a))), a.shape, a.dtype) for p, a in zip(addresses, self.ins)]
+    def perform(self, device: Any, arguments: Sequence[bytes]) -> list[bytes]:
+        """Calls the function on arrays, given and returned as their bytes."""
+        values = [from_bytes(data, a.shape, a.dtype) for data, a in zip(arguments, self.ins)]
         try:
             if self.name == "debug_callback":
                 call_host(self.callback, values, self.ins, device)
-                return
+                return []
             results = host_results(self.name, self.callback, self.outs, values, self.ins, device)
         except Exception as e:  # of the class by which libraries know errors of programs, as on XLA
             raise errors.JaxRuntimeError("".join(traceback.format_exception_only(e)).strip()) from e
-        for pointer, x in zip(addresses[len(self.ins) :], results):
-            runtime.poke(pointer, to_bytes(x))
+        return [bytes(to_bytes(x)) for x in results]
+
+    def perform_at(self, runtime: WasmRuntime, device: Any, addresses: Sequence[int]) -> None:
+        """The same on what lies at the first addresses; its results go to the others."""
+        arguments = [bytes(runtime.peek(p, a.size * a.dtype.itemsize)) for p, a in zip(addresses, self.ins)]
+        for pointer, data in zip(addresses[len(self.ins) :], self.perform(device, arguments)):
+            runtime.poke(pointer, data)
 
 
 def call_of(name: str, params: dict[str, Any], ins: Sequence[ShapedArray]) -> HostCall:
@@ -77,10 +83,6 @@ graph.rewrites.update(dict.fromkeys((*NAMES, "host_call"), _call))
 @opaque("host_call")
 def emit_call(body: Body, node: Node) -> list[ir.Stmt]:
     module = body.module
-    if module.plain:
-        if node.params["call"].callback.name == "a_key_for_rng_uniform":
-            raise LoweringError(f"rng_uniform has no state on webgpu, so each run of a program would give the same numbers; use weft.random.uniform, with a key. At {node.info}")
-        raise LoweringError(f"programs for webgpu can't call Python functions; take the callback out of the program, or run it on wasm or cpu. At {node.info}")
     out: list[ir.Stmt] = []
     after: list[ir.Stmt] = []
     arguments: list[ir.Buffer] = []
