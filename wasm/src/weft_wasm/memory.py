@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container
+from typing import Any, TypeVar, cast
 
 from weft_wasm.plan import ALIGNMENT, padded
 
@@ -13,6 +15,21 @@ WIDER = "start with 64-bit addresses (WEFT_WASM_MEMORY64=1, or ?memory64=1 in th
 def most_bytes(features: Container[str]) -> int:
     """Bytes that a device of these features can have at most."""
     return LIMIT_64 if "memory64" in features else LIMIT
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def exclusive(method: Method) -> Method:
+    """A method of something with a `lock`, for one thread at a time: what Python's threads share of a device is in order before and after a call, not during one.
+    The lock is an RLock, since a program may call functions of the host that run programs, and collecting garbage frees memory anywhere."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return cast(Method, call)
 
 
 FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer

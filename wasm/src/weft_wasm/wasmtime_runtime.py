@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import wasmtime
 
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.memory import FIRST, LIMIT, LIMIT_64, Allocator, DeviceMemoryError
+from weft_wasm.memory import FIRST, LIMIT, LIMIT_64, Allocator, DeviceMemoryError, exclusive
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -79,9 +79,19 @@ class WasmtimeDevice:
         self.raised: BaseException | None = None  # by a function of the host, for `run` to raise again
         self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
         self.allocator = Allocator(self._grow, limit=limit or most)
-        self.alloc, self.free = self.allocator.alloc, self.allocator.free
+        self.lock = threading.RLock()  # neither a wasmtime.Store nor the memory in it is for several threads at once
         self.table, self.table_entries = self.alloc(256 * ctypes.sizeof(self.word)), 256
         self._own = self.allocator.allocated
+
+    @exclusive
+    def alloc(self, nbytes: int) -> int:
+        """The address of a new block; DeviceMemoryError where there is no room."""
+        return self.allocator.alloc(nbytes)
+
+    @exclusive
+    def free(self, pointer: int) -> None:
+        """Gives a block back; ValueError for an address that is none's."""
+        self.allocator.free(pointer)
 
     def _grow(self, end: int) -> None:
         pages = -(-end // PAGE)
@@ -98,6 +108,7 @@ class WasmtimeDevice:
             return
         raise DeviceMemoryError(f"the system refused to grow the device memory to {pages * PAGE} bytes")
 
+    @exclusive
     def write(self, pointer: int, data: Buffer) -> None:
         """Copies a bytes-like object (any C-contiguous buffer) to the device."""
         view = memoryview(data)
@@ -111,6 +122,7 @@ class WasmtimeDevice:
         else:
             ctypes.memmove(self.base + pointer, (ctypes.c_char * len(view)).from_buffer(view), len(view))
 
+    @exclusive
     def read(self, pointer: int, nbytes: int) -> bytes:
         """A copy of device bytes."""
         self._check(pointer, nbytes)
@@ -125,6 +137,7 @@ class WasmtimeDevice:
         if pointer < 0 or nbytes < 0 or pointer + nbytes > self.pages * PAGE:
             raise ValueError(f"{nbytes} bytes at {pointer} are outside the device memory")
 
+    @exclusive
     def load(self, artifact: Artifact | bytes, functions: Sequence[Callable[[list[int]], None]] = ()) -> Loaded:
         """Compiles (or finds) the module and copies the constants. functions: what the program calls of the host, on the addresses of arrays."""
         if not isinstance(artifact, Artifact):
@@ -188,12 +201,14 @@ class WasmtimeDevice:
         i32 = wasmtime.ValType.i32()
         return wasmtime.Func(self.store, wasmtime.FuncType([i32, self.pointer], [i32]), call)
 
+    @exclusive
     def unload(self, loaded: Loaded) -> None:
         """Frees the constants. The code stays in the store until the device goes."""
         if loaded.constants:
             self.free(loaded.constants)
             loaded.constants = 0
 
+    @exclusive
     def run(self, loaded: Loaded, inputs: list[int], donated: frozenset[int] | set[int] = frozenset()) -> list[int]:
         """Runs the program; returns the pointers of fresh outputs, or of donated inputs that outputs took over.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import wgpu
 
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.memory import DeviceMemoryError
+from weft_wasm.memory import DeviceMemoryError, exclusive
 from weft_wasm.runtimes import BytesFunction, Call
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class WgpuDevice:
         self.device = self.adapter.request_device_sync(required_limits=wanted)
         self.queue = self.device.queue
         self.limits: dict[str, int] = {name: self.device.limits[_dashed(name)] for name in LIMITS}
+        self.lock = threading.RLock()
         self.submits = 0
         self.allocated = self.peak = self.pooled = 0
         self._buffers: dict[int, Any] = {}
@@ -90,6 +92,7 @@ class WgpuDevice:
 
     # ---- buffers
 
+    @exclusive
     def alloc(self, nbytes: int) -> int:
         """A buffer of at least nbytes; DeviceMemoryError if the device can't bind one so large."""
         size = max(ALIGN, -(-nbytes // ALIGN) * ALIGN)
@@ -115,6 +118,7 @@ class WgpuDevice:
         except wgpu.GPUError as e:
             raise DeviceMemoryError(f"the WebGPU device has no room for {size} bytes ({e}). Delete arrays that are no longer needed.") from None
 
+    @exclusive
     def free(self, handle: int) -> None:
         buffer = self._buffers.pop(handle, None)
         if buffer is None:
@@ -132,6 +136,7 @@ class WgpuDevice:
         except KeyError:
             raise ValueError(f"buffer {handle} is not allocated (freed or donated?)") from None
 
+    @exclusive
     def write(self, handle: int, data: Buffer) -> None:
         """Queues a copy of a bytes-like object into the buffer."""
         view = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
@@ -142,6 +147,7 @@ class WgpuDevice:
         if len(view):
             self.queue.write_buffer(self._buffer(handle), 0, view)
 
+    @exclusive
     def read(self, handle: int, nbytes: int) -> bytes:
         """A copy of device bytes, after everything that was queued."""
         if nbytes > self._buffer(handle).size:
@@ -155,6 +161,7 @@ class WgpuDevice:
 
     # ---- programs
 
+    @exclusive
     def load(self, artifact: Artifact | bytes, functions: Sequence[BytesFunction] = ()) -> Loaded:
         """Makes (or finds) the pipelines and copies the constants. functions: what the program calls of the host."""
         if not isinstance(artifact, Artifact):
@@ -174,6 +181,7 @@ class WgpuDevice:
         iota = self.device.create_buffer_with_data(data=struct.pack(f"<{count}i", *range(count)), usage=wgpu.BufferUsage.COPY_SRC) if count else None
         return Loaded(artifact, plan, pipelines, constants, iota, functions)
 
+    @exclusive
     def unload(self, loaded: Loaded) -> None:
         """Frees the constants. Pipelines are kept for programs that share them."""
         for handle in loaded.constants.values():
@@ -199,6 +207,7 @@ class WgpuDevice:
             made = self._pipelines[key] = pipeline, layout[0]
         return made
 
+    @exclusive
     def run(self, loaded: Loaded, inputs: list[int], donated: frozenset[int] | set[int] = frozenset()) -> list[int]:
         """Queues the program and returns the handles of fresh outputs. donated: input indices whose buffers the caller gives away."""
         specs = loaded.artifact.metadata
@@ -235,6 +244,7 @@ class WgpuDevice:
             self.free(handle)
         return outputs
 
+    @exclusive
     def wait(self) -> None:
         """Returns when everything queued has run (reading is in order with it; wgpu-py 0.32 can't call on_submitted_work_done)."""
         self._read(self._sentinel, 4)
