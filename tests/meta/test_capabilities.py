@@ -2,6 +2,7 @@
 import ast
 import dataclasses
 import pathlib
+import re
 
 import pytest
 from weft.runtime.backend import MEMBERS, Backend, Buffers, Capabilities, Device, Executable
@@ -29,7 +30,8 @@ def probes(tree):
 
 
 def test_nothing_is_found_by_probing():
-    found = [f"{path.relative_to(ROOT)}:{line}: {text}" for path in SOURCES for line, text in probes(ast.parse(path.read_text()))]
+    named = re.compile("|".join(f'"{name}"' for name in NAMES))      # only these files need to be parsed
+    found = [f"{path.relative_to(ROOT)}:{line}: {text}" for path in SOURCES if named.search(source := path.read_text()) for line, text in probes(ast.parse(source))]
     assert not found, "declare it in weft.runtime.backend.Capabilities and ask there:\n" + "\n".join(found)
 
 

@@ -14,7 +14,8 @@ from weft.avals import ShapedArray, array_type, physical
 from weft.config import config
 from weft.core import trace
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, TypedScalar
-from weft.errors import BackendError
+from weft.dtypes import NAMES, name as name_of
+from weft.errors import BackendError, at_user_line
 from weft.monitoring import COMPILE, LOWER, timed
 from weft.runtime import device as runtime_device
 from weft.runtime.array import KeyArray
@@ -49,7 +50,7 @@ class XlaBackend:
         self._eager = dispatch.Eager(self)
         self.apply = self._eager.apply
         self.capabilities = Capabilities(
-            array_type=ArrayImpl, spread=self.join, transfer=self.put, live_arrays=self.live_arrays, memory_kinds=self.memory_kinds, guards_transfers=True,
+            dtypes=NAMES - {"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"}, array_type=ArrayImpl, spread=self.join, transfer=self.put, live_arrays=self.live_arrays, memory_kinds=self.memory_kinds, guards_transfers=True,
             apply=self.apply, jit=self.jit, forget_programs=self.clear_caches, takes_compiler_options=True, times_compilation=True,
             lowered_text=self.lowered_text, runtime_executable=lambda executable: executable.loaded, process_index=self.process_index, profiler=profile, xla=self)
         self._first: Any = None      # the default device while no option names one
@@ -169,6 +170,9 @@ class XlaBackend:
             return xc.batched_device_put(aval, self.sharding(device), [host], [device], committed,
                                          host_buffer_semantics=_ONLY_DURING_CALL, enable_x64=True)
         except _jax.JaxRuntimeError as e:
+            if name_of(aval.dtype) not in self.capabilities.dtypes:
+                raise BackendError(at_user_line(f"XLA has no arrays of dtype {name_of(aval.dtype)}. Convert them to another dtype first (x.astype(…)), or use the platform "
+                                                "'reference'.")) from None
             raise explained(e) from None
 
     def _spread(self, value, aval: ShapedArray, sharding: Sharding, committed: bool):

@@ -23,7 +23,7 @@ from weft_wasm.calls import Calls, WasmArray
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
 from weft_wasm.lower.emit import Module
 from weft_wasm.lower.program import lower
-from weft_wasm.lower.types import LoweringError, array_type
+from weft_wasm.lower.types import STORED, LoweringError, array_type
 from weft_wasm.memory import LIMIT, LIMIT_64, WIDER, most_bytes
 from weft_wasm.runtimes import WasmRuntime
 from weft_wasm.text import describe
@@ -63,7 +63,7 @@ class WasmBackend:
         self._devices = [WasmDevice(self, self.runtime.kind)]
         self.check = False  # verify programs between passes; tests turn it on
         self.calls = Calls(self, self._devices[0])
-        self.capabilities = Capabilities(array_type=WasmArray, apply=self.calls.apply, jit=self.jit, lowered_text=self.lowered_text, branches_of=self.branches_of)
+        self.capabilities = Capabilities(dtypes=STORED, array_type=WasmArray, apply=self.calls.apply, jit=self.jit, lowered_text=self.lowered_text, branches_of=self.branches_of)
         # the calls of arrays, without a method between
         self.read, self.release = self.runtime.read, self.runtime.free
 

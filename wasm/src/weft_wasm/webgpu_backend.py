@@ -23,10 +23,11 @@ from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
 from weft_wasm.lower.callbacks import HostCall
 from weft_wasm.lower.emit import Module
 from weft_wasm.lower.program import lower
-from weft_wasm.lower.types import LoweringError, array_type
+from weft_wasm.lower.types import STORED, LoweringError, array_type
 from weft_wasm.runtimes import GpuRuntime
 
 WORD = 4
+DTYPES = STORED - {"int64", "uint64", "float64", "complex128"}
 
 
 class WebGpuDevice:
@@ -54,7 +55,7 @@ class WebGpuBackend:
         self.runtime = runtime if runtime is not None else default_runtime()
         self._devices = [WebGpuDevice(self, self.runtime.kind)]
         self.narrow: dict[int, int] = {}  # handle → bytes of an element on the host, where that isn't a word
-        self.capabilities = Capabilities(lowered_text=self.lowered_text)
+        self.capabilities = Capabilities(dtypes=DTYPES, lowered_text=self.lowered_text)
         self.check = False  # verify programs between passes; tests turn it on
 
     def devices(self, platform: str | None = None) -> list[WebGpuDevice]:

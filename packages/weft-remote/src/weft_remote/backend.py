@@ -45,6 +45,10 @@ Nothing: TypeAlias = "HostArray | numpy.ndarray[Any, Any]"      # of dtype float
 KEEP = 64 << 10
 
 
+# What a host's platforms have that compile: none of them has the others.
+DTYPES = dtypes.NAMES - {"int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"}
+
+
 class RemoteDevice:
     """One device of a host."""
     platform, process_index = "remote", 0
@@ -75,12 +79,14 @@ class RemoteBackend:
         self.sessions: list[Session] = []
         self.platforms_before: str | None = None      # where programs ran before a session became the default
         self.ids = itertools.count()
-        self.capabilities = Capabilities(prefetch=prefetch, host_platform=lambda device: device.host_platform)
+        self.capabilities = Capabilities(dtypes=DTYPES, lacks=frozenset(("debug_callback", "io_callback", "pure_callback")), prefetch=prefetch, host_platform=lambda device: device.host_platform)
 
     # devices and arrays -----------------------------------------------------------------------------------------------
 
     def devices(self, platform: str | None = None) -> list[RemoteDevice]:
         """The devices of all sessions; BackendError when there is none."""
+        if platform not in (None, "remote"):
+            raise BackendError(f"the remote backend has no devices of platform {platform!r}; its platform is 'remote'.")
         self.sessions = [s for s in self.sessions if s.failure is None]
         if not self.sessions:
             raise BackendError("no accelerator host is connected. Start one (`weft-host`) and connect to it: "

@@ -20,6 +20,7 @@ _TABLE = {"bool": ("b", 8), "int1": ("i", 1), "int2": ("i", 2), "int4": ("i", 4)
           "float4_e2m1fn": ("f", 4), "float6_e2m3fn": ("f", 6), "float6_e3m2fn": ("f", 6), "float8_e3m4": ("f", 8), "float8_e4m3": ("f", 8), "float8_e4m3fn": ("f", 8), "float8_e5m2": ("f", 8),
           "float8_e4m3b11fnuz": ("f", 8), "float8_e4m3fnuz": ("f", 8), "float8_e5m2fnuz": ("f", 8), "float8_e8m0fnu": ("f", 8),
           "bfloat16": ("f", 16), "float16": ("f", 16), "float32": ("f", 32), "float64": ("f", 64), "complex64": ("c", 64), "complex128": ("c", 128)}
+NAMES = frozenset(_TABLE)      # of all dtypes that arrays have; keys stand for arrays of uint32
 # the narrowest ones, which take part in promotion only with bool and Python's scalars, and floats with integers
 _NARROWEST = {name: kind for name, (kind, bits) in _TABLE.items() if bits < 8 or kind == "f" and bits == 8}
 _ML = (*_NARROWEST, "bfloat16")

@@ -21,6 +21,8 @@ _NAMES = {
     **{name.replace("f", "float", 1).replace("e", "_e", 1): name for name in FORMATS if name[0] == "f"},
 }  # fmt: skip
 
+STORED = frozenset((*_NAMES, "complex64", "complex128"))  # complex numbers as pairs
+
 
 class LoweringError(BackendError):
     """A program holds something that the kernel compiler can't compile. The message names the primitive, the dtype and your

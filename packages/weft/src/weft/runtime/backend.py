@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Protocol, Sequence,
 
 from ..avals import ShapedArray
 from ..core.jaxpr import ClosedJaxpr, Jaxpr
+from ..dtypes import NAMES
 from ..mesh import Sharding
 from .array import BufferArray
 
@@ -125,6 +126,7 @@ class Capabilities:
     so `Capabilities()` is that of a complete backend.
 
     Arrays
+        dtypes: the names of the dtypes that its arrays and programs have. Others are refused, with a BackendError that names them.
         array_type: the class of its arrays. One of its own lets the core find `apply` by an array's class.
         spread: `(aval, sharding, parts)` gives an array over the devices of a sharding, from its parts in their order. With it, arrays lie on
             several devices and `compile` takes a `Partition` where a device stands otherwise; without it, programs run on one device.
@@ -135,6 +137,8 @@ class Capabilities:
         guards_transfers: it looks after the transfer guards (`weft.transfer_guard`) itself.
 
     Programs
+        lacks: the primitives that it has no programs with. They are refused when a program is compiled, with a BackendError that names them; all others
+            it lowers itself, or by their decomposition.
         apply: `(primitive, args, params)` runs one primitive eagerly on its arrays and host scalars; default: as a program of one equation.
         jit: runs calls that it has seen before with little Python.
         forget_programs: lets go of compiled programs, for `weft.clear_caches`.
@@ -152,6 +156,7 @@ class Capabilities:
         profiler: a profiler that sees into it.
         xla: what belongs to XLA alone.
     """
+    dtypes: frozenset[str] = NAMES
     array_type: type = BufferArray
     spread: Callable[[ShapedArray, Sharding, Sequence[Any]], Any] | None = None
     transfer: Callable[[Any, ShapedArray, Any, bool], Any] | None = None
@@ -159,6 +164,7 @@ class Capabilities:
     live_arrays: Callable[[str], list[Any]] | None = None
     memory_kinds: Callable[[Any], Sequence[str]] = lambda device: ("device",)
     guards_transfers: bool = False
+    lacks: frozenset[str] = frozenset()
     apply: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] | None = None
     jit: Jit | None = None
     forget_programs: Callable[[], None] = nothing

@@ -7,6 +7,7 @@ from ..annotations import override
 from ..avals import ShapedArray, array_aval
 from ..core.interpret import interpret
 from ..core.jaxpr import Jaxpr
+from ..errors import BackendError
 from ..host import np, require_numpy
 from .array import BufferArray
 from .backend import Capabilities, CompileOptions
@@ -34,6 +35,8 @@ class ReferenceBackend:
         self._devices = [ReferenceDevice(self)]
 
     def devices(self, platform: str | None = None) -> list:
+        if platform not in (None, *self.platforms):
+            raise BackendError(f"the {self.name} backend has no devices of platform {platform!r}.")
         return self._devices
 
     def put(self, value, aval: ShapedArray, device, committed: bool) -> BufferArray:
