@@ -1,4 +1,5 @@
 """What random programs have found, each as the smallest call that shows it, on every platform and with the value that it must have."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -19,11 +20,21 @@ def narrow(values, name: str) -> np.ndarray:
     return np.array(values).astype(getattr(ml_dtypes, name))
 
 
-@pytest.mark.parametrize("f, want", [(lax.abs, [-2, 1, 0, 1]), (lax.neg, [-2, 1, 0, -1]), (lax.population_count, [1, -2, 0, 1]), (lax.clz, [0, 0, -2, 1])])
+@pytest.mark.parametrize(
+    "f, want",
+    [
+        (lax.abs, [-2, 1, 0, 1]),
+        (lax.neg, [-2, 1, 0, -1]),
+        (lax.population_count, [1, -2, 0, 1]),
+        (lax.clz, [0, 0, -2, 1]),
+    ],
+)
 def test_a_result_of_two_bits_that_does_not_fit_wraps(f, want):
     got = np.asarray(weft.jit(f)(narrow([-2, -1, 0, 1], "int2")))
     np.testing.assert_array_equal(got.astype(int), want)
-    np.testing.assert_array_equal(np.asarray(weft.jit(lambda x: f(x).astype("float32"))(narrow([-2, -1, 0, 1], "int2"))), want)
+    np.testing.assert_array_equal(
+        np.asarray(weft.jit(lambda x: f(x).astype("float32"))(narrow([-2, -1, 0, 1], "int2"))), want
+    )
 
 
 @pytest.mark.parametrize("name, bits", [("int2", 2), ("uint2", 2), ("int4", 4), ("uint4", 4)])
@@ -31,10 +42,14 @@ def test_shifts_of_few_bits(name, bits):
     low = -(1 << bits - 1) if name.startswith("i") else 0
     codes = np.arange(1 << bits)
     x, y = (v.ravel() for v in np.meshgrid(codes, codes))
-    signed = lambda v: np.where(v >> bits - 1 & 1, v - (1 << bits), v)      # what the bits say with a sign
+    signed = lambda v: np.where(v >> bits - 1 & 1, v - (1 << bits), v)  # what the bits say with a sign
     back = lambda v: narrow(np.where(low < 0, signed(v & (1 << bits) - 1), v & (1 << bits) - 1), name).astype(int)
     over = y >= bits
-    wants = [np.where(over, 0, x << np.minimum(y, bits)), np.where(over, 0, x >> np.minimum(y, bits)), signed(x) >> np.minimum(y, bits - 1)]
+    wants = [
+        np.where(over, 0, x << np.minimum(y, bits)),
+        np.where(over, 0, x >> np.minimum(y, bits)),
+        signed(x) >> np.minimum(y, bits - 1),
+    ]
     a, b = (narrow(back(v), name) for v in (x, y))
     for f, want in zip((lax.shift_left, lax.shift_right_logical, lax.shift_right_arithmetic), wants):
         np.testing.assert_array_equal(np.asarray(weft.jit(f)(a, b)).astype(int), back(want), err_msg=f.__name__)
@@ -44,14 +59,18 @@ def test_conversions_between_types_of_few_bits():
     x = narrow([-2, -1, 0, 1], "int2")
     np.testing.assert_array_equal(np.asarray(weft.jit(lambda v: v.astype("uint2"))(x)).astype(int), [2, 3, 0, 1])
     np.testing.assert_array_equal(np.asarray(weft.jit(lambda v: v.astype("uint4"))(x)).astype(int), [14, 15, 0, 1])
-    np.testing.assert_array_equal(np.asarray(weft.jit(lambda v: v.astype("int2"))(narrow([7, 2, 1, 12], "uint4"))).astype(int), [-1, -2, 1, 0])
+    np.testing.assert_array_equal(
+        np.asarray(weft.jit(lambda v: v.astype("int2"))(narrow([7, 2, 1, 12], "uint4"))).astype(int), [-1, -2, 1, 0]
+    )
 
 
 @pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
 def test_products_of_few_bits_wrap(name):
     info = ml_dtypes.iinfo(getattr(ml_dtypes, name))
     x, y = (np.random.default_rng(k).integers(info.min, info.max, (3, 3), endpoint=True) for k in range(2))
-    np.testing.assert_array_equal(np.asarray(weft.jit(jnp.dot)(narrow(x, name), narrow(y, name))).astype(int), narrow(x @ y, name).astype(int))
+    np.testing.assert_array_equal(
+        np.asarray(weft.jit(jnp.dot)(narrow(x, name), narrow(y, name))).astype(int), narrow(x @ y, name).astype(int)
+    )
     got = weft.jit(lambda a, b: lax.conv(a, b, (1,), "VALID"))(narrow(x[None], name), narrow(y[None], name))
     np.testing.assert_array_equal(np.asarray(got).astype(int), narrow([[[(x * y).sum()]]], name).astype(int))
 
@@ -62,11 +81,21 @@ def test_products_and_sums_over_no_elements_of_a_view():
 
     def f(v):
         empty = lax.rev(lax.slice(v, (2, 2), (2, 3)), (0, 1))
-        return lax.dot_general(jnp.zeros((0, 3, 1), jnp.uint32), empty, (((0,), (0,)), ((), ()))), jnp.sum(empty, 0), jnp.prod(empty + 1, 0), jnp.max(empty, 0, initial=3)
+        return (
+            lax.dot_general(jnp.zeros((0, 3, 1), jnp.uint32), empty, (((0,), (0,)), ((), ()))),
+            jnp.sum(empty, 0),
+            jnp.prod(empty + 1, 0),
+            jnp.max(empty, 0, initial=3),
+        )
+
     product, total, one, most = weft.jit(f)(x)
     np.testing.assert_array_equal(product, np.zeros((3, 1, 1)))
     assert [int(total[0]), int(one[0]), int(most[0])] == [0, 1, 3]
-    got = weft.jit(lambda v: lax.dot_general(jnp.broadcast_to(v[:, None, None, None], (2, 0, 7, 7)), jnp.zeros((1, 7, 0)), (((1,), (2,)), ((3,), (1,)))))(np.ones(2, np.float32))
+    got = weft.jit(
+        lambda v: lax.dot_general(
+            jnp.broadcast_to(v[:, None, None, None], (2, 0, 7, 7)), jnp.zeros((1, 7, 0)), (((1,), (2,)), ((3,), (1,)))
+        )
+    )(np.ones(2, np.float32))
     np.testing.assert_array_equal(got, np.zeros((7, 2, 7, 1)))
 
 
@@ -78,9 +107,13 @@ def test_derivatives_of_sorting_nothing():
 
 
 def test_a_reduction_with_a_function_of_its_own_over_no_elements():
-    got = weft.jit(lambda x: lax.reduce(x, np.float32(-1), lambda a, b: lax.select(a > b, a, b), (0, 3)))(np.ones((3, 0, 17, 1), np.float32))
+    got = weft.jit(lambda x: lax.reduce(x, np.float32(-1), lambda a, b: lax.select(a > b, a, b), (0, 3)))(
+        np.ones((3, 0, 17, 1), np.float32)
+    )
     assert got.shape == (0, 17)
-    got = weft.jit(lambda x: lax.reduce(x, np.float32(-1), lambda a, b: lax.select(a > b, a, b), (1,)))(np.ones((3, 0), np.float32))
+    got = weft.jit(lambda x: lax.reduce(x, np.float32(-1), lambda a, b: lax.select(a > b, a, b), (1,)))(
+        np.ones((3, 0), np.float32)
+    )
     np.testing.assert_array_equal(got, [-1, -1, -1])
 
 
@@ -99,22 +132,89 @@ def test_convolutions_batched_over_no_elements(axes):
 
 def test_a_reverse_derivative_of_what_has_none_before_it():
     """The tangent that reaches the function is zero, although it stands as an array."""
+
     @weft.custom_vjp
     def f(x):
         return x * 2
+
     f.defvjp(lambda x: (x * 2, x), lambda x, ct: (ct * x,))
     x = jnp.arange(3.0)
 
     @weft.custom_jvp
     def one(x):
         return x * 0 + 1
+
     one.defjvp(lambda primals, tangents: (one(*primals), jnp.zeros_like(primals[0])))
     np.testing.assert_array_equal(weft.grad(lambda v: jnp.sum(f(lax.integer_pow(v, 0))))(x), [0, 0, 0])
-    np.testing.assert_array_equal(weft.grad(lambda v: jnp.sum(lax.cond(v[0] > -1, lambda y: f(lax.integer_pow(y, 0)), lambda y: y * 3, v)))(x), [0, 0, 0])
+    np.testing.assert_array_equal(
+        weft.grad(lambda v: jnp.sum(lax.cond(v[0] > -1, lambda y: f(lax.integer_pow(y, 0)), lambda y: y * 3, v)))(x),
+        [0, 0, 0],
+    )
     np.testing.assert_array_equal(weft.grad(lambda v: jnp.sum(f(one(v)) * v))(x), [2, 2, 2])
     out, linear = weft.linearize(lambda v: jnp.sum(f(lax.integer_pow(v, 0))), x)
     assert float(out) == 6 and float(linear(x)) == 0
-    with pytest.raises(TypeError, match="forward-mode"):      # where the tangent is what the user gave
+    with pytest.raises(TypeError, match="forward-mode"):  # where the tangent is what the user gave
         weft.jvp(lambda v: f(lax.integer_pow(v, 1)), (x,), (x,))
     with pytest.raises(TypeError, match="forward-mode"):
         weft.grad(lambda v: jnp.sum(weft.jvp(f, (v,), (jnp.ones(3),))[1]))(x)
+
+
+@pytest.mark.parametrize("wrap", [weft.jit, weft.checkpoint])
+def test_the_way_back_of_a_batched_function_may_close_over_its_cotangent(wrap):
+    """In a function that is traced when the way back runs, after the batching has ended."""
+
+    @weft.custom_vjp
+    def f(x):
+        return x
+
+    f.defvjp(lambda x: (x, None), lambda kept, ct: (wrap(lambda: ct * 2)(),))
+    np.testing.assert_array_equal(weft.grad(lambda x: jnp.sum(weft.vmap(f)(x)))(jnp.ones((3, 1))), 2 * np.ones((3, 1)))
+
+
+def test_constants_of_64_bits_inside_functions():
+    """NumPy's own integers have 64 bits, where programs have 32."""
+    x = jnp.arange(6, dtype="int32").reshape(2, 3)
+    rows = lambda p: lax.cond(p, lambda: x.at[np.array([1], np.int64)].set(7), lambda: x)
+    closed = weft.make_jaxpr(rows)(True)
+    assert {str(c.dtype) for c in closed.consts} == {"int32"}
+    np.testing.assert_array_equal(
+        lax.map(lambda k: weft.jit(rows)(k > 0), jnp.arange(2)), [[[0, 1, 2], [3, 4, 5]], [[0, 1, 2], [7, 7, 7]]]
+    )
+
+
+def test_scatter_mul_of_complex_numbers_with_batch_axes():
+    numbers = lax.ScatterDimensionNumbers((), (1,), (1,), (0,), (0,))
+    x, u = (np.arange(6).reshape(2, 3) + 1j * (k + 1) for k in range(2))
+    got = weft.jit(lambda a, i, b: lax.scatter_mul(a, i, b, numbers))(
+        x.astype(np.complex64), np.array([[[1], [1]], [[2], [9]]], np.int8), u[:, :2].astype(np.complex64)
+    )
+    want = x.copy()
+    want[0, 1] *= u[0, 0] * u[0, 1]
+    want[1, 2] *= u[1, 0]
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_padding_of_nothing_by_less_than_nothing():
+    got = weft.jit(lambda x: lax.pad(x, np.float32(3), [(2, -1, 0), (0, 0, 0)]))(np.zeros((0, 2), np.float32))
+    np.testing.assert_array_equal(got, [[3, 3]])
+    got = weft.jit(lambda x: lax.pad(x, np.float32(3), [(-3, 4, 0)]))(np.arange(2, dtype=np.float32))
+    np.testing.assert_array_equal(got, [3, 3, 3])
+
+
+def test_products_without_elements_of_odd_axes():
+    f = lambda: lax.dot_general(
+        jnp.ones((4, 0, 7, 1), jnp.uint32), jnp.ones((7, 0, 4, 1), jnp.uint32), (([1, 0], [1, 2]), ([3, 2], [3, 0]))
+    )
+    np.testing.assert_array_equal(weft.jit(f)(), np.zeros((1, 7)))
+    f = lambda: lax.dot_general(
+        jnp.ones((0, 2, 5, 3), jnp.int16), jnp.ones((9, 3, 2, 0), jnp.int16), (([3, 0], [1, 3]), ([1], [2]))
+    )
+    np.testing.assert_array_equal(weft.jit(f)(), np.zeros((2, 5, 9)))
+
+
+def test_high_words_of_products_inside_branches():
+    """XLA has an operation for it that it can't put into loops."""
+    f = lambda p, x, y: lax.cond(p, lambda: lax.mulhi(x, y.astype("int32")), lambda: x)
+    np.testing.assert_array_equal(
+        weft.jit(f)(True, np.full(5, 1 << 30, np.int32), np.arange(5, dtype=np.int16)), [0, 0, 0, 0, 1]
+    )

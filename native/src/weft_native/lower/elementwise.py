@@ -23,7 +23,7 @@ _DIRECT = {
     "div": "stablehlo.divide", "rem": "stablehlo.remainder",
     "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor", "shift_left": "stablehlo.shift_left",
     "shift_right_logical": "stablehlo.shift_right_logical", "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
-    "atan2": "stablehlo.atan2", "mulhi": "chlo.mulhi", "nextafter": "chlo.next_after", "complex": "stablehlo.complex",
+    "atan2": "stablehlo.atan2", "nextafter": "chlo.next_after", "complex": "stablehlo.complex",
 }
 
 

@@ -168,5 +168,22 @@ def to_bytes(value) -> memoryview:
     return memoryview(value.reshape(-1).view(np.uint8)) if value.size else memoryview(b"")
 
 
+def converted(value, dtype):
+    """A host array with exactly this dtype."""
+    if value.dtype == dtype:
+        return value
+    if not isinstance(value, HostArray):
+        return value.astype(dtype)
+    return from_flat(flat_list(value), value.shape, dtype)
+
+
+def flat_list(value) -> list:
+    """The elements of a host array as Python scalars."""
+    out = value.tolist()
+    for _ in value.shape[1:]:
+        out = [x for row in out for x in row]
+    return out if value.shape else [out]
+
+
 def is_host_array(value) -> bool:
     return isinstance(value, HostArray) or (has_numpy and isinstance(value, (np.ndarray, np.generic)))

@@ -19,10 +19,10 @@ from weft.core.trace import get_aval, is_array
 from weft.host import from_bytes, to_bytes
 from weft.ops import elementwise as ew
 from weft.ops.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, or_, select, sub
-from weft.ops.index import GatherDimensionNumbers, GatherScatterMode, gather
+from weft.ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather
 from weft.ops.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
 from weft.ops.rules import dtype_of, scalar_of, shape_of
-from weft.ops.shape import concatenate, slice_
+from weft.ops.shape import concatenate, iota, slice_
 from weft.transforms.stage import stage_closed
 
 from weft_wasm.lower.types import LoweringError, array_type
@@ -238,8 +238,13 @@ def _scatter_mul(eqn: JaxprEqn, x: Pair, indices: Real, updates: Pair) -> Pair:
     """One window after the other is read, multiplied and written, since indices may repeat."""
     p = eqn.params
     dn = p["dimension_numbers"]
-    if dn.operand_batching_dims:
-        raise LoweringError(f"scatter-mul of complex numbers with batching dimensions can't be compiled; multiply with gather and scatter. At {eqn.source_info}")
+    if dn.operand_batching_dims:  # the place along them is an index like others
+        if dtypes.bits(dtype_of(indices)) < 32:
+            indices = convert(indices, dtypes.int32)
+        along = [iota(dtype_of(indices), (*shape_of(indices)[:-1], 1), d) for d in dn.scatter_indices_batching_dims]
+        indices = concatenate([indices, *along], len(shape_of(indices)) - 1)
+        dn = ScatterDimensionNumbers(dn.update_window_dims, tuple(sorted((*dn.inserted_window_dims, *dn.operand_batching_dims))),
+                                     (*dn.scatter_dims_to_operand_dims, *dn.operand_batching_dims))  # fmt: skip
     shape = shape_of(updates.re)
     order = [*[d for d in range(len(shape)) if d not in dn.update_window_dims], *dn.update_window_dims]
     window = tuple(shape[d] for d in dn.update_window_dims)

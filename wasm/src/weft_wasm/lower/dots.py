@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from weft_wasm import ir
-from weft_wasm.ir import Expr, Let, Stmt, Var, convert
+from weft_wasm.ir import Const, Expr, Let, Stmt, Var, convert
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.blocks import Blocks, View, transpose_view
 from weft_wasm.lower.emit import OPAQUE, Body, Reader
@@ -79,6 +79,8 @@ def emit_dot(body: Body, group: fuse.Group) -> list[Stmt]:
         return tuple(p for p in parts if p[0] > 1)
 
     def read(v: Value, view: View, at: Blocks) -> Expr:
+        if v.size == 0:  # no index of it can be made
+            return Const(0, kind)
         return convert(Reader(body).element(v, view.apply(at)), kind)
 
     def a(b: Expr, i: Expr, t: Expr) -> Expr:

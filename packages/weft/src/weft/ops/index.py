@@ -244,7 +244,7 @@ def _positions(shape: Sequence[Size], indices: Value, dn_batch_dims: Sequence[in
     nb, nw = len(batch_shape), len(window_shape)
     rank = len(shape)
     full_index = [np.zeros((1,) * (nb + nw), np.int64) for _ in range(rank)]
-    starts = indices.astype(np.int64)
+    starts = (np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices).astype(np.int64)
     for k, d in enumerate(start_map):
         full_index[d] = starts[..., k].reshape(batch_shape + (1,) * nw)
     for d, b in zip(dn_batch_dims, indices_batch_dims):

@@ -125,8 +125,11 @@ def _pad_reference(x: Value, value: Value, *, padding_config: tuple[tuple[int, i
     sizes = [n + max(n - 1, 0) * i for n, (_, _, i) in zip(x.shape, padding_config)]
     wide = np.full(sizes, value, x.dtype)
     wide[tuple(slice(None, None, i + 1) for _, _, i in padding_config)] = x
-    cut = wide[tuple(slice(max(-lo, 0), n + min(hi, 0)) for n, (lo, hi, _) in zip(sizes, padding_config))]
-    return np.pad(cut, [(max(lo, 0), max(hi, 0)) for lo, hi, _ in padding_config], constant_values=value) if cut.ndim else cut
+    out = np.full([n + lo + hi for n, (lo, hi, _) in zip(sizes, padding_config)], value, x.dtype)
+    kept = [(max(-lo, 0), max(min(n, n + hi), 0)) for n, (lo, hi, _) in zip(sizes, padding_config)]
+    if all(a < b for a, b in kept):
+        out[tuple(slice(a + lo, b + lo) for (a, b), (lo, _, _) in zip(kept, padding_config))] = wide[tuple(slice(a, b) for a, b in kept)]
+    return out
 
 
 def _pad_jvp(primals: Sequence[Value], tangents: Sequence[Value], *,

@@ -15,7 +15,7 @@ from ..core.primitive import Primitive
 from ..core.specialize import symbolic_scope
 from ..core.trace import EvalTrace, get_aval, is_array
 from ..errors import BackendError, InconclusiveDimensionOperation, at_user_line
-from ..host import HostArray, from_flat, np
+from ..host import HostArray, converted, from_flat, np
 from ..monitoring import COMPILE, timed
 from ..ops.linear import copy_p
 from ..ops.placement import transfer_p, sharding_constraint_p
@@ -52,18 +52,10 @@ def host_array(value, aval: AbstractValue):
     if dtypes.is_python_scalar(value):
         return from_flat([value], (), aval.dtype)
     if isinstance(value, HostArray):
-        return value if value.dtype == aval.dtype else from_flat(_flat(value), value.shape, aval.dtype)
+        return converted(value, aval.dtype)
     if isinstance(value, ShapeDtypeStruct):
         raise TypeError(at_user_line(f"{value} does not have a value and cannot be computed with. Give an array, or only trace the function: weft.eval_shape."))
-    value = np.asarray(value)
-    return value if value.dtype == aval.dtype else value.astype(aval.dtype)
-
-
-def _flat(value: HostArray) -> list:
-    out = value.tolist()
-    for _ in value.shape[1:]:
-        out = [x for row in out for x in row]
-    return out if value.shape else [out]
+    return converted(np.asarray(value), aval.dtype)
 
 
 def device_of(args: Sequence) -> Any:

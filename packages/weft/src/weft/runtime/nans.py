@@ -11,10 +11,10 @@ from ..control.shard_map import by_vmap
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.trace import EvalTrace, Tracer, current_trace, is_array, root
 from ..errors import at_user_line
-from ..host import HostArray, np
+from ..host import HostArray, flat_list, np
 from ..transforms.batch import BatchTracer
 from .array import KeyArray
-from .dispatch import _flat, run_primitive
+from .dispatch import run_primitive
 
 _nans, _infs = config._options["debug_nans"], config._options["debug_infs"]
 
@@ -30,7 +30,7 @@ def bad_value(values: Sequence) -> str | None:
             continue
         host = x._host()
         if isinstance(host, HostArray):
-            parts = [p for v in _flat(host) for p in ((v.real, v.imag) if isinstance(v, complex) else (v,))]
+            parts = [p for v in flat_list(host) for p in ((v.real, v.imag) if isinstance(v, complex) else (v,))]
             if nans and any(map(math.isnan, parts)):
                 return "nan"
             if infs and any(map(math.isinf, parts)):

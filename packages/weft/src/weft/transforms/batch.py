@@ -113,15 +113,16 @@ def batch_flat(fun: Callable[..., Any], axis: Axis | BatchTrace, args: Sequence[
 
 def _batch_again(trace: BatchTrace, fun: Callable[..., Any], args: Sequence[Value],
                  dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The same under a trace that there is already, wherever that is now."""
+    """The same under a trace that there is already, wherever that is now; one that has ended, as it has when the way back comes, is open again meanwhile."""
     parent, trace.parent = trace.parent, current_trace()
+    closed, trace.closed = trace.closed, False
     token = set_trace(trace)
     try:
         with mapped_axes(trace.axis):
             pairs = [trace.split(x) for x in fun(*[trace.join(x, d) for x, d in zip(args, dims)])]
     finally:
         reset_trace(token)
-        trace.parent = parent
+        trace.parent, trace.closed = parent, closed
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 

@@ -14,7 +14,7 @@ from ..core.primitive import Primitive
 from ..core.trace import Trace, Tracer, get_aval, host_aval, leaked, reset_trace, set_trace
 from ..core.verify import verify
 from ..errors import at_user_line
-from ..host import HostArray, is_host_array
+from ..host import HostArray, converted, is_host_array
 from .vary import checking, typed
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class JaxprTrace(Trace):
         self.invars: list[Var] = []
         self.eqns: list[JaxprEqn] = []
         self.effects: set[Any] = set()
-        self.constants: dict[int, tuple[Var, Any]] = {}     # id(value) -> (constvar, value kept alive)
+        self.constants: dict[int, tuple[Var, Any]] = {}     # id(value) -> (constvar, the value with the constvar's dtype)
+        self.kept: list[Any] = []                           # these values, which keep their ids
         self.closed, self.typed = False, checking()
         self.arg_names: dict[Atom, str] = {}
 
@@ -77,7 +78,8 @@ class JaxprTrace(Trace):
             if isinstance(x, SymbolicSize):
                 return self.process(dim_as_value_p, (), {"dim": x})._var
         var = Var(get_aval(x))
-        self.constants[id(x)] = (var, x)
+        self.constants[id(x)] = (var, converted(x, var.aval.dtype) if is_host_array(x) else x)
+        self.kept.append(x)
         return var
 
     @override
