@@ -62,9 +62,14 @@ test-oracle: setup
 	@test -x build/oracle/bin/python || { $(PYTHON) -m venv build/oracle && build/oracle/bin/python -m pip install -q "jax==0.10.2" "jaxlib==0.10.2"; }
 	@WEFT_ORACLE_PYTHON=build/oracle/bin/python $(PYTEST) -m oracle tests
 
-## test-random: 5,000 random programs on XLA and Wasm against the reference interpreter, in value, jvp, vjp and vmap
-test-random: setup
-	@WEFT_RANDOM_PROGRAMS=5000 $(PYTEST) -n 2 -q tests/core/test_random_programs.py
+## test-random: random programs against the reference interpreter; how many on each backend: RANDOM_WASM, RANDOM_XLA, RANDOM_WEBGPU
+RANDOM_WASM ?= 30000
+RANDOM_XLA ?= 10000
+RANDOM_WEBGPU ?= 5000
+test-random: setup vulkan
+	@PYTHONPATH=tests $(PY) -m programs --platform wasm --count $(RANDOM_WASM)
+	@PYTHONPATH=tests $(PY) -m programs --platform cpu --count $(RANDOM_XLA)
+	@PYTHONPATH=tests $(PY) -m programs --platform webgpu --count $(RANDOM_WEBGPU)
 
 ## test-hostile: 100,000 programs changed in their structure, each refused in clear words or right on XLA (over an hour)
 test-hostile: setup

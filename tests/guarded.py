@@ -12,8 +12,10 @@ POISON = b"\xff"    # NaN to floats: what is read before it is written, or besid
 class GuardedRuntime(DesktopRuntime):
     """Puts edges around all buffers, and poison into them. `broken` says which edges a program has written to."""
 
-    def __init__(self, **options):
+    def __init__(self, relaxed: bool = True, **options):
         super().__init__(**options)
+        if not relaxed:
+            self.features = tuple(f for f in self.features if f != "relaxed-simd")
         self.sizes: dict[int, int] = {}
         self.broken: list[str] = []
         self.take, self.give_back = self.device.alloc, self.device.free

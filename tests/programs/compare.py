@@ -1,0 +1,149 @@
+"""Whether results agree: exactly where nothing was rounded, elsewhere as far as roundings carry."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from weft.core.interpret import ReferenceTrace, interpret
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+
+from .types import EPSILON
+
+# Primitives that platforms round each in its own way. Also a product: one adds to it before it is rounded.
+ROUNDED = frozenset(
+    """cholesky eigh fft lu qr svd triangular_solve acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt cos cosh digamma div erf
+    erf_inv erfc exp exp2 expm1 igamma igammac integer_pow lgamma log log1p logistic mul pow polygamma regularized_incomplete_beta rem rsqrt sin sinh sqrt square
+    tan tanh zeta cumlogsumexp cumprod cumsum conv_general_dilated dot_general ragged_dot_general reduce reduce_prod reduce_sum reduce_window reduce_window_sum
+    scatter-add scatter-sub scatter-mul select_and_scatter_add sign abs complex convert_element_type add sub add_any reduce_precision eig schur hessenberg
+    tridiagonal tridiagonal_solve householder_product symmetric_product cholesky_update random_gamma_grad igamma_grad_a""".split()
+)
+# Those of them that only complex numbers and numbers of 16 bits make inexact: one computes with more bits than the other before it rounds.
+IN_PART = frozenset(("add", "sub", "add_any", "sign", "abs", "complex", "convert_element_type"))
+SLACK = {
+    "float32": 2e-5,
+    "complex64": 4e-5,
+    "float64": 1e-11,
+    "complex128": 1e-11,
+    "bfloat16": 2.0**-5,
+    "float16": 2.0**-8,
+}
+ROUNDS, TIMES = (1.0, 1.0, 4.0, 4.0, 16.0, 16.0, 64.0), 20.0
+
+
+def is_rounded(eqn: Any) -> bool:
+    """Whether what an equation computes may differ between platforms by rounding."""
+    dtypes = [str(v.aval.dtype) for v in (*eqn.invars, *eqn.outvars) if hasattr(v.aval, "dtype")]
+    if eqn.primitive.name in ROUNDED and any(d in EPSILON for d in dtypes):
+        return eqn.primitive.name not in IN_PART or any(d not in ("float32", "float64") for d in dtypes if d in EPSILON)
+    return any(map(rounds, subjaxprs(eqn.params)))
+
+
+def rounds(jaxpr: Jaxpr) -> bool:
+    return any(map(is_rounded, jaxpr.eqns))
+
+
+def exact_results(jaxpr: Jaxpr) -> list[bool]:
+    """Which results depend on nothing that is rounded."""
+    rounded: set[Any] = set()
+    for eqn in jaxpr.eqns:
+        if is_rounded(eqn) or any(v in rounded for v in eqn.invars if type(v) is not Literal):
+            rounded.update(eqn.outvars)
+    return [v not in rounded for v in jaxpr.outvars]
+
+
+def distance(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """By how much numbers differ; infinite where one is a number and the other is not."""
+    if got.dtype.kind in "iu" and got.dtype.itemsize == 8:
+        return np.where(got == want, 0.0, np.abs(got.astype(np.float64) - want.astype(np.float64)) + 1.0)
+    if got.dtype.kind == "c":
+        return np.maximum(distance(got.real, want.real), distance(got.imag, want.imag))
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    with np.errstate(all="ignore"):
+        same = (a == b) | np.isnan(a) & np.isnan(b)
+        out = np.where(same, 0.0, np.abs(a - b))
+    return np.where(np.isnan(out), np.inf, out)
+
+
+def size(want: np.ndarray) -> np.ndarray:
+    """Of what results are: the unit of rounding errors."""
+    with np.errstate(all="ignore"):
+        a = np.abs(want.astype(np.complex128 if want.dtype.kind == "c" else np.float64))
+    return np.where(np.isfinite(a), a, 0)
+
+
+def reference(closed: ClosedJaxpr, args: list[np.ndarray]) -> list[np.ndarray]:
+    with np.errstate(all="ignore"):
+        return [np.asarray(x) for x in interpret(closed, args)]
+
+
+def mismatch(closed: ClosedJaxpr, args: list[np.ndarray], got: list[np.ndarray], want: list[np.ndarray]) -> str | None:
+    """How results differ from the reference's, None if they agree. closed: what the reference ran, without random keys."""
+    exact = exact_results(closed.jaxpr)
+    suspects = []
+    for k, (g, w) in enumerate(zip(got, want, strict=True)):
+        if g.shape != w.shape or g.dtype != w.dtype:
+            return f"result {k} is {g.dtype}{list(g.shape)}, in the reference {w.dtype}{list(w.shape)}"
+        slack = 0.0 if exact[k] else SLACK.get(w.dtype.name, 0.0) * (1 + size(w))
+        if (distance(g, w) > slack).any():
+            if exact[k]:
+                return f"result {k}, which nothing rounds, is\n{g!r}, in the reference\n{w!r}"
+            suspects.append(k)
+    if not suspects:
+        return None
+    moved = spread(closed, args, want)
+    for k in suspects:
+        g, w = got[k], want[k]
+        far = distance(g, w) > moved[k] * TIMES + SLACK.get(w.dtype.name, 0.0) * (1 + size(w))
+        if far.any():
+            return f"result {k} is\n{g!r}, in the reference\n{w!r}\nwhere roundings move it by\n{moved[k]!r}\nfirst at {np.argwhere(far)[0].tolist()}"
+    return None
+
+
+def spread(closed: ClosedJaxpr, args: list[np.ndarray], want: list[np.ndarray]) -> list[np.ndarray]:
+    """How far rounding errors in the arguments and in what is computed carry: a program may compare, round or sort it, and compute a thing twice."""
+    most = [np.zeros(w.shape) for w in want]
+    for k, amount in enumerate(ROUNDS):
+        rng = np.random.default_rng(k)
+        nudged = [nudge(rng, a, amount) for a in args] if k % 2 else args
+        with mock.patch("weft.core.interpret._trace", RoundingTrace(rng, amount)):
+            results = reference(closed, nudged)
+        most = [np.maximum(m, distance(n, w)) for m, n, w in zip(most, results, want)]
+    return most
+
+
+def nudge(rng: np.random.Generator, a: np.ndarray, amount: float) -> np.ndarray:
+    """Rounded a little otherwise."""
+    epsilon = EPSILON.get(a.dtype.name)
+    if epsilon is None or not a.size:
+        return a
+    with np.errstate(all="ignore"):
+        if a.dtype.kind == "c":
+            noise = np.abs(a) * (rng.normal(size=a.shape) + 1j * rng.normal(size=a.shape))
+            return np.asarray(a + np.where(np.isfinite(noise), noise, 0) * epsilon * amount).astype(a.dtype)
+        return np.asarray(a.astype(np.float64) * (1 + epsilon * amount * rng.normal(size=a.shape))).astype(a.dtype)
+
+
+class RoundingTrace(ReferenceTrace):
+    """The reference rules, with other roundings where platforms differ in them."""
+
+    def __init__(self, rng: np.random.Generator, amount: float):
+        self.rng, self.amount = rng, amount
+
+    def process(self, primitive: Any, args: Any, params: Any) -> Any:
+        out = super().process(primitive, args, params)
+        if primitive.name not in ROUNDED:
+            return out
+        plain = primitive.name in IN_PART
+        change: Any = functools.partial(self.changed, plain)
+        return [change(o) for o in out] if primitive.multiple_results else change(out)
+
+    def changed(self, plain: bool, o: Any) -> Any:
+        o = np.asarray(o)
+        if plain and o.dtype.name in ("float32", "float64"):
+            return o
+        return nudge(self.rng, o, self.amount)
+

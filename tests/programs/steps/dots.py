@@ -1,0 +1,121 @@
+"""Products of any dimension numbers and odd sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..tree import Value
+from ..types import Type
+from .family import Family
+
+if TYPE_CHECKING:
+    from ..maker import Maker
+
+SIZES, WEIGHTS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 17, 33), (0.3, 3, 5, 5, 4, 3, 2, 2, 2, 1, 0.5)
+
+
+def sizes(m: Maker, count: int) -> list[int]:
+    return m.rng.choices(SIZES, WEIGHTS, k=count)
+
+
+def operand(m: Maker, dtype: str, groups: list[list[int]]) -> tuple[Value, list[list[int]]]:
+    """A value whose axes are those of the groups in any order; and where the axes of each group are."""
+    axes = [(g, k) for g, group in enumerate(groups) for k in range(len(group))]
+    m.rng.shuffle(axes)
+    places = [[axes.index((g, k)) for k in range(len(group))] for g, group in enumerate(groups)]
+    return m.as_type(
+        m.value("fiu" if m.chance(0.9) else "fiubc"), Type(dtype, tuple(groups[g][k] for g, k in axes))
+    ), places
+
+
+def dot_general(m: Maker) -> None:
+    dtype = m.rng.choice([d for d in m.palette.of_kinds("fciu")] + [m.palette.float] * 3)
+    batch, contracted = sizes(m, m.rng.choice((0, 0, 1, 1, 2))), sizes(m, m.rng.choice((1, 1, 1, 0, 2)))
+    left, right = sizes(m, m.rng.choice((0, 1, 1, 2))), sizes(m, m.rng.choice((0, 1, 1, 2)))
+    if (
+        max(
+            math.prod(batch + contracted + left), math.prod(batch + contracted + right), math.prod(batch + left + right)
+        )
+        > 400
+    ):
+        return
+    x, (b1, c1, free1) = operand(m, dtype, [batch, contracted, left])
+    y, (b2, c2, free2) = operand(m, dtype, [batch, contracted, right])
+    shape = (*batch, *[x.type.shape[d] for d in sorted(free1)], *[y.type.shape[d] for d in sorted(free2)])
+    x, y = m.within(x, 4.0), m.within(y, 4.0)
+    wider = {
+        "int8": ["int32"],
+        "uint8": ["int32", "uint32"],
+        "bfloat16": ["float32"],
+        "float16": ["float32"],
+        "int16": ["int32"],
+    }.get(dtype, [])
+    wider = [w for w in wider if w in m.world.settings.dtypes]
+    prefer = m.rng.choice(wider) if wider and m.chance(0.5) else dtype
+    more = f", preferred_element_type={prefer!r}" if prefer != dtype else m.rng.choice(["", ", precision='highest'"])
+    m.emit(
+        f"lax.dot_general({{0}}, {{1}}, (({c1}, {c2}), ({b1}, {b2})){more})",
+        x,
+        y,
+        type=Type(prefer, shape),
+        bound=x.bound * y.bound * max(1, math.prod(contracted)) * 1.1,
+    )
+
+
+def sugar(m: Maker) -> None:
+    v = m.within(m.value("fic", most=40), 4.0)
+    flat = v.type.size
+    w = m.within(m.like(v), 4.0)
+    way = m.rng.random()
+    if way < 0.3:
+        m.emit(
+            "jnp.vdot({0}, {1})" if m.chance(0.5) else "jnp.dot(jnp.ravel({0}), jnp.ravel({1}))",
+            v,
+            w,
+            type=v.type.shaped(),
+            bound=v.bound * w.bound * max(1, flat),
+        )
+    elif way < 0.6:
+        m.emit(
+            "jnp.outer(jnp.ravel({0})[:7], jnp.ravel({1})[:5])",
+            v,
+            w,
+            type=v.type.shaped(min(flat, 7), min(flat, 5)),
+            bound=v.bound * w.bound,
+        )
+    elif v.type.rank >= 2:
+        n = v.type.shape[-2]
+        m.emit(
+            "jnp.einsum('...ij,...kj->...ik', {0}, {1})",
+            v,
+            w,
+            type=v.type.shaped(*v.type.shape[:-1], n),
+            bound=v.bound * w.bound * max(1, v.type.shape[-1]),
+        )
+    else:
+        m.emit(
+            "jnp.einsum('i,j->ji', jnp.ravel({0})[:5], jnp.ravel({1})[:4])",
+            v,
+            w,
+            type=v.type.shaped(min(flat, 4), min(flat, 5)),
+            bound=v.bound * w.bound,
+        )
+
+
+def square(m: Maker) -> None:
+    """Larger products of odd sizes."""
+    rows, inner, columns = [m.rng.choice((3, 5, 8, 11, 16, 19, 24, 31)) for _ in range(3)]
+    v = m.within(m.as_type(m.value("f"), Type(m.palette.float, (rows, inner))), 2.0)
+    w = m.within(m.as_type(m.value("f"), Type(m.palette.float, (inner, columns))), 2.0)
+    out = m.emit("{0} @ {1}", v, w, type=v.type.shaped(rows, columns), bound=4.0 * inner)
+    axis = m.rng.randint(0, 1)
+    m.emit(
+        f"lax.{m.rng.choice(['reduce_max', 'reduce_sum'])}({{0}}, ({axis},))",
+        out,
+        type=v.type.shaped(rows if axis else columns),
+        bound=4.0 * inner * 32,
+    )
+
+
+FAMILIES = {"dot_general": Family(dot_general, 2.5), "sugar": Family(sugar, 0.8), "square": Family(square, 0.4)}

@@ -1,0 +1,16 @@
+"""What a family of steps is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..maker import Maker
+
+
+class Family(NamedTuple):
+    """make adds a step to what a maker makes; weight: how often that is wanted."""
+
+    make: Callable[[Maker], object]
+    weight: float = 1.0

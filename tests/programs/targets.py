@@ -1,0 +1,96 @@
+"""What programs run on: the backends, each in the configurations that it has."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+from guarded import guarded_device
+from platforms import first_device, need
+
+from .maker import Settings
+from .types import KINDS, WIDE
+
+
+@dataclass(frozen=True)
+class Target:
+    """A device, and what differs there while programs are compiled and run."""
+
+    name: str
+    device: Callable[[], Any]
+    settings: Settings = Settings()
+    options: dict[str, Any] = field(default_factory=dict)  # of the backend's compiler
+    changes: tuple[tuple[str, str, Any], ...] = ()  # module, name, value
+    check: Callable[[Any], None] = field(default=lambda device: None)
+
+    @contextlib.contextmanager
+    def here(self) -> Iterator[Any]:
+        with contextlib.ExitStack() as stack:
+            for module, name, value in self.changes:
+                stack.enter_context(mock.patch.object(importlib.import_module(module), name, value))
+            yield self.device()
+
+
+# However small a loop is, threads share it, and kernels that share rows become one.
+EVERY_LOOP_CUT = tuple(
+    (f"weft_wasm.{module}", name, value)
+    for module, name, value in [
+        ("tasks", "WORTH", 0),
+        ("tasks", "GRAIN", 1),
+        ("tasks", "UNIT", 2),
+        ("routines.gemm", "WORTH", 0),
+        ("routines.gemm", "PACKING_WORTH", 0),
+        ("routines.gemm", "SHARED_COLUMNS", 1),
+        ("rows", "WORTH", 0),
+    ]
+)
+
+
+@functools.cache
+def wasm(relaxed: bool = True, **options: Any) -> Any:
+    need("wasm")
+    device = guarded_device(relaxed=relaxed, **options)
+    device.backend.check = True
+    return device
+
+
+def guarded(name: str, changes: tuple = (), **options: Any) -> Target:
+    """A Wasm device of its own, whose buffers have edges that nobody may touch."""
+    return Target(name, lambda: wasm(**options), changes=changes, check=lambda device: device.backend.runtime.check())
+
+
+def xla(name: str, optimised: bool) -> Target:
+    """Programs compile in half the time where XLA does not optimise."""
+    options = {
+        "xla_backend_optimization_level": 3 if optimised else 0,
+        "xla_llvm_disable_expensive_passes": not optimised,
+        "xla_cpu_use_fusion_emitters": optimised,
+    }
+    return Target(name, lambda: first_device("cpu"), options=options)
+
+
+WITHOUT_WIDE = Settings(dtypes=frozenset(KINDS) - set(WIDE), left_out=frozenset({"callback"}))
+TARGETS: dict[str, list[Target]] = {
+    "cpu": [xla("XLA", optimised=True), *[xla("XLA that does not optimise", optimised=False)] * 2],
+    "wasm": [
+        guarded("relaxed SIMD"),
+        guarded("plain SIMD", relaxed=False),
+        guarded("memory of 64 bits", memory64=True),
+        *[
+            guarded(f"every loop cut, {n} threads", EVERY_LOOP_CUT, threads=n, relaxed=n != 2, memory64=n == 3)
+            for n in (1, 2, 3)
+        ],
+    ],
+    "webgpu": [Target("webgpu", lambda: first_device("webgpu"), WITHOUT_WIDE)],
+}
+
+
+def target_for(platform: str, seed: int) -> Target:
+    """The configurations of a platform take turns, at random: each meets programs of all kinds."""
+    among = TARGETS[platform]
+    return among[(seed * 2654435761 >> 7) % len(among)]

@@ -1,0 +1,149 @@
+"""A program as data: steps that are Python expressions over named values, with functions inside. It is printed as Python source, and that is what runs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import weft
+import weft.numpy as jnp
+from weft import lax
+
+from .types import Type
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A named array. bound: no number in it is larger, as far as floats go."""
+
+    name: str
+    type: Type
+    bound: float = float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A function of a program. takes and gives: sizes of the tuples that parameters and results are grouped into (-1: one
+    without a tuple); None: one by one."""
+
+    name: str
+    params: tuple[Value, ...]
+    steps: tuple[Step, ...]
+    results: tuple[Value, ...]
+    takes: tuple[int, ...] | None = None
+    gives: tuple[int, ...] | None = None
+
+    def lines(self) -> Iterator[str]:
+        if self.takes is None:
+            yield f"def {self.name}({', '.join(p.name for p in self.params)}):"
+        else:
+            yield f"def {self.name}({', '.join(f'p{k}' for k in range(len(self.takes)))}):"
+            for k, (size, group) in enumerate(zip(self.takes, groups(self.params, self.takes))):
+                if size < 0:
+                    yield f"    {group[0].name} = p{k}"
+                elif group:
+                    yield f"    {', '.join(p.name for p in group)}, = p{k}"
+        for step in self.steps:
+            for line in step.lines():
+                yield "    " + line
+        if self.gives is None:
+            yield f"    return {', '.join(r.name for r in self.results)}"
+        else:
+            yield f"    return {', '.join(joined(group) for group in groups(self.results, self.gives))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """results = text, where {0}, {1}, … stand for the operands and {f0}, {f1}, … for the functions."""
+
+    results: tuple[Value, ...]
+    text: str
+    operands: tuple[Value, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    control: str = ""  # which kind of control flow it is
+    many: bool = False  # whether the expression gives a tuple
+
+    def lines(self) -> Iterator[str]:
+        for block in self.blocks:
+            yield from block.lines()
+        names = {f"f{k}": b.name for k, b in enumerate(self.blocks)}
+        targets = ", ".join(r.name for r in self.results) + "," * (self.many and len(self.results) == 1)
+        yield f"{targets} = {self.text.format(*[v.name for v in self.operands], **names)}"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """How the numbers of an argument are drawn, and how they lie in the host's memory."""
+
+    type: Type
+    numbers: str = "normal"  # or "whole", "special"
+    layout: str = "plain"  # or "strided", "reversed", "broadcast"
+    same_as: int | None = None  # the argument that is passed here once more
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function with what it is called with. form: the transformations that it goes through, outermost last."""
+
+    seed: int
+    args: tuple[Argument, ...]
+    block: Block
+    form: tuple[str, ...] = ()
+    donated: tuple[int, ...] = ()
+    x64: bool = False
+    families: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def source(self) -> str:
+        """Python source that defines the function `program`."""
+        body = "\n".join(self.block.lines())
+        used = [text for name, text in HELPERS.items() if name + "(" in body]
+        return "\n".join([*used, body])
+
+    def function(self) -> Callable[..., Any]:
+        space: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "weft": weft, "jnp": jnp, "lax": lax}
+        exec(compile(self.source(), f"<program {self.seed}>", "exec"), space)
+        return space[self.block.name]
+
+    def nests(self) -> Iterator[tuple[str, ...]]:
+        """The kinds of control flow around each step that is control flow, with its own."""
+
+        def walk(block: Block, outer: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+            for step in block.steps:
+                here = (*outer, step.control) if step.control else outer
+                if step.control:
+                    yield here
+                for inner in step.blocks:
+                    yield from walk(inner, here)
+
+        return walk(self.block, ())
+
+
+HELPERS = {
+    "with_jvp": textwrap.dedent("""\
+        def with_jvp(fun, rule):
+            fun = weft.custom_jvp(fun)
+            fun.defjvp(rule)
+            return fun
+        """),
+    "with_vjp": textwrap.dedent("""\
+        def with_vjp(fun, forward, backward):
+            fun = weft.custom_vjp(fun)
+            fun.defvjp(forward, backward)
+            return fun
+        """),
+}
+
+
+def groups(values: tuple[Value, ...], sizes: tuple[int, ...]) -> Iterator[tuple[Value, ...]]:
+    rest = iter(values)
+    for size in sizes:
+        yield tuple(next(rest) for _ in range(abs(size)))
+
+
+def joined(values: tuple[Value, ...]) -> str:
+    return f"({', '.join(v.name for v in values)}{',' if len(values) == 1 else ''})"
