@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-hostile test-math test-mutants
+.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-passes test-hostile test-math test-mutants
 
 ## help: this list
 help:
@@ -70,6 +70,12 @@ test-random: setup vulkan
 	@PYTHONPATH=tests $(PY) -m programs --platform wasm --count $(RANDOM_WASM)
 	@PYTHONPATH=tests $(PY) -m programs --platform cpu --count $(RANDOM_XLA)
 	@PYTHONPATH=tests $(PY) -m programs --platform webgpu --count $(RANDOM_WEBGPU)
+
+## test-passes: the loop IR before and after each pass of the compiler in the interpreter: the catalogue with derivatives and batches, acceptance programs, random ones
+test-passes: setup
+	@WEFT_COMPARE_PASSES=all $(PYTEST) -n 2 -q tests/kernels/test_passes.py
+	@WEFT_COMPARE_PASSES=all ACCEPT_BACKEND=wasm $(PYTEST) -q tests/acceptance
+	@WEFT_COMPARE_PASSES=all WEFT_TEST_PLATFORMS=wasm WEFT_RANDOM_PROGRAMS=1000 $(PYTEST) -q tests/core/test_random_programs.py
 
 ## test-hostile: 100,000 programs changed in their structure, each refused in clear words or right on XLA (over an hour)
 test-hostile: setup

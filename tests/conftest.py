@@ -18,7 +18,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import weft  # noqa: E402
-from platforms import pytest_configure, pytest_terminal_summary  # noqa: E402, F401
+from platforms import first_device, lack, pytest_configure, pytest_terminal_summary  # noqa: E402, F401
 
 def _mappings() -> int:
     try:
@@ -35,6 +35,18 @@ def _room_for_programs():
     if _mappings() > 30_000:
         weft.clear_caches()
         gc.collect()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _passes_compared():
+    """With WEFT_COMPARE_PASSES=all whatever the Wasm backend compiles is run in the interpreter before and after each pass (`passes.py`)."""
+    if os.environ.get("WEFT_COMPARE_PASSES") != "all" or lack("wasm") is not None:
+        yield
+        return
+    import passes
+    with passes.watching(first_device("wasm").backend) as watcher:
+        yield
+    print(f"\n{len(watcher.compared)} programs verified after each pass, {sum(n > 0 for n in watcher.compared)} compared", file=sys.stderr)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
 from weft import source_info
+from weft.config import config
 from weft.avals import ShapedArray
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.errors import BackendError
@@ -20,7 +21,7 @@ from weft_wasm import ir
 from weft_wasm.artifact import Artifact
 from weft_wasm.cache import Programs, programs_of
 from weft_wasm.calls import Calls, WasmArray
-from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.compile import KNOWN_FEATURES, After, compile_program, verify_after
 from weft_wasm.lower.emit import Module
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import STORED, LoweringError, array_type
@@ -61,7 +62,7 @@ class WasmBackend:
         self.runtime = runtime if runtime is not None else default_runtime()
         self.features = frozenset(self.runtime.features) & KNOWN_FEATURES
         self._devices = [WasmDevice(self, self.runtime.kind)]
-        self.check = False  # verify programs between passes; tests turn it on
+        self.after: After | None = None  # is shown each program and what each pass makes of it, which is verified where jaxprs are
         self.calls = Calls(self, self._devices[0])
         self.capabilities = Capabilities(dtypes=STORED, array_type=WasmArray, apply=self.calls.apply, jit=self.jit, lowered_text=self.lowered_text, branches_of=self.branches_of)
         # the calls of arrays, without a method between
@@ -98,7 +99,8 @@ class WasmBackend:
         if artifact is not None:
             return WasmExecutable(self, jaxpr, artifact, options)
         forms = lower(jaxpr, options.name, options.donated, self.features)
-        artifact = compile_program(forms[0], self.features, check=self.check)
+        after = self.after or (verify_after if config.verify_jaxprs else None)
+        artifact = compile_program(forms[0], self.features, check=False, after=after)
         needed, most = artifact.metadata["scratch"], most_bytes(self.features)
         if needed >= most:
             wider = f", or {WIDER}" if LIMIT <= needed < LIMIT_64 else ""

@@ -30,9 +30,16 @@ class InterpretError(RuntimeError):
     """The program did something undefined: an index out of bounds, or a Fail statement."""
 
 
-def run(program: Program, inputs: Sequence[bytes]) -> list[bytes]:
-    """The outputs' bytes for the inputs' bytes. InterpretError on an index out of bounds or a Fail."""
-    machine = _Machine()
+class TooLong(InterpretError):
+    """The program runs more statements than it was given."""
+
+
+def run(program: Program, inputs: Sequence[bytes], most: int | None = None) -> list[bytes]:
+    """The outputs' bytes for the inputs' bytes. InterpretError on an index out of bounds or a Fail.
+
+    most: how many statements and iterations may run, so that programs end that otherwise would not; then TooLong.
+    """
+    machine = _Machine(most)
     for buffer, data in zip(program.inputs, inputs, strict=True):
         if len(data) != buffer.nbytes:
             raise ValueError(f"{buffer!r} takes {buffer.nbytes} bytes, got {len(data)}")
@@ -89,9 +96,10 @@ def to_storage(value: float, dtype: str) -> float:
 
 
 class _Machine:
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
         self.memory: dict[Buffer, bytearray] = {}
         self.env: dict[Expr, Scalar] = {}
+        self.left = math.inf if most is None else most
 
     # ---- statements
 
@@ -100,6 +108,7 @@ class _Machine:
             self.statement(s)
 
     def statement(self, s: Stmt) -> None:
+        self.step()
         match s:
             case Kernel():
                 for b in s.workgroup:
@@ -108,10 +117,12 @@ class _Machine:
             case For():
                 extent = self.value(s.extent) if isinstance(s.extent, Node) else s.extent
                 for k in range(extent):
+                    self.step()
                     self.env[s.var] = k
                     self.block(s.body)
             case While():
                 while True:
+                    self.step()
                     self.block(s.cond)
                     if not self.value(s.test):
                         break
@@ -141,6 +152,11 @@ class _Machine:
                 pass
             case _:
                 assert_never(s)
+
+    def step(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise TooLong("there are more statements to run")
 
     def place(self, buffer: Buffer, index: int) -> int:
         if not 0 <= index < buffer.size:

@@ -7,9 +7,10 @@ only loops that take much longer are marked, by an estimate of their time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from weft_wasm.ir import ITEMSIZE, Assign, Call, Declare, Expr, For, Let, Load, Program, Stmt, Store, Var, blocks, expressions, walk_expr
+from weft_wasm.ir import ITEMSIZE, Assign, Buffer, Call, Declare, Expr, For, Let, Load, Program, Stmt, Store, Var, blocks, expressions, touched, walk_expr
 from weft_wasm.rewriting import fresh, map_kernels
 
 WORTH = 150_000  # ns: a loop that takes less stays on one thread
@@ -25,18 +26,28 @@ def share(program: Program) -> Program:
     return map_kernels(program, kernel_body)
 
 
-def kernel_body(body: list[Stmt]) -> list[Stmt]:
-    """The statements with every outermost loop shared that pays."""
+def kernel_body(body: list[Stmt], outside: frozenset[Buffer] = frozenset()) -> list[Stmt]:
+    """The statements with every outermost loop shared that pays. outside: each thread's own buffers that are used around these statements; what they
+    hold would be another thread's in a shared loop."""
     out: list[Stmt] = []
-    for s in body:
+    for k, s in enumerate(body):
         if type(s) is For and type(s.extent) is int and not s.tasks and cost([s]) >= WORTH:
-            out += shared(s) if s.kind == "parallel" else [replace(s, body=kernel_body(s.body))]
+            own, around = private([s]), outside | private([*body[:k], *body[k + 1 :]])
+            if s.kind == "parallel" and not own & around and not (s.vector and own):
+                out += shared(s, around)
+            else:
+                out.append(s if s.vector else replace(s, body=kernel_body(s.body, around)))
         else:
             out.append(s)
     return out
 
 
-def shared(s: For) -> list[Stmt]:
+def private(body: Sequence[Stmt]) -> frozenset[Buffer]:
+    """Each thread's own buffers that statements use."""
+    return frozenset(b for group in touched(body) for b in group if b.role == "private")
+
+
+def shared(s: For, around: frozenset[Buffer]) -> list[Stmt]:
     """A parallel loop that takes long: it or a loop just inside it marked, or cut in two if its iterations run in lanes."""
     each = cost(s.body) / (LANES if s.vector else 1)
     extent = s.count
@@ -52,8 +63,8 @@ def shared(s: For) -> list[Stmt]:
             cut.append(replace(s, var=rest, extent=extent % size, body=fresh(s.body, {s.var: rest + count * size})))
         return cut
     if extent < 4 and len(s.body) == 1 and type(s.body[0]) is For and each >= WORTH:
-        return [replace(s, body=kernel_body(s.body))]
-    return [replace(s, tasks=grain(extent, each))] if extent > 1 else [replace(s, body=kernel_body(s.body))]
+        return [replace(s, body=kernel_body(s.body, around))]
+    return [replace(s, tasks=grain(extent, each))] if extent > 1 else [replace(s, body=kernel_body(s.body, around))]
 
 
 def grain(extent: int, each: float) -> int:

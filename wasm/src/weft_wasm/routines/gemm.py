@@ -40,6 +40,7 @@ from weft_wasm.ir import (
 )  # fmt: skip
 from weft_wasm.rewriting import fresh
 
+SMALL = 8192  # products of fewer terms are not packed
 WORTH = 4_000_000  # products of fewer terms stay on one thread
 PACKING_WORTH = 100_000  # likewise for packing this many elements
 NARROW = 128  # columns: products of fewer read rows where they lie
@@ -94,7 +95,7 @@ def gemm(name: str, m: int, n: int, k: int, a: Element, b: Element, store: Sink,
     ['matmul']
     """
     tile = tile or default_tile(dtype, frozenset(features))
-    if plain or k == 0 or m < 4 or n < 4 or k < 4 or m * n * k < 8192:
+    if plain or k == 0 or m < 4 or n < 4 or k < 4 or m * n * k < SMALL:
         return Routine([Kernel(name, [_plain_nest(m, n, k, a, b, store, batch, dtype)])], [])
     if batch == 1 and k >= DEEP and n * _ceil_div(m, tile.nr) < 0.8 * m * _ceil_div(n, tile.nr):  # few columns: as rows, they fill their panels
         flip = lambda use: lambda z, i, j, *value: use(z, j, i, *value)  # noqa: E731
