@@ -14,6 +14,9 @@ from .config import config
 from .errors import at_user_line, type_error, TypePromotionError
 from .host import HostArray, has_numpy, np
 
+if TYPE_CHECKING:
+    from .runtime.array import Array
+
 # name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
 _TABLE = {"bool": ("b", 8), "int1": ("i", 1), "int2": ("i", 2), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32), "int64": ("i", 64),
           "uint1": ("u", 1), "uint2": ("u", 2), "uint4": ("u", 4), "uint8": ("u", 8), "uint16": ("u", 16), "uint32": ("u", 32), "uint64": ("u", 64),
@@ -176,7 +179,7 @@ class _ScalarType(type):
     make: Callable[[Any, ElementType], Any]
 
     @override
-    def __call__(cls, value: Any, /) -> Any:
+    def __call__(cls, value: Any, /) -> Array:
         if isinstance(value, str):      # as Python's own types read it
             value = scalar_type_of(cls.dtype)(value)
         return cls.make(value, cls.dtype)

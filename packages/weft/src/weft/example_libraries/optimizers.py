@@ -342,7 +342,7 @@ def sm3(step_size, momentum=0.9):
         x, m, parts = state
         rank = x.ndim
         spread = [jnp.expand_dims(v, [a for a in range(rank) if a != k]) for k, v in enumerate(parts)]
-        total = functools.reduce(jnp.minimum, spread, jnp.inf) + jnp.square(g) if rank else jnp.square(g)
+        total = functools.reduce(jnp.minimum, spread) + jnp.square(g) if rank else jnp.square(g)
         m = (1 - momentum) * (g * _inverse_root(total)) + momentum * m
         return x - step_size(i) * m, m, [total.max([a for a in range(rank) if a != k]) for k in range(rank)]
     return lambda x0: (x0, jnp.zeros_like(x0), [jnp.zeros(n, x0.dtype) for n in x0.shape]), update, _first

@@ -7,12 +7,49 @@ from __future__ import annotations
 import importlib
 import math
 import sys
+from typing import TYPE_CHECKING
 
 from .. import dtypes as _dtypes
-from ..host import has_numpy as _has_numpy, np as _np
-from ..runtime.array import Array as ndarray
+from ..dtypes import (ComplexWarning as ComplexWarning, character as character, complexfloating as complexfloating, finfo as finfo, flexible as flexible,
+                      floating as floating, generic as generic, iinfo as iinfo, inexact as inexact, integer as integer, number as number,
+                      object_ as object_, signedinteger as signedinteger, unsignedinteger as unsignedinteger)
+from ..host import has_numpy as _has_numpy
+from ..runtime.array import Array as _Array
 from . import array_methods as _array_methods
 from . import creation as _creation
+
+if TYPE_CHECKING:      # what loads when it is first used
+    from . import fft as fft, linalg as linalg
+    from .comparisons import *
+    from .creation import *
+    from .einsum import *
+    from .elementary import *
+    from .files import *
+    from .grids import *
+    from .histograms import *
+    from .nan_reductions import *
+    from .numeric import *
+    from .padding import *
+    from .pieces import *
+    from .polynomials import *
+    from .printing import *
+    from .products import *
+    from .reductions import *
+    from .rounding import *
+    from .selecting import *
+    from .shapes import *
+    from .sorting import *
+    from .splitting import *
+    from .stacking import *
+    from .standard import *
+    from .statistics import *
+    from .testing import *
+    from .ufuncs import *
+    from .universal import *
+    from .vectorizing import *
+    from .windows import *
+
+ndarray = _Array
 
 _FAMILIES = {
     "creation": """arange array asarray copy empty empty_like eye frombuffer from_dlpack fromfunction full full_like geomspace identity indices linspace
@@ -29,8 +66,9 @@ _FAMILIES = {
         multiply negative subtract frompyfunc ufunc""",
     "numeric": "copysign frexp gcd heaviside iscomplex iscomplexobj isneginf isposinf isreal isrealobj lcm ldexp nan_to_num spacing",
     "padding": "pad",
-    "reductions": """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean min nanargmax nanargmin
-        nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var""",
+    "reductions": """all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean
+        min prod ptp std sum var""",
+    "nan_reductions": """nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar""",
     "shapes": """append astype broadcast_arrays broadcast_shapes broadcast_to concat concatenate expand_dims flip fliplr flipud isscalar
         matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll rollaxis rot90 shape size squeeze stack swapaxes tile
         transpose unstack""",
@@ -60,50 +98,52 @@ _family_of = {name: family for family, names in _FAMILIES.items() for name in na
 _MODULES = ("fft", "linalg")
 
 
-def __getattr__(name: str):
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    family = _family_of.get(name)
-    if family is None:
-        raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{family}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:      # which would take any name that this module lacks for one that `__getattr__` knows
+    def __getattr__(name: str):
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        family = _family_of.get(name)
+        if family is None:
+            raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{__name__}.{family}"), name)
+        globals()[name] = value
+        return value
 
-
-def __dir__():
-    return sorted({*(n for n in globals() if not n.startswith("_")), *_family_of, *_MODULES})
+    def __dir__():
+        own = {n for n in globals() if not n.startswith("_")} - {"TYPE_CHECKING", "annotations", "importlib", "math", "sys"}
+        return sorted({*own, *_family_of, *_MODULES})
 
 
 # the function einsum and the module that holds it have one name; the function is what users mean
-from .einsum import einsum, einsum_path # noqa: E402
+from .einsum import einsum as einsum, einsum_path as einsum_path  # noqa: E402
 
 __array_api_version__ = "2025.12"
 pi, e, euler_gamma, inf, nan, newaxis = math.pi, math.e, 0.5772156649015329, math.inf, math.nan, None
-globals().update({name: _dtypes.scalar_type(name) for name in _dtypes.names})
 bool_ = _dtypes.scalar_type("bool")
 bool = bool_
-float32, float64, int64, uint64, complex64, complex128 = map(_dtypes.scalar_type, ("float32", "float64", "int64", "uint64", "complex64", "complex128"))
+int1, int2, int4, int8, int16, int32, int64 = map(_dtypes.scalar_type, ("int1", "int2", "int4", "int8", "int16", "int32", "int64"))
+uint1, uint2, uint4, uint8, uint16, uint32, uint64 = map(_dtypes.scalar_type, ("uint1", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64"))
+float4_e2m1fn, float6_e2m3fn, float6_e3m2fn = map(_dtypes.scalar_type, ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"))
+float8_e3m4, float8_e4m3, float8_e4m3fn, float8_e5m2 = map(_dtypes.scalar_type, ("float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"))
+float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = map(
+    _dtypes.scalar_type, ("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"))
+bfloat16, float16, float32, float64 = map(_dtypes.scalar_type, ("bfloat16", "float16", "float32", "float64"))
+complex64, complex128 = map(_dtypes.scalar_type, ("complex64", "complex128"))
 single, double, csingle, cdouble, int_, uint, float_, complex_ = float32, float64, complex64, complex128, int64, uint64, float64, complex128
-generic, number, inexact, integer = _dtypes.generic, _dtypes.number, _dtypes.inexact, _dtypes.integer
-signedinteger, unsignedinteger, floating, complexfloating = _dtypes.signedinteger, _dtypes.unsignedinteger, _dtypes.floating, _dtypes.complexfloating
-flexible, character, object_, ComplexWarning = _dtypes.flexible, _dtypes.character, _dtypes.object_, _dtypes.ComplexWarning
-finfo, iinfo = _dtypes.finfo, _dtypes.iinfo
 
+if TYPE_CHECKING or _has_numpy:
+    from numpy import dtype as dtype
+else:
+    def dtype(spec, *args, **kwargs):
+        """The dtype that a name, a type or an array stands for (a `numpy.dtype` where NumPy is installed).
 
-def dtype(spec, *args, **kwargs):
-    """The dtype that a name, a type or an array stands for (a `numpy.dtype` where NumPy is installed).
+        Example:
+            >>> import weft.numpy as jnp
+            >>> jnp.dtype('float32') == jnp.float32
+            True
+        """
+        return _dtypes.dtype(spec)
 
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.dtype('float32') == jnp.float32
-        True
-    """
-    return _dtypes.dtype(spec)
-
-
-if _has_numpy:
-    dtype = _np.dtype
 
 _dtypes.make_array = lambda value, dt: _creation.array(value, dt)
 _array_methods._namespace.append(sys.modules[__name__])

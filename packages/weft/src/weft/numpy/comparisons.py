@@ -15,6 +15,8 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
 from .util import elementwise_example, no_complex, of_kind, operand, promote_shapes, promoted, strong, to_bool
 
+__all__ = ["equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal", "logical_not",
+           "not_equal", "signbit"]
 _example = elementwise_example("jnp.array([5, 3]), 2")
 _logical_example = elementwise_example("jnp.array([5, 0]), 2")
 _unary_example = elementwise_example("jnp.array([5, 3])")

@@ -22,6 +22,8 @@ from ..core.dims import is_constant_shape
 from ..typing import Array, DTypeLike, OutSharding
 from .util import asked_dtype, laid_out, on_device, only, operand, promote
 
+__all__ = ["einsum", "einsum_path"]
+
 
 def _labels(spec: str, what: str) -> list[str]:
     """The letters of one operand; '...' stays one entry."""

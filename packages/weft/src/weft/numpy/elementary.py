@@ -13,6 +13,9 @@ from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .util import elementwise_example, promote_inexact, promote_strong, strong
 
+__all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
+           "atanh", "cbrt", "cos", "cosh", "deg2rad", "degrees", "exp", "exp2", "expm1", "log", "log10", "log1p",
+           "log2", "rad2deg", "radians", "sin", "sinc", "sinh", "sqrt", "tan", "tanh"]
 _INEXACT = frozenset(dtypes.dtype(n) for n in ("bfloat16", "float16", "float32", "float64", "complex64", "complex128"))
 _example = elementwise_example("jnp.array([0.5, 0.25])")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Sequence
+from typing import Sequence
 
 from .. import dtypes
 from ..core.dims import is_constant_shape
@@ -15,7 +15,7 @@ from ..ops import linear
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota, pad, slice_
 from ..runtime.jit import inner_jit
-from ..typing import Array, ArrayLike, Axis, DTypeLike, Placement
+from ..typing import Array, ArrayLike, Axis, DTypeLike, Placement, Shape
 from .shapes import roll
 from .ufuncs import divide
 from .creation import array, placed
@@ -191,31 +191,130 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return el.conj(_run1("ihfft", FftType.RFFT, a, n, axis, _SWAPPED.get(norm, norm)))
 
 
-def _many(name: str, kind: FftType, what: str, two: bool):
-    default: Any = (-2, -1) if two else None
+def _two(name: str, axes: Sequence[int] | None) -> Sequence[int] | None:
+    if axes is not None and len(axes) != 2:
+        raise ValueError(f"weft.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
+    return axes
 
-    def run(a, s: Sequence[int] | None = None, axes: Sequence[int] | None = default, norm: str | None = None):
-        if two and axes is not None and len(axes) != 2:
-            raise ValueError(f"weft.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
-        return _run(name, kind, a, s, axes, norm)
-    run.__name__ = run.__qualname__ = name
-    run.__doc__ = f"""{what} over {'two axes' if two else 'several axes (all by default)'}, each cut or padded to its size in `s`.
+
+def fftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
+         norm: str | None = None) -> Array:
+    """The Fourier transform over several axes (all by default), each cut or padded to its size in `s`.
 
     Raises:
         ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
 
     Example:
         >>> import weft.numpy as jnp
-        >>> jnp.fft.{name}(jnp.ones((4, 4))).shape
-        {(4, 3) if kind == FftType.RFFT else (4, 6) if kind == FftType.IRFFT else (4, 4)}
+        >>> jnp.fft.fftn(jnp.ones((4, 4))).shape
+        (4, 4)
     """
-    return run
+    return _run("fftn", FftType.FFT, a, s, axes, norm)
 
 
-fftn, fft2 = (_many(n, FftType.FFT, "The Fourier transform", n == "fft2") for n in ("fftn", "fft2"))
-ifftn, ifft2 = (_many(n, FftType.IFFT, "The inverse Fourier transform", n == "ifft2") for n in ("ifftn", "ifft2"))
-rfftn, rfft2 = (_many(n, FftType.RFFT, "The Fourier transform of real values, halved along the last axis,", n == "rfft2") for n in ("rfftn", "rfft2"))
-irfftn, irfft2 = (_many(n, FftType.IRFFT, "The inverse of the transform of real values", n == "irfft2") for n in ("irfftn", "irfft2"))
+def fft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1),
+         norm: str | None = None) -> Array:
+    """The Fourier transform over two axes, each cut or padded to its size in `s`.
+
+    Raises:
+        ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.fft2(jnp.ones((4, 4))).shape
+        (4, 4)
+    """
+    return _run("fft2", FftType.FFT, a, s, _two("fft2", axes), norm)
+
+
+def ifftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
+          norm: str | None = None) -> Array:
+    """The inverse Fourier transform over several axes (all by default), each cut or padded to its size in `s`.
+
+    Raises:
+        ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.ifftn(jnp.ones((4, 4))).shape
+        (4, 4)
+    """
+    return _run("ifftn", FftType.IFFT, a, s, axes, norm)
+
+
+def ifft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1),
+          norm: str | None = None) -> Array:
+    """The inverse Fourier transform over two axes, each cut or padded to its size in `s`.
+
+    Raises:
+        ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.ifft2(jnp.ones((4, 4))).shape
+        (4, 4)
+    """
+    return _run("ifft2", FftType.IFFT, a, s, _two("ifft2", axes), norm)
+
+
+def rfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
+          norm: str | None = None) -> Array:
+    """The Fourier transform of real values, halved along the last axis, over several axes (all by default), each cut or padded to its size in `s`.
+
+    Raises:
+        ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.rfftn(jnp.ones((4, 4))).shape
+        (4, 3)
+    """
+    return _run("rfftn", FftType.RFFT, a, s, axes, norm)
+
+
+def rfft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1),
+          norm: str | None = None) -> Array:
+    """The Fourier transform of real values, halved along the last axis, over two axes, each cut or padded to its size in `s`.
+
+    Raises:
+        ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.rfft2(jnp.ones((4, 4))).shape
+        (4, 3)
+    """
+    return _run("rfft2", FftType.RFFT, a, s, _two("rfft2", axes), norm)
+
+
+def irfftn(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = None,
+           norm: str | None = None) -> Array:
+    """The inverse of the transform of real values over several axes (all by default), each cut or padded to its size in `s`.
+
+    Raises:
+        ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.irfftn(jnp.ones((4, 4))).shape
+        (4, 6)
+    """
+    return _run("irfftn", FftType.IRFFT, a, s, axes, norm)
+
+
+def irfft2(a: ArrayLike, s: Shape | None = None, axes: Sequence[int] | None = (-2, -1),
+           norm: str | None = None) -> Array:
+    """The inverse of the transform of real values over two axes, each cut or padded to its size in `s`.
+
+    Raises:
+        ValueError: for an unknown norm, axes out of range, or sizes that do not fit the axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fft.irfft2(jnp.ones((4, 4))).shape
+        (4, 6)
+    """
+    return _run("irfft2", FftType.IRFFT, a, s, _two("irfft2", axes), norm)
 
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Placement = None) -> Array:

@@ -6,7 +6,7 @@ import io
 import math
 import os
 import zipfile
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from .. import dtypes
 from ..core.trace import Tracer
@@ -16,6 +16,7 @@ from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray
 
+__all__ = ["fromfile", "fromiter", "fromstring", "load", "save", "savez"]
 _MAGIC = b"\x93NUMPY"
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
@@ -204,15 +205,30 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     return asarray(values, dt)
 
 
-def _unsafe(name: str):
-    def function(*args, **kwargs):
-        raise NotImplementedError(f"{name} does not exist here: what it reads may change between a function's traces. "
-                                  f"Use weft.numpy.asarray(numpy.{name}(…)) outside of traced functions.")
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Not offered, as in JAX: raises NotImplementedError. Read with `numpy.{name}` and convert.\n\n    Example:\n" \
-        f"        >>> import weft.numpy as jnp\n        >>> jnp.{name}()  # doctest: +IGNORE_EXCEPTION_DETAIL\n        Traceback (most recent call last):\n" \
-        "        NotImplementedError: …\n    "
-    return function
+def _unsafe(name: str) -> NoReturn:
+    raise NotImplementedError(f"{name} does not exist here: what it reads may change between a function's traces. "
+                              f"Use weft.numpy.asarray(numpy.{name}(…)) outside of traced functions.")
 
 
-fromfile, fromiter = _unsafe("fromfile"), _unsafe("fromiter")
+def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
+    """Not offered, as in JAX: raises NotImplementedError. Read with `numpy.fromfile` and convert.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fromfile()  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        NotImplementedError: …
+    """
+    _unsafe("fromfile")
+
+
+def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
+    """Not offered, as in JAX: raises NotImplementedError. Read with `numpy.fromiter` and convert.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.fromiter()  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        NotImplementedError: …
+    """
+    _unsafe("fromiter")

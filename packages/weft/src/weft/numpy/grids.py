@@ -14,6 +14,8 @@ from .selecting import nonzero
 from .shapes import concatenate, stack
 from .util import on_device, operand, promote, static_int
 
+__all__ = ["c_", "index_exp", "iterable", "ix_", "mask_indices", "mgrid", "ogrid", "r_", "s_"]
+
 
 def _from_slice(name: str, s: slice):
     """The numbers that a slice names; an imaginary step says how many there are, both ends included."""
@@ -41,7 +43,7 @@ class _Grid:
     def __repr__(self):
         return f"jnp.{self.name}"
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _from_slice(self.name, key)
         if not isinstance(key, tuple):
@@ -70,7 +72,7 @@ class _Concatenator:
     def __len__(self) -> int:
         return 0
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Array:
         items = list(key) if isinstance(key, tuple) else [key]
         (axis, ndmin, place), matrix = self.defaults, None
         if items and isinstance(items[0], str):
@@ -110,11 +112,12 @@ class _IndexExpression:
     def __init__(self, maketuple: bool):
         self.maketuple = maketuple
 
-    def __getitem__(self, item):
+    def __getitem__(self, item: Any) -> Any:
         return (item,) if self.maketuple and not isinstance(item, tuple) else item
 
 
-index_exp, s_ = _IndexExpression(True), _IndexExpression(False)
+index_exp = _IndexExpression(True)
+s_ = _IndexExpression(False)
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:

@@ -15,6 +15,8 @@ from .sorting import searchsorted
 from .statistics import bincount, diff, histogram_bin_edges
 from .util import operand, promote_inexact
 
+__all__ = ["histogram2d", "histogramdd"]
+
 
 def histogram2d(x: ArrayLike, y: ArrayLike, bins: ArrayLike | Sequence[ArrayLike] = 10,
                 range: Sequence[Any] | None = None, weights: ArrayLike | None = None,

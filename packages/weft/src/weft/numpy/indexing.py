@@ -25,6 +25,7 @@ from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimens
 from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, scalar_of, shape_of
 from ..ops.shape import concatenate, iota, rev, slice_
+from ..typing import Array, ArrayLike, Mode, OutSharding
 from .creation import array, asarray
 from .ufuncs import divide, power
 from .util import broadcast_shapes, broadcast_to, flat_host, laid_out, on_device, operand, result_dtype
@@ -463,10 +464,10 @@ class IndexUpdateHelper:
     """
     __slots__ = ("array",)
 
-    def __init__(self, array):
+    def __init__(self, array: Any):
         self.array = array
 
-    def __getitem__(self, index) -> "IndexUpdateRef":
+    def __getitem__(self, index: Any) -> "IndexUpdateRef":
         return IndexUpdateRef(self.array, index)
 
     @override
@@ -478,20 +479,21 @@ class IndexUpdateRef:
     """`x.at[idx]`: places of an array. Each method returns a new array (`get` returns the elements)."""
     __slots__ = ("array", "index")
 
-    def __init__(self, array, index):
+    def __init__(self, array: Any, index: Any):
         self.array, self.index = array, index
 
     @override
     def __repr__(self):
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
-    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, fill_value=None, out_sharding=None,
-            wrap_negative_indices: bool = True):
+    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+            fill_value: ArrayLike | None = None, out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """The elements; with mode="fill", `fill_value` for indices out of bounds."""
         return laid_out("x.at[…].get", take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices),
                         out_sharding)
 
-    def apply(self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, wrap_negative_indices: bool = True):
+    def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+              wrap_negative_indices: bool = True) -> Array:
         """The elementwise function `func` applied to the places, as often as each is named."""
         keywords = (mode, indices_are_sorted, unique_indices, wrap_negative_indices)
         here = take_index(self.array, self.index, mode or "fill", None, *keywords[1:])
@@ -510,12 +512,12 @@ class IndexUpdateRef:
             out = again(k, out)
         return out
 
-    def divide(self, values, *, out_sharding=None, **keywords):
+    def divide(self, values: ArrayLike, *, out_sharding: OutSharding = None, **keywords: Any) -> Array:
         """The places divided by `values`."""
         ones = linear.full(shape_of(self.array), 1, dtype_of(self.array), get_aval(self.array).weak_type)
         return laid_out("x.at[…].divide", divide(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding)
 
-    def power(self, values, *, out_sharding=None, **keywords):
+    def power(self, values: ArrayLike, *, out_sharding: OutSharding = None, **keywords: Any) -> Array:
         """The places raised to the power `values`."""
         dt = dtypes.int32 if dtypes.is_int(get_aval(operand("power", values)).dtype) else dtype_of(self.array)
         ones = linear.full(shape_of(self.array), 1, dt)
@@ -525,38 +527,39 @@ class IndexUpdateRef:
         out = update_index(self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices)
         return laid_out(f"x.at[…].{how}", out, out_sharding)
 
-    def set(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
-            wrap_negative_indices: bool = True):
+    def set(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+            out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places set to `values`."""
         return self._updated("set", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def add(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
-            wrap_negative_indices: bool = True):
+    def add(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+            out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places increased by `values`."""
         return self._updated("add", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def subtract(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
-                 wrap_negative_indices: bool = True):
+    def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+                 out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with `values` subtracted at the places."""
         less = el.neg(operand("subtract", values))
         return self._updated("add", less, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def multiply(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
-                 wrap_negative_indices: bool = True):
+    def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+                 out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places multiplied by `values`."""
         return self._updated("multiply", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def min(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
-            wrap_negative_indices: bool = True):
+    def min(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+            out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places lowered to at most `values`."""
         return self._updated("min", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def max(self, values, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode=None, out_sharding=None,
-            wrap_negative_indices: bool = True):
+    def max(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+            out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places raised to at least `values`."""
         return self._updated("max", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    sub, mul = subtract, multiply
+    sub = subtract
+    mul = multiply
 
 
 

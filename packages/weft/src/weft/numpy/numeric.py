@@ -17,6 +17,9 @@ from .comparisons import signbit
 from .ufuncs import imag, where_jit
 from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, strong
 
+__all__ = ["copysign", "frexp", "gcd", "heaviside", "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal",
+           "isrealobj", "lcm", "ldexp", "nan_to_num", "spacing"]
+
 
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 below zero, 1 above, x2 at zero.

@@ -23,6 +23,8 @@ from .statistics import median
 from .util import broadcast_to as _broadcast_to
 from .util import canonical_axis, on_device, operand, static_size
 
+__all__ = ["pad"]
+
 
 @inner_jit(name="_pad", static_argnums=(1,))
 def _pad_constant(x, widths, *constants):

@@ -23,6 +23,8 @@ from .ufuncs import where_jit
 from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, on_device, operand, static_int, to_bool
 from .vectorizing import vectorize
 
+__all__ = ["apply_over_axes", "packbits", "piecewise", "place", "trim_zeros", "unpackbits"]
+
 
 def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Sequence[ArrayLike | Callable[..., Any]],
               *args: Any, **kw: Any) -> Array:

@@ -19,6 +19,8 @@ from .sorting import argsort
 from .statistics import convolve, vander
 from .util import on_device, operand, promote, promote_inexact, static_int
 
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "roots"]
+
 
 def _coefficients(name: str, promote, *args) -> list:
     """Promoted vectors."""

@@ -6,7 +6,7 @@ import math
 import operator
 import struct
 from contextvars import ContextVar
-from typing import Callable
+from typing import Any, Callable, Iterator
 
 from .. import dtypes
 from ..core.trace import Tracer, get_aval
@@ -16,6 +16,7 @@ from ..transforms.stage import concretization_error
 from ..typing import ArrayLike
 from .util import host_list, operand
 
+__all__ = ["array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"]
 _DEFAULTS = {"edgeitems": 3, "threshold": 1000, "floatmode": "maxprec", "precision": 8, "suppress": False, "linewidth": 75, "nanstr": "nan",
              "infstr": "inf", "sign": "-", "formatter": None, "legacy": False, "override_repr": None}
 _own: ContextVar[dict] = ContextVar("printoptions", default=_DEFAULTS)
@@ -37,7 +38,7 @@ def get_printoptions() -> dict:
     return dict(np.get_printoptions() if has_numpy else _own.get())
 
 
-def set_printoptions(*args, **kwargs) -> None:
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
     """Changes options by which arrays print: precision, threshold, edgeitems, linewidth, suppress, nanstr, infstr, formatter, sign, floatmode.
 
     Raises:
@@ -54,7 +55,7 @@ def set_printoptions(*args, **kwargs) -> None:
 
 
 @contextlib.contextmanager
-def printoptions(*args, **kwargs):
+def printoptions(*args: Any, **kwargs: Any) -> Iterator[Any]:
     """A context in which `set_printoptions` holds.
 
     Example:

@@ -17,6 +17,8 @@ from .shapes import moveaxis, stack, unstack
 from .ufuncs import multiply, subtract
 from .util import asked_dtype, canonical_axes, canonical_axis, on_device, laid_out, operand, promote, strong
 
+__all__ = ["cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]
+
 
 def _contract(x, y, numbers, precision, preferred, weak: bool):
     """dot_general whose result type is that of the promoted operands."""

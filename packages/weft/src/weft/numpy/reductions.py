@@ -5,6 +5,9 @@ import math
 from typing import Any, Callable, Literal, overload
 
 from .. import dtypes
+from ..avals import Size
+from ..core.primitive import Primitive
+from ..dtypes import ElementType
 from ..runtime.jit import inner_jit
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -18,12 +21,16 @@ from ..typing import Array, ArrayLike, Axis, DTypeLike
 from .ufuncs import where_jit
 from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, split_names, strong, to_bool
 
+__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum",
+           "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"]
+
 
 def _keep(x, axes, keepdims: bool):
     return linear.expand_dims(x, axes) if keepdims and axes else x
 
 
-def _mask(where):
+def mask(where: ArrayLike) -> Any:
+    """What says which elements count: booleans."""
     where = operand("where", where)
     if not dtypes.is_bool(get_aval(where).dtype):
         raise ValueError(f"where must be None or booleans, got {get_aval(where)}; compare, or convert it with astype(bool).")
@@ -41,89 +48,168 @@ def _masked(x, where, identity):
     """`x` with `identity` where the mask is false."""
     if where is None:
         return x
-    return where_jit(_mask(where), x, scalar_like(x, identity))
+    return where_jit(mask(where), x, scalar_like(x, identity))
 
 
-def _document(function, name: str, text: str, result: str = ""):
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{text} over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.\n\n" \
-        f"    Only elements where `where` is true count. {result}\n\n    Raises:\n        ValueError: for an axis out of bounds.\n\n" \
-        f"    Example:\n        >>> import weft.numpy as jnp\n        >>> y = jnp.{name}(jnp.array([[3, 1], [2, 5]]), axis=0)\n    "
-    return function
+def _accumulated(name: str, op: Callable[..., Array], identity: int, join: Callable[..., Array], across: Callable[..., Any] | None,
+                 a: ArrayLike, axis: Axis, dtype: DTypeLike | None, out: None, keepdims: bool, initial: ArrayLike | None,
+                 where: ArrayLike | None, promote_integers: bool) -> Array:
+    """A sum or a product."""
+    no_out(name, out)
+    x = operand(name, a)
+    aval = get_aval(x)
+    axis, names = split_names(axis)
+    if names and across is None:
+        raise NotImplementedError(f"{name} is not computed over named axes ({', '.join(names)}); gather them first, with weft.lax.all_gather.")
+    axes = canonical_axes(axis, len(aval.shape))
+    dt = asked_dtype(name, dtype)
+    if dt is None:
+        dt = accumulator(aval.dtype) if promote_integers or dtypes.is_bool(aval.dtype) else aval.dtype
+    x = linear.convert(_masked(x, where, identity) if not dtypes.is_bool(aval.dtype) or where is None else
+                       _masked(linear.convert(x, dt), where, identity), dt)
+    narrow = dtypes.is_float(dt) and dtypes.bits(dt) < 32
+    found = op(linear.convert(x, dtypes.float32) if narrow else x, axes) if axes else x
+    found = across(found, names) if across is not None and names else found
+    found = linear.convert(found, dt) if narrow else found
+    if initial is not None:
+        found = join(found, _initial(name, initial, dt))
+    return on_device(_keep(found, axes, keepdims))
 
 
-def _sum_like(name: str, text: str, op: Callable, identity: int, join: Callable, across: Callable | None):
-    def function(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, initial=None, where=None, promote_integers: bool = True):
-        no_out(name, out)
-        x = operand(name, a)
-        aval = get_aval(x)
-        axis, names = split_names(axis)
-        if names and across is None:
-            raise NotImplementedError(f"{name} is not computed over named axes ({', '.join(names)}); gather them first, with weft.lax.all_gather.")
-        axes = canonical_axes(axis, len(aval.shape))
-        dt = asked_dtype(name, dtype)
-        if dt is None:
-            dt = accumulator(aval.dtype) if promote_integers or dtypes.is_bool(aval.dtype) else aval.dtype
-        x = linear.convert(_masked(x, where, identity) if not dtypes.is_bool(aval.dtype) or where is None else
-                           _masked(linear.convert(x, dt), where, identity), dt)
-        narrow = dtypes.is_float(dt) and dtypes.bits(dt) < 32
-        out_ = op(linear.convert(x, dtypes.float32) if narrow else x, axes) if axes else x
-        out_ = across(out_, names) if across is not None and names else out_
-        out_ = linear.convert(out_, dt) if narrow else out_
-        if initial is not None:
-            out_ = join(out_, _initial(name, initial, dt))
-        return on_device(_keep(out_, axes, keepdims))
-    return _document(function, name, text, "Booleans and integers are added up as the widest integers that are on (32 bits, or 64).")
+def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+    """The sum over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
+
+    Only elements where `where` is true count. Booleans and integers are added up as the widest integers that are on (32 bits, or 64).
+
+    Raises:
+        ValueError: for an axis out of bounds.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.sum(jnp.array([[3, 1], [2, 5]]), axis=0)
+    """
+    return _accumulated("sum", linear.reduce_sum, 0, el.add, psum, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-sum = _sum_like("sum", "The sum", linear.reduce_sum, 0, el.add, psum)
-prod = _sum_like("prod", "The product", ops.reduce_prod, 1, el.mul, None)
+def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
+         initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+    """The product over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
+
+    Only elements where `where` is true count. Booleans and integers are added up as the widest integers that are on (32 bits, or 64).
+
+    Raises:
+        ValueError: for an axis out of bounds.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.prod(jnp.array([[3, 1], [2, 5]]), axis=0)
+    """
+    return _accumulated("prod", ops.reduce_prod, 1, el.mul, None, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-def _extremum(name: str, text: str, op: Callable, sign: int, join: Callable, across: Callable):
-    def function(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
-        no_out(name, out)
-        x = operand(name, a)
-        aval = get_aval(x)
-        axis, names = split_names(axis)
-        axes = canonical_axes(axis, len(aval.shape))
-        if where is not None and initial is None:
-            raise ValueError(f"{name} with a mask needs `initial`, the value where the mask leaves nothing.")
-        if initial is None and size_along(aval.shape, axes) == 0:
-            raise ValueError(f"zero-size array to reduction operation {name} which has no identity.")
-        x = _masked(x, where, ops._limit(aval.dtype, sign))
-        out_ = linear.convert(op(x, axes) if axes else x, aval.dtype)
-        out_ = across(out_, names) if names else out_
-        if initial is not None:
-            out_ = join(out_, _initial(name, initial, aval.dtype))
-        return on_device(_keep(out_, axes, keepdims))
-    return _document(function, name, text, "An empty array needs `initial`.")
+def _extremum(name: str, op: Callable[..., Array], sign: int, join: Callable[..., Array], across: Callable[..., Any],
+              a: ArrayLike, axis: Axis, out: None, keepdims: bool, initial: ArrayLike | None,
+              where: ArrayLike | None) -> Array:
+    no_out(name, out)
+    x = operand(name, a)
+    aval = get_aval(x)
+    axis, names = split_names(axis)
+    axes = canonical_axes(axis, len(aval.shape))
+    if where is not None and initial is None:
+        raise ValueError(f"{name} with a mask needs `initial`, the value where the mask leaves nothing.")
+    if initial is None and size_along(aval.shape, axes) == 0:
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity.")
+    x = _masked(x, where, ops._limit(aval.dtype, sign))
+    found = linear.convert(op(x, axes) if axes else x, aval.dtype)
+    found = across(found, names) if names else found
+    if initial is not None:
+        found = join(found, _initial(name, initial, aval.dtype))
+    return on_device(_keep(found, axes, keepdims))
 
 
-max = _extremum("max", "The maximum", ops.reduce_max, -1, el.max_, pmax)
-min = _extremum("min", "The minimum", ops.reduce_min, 1, el.min_, pmin)
-amax, amin = max, min
+def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None) -> Array:
+    """The maximum over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
+
+    Only elements where `where` is true count. An empty array needs `initial`.
+
+    Raises:
+        ValueError: for an axis out of bounds.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.max(jnp.array([[3, 1], [2, 5]]), axis=0)
+    """
+    return _extremum("max", ops.reduce_max, -1, el.max_, pmax, a, axis, out, keepdims, initial, where)
 
 
-def _truth(name: str, text: str, op: Callable, identity: bool):
-    def function(a, axis=None, out=None, keepdims: bool = False, *, where=None):
-        no_out(name, out)
-        x = to_bool(name, a)
-        axes = canonical_axes(axis, len(shape_of(x)))
-        x = _masked(x, where, identity)
-        return on_device(strong(_keep(op(x, axes) if axes else x, axes, keepdims)))
-    return _document(function, name, text)
+def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+        where: ArrayLike | None = None) -> Array:
+    """The minimum over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
+
+    Only elements where `where` is true count. An empty array needs `initial`.
+
+    Raises:
+        ValueError: for an axis out of bounds.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.min(jnp.array([[3, 1], [2, 5]]), axis=0)
+    """
+    return _extremum("min", ops.reduce_min, 1, el.min_, pmin, a, axis, out, keepdims, initial, where)
 
 
-all = _truth("all", "Whether all elements are true (not zero)", ops.reduce_and, True)
-any = _truth("any", "Whether some element is true (not zero)", ops.reduce_or, False)
+amax = max
+amin = min
+
+
+def _truth(name: str, op: Callable[..., Array], identity: bool, a: ArrayLike, axis: Axis, out: None, keepdims: bool,
+           where: ArrayLike | None) -> Array:
+    no_out(name, out)
+    x = to_bool(name, a)
+    axes = canonical_axes(axis, len(shape_of(x)))
+    x = _masked(x, where, identity)
+    return on_device(strong(_keep(op(x, axes) if axes else x, axes, keepdims)))
+
+
+def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
+    """Whether all elements are true (not zero) over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
+
+    Only elements where `where` is true count.
+
+    Raises:
+        ValueError: for an axis out of bounds.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.all(jnp.array([[3, 1], [2, 5]]), axis=0)
+    """
+    return _truth("all", ops.reduce_and, True, a, axis, out, keepdims, where)
+
+
+def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
+    """Whether some element is true (not zero) over `axis` (None: all axes, an int, or a tuple of ints); `keepdims` keeps reduced axes with size 1.
+
+    Only elements where `where` is true count.
+
+    Raises:
+        ValueError: for an axis out of bounds.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.any(jnp.array([[3, 1], [2, 5]]), axis=0)
+    """
+    return _truth("any", ops.reduce_or, False, a, axis, out, keepdims, where)
 
 
 def _count(shape, axes, where, dt, names=()):
     """How many elements are reduced: None where there is no mask to say which."""
     if where is None:
         return None
-    return _across(linear.reduce_sum(linear.broadcast_in_dim(*_fit(linear.convert(_mask(where), dt), shape)), axes), names)
+    return _across(linear.reduce_sum(linear.broadcast_in_dim(*fit(linear.convert(mask(where), dt), shape)), axes), names)
 
 
 def _across(x, names):
@@ -135,7 +221,8 @@ def _size(shape, axes, names):
     return size_along(shape, axes) * (axis_size(names) if names else 1)
 
 
-def _fit(x, shape):
+def fit(x: Any, shape: tuple[Size, ...]) -> tuple[Any, tuple[Size, ...], tuple[int, ...]]:
+    """The arguments of a broadcast_in_dim that gives `x` leading axes up to a shape."""
     mine = shape_of(x)
     return x, shape, tuple(range(len(shape) - len(mine), len(shape)))
 
@@ -300,193 +387,135 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     return sum(to_bool("count_nonzero", a), axis, dtype=index_dtype(), keepdims=keepdims)
 
 
-def _cumulative(name: str, text: str, primitive, identity: int, nan: bool = False):
-    @inner_jit(name=name, static_argnums=(1, 2))
-    def run(x, axis, dt):
-        if nan and dtypes.is_inexact(dtype_of(x)):
-            x = where_jit(el.ne(x, x), scalar_like(x, identity), x)
-        x = linear.convert(x, dt)
-        return primitive.bind(x, axis=axis, reverse=False)
-
-    def function(a, axis: int | None = None, dtype: Any = None, out=None):
-        no_out(name, out)
-        x = operand(name, a)
-        dt = asked_dtype(name, dtype)
-        if dt is None:
-            dt = get_aval(x).dtype if not dtypes.is_bool(get_aval(x).dtype) else dtypes.canonicalize(int)
-        if axis is None:
-            x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
-        if dtypes.is_bool(dt):      # whether the sums (or products) of so many truths are none
-            return to_bool(name, run(to_bool(name, x), canonical_axis(axis, len(shape_of(x))), dtypes.int32))
-        return run(x, canonical_axis(axis, len(shape_of(x))), dt)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The running {text} along `axis` (None: of the flattened array).\n\n    Example:\n        >>> import weft.numpy as jnp\n" \
-        f"        >>> y = jnp.{name}(jnp.array([1, 2, 3]))\n    "
-    return function
+def running(primitive: Primitive, x: Any, axis: int, dt: ElementType) -> Array:
+    """Running results along an axis, in a dtype."""
+    return primitive.bind(linear.convert(x, dt), axis=axis, reverse=False)
 
 
-cumsum = _cumulative("cumsum", "sum", ops.cumsum_p, 0)
-cumprod = _cumulative("cumprod", "product", ops.cumprod_p, 1)
-nancumsum = _cumulative("nancumsum", "sum, NaN counting as 0,", ops.cumsum_p, 0, True)
-nancumprod = _cumulative("nancumprod", "product, NaN counting as 1,", ops.cumprod_p, 1, True)
+@inner_jit(name="cumsum", static_argnums=(1, 2))
+def _cumsum(x: Any, axis: int, dt: ElementType) -> Array:
+    return running(ops.cumsum_p, x, axis, dt)
 
 
-def _cumulative_with_initial(name: str, base: Callable, identity: int):
-    def function(x, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False):
-        x = operand(name, x)
-        rank = len(shape_of(x))
-        if rank == 0:
-            raise ValueError(f"{name} takes arrays of rank 1 or more, got a scalar.")
-        if axis is None:
-            if rank != 1:
-                raise ValueError(f"{name} needs an axis for an array of rank {rank}.")
-            axis = 0
-        axis = canonical_axis(axis, rank)
-        if dtype is None and name == "cumulative_sum":      # the standard asks it of the product too, but JAX does not do it
-            dtype = accumulator(dtype_of(x))
-        out = base(x, axis, dtype)
-        if not include_initial:
-            return out
-        shape = tuple(1 if d == axis else n for d, n in enumerate(shape_of(out)))
-        return concatenate([linear.full(shape, identity, dtype_of(out)), out], axis)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{base.__name__}` with the array API's signature; `include_initial` puts the identity in front.\n\n    Example:\n" \
-        f"        >>> import weft.numpy as jnp\n        >>> y = jnp.{name}(jnp.array([1, 2]), include_initial=True)\n    "
-    return function
+@inner_jit(name="cumprod", static_argnums=(1, 2))
+def _cumprod(x: Any, axis: int, dt: ElementType) -> Array:
+    return running(ops.cumprod_p, x, axis, dt)
 
 
-cumulative_sum = _cumulative_with_initial("cumulative_sum", cumsum, 0)
-cumulative_prod = _cumulative_with_initial("cumulative_prod", cumprod, 1)
+def cumulative(name: str, run: Callable[[Any, int, ElementType], Array], a: ArrayLike, axis: int | None,
+                dtype: DTypeLike | None, out: None) -> Array:
+    """`run`, for what users give as axis and dtype."""
+    no_out(name, out)
+    x = operand(name, a)
+    dt = asked_dtype(name, dtype)
+    if dt is None:
+        dt = get_aval(x).dtype if not dtypes.is_bool(get_aval(x).dtype) else dtypes.canonicalize(int)
+    if axis is None:
+        x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0
+    if dtypes.is_bool(dt):      # whether the sums (or products) of so many truths are none
+        return to_bool(name, run(to_bool(name, x), canonical_axis(axis, len(shape_of(x))), dtypes.int32))
+    return run(x, canonical_axis(axis, len(shape_of(x))), dt)
 
 
-def _arg(name: str, text: str, op: Callable):
-    def run(x, axis, keepdims):
-        shape = shape_of(x)
-        if axis is None:
-            out = op(linear.reshape(x, (math.prod(shape),)), 0, index_dtype())
-            return linear.reshape(out, (1,) * len(shape)) if keepdims else out
-        out = op(x, axis, index_dtype())
-        return linear.expand_dims(out, (axis,)) if keepdims else out
-
-    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
-        no_out(name, out)
-        x = operand(name, a)
-        aval = get_aval(x)
-        axis = None if axis is None else canonical_axis(axis, len(aval.shape))
-        if (aval.size if axis is None else aval.shape[axis]) == 0:
-            raise ValueError(f"attempt to get {name} of an empty sequence.")
-        if dtypes.is_complex(aval.dtype):
-            raise type_error(f"{name} does not take complex numbers, got {aval}; use it of their real parts, imaginary parts, or absolute values.")
-        return run(x, axis, bool(keepdims))
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{text} along `axis` (None: in the flattened array).\n\n    Raises:\n        ValueError: for an empty array.\n\n" \
-        f"    Example:\n        >>> import weft.numpy as jnp\n        >>> y = jnp.{name}(jnp.array([1., 5., 3.]))\n    "
-    return function
-
-
-argmax = _arg("argmax", "The index of the first maximum (NaN counts as one)", ops.argmax)
-argmin = _arg("argmin", "The index of the first minimum (NaN counts as one)", ops.argmin)
-
-
-def _nan_last(sign: int):
-    def prepare(x):
-        return where_jit(el.ne(x, x), scalar_like(x, sign * math.inf), x) if dtypes.is_float(dtype_of(x)) else x
-    return prepare
-
-
-def _nanarg(name: str, base: Callable, sign: int):
-    prepare = _nan_last(sign)
-
-    def function(a, axis: int | None = None, out=None, keepdims: bool | None = None):
-        x = operand(name, a)
-        found = base(prepare(x), axis, out, keepdims)
-        if not dtypes.is_float(get_aval(x).dtype):
-            return found
-        nothing = all(el.ne(x, x), axis, keepdims=bool(keepdims))
-        return where_jit(nothing, scalar_like(found, -1), found)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{base.__name__}` ignoring NaN; -1 where there is nothing else.\n\n    Example:\n        >>> import weft.numpy as jnp\n" \
-        f"        >>> y = jnp.{name}(jnp.array([jnp.nan, 5., 3.]))\n    "
-    return function
-
-
-nanargmax = _nanarg("nanargmax", argmax, -1)
-nanargmin = _nanarg("nanargmin", argmin, 1)
-
-
-def _nan_reduction(name: str, base: Callable, identity):
-    def function(a, axis=None, dtype: Any = None, out=None, keepdims: bool = False, initial=None, where=None):
-        x = operand(name, a)
-        if dtypes.is_inexact(get_aval(x).dtype):
-            x = where_jit(el.ne(x, x), scalar_like(x, identity), x)
-        return base(x, axis, dtype, out, keepdims, initial, where)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{base.__name__}` with NaN counting as {identity}.\n\n    Example:\n        >>> import weft.numpy as jnp\n" \
-        f"        >>> y = jnp.{name}(jnp.array([jnp.nan, 5., 3.]))\n    "
-    return function
-
-
-nansum, nanprod = _nan_reduction("nansum", sum, 0), _nan_reduction("nanprod", prod, 1)
-
-
-def _nan_extremum(name: str, base: Callable, sign: int):
-    def function(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None):
-        x = operand(name, a)
-        if not dtypes.is_inexact(get_aval(x).dtype):
-            return base(x, axis, out, keepdims, initial, where)
-        result = base(where_jit(el.ne(x, x), scalar_like(x, sign * math.inf), x), axis, out, keepdims, initial, where)
-        nothing = all(el.ne(x, x), axis, keepdims=keepdims)
-        return result if initial is not None else where_jit(nothing, scalar_like(result, math.nan), result)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{base.__name__}` ignoring NaN; NaN where there is nothing else.\n\n    Example:\n        >>> import weft.numpy as jnp\n" \
-        f"        >>> y = jnp.{name}(jnp.array([jnp.nan, 5., 3.]))\n    "
-    return function
-
-
-nanmax, nanmin = _nan_extremum("nanmax", max, -1), _nan_extremum("nanmin", min, 1)
-
-
-def _not_nan(x, where):
-    good = el.eq(x, x)
-    return good if where is None else el.and_(*[linear.broadcast_in_dim(*_fit(v, shape_of(x))) for v in (good, _mask(where))])
-
-
-def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
-            where: ArrayLike | None = None) -> Array:
-    """The mean ignoring NaN.
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+    """The running sum along `axis` (None: of the flattened array).
 
     Example:
         >>> import weft.numpy as jnp
-        >>> float(jnp.nanmean(jnp.array([jnp.nan, 5., 3.])))
-        4.0
+        >>> y = jnp.cumsum(jnp.array([1, 2, 3]))
     """
-    x = operand("nanmean", a)
-    if not dtypes.is_inexact(get_aval(x).dtype):
-        return mean(x, axis, dtype, out, keepdims, where=where)
-    return mean(x, axis, dtype, out, keepdims, where=_not_nan(x, where))
+    return cumulative("cumsum", _cumsum, a, axis, dtype, out)
 
 
-def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:
-    """The variance ignoring NaN.
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+    """The running product along `axis` (None: of the flattened array).
 
     Example:
         >>> import weft.numpy as jnp
-        >>> float(jnp.nanvar(jnp.array([jnp.nan, 5., 3.])))
-        1.0
+        >>> y = jnp.cumprod(jnp.array([1, 2, 3]))
     """
-    x = operand("nanvar", a)
-    return var(x, axis, dtype, out, ddof, keepdims, where=_not_nan(x, where) if dtypes.is_inexact(get_aval(x).dtype) else where, mean=mean)
+    return cumulative("cumprod", _cumprod, a, axis, dtype, out)
 
 
-def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:
-    """The standard deviation ignoring NaN.
+def _with_initial(name: str, base: Callable[..., Array], identity: int, x: ArrayLike, axis: int | None,
+                  dtype: DTypeLike | None, include_initial: bool) -> Array:
+    x = operand(name, x)
+    rank = len(shape_of(x))
+    if rank == 0:
+        raise ValueError(f"{name} takes arrays of rank 1 or more, got a scalar.")
+    if axis is None:
+        if rank != 1:
+            raise ValueError(f"{name} needs an axis for an array of rank {rank}.")
+        axis = 0
+    axis = canonical_axis(axis, rank)
+    out = base(x, axis, dtype)
+    if not include_initial:
+        return out
+    shape = tuple(1 if d == axis else n for d, n in enumerate(shape_of(out)))
+    return concatenate([linear.full(shape, identity, dtype_of(out)), out], axis)
+
+
+def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+                   include_initial: bool = False) -> Array:
+    """`cumsum` with the array API's signature; `include_initial` puts the identity in front.
 
     Example:
         >>> import weft.numpy as jnp
-        >>> float(jnp.nanstd(jnp.array([jnp.nan, 5., 3.])))
-        1.0
+        >>> y = jnp.cumulative_sum(jnp.array([1, 2]), include_initial=True)
     """
-    return el.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+    if dtype is None:      # the standard asks it of the product too, but JAX does not do it
+        dtype = accumulator(dtype_of(operand("cumulative_sum", x)))
+    return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
+
+def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+                    include_initial: bool = False) -> Array:
+    """`cumprod` with the array API's signature; `include_initial` puts the identity in front.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.cumulative_prod(jnp.array([1, 2]), include_initial=True)
+    """
+    return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
+
+
+def _arg(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | None, out: None, keepdims: bool | None) -> Array:
+    no_out(name, out)
+    x = operand(name, a)
+    aval = get_aval(x)
+    axis = None if axis is None else canonical_axis(axis, len(aval.shape))
+    if (aval.size if axis is None else aval.shape[axis]) == 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence.")
+    if dtypes.is_complex(aval.dtype):
+        raise type_error(f"{name} does not take complex numbers, got {aval}; use it of their real parts, imaginary parts, or absolute values.")
+    if axis is None:
+        found = op(linear.reshape(x, (math.prod(aval.shape),)), 0, index_dtype())
+        return linear.reshape(found, (1,) * len(aval.shape)) if keepdims else found
+    found = op(x, axis, index_dtype())
+    return linear.expand_dims(found, (axis,)) if keepdims else found
+
+
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The index of the first maximum (NaN counts as one) along `axis` (None: in the flattened array).
+
+    Raises:
+        ValueError: for an empty array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.argmax(jnp.array([1., 5., 3.]))
+    """
+    return _arg("argmax", ops.argmax, a, axis, out, keepdims)
+
+
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The index of the first minimum (NaN counts as one) along `axis` (None: in the flattened array).
+
+    Raises:
+        ValueError: for an empty array.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.argmin(jnp.array([1., 5., 3.]))
+    """
+    return _arg("argmin", ops.argmin, a, axis, out, keepdims)

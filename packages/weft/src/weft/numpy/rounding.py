@@ -13,6 +13,7 @@ from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .util import elementwise_example, on_device, operand, promote_inexact, static_int
 
+__all__ = ["around", "ceil", "fix", "floor", "modf", "rint", "round", "trunc"]
 _example = elementwise_example("jnp.array([1.5, -0.5])")
 
 

@@ -24,6 +24,11 @@ from .shapes import concatenate, moveaxis, ravel, take_rows
 from .ufuncs import where_jit
 from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, expand_ranks, flat_host, index_dtype, no_out, on_device, operand, promote, promote_shapes, static_int, strong, to_bool
 
+__all__ = ["apply_along_axis", "argwhere", "choose", "compress", "delete", "diag", "diag_indices", "diag_indices_from",
+           "diagflat", "diagonal", "extract", "fill_diagonal", "flatnonzero", "insert", "nonzero", "put",
+           "put_along_axis", "ravel_multi_index", "select", "take", "take_along_axis", "trace", "tril", "tril_indices",
+           "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "unravel_index", "where"]
+
 
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /, *, size: int | None = None,
@@ -429,28 +434,50 @@ def trace(a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int 
     return _trace(x, offset, int(axis1), int(axis2), asked_dtype("trace", dtype) or accumulator(get_aval(x).dtype))
 
 
-def _triangle(name: str, text: str, keep_low: bool):
-    @inner_jit(name=name, static_argnums=(1,))
-    def run(x, k):
-        shape = shape_of(x)
-        mask = lower_mask(shape[-2], shape[-1], k if keep_low else k - 1)
-        if len(shape) > 2:
-            mask = linear.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
-        zeros = linear.full(shape, 0, dtype_of(x), get_aval(x).weak_type)
-        return el.select_n_p.bind(mask, zeros, x) if keep_low else el.select_n_p.bind(mask, x, zeros)
-
-    def function(m, k: int = 0):
-        x = operand(name, m)
-        if len(shape_of(x)) < 2:
-            raise ValueError(f"{name} takes arrays of rank 2 or more, got shape {shape_of(x)}.")
-        return run(x, static_int("k", k))
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{text} the k-th diagonal set to zero, over the last two axes.\n\n    Example:\n        >>> import weft.numpy as jnp\n" \
-        f"        >>> y = jnp.{name}(jnp.ones((2, 2)))\n    "
-    return function
+def _triangle(x: Any, k: int, below: bool) -> Array:
+    shape = shape_of(x)
+    mask = lower_mask(shape[-2], shape[-1], k if below else k - 1)
+    if len(shape) > 2:
+        mask = linear.broadcast_in_dim(mask, shape, (len(shape) - 2, len(shape) - 1))
+    zeros = linear.full(shape, 0, dtype_of(x), get_aval(x).weak_type)
+    return el.select_n_p.bind(mask, zeros, x) if below else el.select_n_p.bind(mask, x, zeros)
 
 
-tril, triu = _triangle("tril", "The array with everything above", True), _triangle("triu", "The array with everything below", False)
+@inner_jit(name="tril", static_argnums=(1,))
+def _tril(x: Any, k: int) -> Array:
+    return _triangle(x, k, True)
+
+
+@inner_jit(name="triu", static_argnums=(1,))
+def _triu(x: Any, k: int) -> Array:
+    return _triangle(x, k, False)
+
+
+def _matrix(name: str, m: ArrayLike) -> Any:
+    x = operand(name, m)
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"{name} takes arrays of rank 2 or more, got shape {shape_of(x)}.")
+    return x
+
+
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """The array with everything above the k-th diagonal set to zero, over the last two axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.tril(jnp.ones((2, 2)))
+    """
+    return _tril(_matrix("tril", m), static_int("k", k))
+
+
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """The array with everything below the k-th diagonal set to zero, over the last two axes.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> y = jnp.triu(jnp.ones((2, 2)))
+    """
+    return _triu(_matrix("triu", m), static_int("k", k))
 
 
 def _columns(pairs: list[tuple[int, int]]) -> tuple[Array, Array]:

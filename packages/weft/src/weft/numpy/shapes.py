@@ -23,6 +23,11 @@ from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, 
 from .util import broadcast_shapes as _broadcast_shapes
 from .util import broadcast_to as _broadcast_to
 
+__all__ = ["append", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "concatenate",
+           "expand_dims", "flip", "fliplr", "flipud", "isscalar", "matrix_transpose", "moveaxis", "ndim",
+           "permute_dims", "ravel", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
+           "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack"]
+
 
 def _array(name: str, x: ArrayLike) -> Array:
     return on_device(operand(name, x))

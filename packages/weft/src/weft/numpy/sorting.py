@@ -24,6 +24,10 @@ from .comparisons import greater_equal
 from .ufuncs import where_jit
 from .util import asked_dtype, canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int, strong
 
+__all__ = ["argpartition", "argsort", "digitize", "intersect1d", "isin", "lexsort", "partition", "searchsorted",
+           "setdiff1d", "setxor1d", "sort", "sort_complex", "union1d", "unique", "unique_all", "unique_counts",
+           "unique_inverse", "unique_values"]
+
 
 @inner_jit(name="sort", static_argnums=(1, 2, 3))
 def _sort(x, axis, stable, descending):

@@ -8,6 +8,8 @@ from ..typing import Array, ArrayLike
 from .shapes import _array, _part
 from .util import canonical_axis, flat_host, operand, static_int
 
+__all__ = ["array_split", "dsplit", "hsplit", "split", "vsplit"]
+
 
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """Parts of an array along an axis, of nearly equal size or between indices.

@@ -9,6 +9,8 @@ from ..typing import Array, ArrayLike, DTypeLike
 from .shapes import Arrays, concatenate, sequence
 from .util import on_device, operand
 
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "block", "column_stack", "dstack", "hstack", "vstack"]
+
 
 def _at_least(x: ArrayLike, rank: int) -> Array:
     out = on_device(x)

@@ -6,6 +6,7 @@ from typing import Any
 from .. import dtypes
 from ..runtime import device as _device
 
+__all__ = ["__array_namespace_info__"]
 _KINDS = {"bool": ("bool",), "signed integer": ("int8", "int16", "int32", "int64"), "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
           "real floating": ("float32", "float64"), "complex floating": ("complex64", "complex128")}
 _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]

@@ -27,6 +27,9 @@ from .ufuncs import add, multiply, where_jit
 from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, float_dtype, index_dtype,
                    laid_out, no_complex, on_device, operand, promote, promote_inexact, static_int, strong)
 
+__all__ = ["bincount", "convolve", "corrcoef", "correlate", "cov", "diff", "ediff1d", "gradient", "histogram",
+           "histogram_bin_edges", "interp", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile",
+           "polyval", "quantile", "trapezoid", "unwrap", "vander"]
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 

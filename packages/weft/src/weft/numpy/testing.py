@@ -18,6 +18,9 @@ from .ufuncs import abs as _abs
 from .comparisons import equal, isfinite, isnan
 from .util import broadcast_shapes, operand, promote, promote_shapes, strong
 
+__all__ = ["allclose", "array_equal", "array_equiv", "can_cast", "isclose", "isdtype", "issubdtype", "promote_types",
+           "result_type"]
+
 
 def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
             equal_nan: bool = False) -> Array:

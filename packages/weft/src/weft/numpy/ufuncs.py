@@ -17,7 +17,11 @@ from ..typing import Array, ArrayLike
 from .elementary import rad2deg
 from .util import broadcast_shapes, elementwise_example, float_dtype, no_complex, of_kind, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, promoted
 
-
+__all__ = ["abs", "absolute", "angle", "arctan2", "atan2", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
+           "bitwise_not", "bitwise_right_shift", "clip", "conj", "conjugate", "divide", "divmod", "fabs",
+           "float_power", "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "mod",
+           "nextafter", "positive", "pow", "power", "real", "reciprocal", "remainder", "right_shift", "sign", "square",
+           "true_divide"]
 _example = elementwise_example("jnp.array([5, 3]), 2")
 _float_example = elementwise_example("jnp.array([5., 3.]), 2.")
 _unary_example = elementwise_example("jnp.array([5, 3])")

@@ -24,7 +24,8 @@ from .shapes import ravel
 from .util import asked_dtype, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, on_device, operand, promote_inexact, to_bool
 from .vectorizing import vectorize
 
-
+__all__ = ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "frompyfunc", "logaddexp", "logaddexp2", "logical_and",
+           "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "subtract", "ufunc"]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

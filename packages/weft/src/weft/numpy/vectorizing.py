@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from functools import wraps
-from typing import Callable
+from typing import Any, Callable, Collection
 
 from ..core.trace import Axis
 from ..ops import linear
@@ -13,6 +13,7 @@ from ..tree import tree_flatten
 from .creation import asarray
 from .util import broadcast_shapes
 
+__all__ = ["vectorize"]
 _NAME = r"\w+"
 _CORE = rf"\((?:{_NAME}(?:,{_NAME})*)?,?\)"
 _SIGNATURE = re.compile(rf"^{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*$")
@@ -33,7 +34,8 @@ def _bind(sizes: dict, dims: tuple, shape: tuple, where: str) -> None:
             raise ValueError(f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} ({where}).")
 
 
-def vectorize(pyfunc: Callable, *, excluded=frozenset(), signature: str | None = None) -> Callable:
+def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
+              signature: str | None = None) -> Callable[..., Any]:
     """`pyfunc`, written for core arrays (scalars without a signature), over any leading axes of its arguments.
 
     Args:
@@ -48,16 +50,16 @@ def vectorize(pyfunc: Callable, *, excluded=frozenset(), signature: str | None =
         >>> jnp.vectorize(jnp.dot, signature='(n),(n)->()')(jnp.ones((4, 3)), jnp.ones(3)).shape
         (4,)
     """
-    excluded = set(excluded)
-    if any(not isinstance(x, (str, int)) for x in excluded):
-        raise TypeError(f"vectorize: excluded holds positions and names, got {excluded}.")
+    apart = set(excluded)
+    if any(not isinstance(x, (str, int)) for x in apart):
+        raise TypeError(f"vectorize: excluded holds positions and names, got {apart}.")
     parsed = None if signature is None else _parse(signature)
 
     @wraps(pyfunc)
     def vectorized(*args, **kwargs):
-        fixed_kwargs = {k: v for k, v in kwargs.items() if k in excluded}
-        named = {k: v for k, v in kwargs.items() if k not in excluded}
-        positions = [i for i in range(len(args)) if i not in excluded and args[i] is not None]
+        fixed_kwargs = {k: v for k, v in kwargs.items() if k in apart}
+        named = {k: v for k, v in kwargs.items() if k not in apart}
+        positions = [i for i in range(len(args)) if i not in apart and args[i] is not None]
         names = list(named)
         leaves = [asarray(args[i]) for i in positions] + [asarray(named[k]) for k in names]
         cores = [()] * len(leaves) if parsed is None else parsed[0]

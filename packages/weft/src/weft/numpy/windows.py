@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Callable
 
 from .. import dtypes
 from ..core.trace import get_aval
@@ -15,6 +14,8 @@ from ..typing import Array, ArrayLike
 from . import elementary, ufuncs
 from .creation import arange, ones
 from .util import float_dtype, on_device, promote_inexact
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
 @inner_jit(name="i0")
@@ -39,29 +40,68 @@ def i0(x: ArrayLike) -> Array:
     return _i0(on_device(x))
 
 
-def _window(name: str, text: str, shape: Callable):
-    def function(M: int):
-        M = int(M)
-        return ones(M, float_dtype()) if M <= 1 else shape(linear.convert(arange(M), float_dtype()), M)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The {text} window of M points (a concrete number).\n\n    Example:\n        >>> import weft.numpy as jnp\n" \
-        f"        >>> jnp.{name}(5).shape\n        (5,)\n    "
-    return function
+def _points(M: int) -> tuple[Array, int]:
+    """0, 1, …, M - 1 as floats, and the last of them."""
+    return linear.convert(arange(M), float_dtype()), M - 1
 
 
-def _cosines(*weights: float):
+def _cosines(M: int, *weights: float) -> Array:
     """A sum of cosines that run 0, 1, 2, … times round over the window."""
-    def shape(n, M):
-        angle = ufuncs.divide(ufuncs.multiply(2 * math.pi, n), M - 1)
-        out = ufuncs.add(weights[0], ufuncs.multiply(weights[1], elementary.cos(angle)))
-        return out if len(weights) == 2 else ufuncs.add(out, ufuncs.multiply(weights[2], elementary.cos(ufuncs.multiply(2, angle))))
-    return shape
+    M = int(M)
+    if M <= 1:
+        return ones(M, float_dtype())
+    n, last = _points(M)
+    angle = ufuncs.divide(ufuncs.multiply(2 * math.pi, n), last)
+    out = ufuncs.add(weights[0], ufuncs.multiply(weights[1], elementary.cos(angle)))
+    return out if len(weights) == 2 else ufuncs.add(out, ufuncs.multiply(weights[2], elementary.cos(ufuncs.multiply(2, angle))))
 
 
-bartlett = _window("bartlett", "triangular", lambda n, M: ufuncs.subtract(1, ufuncs.divide(ufuncs.abs(ufuncs.subtract(ufuncs.multiply(2, n), M - 1)), M - 1)))
-blackman = _window("blackman", "Blackman", _cosines(0.42, -0.5, 0.08))
-hamming = _window("hamming", "Hamming", _cosines(0.54, -0.46))
-hanning = _window("hanning", "Hann", _cosines(0.5, -0.5))
+def bartlett(M: int) -> Array:
+    """The triangular window of M points (a concrete number).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.bartlett(5).shape
+        (5,)
+    """
+    M = int(M)
+    if M <= 1:
+        return ones(M, float_dtype())
+    n, last = _points(M)
+    return ufuncs.subtract(1, ufuncs.divide(ufuncs.abs(ufuncs.subtract(ufuncs.multiply(2, n), last)), last))
+
+
+def blackman(M: int) -> Array:
+    """The Blackman window of M points (a concrete number).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.blackman(5).shape
+        (5,)
+    """
+    return _cosines(M, 0.42, -0.5, 0.08)
+
+
+def hamming(M: int) -> Array:
+    """The Hamming window of M points (a concrete number).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.hamming(5).shape
+        (5,)
+    """
+    return _cosines(M, 0.54, -0.46)
+
+
+def hanning(M: int) -> Array:
+    """The Hann window of M points (a concrete number).
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.hanning(5).shape
+        (5,)
+    """
+    return _cosines(M, 0.5, -0.5)
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:

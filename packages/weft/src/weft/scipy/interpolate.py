@@ -92,12 +92,12 @@ class RegularGridInterpolator:
             xi = xi if xi.ndim > 1 and xi.shape[-1] == n else xi.reshape(-1, n)
             points = [xi[..., k] for k in range(n)]
         cells = [self._cell(x, p) for x, p in zip(points, self.grid)]
+        out: Any = 0
         if method == "nearest":
             out = self.values[tuple(jnp.where(part <= 0.5, i, i + 1) for i, part in cells)]
         else:
             more = (1,) * (self.values.ndim - n)
             sides = [((i, 1 - part), (i + 1, part)) for i, part in cells]
-            out = 0
             for corner in itertools.product(*sides):
                 index, weights = zip(*corner)
                 weight = functools.reduce(operator.mul, weights)

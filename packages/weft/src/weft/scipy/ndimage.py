@@ -9,6 +9,7 @@ from typing import Any, Sequence
 from .. import dtypes, numpy as jnp
 from ..numpy.util import operand
 from ..source_info import api_boundary
+from ..typing import Array
 
 __all__ = ["map_coordinates"]
 
@@ -78,12 +79,12 @@ def map_coordinates(input, coordinates: Sequence, order: int, mode: str = "const
     cval = jnp.asarray(cval, image.dtype)
     corners = [[(index, (index >= 0) & (index < n), _FIX[mode](index, n), weight) for index, weight in _places(c, order)]
                for c, n in zip(coordinates, image.shape)]
-    total = 0
+    total: Array | int = 0
     for corner in itertools.product(*corners):
         _, inside, index, weights = zip(*corner)
         value = image[index]
         if mode == "constant":
             value = jnp.where(functools.reduce(operator.and_, inside), value, cval)
         total = total + functools.reduce(operator.mul, weights) * value
-    total = jnp.asarray(total)
-    return (total if dtypes.is_inexact(image.dtype) else _rounded(total)).astype(image.dtype)
+    found = jnp.asarray(total)
+    return (found if dtypes.is_inexact(image.dtype) else _rounded(found)).astype(image.dtype)

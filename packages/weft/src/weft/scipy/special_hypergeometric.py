@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .. import numpy as jnp
 from ..control.custom import custom_jvp
@@ -79,7 +80,7 @@ def _differentiable(count: int, most: int):
     def jvp(primals, tangents):
         nums, dens, x = split(primals)
         value, slopes = _series(nums, dens, x, most)
-        factor = 1
+        factor: Any = 1
         for a in nums:
             factor = factor * a
         for d in dens:

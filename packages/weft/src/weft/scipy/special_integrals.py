@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Callable
+from typing import Any, Callable
 
 from .. import dtypes
 from .. import numpy as jnp
@@ -226,7 +226,7 @@ def expi(x):
 def _sici_real(x):
     y = jnp.abs(x)
     small = jnp.where(y <= 4, y, 1)
-    sine, cosine, power = 0, 0, jnp.ones_like(y)
+    sine, cosine, power = jnp.zeros_like(y), jnp.zeros_like(y), jnp.ones_like(y)
     for k in range(1, 35):
         power = power * small / k
         part = power * ((1, 1, -1, -1)[k % 4] / k)
@@ -252,7 +252,7 @@ def _fresnel_real(x):
     y = jnp.abs(x)
     small = jnp.where(y < 1.6, y, 1)
     t = math.pi / 2 * small * small
-    parts, power = [0, 0], small
+    parts, power = [jnp.zeros_like(y), jnp.zeros_like(y)], small
     for k in range(30):
         parts[k % 2] = parts[k % 2] + power * ((1, 1, -1, -1)[k % 4] / (2 * k + 1))
         power = power * t / (k + 1)
@@ -305,7 +305,7 @@ def _spence_real(x):
     safe = jnp.where(y > 0, y, 1)
     u = -jnp.log(safe)
     s = u * u
-    total = 0
+    total: Any = 0
     for c in reversed(_DILOG):
         total = total * s + c
     value = u * (1 - u / 4 + total * s)
@@ -358,7 +358,7 @@ _RULE = _gauss_legendre(28)
 def _owens_part(h, a):
     """T for 0 <= a <= 1: beyond 9 / h the integrand no longer counts."""
     end = jnp.minimum(a, 9 / jnp.maximum(h, 1))
-    total = 0
+    total: Any = 0
     for x, weight in _RULE:
         s = 1 + jnp.square(x * end)
         total = total + weight * jnp.exp(-h * h / 2 * s) / s

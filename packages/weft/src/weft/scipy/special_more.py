@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
+from typing import Any
 
 from .. import dtypes
 from .. import numpy as jnp
@@ -47,7 +48,7 @@ _SHIFT = 15      # from Re z = -5
 def _log_gamma_complex(z):
     left = z.real < -5
     w = jnp.where(left, 1 - z, z)
-    shift = 0
+    shift: Any = 0
     for k in range(_SHIFT):
         shift = shift + jnp.log(w + k)
     up = w + _SHIFT
@@ -215,7 +216,7 @@ def _log_ndtr_of(series_order: int):
     def value(x):
         limit = -20 if is_double(x) else -10
         y = jnp.where(x < limit, x, limit)
-        ratio, total, odd = 1 / (y * y), 1.0, 1.0
+        ratio, total, odd = 1 / (y * y), jnp.ones_like(y), jnp.ones_like(y)
         for k in range(1, series_order + 1):
             odd = odd * -(2 * k - 1) * ratio
             total = total + odd

@@ -37,9 +37,9 @@ def special(core: Callable, name: str, *, complex_too: bool = False, error: type
         def function(*args):
             if only:
                 for x in args:
-                    dt = dtypes.name(on_device(x).dtype) if not isinstance(x, (list, tuple)) else None
-                    if dt is not None and dt not in only:
-                        raise TypeError(f"{name}: arguments of dtype {dt} are not supported; convert them to one of {', '.join(only)}.")
+                    given = dtypes.name(on_device(x).dtype) if not isinstance(x, (list, tuple)) else None
+                    if given is not None and given not in only:
+                        raise TypeError(f"{name}: arguments of dtype {given} are not supported; convert them to one of {', '.join(only)}.")
             xs = promote_inexact(name, *args)
             xs = jnp.broadcast_arrays(*map(on_device, xs)) if len(xs) > 1 else [on_device(xs[0])]
             dt = xs[0].dtype

@@ -333,8 +333,8 @@ for _name, _function in (("add", jnp.add), ("sub", jnp.subtract), ("mul", jnp.mu
     setattr(BCOO, f"__r{_name}__", _operator(_function, True))
 for _name, _function in (("lt", jnp.less), ("le", jnp.less_equal), ("gt", jnp.greater), ("ge", jnp.greater_equal), ("eq", jnp.equal), ("ne", jnp.not_equal)):
     setattr(BCOO, f"__{_name}__", _operator(_function))
-for _name, _function in (("neg", jnp.negative), ("pos", jnp.positive), ("abs", jnp.abs)):
-    setattr(BCOO, f"__{_name}__", lambda self, f=_function: sparsify(f)(self))
+for _name, _unary in (("neg", jnp.negative), ("pos", jnp.positive), ("abs", jnp.abs)):
+    setattr(BCOO, f"__{_name}__", lambda self, f=_unary: sparsify(f)(self))
 _OF_BCOO: dict[str, Any] = {
     "__hash__": None, "__bool__": lambda self: True,
     "__getitem__": lambda self, index: sparsify(lambda x: x[index])(self),

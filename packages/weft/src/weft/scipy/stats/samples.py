@@ -48,11 +48,11 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
     """
     _check_policy("mode", nan_policy)
     x = jnp.atleast_1d(on_device(operand("mode", a)))
-    rank = x.ndim
+    rank = None if axis is not None else x.ndim
     if axis is None:
         x, axis = x.ravel(), 0
     else:
-        axis, rank = canonical_axis(operator.index(axis), x.ndim), None
+        axis = canonical_axis(operator.index(axis), x.ndim)
     shape = x.shape[:axis] + x.shape[axis + 1:]
     if x.size == 0:
         value = jnp.full(shape, math.nan, x.dtype if dtypes.is_inexact(x.dtype) else float_dtype())
