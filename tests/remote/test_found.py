@@ -50,6 +50,11 @@ SQUARE = vector("float32", 2, 2)
     ([SQUARE, SQUARE], [SQUARE], "triangular_solve", SOLVE, "conjugate_a goes with transpose_a"),
     ([SQUARE], [SQUARE, SQUARE], "schur", dict(compute_schur_vectors=True, sort_eig_vals=True, select_callable=None), "eigenvalues are not sorted"),
     ([vector("int32")] * 2, [shaped((), "int8")], "dot_general", {**DOT, "preferred_element_type": np.dtype("int8")}, "must not be narrower"),
+    ([], [], "sort", dict(dimension=0, is_stable=True, num_keys=1), "sort takes at least one operand"),
+    ([vector("float32", 2), vector("float32", 1)], [vector("float32", 2)], "add_any", {}, r"the operands must have one type, got f32\[2\] and f32\[1\]"),
+    ([vector("complex64")] * 2, [shaped((), "complex64")], "dot_general", {**DOT, "precision": lax.DotAlgorithmPreset.F32_F32_F32}, "F32_F32_F32 is for real numbers"),
+    ([SQUARE, vector("int32", 2, 1)], [vector("float32", 2)], "gather", {**GATHER, "dimension_numbers": lax.GatherDimensionNumbers((), (0,), (1,), (1,), (0,)),
+     "slice_sizes": (1, 1), "fill_value": None}, r"start_index_map \(1,\) and operand_batching_dims \(1,\) must have no axis in common"),
     ([vector("uint8"), vector("int32", 2, 1)], [vector("uint8", 2)], "gather", {**GATHER, "fill_value": -1}, "the fill_value -1 is no uint8"),
 ])
 def test_refused(ins, outs, primitive, params, message):
@@ -144,6 +149,37 @@ def test_conversions_between_small_floats():
     x = np.array([1, 4, 0.25]).astype(ml_dtypes.float8_e4m3fn)
     want = interpret(weft.make_jaxpr(convert)(jnp.asarray(x)).jaxpr, [x])[0]
     assert want.astype(float).tolist() == [1, 4, 0.25] == np.asarray(weft.jit(convert)(jnp.asarray(x))).astype(float).tolist()
+
+
+@pytest.mark.parametrize("pivots", [[5, 1, 0], [-6, 2, 2], [1, 2, 9]])
+def test_pivots_that_name_nothing(pivots):
+    pivots = np.array(pivots, np.int32)
+    permute = lambda p: lax.linalg.lu_pivots_to_permutation(p, 5)
+    np.testing.assert_array_equal(weft.jit(permute)(pivots), interpret(weft.make_jaxpr(permute)(pivots).jaxpr, [pivots])[0])
+
+
+@pytest.mark.parametrize("dtype", ["int2", "uint4", "int4"])
+def test_high_halves_of_products_of_few_bits(dtype):
+    info = ml_dtypes.iinfo(dtype)
+    x, y = (v.ravel() for v in np.meshgrid(*[np.arange(info.min, info.max + 1)] * 2))
+    got = weft.jit(lax.mulhi)(x.astype(dtypes.dtype(dtype)), y.astype(dtypes.dtype(dtype)))
+    np.testing.assert_array_equal(np.asarray(got).astype(int), x * y >> info.bits)
+
+
+@pytest.mark.parametrize("f", [lax.erfc, lax.bessel_i1e, lax.exp2, lax.asin])
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float4_e2m1fn"])
+def test_functions_of_small_floats(f, dtype):
+    x = np.array([0.5, 1, 0, -1]).astype(getattr(ml_dtypes, dtype))
+    np.testing.assert_array_equal(np.asarray(weft.jit(f)(x)).astype(float), np.asarray(f(x.astype(np.float32))).astype(x.dtype).astype(float))
+
+
+def test_convolutions_with_a_kernel_of_no_elements():
+    got = weft.jit(lambda x, k: lax.conv_general_dilated(x, k, (1,), [(2, 1)]))(np.ones((1, 2, 3), np.float32), np.ones((4, 2, 0), np.float32))
+    np.testing.assert_array_equal(got, np.zeros((1, 4, 7)))
+
+
+def test_a_tolerance_has_no_sign():
+    assert float(weft.jit(lambda x: lax.exp(x, accuracy=lax.Tolerance(-0.0, 0.0, 4)))(0.0)) == 1.0
 
 
 def test_eigenvalues_of_nothing():

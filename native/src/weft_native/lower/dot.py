@@ -83,7 +83,8 @@ def _list(values) -> str:
 def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
     (xc, yc), (xb, yb) = dimension_numbers
     out = outs[0]
-    if not dtypes.is_bool(out.dtype) and ins[0].dtype != ins[1].dtype and (dtypes.is_complex(out.dtype) or not (dtypes.is_float(ins[0].dtype) and dtypes.is_float(ins[1].dtype))):
+    real = not dtypes.is_complex(out.dtype) and any(dtypes.is_complex(a.dtype) for a in ins)
+    if not dtypes.is_bool(out.dtype) and not real and ins[0].dtype != ins[1].dtype and (dtypes.is_complex(out.dtype) or not (dtypes.is_float(ins[0].dtype) and dtypes.is_float(ins[1].dtype))):
         # only products of two float types are XLA's own; the rest is converted first
         x = x if ins[0].dtype == out.dtype else b.convert(x, ins[0].shape, out.dtype)
         y = y if ins[1].dtype == out.dtype else b.convert(y, ins[1].shape, out.dtype)
@@ -101,6 +102,10 @@ def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, prefe
         wide = next((a.dtype for a in ins if dtypes.is_inexact(a.dtype)), dtypes.int32)
         product = b.op("stablehlo.dot_general", [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)], b.tensor(out.shape, wide), attributes)
         return b.compare("NE", product, b.splat(0, wide, out.shape), out.update(dtype=wide))
+    if real:      # the real part of the product
+        wide = max((a.dtype for a in ins if dtypes.is_complex(a.dtype)), key=dtypes.bits)
+        product = b.op("stablehlo.dot_general", [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)], b.tensor(out.shape, wide), attributes)
+        return b.convert(b.op("stablehlo.real", [product], b.tensor(out.shape, dtypes.real_of(wide))), out.shape, out.dtype)
     if all(dtypes.is_int(a.dtype) for a in (*ins, out)) and any(dtypes.bits(a.dtype) < 4 for a in ins):      # XLA has no products of two bits
         wide = [b.convert(v, a.shape, dtypes.int32) for v, a in zip((x, y), ins)]
         return b.convert(b.op("stablehlo.dot_general", wide, b.tensor(out.shape, dtypes.int32), attributes), out.shape, out.dtype)
@@ -117,6 +122,8 @@ def _axes(spec, batch: str, feature: str) -> str:
 @rule("conv_general_dilated")
 def _conv(b, ins, outs, x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
           batch_group_count=1, precision=None, preferred_element_type=None, out_sharding=None):
+    if any(0 in a.shape for a in ins):      # sums of nothing; StableHLO has no windows of size 0
+        return b.splat(0, outs[0].dtype, outs[0].shape)
     x_spec, k_spec, out_spec = dimension_numbers
     spatial = len(x_spec) - 2
     numbers = b.attr(f"#stablehlo.conv<{_axes(x_spec, 'b', 'f')}x{_axes(k_spec, 'o', 'i')}->{_axes(out_spec, 'b', 'f')}>")

@@ -5,6 +5,7 @@ from weft import dtypes
 from weft.avals import shaped
 from weft.ops.elementwise import AccuracyMode
 
+from .linalg import decomposed
 from .registry import broadcasting, elementwise, rule, rules
 
 # One operation of the same meaning.
@@ -30,7 +31,19 @@ _DIRECT = {
 def _direct(op: str):
     def lower(b, ins, outs, *operands, accuracy=None, **params):
         return b.op(op, operands, b.type(outs[0]), _accuracy(b, accuracy))
-    return lower
+    return in_float32(lower) if op.startswith("chlo.") and op != "chlo.next_after" else lower
+
+
+def in_float32(lower):
+    """A rule of a function that of floats of 8 bits and fewer computes in float32: CHLO lacks some of them, and has too few digits for others."""
+    def wider(b, ins, outs, *operands, **params):
+        out = outs[0]
+        if not dtypes.is_float(out.dtype) or dtypes.bits(out.dtype) > 8:
+            return lower(b, ins, outs, *operands, **params)
+        wide = [a.update(shape=tuple(v.type.shape), dtype=dtypes.float32) for a, v in zip(ins, operands)]
+        made = lower(b, wide, [out.update(dtype=dtypes.float32)], *[b.convert(v, a.shape, dtypes.float32) for v, a in zip(operands, wide)], **params)
+        return b.convert(made, out.shape, out.dtype)
+    return wider
 
 
 def larger(b, x, y, aval, direction: str):
@@ -83,11 +96,19 @@ for _name in ("eq", "lt", "le"):
 
 
 @elementwise("exp2")
+@in_float32
 def _exp2(b, ins, outs, x, *, accuracy=None):
     # exp(x log 2), as XLA has no power of two of its own
     aval = outs[0]
     log2 = b.splat(0.6931471805599453, aval.dtype, aval.shape)
     return b.op("stablehlo.exponential", [b.op("stablehlo.multiply", [x, log2], b.type(aval))], b.type(aval), _accuracy(b, accuracy))
+
+
+@elementwise("mulhi")
+def _mulhi(b, ins, outs, x, y):
+    if dtypes.bits(outs[0].dtype) < 8:      # of which CHLO gives zeros
+        return decomposed(b, "mulhi", [outs[0], outs[0]], [x, y], {})[0]
+    return b.op("chlo.mulhi", [x, y], b.type(outs[0]))
 
 
 @elementwise("square")

@@ -110,6 +110,9 @@ def _product_dtype(x: Value, y: Value, preferred: ElementType | None, precision:
     wide, other = (x.dtype, y.dtype) if _width(x.dtype) >= _width(y.dtype) else (y.dtype, x.dtype)
     if wide != other and _width(wide) == _width(other):
         raise type_error(f"dot_general: neither of the dtypes {dtypes.name(x.dtype)} and {dtypes.name(y.dtype)} is the wider one. Convert one with astype.")
+    algorithm = isinstance(precision, DotAlgorithm) or isinstance(precision, DotAlgorithmPreset) and precision is not DotAlgorithmPreset.DEFAULT
+    if algorithm and dtypes.is_complex(wide):
+        raise type_error(f"dot_general: the algorithm {precision} is for real numbers, got {dtypes.name(wide)}. Leave the precision out.")
     if preferred is None or preferred == wide:
         return wide
     if not isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) and not dtypes.is_float(wide) and _bits(preferred) < _bits(wide):

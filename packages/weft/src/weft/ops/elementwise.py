@@ -75,7 +75,7 @@ class Tolerance(_Tolerance):
             raise ValueError(f"Tolerance: tolerances must not be negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
         if not (atol or rtol or ulps):
             raise ValueError("Tolerance: at least one of atol, rtol and ulps must be set.")
-        return super().__new__(cls, float(atol), float(rtol), int(ulps))
+        return super().__new__(cls, abs(float(atol)), abs(float(rtol)), int(ulps))      # of -0.0 too
 
 
 def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp: Sequence[Callable[..., Value] | None] | None = None,

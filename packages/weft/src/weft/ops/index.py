@@ -193,6 +193,13 @@ def _check_axes(name: str, rank: int, increasing: bool = True, **axes: Any) -> N
             raise type_error(f"{name}: {what} {tuple(dims)} must be sorted.")
 
 
+def _check_apart(name: str, batching: Sequence[int], **axes: Sequence[int]) -> None:
+    """Axes along which an array is batched have no other part."""
+    for what, dims in axes.items():
+        if set(dims) & set(batching):
+            raise type_error(f"{name}: {what} {tuple(dims)} and operand_batching_dims {tuple(batching)} must have no axis in common.")
+
+
 def _check_batching(name: str, x: Value, indices: Value, operand_dims: Sequence[int],
                     indices_dims: Sequence[int]) -> None:
     sizes = [[a.shape[d] for d in dims] for a, dims in ((x, operand_dims), (indices, indices_dims))]
@@ -225,6 +232,7 @@ def _gather_abstract(x: ShapedArray, indices: ShapedArray, *, dimension_numbers:
     rank = len(indices.shape) - 1 + len(window)
     _check_axes("gather", rank, offset_dims=dn.offset_dims)
     _check_axes("gather", len(x.shape), collapsed_slice_dims=dn.collapsed_slice_dims, operand_batching_dims=dn.operand_batching_dims)
+    _check_apart("gather", dn.operand_batching_dims, collapsed_slice_dims=dn.collapsed_slice_dims, start_index_map=dn.start_index_map)
     _check_axes("gather", len(x.shape), False, start_index_map=dn.start_index_map)
     _check_axes("gather", len(indices.shape) - 1, False, start_indices_batching_dims=dn.start_indices_batching_dims)
     _check_batching("gather", x, indices, dn.operand_batching_dims, dn.start_indices_batching_dims)
@@ -382,6 +390,7 @@ def _scatter_abstract(x: ShapedArray, indices: ShapedArray, updates: ShapedArray
         raise type_error(f"scatter: the indices' last axis must have one entry for each of {dn.scatter_dims_to_operand_dims}, got shape {indices.shape}.")
     _check_axes("scatter", len(updates.shape), update_window_dims=dn.update_window_dims)
     _check_axes("scatter", len(x.shape), inserted_window_dims=dn.inserted_window_dims, operand_batching_dims=dn.operand_batching_dims)
+    _check_apart("scatter", dn.operand_batching_dims, inserted_window_dims=dn.inserted_window_dims, scatter_dims_to_operand_dims=dn.scatter_dims_to_operand_dims)
     _check_axes("scatter", len(x.shape), False, scatter_dims_to_operand_dims=dn.scatter_dims_to_operand_dims)
     _check_axes("scatter", len(indices.shape) - 1, False, scatter_indices_batching_dims=dn.scatter_indices_batching_dims)
     _check_batching("scatter", x, indices, dn.operand_batching_dims, dn.scatter_indices_batching_dims)

@@ -285,8 +285,12 @@ def _pivots_abstract(pivots: ShapedArray, *, permutation_size: int) -> ShapedArr
 def _pivots_reference(pivots: Value, *, permutation_size: int) -> Any:
     out = np.broadcast_to(np.arange(permutation_size, dtype=np.int32), (*pivots.shape[:-1], permutation_size)).copy()
     for where in np.ndindex(pivots.shape[:-1]):
+        row = out[where]
         for i, p in enumerate(pivots[where]):
-            out[where][[i, p]] = out[where][[p, i]]
+            other = row[p] if 0 <= p < permutation_size else 0      # what lies outside names nothing
+            if 0 <= p < permutation_size:
+                row[p] = row[i]
+            row[i] = other
     return out
 
 

@@ -384,6 +384,8 @@ add_any_p = Primitive("add_any")
 
 
 def _add_any_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    if x.shape != y.shape or x.dtype != y.dtype:
+        raise type_error(f"add_any: the operands must have one type, got {x.str_short()} and {y.str_short()}.")
     return shaped(x.shape, x.dtype, x.weak_type and y.weak_type)
 
 

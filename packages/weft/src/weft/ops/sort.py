@@ -25,6 +25,8 @@ sort_p = Primitive("sort", multiple_results=True)
 
 
 def _sort_abstract(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
+    if not xs:
+        raise type_error("sort takes at least one operand, got none.")
     if any(x.shape != xs[0].shape for x in xs):
         raise type_error(f"sort: operands must have one shape, got {[x.shape for x in xs]}.")
     if not 0 <= dimension < len(xs[0].shape):
