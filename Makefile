@@ -75,7 +75,7 @@ test-random: setup vulkan
 test-passes: setup
 	@WEFT_COMPARE_PASSES=all $(PYTEST) -n 2 -q tests/kernels/test_passes.py
 	@WEFT_COMPARE_PASSES=all ACCEPT_BACKEND=wasm $(PYTEST) -q tests/acceptance
-	@WEFT_COMPARE_PASSES=all WEFT_TEST_PLATFORMS=wasm WEFT_RANDOM_PROGRAMS=1000 $(PYTEST) -q tests/core/test_random_programs.py
+	@WEFT_COMPARE_PASSES=all PYTHONPATH=tests $(PY) -m programs --platform wasm --count 2000
 
 ## test-hostile: 100,000 programs changed in their structure, each refused in clear words or right on XLA (over an hour)
 test-hostile: setup

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import zlib
 from collections.abc import Iterator, Sequence
 from unittest import mock
@@ -25,6 +26,7 @@ from weft_wasm.text import describe
 NUMPY = {"bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32, "i64": np.int64,
          "u64": np.uint64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
 TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-12}
+SHARE = 1 if os.environ.get("WEFT_COMPARE_PASSES") == "all" else 8     # one in so many programs is compared in every run
 MOST = 5_000        # nodes that the interpreter visits in a run, about 10 ms; of longer programs only the verifier is asked
 STEPS = 20_000      # statements and iterations of a run; what takes more, because it does not end, is not compared
 FUNCTION = 30       # nodes of a function that is written out

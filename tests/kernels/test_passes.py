@@ -2,7 +2,6 @@
 
 `make test` compares the values of all rows and a part of the rest; WEFT_COMPARE_PASSES=all compares everything.
 """
-import os
 import sys
 import zlib
 from dataclasses import replace
@@ -31,8 +30,6 @@ from weft_wasm.verify import VerifyError
 sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 from catalogue import ROWS
 
-EVERYTHING = os.environ.get("WEFT_COMPARE_PASSES") == "all"
-PART = 8        # of what is not compared in every run, one in so many is
 FEATURES = [frozenset(), frozenset(("simd128",)), frozenset(("simd128", "relaxed-simd"))]
 features_for = lambda name: FEATURES[zlib.crc32(name.encode()) % 3]
 HOST_ONLY = {"platform_dependent(f32[3])": "platform_index"}     # rows that no program of loops can hold
@@ -67,7 +64,7 @@ def of_row(form: str, row):
 def chosen(form: str):
     """The rows that are compared in a form."""
     fits = [r for r in ROWS if form != "vjp" or r.grad]
-    return [r for r in fits if form == "value" or EVERYTHING or zlib.crc32(f"{form} {r.id}".encode()) % PART == 0]
+    return [r for r in fits if form == "value" or zlib.crc32(f"{form} {r.id}".encode()) % passes.SHARE == 0]
 
 
 @pytest.mark.parametrize(("form", "row"), [pytest.param(f, r, id=f"{f} {r.id}") for f in ("value", "vjp", "vmap") for r in chosen(f)])

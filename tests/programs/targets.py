@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
+import passes
 from guarded import guarded_device
 from platforms import first_device, need
 
@@ -55,7 +56,7 @@ EVERY_LOOP_CUT = tuple(
 def wasm(relaxed: bool = True, **options: Any) -> Any:
     need("wasm")
     device = guarded_device(relaxed=relaxed, **options)
-    device.backend.check = True
+    device.backend.after = passes.Watcher(passes.SHARE)
     return device
 
 
