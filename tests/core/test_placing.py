@@ -82,6 +82,17 @@ def test_an_array_from_single_device_arrays(device, whole):
             assert weft.jit(jnp.sum)(y) == 28 and y.addressable_shards[0].data.tolist() == X.tolist()
 
 
+def test_what_is_computed_from_committed_arrays_stays_with_them(device):
+    elsewhere = weft.devices("reference" if device.platform != "reference" else "cpu")[0]
+    x = weft.device_put(X, device)
+    with weft.default_device(elsewhere):
+        for f in (lambda v: v + 1, weft.jit(lambda v: v * 2), lambda v: v[0], lambda v: jnp.sort(v, axis=0)):
+            for _ in range(3):      # at first, and as calls that are known
+                y = f(x)
+                assert y.committed and y.devices() == {device} and f(y).devices() == {device}
+        assert (jnp.ones(2) + 1).devices() == {elsewhere}
+
+
 def test_keys_from_single_device_keys(device, whole):
     keys = weft.random.split(weft.random.key(0), 3)
     for sharding in whole[:3]:

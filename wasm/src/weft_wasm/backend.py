@@ -177,8 +177,8 @@ class WasmExecutable:
         outs = self.call(handles)
         for k in self.donated:
             args[k].handle = args[k]._cache = None
-        device = self.device
-        return [WasmArray(a, h, device) for a, h in zip(self.out_avals, outs)]
+        device, committed = self.device, True in [x.committed for x in args]
+        return [WasmArray(a, h, device, committed) for a, h in zip(self.out_avals, outs)]
 
     def check_donations(self, handles: list[int]) -> None:
         for k in self.donated:

@@ -158,7 +158,8 @@ class WebGpuExecutable:
         for k in self.donated:
             self.backend.narrow.pop(handles[k], None)
             args[k].handle = args[k]._cache = None
-        return [self.backend.array(a, h) for a, h in zip(self.out_avals, outs)]
+        committed = any(x.committed for x in args)
+        return [self.backend.array(a, h, committed) for a, h in zip(self.out_avals, outs)]
 
     def as_text(self, stage: str | None = None) -> str:
         """None or "ir": the loop IR; "wgsl": the kernels; "plan": buffers and steps; "groups": what is fused with what; "jaxpr"."""

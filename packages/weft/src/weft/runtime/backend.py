@@ -42,7 +42,8 @@ class Executable(Protocol):
     """A compiled program."""
 
     def execute(self, args: Sequence[Any]) -> list[Any]:
-        """Runs on arrays of this backend (of exactly the compiled avals) and returns arrays at once; work may go on behind them."""
+        """Runs on arrays of this backend (of exactly the compiled avals) and returns arrays at once; work may go on behind them. Results are
+        committed where an argument is. Several threads may call it at a time."""
 
     def as_text(self, stage: str | None = None) -> str:
         """The compiled program for reading; `stage` picks one of the backend's own forms, an unknown one raises ValueError."""

@@ -66,7 +66,8 @@ class ReferenceExecutable:
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
         outs = interpret(self.jaxpr, [x._live() for x in args])
-        return [BufferArray(array_aval(v.aval), o, self.device) for v, o in zip(self.jaxpr.outvars, outs)]
+        committed = any(x.committed for x in args)
+        return [BufferArray(array_aval(v.aval), o, self.device, committed) for v, o in zip(self.jaxpr.outvars, outs)]
 
     def as_text(self, stage: str | None = None) -> str:
         if stage not in (None, "jaxpr"):

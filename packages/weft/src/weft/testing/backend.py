@@ -378,6 +378,10 @@ class Subject:
             y = f(x)
             assert x.devices() == y.devices() == {device}, f"a program on {device} left its result on {y.devices()}"
             exactly(y, np.cumsum(np.arange(4, dtype=np.float32) + k) * 2)
+            with weft.default_device(weft.devices("reference")[0]):
+                z = f(y) * 2
+                assert y.committed and z.devices() == {device}, "results of committed arguments are committed, too, so that what is computed from them stays with them"
+                assert not f(np.ones(3, np.float32)).committed
             with self.here(device):
                 assert (jnp.ones(2) + 1).devices() == {device}
 

@@ -237,6 +237,7 @@ def randomness() -> Iterator[Case]:
     yield Case("random_split", lambda s: random.key_data(random.split(draw(s), 3)), ("u32[]",))
     yield Case("random_fold_in", lambda s, i: random.uniform(random.fold_in(draw(s), i), (2, 3)), ("u32[]", "i32[]"))
     yield Case("random_bits of normal numbers", lambda s: random.normal(draw(s), (9,)), ("u32[]",), 4)
+    yield Case("random_gamma", lambda s, a: random.gamma(draw(s), a), ("u32[]", "f32[4]:0.3..9"), 8)
     yield Case("rng_bit_generator", lambda s: lax.rng_bit_generator(jnp.stack([s, s, s, s]), (3,)), ("u32[]",))
 
 
@@ -261,6 +262,13 @@ def decompositions() -> Iterator[Case]:
     yield Case("tridiagonal_solve", lambda dl, d, du, b: linalg.tridiagonal_solve(dl, d + 4, du, b), (*("f32[5]:-1..1",) * 3, "f32[5,2]"), 4)
 
 
+def _writes(x: Any) -> Any:
+    ref = weft.new_ref(x)
+    ref[1] = ref[0] * 2
+    ref[...] += 1
+    return weft.freeze(ref)
+
+
 def _schur_product(x: Any) -> Any:
     t, z = lax.linalg.schur(x)
     return z @ t @ z.mT
@@ -275,10 +283,15 @@ def derived() -> Iterator[Case]:
     @weft.custom_vjp
     def twice(x: Any) -> Any:
         return x * 2
+    wave = weft.custom_batching.custom_vmap(lambda x: jnp.sin(x))
+    wave.def_vmap(lambda size, batched, x: (jnp.sin(x), batched[0]))
     cube.defjvps(lambda t, out, x: 3 * x * x * t)
     twice.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct * 2,))
     yield Case("custom_jvp_call", cube, ("f32[3]",))
     yield Case("custom_vjp_call", twice, ("f32[3]",))
+    yield Case("custom_vmap_call", wave, ("f32[3]",))
+    yield Case("linear_call", lambda r, x: weft.custom_derivatives.linear_call(lambda r, x: x * r, lambda r, ct: ct * r, r, x), ("f32[3]", "f32[3]"))
+    yield Case("new_ref", _writes, ("f32[3]",))
     yield Case("remat2", lambda x: weft.checkpoint(jnp.sin)(x) * 2, ("f32[3]",))
     yield Case("name", lambda x: weft.ad_checkpoint.checkpoint_name(x * 2, "doubled") + 1, ("f32[3]",))
     yield Case("composite", lambda x: lax.composite(lambda v: jnp.sin(v) + 1, "my.sin")(x), ("f32[3]",))
