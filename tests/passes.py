@@ -63,7 +63,7 @@ class Checker:
     def results(self, program: Program) -> list[bytes] | str | None:
         """What the program gives: bytes of its outputs, or how it fails; None where that takes too long to find out."""
         try:
-            return interpret.run(program, self.inputs, STEPS)
+            return interpret.run(program, self.inputs, STEPS, strict=True)
         except interpret.TooLong:
             return None
         except interpret.InterpretError as e:

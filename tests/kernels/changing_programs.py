@@ -419,7 +419,7 @@ def _rows_of_another(read, write=lambda i: i) -> Case:
 
 def _on_host(index, rows: np.ndarray) -> list[int]:
     """What an index is for each row."""
-    machine = interpret._Machine()
+    machine = interpret._Machine(interpret.Memory())
     return [machine.value(index(i32(int(r)))) for r in rows]
 
 

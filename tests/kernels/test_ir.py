@@ -4,7 +4,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from kernel_harness import run_interpreted
-from weft_wasm import ir
+from weft_wasm import interpret, ir
 from weft_wasm.interpret import InterpretError
 from weft_wasm.ir import (
     Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local,
@@ -108,3 +108,55 @@ def test_the_interpreter_refuses_copies_out_of_bounds(count, to, start):
         run_interpreted(program, data, np.array([to, start], np.int32))
     np.testing.assert_array_equal(run_interpreted(Program("p", [X, at], [out], [], [Copy(out, X, 8), Copy(out, X, 2, at[0], at[1])]), data,
                                                   np.array([6, 1], np.int32))[0], [0, 1, 2, 3, 4, 5, 1, 2])
+
+
+# ---- the strict interpreter
+
+
+def _strict(*body, temps=(), outputs=1):
+    x = Buffer("x", "f32", (8,), "input")
+    outs = [Buffer(f"o{k}", "f32", (8,), "output") for k in range(outputs)]
+    program = Program("p", [x], outs, list(temps), [Kernel("k", [s for f in body for s in f(x, *outs)])])
+    return interpret.run(program, [np.arange(8, dtype=np.float32).tobytes()], strict=True)
+
+
+def _each(store, kind="parallel"):
+    def statements(x, o):
+        i = Var("i")
+        return [For(i, 8, store(x, o, i), kind)]
+
+    return statements
+
+
+FILL = _each(lambda x, o, i: [Store(o, i, x[i])])
+SCRATCH = Buffer("s", "f32", (8,), "private")
+
+
+@pytest.mark.parametrize(("body", "said"), [
+    ([_each(lambda x, o, i: [Store(o, i32(0), x[i])])], "iterations 0 and 1 of the parallel loop over i both touch element 0 of o0"),
+    ([FILL, _each(lambda x, o, i: [Store(o, i, o[ir.minimum(i + 1, 7)])])], "both touch element 1"),
+    ([FILL, _each(lambda x, o, i: [Store(o, i, o[ir.maximum(i - 1, 0)])], "reduce")], "of the reduce loop over i"),
+    ([FILL, _each(lambda x, o, i: [Let(Var("a", "f32"), o[i32(7)]), Store(o, i, x[i])])], "of which several and 7"),
+    ([_each(lambda x, o, i: [Store(o, i, o[i])])], "element 0 of o0: f32.8. is read, and was never written"),
+    ([lambda x, o: [Store(o, i32(0), x[0])]], "element 1 of o0: f32.8. is never written"),
+    ([FILL, _each(lambda x, o, i: [If(ir.eq(i, 0), [Store(SCRATCH, i32(0), x[i])]), Store(o, i, SCRATCH[0])])], "element 0 of s: f32.8."),
+    ([_each(lambda x, o, i: [Store(o, i, ir.convert(ir.bitcast(x[i] - x[i] / 0.0, "u32"), "f32"))])], "the bits of a NaN that was computed"),
+], ids=["one place", "ahead", "behind", "several", "never written", "not wholly", "own", "NaN"])  # fmt: skip
+def test_what_targets_may_do_in_different_ways_is_refused(body, said):
+    with pytest.raises(interpret.InterpretError, match=said):
+        _strict(*body, temps=[SCRATCH])
+
+
+@pytest.mark.parametrize("body", [
+    [FILL], [FILL, _each(lambda x, o, i: [Store(o, i, o[i] + x[i32(3)])])],
+    [FILL, _each(lambda x, o, i: [Store(o, i, o[ir.maximum(i - 1, 0)])], "sequential")],
+    [_each(lambda x, o, i: [Store(SCRATCH, i32(0), x[i]), Store(o, i, SCRATCH[0])])],
+], ids=["each its own", "one is read by all", "in order", "a buffer of each thread's own"])  # fmt: skip
+def test_what_they_must_do_alike_is_not(body):
+    assert len(_strict(*body, temps=[SCRATCH])) == 1
+
+
+def test_programs_that_do_not_end_can_be_ended():
+    x = Buffer("x", "f32", (8,), "output")
+    with pytest.raises(interpret.TooLong):
+        interpret.run(Program("p", [], [x], [], [Kernel("k", [For(Var("i"), 1 << 30, [])])]), [], most=1000)

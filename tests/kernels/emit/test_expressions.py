@@ -39,7 +39,7 @@ def same(got, want) -> bool:
 
 
 def expected(e, **bound):
-    machine = interpret._Machine()
+    machine = interpret._Machine(interpret.Memory())
     machine.env.update({v: bound[v.name] for v in names(e)})
     return machine.value(e)
 

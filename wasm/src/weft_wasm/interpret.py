@@ -1,5 +1,5 @@
 """The interpreter of the loop IR: slow, obvious, the oracle of the emitters. Scalars are Python numbers, rounded to their dtype after
-every operation; buffers are bytearrays. Outputs and temps start filled with 0xA5, so that reading what was never written shows."""
+every operation; buffers are bytes (`interpret_memory.py`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 from weft_wasm import scalar_math
+from weft_wasm.interpret_memory import InterpretError, Memory, StrictMemory
 from weft_wasm.ir import (
-    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare,
+    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert, Copy, Declare,
     Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, constants_of, wrap,
 )  # fmt: skip
 
@@ -26,30 +27,25 @@ _WHOLE: dict[str, Callable[[float], int]] = {
 }  # fmt: skip
 
 
-class InterpretError(RuntimeError):
-    """The program did something undefined: an index out of bounds, or a Fail statement."""
-
-
 class TooLong(InterpretError):
     """The program runs more statements than it was given."""
 
 
-def run(program: Program, inputs: Sequence[bytes], most: int | None = None) -> list[bytes]:
+def run(program: Program, inputs: Sequence[bytes], most: int | None = None, strict: bool = False) -> list[bytes]:
     """The outputs' bytes for the inputs' bytes. InterpretError on an index out of bounds or a Fail.
 
     most: how many statements and iterations may run, so that programs end that otherwise would not; then TooLong.
+    strict: refuse whatever targets may do in different ways (see `StrictMemory`; also the bits of a NaN that was computed).
     """
-    machine = _Machine(most)
+    memory = StrictMemory() if strict else Memory()
     for buffer, data in zip(program.inputs, inputs, strict=True):
-        if len(data) != buffer.nbytes:
-            raise ValueError(f"{buffer!r} takes {buffer.nbytes} bytes, got {len(data)}")
-        machine.memory[buffer] = bytearray(data)
+        memory.begin(buffer, data)
     for buffer in constants_of(program):
-        machine.memory[buffer] = bytearray(buffer.content)
+        memory.begin(buffer, buffer.content)
     for buffer in (*program.outputs, *program.temps):
-        machine.memory[buffer] = bytearray(b"\xa5" * buffer.nbytes)
-    machine.block(program.body)
-    return [bytes(machine.memory[b]) for b in program.outputs]
+        memory.begin(buffer)
+    _Machine(memory, most, strict).block(program.body)
+    return [memory.result(b) for b in program.outputs]
 
 
 def round_to(value: Scalar, dtype: str) -> Scalar:
@@ -96,8 +92,8 @@ def to_storage(value: float, dtype: str) -> float:
 
 
 class _Machine:
-    def __init__(self, most: int | None = None) -> None:
-        self.memory: dict[Buffer, bytearray] = {}
+    def __init__(self, memory: Memory, most: int | None = None, strict: bool = False) -> None:
+        self.memory, self.strict = memory, strict
         self.env: dict[Expr, Scalar] = {}
         self.left = math.inf if most is None else most
 
@@ -112,14 +108,17 @@ class _Machine:
         match s:
             case Kernel():
                 for b in s.workgroup:
-                    self.memory[b] = bytearray(b"\xa5" * b.nbytes)
+                    self.memory.begin(b)
                 self.block(s.body)
             case For():
                 extent = self.value(s.extent) if isinstance(s.extent, Node) else s.extent
+                self.memory.enter(s)
                 for k in range(extent):
                     self.step()
+                    self.memory.iteration(k)
                     self.env[s.var] = k
                     self.block(s.body)
+                self.memory.leave()
             case While():
                 while True:
                     self.step()
@@ -138,12 +137,11 @@ class _Machine:
             case Assign():
                 self.env[s.local] = self.value(s.value)
             case Store():
-                at = self.place(s.buffer, self.value(s.index))
-                size = ITEMSIZE[s.buffer.dtype]
-                self.memory[s.buffer][at : at + size] = to_bits(self.value(s.value), s.buffer.dtype)
+                index = self.value(s.index)
+                self.memory.store(s.buffer, index, to_bits(self.value(s.value), s.buffer.dtype))
             case Copy():
                 to, start = (self.value(x) if isinstance(x, Node) else x for x in (s.dst_index, s.src_index))
-                self.memory[s.dst][self.run(s.dst, to, s.count)] = self.memory[s.src][self.run(s.src, start, s.count)]
+                self.memory.copy(s.dst, to, s.src, start, s.count)
             case HostCall():
                 raise InterpretError(f"call {s.number}: there is no host")
             case Fail():
@@ -157,17 +155,6 @@ class _Machine:
         self.left -= 1
         if self.left < 0:
             raise TooLong("there are more statements to run")
-
-    def place(self, buffer: Buffer, index: int) -> int:
-        if not 0 <= index < buffer.size:
-            raise InterpretError(f"index {index} is outside {buffer!r}")
-        return index * ITEMSIZE[buffer.dtype]
-
-    def run(self, buffer: Buffer, index: int, count: int) -> slice:
-        """The bytes of `count` elements from index on."""
-        if not 0 <= index <= buffer.size - count:
-            raise InterpretError(f"{count} elements at {index} are outside {buffer!r}")
-        return slice(index * ITEMSIZE[buffer.dtype], (index + count) * ITEMSIZE[buffer.dtype])
 
     # ---- expressions
 
@@ -188,8 +175,7 @@ class _Machine:
             case Var() | Local():
                 return self.env[e]
             case Load():
-                at = self.place(e.buffer, v(e.index))
-                return from_bits(bytes(self.memory[e.buffer][at : at + ITEMSIZE[e.dtype]]), e.dtype)
+                return from_bits(self.memory.load(e.buffer, v(e.index)), e.dtype)
             case Unary():
                 return self.unary(e, v)
             case Binary():
@@ -205,7 +191,10 @@ class _Machine:
             case Convert():
                 return self.convert(v(e.x), e.x.dtype, e.dtype)
             case Bitcast():
-                return from_bits(to_bits(v(e.x), e.x.dtype), e.dtype)
+                x = v(e.x)
+                if self.strict and x != x and type(e.x) is not Load:
+                    raise InterpretError(f"the bits of a NaN that was computed are taken: {e!r}")
+                return from_bits(to_bits(x, e.x.dtype), e.dtype)
             case MulAdd():
                 return round_to(round_to(v(e.a) * v(e.b), e.dtype) + v(e.c), e.dtype)
             case Call():
