@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import wraps
-from typing import Callable, Sequence
+from typing import Any, Callable, Hashable, Iterator, Literal, Sequence, overload
 
-from .annotations import override
+from .typing import Tree
+from .annotations import Args, Function, Result, like, override
 from .autodiff import (closure_convert as closure_convert, fwd_and_bwd as fwd_and_bwd, grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian,
                        jacrev as jacrev, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp)
 from .avals import ShapeDtypeStruct
@@ -55,7 +55,16 @@ def _shapes(closed: ClosedJaxpr, tree: PyTreeDef):
     return tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals])
 
 
-def make_jaxpr(fun: Callable, static_argnums: int | Sequence[int] = (), axis_env: Sequence | None = None, return_shape: bool = False):
+@overload
+def make_jaxpr(fun: Callable[Args, Any], static_argnums: int | Sequence[int] = (),
+               axis_env: Sequence[tuple[Hashable, int]] | None = None,
+               return_shape: Literal[False] = False) -> Function[Args, ClosedJaxpr]: ...
+@overload
+def make_jaxpr(fun: Callable[Args, Any], static_argnums: int | Sequence[int] = (),
+               axis_env: Sequence[tuple[Hashable, int]] | None = None, *,
+               return_shape: Literal[True]) -> Function[Args, tuple[ClosedJaxpr, Any]]: ...
+def make_jaxpr(fun: Callable[Args, Any], static_argnums: int | Sequence[int] = (),
+               axis_env: Sequence[tuple[Hashable, int]] | None = None, return_shape: bool = False) -> Function[Args, Any]:
     """A function that returns the jaxpr of `fun` for its arguments (arrays or ShapeDtypeStructs).
 
     Args:
@@ -71,7 +80,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Sequence[int] = (), axis_env
     check_callable(fun)
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
-    @wraps(fun)
+    @like(fun)
     @api_boundary
     def make_jaxpr_f(*args, **kwargs):
         static = {}
@@ -91,7 +100,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Sequence[int] = (), axis_env
 
 
 @api_boundary
-def eval_shape(fun: Callable, *args, **kwargs):
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of the results of `fun`, without computing them. Arguments need only `.shape` and `.dtype`.
 
     Example:
@@ -106,7 +115,7 @@ def eval_shape(fun: Callable, *args, **kwargs):
 # moving and waiting --------------------------------------------------------------------------------------------------
 
 
-def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """`x` (a pytree) as arrays on `device`, committed to it; without a device, on the default one and uncommitted.
 
     Args:
@@ -152,7 +161,7 @@ def _put(v, where, src, donate, may_alias):
     return move(v, where, may_alias is False, bool(donate))
 
 
-def copy_to_host_async(x):
+def copy_to_host_async(x: Tree) -> Tree:
     """Starts copying the arrays of a pytree to the host, so that `device_get` need not wait as long later; returns `x`.
 
     Example:
@@ -167,7 +176,7 @@ def copy_to_host_async(x):
     return x
 
 
-def device_get(x):
+def device_get(x: Any) -> Any:
     """`x` (a pytree) with its arrays copied to the host as NumPy arrays (without NumPy: as nested lists).
 
     Example:
@@ -190,7 +199,7 @@ def _get_all(x):
     return tree_map(lambda v: v._host() if is_array(v) else v, x)
 
 
-def block_until_ready(x):
+def block_until_ready(x: Tree) -> Tree:
     """Waits until all arrays in the pytree `x` are computed, and returns it."""
     for v in tree_leaves(x):
         if hasattr(v, "block_until_ready"):
@@ -216,7 +225,7 @@ class _NowWherePossible(InnerTrace):
 
 
 @contextmanager
-def ensure_compile_time_eval():
+def ensure_compile_time_eval() -> Iterator[None]:
     """Inside the block, operations on concrete values run at once even while a function is being traced, so that Python can decide by them.
 
     Example:
@@ -235,11 +244,11 @@ def ensure_compile_time_eval():
         reset_trace(token)
 
 
-def named_call(fun: Callable, *, name: str | None = None):
+def named_call(fun: Callable[Args, Result], *, name: str | None = None) -> Function[Args, Result]:
     """`fun` under a named scope."""
     from_name = name or name_of(fun)
 
-    @wraps(fun)
+    @like(fun)
     def call(*args, **kwargs):
         with named_scope(from_name):
             return fun(*args, **kwargs)

@@ -1,10 +1,10 @@
 """The derivatives that users ask for: grad, jvp, vjp, linearize, Jacobians."""
 from __future__ import annotations
 
-from functools import wraps
 from operator import index
-from typing import Callable, Sequence
+from typing import Any, Callable, Literal, Sequence, TypeVar, overload
 
+from .annotations import Args, Function, Result, like
 from . import dtypes
 from .avals import array_aval, shaped, tangent_aval
 from .control.custom import is_float0
@@ -26,6 +26,8 @@ from .transforms.stage import stage
 from .transforms.transpose import backward_pass
 from .tree import Partial, tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 from .vectorizing import vmap
+
+_S = TypeVar("_S")
 
 
 class _Bound:
@@ -67,8 +69,16 @@ def _vjp_flat(flat: Callable, leaves: Sequence):
     return outs, _Bound(_pull_back, jaxpr, in_avals, nonzeros, out_avals), consts
 
 
+@overload
+def vjp(fun: Callable[..., Result], *primals: Any, has_aux: Literal[False] = False,
+        reduce_axes: Sequence[Any] = ()) -> tuple[Result, Callable[..., Any]]: ...
+@overload
+def vjp(fun: Callable[..., tuple[Result, _S]], *primals: Any, has_aux: Literal[True],
+        reduce_axes: Sequence[Any] = ()) -> tuple[Result, Callable[..., Any], _S]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()) -> Any: ...
 @api_boundary
-def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes=()):
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The value of `fun` and the function from cotangents of its result to cotangents of its arguments.
 
     Returns: (out, vjp_fun), or (out, vjp_fun, aux) with `has_aux`. vjp_fun is a `VJP`: it returns a tuple with one cotangent for each primal.
@@ -145,7 +155,9 @@ def _with_args(fun, args, kwargs, nums):
     return chosen
 
 
-def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False, reduce_axes=()):
+def value_and_grad(fun: Callable[Args, Result], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False,
+                   reduce_axes: Sequence[Any] = ()) -> Function[Args, tuple[Result, Any]]:
     """A function that returns the value of `fun` and its gradient with respect to the arguments `argnums`.
 
     `fun` must return a scalar (with `has_aux`, a pair of a scalar and anything). Raises TypeError otherwise, and for integer arguments unless `allow_int`.
@@ -158,7 +170,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     check_callable(fun)
     _no_reduce_axes(reduce_axes, "grad")
 
-    @wraps(fun)
+    @like(fun)
     @api_boundary
     def value_and_grad_f(*args, **kwargs):
         nums, chosen = _select_args(args, argnums)
@@ -191,7 +203,8 @@ def _check_scalar(fun, outs, out_tree, holomorphic: bool) -> None:
     _check_output(aval, "grad", holomorphic)
 
 
-def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False, reduce_axes=()):
+def grad(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False, reduce_axes: Sequence[Any] = ()) -> Function[Args, Any]:
     """A function that returns the gradient of `fun`; with `has_aux`, (gradient, aux).
 
     Example:
@@ -201,7 +214,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @wraps(fun)
+    @like(fun)
     @api_boundary
     def grad_f(*args, **kwargs):
         if has_aux:
@@ -214,8 +227,17 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
 # forward mode --------------------------------------------------------------------------------------------------------
 
 
+@overload
+def jvp(fun: Callable[..., Result], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: Literal[False] = False) -> tuple[Result, Result]: ...
+@overload
+def jvp(fun: Callable[..., tuple[Result, _S]], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: Literal[True]) -> tuple[Result, Result, _S]: ...
+@overload
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any: ...
 @api_boundary
-def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False):
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: bool = False) -> Any:
     """The value of `fun` at `primals` and its derivative along `tangents`: (out, out_tangent), with `has_aux` also aux.
 
     Example:
@@ -262,8 +284,16 @@ def _checked_tangent(primal, t):
     return convert(t, want.dtype, want.weak_type) if have.dtype != want.dtype else t
 
 
+@overload
+def linearize(fun: Callable[..., Result], *primals: Any,
+              has_aux: Literal[False] = False) -> tuple[Result, Callable[..., Result]]: ...
+@overload
+def linearize(fun: Callable[..., tuple[Result, _S]], *primals: Any,
+              has_aux: Literal[True]) -> tuple[Result, Callable[..., Result], _S]: ...
+@overload
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 @api_boundary
-def linearize(fun: Callable, *primals, has_aux: bool = False):
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals` and the linear function from tangents there to tangents of the result.
 
     Example:
@@ -303,7 +333,8 @@ def _apply_linear(jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros, const
 
 
 @api_boundary
-def linear_transpose(fun: Callable, *primals, reduce_axes=()):
+def linear_transpose(fun: Callable[..., Any], *primals: Any,
+                     reduce_axes: Sequence[Any] = ()) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a linear function: from cotangents of its result to cotangents of its arguments.
 
     `primals` need only shapes and dtypes.
@@ -332,7 +363,8 @@ def linear_transpose(fun: Callable, *primals, reduce_axes=()):
     return transposed
 
 
-def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True) -> tuple[Callable, Callable]:
+def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`fun` as two functions: `fwd(*args) -> (out, residuals)` (with `has_aux` also aux) and `bwd(residuals, ct) -> cotangents` of the arguments `argnums`.
 
     Example:
@@ -363,7 +395,8 @@ def _basis(aval):
     return reshape(convert(eq(rows, columns), aval.dtype, aval.weak_type), (n, *aval.shape))
 
 
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False):
+def jacfwd(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Function[Args, Any]:
     """The Jacobian of `fun`, column by column in forward mode: good for few inputs.
 
     Example:
@@ -401,7 +434,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         per_out = list(zip(*[tree_leaves(c) for c in columns]))
         result = out_tree.unflatten([_pick(in_tree.unflatten(list(row)), argnums) for row in per_out])
         return (result, aux) if has_aux else result
-    return wraps(fun)(api_boundary(jacobian))
+    return like(fun)(api_boundary(jacobian))
 
 
 def _as_numbers(tree):
@@ -409,7 +442,8 @@ def _as_numbers(tree):
     return tree_map(lambda t: zeros(shaped(t.shape, dtypes.int32)) if is_float0(t) else t, tree)
 
 
-def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False):
+def jacrev(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Function[Args, Any]:
     """The Jacobian of `fun`, row by row in reverse mode: good for few outputs.
 
     Example:
@@ -436,7 +470,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
             rows.append(tree_map(lambda y, a=a: reshape(y, (*a.shape, *get_aval(y).shape[1:])), back))
         jac = out_tree.unflatten([_pick(row, argnums) for row in rows])
         return (jac, result[2]) if has_aux else jac
-    return wraps(fun)(api_boundary(jacobian))
+    return like(fun)(api_boundary(jacobian))
 
 
 def _pick(values: tuple, argnums):
@@ -446,7 +480,8 @@ def _pick(values: tuple, argnums):
 jacobian = jacrev
 
 
-def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False):
+def hessian(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Function[Args, Any]:
     """The matrix (or tree of arrays) of second derivatives.
 
     Example:
@@ -461,7 +496,7 @@ def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fal
 # closures -------------------------------------------------------------------------------------------------------------
 
 
-def closure_convert(fun: Callable, *example_args):
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """`fun` with the traced values it closes over as explicit arguments: (converted, those values).
 
     Example:

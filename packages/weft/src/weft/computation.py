@@ -1,9 +1,9 @@
 """`xla_computation`: a function as the computation that XLA compiles."""
 from __future__ import annotations
 
-from functools import wraps
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Hashable, Iterable, Sequence
 
+from .annotations import Args, Function, like
 from .api import make_jaxpr
 from .core.trace import Axis
 from .errors import BackendError
@@ -13,9 +13,11 @@ from .transforms.keys import lower_keys
 from .tree import tree_flatten
 
 
-def xla_computation(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env: Sequence[tuple] | None = None, in_parts: Any = None,
-                    out_parts: Any = None, backend: str | None = None, tuple_args: bool | None = False, instantiate_const_outputs: bool | None = None,
-                    return_shape: bool = False, donate_argnums: int | Iterable[int] = ()):
+def xla_computation(fun: Callable[Args, Any], static_argnums: int | Iterable[int] = (),
+                    axis_env: Sequence[tuple[Hashable, int]] | None = None, in_parts: Any = None, out_parts: Any = None,
+                    backend: str | None = None, tuple_args: bool | None = False,
+                    instantiate_const_outputs: bool | None = None, return_shape: bool = False,
+                    donate_argnums: int | Iterable[int] = ()) -> Function[Args, Any]:
     """A function that gives the XLA computation of `fun` for example arguments (arrays, or anything with a shape and a dtype).
 
     Args:
@@ -45,7 +47,7 @@ def xla_computation(fun: Callable, static_argnums: int | Iterable[int] = (), axi
     numbers = lambda x: (x,) if isinstance(x, int) else tuple(x)
     static, donate = numbers(static_argnums), numbers(donate_argnums)
 
-    @wraps(fun)
+    @like(fun)
     def computation(*args, **kwargs):
         closed, shapes = make_jaxpr(fun, static_argnums=static, axis_env=axis_env, return_shape=True)(*args, **kwargs)
         n = len(args)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from itertools import count
-from typing import Any, Callable
+from typing import Any, ContextManager, Iterator, Protocol
 
 from .annotations import override
 from . import source_info
@@ -132,6 +132,12 @@ class Snapshot:
 _CALLED = ("platforms", "default_device", "disable_jit", "debug_nans", "debug_infs")
 
 
+class LocalOption(Protocol):
+    """A context manager function that sets an option for a block, in this thread: booleans to True unless another value is given."""
+
+    def __call__(self, new_val: Any = ...) -> ContextManager[None]: ...
+
+
 class Config:
     """The process's configuration; read options as attributes (`config.jax_enable_x64`), set them with `update`."""
 
@@ -142,7 +148,8 @@ class Config:
         object.__setattr__(self, "_epoch", 0)       # how often a default has changed
         self._snapshots()
 
-    def define(self, name: str, default, choices=None, traced: bool = False, doc: str = "", kind: type | None = None) -> Callable:
+    def define(self, name: str, default: Any, choices: Any = None, traced: bool = False, doc: str = "",
+               kind: type | None = None) -> LocalOption:
         """Adds an option and returns a context manager function that sets it locally."""
         option = self._options[name] = Option(name, default, choices, traced, doc, kind)
         if traced:
@@ -151,7 +158,7 @@ class Config:
         self._snapshots()
 
         @contextmanager
-        def local(new_val=_UNSET):
+        def local(new_val: Any = _UNSET) -> Iterator[None]:
             if new_val is _UNSET:
                 if option.kind is not bool:
                     raise TypeError(at_user_line(f"{name} takes the new value of the config option: with weft.{name}(value): …"))
@@ -410,7 +417,7 @@ def make_user_context(default_value: Any = None) -> UserContext:
     return UserContext(f"user_context_{len(config._options)}", default_value)
 
 
-def disable_jit(disable: bool = True):
+def disable_jit(disable: bool = True) -> ContextManager[None]:
     """Runs jitted functions op by op in a block, in this thread.
 
     Example:
@@ -422,10 +429,10 @@ def disable_jit(disable: bool = True):
     return _disable_jit(disable)
 
 
-def _without_effect(name: str) -> Callable:
+def _without_effect(name: str) -> LocalOption:
     """The context manager of an option that has no effect: it checks the value, and warns of one that is not the default."""
     @contextmanager
-    def local(new_val=True):
+    def local(new_val: Any = True) -> Iterator[None]:
         option = config._find(name)
         if option.check(new_val) != option.get():
             warnings.warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[name][2]}.", stacklevel=3)

@@ -7,11 +7,12 @@ import os
 import platform as _machine
 import sys
 
+from .typing import Array
 from .runtime.device import get_backend
 from .version import __version__
 
 
-def live_arrays(platform: str | None = None) -> list:
+def live_arrays(platform: str | None = None) -> list[Array]:
     """The arrays of a platform (default: the default one) that are not deleted, to look for what fills a device's memory.
 
     Example:

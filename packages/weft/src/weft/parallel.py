@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import math
 from functools import wraps
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Hashable, Iterable, Sequence, overload
 
-from .annotations import override
+from .runtime.backend import Device
+from .typing import Array, ArrayLike, AxisName, DTypeLike, Shape, Tree
+from .annotations import Args, Decorator, Function, Result, override
 from . import dtypes
 from .avals import physical, shaped
 from .config import config
@@ -13,6 +15,7 @@ from .control.shard_map import bind_shard_map, global_aval, inside, local_aval, 
 from .core.jaxpr import ClosedJaxpr
 from .core.trace import get_aval, is_array, is_array_like, mapped_axes
 from .errors import at_user_line
+from .lax.common import canonical_shape
 from .lax.placement import with_sharding_constraint
 from .ops.linear import expand_dims, squeeze
 from .runtime.array import KeyArray
@@ -29,7 +32,8 @@ from .tree import broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path
 # meshes --------------------------------------------------------------------------------------------------------------
 
 
-def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence, axis_types=None, *, devices: Sequence | None = None) -> Mesh:
+def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Hashable],
+              axis_types: tuple[AxisType, ...] | None = None, *, devices: Sequence[Device] | None = None) -> Mesh:
     """A mesh of the first devices, as many as the sizes ask for. Its axes are `AxisType.Auto`: the compiler lays values out.
 
     Raises: ValueError if there are fewer devices.
@@ -56,8 +60,15 @@ def _more_devices(n: int) -> str:
 _INFER = object()
 
 
-def shard_map(f: Callable | None = None, /, *, out_specs: Any, in_specs: Any = _INFER, mesh: Mesh | None = None, axis_names: Iterable = frozenset(),
-              check_vma: bool = True):
+@overload
+def shard_map(f: Callable[Args, Result], /, *, out_specs: Any, in_specs: Any = ..., mesh: Mesh | AbstractMesh | None = None,
+              axis_names: Iterable[Hashable] = frozenset(), check_vma: bool = True) -> Function[Args, Result]: ...
+@overload
+def shard_map(f: None = None, /, *, out_specs: Any, in_specs: Any = ..., mesh: Mesh | AbstractMesh | None = None,
+              axis_names: Iterable[Hashable] = frozenset(), check_vma: bool = True) -> Decorator: ...
+def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_specs: Any = _INFER,
+              mesh: Mesh | AbstractMesh | None = None, axis_names: Iterable[Hashable] = frozenset(),
+              check_vma: bool = True) -> Any:
     """`f`, a program of what each device does with its parts of the arguments, over all devices of a mesh.
 
     Args:
@@ -154,7 +165,11 @@ def _trace_parts(f: Callable, in_tree, avals, mesh, names, out_specs, check_vma:
     return closed, traced.consts, out_tree, outs
 
 
-def smap(f: Callable | None = None, /, *, in_axes: Any = _INFER, out_axes: Any, axis_name):
+@overload
+def smap(f: Callable[Args, Result], /, *, in_axes: Any = ..., out_axes: Any, axis_name: AxisName) -> Function[Args, Result]: ...
+@overload
+def smap(f: None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: AxisName) -> Decorator: ...
+def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = _INFER, out_axes: Any, axis_name: AxisName) -> Any:
     """`shard_map` over one axis of the mesh that is set, in the manner of `vmap`: `in_axes` and `out_axes` say which axis is cut, None for none.
 
     Example:
@@ -189,8 +204,10 @@ def check_copies(avals: Sequence, out_specs, mesh, who: str) -> None:
 _PMAP_AXIS = "_internal_pmap_axis_name"
 
 
-def pmap(fun: Callable, axis_name=None, *, in_axes: Any = 0, out_axes: Any = 0, static_broadcasted_argnums: int | Iterable[int] = (),
-         devices: Sequence | None = None, backend: str | None = None, axis_size: int | None = None, donate_argnums: int | Iterable[int] = ()):
+def pmap(fun: Callable[Args, Result], axis_name: AxisName | None = None, *, in_axes: Any = 0, out_axes: Any = 0,
+         static_broadcasted_argnums: int | Iterable[int] = (), devices: Sequence[Device] | None = None,
+         backend: str | None = None, axis_size: int | None = None,
+         donate_argnums: int | Iterable[int] = ()) -> PmapFunction[Args, Result]:
     """`fun` over an axis of its arguments, one device for each entry, as one program.
 
     Args:
@@ -218,7 +235,7 @@ def _numbers(x) -> tuple:
     return (x,) if isinstance(x, int) else tuple(x)
 
 
-class PmapFunction(JitFunction):
+class PmapFunction(JitFunction[Args, Result]):
     """What `weft.pmap` returns: a jitted function that binds shard_map over the devices."""
 
     def __init__(self, fun, axis_name, in_axes, out_axes, static, devices, backend, axis_size, donate):
@@ -355,7 +372,7 @@ def _prefix(what: str, axes, values) -> list:
 # arrays made of parts ------------------------------------------------------------------------------------------------
 
 
-def reshard(xs: Any, out_shardings: Any):
+def reshard(xs: Tree, out_shardings: Any) -> Tree:
     """The arrays of a pytree, laid out as `out_shardings` (a pytree prefix of shardings or specs) says; the same as
     `weft.lax.with_sharding_constraint`, as weft has no shardings in types.
 
@@ -367,7 +384,7 @@ def reshard(xs: Any, out_shardings: Any):
     return with_sharding_constraint(xs, out_shardings)
 
 
-def device_put_sharded(shards: Sequence, devices: Sequence):
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
     """Stacks one value for each device, which stays there: like `weft.numpy.stack` on pytrees, laid out over the devices.
 
     Raises: ValueError if there are not as many values as devices, or they differ in shape, dtype or structure.
@@ -395,7 +412,7 @@ def device_put_sharded(shards: Sequence, devices: Sequence):
     return flat[0][1].unflatten(out)
 
 
-def device_put_replicated(x: Any, devices: Sequence):
+def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     """Copies of `x` (a pytree) on each device, stacked along a new first axis that lies over the devices.
 
     Example:
@@ -414,7 +431,8 @@ def _stacked_over(parts: Sequence, aval, devices: Sequence):
     return make_array_from_single_device_arrays((len(devices), *aval.shape), sharding, rows)
 
 
-def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding, arrays: Sequence, *, dtype=None):
+def make_array_from_single_device_arrays(shape: Shape, sharding: Sharding, arrays: Sequence[Array], *,
+                                         dtype: DTypeLike | None = None) -> Array:
     """An array whose parts are arrays that lie on the devices of a sharding already, one on each.
 
     Raises: ValueError if there is not one array of the right shape on each device, TypeError for what is no array on a device, BackendError where the
@@ -426,7 +444,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         >>> weft.make_array_from_single_device_arrays((2,), where, [weft.device_put(jnp.ones(2), weft.devices()[0])])
         Array([1., 1.], dtype=float32)
     """
-    shape, devices = tuple(shape), sharding._devices()
+    shape, devices = canonical_shape(shape), sharding._devices()
     if len(arrays) != len(devices):
         raise ValueError(f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the sharding), but got {len(arrays)}.")
     for x in arrays:
@@ -451,7 +469,8 @@ def _spread(aval, sharding: Sharding, parts: Sequence):
     return sharding.backend.capabilities.spread(aval, sharding, parts) if isinstance(where, Sharding) else move(parts[0], where)
 
 
-def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_callback: Callable, dtype=None):
+def make_array_from_callback(shape: Shape, sharding: Sharding, data_callback: Callable[[Any], ArrayLike],
+                             dtype: DTypeLike | None = None) -> Array:
     """An array whose parts `data_callback(index)` gives, for the index (a tuple of slices) of each part.
 
     Example:
@@ -461,7 +480,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_call
         Array([0., 1.], dtype=float32)
     """
     own_place(sharding)      # says so at once where its backend can't have it
-    shape = tuple(shape)
+    shape = canonical_shape(shape)
     part, known, parts = sharding.shard_shape(shape), {}, []
     for device, index in sharding.devices_indices_map(shape).items():
         key = tuple((s.start, s.stop) for s in index)
@@ -479,7 +498,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_call
     return make_array_from_single_device_arrays(shape, sharding, parts)
 
 
-def make_array_from_process_local_data(sharding: Sharding, local_data, global_shape=None):
+def make_array_from_process_local_data(sharding: Sharding, local_data: Any, global_shape: Shape | None = None) -> Any:
     """An array from the data of this process, which, as the only one, has all of it.
 
     Example:

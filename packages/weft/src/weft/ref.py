@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, Sequence
 
+from .typing import Array, ArrayLike
 from .annotations import override
 from . import dtypes, numpy as jnp
 from .avals import AbstractRef as AbstractRef, array_aval, shaped
@@ -59,7 +60,7 @@ def _own_memory(space) -> None:
         raise ValueError(f"references live in the device's own memory; got memory_space={space!r}. Leave it out.")
 
 
-def freeze(ref: Ref):
+def freeze(ref: Ref) -> Array:
     """The array that a reference holds, which is not to be used any more.
 
     Example:
@@ -199,7 +200,7 @@ class Slice(NamedTuple):
     stride: int = 1
 
 
-def ds(start, size=None, stride: int | None = None):
+def ds(start: ArrayLike | slice, size: int | None = None, stride: int | None = None) -> slice | Slice:
     """A slice for indexing references: `size` elements from `start`, which may be traced; `ds(size)` begins at 0.
 
     Example:

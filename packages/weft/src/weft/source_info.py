@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from types import FrameType, TracebackType
+from typing import Callable, Iterator
 
-from .annotations import override
+from .annotations import Args, Result, override
 
 _ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = (contextlib.__file__, functools.__file__)      # whose frames say nothing where they lie between ours
@@ -65,10 +66,10 @@ def filter_uncaught() -> None:
     sys.excepthook = show
 
 
-def api_boundary(fun):
+def api_boundary(fun: Callable[Args, Result]) -> Callable[Args, Result]:
     """Decorator of functions that users call: errors that leave them show the user's frames."""
     @wraps(fun)
-    def at_boundary(*args, **kwargs):
+    def at_boundary(*args: Args.args, **kwargs: Args.kwargs) -> Result:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
@@ -110,7 +111,7 @@ UNKNOWN = SourceInfo(None, 0)
 
 
 @contextmanager
-def subject(info: SourceInfo):
+def subject(info: SourceInfo) -> Iterator[None]:
     """The line that errors are about inside the block, where it is not the caller's: a program's that is being checked."""
     token = _subject.set(info)
     try:
@@ -141,7 +142,7 @@ def current(depth: int = 1) -> SourceInfo:
 
 
 @contextmanager
-def named_scope(name: str):
+def named_scope(name: str) -> Iterator[str]:
     """Adds `name` to the scope under which operations are traced; it shows in compiled programs and profiles."""
     if not isinstance(name, str):
         raise TypeError(f"named_scope takes a string; got {type(name).__name__}.")

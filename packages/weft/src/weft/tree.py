@@ -360,7 +360,7 @@ def tree_structure(tree, is_leaf=None) -> PyTreeDef:
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(f: Callable, tree, *rest, is_leaf=None):
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """Applies `f` to the leaves of `tree` and the corresponding subtrees of `rest`, and keeps the structure of `tree`.
 
     Raises ValueError where a tree of `rest` does not have `tree`'s structure as a prefix.

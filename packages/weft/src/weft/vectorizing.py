@@ -1,9 +1,10 @@
 """vmap: a function over an additional axis of its arguments."""
 from __future__ import annotations
 
-from functools import wraps
 from typing import Any, Callable
 
+from .typing import AxisName
+from .annotations import Args, Function, Result, like
 from .core.trace import Axis, get_aval, is_array_like
 from .errors import at_user_line
 from .functions import as_arrays, check_callable, flat_function, settled
@@ -13,8 +14,9 @@ from .transforms.batch import batch_flat, to_front
 from .tree import broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_unflatten
 
 
-def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axis_size: int | None = None, spmd_axis_name=None,
-         sum_match: bool = False):
+def vmap(fun: Callable[Args, Result], in_axes: Any = 0, out_axes: Any = 0, axis_name: AxisName | None = None,
+         axis_size: int | None = None, spmd_axis_name: AxisName | None = None,
+         sum_match: bool = False) -> Function[Args, Result]:
     """`fun` over an additional axis of its arguments.
 
     Args:
@@ -41,7 +43,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axi
 
     spmd = () if spmd_axis_name is None else tuple(spmd_axis_name) if isinstance(spmd_axis_name, (tuple, list)) else (spmd_axis_name,)
 
-    @wraps(fun)
+    @like(fun)
     @api_boundary
     def vmap_f(*args, **kwargs):
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

@@ -199,7 +199,8 @@ def result_avals_of(result_shape_dtypes: Any, who: str) -> tuple[tuple, PyTreeDe
     return tuple(avals), tree
 
 
-def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding: Any = None, vmap_method: str | None = None, **kwargs: Any):
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
+                  vmap_method: str | None = None, **kwargs: Any) -> Any:
     """Calls a Python function without side effects from a program; it may be called any number of times, or not at all.
 
     Args:
@@ -220,7 +221,8 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
     return tree_unflatten(tree, pure_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, vmap_method=vmap_method))
 
 
-def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding: Any = None, ordered: bool = False, **kwargs: Any):
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
+                ordered: bool = False, **kwargs: Any) -> Any:
     """Calls a Python function with side effects from a program, exactly as often as the program says.
 
     Args:
@@ -240,7 +242,8 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
     return tree_unflatten(tree, io_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, ordered=bool(ordered)))
 
 
-def debug_callback(callback: Callable, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any) -> None:
+def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False,
+                   **kwargs: Any) -> None:
     """See `weft.debug.callback`."""
     fun, flat = host_function(callback, args, kwargs, "debug.callback", static=True)
     debug_callback_p.bind(*flat, callback=fun, effect=effects.ordered_debug if ordered else effects.debug, partitioned=bool(partitioned))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from ..annotations import Args, Function, Result
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, param_type
@@ -48,7 +49,7 @@ def _frozen(value: Any):
 
 
 @api_boundary
-def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
+def composite(decomposition: Callable[Args, Result], name: str, version: int = 0) -> Function[Args, Result]:
     """`decomposition` as one operation that programs show by name: a function of arrays (positional) and attributes (keywords).
 
     Raises:
@@ -61,7 +62,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         >>> float(weft.jit(double)(3.0))
         6.0
     """
-    def call(*args, **kwargs):
+    def call(*args, **kwargs) -> Any:
         flat, tree = tree_flatten(args)
         jaxpr, consts, out_tree = trace_open(lambda *xs: decomposition(*xs, **kwargs), tree, [get_aval(x) for x in flat], f"the decomposition of {name}")
         if any(isinstance(c, Tracer) for c in consts):
@@ -75,4 +76,5 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         return tree_unflatten(out_tree, outs)
     call.__name__ = getattr(decomposition, "__name__", "composite")
     call.__doc__ = getattr(decomposition, "__doc__", None)
-    return call
+    made: Any = call
+    return made

@@ -1,7 +1,7 @@
 """cond and switch: one of several programs, chosen by a traced integer."""
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from .. import dtypes
 from ..avals import AbstractRef, tangent_aval
@@ -26,6 +26,11 @@ from ..transforms.transpose import transpose_jaxpr
 from ..tree import tree_flatten, tree_unflatten
 from .call import collective_names
 from .common import describe_mismatch, trace_open, widen
+
+if TYPE_CHECKING:
+    from ..typing import ArrayLike
+
+_T = TypeVar("_T")
 
 cond_p = Primitive("cond", multiple_results=True)
 
@@ -205,7 +210,7 @@ NO_OPERAND = object()      # None is an operand like any other
 
 
 @api_boundary
-def switch(index, branches: Sequence[Callable], *operands, operand=NO_OPERAND):
+def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: Any, operand: Any = NO_OPERAND) -> _T:
     """Calls `branches[index](*operands)`; the index is clamped to the branches there are.
 
     All branches take the same operands and return pytrees of one structure, shapes and dtypes.
@@ -225,15 +230,17 @@ def switch(index, branches: Sequence[Callable], *operands, operand=NO_OPERAND):
         raise TypeError(f"Index type must be an integer scalar, got {index!r}.")
     if len(branches) == 1:
         return branches[0](*operands)
-    if config.disable_jit and is_concrete(index):
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    which: Any = index
+    if config.disable_jit and is_concrete(which):
+        return branches[min(max(int(which), 0), len(branches) - 1)](*operands)
     which = convert(index, dtypes.int32)
     which = clamp(scalar_like(which, 0), which, scalar_like(which, len(branches) - 1))
     return choose(which, branches, operands, "switch")
 
 
 @api_boundary
-def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand=NO_OPERAND):
+def cond(pred: ArrayLike, true_fun: Callable[..., _T], false_fun: Callable[..., _T], *operands: Any,
+         operand: Any = NO_OPERAND) -> _T:
     """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; under `vmap` with a batched predicate both run and a select picks.
 
     Called as cond(pred, true_fun, false_fun, *operands), or in the old form cond(pred, true_operand, true_fun, false_operand, false_fun).
@@ -273,7 +280,7 @@ def _operands(who: str, operands: tuple, operand) -> tuple:
     return (operand,)
 
 
-def choose(index, funs: Sequence[Callable], operands: Sequence, who: str):
+def choose(index: Any, funs: Sequence[Callable[..., Any]], operands: Sequence[Any], who: str) -> Any:
     """Binds cond: `funs[index](*operands)` for an int32 scalar in range."""
     flat, tree = tree_flatten(tuple(operands))
     for x in flat:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from functools import update_wrapper
 from inspect import signature
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec, Sequence, TypeVar, overload
 
 from ..annotations import override
 from .. import dtypes
@@ -23,6 +23,9 @@ from .call import collective_names
 if TYPE_CHECKING:
     from ..avals import AbstractValue
 
+Args = ParamSpec("Args")
+_Q = ParamSpec("_Q")
+Result = TypeVar("Result")
 custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True)
 
 
@@ -200,7 +203,7 @@ def static_positions(fun: Callable, nums: Sequence[int], names: Sequence[str]) -
     return tuple(sorted({*nums, *[known.index(n) for n in names]}))
 
 
-class custom_jvp:
+class custom_jvp(Generic[Args, Result]):
     """A function whose derivative is given by a rule of its own.
 
     `defjvp(rule)` takes rule(primals, tangents) -> (primal_out, tangent_out); the tangent must be linear in the tangents.
@@ -218,24 +221,27 @@ class custom_jvp:
     """
     __name__: str
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         update_wrapper(self, fun)
-        self.fun, self.nondiff_argnums = fun, static_positions(fun, nondiff_argnums, nondiff_argnames)
-        self.jvp: Callable | None = None
+        self.fun: Callable[..., Any] = fun
+        self.nondiff_argnums = static_positions(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
-    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Sets the rule; usable as a decorator."""
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps: Callable | None) -> None:
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Sets one rule for each argument: (tangent, result, *primals) -> its term of the result's tangent, or None for zero."""
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
+        function: Callable[..., Any] = self
+
         def jvp(primals, tangents):
-            out = self(*primals)
+            out = function(*primals)
             terms = [rule(t, out, *primals) for rule, t in zip(jvps, tangents) if rule is not None and not is_float0(t)]
             if not terms:
                 return out, tree_map(zero_tangent, out)
@@ -245,14 +251,21 @@ class custom_jvp:
             return out, total
         self.defjvp(jvp)
 
-    def __get__(self, obj, objtype=None):
-        return self if obj is None else bound_method(self, obj)
+    if TYPE_CHECKING:
+        @overload
+        def __get__(self, obj: None, objtype: Any = None) -> custom_jvp[Args, Result]: ...
+        @overload
+        def __get__(self: custom_jvp[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None) -> Callable[_Q, Result]: ...
+        def __get__(self, obj: object, objtype: Any = None) -> Any: ...
+    else:
+        def __get__(self, obj, objtype=None):
+            return self if obj is None else bound_method(self, obj)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *given: Args.args, **kwargs: Args.kwargs) -> Result:
         jvp = self.jvp
         if jvp is None:
             raise AttributeError(at_user_line(f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp. Give it its rule: f.defjvp(rule) with rule(primals, tangents)."))
-        args = resolve(self.fun, args, kwargs)
+        args = resolve(self.fun, given, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         leaves, in_tree = tree_flatten(tuple(a for i, a in enumerate(args) if i not in static))
         box: list = []

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec, Sequence, overload
 
-from ..annotations import override
+from ..annotations import Args, Function, Result, like, override
 from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
@@ -23,6 +23,8 @@ from .custom import (Rule, SymbolicZero, axis_names_of, batched_call, bound_meth
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Atom
+
+_Q = ParamSpec("_Q")
 
 custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True)
 custom_lin_p = Primitive("custom_lin", multiple_results=True)
@@ -265,7 +267,7 @@ remat_opt_p.jvp, remat_opt_p.partial_eval, remat_opt_p.batch, remat_opt_p.dce = 
 # the function --------------------------------------------------------------------------------------------------------
 
 
-class custom_vjp:
+class custom_vjp(Generic[Args, Result]):
     """A function whose reverse-mode derivative is given by rules of its own.
 
     `defvjp(fwd, bwd)`: fwd(*args) -> (out, residuals); bwd(residuals, ct) -> a tuple of cotangents, one for each differentiable
@@ -280,14 +282,15 @@ class custom_vjp:
         Array(3., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         update_wrapper(self, fun)
-        self.fun, self.nondiff_argnums = fun, static_positions(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable | None = None
-        self.bwd: Callable | None = None
+        self.fun: Callable[..., Any] = fun
+        self.nondiff_argnums = static_positions(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = self.optimize_remat = False
 
-    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """Sets the forward and backward rules.
 
         With `symbolic_zeros` fwd takes each array as a `CustomVJPPrimal`, and bwd may get cotangents as `SymbolicZero`. With
@@ -298,14 +301,21 @@ class custom_vjp:
             raise NotImplementedError("optimize_remat for custom_vjp does not support symbolic zeros: choose one of the two.")
         self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
 
-    def __get__(self, obj, objtype=None):
-        return self if obj is None else bound_method(self, obj)
+    if TYPE_CHECKING:
+        @overload
+        def __get__(self, obj: None, objtype: Any = None) -> custom_vjp[Args, Result]: ...
+        @overload
+        def __get__(self: custom_vjp[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None) -> Callable[_Q, Result]: ...
+        def __get__(self, obj: object, objtype: Any = None) -> Any: ...
+    else:
+        def __get__(self, obj, objtype=None):
+            return self if obj is None else bound_method(self, obj)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *given: Args.args, **kwargs: Args.kwargs) -> Result:
         fwd, bwd = self.fwd, self.bwd
         if fwd is None or bwd is None:
             raise AttributeError(at_user_line(f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp. Give it both rules: f.defvjp(forward, backward)."))
-        args = resolve(self.fun, args, kwargs)
+        args = resolve(self.fun, given, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
         leaves, in_tree = tree_flatten(dynamic)
@@ -363,7 +373,7 @@ def _flat_cotangents(cts, in_tree, rule: str, fun: str) -> list:
     return flat
 
 
-def custom_gradient(fun: Callable) -> Callable:
+def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, Result]:
     """A decorator for functions that return their value together with their pullback: fun(*args) -> (out, ct -> cotangents).
 
     The pullback returns a tuple with a cotangent for each argument, or one cotangent where there is one argument.
@@ -375,13 +385,15 @@ def custom_gradient(fun: Callable) -> Callable:
         >>> weft.grad(f)(3.0)
         Array(30., dtype=float32, weak_type=True)
     """
+    function: Callable[..., Any] = fun
+
     def plain(*args, **kwargs):
-        return fun(*args, **kwargs)[0]
+        return function(*args, **kwargs)[0]
     update_wrapper(plain, fun)
     wrapped = custom_vjp(plain)
 
     def fwd(*args):
-        out, pullback = fun(*args)
+        out, pullback = function(*args)
         leaves, tree = tree_flatten(out)
         box: list = []
 
@@ -401,9 +413,10 @@ def custom_gradient(fun: Callable) -> Callable:
         return tree_unflatten(tree, [settled(x) for x in eval_jaxpr(jaxpr, saved.consts, *tree_flatten(ct)[0])])
     wrapped.defvjp(fwd, bwd)
 
+    @like(fun)
     def wrapped_fun(*args, **kwargs):
         return wrapped(*resolve(fun, args, kwargs))
-    return update_wrapper(wrapped_fun, fun)
+    return wrapped_fun
 
 
 class _Pullback:

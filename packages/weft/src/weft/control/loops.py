@@ -1,7 +1,7 @@
 """scan, while_loop, fori_loop and what is built on them."""
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from .. import dtypes
 from ..avals import SymbolicSize, as_size, reshaped, tangent_aval
@@ -33,6 +33,13 @@ from .call import collective_names
 from .common import avals_of, close, describe_mismatch, reorder, strengthen, trace_open
 from .inline import inlined, without_calls
 from .saving import whole
+
+if TYPE_CHECKING:
+    from ..typing import ArrayLike
+
+_C = TypeVar("_C")
+_X = TypeVar("_X")
+_Y = TypeVar("_Y")
 
 # scan ----------------------------------------------------------------------------------------------------------------
 
@@ -269,7 +276,8 @@ scan_p.axis_names = lambda params: collective_names(params["jaxpr"])
 
 
 @api_boundary
-def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False):
+def scan(f: Callable[[_C, _X], tuple[_C, _Y]], init: _C, xs: _X | None = None, length: int | None = None,
+         reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False) -> tuple[_C, _Y]:
     """Runs `carry, y = f(carry, x)` over the leading axis of `xs`: the last carry and the stacked ys.
 
     Args:
@@ -530,7 +538,7 @@ while_p.hand_over = whole
 
 
 @api_boundary
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val):
+def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C], init_val: _C) -> _C:
     """Runs `val = body_fun(val)` while `cond_fun(val)` is true; the last `val`.
 
     Both take and the body returns pytrees of one structure, with fixed shapes and dtypes. It can be differentiated forwards only.
@@ -587,7 +595,8 @@ def _concrete_int(x):
 
 
 @api_boundary
-def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None):
+def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, _C], _C], init_val: _C, *,
+              unroll: int | bool | None = None) -> _C:
     """`val = body_fun(i, val)` for i from `lower` to `upper` - 1; the last `val`.
 
     With bounds known while tracing it is a `scan` (and so can be differentiated backwards), otherwise a `while_loop`.

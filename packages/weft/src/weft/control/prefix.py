@@ -1,7 +1,7 @@
 """associative_scan: running combinations in logarithmically many parallel steps; and map, an element (or a few) at a time."""
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, TypeVar
 
 from ..core.trace import Axis, get_aval
 from ..ops.linear import expand_dims, reshape
@@ -11,6 +11,10 @@ from ..source_info import api_boundary
 from ..transforms.batch import batch_flat, to_front
 from ..tree import tree_flatten
 from .loops import scan
+
+_T = TypeVar("_T")
+_X = TypeVar("_X")
+_Y = TypeVar("_Y")
 
 
 def _take(x, axis: int, start: int, stop: int, step: int = 1):
@@ -32,7 +36,7 @@ def _interleave(even, odd, axis: int):
 
 
 @api_boundary
-def associative_scan(fn: Callable, elems, reverse: bool = False, axis: int = 0):
+def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = False, axis: int = 0) -> _T:
     """The running combinations of `elems` along `axis` by an associative `fn`, in log2(n) rounds.
 
     Args:
@@ -90,7 +94,7 @@ def associative_scan(fn: Callable, elems, reverse: bool = False, axis: int = 0):
 
 
 @api_boundary
-def map_(f: Callable, xs, *, batch_size: int | None = None):
+def map_(f: Callable[[_X], _Y], xs: _X, *, batch_size: int | None = None) -> _Y:
     """Applies `f` to each element of the leading axis of `xs` and stacks the results.
 
     Elements are taken one after another, or `batch_size` at a time under `vmap`: less memory than `vmap` over all, more speed than one by one.

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
+from ..annotations import Args, Decorator, Function, Result
 from ..avals import tangent_aval
 from ..core.effects import any_io
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
@@ -26,6 +27,7 @@ from .policies import Offloadable
 from .saving import equations, under
 
 if TYPE_CHECKING:
+    from ..typing import Tree
     from ..core.jaxpr import Atom
 
 remat_p = Primitive("remat2", multiple_results=True)
@@ -141,9 +143,18 @@ remat_p.axis_names = lambda params: collective_names(_closed(params["jaxpr"]))
 remat_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)
 
 
+@overload
+def checkpoint(fun: Callable[Args, Result], *, prevent_cse: bool | Sequence[bool] = True, policy: Callable[..., Any] | None = None,
+               static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
+               concrete: None = None) -> Function[Args, Result]: ...
+@overload
+def checkpoint(fun: None = None, *, prevent_cse: bool | Sequence[bool] = True, policy: Callable[..., Any] | None = None,
+               static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
+               concrete: None = None) -> Decorator: ...
 @api_boundary
-def checkpoint(fun: Callable | None = None, *, prevent_cse: bool | Sequence[bool] = True, policy: Callable | None = None,
-               static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), concrete: Any = None):
+def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Sequence[bool] = True,
+               policy: Callable[..., Any] | None = None, static_argnums: int | Sequence[int] = (),
+               static_argnames: str | Sequence[str] = (), concrete: Any = None) -> Any:
     """`fun` whose intermediate values are computed again on the way back instead of being kept.
 
     Args:
@@ -213,7 +224,7 @@ name_p.transpose = lambda ct, x, *, name: [ct]
 name_p.batch = lambda axis, args, dims, *, name: (name_p.bind(args[0], name=name), dims[0])
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: Tree, name: str) -> Tree:
     """`x` (a pytree of arrays) under a name by which the policies of `checkpoint` can choose it.
 
     Example:

@@ -136,7 +136,9 @@ def _checked(fun: Callable, example, tree: PyTreeDef, avals, who: str, like: str
 
 
 @api_boundary
-def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_solve: Callable | None = None, symmetric: bool = False, has_aux: bool = False):
+def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[..., Any],
+                        transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False,
+                        has_aux: bool = False) -> Any:
     """The solution x of the linear system matvec(x) = b, as `solve` finds it; its derivatives are solutions of linear systems too.
 
     Args:
@@ -197,7 +199,8 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_sol
 
 
 @api_boundary
-def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve: Callable, has_aux: bool = False):
+def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[..., Any],
+                tangent_solve: Callable[..., Any], has_aux: bool = False) -> Any:
     """A root of `f`, as `solve` finds it; its derivative follows from the implicit function theorem.
 
     Args:

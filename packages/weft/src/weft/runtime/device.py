@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..config import config
 from ..errors import BackendError, at_user_line
 from ..source_info import register_exclusion
-from .backend import MEMBERS
+from .backend import Device, MEMBERS
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -106,7 +106,7 @@ def _welcome(backend: Any) -> Any:
     return backend
 
 
-def known_backends() -> list:
+def known_backends() -> list[Any]:
     """The backends that were asked for a device so far."""
     return list(_made.values())
 
@@ -159,7 +159,7 @@ def forget_default() -> None:
 config.listen(lambda name: forget_default() if name in ("platforms", "platform_name") else None)
 
 
-def devices(backend: str | None = None) -> list:
+def devices(backend: str | None = None) -> list[Device]:
     """All devices of a platform (default: the default platform).
 
     Example:

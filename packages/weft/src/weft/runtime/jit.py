@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import inspect
 from functools import update_wrapper
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, Sequence, overload
 from weakref import WeakSet
 
-from ..annotations import override
+from ..annotations import Args, Result, override
 from .. import dtypes
 from ..avals import AbstractValue, check_range, shaped
 from ..config import config
@@ -24,6 +24,7 @@ from ..tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_wi
 from . import aot
 from .aot import option_pairs
 from .backend import nothing
+from .backend import Device
 from .device import devices, get_backend, known_backends
 from .dispatch import device_of, executable_for, forget_operations, run_jaxpr
 from .explain import Explanation, History
@@ -31,6 +32,9 @@ from .guards import check_tracing, explained
 from . import key_reuse
 from .nans import check_program, watching
 from .partition import flat_shardings, place_of
+
+
+_Q = ParamSpec("_Q")
 
 
 class Traced(NamedTuple):
@@ -94,12 +98,12 @@ def _choose_again(option: str) -> None:
 config.listen(_choose_again)
 
 
-class JitFunction:
+class JitFunction(Generic[Args, Result]):
     """A function that is traced once for each type of its arguments and runs compiled. Made by `weft.jit`."""
     # `dispatch`, which every call reads, is found faster in a slot than in a dictionary that also holds the attributes of `fun`.
     __slots__ = ("dispatch", "__dict__", "__weakref__")
 
-    def __init__(self, fun: Callable, static_argnums=(), static_argnames=(), donate_argnums=(), donate_argnames=(), keep_unused=False,
+    def __init__(self, fun: Callable[Args, Result], static_argnums=(), static_argnames=(), donate_argnums=(), donate_argnames=(), keep_unused=False,
                  inline=False, device=None, backend=None, in_shardings=None, out_shardings=None, compiler_options=None):
         if not callable(fun):
             raise TypeError(at_user_line(f"Expected a callable value, got {fun!r}. Give jit the function itself, not what it returns."))
@@ -120,7 +124,7 @@ class JitFunction:
         self.forget_calls: Callable[[], None] = nothing
         _instances.add(self)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> Result:
         try:
             return self.dispatch(*args, **kwargs) if kwargs else self.dispatch(*args)      # ** would copy an empty dictionary
         except Exception as e:
@@ -137,8 +141,15 @@ class JitFunction:
         named = [(f"the argument {n}", x) for n, x in zip(self.arg_names(args, kwargs, self.static_argnums), tree_leaves(self.split(args, kwargs)[:2]))]
         return named + [(f"an array that {self.name} closes over,", x) for traced in self.cache.values() for x in traced.jaxpr.consts]
 
-    def __get__(self, obj, objtype=None):
-        return self if obj is None else BoundJit(self, obj)
+    if TYPE_CHECKING:
+        @overload
+        def __get__(self, obj: None, objtype: Any = None) -> JitFunction[Args, Result]: ...
+        @overload
+        def __get__(self: JitFunction[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None) -> BoundJit[_Q, Result]: ...
+        def __get__(self, obj: object, objtype: Any = None) -> Any: ...
+    else:
+        def __get__(self, obj, objtype=None):
+            return self if obj is None else BoundJit(self, obj)
 
     @override
     def __repr__(self):
@@ -306,7 +317,7 @@ class JitFunction:
 
     # ahead of time
 
-    def trace(self, *args, **kwargs) -> aot.Traced:
+    def trace(self, *args: Any, **kwargs: Any) -> aot.Traced:
         """Traces for arguments (arrays or ShapeDtypeStructs) without running anything."""
         dynamic, dynamic_kw, static = self.split(args, kwargs)
         leaves, tree = tree_flatten((dynamic, dynamic_kw))
@@ -317,11 +328,11 @@ class JitFunction:
         fixed = {k for k, _, _ in static if isinstance(k, int)}
         return aot.Traced(self, traced, tree, donated, leaves, asked, self.arg_names(args, kwargs, fixed))
 
-    def lower(self, *args, **kwargs) -> aot.Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
         """Traces and lowers for arguments (arrays or ShapeDtypeStructs): `.as_text()`, `.compile()`."""
         return self.trace(*args, **kwargs).lower()
 
-    def eval_shape(self, *args, **kwargs):
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the results, without computing them."""
         return self.trace(*args, **kwargs).out_info
 
@@ -373,26 +384,26 @@ def check_result(x, name: str, path) -> None:
                         "JAX type. Return arrays or numbers, in pytrees.")) from e
 
 
-class BoundJit:
+class BoundJit(Generic[Args, Result]):
     """A jitted method bound to its object."""
 
-    def __init__(self, jitted: JitFunction, obj):
+    def __init__(self, jitted: JitFunction[Concatenate[Any, Args], Result], obj: object):
         self.jitted, self.obj = jitted, obj
         update_wrapper(self, jitted.fun)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> Result:
         return self.jitted(self.obj, *args, **kwargs)
 
-    def lower(self, *args, **kwargs):
+    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
         return self.jitted.lower(self.obj, *args, **kwargs)
 
-    def trace(self, *args, **kwargs):
+    def trace(self, *args: Any, **kwargs: Any) -> aot.Traced:
         return self.jitted.trace(self.obj, *args, **kwargs)
 
-    def eval_shape(self, *args, **kwargs):
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         return self.jitted.eval_shape(self.obj, *args, **kwargs)
 
-    def explain(self):
+    def explain(self) -> Explanation:
         return self.jitted.explain()
 
 
@@ -406,10 +417,29 @@ def abstractify(x) -> AbstractValue:
         raise
 
 
-def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None, static_argnums: int | Sequence[int] | None = None,
-        static_argnames: str | Sequence[str] | None = None, donate_argnums: int | Sequence[int] | None = None,
-        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False, device=None, backend: str | None = None,
-        inline: bool = False, compiler_options: dict | None = None):
+class Jit(Protocol):
+    """What `jit` with options alone returns: a function that jits another."""
+
+    def __call__(self, fun: Callable[Args, Result], /) -> JitFunction[Args, Result]: ...
+
+
+@overload
+def jit(fun: Callable[Args, Result], /, *, in_shardings: Any = None, out_shardings: Any = None,
+        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
+        keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
+        compiler_options: dict[str, Any] | None = None) -> JitFunction[Args, Result]: ...
+@overload
+def jit(fun: None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
+        keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
+        compiler_options: dict[str, Any] | None = None) -> Jit: ...
+def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
+        keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
+        compiler_options: dict[str, Any] | None = None) -> Any:
     """Compiles `fun`: it is traced once for each type of its arguments, and runs as one program afterwards.
 
     Args:
@@ -437,8 +467,14 @@ def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None
                        in_shardings, out_shardings, compiler_options)
 
 
-def inner_jit(fun: Callable | None = None, *, name: str | None = None, static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
-              inline: bool = False):
+@overload
+def inner_jit(fun: Callable[Args, Result], *, name: str | None = None, static_argnums: Sequence[int] = (),
+              static_argnames: Sequence[str] = (), inline: bool = False) -> JitFunction[Args, Result]: ...
+@overload
+def inner_jit(fun: None = None, *, name: str | None = None, static_argnums: Sequence[int] = (),
+              static_argnames: Sequence[str] = (), inline: bool = False) -> Jit: ...
+def inner_jit(fun: Callable[..., Any] | None = None, *, name: str | None = None, static_argnums: Sequence[int] = (),
+              static_argnames: Sequence[str] = (), inline: bool = False) -> Any:
     """`jit` for functions of the library itself, with the name that jaxprs show."""
     if fun is None:
         return lambda f: inner_jit(f, name=name, static_argnums=static_argnums, static_argnames=static_argnames, inline=inline)

@@ -2,8 +2,12 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from .device import devices, get_backend
+
+if TYPE_CHECKING:
+    from .backend import Device
 
 
 def process_index(backend: str | None = None) -> int:
@@ -22,7 +26,8 @@ def process_count(backend: str | None = None) -> int:
     return max(process_indices(backend)) + 1
 
 
-def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list:
+def local_devices(process_index: int | None = None, backend: str | None = None,
+                  host_id: int | None = None) -> list[Device]:
     """The devices of one process, this one by default."""
     if host_id is not None:
         process_index = host_id
