@@ -77,9 +77,9 @@ test-passes: setup
 	@WEFT_COMPARE_PASSES=all ACCEPT_BACKEND=wasm $(PYTEST) -q tests/acceptance
 	@WEFT_COMPARE_PASSES=all PYTHONPATH=tests $(PY) -m programs --platform wasm --count 2000
 
-## test-hostile: 100,000 programs changed in their structure, each refused in clear words or right on XLA (over an hour)
+## test-hostile: 100,000 programs, and as many files, frames and arrays, changed in their structure: refused in clear words, or right (over an hour)
 test-hostile: setup
-	@WEFT_HOSTILE_PROGRAMS=100000 $(PYTEST) -n 2 -q tests/remote/test_mutations.py
+	@WEFT_HOSTILE_PROGRAMS=100000 WEFT_HOSTILE_FILES=100000 $(PYTEST) -n 2 -q tests/remote/test_mutations.py
 
 ## test-math: the elementary functions of Wasm at a million points each against mpmath
 test-math: setup

@@ -1,19 +1,20 @@
 """A process that reads mutants of programs as a host does, and runs those that it accepts on XLA and in the reference interpreter.
 
     python mutant_worker.py FIRST COUNT        # before each seed a line with it; after it, where something is wrong, a line of JSON
+    python mutant_worker.py FIRST COUNT files  # the same for files of exported programs, and frames of the wire
 
 What becomes of a process that ends here, or never ends, is its parent's to say (`test_mutations.py`).
 """
 from __future__ import annotations
 
 import collections
-import dis
 import functools
 import hashlib
 import json
 import math
 import os
 import pathlib
+import random
 import resource
 import signal
 import sys
@@ -21,30 +22,35 @@ import warnings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "ops")]
 warnings.simplefilter("ignore")
 
 import numpy as np  # noqa: E402
 from catalogue import ROWS  # noqa: E402
 from mutants import Body, Source, mutant  # noqa: E402
+from mutant_files import emit, mutant_fields, recorded  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
+from refusals import deliberate, origin, unclear  # noqa: E402
 
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
-from weft import dtypes, lax  # noqa: E402
+from weft import dtypes, export, host, lax  # noqa: E402
+from weft.avals import shaped  # noqa: E402
 from weft.config import enable_x64  # noqa: E402
 from weft.core.binary import DeserializationError  # noqa: E402
 from weft.core.interpret import ReferenceTrace, interpret  # noqa: E402
 from weft.core.jaxpr import Jaxpr, subjaxprs  # noqa: E402
 from weft.core.portable import NotPortable, portable  # noqa: E402
+from weft.core.specialize import check_constraints  # noqa: E402
 from weft.core.trace import tracing  # noqa: E402
 from weft.errors import BackendError  # noqa: E402
+from weft.export import artifact  # noqa: E402
 from weft.runtime.device import backend_of  # noqa: E402
-from weft.runtime.dispatch import program_for  # noqa: E402
+from weft.runtime.dispatch import program_for, run_jaxpr  # noqa: E402
 from weft_native.host.limits import Limits  # noqa: E402
-from weft_native.host.programs import Programs  # noqa: E402
-from weft_native.host.values import host_array  # noqa: E402
+from weft_native.host.programs import Programs, nbytes  # noqa: E402
+from weft_native.host.values import host_array, host_bytes  # noqa: E402
+from weft_remote import protocol as p  # noqa: E402
 from weft_remote.errors import LimitError  # noqa: E402
 
 STEPS, BYTES = 2_000, 1 << 16      # primitives that the interpreter applies; bytes of one result
@@ -112,43 +118,6 @@ def bytes_of(seed: int) -> bytes:
     while (body := source(number % SOURCES)) is None:
         number += 1
     return mutant(seed, body)
-
-
-# refusals -------------------------------------------------------------------------------------------------------------
-
-_RAISE = dis.opmap["RAISE_VARARGS"]
-
-
-def origin(e: BaseException) -> BaseException:
-    while e.__cause__ is not None:
-        e = e.__cause__
-    return e
-
-
-def deliberate(e: BaseException) -> bool:
-    """Whether somebody wrote `raise` for this, in code of ours, instead of Python or NumPy tripping over it."""
-    if isinstance(e, (AssertionError, RecursionError, MemoryError)):
-        return False
-    tb = e.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
-    if tb is None:
-        return False
-    code = tb.tb_frame.f_code
-    return code.co_filename.startswith(str(ROOT)) and code.co_code[tb.tb_lasti] == _RAISE
-
-
-def unclear(e: Exception) -> str | None:
-    """What is wrong with an error that a client would be told."""
-    text = str(e)
-    root = origin(e)
-    if not deliberate(root):
-        return f"an accident: {type(root).__name__}: {root}"
-    if "(at byte " not in text and not isinstance(e, LimitError):
-        return "it does not say where"
-    if str(ROOT) in text or "Traceback" in text or "site-packages" in text or text.count("\n") > 10 or len(text) > 4000:
-        return "it shows the host, or too much"
-    return None
 
 
 # runs -----------------------------------------------------------------------------------------------------------------
@@ -268,7 +237,7 @@ class Judge:
             program = self.programs.check(digest, data)
         except (DeserializationError, LimitError) as e:
             self.counts["refused"] += 1
-            problem = unclear(e)
+            problem = unclear(e, isinstance(e, DeserializationError))
             return {"kind": "unclear refusal", "what": problem, "message": str(e)} if problem else None
         except Exception as e:
             return {"kind": "error of the reader", "what": f"{type(e).__name__}: {e}"}
@@ -342,6 +311,129 @@ class Judge:
         return most
 
 
+# files and frames -----------------------------------------------------------------------------------------------------
+
+
+def _affine(x, bits):
+    return {"y": jnp.tanh(x @ CONSTANTS[0]) + CONSTANTS[1].astype("float32"), "z": jnp.where(CONSTANTS[2], bits, CONSTANTS[3].astype("int32"))}
+
+
+CONSTANTS = [np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), np.ones(3, "bfloat16"), np.array([True, False, True]), np.array([1, -2, 7]).astype("int4"),
+             np.arange(3, dtype=np.complex64)]
+
+
+def _exports() -> list:
+    """(fields of a file, and of its derivative's where it has one)."""
+    n = export.symbolic_shape("n")[0]
+    spec = weft.ShapeDtypeStruct
+    made = [(weft.jit(_affine), (spec((2, 4), "float32"), spec((3,), "int32")), 0), (weft.jit(lambda x: jnp.sin(x * CONSTANTS[0][0, 0]).sum()), (spec((n, 3), "float32"),), 1),
+            (weft.jit(lambda k, c: (weft.random.normal(k, (2,)), c * CONSTANTS[4])), (weft.random.key(0), spec((3,), "complex64")), 0),
+            (weft.jit(lambda t: lax.fori_loop(0, 3, lambda i, v: v + jnp.asarray(CONSTANTS[0])[i], t["a"][0])), ({"a": [spec((3,), "float32"), None]},), 0)]
+    return [recorded(artifact, lambda f=f, args=args, order=order: export.export(f)(*args).serialize(order)) for f, args, order in made]
+
+
+def signed(fields: list) -> bytes:
+    """A file with a check sum that fits."""
+    body = emit(fields)
+    return artifact.MAGIC + bytes([artifact.VERSION]) + hashlib.sha256(body).digest() + body
+
+
+class FileJudge(Judge):
+    def __init__(self):
+        super().__init__()
+        self.files = _exports()
+        ones = np.ones(3, np.float32).tobytes()
+        messages = [p.Hello(1, 1, "token", b"", "x"), p.Put(1, 2, shaped((3,), dtypes.float32), 0, ones), p.Put(2, 3, shaped((2, 2), dtypes.bool_), 0, b"\1\0\1\1"),
+                    p.Put(3, 4, shaped((4,), dtypes.dtype("int4")), 0, b"\1\2\7\x0f"), p.Put(3, 4, shaped((4,), dtypes.dtype("float4_e2m1fn")), 0, b"\1\2\7\x0f"),
+                    p.Part(4, 2, b"abc"), p.Program(5, bytes(32), 4, b"weft"), p.Compile(6, 5, bytes(32), 0, "f", (True, False)), p.Execute(7, 5, (2, 3), (8,)), p.Fetch(8, 2),
+                    p.Free(9, (2, 3)), p.Inspect(10, 5, "text", ""), p.Settled((1, 2)), p.Credit(1, 2), p.Welcome(1, b"s", 0, 1, 2, 3, ("cpu", "c")), p.Error(1, 2, "E", "m")]
+        self.messages = [recorded(p, lambda m=m: p.encode(m))[0] for m in messages]
+
+    def __call__(self, seed: int) -> dict | None:
+        rng = random.Random(seed)
+        return self.file(seed, rng) if rng.random() < 0.5 else self.frame(rng)
+
+    def refusal(self, e: Exception) -> dict | None:
+        self.counts["refused"] += 1
+        problem = unclear(e)
+        return {"kind": "unclear refusal", "what": problem, "message": str(e)} if problem else None
+
+    # exported programs
+
+    def file(self, seed: int, rng: random.Random) -> dict | None:
+        outer, *inner = rng.choice(self.files)
+        others = [f for file in self.files for f in file]
+        if inner and rng.random() < 0.4:
+            fields = [*outer[:-1], ("bytes", signed(mutant_fields(rng, inner[0], others)))]
+        else:
+            fields = mutant_fields(rng, outer, others)
+        try:
+            found = export.deserialize(signed(fields))
+        except DeserializationError as e:
+            return self.refusal(e)
+        except Exception as e:
+            return {"kind": "error of the reader", "what": f"{type(e).__name__}: {e}"}
+        self.counts["read"] += 1
+        for c in found._closed.consts:
+            if host.foreign(bytes(host.to_bytes(c)), c.dtype) is not None:
+                return {"kind": "a value that is none", "what": f"{c!r} holds {bytes(host.to_bytes(c))!r}"}
+        again = export.deserialize(found.serialize(1 if found.has_vjp() else 0))
+        said = [[str(v) for v in (e.fun_name, e.in_avals, e.out_avals, e.in_tree, e.out_tree, e.platforms, e.disabled_safety_checks)] for e in (found, again)]
+        if said[0] != said[1] or [bytes(host.to_bytes(c)) for c in found._closed.consts] != [bytes(host.to_bytes(c)) for c in again._closed.consts]:
+            return {"kind": "another file", "what": f"{said[1]} for {said[0]}"}
+        return self.call(seed, found)
+
+    def call(self, seed: int, found) -> dict | None:
+        """Runs what was read, on XLA and in the interpreter."""
+        try:
+            sizes = dict.fromkeys(found._variables, 2)
+            if found._scope is not None:
+                check_constraints(found._scope, sizes, found.fun_name)
+            closed = found._form(sizes)[0]
+        except Exception as e:
+            return None if deliberate(origin(e)) else {"kind": "can't be called", "what": f"{type(e).__name__}: {e}"}
+        if sum(math.prod(a.shape) * dtypes.itemsize(a.dtype) for a in closed.in_avals) > BYTES:
+            return None
+        with enable_x64(found._x64):
+            args = [argument(np.random.default_rng(seed), a) for a in closed.in_avals]
+            try:
+                with np.errstate(all="ignore"), tracing(trace := Bounded()):
+                    want = interpret(closed, args)
+            except TooLong:
+                return None
+            try:
+                got = [np.asarray(o) for o in run_jaxpr(closed, args, "mutant", device=self.device)]
+            except Exception as e:
+                return {"kind": "XLA fails", "what": f"{type(e).__name__}: {e}"[:900], "program": str(closed)[:2000]}
+            self.counts["ran"] += 1
+            open_ = closed.jaxpr.replace(constvars=[], invars=[*closed.jaxpr.constvars, *closed.jaxpr.invars])
+            return self.compare(open_, [*map(np.asarray, closed.consts), *args], got, want, trace.finite)
+
+    # frames
+
+    def frame(self, rng: random.Random) -> dict | None:
+        parts = [mutant_fields(rng, rng.choice(self.messages), self.messages) if rng.random() < 0.7 else rng.choice(self.messages) for _ in range(rng.choice((1, 1, 2, 3)))]
+        data = emit([f for part in parts for f in part])
+        try:
+            messages = list(p.decode(data))
+        except DeserializationError as e:
+            return self.refusal(e)
+        except Exception as e:
+            return {"kind": "error of the reader", "what": f"{type(e).__name__}: {e}"}
+        self.counts["read"] += 1
+        if list(p.decode(p.encode(*messages))) != messages:
+            return {"kind": "another frame", "what": f"{messages}"}
+        for m in messages:
+            if isinstance(m, p.Put) and nbytes(m.aval) == len(m.data) <= BYTES:
+                x = host_array(bytearray(m.data), m.aval)
+                back = bytes(host_bytes(self.backend.put(x, m.aval, self.device, True)))
+                if x.shape != m.aval.shape or x.dtype != m.aval.dtype or host.foreign(bytes(host.to_bytes(x)), x.dtype) is not None or host.foreign(back, x.dtype) is not None \
+                        or not dtypes.is_bool(x.dtype) and dtypes.bits(x.dtype) >= 8 and back != m.data:
+                    return {"kind": "another array", "what": f"{m.data!r} of {m.aval} became {x!r}, and on the device {back!r}"}
+                self.counts["ran"] += 1
+        return None
+
+
 # the process ----------------------------------------------------------------------------------------------------------
 
 
@@ -355,10 +447,11 @@ def _slow(signum, frame):
 
 def main() -> None:
     first, count = map(int, sys.argv[1:3])
+    files = sys.argv[3:] == ["files"]
     memory = 12 << 30
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     signal.signal(signal.SIGALRM, _slow)
-    judge = Judge()
+    judge = FileJudge() if files else Judge()
     for seed in range(first, first + count):
         print(seed, flush=True)
         signal.alarm(SECONDS)

@@ -683,7 +683,7 @@ class Mutator:
             inner = self.body
             inputs = [Name(n.type) for n in inner.inputs]
             results = [Name(_type(a) if type(a) is not Wrong else ()) for a in inner.results]
-            call = Equation("jit", inputs, {"jaxpr": Carried(inner, True), "name": "f", "donated_invars": (False,) * len(inputs), "keep_unused": False, "inline": False}, results)
+            call = Equation("jit", list(inputs), {"jaxpr": Carried(inner, True), "name": "f", "donated_invars": (False,) * len(inputs), "keep_unused": False, "inline": False}, list(results))
             self.body = Body(inputs, [call], list(results))
 
 

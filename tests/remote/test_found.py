@@ -1,5 +1,6 @@
 """What mutated programs have found (`mutants.py`), each as the smallest case that shows it."""
 import hashlib
+import io
 
 import ml_dtypes
 import numpy as np
@@ -10,13 +11,14 @@ from test_hostile import F32, I32, LINE, careless, one_equation
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes, lax
+from weft import dtypes, export, host, lax
 from weft.avals import shaped, token
 from weft.core import serialize as s
 from weft.core.binary import DeserializationError
 from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from weft.core.primitive import registry
+from weft.numpy import files
 from weft_remote import protocol as p
 
 FLOAT0, BF16, BOOL = shaped((), dtypes.float0), shaped((), "bfloat16"), shaped((), "bool")
@@ -50,6 +52,9 @@ SQUARE = vector("float32", 2, 2)
     ([SQUARE, SQUARE], [SQUARE], "triangular_solve", SOLVE, "conjugate_a goes with transpose_a"),
     ([SQUARE], [SQUARE, SQUARE], "schur", dict(compute_schur_vectors=True, sort_eig_vals=True, select_callable=None), "eigenvalues are not sorted"),
     ([vector("int32")] * 2, [shaped((), "int8")], "dot_general", {**DOT, "preferred_element_type": np.dtype("int8")}, "must not be narrower"),
+    ([I32], [I32], "integer_pow", dict(y=-1), "integer_pow of integers can't be negative, got y=-1"),
+    ([F32], [F32], "round", dict(rounding_method=5), r"round rounds halves away from zero \(0\) or to even \(1\), got 5"),
+    ([F32], [F32], "reduce_precision", dict(exponent_bits=0, mantissa_bits=3), "exponent_bits must be positive and mantissa_bits not negative, got 0 and 3"),
     ([], [], "sort", dict(dimension=0, is_stable=True, num_keys=1), "sort takes at least one operand"),
     ([vector("float32", 2), vector("float32", 1)], [vector("float32", 2)], "add_any", {}, r"the operands must have one type, got f32\[2\] and f32\[1\]"),
     ([vector("complex64")] * 2, [shaped((), "complex64")], "dot_general", {**DOT, "precision": lax.DotAlgorithmPreset.F32_F32_F32}, "F32_F32_F32 is for real numbers"),
@@ -69,6 +74,12 @@ def test_refused(ins, outs, primitive, params, message):
 def test_literals_are_values_of_their_types(value, aval, message):
     with pytest.raises(DeserializationError, match=message):
         s.deserialize(careless(Jaxpr([], [], [Literal(value, aval)], [])))
+
+
+def test_precisions_beyond_any_format():
+    x = np.array([1.7, -3e38, 1e-40], np.float32)
+    keep = lambda v: lax.reduce_precision(v, 1 << 30, 1 << 30)
+    np.testing.assert_array_equal(interpret(weft.make_jaxpr(keep)(x).jaxpr, [x])[0], x)
 
 
 def test_weak_literals_keep_their_dtype():
@@ -208,3 +219,40 @@ def test_a_host_chooses_for_its_own_platform():
         while not isinstance(answer, (p.Data, p.Error, p.End)):
             answer = raw.receive()
     assert np.frombuffer(answer.data, np.float32).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("dtype,good,bad", [("bool", b"\1\0", b"\2\0"), ("int4", b"\x0f\x09", b"\x1f\0"), ("uint2", b"\3\0", b"\4\0"), ("float4_e2m1fn", b"\x0f\0", b"\x10\0")])
+def test_constants_of_files_are_values_of_their_dtypes(dtype, good, bad):
+    """A truth value of 2 is neither true nor false to a compiler that was promised a truth value."""
+    good, bad = good * 8, bad * 8
+    c = host.from_bytes(good, (16,), dtypes.dtype(dtype))
+    data = bytes(export.export(weft.jit(lambda: jnp.asarray(c)))().serialize())
+    assert data.count(good) == 1 and host.foreign(good, c.dtype) is None and host.foreign(bad, c.dtype) == bad[0]
+    body = data[41:].replace(good, bad)
+    with pytest.raises(DeserializationError, match=rf"a constant of dtype {dtype} has an element of the bits {bad[0]:#x} \(at byte \d+\)"):
+        export.deserialize(data[:9] + hashlib.sha256(body).digest() + body)
+
+
+@pytest.mark.parametrize("old,new,message", [
+    (b"<f4", b">f4", "can't be read without NumPy"), (b"<f4", b"<f3", "can't be read without NumPy"), (b"(2, 3)", b"(2, 4)", "has 32 bytes, and 24 are there"),
+    (b"(2, 3)", b"(-1,6)", "a tuple of sizes"), (b"(2, 3)", b"[2, 3]", "a tuple of sizes"), (b"False", b"'no' ", "fortran_order must be a bool"), (b"'shape'", b"'forms'", "must have"),
+    (b"{", b"(", "no dict of constants"), (b"\x01\x00", b"\x09\x00", "its version is 09.00"), (b"\x01\x00\x76\x00", b"\x01\x00\xff\xff", "longer than the file"),
+    (b"<f4", b"|b1", "an element of dtype bool has the bits")])
+def test_files_of_arrays_without_numpy(old, new, message):
+    file = io.BytesIO()
+    np.save(file, np.arange(6, dtype=np.float32).reshape(2, 3) + 0.1)
+    data = file.getvalue()
+    assert files._parse(data).shape == (2, 3) and old in data
+    with pytest.raises(ValueError, match=message):
+        files._parse(data.replace(old, new, 1))
+
+
+def test_damaged_archives_without_numpy():
+    file = io.BytesIO()
+    np.savez_compressed(file, a=np.arange(100))
+    data = bytearray(file.getvalue())
+    data[60:80] = bytes(20)
+    with pytest.raises(ValueError, match="'a' of the .npz file can't be read"):
+        files._Archive(io.BytesIO(bytes(data)))["a"]
+    with pytest.raises(ValueError, match="not a .npz file"):
+        files._Archive(io.BytesIO(b"PK" + bytes(30)))

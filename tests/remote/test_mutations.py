@@ -1,7 +1,8 @@
-"""Programs whose structure was changed, as somebody could send them: each is refused in clear words, or runs on XLA and gives what the interpreter gives.
+"""Programs, files, frames and arrays whose structure was changed, as somebody could send them: each is refused in clear words, or is a program that runs on XLA and
+gives what the interpreter gives, or an array with the values that its bytes say.
 
-They run in a process of their own, whose end or silence is a failure. WEFT_HOSTILE_PROGRAMS sets how many; WEFT_HOSTILE_START where the seeds begin.
-`python tests/remote/mutant_worker.py SEED 1` judges one again.
+They are read in a process of their own, whose end or silence is a failure. WEFT_HOSTILE_PROGRAMS and WEFT_HOSTILE_FILES set how many; WEFT_HOSTILE_START where the seeds
+begin. A failure names its seed; `python tests/remote/mutant_worker.py SEED 1` (or `… SEED 1 files`, or mutant_arrays.py) judges it again.
 """
 from __future__ import annotations
 
@@ -17,18 +18,19 @@ from platforms import need
 
 need("cpu")
 
-WORKER = pathlib.Path(__file__).with_name("mutant_worker.py")
-COUNT = int(os.environ.get("WEFT_HOSTILE_PROGRAMS", "200"))
+HERE = pathlib.Path(__file__).parent
+PROGRAMS = int(os.environ.get("WEFT_HOSTILE_PROGRAMS", "200"))
+FILES = int(os.environ.get("WEFT_HOSTILE_FILES", "1000"))
 START = int(os.environ.get("WEFT_HOSTILE_START", "0"))
 CHUNK = 2_000        # mutants of one process: XLA keeps memory of each program
 SILENCE = 120        # seconds that a process may take for its start or for one mutant
 
 
-def judge(first: int, count: int) -> tuple[list[str], dict]:
-    """What is wrong with how these mutants are treated, and how many were refused and run."""
+def judge(first: int, count: int, worker: str = "mutant_worker.py", *options: str, **environment: str) -> dict:
+    """How many mutants were refused, read and run; fails with what is wrong with how they are treated."""
     problems, counts, at = [], {}, first
-    process = subprocess.Popen([sys.executable, str(WORKER), str(first), str(count)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env={**os.environ, "JAX_NUM_CPU_DEVICES": "1"})
+    process = subprocess.Popen([sys.executable, str(HERE / worker), str(first), str(count), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "JAX_NUM_CPU_DEVICES": "1", **environment})
     noise: list[str] = []
     reader = threading.Thread(target=lambda: noise.append(process.stderr.read()), daemon=True)
     reader.start()
@@ -48,11 +50,28 @@ def judge(first: int, count: int) -> tuple[list[str], dict]:
     if process.wait() or not counts:
         reader.join(10)
         problems.append(f"{at}: the process ended with {process.returncode}, or was ended after {SILENCE} s without a word\n{''.join(noise)[-3000:]}")
-    return problems, counts
-
-
-@pytest.mark.parametrize("first", range(START, START + COUNT, CHUNK))
-def test_mutants_are_refused_or_right(first):
-    problems, counts = judge(first, min(CHUNK, START + COUNT - first))
     assert not problems, "\n\n".join(problems[:10])
+    return counts
+
+
+def chunks(most: int) -> list[tuple[int, int]]:
+    return [(first, min(CHUNK, START + most - first)) for first in range(START, START + most, CHUNK)]
+
+
+@pytest.mark.parametrize("first,count", chunks(PROGRAMS))
+def test_programs_are_refused_or_right(first, count):
+    counts = judge(first, count)
     assert counts["refused"] > 0 and counts["ran"] > 0      # the mutations are neither all nonsense nor all harmless
+
+
+@pytest.mark.parametrize("first,count", chunks(FILES))
+def test_files_and_frames_are_refused_or_right(first, count):
+    """Of exported programs, with a check sum that fits, and of the wire."""
+    counts = judge(first, count, "mutant_worker.py", "files")
+    assert counts["refused"] > 0 and counts["read"] > 0 and counts["ran"] > 0
+
+
+def test_arrays_are_refused_or_right():
+    """Files of arrays where NumPy is not there to read them."""
+    counts = judge(START, FILES, "mutant_arrays.py", WEFT_NUMPY="0")
+    assert counts["refused"] > 0 and counts["read"] > 0

@@ -6,6 +6,7 @@ a dtype and bytes, which is all that the language itself ever asks for.
 from __future__ import annotations
 
 import os
+import re
 import struct
 from typing import TYPE_CHECKING
 
@@ -158,6 +159,19 @@ def from_bytes(data, shape: tuple, dtype):
     if has_numpy:
         return np.frombuffer(data, dtype=dtype).reshape(shape)
     return HostArray(shape, dtype, data)
+
+
+def foreign(data: bytes, dtype) -> int | None:
+    """The first byte that is no element of a dtype of fewer than 8 bits, or of bool; None where every byte may stand there. Such a dtype has a byte for each
+    element: a number's bits with zeros above, or with its sign."""
+    name = dtype.name
+    found = re.fullmatch(r"(u?int|float)([246])(_\w+)?", name)
+    if name != "bool" and found is None:
+        return None
+    width = 1 if found is None else int(found[2])
+    allowed = bytes(range(1 << width)) + (bytes(range(256 - (1 << width - 1), 256)) if name.startswith("int") else b"")
+    left = bytes(data).translate(None, allowed)
+    return left[0] if left else None
 
 
 def to_bytes(value) -> memoryview:

@@ -30,7 +30,7 @@ from ..core.serialize import DEFAULT_LIMITS
 from ..core.serialize import deserialize as read_program
 from ..core.serialize import serialize as write_program
 from ..core.trace import get_aval, is_array
-from ..host import from_bytes, is_host_array, to_bytes
+from ..host import foreign, from_bytes, is_host_array, to_bytes
 from ..random.keys import key_dtype
 from ..runtime.dispatch import host_array
 from .trees import read_tree, write_tree
@@ -241,4 +241,7 @@ class _File:
         data = r.view()
         if math.prod(shape) * dtypes.itemsize(dt) != len(data):
             r.fail(f"a constant of shape {shape} and dtype {dtypes.name(dt)} has {len(data)} bytes", start)
+        wrong = foreign(bytes(data), dt)
+        if wrong is not None:
+            r.fail(f"a constant of dtype {dtypes.name(dt)} has an element of the bits {wrong:#x}", start)
         return from_bytes(bytes(data), shape, dt)

@@ -191,8 +191,6 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
         9.0
     """
     x = checked("integer_pow", x)
-    if y < 0 and not dtypes.is_inexact(dtype_of(x)):
-        raise type_error(f"integer_pow: integers cannot be raised to negative powers, got y={y}. Convert x to a float first.")
     return on_device(ops.integer_pow(x, y)) if y != 1 else on_device(x)
 
 

@@ -5,19 +5,22 @@ import ast
 import io
 import math
 import os
+import re
 import zipfile
+import zlib
 from typing import IO, Any, NoReturn
 
 from .. import dtypes
 from ..core.trace import Tracer
 from ..errors import TracerArrayConversionError
-from ..host import HostArray, from_bytes, from_flat, has_numpy, is_host_array, np, to_bytes, unpack
+from ..host import CODES, HostArray, foreign, from_bytes, from_flat, has_numpy, is_host_array, np, to_bytes, unpack
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray
 
 __all__ = ["fromfile", "fromiter", "fromstring", "load", "save", "savez"]
 _MAGIC = b"\x93NUMPY"
+_LONGEST = 10_000      # bytes of a header
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
@@ -54,13 +57,20 @@ class _Archive:
     """The arrays of a .npz file by name, where NumPy is absent."""
 
     def __init__(self, stream):
-        self.zip = zipfile.ZipFile(stream)
+        try:
+            self.zip = zipfile.ZipFile(stream)
+        except (zipfile.BadZipFile, NotImplementedError, OSError) as e:
+            raise ValueError(f"not a .npz file: {e}. Save arrays with weft.numpy.savez.") from None
         self.files = [name.removesuffix(".npy") for name in self.zip.namelist()]
 
     def __getitem__(self, name: str):
         if name not in self.files:
             raise KeyError(f"{name!r} is not in the archive, which has {', '.join(self.files)}.")
-        return asarray(_parse(self.zip.read(name + ".npy")))
+        try:
+            data = self.zip.read(name + ".npy")
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as e:
+            raise ValueError(f"{name!r} of the .npz file can't be read: {e}.") from None
+        return asarray(_parse(data))
 
     def __iter__(self):
         return iter(self.files)
@@ -78,21 +88,49 @@ class _Archive:
         self.zip.close()
 
 
+def _refuse(what: str) -> NoReturn:
+    raise ValueError(f"not a .npy file: {what}. Save arrays with weft.numpy.save.")
+
+
+def _header(data: bytes) -> tuple[str, bool, tuple[int, ...], int]:
+    """The type, the order and the shape that a .npy file says it has, and where its elements begin."""
+    if data[:6] != _MAGIC:
+        _refuse("it does not begin with \\x93NUMPY")
+    if len(data) < 12 or data[6] not in (1, 2, 3) or data[7]:
+        _refuse(f"its version is {data[6:8].hex('.')}")
+    width = 2 if data[6] == 1 else 4
+    count = int.from_bytes(data[8:8 + width], "little")
+    start = 8 + width + count
+    if count > _LONGEST or start > len(data):
+        _refuse(f"its header of {count} bytes is longer than {'the file' if start > len(data) else _LONGEST}")
+    try:
+        found = ast.literal_eval(data[8 + width:start].decode("utf-8" if data[6] == 3 else "latin1"))
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        _refuse("its header is no dict of constants")
+    if not isinstance(found, dict) or found.keys() != {"descr", "fortran_order", "shape"}:
+        _refuse("its header must have descr, fortran_order and shape")
+    descr, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
+    if type(fortran) is not bool or type(shape) is not tuple or any(type(n) is not int or n < 0 for n in shape):
+        _refuse(f"fortran_order must be a bool and shape a tuple of sizes, got {str(fortran)[:40]} and {str(shape)[:80]}")
+    return descr, fortran, shape, start
+
+
 def _parse(data: bytes) -> HostArray:
     """The host array in the bytes of a .npy file."""
-    if data[:6] != _MAGIC:
-        raise ValueError("not a .npy file: it does not begin with \\x93NUMPY. Save arrays with weft.numpy.save.")
-    width = 2 if data[6] == 1 else 4
-    start = 8 + width + int.from_bytes(data[8:8 + width], "little")
-    header = ast.literal_eval(data[8 + width:start].decode("latin1"))
-    descr, shape = header["descr"], tuple(header["shape"])
-    order, kind, size = descr[0], descr[1], int(descr[2:])
-    name = "bool" if kind == "b" else "bfloat16" if kind == "V" and size == 2 else f"{_KINDS.get(kind, '?')}{8 * size}"
-    if "?" in name or order == ">" and size > 1:
-        raise ValueError(f"a .npy file with elements of type {descr!r} can't be read without NumPy; numbers in little-endian order can.")
+    descr, fortran, shape, start = _header(data)
+    parts = re.fullmatch(r"([<>|=]?)([biufcV])(\d{1,2})", descr) if type(descr) is str else None
+    order, kind, size = (parts[1], parts[2], int(parts[3])) if parts is not None else ("", "?", 0)
+    name = "bool" if kind == "b" and size == 1 else "bfloat16" if kind == "V" and size == 2 else f"{_KINDS.get(kind, '?')}{8 * size}"
+    if name not in (*CODES, "bfloat16") or order == ">" and size > 1:
+        raise ValueError(f"a .npy file with elements of type {str(descr)[:40]!r} can't be read without NumPy; numbers in little-endian order can.")
     n = math.prod(shape)
+    if n * size > len(data) - start:
+        _refuse(f"an array of shape {str(shape)[:80]} and dtype {name} has {n * size} bytes, and {len(data) - start} are there")
+    wrong = foreign(data[start:start + n * size], dtypes.dtype(name))
+    if wrong is not None:
+        _refuse(f"an element of dtype {name} has the bits {wrong:#x}")
     host = from_bytes(data[start:start + n * size], shape, dtypes.dtype(name))
-    if not header["fortran_order"] or len(shape) < 2:
+    if not fortran or len(shape) < 2:
         return host
     flat, rows = unpack(host.data, name), []
     for k in range(n):      # the k-th element in row-major order lies where its indices, read backwards, say

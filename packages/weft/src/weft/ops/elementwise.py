@@ -9,7 +9,7 @@ from .. import dtypes
 from ..avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero, param_type
 from ..core.trace import get_aval
-from ..errors import type_error
+from ..errors import at_user_line, type_error
 from ..host import np
 from .linear import add_any, broadcast_to_rank_shape, convert, expand_dims, full, moveaxis, reshape, unbroadcast
 from .rules import broadcast_shapes, check_kind, dtype_of, is_linear_arg, same_dtype, scalar_like, shape_of
@@ -80,11 +80,12 @@ class Tolerance(_Tolerance):
 
 def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp: Sequence[Callable[..., Value] | None] | None = None,
                  transpose: TransposeRule | None = None, out: Callable[[ElementType], ElementType] | None = None, arity: int = 1,
-                 basic: bool = True, decompose: DecomposeRule | None = None, only: tuple[str, ...] = ()) -> Primitive:
+                 basic: bool = True, decompose: DecomposeRule | None = None, refuse: Callable[..., str | None] = lambda dt, **params: None) -> Primitive:
     """A new elementwise primitive.
 
     `jvp` is None (no derivative) or one function for each operand: (tangent, result, *operands) -> term of the result's tangent, None for zero.
-    `out` maps the operands' dtype to the result's. `only` names the dtypes where those of `kinds` are too many.
+    `out` maps the operands' dtype to the result's. `refuse(dtype, **params)` says what is wrong with an operand's
+    dtype or a parameter, where `kinds` does not say it all.
     """
     primitive = Primitive(name, basic=basic)
 
@@ -93,8 +94,9 @@ def _elementwise(name: str, kinds: str, reference: ReferenceRule | None, *, jvp:
             raise type_error(f"{name} takes {arity} operand{'s' * (arity > 1)}, got {len(avals)}.")
         dt = same_dtype(name, avals)
         check_kind(name, avals[0], kinds)
-        if only and dtypes.name(dt) not in only:
-            raise type_error(f"{name} does not accept dtype {dtypes.name(dt)}: it takes {', '.join(only)}.")
+        problem = refuse(dt, **params)
+        if problem is not None:
+            raise type_error(f"{name} {problem}")
         shape = broadcast_shapes(name, [a.shape for a in avals])
         return shaped(shape, out(dt) if out else dt, all([a.weak_type for a in avals]))
 
@@ -207,7 +209,8 @@ def _round_reference(x: Value, *, rounding_method: int) -> Any:
     return np.where(np.isfinite(x), np.sign(x) * np.floor(np.abs(x.astype(np.float64)) + 0.5), x).astype(x.dtype)
 
 
-round_p = _elementwise("round", "f", _round_reference)
+round_p = _elementwise("round", "f", _round_reference,
+                       refuse=lambda dt, *, rounding_method: None if rounding_method in (0, 1) else f"rounds halves away from zero (0) or to even (1), got {rounding_method}.")
 
 
 def round_(x: Value, rounding_method: int = 0) -> Value:
@@ -483,7 +486,11 @@ def _integer_pow_jvp(t: Value, o: Value, x: Value, *, y: Value) -> Value | None:
     return mul(t, mul(scalar_like(x, y), x if y == 2 else integer_pow(x, y - 1)))
 
 
-integer_pow_p = _elementwise("integer_pow", NUM, _integer_pow_reference, basic=False, jvp=[_integer_pow_jvp], decompose=_integer_pow_decompose)
+def _no_integer_pow(dt: ElementType, *, y: int) -> str | None:
+    return f"of integers can't be negative, got y={y}. Convert x to a float first." if y < 0 and not dtypes.is_inexact(dt) else None
+
+
+integer_pow_p = _elementwise("integer_pow", NUM, _integer_pow_reference, basic=False, jvp=[_integer_pow_jvp], decompose=_integer_pow_decompose, refuse=_no_integer_pow)
 
 
 def integer_pow(x: Value, y: int) -> Value:
@@ -535,7 +542,7 @@ abs_p = _elementwise("abs", NUM, lambda x: np.abs(x), jvp=[_abs_jvp], out=lambda
 abs_: Function = _fn(abs_p)
 
 
-complex_p = _elementwise("complex", "f", lambda x, y: x + 1j * y.astype(np.result_type(y.dtype, np.complex64)), arity=2, out=lambda dt: dtypes.complex_of(dt), only=("float32", "float64"),
+complex_p = _elementwise("complex", "f", lambda x, y: x + 1j * y.astype(np.result_type(y.dtype, np.complex64)), arity=2, out=lambda dt: dtypes.complex_of(dt), refuse=lambda dt: None if dt in (dtypes.float32, dtypes.float64) else f"does not accept dtype {dtypes.name(dt)}: it takes float32, float64.",
                          jvp=[lambda t, o, x, y: complex_(t, full(shape_of(t), 0, dtype_of(t))),
                               lambda t, o, x, y: complex_(full(shape_of(t), 0, dtype_of(t)), t)],
                          transpose=lambda ct, x, y: [unbroadcast(real(ct), x.aval) if is_linear_arg(x) else None,
@@ -754,12 +761,19 @@ def bitcast(x: Value, dtype: ElementType) -> Value:
     return bitcast_convert_type_p.bind(x, new_dtype=dtypes.canonicalize(dtype))
 
 
-reduce_precision_p: Primitive = _elementwise("reduce_precision", "f", None,
+def _no_precision(dt: ElementType, *, exponent_bits: int, mantissa_bits: int) -> str | None:
+    if not 1 <= exponent_bits < 1 << 31 or not 0 <= mantissa_bits < 1 << 31:
+        raise ValueError(at_user_line(f"reduce_precision: exponent_bits must be positive and mantissa_bits not negative, got {exponent_bits} and {mantissa_bits}."))
+    return None
+
+
+reduce_precision_p: Primitive = _elementwise("reduce_precision", "f", None, refuse=_no_precision,
                                   jvp=[lambda t, o, x, **kw: reduce_precision_p.bind(t, **kw)],
                                   transpose=lambda ct, x, **kw: [reduce_precision_p.bind(ct, **kw)])
 
 
 def _reduce_precision_reference(x: Value, *, exponent_bits: int, mantissa_bits: int) -> Any:
+    exponent_bits, mantissa_bits = min(exponent_bits, 12), min(mantissa_bits, 60)      # more than float64 has
     with np.errstate(all="ignore"):
         m, e = np.frexp(x.astype(np.float64))
         scaled = np.ldexp(np.rint(np.ldexp(m, mantissa_bits + 1)), e - mantissa_bits - 1)

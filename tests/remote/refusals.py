@@ -1,0 +1,40 @@
+"""Whether an error is one that somebody meant: in words, with the place, and without a path of the process that raises it."""
+from __future__ import annotations
+
+import dis
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+
+def origin(e: BaseException) -> BaseException:
+    while e.__cause__ is not None:
+        e = e.__cause__
+    return e
+
+
+def deliberate(e: BaseException) -> bool:
+    """Whether somebody wrote `raise` for this, in code of ours, instead of Python or NumPy tripping over it."""
+    if isinstance(e, (AssertionError, RecursionError, MemoryError)):
+        return False
+    tb = e.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    if tb is None:
+        return False
+    code = tb.tb_frame.f_code
+    return code.co_filename.startswith(str(ROOT)) and code.co_code[tb.tb_lasti] == _RAISE
+
+
+def unclear(e: Exception, placed: bool = True) -> str | None:
+    """What is wrong with an error that a stranger would be told; one that is `placed` says at which byte."""
+    text = str(e)
+    root = origin(e)
+    if not deliberate(root):
+        return f"an accident: {type(root).__name__}: {root}"
+    if placed and "(at byte " not in text:
+        return "it does not say where"
+    if str(ROOT) in text or "Traceback" in text or "site-packages" in text or text.count("\n") > 10 or len(text) > 4000:
+        return "it shows the process, or too much"
+    return None
