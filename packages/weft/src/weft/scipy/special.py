@@ -46,7 +46,38 @@ def ndtri(p):
         0.0
     """
     (p,) = promote_inexact("ndtri", p)
-    return el.mul(scalar_like(p, math.sqrt(2)), el.erf_inv(el.sub(el.mul(scalar_like(p, 2), p), scalar_like(p, 1))))
+    if dtypes.bits(dtype_of(p)) < 32:
+        return linear.convert(_ndtri(linear.convert(p, dtypes.float32)), dtype_of(p))
+    return _ndtri(p)
+
+
+_TAIL = 0.05      # from which 2 p - 1 keeps too little of p
+
+
+@custom_jvp
+def _ndtri(p):
+    """In the middle by erf_inv; in the tails by Newton's steps for the logarithm of erfc(t) = 2 p, which is almost a parabola."""
+    like = lambda c: scalar_like(p, c)
+    upper = el.gt(p, like(0.5))
+    rest = _where(upper, el.sub(like(1), p), p)
+    q = el.max_(el.mul(like(2), el.min_(rest, like(_TAIL))), like(float(dtypes.finfo(dtype_of(p)).tiny)))
+    size = el.neg(el.log(q))
+    t = el.sqrt(el.sub(size, el.mul(like(0.5), el.log(el.mul(like(math.pi), size)))))
+    for _ in range(4):
+        tail = el.erfc(t)
+        slope = el.mul(el.mul(tail, el.exp(el.mul(t, t))), like(math.sqrt(math.pi) / 2))      # of t by -log(erfc)
+        t = el.add(t, el.mul(el.log(el.div(tail, q)), slope))
+    far = el.mul(like(-math.sqrt(2)), t)
+    far = _where(el.eq(rest, like(0)), -math.inf, _where(el.lt(rest, like(0)), math.nan, far))
+    middle = el.mul(like(math.sqrt(2)), el.erf_inv(el.sub(el.mul(like(2), p), like(1))))
+    return _where(el.lt(rest, like(_TAIL)), _where(upper, el.neg(far), far), middle)
+
+
+@_ndtri.defjvp
+def _ndtri_jvp(primals, tangents):
+    (p,), (dp,) = primals, tangents
+    out = _ndtri(p)
+    return out, el.mul(dp, el.mul(scalar_like(p, math.sqrt(2 * math.pi)), el.exp(el.mul(scalar_like(p, 0.5), el.mul(out, out)))))
 
 
 def ndtr(x):
