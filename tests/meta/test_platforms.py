@@ -33,7 +33,7 @@ def outcome(folder, setting: str = "", **env: str) -> tuple[int, str]:
     (folder / "test_it.py").write_text(BODY % setting)
     inherited = {k: v for k, v in os.environ.items() if k not in ("CI", "WEFT_TEST_PLATFORMS", "WEFT_REQUIRE_PLATFORMS")}
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "platforms", "--rootdir", str(folder), str(folder)], capture_output=True, text=True,
-                          env={**inherited, "PYTHONPATH": str(TESTS), **env}, cwd=folder)
+                          env={**inherited, "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]), **env}, cwd=folder)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -17,7 +17,7 @@ from weft.core.parameters import PORTABLE, REFUSED
 from weft.core.portable import NotPortable
 from weft.core.primitive import registry
 from weft.runtime.device import backend_of
-from weft_native.host.messages import public_text
+from weft_native.host.messages import LONGEST, public_text
 from weft_native.host.programs import Executable
 from weft_remote import protocol as p
 
@@ -142,6 +142,12 @@ def test_errors_name_no_file_of_the_host():
     text = public_text(RuntimeError(TRACEBACK), {"/home/someone/client.py"}.__contains__)
     assert text == ('INTERNAL: a callback failed: \nValueError: no such library: libcusolver.so (or lapack.dll); "a b.so" is missing at /home/someone/client.py:7, '
                     'a/b and 1/2 are no paths\n')
+
+
+@pytest.mark.parametrize("length", [0, LONGEST - 1, LONGEST, LONGEST + 1, 3 * LONGEST])
+def test_the_text_of_an_error_has_a_greatest_length(length):
+    text = ("0123456789" * (length // 10 + 1))[:length]
+    assert public_text(ValueError(text), lambda path: False) == (text if length <= 10_000 else text[:10_000] + " …")
 
 
 @pytest.mark.parametrize("step", ["compile", "execute", "put", "check"])

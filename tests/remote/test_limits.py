@@ -1,5 +1,7 @@
 """The limits of a host: what exceeds them is refused before anything is allocated, and others go on."""
+import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -146,7 +148,8 @@ def test_number_of_sessions(tight):
 
 
 def command(*options, env=()):
-    return [sys.executable, "-W", "ignore", "-m", "weft_native.host", *options], {"PATH": "", "TF_CPP_MIN_LOG_LEVEL": "2", **dict(env)}
+    inherited = {k: v for k, v in os.environ.items() if k != "WEFT_HOST_TOKEN"}
+    return [sys.executable, "-W", "ignore", "-m", "weft_native.host", *options], {**inherited, "TF_CPP_MIN_LOG_LEVEL": "2", **dict(env)}
 
 
 @pytest.mark.parametrize("options,code,message", [
@@ -166,8 +169,8 @@ def test_a_port_in_use(tight):
     assert done.returncode == 1 and "Choose another port" in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("env", [{}, {"WEFT_HOST_TOKEN": "from the environment"}])
-def test_where_the_token_comes_from(env):
+@pytest.mark.parametrize("env,stop", [({}, signal.SIGTERM), ({"WEFT_HOST_TOKEN": "from the environment"}, signal.SIGINT)], ids=["made", "given"])
+def test_where_the_token_comes_from_and_how_a_host_ends(env, stop):
     line, whole = command("--port", "0", "--platform", "reference", env=env.items())
     host = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=whole)
     try:
@@ -176,6 +179,7 @@ def test_where_the_token_comes_from(env):
         with weft.remote.connect(url, token=token) as session:
             session.ping()
     finally:
-        host.terminate()
+        host.send_signal(stop)
         assert host.wait(20) == 0
+        assert not host.stdout.read()      # a token that was given is not shown
         host.stdout.close()

@@ -1,5 +1,6 @@
 """The transport of a page, over stand-ins for what the page and Pyodide give to Python (web/CONTRACT.md)."""
 import asyncio
+import dataclasses
 import importlib
 import sys
 import types
@@ -13,6 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from weft_remote import backend as remote
 from weft_remote import errors
+from weft_remote.session import LOG
 
 
 class JsException(Exception):
@@ -164,6 +166,55 @@ def test_a_broken_connection_is_taken_up_again(page, host):
         assert float(x) == 4.0
         assert session.stats.connections > 1
         session.close()
+
+
+def test_a_lost_connection_is_tried_for_as_long_as_the_host_waits(page, host, monkeypatch):
+    """Attempts follow each other more and more slowly, until the time that the host grants has passed."""
+    session = opened(page, host.url)
+    session.granted = dataclasses.replace(session.welcome, grace_ms=10_000)
+    pauses = []
+
+    async def sleep(seconds):
+        pauses.append(seconds)
+
+    async def nothing_there(url):
+        raise JsException("nothing answers")
+    monkeypatch.setattr(page.module, "asyncio", types.SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(page.module.page, "open", nothing_there)
+    page.loop.run_until_complete(session.transport._again("1006"))
+    assert pauses == sorted(pauses) and pauses[0] <= 0.1 and 10 <= sum(pauses) < 20
+    with pytest.raises(errors.ConnectionLost, match=r"is lost \(1006\) and the session with its arrays gone"):
+        session.ping()
+
+
+@pytest.mark.parametrize("code,tried", [("1001", 1), ("1002", 0), ("1003", 0), ("1006", 1), ("1007", 0), ("1008", 0), ("1009", 0), ("1011", 1)])
+def test_a_connection_that_the_host_refuses_is_not_taken_up_again(page, host, monkeypatch, code, tried):
+    session = opened(page, host.url)
+    attempts = []
+
+    async def connect():
+        attempts.append(code)
+    monkeypatch.setattr(session.transport, "_connect", connect)
+    page.loop.run_until_complete(session.transport._again(f"{code} for this reason"))
+    assert len(attempts) == tried and (session.failure is None) == bool(tried)
+    assert tried or f"the host closed the connection: {code} for this reason." in str(session.failure)
+
+
+def test_uploads_wait_until_half_of_the_log_is_confirmed(page, host, monkeypatch):
+    session = opened(page, host.url)
+    done = []
+    monkeypatch.setattr(session.transport, "wait", done.append)
+    page.suspends = False      # then nothing can wait
+    session.transport.relieve()
+    assert not done
+    page.suspends = True
+    session.transport.relieve()
+    (may_go_on,) = done
+    for size, expected in ((0, True), (LOG // 2, True), (LOG // 2 + 1, False), (LOG, False)):
+        monkeypatch.setattr(session, "_log_bytes", size)
+        assert may_go_on() is expected
+    session.failure = errors.ConnectionLost("gone")
+    assert may_go_on()
 
 
 def test_errors(page, host):

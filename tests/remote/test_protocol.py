@@ -2,11 +2,12 @@
 import dataclasses
 import random
 import re
+import threading
 
 import numpy as np
 import pytest
 import weft
-from hosts import TOKEN, run_host
+from hosts import TOKEN, host_here, run_host
 from raw import F32, ONES, Raw, program
 from websockets.exceptions import InvalidStatus
 from weft.avals import shaped
@@ -14,6 +15,8 @@ from weft.core.binary import DeserializationError
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import registry
 from weft.core.serialize import content_hash, serialize
+from weft_native.host import session as host_session
+from weft_native.host.values import host_bytes
 from weft_remote import errors
 from weft_remote import protocol as p
 
@@ -64,6 +67,15 @@ def test_a_count_allocates_nothing():
         list(p.decode(bytes([p.Free.code, 1]) + b"\xff\xff\xff\xff\xff\x7f"))
 
 
+def test_the_rank_of_an_array_has_a_limit():
+    put = lambda rank: p.encode(p.Put(1, 2, shaped((1,) * rank, "float32"), 0, b"abcd"))
+    (read,) = p.decode(put(p.MAX_RANK))
+    assert read.aval.shape == (1,) * p.MAX_RANK
+    with pytest.raises(DeserializationError, match=f"an array of rank {p.MAX_RANK + 1}") as e:
+        list(p.decode(put(p.MAX_RANK + 1)))
+    assert e.value.offset == put(0).index(b"float32") + len("float32") + 1      # after the dtype and whether it is weak
+
+
 def test_exceptions_keep_their_class():
     class Own(KeyError):
         pass
@@ -111,6 +123,37 @@ def test_a_range_of_versions(host):
     with Raw(host.url, greet=False) as raw:
         raw.frame(p.encode(p.Hello(0, 9, TOKEN, b"", "")))
         assert raw.receive().version == 1
+
+
+def test_a_greeting_may_bring_operations(host):
+    with Raw(host.url, greet=False) as raw:
+        raw.frame(p.encode(p.Hello(1, 1, TOKEN, b"", ""), p.Put(1, 1, F32, 0, ONES), p.Fetch(2, 1), p.Ping(3)))
+        assert isinstance(raw.receive(), p.Welcome)
+        replies = {m.op: m for m in (raw.until((p.Data, p.Ready)), raw.until((p.Data, p.Ready)))}
+    assert replies[2].data == ONES and isinstance(replies[3], p.Ready)
+
+
+def test_arrays_are_read_for_one_reply_after_another(monkeypatch):
+    """A session has one thread that may wait for arrays, however many replies it owes."""
+    begun, go, threads = [], threading.Event(), set()
+
+    def read(array):
+        begun.append(array.shape)
+        threads.add(threading.get_ident())
+        assert go.wait(20)
+        return host_bytes(array)
+    monkeypatch.setattr(host_session, "host_bytes", read)
+    with host_here() as here, Raw(here.url) as raw:
+        for n in (1, 2, 3):
+            raw.send(p.Put, n, shaped((n,), "float32"), 0, bytes(4 * n))
+        for n in (1, 2, 3):
+            raw.send(p.Fetch, n)
+        raw.send(p.Ping)
+        raw.until(p.Ready)      # all have been asked for
+        waiting = list(begun)
+        go.set()
+        assert [len(raw.until(p.Data).data) for _ in range(3)] == [4, 8, 12]
+    assert waiting in ([], [(1,)]) and begun == [(1,), (2,), (3,)] and len(threads) == 1
 
 
 @pytest.mark.parametrize("frame,message", [

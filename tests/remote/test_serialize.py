@@ -1,4 +1,5 @@
 """The bytes of jaxprs: they come back as they were, and no bytes at all do harm."""
+import os
 import random
 import re
 import subprocess
@@ -71,7 +72,7 @@ def test_bytes_are_the_same_in_another_process(tmp_path):
     program = ("import hashlib, numpy as np, weft; from weft import lax; from weft.core import serialize as s; from weft.core.portable import portable\n"
                "j = weft.make_jaxpr(lambda x: lax.cond(x.sum() > 0, lambda y: {'b': y, 'a': y * 2}, lambda y: {'a': y, 'b': y}, x))(np.ones(3, np.float32))\n"
                "print(s.content_hash(s.serialize(portable(j.jaxpr)[0])).hex())")
-    seen = {subprocess.run([sys.executable, "-c", "import weft.numpy\n" + program], env={"PYTHONHASHSEED": seed, "PATH": ""}, check=True,
+    seen = {subprocess.run([sys.executable, "-c", "import weft.numpy\n" + program], env={**os.environ, "PYTHONHASHSEED": seed}, check=True,
                            capture_output=True, text=True).stdout for seed in ("1", "2")}
     assert len(seen) == 1
 
@@ -85,7 +86,7 @@ def test_without_numpy():
                "data = s.serialize(jaxpr); back = s.deserialize(data).jaxpr\n"
                "assert str(back) == str(jaxpr) and s.serialize(back) == data\n"
                "import sys; print('numpy' in sys.modules, s.content_hash(data).hex())")
-    seen = [subprocess.run([sys.executable, "-c", program], env={"PATH": "", "WEFT_NUMPY": flag}, check=True, capture_output=True, text=True).stdout.split()
+    seen = [subprocess.run([sys.executable, "-c", program], env={**os.environ, "WEFT_NUMPY": flag}, check=True, capture_output=True, text=True).stdout.split()
             for flag in ("0", "1")]
     assert [s[0] for s in seen] == ["False", "True"] and seen[0][1] == seen[1][1]
 

@@ -4,6 +4,7 @@
     python tools/mutants reach    [--tests tests/ops …]           runs the tests once and writes down which of them reach which fault: build/mutants/reach
     python tools/mutants run      [--workers 2] [--budget 120]    runs for each fault the tests that reach it, the quickest and most particular first: build/mutants/results.json
     python tools/mutants report                                   docs/mutants.md, from the results and from tools/mutants/verdicts.toml
+    python tools/mutants try FAULT... --tests tests/core/test_x.py    which of these faults these tests catch, as both stand in the working tree now: a fault's number, or a part of its name
     python tools/mutants history                                  the same with the faults that this project has had: tools/mutants/history.toml
 
 A fault is caught when a test fails, or does not end. Those that no test catches are shown to change nothing in verdicts.toml, or get a test.
@@ -36,7 +37,8 @@ class Test(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("list", "reach", "run", "report", "history"))
+    parser.add_argument("action", choices=("list", "reach", "run", "report", "try", "history"))
+    parser.add_argument("faults", nargs="*", help="for `try`: numbers in the sample, or parts of names, of any candidate")
     parser.add_argument("--count", type=int, default=552)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="*", default=["tests"])
@@ -50,6 +52,8 @@ def main() -> None:
     if options.action == "report":
         return report.write(BUILD / "results.json")
     sampled = list(strata.numbered(strata.sample(tree.ROOT, options.count, options.seed)))
+    if options.action == "try":
+        return attempt(sampled, options.faults, options.tests)
     if options.action == "list":
         for k, stratum, m in sampled:
             print(f"{k:4} {stratum}: {m.file}:{m.line} {m.key.split('::')[1]}")
@@ -155,6 +159,27 @@ def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Pa
             return {"outcome": "caught", "ran": ran, "by": "time" if code == -9 else failed[0][:200] if failed else f"exit {code}"}
         ran += len(chosen)
     return {"outcome": "survived", "ran": ran}
+
+
+def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: list[str]) -> None:
+    """Whether these tests pass as the code is, and fail with each of the faults."""
+    chosen: list[Mutant] = []
+    everything = [m for found in strata.mutants_of(tree.ROOT).values() for m in found]
+    for fault in faults:
+        found = [m for k, _, m in sampled if fault == str(k)] if fault.isdigit() else [m for m in everything if fault in m.key]
+        if not found:
+            raise SystemExit(f"there is no fault {fault!r}; see `python tools/mutants list`.")
+        chosen += found
+    copy, log = tree.copy(BUILD / "tree-try"), BUILD / "log-try"
+    if tree.pytest(copy, ["-x", *tests], log=log):
+        raise SystemExit(f"{log.read_text()[-3000:]}\nthese tests fail without a fault.")
+    for m in chosen:
+        original = (copy / m.file).read_bytes()
+        tree.put(copy, m.file, m.apply(original))
+        code = tree.pytest(copy, ["-x", *tests], timeout=600, log=log)
+        tree.put(copy, m.file, original)
+        failed = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
+        print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {'by time' if code == -9 else (failed or [''])[0][:120]}", flush=True)
 
 
 def history(options: argparse.Namespace) -> None:

@@ -16,9 +16,9 @@ UNTRACKED = ("examples/digits/digits.bin",)      # made by the Makefile, read by
 
 
 def copy(to: pathlib.Path) -> pathlib.Path:
-    """A copy of all tracked files as they are now."""
+    """A copy of all files as they are now, but those that git ignores."""
     shutil.rmtree(to, ignore_errors=True)
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     for name in [*names, *UNTRACKED]:
         source = ROOT / name
         if name and source.is_file():

@@ -86,8 +86,7 @@ def host_array(data: bytearray, aval: ShapedArray) -> np.ndarray[Any, Any]:
         low = np.frombuffer(data, np.uint8) & np.uint8((1 << width) - 1)
         if dtypes.is_float(aval.dtype):      # the bits are the number; a conversion would take them for one
             return low.view(aval.dtype).reshape(aval.shape)
-        sign = np.uint8(1 << (width - 1))
-        return ((low ^ sign).astype(np.int8) - np.int8(sign) if dtypes.is_signed(aval.dtype) else low).astype(aval.dtype).reshape(aval.shape)
+        return low.astype(aval.dtype).reshape(aval.shape)      # a conversion takes the lowest bits
     return np.frombuffer(data, aval.dtype).reshape(aval.shape)
 
 
