@@ -307,3 +307,13 @@ def test_float_remainder(dtype):
         assert_same(got, expected)
     else:
         np.testing.assert_allclose(got, expected, atol=1e-12, rtol=0)
+
+
+def test_exp_reaches_the_smallest_normal_number():
+    """What is no subnormal number is not taken for zero, however near to one it is."""
+    edge = np.log(np.finfo(np.float64).tiny)
+    x = edge + np.concatenate([[0.0], np.geomspace(1e-12, 1e-2, 200)])
+    expected = np.exp(x)
+    assert (expected >= np.finfo(np.float64).tiny).all()
+    np.testing.assert_allclose(evaluate("exp", x), expected, rtol=4e-16)
+    assert evaluate("exp", np.array([-709.0, -745.0, -800.0, -np.inf])).tolist() == [0, 0, 0, 0]

@@ -102,7 +102,7 @@ class Float:
         if self.f32:
             return self._scaled_exp(x, 1 / LN2, -88.0, lambda x, k: MulAdd(k, self.c(-self.ln2_lo), MulAdd(k, self.c(-self.ln2_hi), x)))
         _, shifted, r = self._reduce_exp(x)
-        return self._finish_exp(x, r, shifted, -708.396, 709.782712893384)
+        return self._finish_exp(x, r, shifted, -708.3964185322641, 709.782712893384)
 
     def exp2(self, x: Expr) -> Expr:
         if self.f32:
