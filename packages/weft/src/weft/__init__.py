@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial as _partial
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
+from typing import TYPE_CHECKING
 
 from . import errors as errors
 from .api import (
@@ -70,19 +71,19 @@ from .config import (
     numpy_rank_promotion as numpy_rank_promotion,
     threefry_partitionable as threefry_partitionable,
 )
-from .control import policies as checkpoint_policies
+from .control import policies as _policies
 from .control.callback import pure_callback as pure_callback
 from .control.custom import custom_jvp as custom_jvp
 from .control.custom_vjp import custom_gradient as custom_gradient, custom_vjp as custom_vjp
 from .control.remat import checkpoint as checkpoint
 from . import core as core
-from .core.trace import get_aval as typeof  # noqa: F401
+from .core.trace import get_aval as _get_aval
 from .dtypes import float0 as float0
 from .pullback import ad as ad
 from .numpy import array_methods as _array_methods
 from .runtime import reference as _reference
 from .runtime.array import Array as Array
-from .runtime.device import default_platform as default_backend, devices as devices
+from .runtime.device import default_platform as _default_platform, devices as devices
 from .runtime.backend import Device as Device
 from .runtime.effects import effects_barrier as effects_barrier
 from .runtime.jit import clear_caches as clear_caches, jit as jit
@@ -103,6 +104,25 @@ from .tree import tree_map as tree_map
 
 from .version import __version__ as __version__, __version_info__ as __version_info__
 
+if TYPE_CHECKING:      # what loads when it is first used
+    from . import (ad_checkpoint as ad_checkpoint, as_jax as as_jax, custom_batching as custom_batching, custom_derivatives as custom_derivatives,
+                   debug as debug, distributed as distributed, dlpack as dlpack, example_libraries as example_libraries,
+                   experimental as experimental, export as export, ffi as ffi, flatten_util as flatten_util, image as image, lax as lax,
+                   monitoring as monitoring, nn as nn, numpy as numpy, parallel as parallel, profiler as profiler, random as random, ref as ref,
+                   remote as remote, scipy as scipy, sharding as sharding, stages as stages, tree_util as tree_util, typing as typing)
+    from .computation import xla_computation as xla_computation
+    from .environment import live_arrays as live_arrays, print_environment_info as print_environment_info
+    from .mesh import NamedSharding as NamedSharding, P as P, Shard as Shard, set_mesh as set_mesh
+    from .parallel import (device_put_replicated as device_put_replicated, device_put_sharded as device_put_sharded,
+                           make_array_from_callback as make_array_from_callback,
+                           make_array_from_process_local_data as make_array_from_process_local_data,
+                           make_array_from_single_device_arrays as make_array_from_single_device_arrays, make_mesh as make_mesh,
+                           pmap as pmap, reshard as reshard, shard_map as shard_map, smap as smap)
+    from .ref import (Ref as Ref, ds as ds, empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref)
+
+default_backend = _default_platform
+checkpoint_policies = _policies
+typeof = _get_aval
 remat = checkpoint
 checking_leaks = _partial(check_tracer_leaks, True)
 _filter_uncaught()
@@ -120,14 +140,13 @@ _NAMES: dict[str, str] = {**dict.fromkeys(("Ref", "new_ref", "empty_ref", "free_
     **dict.fromkeys(("live_arrays", "print_environment_info"), "environment"),
 }
 
+if not TYPE_CHECKING:      # which would take any name that this module lacks for one that `__getattr__` knows
+    def __getattr__(name: str):
+        if name in _NAMES:
+            return getattr(_import_module(f"weft.{_NAMES[name]}"), name)
+        if name in _LAZY and _find_spec(f"weft.{name}") is not None:
+            return _import_module(f"weft.{name}")
+        raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
-def __getattr__(name: str):
-    if name in _NAMES:
-        return getattr(_import_module(f"weft.{_NAMES[name]}"), name)
-    if name in _LAZY and _find_spec(f"weft.{name}") is not None:
-        return _import_module(f"weft.{name}")
-    raise AttributeError(f"module 'weft' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *_NAMES, *(name for name in _LAZY if _find_spec(f"weft.{name}") is not None)})
+    def __dir__():
+        return sorted({*globals(), *_NAMES, *(name for name in _LAZY if _find_spec(f"weft.{name}") is not None)} - {"TYPE_CHECKING"})

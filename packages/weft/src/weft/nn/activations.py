@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .. import dtypes
 from ..avals import as_size
@@ -21,6 +20,12 @@ from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota, slice_
 from ..scipy.special import logsumexp as logsumexp
+from ..typing import Array, ArrayLike, Axis, AxisName, DTypeLike
+
+__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
+           "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot",
+           "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
+           "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh"]
 
 
 def _float(name: str, x):
@@ -28,7 +33,7 @@ def _float(name: str, x):
     return x
 
 
-def identity(x):
+def identity(x: ArrayLike) -> Array:
     """x itself.
 
     Example:
@@ -41,7 +46,7 @@ def identity(x):
 
 @custom_jvp
 @inner_jit(name="relu")
-def relu(x):
+def relu(x: ArrayLike) -> Array:
     """max(x, 0), whose derivative at 0 is 0.
 
     Example:
@@ -57,7 +62,7 @@ relu.defjvps(lambda t, out, x: el.select(el.gt(x, scalar_like(x, 0)), t, scalar_
 
 @custom_jvp
 @inner_jit(name="relu6")
-def relu6(x):
+def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
     Example:
@@ -71,7 +76,7 @@ def relu6(x):
 relu6.defjvps(lambda t, out, x: el.select(el.and_(el.gt(x, scalar_like(x, 0)), el.lt(x, scalar_like(x, 6))), t, scalar_like(t, 0)))
 
 
-def sigmoid(x):
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)).
 
     Raises:
@@ -85,7 +90,7 @@ def sigmoid(x):
     return el.logistic(operand("sigmoid", x))
 
 
-def tanh(x):
+def tanh(x: ArrayLike) -> Array:
     """The hyperbolic tangent.
 
     Example:
@@ -96,7 +101,7 @@ def tanh(x):
     return elementary.tanh(x)
 
 
-def softplus(x):
+def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)).
 
     Example:
@@ -108,7 +113,7 @@ def softplus(x):
 
 
 @inner_jit(name="soft_sign")
-def soft_sign(x):
+def soft_sign(x: ArrayLike) -> Array:
     """x / (1 + |x|).
 
     Example:
@@ -121,7 +126,7 @@ def soft_sign(x):
 
 
 @inner_jit(name="silu")
-def silu(x):
+def silu(x: ArrayLike) -> Array:
     """x * sigmoid(x), also called swish.
 
     Example:
@@ -136,7 +141,7 @@ swish = silu
 
 
 @inner_jit(name="mish")
-def mish(x):
+def mish(x: ArrayLike) -> Array:
     """x * tanh(softplus(x)).
 
     Example:
@@ -149,7 +154,7 @@ def mish(x):
 
 
 @inner_jit(name="log_sigmoid")
-def log_sigmoid(x):
+def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)).
 
     Example:
@@ -162,7 +167,7 @@ def log_sigmoid(x):
 
 
 @inner_jit(name="elu")
-def elu(x, alpha=1.0):
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x above 0, alpha * (exp(x) - 1) below.
 
     Example:
@@ -175,7 +180,7 @@ def elu(x, alpha=1.0):
 
 
 @inner_jit(name="leaky_relu")
-def leaky_relu(x, negative_slope=0.01):
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x above 0, negative_slope * x below.
 
     Example:
@@ -187,7 +192,7 @@ def leaky_relu(x, negative_slope=0.01):
 
 
 @inner_jit(name="hard_tanh")
-def hard_tanh(x):
+def hard_tanh(x: ArrayLike) -> Array:
     """x limited to [-1, 1].
 
     Example:
@@ -200,7 +205,7 @@ def hard_tanh(x):
 
 
 @inner_jit(name="celu")
-def celu(x, alpha=1.0):
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0).
 
     Example:
@@ -213,7 +218,7 @@ def celu(x, alpha=1.0):
 
 
 @inner_jit(name="selu")
-def selu(x):
+def selu(x: ArrayLike) -> Array:
     """The scaled exponential linear unit.
 
     Example:
@@ -230,7 +235,7 @@ def _gelu_exact(x, _):
     return el.mul(el.mul(scalar_like(x, 0.5), x), el.erfc(el.mul(el.neg(x), half_root)))
 
 
-def gelu(x, approximate: bool = True):
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the probability that a normal number lies below x (by default through tanh, approximately).
 
     Example:
@@ -254,7 +259,7 @@ def _glu(x, axis):
     return el.mul(part(0, n // 2), el.logistic(part(n // 2, n)))
 
 
-def glu(x, axis: int = -1):
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of an axis times the sigmoid of the second.
 
     Example:
@@ -270,7 +275,7 @@ def glu(x, axis: int = -1):
     return _glu(x, axis)
 
 
-def squareplus(x, b=4.0):
+def squareplus(x: ArrayLike, b: ArrayLike = 4.0) -> Array:
     """(x + sqrt(x² + b)) / 2.
 
     Example:
@@ -283,7 +288,7 @@ def squareplus(x, b=4.0):
     return el.div(el.add(x, el.sqrt(el.add(el.square(x), b))), scalar_like(x, 2))
 
 
-def hard_sigmoid(x):
+def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6.
 
     Example:
@@ -295,7 +300,7 @@ def hard_sigmoid(x):
     return ufuncs.divide(relu6(ufuncs.add(x, 3.0)), 6.0)
 
 
-def hard_silu(x):
+def hard_silu(x: ArrayLike) -> Array:
     """x * hard_sigmoid(x).
 
     Example:
@@ -310,7 +315,7 @@ def hard_silu(x):
 hard_swish = hard_silu
 
 
-def sparse_plus(x):
+def sparse_plus(x: ArrayLike) -> Array:
     """0 below -1, x above 1, a parabola between.
 
     Example:
@@ -322,7 +327,7 @@ def sparse_plus(x):
     return where(comparisons.less_equal(x, -1.0), 0.0, where(comparisons.greater_equal(x, 1.0), x, ufuncs.divide(ufuncs.square(ufuncs.add(x, 1.0)), 4)))
 
 
-def sparse_sigmoid(x):
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 below -1, 1 above 1, a line between.
 
     Example:
@@ -334,7 +339,7 @@ def sparse_sigmoid(x):
     return ufuncs.multiply(0.5, ufuncs.clip(ufuncs.add(x, 1.0), 0.0, 2.0))
 
 
-def log1mexp(x):
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)) for x > 0, exact at both ends.
 
     Example:
@@ -389,7 +394,7 @@ def _log_softmax(x, axes, names, where_=None):
     return out if where_ is None else where(where_, out, -math.inf)
 
 
-def log_softmax(x, axis=-1, where=None):
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """log(softmax(x)).
 
     Example:
@@ -402,7 +407,7 @@ def log_softmax(x, axis=-1, where=None):
     return _log_softmax(x, _axes(axis, len(shape_of(x))), names, *(() if where is None else (where,)))
 
 
-def softmax(x, axis=-1, where=None):
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) divided by its sum over an axis.
 
     Example:
@@ -422,7 +427,7 @@ def softmax(x, axis=-1, where=None):
 _where = where
 
 
-def logmeanexp(x, axis=None, where=None, keepdims: bool = False):
+def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
     """log of the mean of exp(x).
 
     Example:
@@ -446,7 +451,8 @@ def _standardize(x, axes, epsilon, algorithm, mean=None, variance=None, where_=N
     return ufuncs.multiply(ufuncs.subtract(x, mean), el.rsqrt(ufuncs.add(variance, epsilon)))
 
 
-def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm: str = "fast"):
+def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None, variance: ArrayLike | None = None,
+                epsilon: float = 1e-5, where: ArrayLike | None = None, *, algorithm: str = "fast") -> Array:
     """x with mean 0 and variance 1 along an axis.
 
     The variance is the mean of x² less the square of the mean, or with `algorithm='stable'` the mean of (x - mean)², exact where the mean is large.
@@ -477,7 +483,7 @@ def _one_hot(x, num_classes, dtype, axis):
     return linear.convert(el.eq(lhs, classes), dtype)
 
 
-def one_hot(x, num_classes: int, *, dtype: Any = None, axis: Any = -1):
+def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int | AxisName = -1) -> Array:
     """For each integer a vector with a one at its place (all zeros where it is out of range).
 
     Example:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .. import dtypes
 from ..errors import at_user_line, type_error
@@ -16,8 +15,10 @@ from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import iota
 from ..scipy.special import logsumexp
+from ..typing import Array, ArrayLike
 from .activations import softmax
 
+__all__ = ["dot_product_attention"]
 _NAME = "dot_product_attention"
 _LOW = -0.7 * 3.4028234663852886e38      # lower than any logit; two of them still have a difference
 
@@ -57,9 +58,11 @@ def _window(window) -> tuple:
     return left, right
 
 
-def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: float | None = None, is_causal: bool = False, query_seq_lengths=None,
-                          key_value_seq_lengths=None, local_window_size: int | tuple[int, int] | None = None, implementation: Any = None,
-                          return_residual: bool = False):
+def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None,
+                          mask: ArrayLike | None = None, *, scale: float | None = None, is_causal: bool = False,
+                          query_seq_lengths: ArrayLike | None = None, key_value_seq_lengths: ArrayLike | None = None,
+                          local_window_size: int | tuple[int, int] | None = None, implementation: str | None = None,
+                          return_residual: bool = False) -> Array | tuple[Array, Array]:
     """softmax(query keyᵀ scale + bias) value, for each head.
 
     query: (batch, queries, heads, size); key and value: (batch, keys, key heads, size), all of one dtype. Without the batch axis the result has none.

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Sequence
+from typing import Protocol, Sequence, TypeAlias
 
 from .. import dtypes, random
 from ..lax.common import canonical_shape
@@ -10,15 +10,27 @@ from ..numpy.util import broadcast_to
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.shape import pad
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 
-Initializer = Callable[..., Any]
+__all__ = ["Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+           "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
+           "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros"]
+
+
+class Initializer(Protocol):
+    """A function that makes the initial values of a parameter."""
+
+    def __call__(self, key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array: ...
+
+
+Axes: TypeAlias = int | Sequence[int]
 
 
 def _dtype(dtype):
     return dtypes.canonicalize(float if dtype is None else dtype)
 
 
-def zeros(key, shape, dtype=None, out_sharding=None):
+def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array:
     """Zeros.
 
     Example:
@@ -29,7 +41,7 @@ def zeros(key, shape, dtype=None, out_sharding=None):
     return linear.full(canonical_shape(shape), 0, _dtype(dtype))
 
 
-def ones(key, shape, dtype=None, out_sharding=None):
+def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array:
     """Ones.
 
     Example:
@@ -40,7 +52,7 @@ def ones(key, shape, dtype=None, out_sharding=None):
     return linear.full(canonical_shape(shape), 1, _dtype(dtype))
 
 
-def constant(value, dtype=None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """One value everywhere.
 
     Example:
@@ -54,7 +66,7 @@ def constant(value, dtype=None) -> Initializer:
     return init
 
 
-def uniform(scale=1e-2, dtype=None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Uniform numbers in [0, scale).
 
     Example:
@@ -68,7 +80,7 @@ def uniform(scale=1e-2, dtype=None) -> Initializer:
     return init
 
 
-def normal(stddev=1e-2, dtype=None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Normal numbers with a standard deviation.
 
     Example:
@@ -81,7 +93,8 @@ def normal(stddev=1e-2, dtype=None) -> Initializer:
     return init
 
 
-def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0) -> Initializer:
+def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0,
+                     upper: ArrayLike = 2.0) -> Initializer:
     """Normal numbers with a standard deviation, cut at `lower` and `upper` standard deviations.
 
     Example:
@@ -102,8 +115,9 @@ def _fans(shape, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     return size(in_axis) * receptive, size(out_axis) * receptive
 
 
-def variance_scaling(scale, mode: str, distribution: str, in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
-                     batch_axis: int | Sequence[int] = (), dtype=None) -> Initializer:
+def variance_scaling(scale: ArrayLike, mode: str, distribution: str, in_axis: Axes = -2,
+                     out_axis: Axes = -1, batch_axis: Axes = (),
+                     dtype: DTypeLike | None = None) -> Initializer:
     """Numbers whose variance is scale / n, where n is the number of inputs, of outputs, or their mean.
 
     Raises:
@@ -155,24 +169,85 @@ def _root(variance, dt):
     return linear.convert(el.sqrt(variance), dt)
 
 
-def _named(name: str, scale: float, mode: str, distribution: str, text: str):
-    def initializer(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None) -> Initializer:
-        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
-    initializer.__name__ = initializer.__qualname__ = name
-    initializer.__doc__ = f"{text}\n\n    Example:\n        >>> import weft\n        >>> weft.nn.initializers.{name}()(weft.random.key(0), (2, 3)).shape\n        (2, 3)\n    "
-    return initializer
+def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                   dtype: DTypeLike | None = None) -> Initializer:
+    """Glorot and Bengio's uniform initialization (2010).
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.glorot_uniform()(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-glorot_uniform = _named("glorot_uniform", 1.0, "fan_avg", "uniform", "Glorot and Bengio's uniform initialization (2010).")
-glorot_normal = _named("glorot_normal", 1.0, "fan_avg", "truncated_normal", "Glorot and Bengio's normal initialization (2010).")
-lecun_uniform = _named("lecun_uniform", 1.0, "fan_in", "uniform", "LeCun's uniform initialization (1998).")
-lecun_normal = _named("lecun_normal", 1.0, "fan_in", "truncated_normal", "LeCun's normal initialization (1998).")
-he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform", "He's uniform initialization (2015).")
-he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal", "He's normal initialization (2015).")
-xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = glorot_uniform, glorot_normal, he_uniform, he_normal
+def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                  dtype: DTypeLike | None = None) -> Initializer:
+    """Glorot and Bengio's normal initialization (2010).
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.glorot_normal()(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
-def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
+def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                  dtype: DTypeLike | None = None) -> Initializer:
+    """LeCun's uniform initialization (1998).
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.lecun_uniform()(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+                 dtype: DTypeLike | None = None) -> Initializer:
+    """LeCun's normal initialization (1998).
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.lecun_normal()(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+               dtype: DTypeLike | None = None) -> Initializer:
+    """He's uniform initialization (2015).
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.he_uniform()(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+              dtype: DTypeLike | None = None) -> Initializer:
+    """He's normal initialization (2015).
+
+    Example:
+        >>> import weft
+        >>> weft.nn.initializers.he_normal()(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+xavier_uniform = glorot_uniform
+xavier_normal = glorot_normal
+kaiming_uniform = he_uniform
+kaiming_normal = he_normal
+
+
+def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """Orthogonal matrices times `scale`: flattened but for `column_axis`, the weights have orthonormal columns, or rows where those are fewer.
 
     Saxe, McClelland & Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks" (2014).
@@ -198,7 +273,7 @@ def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
     return init
 
 
-def delta_orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
+def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """Convolution kernels (…, inputs, outputs) that are zero but for an orthogonal matrix in the middle, times `scale`.
 
     Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).

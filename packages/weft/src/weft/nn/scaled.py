@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, Sequence
 
 from .. import dtypes
 from ..control.custom_vjp import custom_vjp
 from ..errors import at_user_line
-from ..lax.dots import dot_general
+from ..lax.dots import DotDimensionNumbers, dot_general
 from ..numpy.util import on_device, operand
 from ..numpy.ufuncs import _clip
 from ..ops import elementwise as el
@@ -16,6 +16,9 @@ from ..ops import linear
 from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import pad
+from ..typing import Array, ArrayLike, DTypeLike
+
+__all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
 
 @dataclasses.dataclass
@@ -29,7 +32,7 @@ class BlockScaleConfig:
     infer_only: bool = False
 
 
-def get_scaled_dot_general_config(mode: str, global_scale=None) -> BlockScaleConfig:
+def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None) -> BlockScaleConfig:
     """The configuration of an operand of `scaled_dot_general`.
 
     'mxfp8': float8_e4m3fn in blocks of 32 with scales of float8_e8m0fnu. 'nvfp4': float4_e2m1fn in blocks of 16 with scales of float8_e4m3fn, times
@@ -59,7 +62,8 @@ def _spread(x, scales, dt):
     return el.mul(linear.convert(x, dt), linear.reshape(wide, (b, rows, k)))
 
 
-def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type: Any = dtypes.float32):
+def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_scales: ArrayLike,
+                  preferred_element_type: DTypeLike = dtypes.float32) -> Array:
     """lhs rhsᵀ for matrices (batch, m, k) and (batch, n, k) whose blocks along k are multiplied by scales (batch, m, blocks) and (batch, n, blocks).
 
     The result, of shape (batch, m, n), is accumulated in float32.
@@ -84,7 +88,7 @@ def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type: Any 
     return linear.convert(dot_general(l, r, (((2,), (2,)), ((0,), (0,))), preferred_element_type=dtypes.float32), dtypes.canonicalize(preferred_element_type))
 
 
-def quantize(x, config: BlockScaleConfig):
+def quantize(x: Any, config: BlockScaleConfig) -> Any:
     """(numbers, scales) of an array (batch, rows, k), with zeros at the end of an incomplete block.
 
     The largest number of a block becomes the largest that the narrow dtype has, or less than twice smaller."""
@@ -130,7 +134,9 @@ def _matrices(x, contract, batch):
     return linear.reshape(linear.transpose(x, (*batch, *rows, *contract)), tuple(map(math.prod, sizes))), sizes[0], sizes[1]
 
 
-def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type: Any = dtypes.float32, configs: list | None = None, implementation: Any = None):
+def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers,
+                       preferred_element_type: DTypeLike = dtypes.float32,
+                       configs: Sequence[BlockScaleConfig] | None = None, implementation: str | None = None) -> Array:
     """`lax.dot_general` of operands quantized in blocks along the contracted axes; without `configs`, `lax.dot_general` itself.
 
     `configs` are those of lhs, rhs and the cotangent (get_scaled_dot_general_config): derivatives are products of quantized operands too.

@@ -8,7 +8,6 @@ variates", Journal of Statistical Computation and Simulation 46, 1993) above.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from .. import dtypes
 from ..control.loops import scan, while_loop
@@ -23,9 +22,12 @@ from ..ops.reduce import cumsum
 from ..ops.rules import dtype_of, shape_of
 from ..ops.special import lgamma
 from ..runtime.jit import inner_jit
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .gammas import _any, parts
 from .keys import as_key
 from .sampling import _float, _shape, _uniform
+
+__all__ = ["binomial", "multinomial", "poisson"]
 
 
 def _where(which, x, value):
@@ -81,7 +83,8 @@ def _poisson(key, lam, shape, dtype):
     return _where(lam != 0, el.select(small, knuth, rejection), 0)
 
 
-def poisson(key, lam, shape=None, dtype: Any = None, *, out_sharding=None):
+def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+            out_sharding: OutSharding = None) -> Array:
     """Integers of the Poisson distribution with mean `lam`; -1 where that is NaN or negative.
 
     Raises:
@@ -165,7 +168,8 @@ def _binomial(key, n, p, shape, dtype):
     return el.select(below_half | bad_n | (q != q) | infinite, out, linear.convert(whole, dtype) - out)
 
 
-def binomial(key, n, p, shape=None, dtype: Any = None):
+def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
+             dtype: DTypeLike | None = None) -> Array:
     """The number of successes, as floats, in `n` trials of probability `p`; NaN where n is negative, p is not in [0, 1], or either is NaN.
 
     Raises:
@@ -184,7 +188,8 @@ def binomial(key, n, p, shape=None, dtype: Any = None):
     return _binomial(key, linear.convert(n, dtype_of(n)), linear.convert(p, dtype_of(p)), shape, dtype)
 
 
-def multinomial(key, n, p, *, shape=None, dtype: Any = None, unroll: int | bool = 1):
+def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | None = None,
+                dtype: DTypeLike | None = None, unroll: int | bool = 1) -> Array:
     """How `n` trials fall into classes with probabilities `p` along the last axis: the first class by a binomial number, the rest likewise.
 
     `n` broadcasts to shape[:-1] and `p` to `shape`, which is p.shape by default. `unroll` as `lax.scan`'s.

@@ -28,11 +28,15 @@ from ..ops.shape import slice_
 from ..runtime.jit import inner_jit
 from ..transforms.keys import lower_keys
 from ..transforms.stage import inline_call, stage_closed
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .keys import as_key
 from .sampling import _float, _normal_real, _rademacher, _shape, _uniform, exponential
 
+__all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "random_gamma_p",
+           "t"]
 
-def parts(keys, n: int) -> list:
+
+def parts(keys: Any, n: int) -> list:
     """Each key of an array of keys split in `n`: that many arrays of keys of the same shape."""
     shape = shape_of(keys)
     made, zeros = random_split_p.bind(keys, shape=(n,)), (0,) * len(shape)
@@ -136,7 +140,8 @@ def _params(name: str, key, shape, dtype, *params) -> tuple:
     return (key, _shape(shape, *values, name=name), dtype, *values)
 
 
-def gamma(key, a, shape=None, dtype: Any = None, *, out_sharding=None):
+def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+          out_sharding: OutSharding = None) -> Array:
     """Numbers of the gamma distribution with shape parameter `a` and scale 1, differentiable in `a`.
 
     `shape` defaults to that of `a`, and must be what both broadcast to.
@@ -154,7 +159,8 @@ def gamma(key, a, shape=None, dtype: Any = None, *, out_sharding=None):
     return _gamma(key, a, shape=shape, dtype=dtype, log_space=False)
 
 
-def loggamma(key, a, shape=None, dtype: Any = None, *, out_sharding=None):
+def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+             out_sharding: OutSharding = None) -> Array:
     """Logarithms of gamma random numbers, which do not underflow where `a` is small. Arguments as `gamma`'s.
 
     Example:
@@ -175,7 +181,8 @@ def _beta(key, a, b, *, shape, dtype):
     return a / (a + b)
 
 
-def beta(key, a, b, shape=None, dtype: Any = None, *, out_sharding=None):
+def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+         out_sharding: OutSharding = None) -> Array:
     """Numbers of the beta distribution with parameters `a` and `b`, differentiable in both.
 
     Raises:
@@ -200,7 +207,8 @@ def _dirichlet(key, alpha, *, shape, dtype):
     return exps / linear.expand_dims(linear.reduce_sum(exps, (axis,)), (axis,))
 
 
-def dirichlet(key, alpha, shape=None, dtype: Any = None, *, out_sharding=None):
+def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+              out_sharding: OutSharding = None) -> Array:
     """Vectors of the Dirichlet distribution: `shape` (alpha.shape[:-1] by default) of them, each of the size of alpha's last axis, with the sum 1.
 
     Raises:
@@ -229,7 +237,8 @@ def _chisquare(key, df, *, shape, dtype):
     return el.exp(_gamma(key, linear.convert(df, dtype) / 2, shape=shape, dtype=dtype)) * 2
 
 
-def chisquare(key, df, shape=None, dtype: Any = None, *, out_sharding=None):
+def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+              out_sharding: OutSharding = None) -> Array:
     """Numbers of the chi-squared distribution with `df` degrees of freedom.
 
     Example:
@@ -250,7 +259,8 @@ def _f(key, dfnum, dfden, *, shape, dtype):
     return num / den
 
 
-def f(key, dfnum, dfden, shape=None, dtype: Any = None, *, out_sharding=None):
+def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+      out_sharding: OutSharding = None) -> Array:
     """Numbers of the F distribution with `dfnum` and `dfden` degrees of freedom.
 
     Example:
@@ -271,7 +281,8 @@ def _t(key, df, *, shape, dtype):
     return _normal_real(for_normal, shape, dtype) * el.sqrt(half / _gamma(for_gamma, half, shape=shape, dtype=dtype, log_space=False))
 
 
-def t(key, df, shape=None, dtype: Any = None, *, out_sharding=None):
+def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+      out_sharding: OutSharding = None) -> Array:
     """Numbers of Student's t distribution with `df` degrees of freedom, differentiable in `df`.
 
     Example:
@@ -295,7 +306,8 @@ def _ranked(x, y):
     return x, y if not shape_of(y) else broadcast_to(y, shape_of(x))
 
 
-def generalized_normal(key, p, shape=(), dtype: Any = None, *, out_sharding=None):
+def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None, *,
+                       out_sharding: OutSharding = None) -> Array:
     """Numbers with the density exp(-|x|**p), up to a factor.
 
     Raises:
@@ -321,7 +333,8 @@ def _ball(key, p, *, d, shape, dtype):
     return g / linear.expand_dims(el.pow_(total, linear.convert(1 / p, dtype)), (len(shape),))
 
 
-def ball(key, d: int, p: float = 2, shape=(), dtype: Any = None, *, out_sharding=None):
+def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
+         out_sharding: OutSharding = None) -> Array:
     """Vectors of size `d`, uniform in the unit ball of the norm of order `p`; the result has the shape (*shape, d).
 
     Raises:

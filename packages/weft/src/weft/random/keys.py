@@ -19,6 +19,9 @@ from ..ops.random_bits import (generators, random_bits_p, random_clone_p, random
                                random_wrap_p)
 from ..ops.shape import slice_p
 from ..runtime import dispatch
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+
+__all__ = ["PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
 
 
 def _generator(impl: Any):
@@ -57,7 +60,7 @@ def _wide_seed(seed: int, impl):
     return random_seed_p.bind(dispatch.put(from_flat([low], (), dtype)), impl=_generator(impl).dtype)
 
 
-def key(seed, *, impl: Any = None, dtype: Any = None):
+def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     """A new-style random key from an integer seed.
 
     Raises:
@@ -71,7 +74,7 @@ def key(seed, *, impl: Any = None, dtype: Any = None):
     return _seeded("key", seed, dtype if impl is None else impl)
 
 
-def PRNGKey(seed, *, impl: Any = None):
+def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     """A raw random key (two uint32 words) from an integer seed.
 
     Raises:
@@ -86,7 +89,7 @@ def PRNGKey(seed, *, impl: Any = None):
     return made if config.enable_custom_prng else random_unwrap_p.bind(made)
 
 
-def wrap_key_data(key_bits_array, *, impl: Any = None, dtype: Any = None):
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     """Raw words (uint32, the last axis of the generator's size) as a new-style key array.
 
     Example:
@@ -102,7 +105,7 @@ def wrap_key_data(key_bits_array, *, impl: Any = None, dtype: Any = None):
     return random_wrap_p.bind(raw, impl=generator.dtype)
 
 
-def key_data(keys):
+def key_data(keys: ArrayLike) -> Array:
     """The raw words of keys.
 
     Example:
@@ -114,7 +117,7 @@ def key_data(keys):
     return random_unwrap_p.bind(keys)
 
 
-def key_impl(keys) -> str:
+def key_impl(keys: ArrayLike) -> str:
     """The name of the generator of keys.
 
     Example:
@@ -127,7 +130,7 @@ def key_impl(keys) -> str:
     return dtype.impl
 
 
-def key_dtype(impl_spec: Any = None):
+def key_dtype(impl_spec: Any = None) -> dtypes.KeyDType:
     """The dtype of keys of a generator: of that name, or of the configured one.
 
     Example:
@@ -138,7 +141,7 @@ def key_dtype(impl_spec: Any = None):
     return _generator(impl_spec).dtype
 
 
-def as_key(name: str, keys, single: bool = True):
+def as_key(name: str, keys: Any, single: bool = True) -> Any:
     """(new-style keys, whether they came raw); TypeError for everything that is no key."""
     keys = operand(name, keys)
     aval = get_aval(keys)
@@ -160,7 +163,7 @@ def as_key(name: str, keys, single: bool = True):
     return keys, raw
 
 
-def clone(key):
+def clone(key: ArrayLike) -> Array:
     """The same key, as one that is not consumed yet where `jax_debug_key_reuse` watches: for numbers that are meant to repeat.
 
     Example:
@@ -174,7 +177,7 @@ def clone(key):
     return random_unwrap_p.bind(out) if raw else out
 
 
-def split(key, num: int | tuple = 2):
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """`num` new independent keys (a number, or a shape).
 
     Raises:
@@ -190,14 +193,14 @@ def split(key, num: int | tuple = 2):
     return random_unwrap_p.bind(out) if raw else out
 
 
-def halves(key):
+def halves(key: Any) -> Any:
     """Two new keys of a new-style key."""
     both = random_split_p.bind(key, shape=(2,))
     pick = lambda i: linear.squeeze(slice_p.bind(both, start_indices=(i,), limit_indices=(i + 1,), strides=(1,)), (0,))
     return pick(0), pick(1)
 
 
-def fold_in(key, data):
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key from a key and an integer.
 
     Example:
@@ -206,23 +209,24 @@ def fold_in(key, data):
         (2,)
     """
     keys, raw = as_key("fold_in", key)
-    data = operand("fold_in", data, any_int=True)
-    if isinstance(data, int) and not isinstance(data, bool):
-        if not 0 <= data < 2**32:
-            raise OverflowError(f"fold_in: Python integer {data} is out of bounds for uint32.")
-        data = TypedScalar(data, shaped((), dtypes.uint32))
-    elif get_aval(data).shape:
-        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {get_aval(data).shape}. Use weft.vmap for batching.")
-    out = random_fold_in_p.bind(keys, linear.convert(data, dtypes.uint32))
+    given: Any = operand("fold_in", data, any_int=True)
+    if isinstance(given, int) and not isinstance(given, bool):
+        if not 0 <= given < 2**32:
+            raise OverflowError(f"fold_in: Python integer {given} is out of bounds for uint32.")
+        given = TypedScalar(given, shaped((), dtypes.uint32))
+    elif get_aval(given).shape:
+        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {get_aval(given).shape}. Use weft.vmap for batching.")
+    out = random_fold_in_p.bind(keys, linear.convert(given, dtypes.uint32))
     return random_unwrap_p.bind(out) if raw else out
 
 
-def raw_bits(key, bit_width: int, shape: tuple):
+def raw_bits(key: Any, bit_width: int, shape: Any) -> Any:
     """Random unsigned integers of a width from a new-style key."""
     return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
 
 
-def bits(key, shape=(), dtype: Any = None, *, out_sharding=None):
+def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+         out_sharding: OutSharding = None) -> Array:
     """Uniform random unsigned integers (uint32 by default).
 
     Raises:

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Callable
 
 from .. import dtypes
 from ..avals import shaped
+from ..dtypes import ElementType
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
@@ -20,7 +21,12 @@ from ..ops import linear
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import iota
 from ..ops.sort import sort_p, top_k_p
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .keys import as_key, halves, raw_bits
+
+__all__ = ["bernoulli", "categorical", "cauchy", "choice", "exponential", "geometric", "gumbel", "laplace", "logistic",
+           "lognormal", "maxwell", "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh",
+           "triangular", "truncated_normal", "uniform", "weibull_min"]
 
 
 def _float(name: str, dtype, allow_complex: bool = False):
@@ -66,7 +72,8 @@ def _uniform(key, minval, maxval, *, shape, dtype):
     return el.max_(minval, out)
 
 
-def uniform(key, shape=(), dtype: Any = None, minval=0.0, maxval=1.0, *, out_sharding=None):
+def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, minval: ArrayLike = 0.0,
+            maxval: ArrayLike = 1.0, *, out_sharding: OutSharding = None) -> Array:
     """Uniform numbers in [minval, maxval).
 
     Raises:
@@ -111,7 +118,8 @@ def _normal(key, shape, dtype):
     return el.div(out, _typed(complex(math.sqrt(2)), dtype))
 
 
-def normal(key, shape=(), dtype: Any = None, *, out_sharding=None):
+def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+           out_sharding: OutSharding = None) -> Array:
     """Numbers of the standard normal distribution.
 
     Example:
@@ -136,7 +144,8 @@ def _truncated_normal(key, lower, upper, shape, dtype):
     return ufuncs._clip(out, *[shapes.expand_dims(v, tuple(range(len(shape) - len(shape_of(v))))) if shape_of(v) else v for v in (lo, hi)])
 
 
-def truncated_normal(key, lower, upper, shape=None, dtype: Any = None, *, out_sharding=None):
+def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
+                     dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
     """Normal numbers between two bounds.
 
     Example:
@@ -179,7 +188,8 @@ def _randint(key, minval, maxval, shape, dtype):
     return el.add(minval, linear.convert(el.rem(offset, span), dtype))
 
 
-def randint(key, shape, minval, maxval, dtype: Any = None, *, out_sharding=None):
+def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None, *,
+            out_sharding: OutSharding = None) -> Array:
     """Uniform integers in [minval, maxval).
 
     Raises:
@@ -217,7 +227,8 @@ def _shuffle(key, x, axis):
     return x
 
 
-def permutation(key, x, axis: int = 0, independent: bool = False, *, out_sharding=None):
+def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *,
+                out_sharding: OutSharding = None) -> Array:
     """The numbers 0 … x-1, or the slices of an array along an axis, in random order.
 
     Example:
@@ -240,7 +251,8 @@ def permutation(key, x, axis: int = 0, independent: bool = False, *, out_shardin
     return selecting.take(x, order, axis, unique_indices=True)
 
 
-def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: str | None = None):
+def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool = True, p: ArrayLike | None = None,
+           axis: int = 0, mode: str | None = None) -> Array:
     """Random elements of `a` (an array, or a number n for 0 … n-1), with probabilities `p`.
 
     Raises:
@@ -255,11 +267,12 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
         raise TypeError(f"shape argument of weft.random.choice must be a sequence of integers, got {shape}.")
     shape = canonical_shape(shape)
     key, _ = as_key("choice", key)
-    a = operand("choice", a)
+    given: Any = operand("choice", a)
+    a = given
     whole = not shape_of(a)
     axis = 0 if whole else canonical_axis(axis, len(shape_of(a)))
     if whole and dtypes.is_float(get_aval(a).dtype) and not isinstance(a, Tracer):
-        a = int(a)
+        a = int(given)
     n = static_int("a", a) if whole else shape_of(a)[axis]
     draws = math.prod(shape)
     if draws == 0:
@@ -299,7 +312,8 @@ def _bernoulli(key, p, shape, fine=False):
     return el.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dt), p if not shape_of(p) else broadcast_to(p, shape))
 
 
-def bernoulli(key, p=0.5, shape=None, mode: str = "low", *, out_sharding=None):
+def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
+              out_sharding: OutSharding = None) -> Array:
     """True with probability `p`; mode 'high' draws twice as many bits, for small probabilities.
 
     Example:
@@ -317,36 +331,97 @@ def bernoulli(key, p=0.5, shape=None, mode: str = "low", *, out_sharding=None):
     return _bernoulli(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="bernoulli"), mode == "high")
 
 
-def _from_uniform(name: str, text: str, transform, low=None):
-    """A distribution that is a function of a uniform number in [low, 1)."""
-    @inner_jit(name=f"_{name}", static_argnums=(1, 2))
-    def run(key, shape, dtype):
-        lo = 0.0 if low is None else _typed(low(dtype), dtype)
-        hi = 1.0
-        named = name == "gumbel"      # jaxprs have keyword arguments in the order of their names
-        return transform(_uniform(key, minval=lo, maxval=hi, shape=shape, dtype=dtype) if named else _uniform(key, lo, hi, shape=shape, dtype=dtype))
-
-    def function(key, shape=(), dtype: Any = None, *, out_sharding=None):
-        only(name, out_sharding=out_sharding)
-        key, _ = as_key(name, key)
-        return run(key, canonical_shape(shape), _float(name, dtype))
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Numbers of the {text} distribution.\n\n    Example:\n        >>> import weft\n" \
-        f"        >>> weft.random.{name}(weft.random.key(0), (2,)).shape\n        (2,)\n    "
-    return function
+def _tiny(dt: ElementType) -> float:
+    return float(dtypes.finfo(dt).tiny)
 
 
-_tiny = lambda dt: float(dtypes.finfo(dt).tiny)
-exponential = _from_uniform("exponential", "exponential", lambda u: el.neg(el.log1p(el.neg(u))))
-laplace = _from_uniform("laplace", "Laplace", lambda u: el.mul(el.sign(u), el.log1p(el.neg(el.abs_(u)))),
-                        lambda dt: -1.0 + float(dtypes.finfo(dt).epsneg))
-cauchy = _from_uniform("cauchy", "Cauchy", lambda u: el.tan(el.mul(scalar_like(u, math.pi), el.sub(u, scalar_like(u, 0.5)))),
-                       lambda dt: float(dtypes.finfo(dt).eps))
-logistic = _from_uniform("logistic", "logistic", lambda u: el.sub(el.log(u), el.log1p(el.neg(u))), _tiny)
-_gumbel = _from_uniform("gumbel", "standard Gumbel", lambda u: el.neg(el.log(el.neg(el.log(u)))), _tiny)
+@inner_jit(name="_exponential", static_argnums=(1, 2))
+def _exponential(key: Any, shape: Any, dtype: Any) -> Array:
+    return el.neg(el.log1p(el.neg(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype))))
 
 
-def gumbel(key, shape=(), dtype: Any = None, mode: str | None = None, *, out_sharding=None):
+@inner_jit(name="_laplace", static_argnums=(1, 2))
+def _laplace(key: Any, shape: Any, dtype: Any) -> Array:
+    u = _uniform(key, _typed(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype), 1.0, shape=shape, dtype=dtype)
+    return el.mul(el.sign(u), el.log1p(el.neg(el.abs_(u))))
+
+
+@inner_jit(name="_cauchy", static_argnums=(1, 2))
+def _cauchy(key: Any, shape: Any, dtype: Any) -> Array:
+    u = _uniform(key, _typed(float(dtypes.finfo(dtype).eps), dtype), 1.0, shape=shape, dtype=dtype)
+    return el.tan(el.mul(scalar_like(u, math.pi), el.sub(u, scalar_like(u, 0.5))))
+
+
+@inner_jit(name="_logistic", static_argnums=(1, 2))
+def _logistic(key: Any, shape: Any, dtype: Any) -> Array:
+    u = _uniform(key, _typed(_tiny(dtype), dtype), 1.0, shape=shape, dtype=dtype)
+    return el.sub(el.log(u), el.log1p(el.neg(u)))
+
+
+@inner_jit(name="_gumbel", static_argnums=(1, 2))
+def _gumbel(key: Any, shape: Any, dtype: Any) -> Array:
+    # jaxprs have keyword arguments in the order of their names
+    return el.neg(el.log(el.neg(el.log(_uniform(key, minval=_typed(_tiny(dtype), dtype), maxval=1.0, shape=shape, dtype=dtype)))))
+
+
+def _by_uniform(name: str, run: Callable[[Any, Any, Any], Array], key: ArrayLike, shape: Shape, dtype: DTypeLike | None,
+                out_sharding: OutSharding) -> Array:
+    """Numbers of a distribution that is a function of a uniform number."""
+    only(name, out_sharding=out_sharding)
+    key, _ = as_key(name, key)
+    return run(key, canonical_shape(shape), _float(name, dtype))
+
+
+def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+                out_sharding: OutSharding = None) -> Array:
+    """Numbers of the exponential distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.exponential(weft.random.key(0), (2,)).shape
+        (2,)
+    """
+    return _by_uniform("exponential", _exponential, key, shape, dtype, out_sharding)
+
+
+def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+            out_sharding: OutSharding = None) -> Array:
+    """Numbers of the Laplace distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.laplace(weft.random.key(0), (2,)).shape
+        (2,)
+    """
+    return _by_uniform("laplace", _laplace, key, shape, dtype, out_sharding)
+
+
+def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+           out_sharding: OutSharding = None) -> Array:
+    """Numbers of the Cauchy distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.cauchy(weft.random.key(0), (2,)).shape
+        (2,)
+    """
+    return _by_uniform("cauchy", _cauchy, key, shape, dtype, out_sharding)
+
+
+def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+             out_sharding: OutSharding = None) -> Array:
+    """Numbers of the logistic distribution.
+
+    Example:
+        >>> import weft
+        >>> weft.random.logistic(weft.random.key(0), (2,)).shape
+        (2,)
+    """
+    return _by_uniform("logistic", _logistic, key, shape, dtype, out_sharding)
+
+
+def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None, *,
+           out_sharding: OutSharding = None) -> Array:
     """Numbers of the standard Gumbel distribution; mode 'high' draws twice as many bits, for more of the rare large ones.
 
     Example:
@@ -357,7 +432,7 @@ def gumbel(key, shape=(), dtype: Any = None, mode: str | None = None, *, out_sha
     if mode not in (None, "low", "high"):
         raise ValueError(f"gumbel: mode takes 'low' or 'high', got {mode!r}.")
     if mode != "high":
-        return _gumbel(key, shape, dtype, out_sharding=out_sharding)
+        return _by_uniform("gumbel", _gumbel, key, shape, dtype, out_sharding)
     only("gumbel", out_sharding=out_sharding)
     return _high_gumbel(as_key("gumbel", key)[0], canonical_shape(shape), _float("gumbel", dtype))
 
@@ -377,7 +452,8 @@ def _high_gumbel(key, shape, dtype):
     return el.neg(el.log(el.neg(el.log1p(el.neg(u)))))
 
 
-def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, mode: str | None = None, *, out_sharding=None):
+def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True,
+                mode: str | None = None, *, out_sharding: OutSharding = None) -> Array:
     """Indices along an axis with probabilities proportional to exp(logits).
 
     Raises:
@@ -423,7 +499,8 @@ def _rademacher(key, shape, dtype):
     return el.sub(el.mul(scalar_like(out, 2), out), scalar_like(out, 1))
 
 
-def rademacher(key, shape=(), dtype: Any = None, *, out_sharding=None):
+def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+               out_sharding: OutSharding = None) -> Array:
     """-1 or 1 with equal probability.
 
     Example:
@@ -445,7 +522,8 @@ def _fit(x, shape: tuple):
     return x if not shape_of(x) else broadcast_to(x, shape)
 
 
-def pareto(key, b, shape=None, dtype: Any = None, *, out_sharding=None):
+def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+           out_sharding: OutSharding = None) -> Array:
     """Numbers of the Pareto distribution with exponent `b`.
 
     Example:
@@ -466,7 +544,8 @@ def _weibull_min(key, scale, concentration, shape, dtype):
     return el.mul(out, _fit(linear.convert(scale, dtype), shape))
 
 
-def weibull_min(key, scale, concentration, shape=(), dtype: Any = None, *, out_sharding=None):
+def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
+                dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
     """Numbers of the Weibull distribution.
 
     Example:
@@ -486,7 +565,8 @@ def _rayleigh(key, scale, shape, dtype):
     return el.mul(scale, el.sqrt(el.mul(el.log(u), scalar_like(u, -2))))
 
 
-def rayleigh(key, scale, shape=None, dtype: Any = None, *, out_sharding=None):
+def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+             out_sharding: OutSharding = None) -> Array:
     """Numbers of the Rayleigh distribution.
 
     Example:
@@ -507,7 +587,8 @@ def _geometric(key, p, shape, dtype):
     return linear.convert(el.add(out, scalar_like(out, 1)), dtype)
 
 
-def geometric(key, p, shape=None, dtype: Any = None, *, out_sharding=None):
+def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+              out_sharding: OutSharding = None) -> Array:
     """The number of trials up to the first success of probability `p`.
 
     Example:
@@ -524,7 +605,8 @@ def geometric(key, p, shape=None, dtype: Any = None, *, out_sharding=None):
     return _geometric(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="geometric"), dt)
 
 
-def triangular(key, left, mode, right, shape=None, dtype: Any = None, *, out_sharding=None):
+def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike, shape: Shape | None = None,
+               dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
     """Numbers of the triangular distribution on [left, right] with its peak at `mode`.
 
     Example:
@@ -544,7 +626,8 @@ def triangular(key, left, mode, right, shape=None, dtype: Any = None, *, out_sha
     return el.select_n_p.bind(el.lt(u, fc), high, low)
 
 
-def lognormal(key, sigma=1.0, shape=None, dtype: Any = None, *, out_sharding=None):
+def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+              out_sharding: OutSharding = None) -> Array:
     """exp of normal numbers with standard deviation `sigma`.
 
     Example:
@@ -562,7 +645,8 @@ def _maxwell(key, shape, dtype):
     return norm(_normal(key, (*shape, 3), dtype), axis=-1)
 
 
-def maxwell(key, shape=(), dtype: Any = None, *, out_sharding=None):
+def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+            out_sharding: OutSharding = None) -> Array:
     """Numbers of the one-sided Maxwell distribution.
 
     Example:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 from ..errors import at_user_line
 from ..lax.common import canonical_shape, on_device, only, operand
@@ -14,9 +13,12 @@ from ..ops import elementwise as el
 from ..ops import linear
 from ..ops.rules import shape_of
 from ..runtime.jit import inner_jit
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .gammas import _params, _ranked, parts
 from .keys import as_key
 from .sampling import _float, _maxwell, _normal, _normal_real, _rademacher, _uniform
+
+__all__ = ["double_sided_maxwell", "multivariate_normal", "orthogonal", "wald"]
 
 
 @inner_jit(name="_wald", static_argnames=("shape", "dtype"))
@@ -32,7 +34,8 @@ def _wald(key, mean, *, shape, dtype):
     return el.select(z <= mean / (mean + x), x, square / x)
 
 
-def wald(key, mean, shape=None, dtype: Any = None, *, out_sharding=None):
+def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+         out_sharding: OutSharding = None) -> Array:
     """Numbers of the Wald (inverse Gaussian) distribution with the given mean and scale 1.
 
     Raises:
@@ -55,7 +58,8 @@ def _double_sided_maxwell(key, loc, scale, *, shape, dtype):
     return el.add(*_ranked(el.mul(*_ranked(signed, linear.convert(scale, dtype))), linear.convert(loc, dtype)))
 
 
-def double_sided_maxwell(key, loc, scale, shape=(), dtype: Any = None, *, out_sharding=None):
+def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
+                         dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None) -> Array:
     """Maxwell numbers of either sign, times `scale`, plus `loc`.
 
     The result has the shape (*shape, *parameters) where `parameters` is what loc and scale broadcast to, twice that where shape is (): JAX's choice.
@@ -87,7 +91,9 @@ def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
     return mean + einsum("...ij,...j->...i", factor, normal)
 
 
-def multivariate_normal(key, mean, cov, shape=None, dtype: Any = None, method: str = "cholesky", *, out_sharding=None):
+def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: Shape | None = None,
+                        dtype: DTypeLike | None = None, method: str = "cholesky", *,
+                        out_sharding: OutSharding = None) -> Array:
     """Vectors (*shape, n) of the normal distribution with mean (…, n) and covariance (…, n, n).
 
     `shape` defaults to what the leading axes of both broadcast to. `method` takes a root of the covariance: 'cholesky' is the fastest and needs a
@@ -125,7 +131,8 @@ def _orthogonal(key, *, shape, n, dtype, m):
     return q if n >= m else linear.transpose(q, (*range(rank), rank + 1, rank))
 
 
-def orthogonal(key, n: int, shape=(), dtype: Any = None, m: int | None = None, *, out_sharding=None):
+def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None, m: int | None = None, *,
+               out_sharding: OutSharding = None) -> Array:
     """Random orthogonal (for complex dtypes unitary) matrices (*shape, n, m), uniform in the Haar measure; `m` is n by default.
 
     With m != n the rows or columns, whichever are fewer, are orthonormal.
