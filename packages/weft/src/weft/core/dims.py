@@ -30,11 +30,11 @@ dim_as_value_p = Primitive("dim_as_value")
 dim_as_value_p.cache = None      # the dtype depends on enable_x64
 
 
-def _dim_abstract(*, dim: Any) -> ShapedArray:
+def _value_aval() -> ShapedArray:
     return shaped((), python_scalar_dtype(0), True)
 
 
-dim_as_value_p.abstract = _dim_abstract
+dim_as_value_p.abstract = lambda *, dim: _value_aval()
 dim_as_value_p.reference = unsupported("a symbolic size has no number before the program is specialised: call it through weft.export")
 
 
@@ -259,7 +259,7 @@ class Dim(SymbolicSize):
     @property
     def value_aval(self) -> ShapedArray:
         """The aval of the size as a value."""
-        return _dim_abstract(dim=self)
+        return _value_aval()
 
     def __array__(self, dtype: ElementType | None = None, copy: Any = None) -> None:
         _no_value(dim=self)

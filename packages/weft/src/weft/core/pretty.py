@@ -37,19 +37,12 @@ class _Names:
 
     def __call__(self, atom: Atom) -> str:
         if type(atom) is Literal:
-            return f"{_literal(atom)}:{atom.aval.str_short()}"
+            return f"{atom.val}:{atom.aval.str_short()}"
         if atom in self.unused:
             return "_"
         if atom not in self.of:
             self.of[atom] = var_name(len(set(self.of.values())))
         return self.of[atom]
-
-
-def _literal(atom: Literal) -> str:
-    value = atom.val
-    if isinstance(value, float):
-        return "inf" if value == float("inf") else "-inf" if value == -float("inf") else repr(value)
-    return str(value)
 
 
 def _binder(names: _Names, var: Var) -> str:

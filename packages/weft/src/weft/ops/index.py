@@ -6,7 +6,6 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
-from ..annotations import override
 from .. import dtypes
 from ..avals import as_size, shaped, tangent_aval
 from ..core.interpret import interpret
@@ -155,10 +154,6 @@ class GatherScatterMode(enum.Enum):
         if s == "one_hot":
             return GatherScatterMode.ONE_HOT
         raise ValueError(f"unknown mode {s!r} of a gather or scatter; use 'clip', 'fill', 'drop' or 'promise_in_bounds'.")
-
-    @override
-    def __str__(self) -> str:
-        return f"GatherScatterMode.{self.name}"
 
 
 @param_type

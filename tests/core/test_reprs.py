@@ -1,0 +1,58 @@
+"""How the objects of the language are shown: in error messages, in a debugger, in programs that are printed."""
+import numpy as np
+import pytest
+import weft
+import weft.numpy as jnp
+from weft import lax
+from weft.avals import shaped
+from weft.control.custom_vjp import CustomVJPPrimal
+from weft.control.foreign import Attribute
+from weft.control.policies import Recompute, Saveable
+from weft.core.effects import DebugEffect, Effect
+from weft.core.jaxpr import DropVar, Literal, TypedScalar
+from weft.core.primitive import UndefinedPrimal, Zero
+
+F32 = shaped((2, 3), "float32")
+SHOWN = [
+    (Zero(F32), "Zero(float32[2,3])"),
+    (UndefinedPrimal(F32), "UndefinedPrimal(float32[2,3])"),
+    (DropVar(F32), "_"),
+    (Literal(2.5, shaped((), "float32")), "2.5:f32[]"),
+    (TypedScalar(2.5, shaped((), "float32")), "2.5:f32[]"),
+    (lax.sin_p, "sin"),
+    (CustomVJPPrimal(3, True), "CustomVJPPrimal(value=3, perturbed=True)"),
+    (Attribute(np.array([1, 2], np.int16)), "Attribute([1, 2], int16)"),
+    (Saveable, "Saveable"),
+    (Recompute, "Recompute"),
+    (lax.DotAlgorithmPreset.F32_F32_F32, "DotAlgorithmPreset.F32_F32_F32"),
+    (Effect("Its own"), "Its own"),
+    (DebugEffect(), "DebugEffect"),
+    (DebugEffect("Debug"), "Debug"),
+]
+
+
+@pytest.mark.parametrize("value,text", SHOWN, ids=[text for _, text in SHOWN])
+def test_how_objects_are_shown(value, text):
+    assert repr(value) == text
+
+
+@pytest.mark.parametrize("value,text", [(lax.DotAlgorithmPreset.BF16_BF16_F32, "BF16_BF16_F32"), (lax.GatherScatterMode.CLIP, "GatherScatterMode.CLIP"),
+                                        (lax.RandomAlgorithm.RNG_THREE_FRY, "RNG_THREE_FRY")])
+def test_names_of_choices(value, text):
+    assert str(value) == text
+
+
+def test_values_under_transformation_show_what_they_are():
+    seen = []
+    weft.jvp(lambda x: seen.append(repr(x)) or x, (jnp.float32(2),), (jnp.float32(3),))
+    assert seen == ["GradTracer(primal=2.0, tangent=3.0)"]
+
+
+def test_effects_of_programs_are_named():
+    assert str(weft.make_jaxpr(lambda x: weft.debug.print("{}", x))(1.0).effects) == "frozenset({Debug})"
+    assert str(weft.make_jaxpr(lambda x: weft.debug.print("{}", x, ordered=True))(1.0).effects) == "frozenset({OrderedDebug})"
+
+
+@pytest.mark.parametrize("value,text", [(jnp.inf, "inf:f32[]"), (-jnp.inf, "-inf:f32[]"), (jnp.nan, "nan:f32[]"), (-0.0, "-0.0:f32[]"), (2.0, "2.0:f32[]")])
+def test_numbers_in_programs(value, text):
+    assert f"mul a {text}" in str(weft.make_jaxpr(lambda x: x * value)(jnp.float32(1)))
