@@ -23,7 +23,21 @@ def loop(*body, kind="parallel", **schedule):
     return inside(For(I, 8, list(body), kind, **schedule))
 
 
+def tampered(thing, **attributes):
+    """Something whose attributes were changed after it was made."""
+    for name, value in attributes.items():
+        setattr(thing, name, value)
+    return thing
+
+
 BAD = {
+    "size of a buffer": (Program("p", [tampered(Buffer("x", "f32", (8,), "input"), size=9)], [], [], []), "said to have 9 elements in 32 bytes"),
+    "bytes of a buffer": (Program("p", [tampered(Buffer("x", "f32", (8,), "input"), dtype="f64")], [], [], []), "said to have 8 elements in 32 bytes"),
+    "shape of a buffer": (Program("p", [Buffer("x", "f32", (-2, -4), "input")], [], [], []), "said to have 8 elements"),
+    "too large a buffer": (Program("p", [Buffer("x", "i8", (1 << 16, 1 << 15), "input")], [], [], []), "more elements than an i32 can number"),
+    "outlined program loop": (Program("p", [X], [OUT], [], [For(I, 2, [], outline=True)]), "only a loop of a kernel can be outlined"),
+    "dtype of a sum": (loop(Store(OUT, I, tampered(Binary("add", I, I), dtype="f32"))), "what is computed of i32 is said to be f32 in"),
+    "dtype of a load": (loop(Store(OUT, I, tampered(Load(Buffer("n", "i32", (8,), "constant", bytes(32)), I), dtype="f32"))), "of i32 is said to be f32"),
     "store to an input": (loop(Store(X, I, f32(0.0))), "read-only"),
     "unknown buffer": (loop(Store(OTHER, I, f32(0.0))), "not declared"),
     "load of an unknown buffer": (loop(Store(OUT, I, OTHER[I])), "not declared"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -107,6 +108,10 @@ class _Verifier:
             self.fail(f"buffer {b.name} has the unknown dtype {b.dtype!r}")
         if b.role != role:
             self.fail(f"buffer {b!r} is listed as {role} but its role is {b.role}")
+        if any(type(n) is not int or n < 0 for n in b.shape) or b.size != math.prod(b.shape) or b.nbytes != b.size * ITEMSIZE[b.dtype]:
+            self.fail(f"buffer {b!r} is said to have {b.size} elements in {b.nbytes} bytes")
+        if b.size >= ir.MOST_ELEMENTS:
+            self.fail(f"buffer {b!r} has more elements than an i32 can number")
         if b in self.buffers:
             self.fail(f"buffer {b!r} is listed twice")
         if role == "constant" and (b.data is None or len(b.data) != b.nbytes):
@@ -195,6 +200,8 @@ class _Verifier:
             self.fail(f"vector must be one of {VECTOR_COUNTS}", s)
         if s.tasks and (type(s.tasks) is not int or s.tasks < 0 or s.kind != "parallel" or top):
             self.fail("tasks must be a positive int, on a parallel loop of a kernel", s)
+        if s.outline and top:
+            self.fail("only a loop of a kernel can be outlined", s)
         if s.outline and (outside := assigned_outside(s)):
             self.fail(f"an outlined loop assigns {outside[0].name}, which is declared outside it", s)
         if s.kind != "sequential":
@@ -335,6 +342,9 @@ class _Verifier:
             if e not in self.checked:
                 if problem := _TYPES[type(e)](e):
                     self.fail(f"{problem} in {e!r}", s)
+                of = _SAME.get(type(e))
+                if of is not None and of(e).dtype != e.dtype:
+                    self.fail(f"what is computed of {of(e).dtype} is said to be {e.dtype} in {e!r}", s)
                 if type(e) is Load:
                     self.constant_index(e.buffer, e.index, s)
                 self.checked.add(e)
@@ -423,6 +433,10 @@ _TYPES: dict[type, Callable[[Any], str | None]] = covering(Expr, {
     MulAdd: lambda e: None if e.dtype in FLOATS and e.a.dtype == e.b.dtype == e.c.dtype else
         f"muladd of {e.a.dtype}, {e.b.dtype} and {e.c.dtype}",
 })  # fmt: skip
+# What an expression has the dtype of.
+_SAME: dict[type, Callable[[Any], Expr | Buffer]] = {
+    Load: lambda e: e.buffer, Unary: lambda e: e.x, Binary: lambda e: e.a, Select: lambda e: e.a, MulAdd: lambda e: e.a, Call: lambda e: e.args[0],
+}  # fmt: skip
 _CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = covering(Stmt, {
     Kernel: _Verifier.kernel, Copy: _Verifier.copy, For: _Verifier.loop, While: _Verifier.loop_while, If: _Verifier.branch, Switch: _Verifier.switch,
     Let: _Verifier.let, Declare: _Verifier.declare, Assign: _Verifier.assign, Store: _Verifier.store,
