@@ -48,6 +48,16 @@ def test_values_under_transformation_show_what_they_are():
     assert seen == ["GradTracer(primal=2.0, tangent=3.0)"]
 
 
+def test_values_know_their_sizes_while_they_are_traced():
+    seen = []
+    look = lambda x: seen.append((x.shape, x.ndim, x.size, x.nbytes, x.is_fully_addressable)) or x
+    weft.make_jaxpr(look)(jnp.ones((2, 3), jnp.int16))
+    weft.make_jaxpr(look)(jnp.zeros((0, 3)))
+    assert seen == [((2, 3), 2, 6, 12, True), ((0, 3), 2, 0, 0, True)]
+    scalar = TypedScalar(2.5, shaped((), "float32"))
+    assert (scalar.shape, scalar.ndim, scalar.dtype, scalar.weak_type) == ((), 0, np.dtype("float32"), False)
+
+
 def test_effects_of_programs_are_named():
     assert str(weft.make_jaxpr(lambda x: weft.debug.print("{}", x))(1.0).effects) == "frozenset({Debug})"
     assert str(weft.make_jaxpr(lambda x: weft.debug.print("{}", x, ordered=True))(1.0).effects) == "frozenset({OrderedDebug})"

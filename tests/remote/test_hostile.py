@@ -13,7 +13,7 @@ from weft.avals import shaped, token
 from weft.core import serialize as s
 from weft.core.binary import DeserializationError
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
-from weft.core.parameters import PORTABLE, REFUSED
+from weft.core.parameters import COUNT, INTEGER, PORTABLE, REFUSED, SIZE
 from weft.core.portable import NotPortable
 from weft.core.primitive import registry
 from weft.runtime.device import backend_of
@@ -142,6 +142,13 @@ def test_errors_name_no_file_of_the_host():
     text = public_text(RuntimeError(TRACEBACK), {"/home/someone/client.py"}.__contains__)
     assert text == ('INTERNAL: a callback failed: \nValueError: no such library: libcusolver.so (or lapack.dll); "a b.so" is missing at /home/someone/client.py:7, '
                     'a/b and 1/2 are no paths\n')
+
+
+def test_integers_of_parameters_have_64_bits():
+    for kind in (INTEGER, SIZE):
+        assert kind.holds(0) and kind.holds(-2**63) and kind.holds(2**63 - 1)
+        assert not any([kind.holds(v) for v in (-2**63 - 1, 2**63, True, 1.0, None)])
+    assert COUNT.holds(0) and COUNT.holds(2**63 - 1) and not any([COUNT.holds(v) for v in (-1, 2**63, False)])
 
 
 @pytest.mark.parametrize("length", [0, LONGEST - 1, LONGEST, LONGEST + 1, 3 * LONGEST])
