@@ -19,6 +19,8 @@ from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from weft.core.primitive import registry
 from weft.numpy import files
+from weft.runtime.backend import CompileOptions
+from weft.runtime.device import backend_of
 from weft_remote import protocol as p
 
 FLOAT0, BF16, BOOL = shaped((), dtypes.float0), shaped((), "bfloat16"), shaped((), "bool")
@@ -52,6 +54,7 @@ SQUARE = vector("float32", 2, 2)
     ([SQUARE, SQUARE], [SQUARE], "triangular_solve", SOLVE, "conjugate_a goes with transpose_a"),
     ([SQUARE], [SQUARE, SQUARE], "schur", dict(compute_schur_vectors=True, sort_eig_vals=True, select_callable=None), "eigenvalues are not sorted"),
     ([vector("int32")] * 2, [shaped((), "int8")], "dot_general", {**DOT, "preferred_element_type": np.dtype("int8")}, "must not be narrower"),
+    ([BF16], [shaped((), "complex64")], "conj", dict(input_dtype=np.dtype(ml_dtypes.bfloat16)), "conj does not accept dtype bfloat16"),
     ([I32], [I32], "integer_pow", dict(y=-1), "integer_pow of integers can't be negative, got y=-1"),
     ([F32], [F32], "round", dict(rounding_method=5), r"round rounds halves away from zero \(0\) or to even \(1\), got 5"),
     ([F32], [F32], "reduce_precision", dict(exponent_bits=0, mantissa_bits=3), "exponent_bits must be positive and mantissa_bits not negative, got 0 and 3"),
@@ -69,7 +72,8 @@ def test_refused(ins, outs, primitive, params, message):
     assert "\n" not in str(e.value) and __file__ not in str(e.value)
 
 
-@pytest.mark.parametrize("value,aval,message", [(3.3, BF16, "3.3 is no bfloat16; the nearest is 3.296875"), (0.0, shaped((), "float8_e8m0fnu"), "0.0 is no float8_e8m0fnu"),
+@pytest.mark.parametrize("value,aval,message", [(1e300j, shaped((), "complex64"), "is no complex64; the nearest is infj"),
+                                                (3.3, BF16, "3.3 is no bfloat16; the nearest is 3.296875"), (0.0, shaped((), "float8_e8m0fnu"), "0.0 is no float8_e8m0fnu"),
                                                 (1e300, F32, "is no float32; the nearest is inf")])
 def test_literals_are_values_of_their_types(value, aval, message):
     with pytest.raises(DeserializationError, match=message):
@@ -109,7 +113,7 @@ def test_tokens_are_interpreted():
 @pytest.mark.parametrize("x,y,preferred,want", [
     ("float16", "bfloat16", None, "bfloat16"), ("int8", "uint8", None, "int8"), ("uint32", "int32", None, "int32"), ("float8_e4m3fn", "float8_e5m2", None, "float8_e5m2"),
     ("float8_e4m3fn", "float32", None, "float32"), ("bfloat16", "bfloat16", "int32", "int32"), ("float32", "float32", "bool", "bool"), ("int4", "int8", "int32", "int32"),
-    ("complex64", "complex64", "float32", "float32"), ("int2", "float32", None, "float32")])
+    ("complex64", "complex64", "float32", "float32"), ("int2", "float32", None, "float32"), ("float32", "float32", "uint2", "uint2"), ("int2", "int8", None, "int8")])
 def test_products_of_two_types(x, y, preferred, want):
     """The wider type wins, as jax has it; the interpreter rounds what XLA rounds, at the end."""
     a, b = (jnp.asarray(np.array([[0.5, -0.5], [1.0, 1.0]]) if "float" in n or "complex" in n else np.array([[1, -1 if n[0] == "i" else 0], [0, 1]])).astype(n)
@@ -121,9 +125,9 @@ def test_products_of_two_types(x, y, preferred, want):
     np.testing.assert_array_equal(np.asarray(got).astype(complex), wanted.astype(complex))
 
 
-@pytest.mark.parametrize("sizes", [[-5, 5], [2, -1], [9, 9]])
-def test_groups_of_sizes_that_no_matrix_has(sizes):
-    x, y, sizes = np.arange(8, dtype=np.float32).reshape(4, 2), np.ones((2, 2, 3), np.float32), np.array(sizes, np.int32)
+@pytest.mark.parametrize("sizes,dtype", [([-5, 5], "int32"), ([2, -1], "int8"), ([9, 9], "int64"), ([3, 2], "uint2")])
+def test_groups_of_sizes_that_no_matrix_has(sizes, dtype):
+    x, y, sizes = np.arange(8, dtype=np.float32).reshape(4, 2), np.ones((2, 2, 3), np.float32), np.array(sizes).astype(dtypes.dtype(dtype))
     want = interpret(weft.make_jaxpr(lax.ragged_dot)(x, y, sizes).jaxpr, [x, y, sizes])[0]
     np.testing.assert_array_equal(weft.jit(lax.ragged_dot)(x, y, sizes), want)
 
@@ -191,6 +195,35 @@ def test_convolutions_with_a_kernel_of_no_elements():
 
 def test_a_tolerance_has_no_sign():
     assert float(weft.jit(lambda x: lax.exp(x, accuracy=lax.Tolerance(-0.0, 0.0, 4)))(0.0)) == 1.0
+
+
+def test_nothing_becomes_zero():
+    """An array of float0 holds nothing, which is false."""
+    x = Var(shaped((3,), dtypes.float0))
+    outs = [Var(shaped((3,), d)) for d in ("bool", "int32")]
+    eqns = [JaxprEqn([x], [o], registry["convert_element_type"], dict(new_dtype=o.aval.dtype, weak_type=False, sharding=None)) for o in outs]
+    jaxpr = Jaxpr([], [x], outs, eqns)
+    executable = backend_of(weft.devices("cpu")[0]).compile(jaxpr, weft.devices("cpu")[0], CompileOptions("f", (False,)))
+    for got, want in zip(executable.execute([weft.device_put(np.zeros(3, bool), weft.devices("cpu")[0])]), interpret(jaxpr, [np.zeros(3, dtypes.float0)])):
+        assert not np.asarray(got).any() and not want.any()
+
+
+@pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4", "float4_e2m1fn"])
+def test_sorts_of_few_bits(dtype):
+    x = np.arange(16)[::-1].astype(dtypes.dtype(dtype)).reshape(2, 8)
+    for dimension in (0, 1):
+        got, places = weft.jit(lambda v: lax.sort((v, lax.broadcasted_iota("int32", v.shape, 1)), dimension=dimension))(x)
+        np.testing.assert_array_equal(np.asarray(got).astype(float), np.sort(x.astype(float), dimension))
+        assert got.dtype == x.dtype and sorted(np.asarray(places).ravel()) == sorted([*range(8)] * 2)
+    values, places = weft.jit(lambda v: lax.top_k(v, 3))(x)
+    np.testing.assert_array_equal(np.asarray(values).astype(float), -np.sort(-x.astype(float), 1)[:, :3])
+    np.testing.assert_array_equal(np.take_along_axis(x, np.asarray(places), 1), values)
+
+
+def test_random_bits_of_no_shape():
+    draw = lambda k: lax.rng_bit_generator(k, (0, 0))
+    key = np.arange(4, dtype=np.uint32)
+    assert [v.shape for v in interpret(weft.make_jaxpr(draw)(key).jaxpr, [key])] == [(4,), (0, 0)] == [v.shape for v in weft.jit(draw)(key)]
 
 
 def test_eigenvalues_of_nothing():

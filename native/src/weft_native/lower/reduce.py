@@ -6,7 +6,7 @@ from weft.avals import shaped
 from weft.dtypes import highest, lowest
 
 from .elementwise import larger
-from .registry import rule
+from .registry import rule, stored
 
 
 # How two elements are combined, and the identity.
@@ -46,24 +46,17 @@ for _name, _monoid in _MONOIDS.items():
     rule("reduce_" + _name)(_reduction(*_monoid))
 
 
-def _stored(dtype):
-    """A dtype with the values of another that has at least 8 bits: XLA reduces nothing smaller together with something else."""
-    if dtypes.bits(dtype) >= 8:
-        return dtype
-    return dtypes.dtype("bfloat16") if dtypes.is_float(dtype) else dtypes.dtype("int8" if dtypes.is_signed(dtype) else "uint8")
-
-
 @rule("reduce")
 def _reduce(b, ins, outs, *operands, jaxpr, dimensions, computation=None):
     n = len(operands) // 2
     kinds = [a.dtype for a in ins[:n]]
-    stored = [_stored(dt) for dt in kinds] if len(set(kinds)) > 1 else kinds
+    inside = [stored(dt) for dt in kinds] if len(set(kinds)) > 1 else kinds
     to = lambda values, shapes, old, new: [v if p == q else b.convert(v, shape, q) for v, shape, p, q in zip(values, shapes, old, new)]
-    made = b.ops("stablehlo.reduce", to(operands, [a.shape for a in ins], kinds * 2, stored * 2), [b.tensor(a.shape, dt) for a, dt in zip(outs, stored)],
+    made = b.ops("stablehlo.reduce", to(operands, [a.shape for a in ins], kinds * 2, inside * 2), [b.tensor(a.shape, dt) for a, dt in zip(outs, inside)],
                  {"dimensions": b.i64s(sorted(dimensions))},
-                 [([b.tensor((), dt) for dt in stored] * 2,
-                   lambda *args: to(b.inline(jaxpr, to(args, [()] * 2 * n, stored * 2, kinds * 2)), [()] * n, kinds, stored))])
-    return to(made, [a.shape for a in outs], stored, kinds)
+                 [([b.tensor((), dt) for dt in inside] * 2,
+                   lambda *args: to(b.inline(jaxpr, to(args, [()] * 2 * n, inside * 2, kinds * 2)), [()] * n, kinds, inside))])
+    return to(made, [a.shape for a in outs], inside, kinds)
 
 
 def _arg_reduction(direction, start):

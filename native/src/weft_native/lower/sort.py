@@ -7,7 +7,7 @@ from typing import Any
 from weft import dtypes
 from weft.avals import ShapedArray, shaped
 
-from .registry import rule
+from .registry import rule, widened
 
 
 def _ordered(b, x, aval):
@@ -28,6 +28,7 @@ def _parts(b, x, aval):
 
 
 @rule("sort")
+@widened
 def _sort(b, ins, outs, *xs, dimension, is_stable, num_keys):
     scalars = [shaped((), a.dtype) for a in ins]
     types = [b.type(a) for a in scalars for _ in range(2)]
@@ -51,6 +52,7 @@ def _sort(b, ins, outs, *xs, dimension, is_stable, num_keys):
 
 
 @rule("top_k")
+@widened
 def _top_k(b, ins, outs, x, *, k, axis):
     rank, shape = len(ins[0].shape), list(ins[0].shape)
     order = [d for d in range(rank) if d != axis % rank] + [axis % rank]

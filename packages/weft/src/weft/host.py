@@ -64,14 +64,18 @@ def pack(values, name: str) -> bytearray:
     if name == "bfloat16":
         return bytearray(struct.pack(f"<{n}H", *[round_bfloat16(float(v)) for v in values]))
     if name in ("complex64", "complex128"):
-        parts = [p for v in map(complex, values) for p in (v.real, v.imag)]
-        return bytearray(struct.pack(f"<{2 * n}{CODES[name][0]}", *parts))
+        return _pack_floats([p for v in map(complex, values) for p in (v.real, v.imag)], CODES[name][0])
     if name.startswith("float"):
-        try:
-            return bytearray(struct.pack(f"<{n}{CODES[name]}", *values))
-        except OverflowError:
-            return bytearray(b"".join(_pack_float(float(v), CODES[name]) for v in values))
+        return _pack_floats(values, CODES[name])
     return bytearray(struct.pack(f"<{n}{CODES[name]}", *[_wrap(int(v), name) for v in values]))
+
+
+def _pack_floats(values: list, code: str) -> bytearray:
+    """Those too large for the format are infinite in it."""
+    try:
+        return bytearray(struct.pack(f"<{len(values)}{code}", *values))
+    except OverflowError:
+        return bytearray(b"".join(_pack_float(float(v), code) for v in values))
 
 
 def _pack_float(value: float, code: str) -> bytes:

@@ -558,6 +558,8 @@ imag: Function = _fn(imag_p)
 
 def _conj_abstract(x: ShapedArray, *, input_dtype: ElementType) -> ShapedArray:
     check_kind("conj", x, "fc")
+    if x.dtype != input_dtype or dtypes.is_float(x.dtype) and x.dtype not in (dtypes.float32, dtypes.float64):
+        raise type_error(f"conj does not accept dtype {dtypes.name(x.dtype)} as {dtypes.name(input_dtype)}: it takes complex64, complex128, float32, float64.")
     return shaped(x.shape, x.dtype if dtypes.is_complex(x.dtype) else dtypes.complex_of(x.dtype), x.weak_type)
 
 

@@ -178,7 +178,7 @@ def _reference(key: Value, *, shape: Shape, dtype: ElementType, algorithm: Any, 
         if wide:
             bits = (a.astype(np.uint64) | b.astype(np.uint64) << np.uint64(32)).reshape(shape)
         else:
-            joined = np.stack([a.reshape(half), b.reshape(half)], axis + 1).reshape(*half[:axis], -1, *half[axis + 1:])
+            joined = np.stack([a.reshape(half), b.reshape(half)], axis + 1).reshape(*half[:axis], 2 * half[axis], *half[axis + 1:])
             bits = joined[tuple(slice(0, n) for n in shape or (1,))].reshape(shape)
     else:
         words = 2 * size if wide else size

@@ -15,7 +15,7 @@ from ..errors import type_error
 from ..host import np
 from .dot import dot_abstract, dot_general, dot_general_p
 from .elementwise import and_, ge, lt, select, sub
-from .linear import add_any, broadcast_in_dim, broadcast_to_axis, full, moveaxis, reduce_sum, transpose
+from .linear import add_any, broadcast_in_dim, broadcast_to_axis, convert, full, moveaxis, reduce_sum, transpose
 from .reduce import cumsum
 from .rules import dtype_of, is_linear_arg, shape_of
 from .shape import iota
@@ -90,6 +90,8 @@ def _abstract(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *, r
 def _in_groups(group_sizes: Value, mode: _Mode, shape: tuple[Any, ...]) -> Value:
     """(group, *shape of lhs): which elements belong to which group."""
     sizes = shape_of(group_sizes)
+    if dtypes.bits(dtype_of(group_sizes)) < 32:      # their sum would wrap round
+        group_sizes = convert(group_sizes, dtypes.int32)
     ends = cumsum(group_sizes, len(sizes) - 1)
     starts = sub(ends, group_sizes)
     wide = (sizes[-1], *shape)
