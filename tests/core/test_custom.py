@@ -178,3 +178,32 @@ def test_functions_may_close_over_what_is_mapped(kind):
     constant = weft.custom_jvp(lambda x: 3.0 * x)
     constant.defjvps(lambda t, out, x: t)
     close(weft.vmap(lambda x: (x, constant(2.0)), out_axes=(0, None))(ys), (ys, 6.0))      # what is not mapped stays so
+
+
+def test_a_batching_rule_must_say_the_truth_of_every_result():
+    @weft.custom_batching.custom_vmap
+    def f(x):
+        return x, x
+    with pytest.raises(AttributeError, match="No batching rule defined for custom_vmap function .*f"):
+        f(jnp.ones(3))
+    assert f.__name__ == "f"
+    for said in ((True, True), (True, False), (False, True)):
+        @f.def_vmap
+        def rule(axis_size, in_batched, x, said=said):
+            return tuple(x if b else x.sum() for b in said), said
+        outs = weft.vmap(f)(jnp.arange(3.0))
+        assert [o.tolist() for o in outs] == [[0, 1, 2] if b else [3, 3, 3] for b in said]
+    for wrong in (0, 1):
+        @f.def_vmap
+        def untrue(axis_size, in_batched, x, wrong=wrong):
+            return tuple(x.sum() if i == wrong else x for i in range(2)), (True, True)
+        with pytest.raises(ValueError, match=r"an output of shape \(\) is batched; its first axis must have size 3"):
+            weft.vmap(f)(jnp.arange(3.0))
+
+
+def test_barriers_pass_on_the_derivatives_that_there_are():
+    barred = lambda x, y, z: weft.lax.optimization_barrier((x * 2, y, z * 3))
+    outs, tangents = weft.jvp(lambda x, z: barred(x, 5.0, z), (1.0, 2.0), (10.0, 20.0))
+    assert [float(v) for v in outs] == [2, 5, 6] and [float(t) for t in tangents] == [20, 0, 60]
+    assert [float(g) for g in weft.grad(lambda x, z: sum(barred(x, 5.0, z)), (0, 1))(1.0, 2.0)] == [2, 3]
+    assert float(weft.grad(lambda z: barred(1.0, 5.0, z)[2])(2.0)) == 3
