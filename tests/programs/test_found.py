@@ -218,3 +218,30 @@ def test_high_words_of_products_inside_branches():
     np.testing.assert_array_equal(
         weft.jit(f)(True, np.full(5, 1 << 30, np.int32), np.arange(5, dtype=np.int16)), [0, 0, 0, 0, 1]
     )
+
+
+def test_a_window_reduction_from_an_array_inside_a_traced_function():
+    """Whether the beginning is the operation's identity is asked of its value, not by an operation of the program."""
+    f = weft.jit(lambda x: lax.reduce_window(x, jnp.asarray(-9, "float32"), lax.max, (2,), (1,), "VALID"))
+    np.testing.assert_array_equal(f(np.float32([-20, -10, 3])), [-9, 3])
+    f = weft.jit(lambda x: lax.reduce_window(x, jnp.asarray(0, "float32"), lax.add, (2,), (1,), "VALID"))
+    np.testing.assert_array_equal(weft.grad(lambda x: jnp.sum(f(x)))(np.float32([1, 2, 4])), [1, 2, 1])
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
+def test_random_bits_of_no_keys(impl):
+    key = weft.random.key(1, impl=impl)
+    draw = weft.vmap(lambda i: weft.random.normal(weft.random.fold_in(key, i), (3,)))
+    assert draw(jnp.zeros(0, "int32")).shape == (0, 3)
+
+
+def test_a_generator_of_no_states():
+    f = lambda state: lax.rng_bit_generator(state, (2, 3), "uint32", lax.RandomAlgorithm.RNG_PHILOX)
+    assert [o.shape for o in weft.vmap(f)(jnp.zeros((0, 4), "uint32"))] == [(0, 4), (0, 2, 3)]
+
+
+def test_derivatives_of_updates_in_a_batch_of_none():
+    f = weft.vmap(lambda x, i: x.at[i].set(2.0 * x[0], mode="clip"))
+    x, i = jnp.zeros((0, 3)), jnp.zeros(0, "int32")
+    assert weft.jvp(lambda v: f(v, i), (x,), (x,))[1].shape == (0, 3)
+    assert weft.grad(lambda v: jnp.sum(f(v, i)))(x).shape == (0, 3)

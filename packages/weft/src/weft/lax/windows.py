@@ -124,7 +124,9 @@ def _is(x, value) -> bool:
     """Whether a scalar is known now, and is `value`."""
     if isinstance(x, Tracer):
         return False
-    return bool((x.val if type(x) is TypedScalar else x) == value)
+    if type(x) is TypedScalar:
+        x = x.val
+    return bool((x.item() if hasattr(x, "item") else x) == value)      # an array's own == would be recorded in the program that is traced
 
 
 def reduce_window_shape_tuple(operand_shape: Shape, window_dimensions: Shape, window_strides: Sequence[int],

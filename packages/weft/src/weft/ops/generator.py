@@ -18,7 +18,7 @@ from ..host import np
 from .elementwise import add, bitcast, lt, mul, mulhi, or_, shift_left, xor
 from .linear import broadcast_in_dim, broadcast_to_rank_shape, convert, full, moveaxis, reshape
 from .random_bits import Generator, generators, threefry2x32_p, threefry_fold_in, threefry_seed, threefry_split
-from .rules import dtype_of, no_derivative, scalar_like, shape_of
+from .rules import broadcast_shapes, dtype_of, no_derivative, scalar_like, shape_of
 from .shape import concatenate, iota, slice_
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Shape,
     """One generator makes the numbers of all: that of the first key, as in JAX. The other keys stay as they are."""
     keys = moveaxis(args[0], dims[0], 0)
     words = shape_of(keys)[1]
+    if axis.size == 0:
+        return [keys, full((0, *shape), 0, params["dtype"])], [0, 0]
     key, bits = rng_bit_generator_p.bind(reshape(slice_(keys, (0, 0), (1, words)), (words,)), shape=(axis.size, *shape), **params)
     return [concatenate([reshape(key, (1, words)), slice_(keys, (1, 0), (axis.size, words))], 0), bits], [0, 0]
 
@@ -231,7 +233,7 @@ def _split(key: Value, shape: Sequence[Size]) -> Value:
 
 
 def _fold_in(key: Value, data: Value) -> Value:
-    lead = tuple(map(max, shape_of(key)[:-1], shape_of(data)))
+    lead = broadcast_shapes("fold_in", [shape_of(key)[:-1], shape_of(data)])
     key = broadcast_to_rank_shape(_pairs(key), (*lead, 2, 2))
     data = broadcast_in_dim(broadcast_to_rank_shape(data, lead), (*lead, 2), tuple(range(len(lead))))
     return reshape(threefry_fold_in(key, data), (*lead, 4))
@@ -262,7 +264,7 @@ def _unsafe_fold_in(keys: Value, data: Value) -> Value:
     lead = shape_of(data)
     made = _bits(_seed(data), 32, (10, 4))
     last = reshape(slice_(made, (*[0] * len(lead), 9, 0), (*lead, 10, 4)), (*lead, 4))
-    shape = (*map(max, shape_of(keys)[:-1], lead), 4)
+    shape = (*broadcast_shapes("rng", [shape_of(keys)[:-1], lead]), 4)
     return xor(broadcast_to_rank_shape(keys, shape), broadcast_to_rank_shape(last, shape))
 
 

@@ -457,7 +457,7 @@ def _gather_numbers(dn: ScatterDimensionNumbers) -> GatherDimensionNumbers:
 def _window_sizes(dn: Any, x_shape: Shape, update_shape: Shape) -> tuple[Any, ...]:
     sizes, window = [], iter(dn.update_window_dims)
     for d in range(len(x_shape)):
-        sizes.append(1 if d in dn.inserted_window_dims or d in dn.operand_batching_dims else update_shape[next(window)])
+        sizes.append((0 if x_shape[d] == 0 else 1) if d in dn.inserted_window_dims or d in dn.operand_batching_dims else update_shape[next(window)])
     return tuple(sizes)
 
 

@@ -16,7 +16,7 @@ from ..errors import type_error
 from ..host import np
 from .elementwise import add, bitcast, or_, shift_left, shift_right_logical, xor
 from .linear import broadcast_in_dim, broadcast_to_axis, broadcast_to_rank_shape, convert, expand_dims, full, moveaxis, reshape, squeeze
-from .rules import no_derivative, scalar_like, shape_of
+from .rules import broadcast_shapes, no_derivative, scalar_like, shape_of
 from .shape import concatenate, iota, slice_
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def threefry_fold_in(key: Value, data: Value) -> Value:
     seed = threefry_seed(data)
     words = [_half(key, 0), _half(key, 1), _half(seed, 0), _half(seed, 1)]
     if shape_of(words[0]) != shape_of(data):
-        shape = tuple(map(max, shape_of(words[0]), shape_of(data)))
+        shape = broadcast_shapes("fold_in", [shape_of(words[0]), shape_of(data)])
         words = [broadcast_to_rank_shape(w, shape) for w in words]
     return _join(*threefry2x32_p.bind(*words))
 
@@ -239,7 +239,7 @@ def _fold_in_abstract(key: ShapedArray, data: ShapedArray) -> ShapedArray:
     _key_dtype("random_fold_in", key)
     if len(key.shape) != len(data.shape) or any(m != n and 1 not in (m, n) for m, n in zip(key.shape, data.shape)):
         raise type_error(f"random_fold_in takes keys and numbers of one shape, got {key} and {data}.")
-    return shaped(tuple(map(max, key.shape, data.shape)), key.dtype)
+    return shaped(broadcast_shapes("fold_in", [key.shape, data.shape]), key.dtype)
 
 
 def _fold_in_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
