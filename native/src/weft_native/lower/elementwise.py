@@ -5,7 +5,6 @@ from weft import dtypes
 from weft.avals import shaped
 from weft.ops.elementwise import AccuracyMode
 
-from .linalg import decomposed
 from .registry import broadcasting, elementwise, rule, rules
 
 # One operation of the same meaning.
@@ -102,13 +101,6 @@ def _exp2(b, ins, outs, x, *, accuracy=None):
     aval = outs[0]
     log2 = b.splat(0.6931471805599453, aval.dtype, aval.shape)
     return b.op("stablehlo.exponential", [b.op("stablehlo.multiply", [x, log2], b.type(aval))], b.type(aval), _accuracy(b, accuracy))
-
-
-@elementwise("mulhi")
-def _mulhi(b, ins, outs, x, y):
-    if dtypes.bits(outs[0].dtype) < 8:      # of which CHLO gives zeros
-        return decomposed(b, "mulhi", [outs[0], outs[0]], [x, y], {})[0]
-    return b.op("chlo.mulhi", [x, y], b.type(outs[0]))
 
 
 @elementwise("square")
