@@ -146,4 +146,3 @@ class RoundingTrace(ReferenceTrace):
         if plain and o.dtype.name in ("float32", "float64"):
             return o
         return nudge(self.rng, o, self.amount)
-

@@ -159,4 +159,3 @@ def numbers(a: Argument, shape: tuple[int, ...], rng: np.random.Generator) -> np
         values = np.where(rng.random(shape) < 0.4, rng.choice(SPECIAL, shape), values)
     with np.errstate(over="ignore"):
         return np.asarray(values).astype(dtype)
-

@@ -54,6 +54,7 @@ class World:
     settings: Settings
     palette: Palette
     form: tuple[str, ...]
+    special: bool = False  # some numbers are infinite or none
     names: int = 0
     used: set[str] = field(default_factory=set)
     families: set[str] = field(default_factory=set)
@@ -365,7 +366,8 @@ class Maker:
             self.nested(self.rng.choice((*NESTS, *DERIVATIVES)))
             self.nest = kept
             return
-        names = [n for n in FAMILIES if n not in self.world.settings.left_out]
+        left_out = self.world.settings.left_out
+        names = [n for n, f in FAMILIES.items() if n not in left_out and not (f.finite and self.world.special)]
         name = self.rng.choices(names, [FAMILIES[n].weight for n in names])[0]
         self.world.families.add(name)
         FAMILIES[name].make(self)
@@ -393,6 +395,7 @@ def make(seed: int, settings: Settings = Settings()) -> Program:
     world = World(rng, settings, types.palette(rng, settings.dtypes), form)
     maker = Maker(world, nest=nest, taken=taken)
     args = arguments(rng, world.palette, plain=bool(derivatives))
+    world.special = any(a.numbers == "special" and a.type.kind == "f" for a in args)
     maker.own = [maker.fresh(a.type, float("inf") if a.numbers == "special" else CARRIED) for a in args]
     params = tuple(maker.own)
     maker.fill(rng.randint(2, settings.steps))

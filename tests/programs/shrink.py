@@ -12,12 +12,11 @@ Fails = Callable[[Program], bool]
 
 def shrink(program: Program, fails: Fails, most: int = 400) -> Program:
     """Tries one change after the other, at most so many, and keeps those after which it still fails."""
-    if not fails(trimmed(program)):  # what nothing uses is what fails
-        return program
-    program, tries, again = trimmed(program), 0, True
+    trim = trimmed if fails(trimmed(program)) else lambda p: p  # it may be that what nothing uses is what fails
+    program, tries, again = trim(program), 0, True
     while again:
         again = False
-        for smaller in candidates(program):
+        for smaller in map(trim, candidates(program)):
             tries += 1
             if tries > most:
                 return program
@@ -34,9 +33,9 @@ def candidates(program: Program) -> Iterator[Program]:
     block = program.block
     if len(block.results) > 1:
         for result in block.results:
-            yield trimmed(replace(program, block=replace(block, results=(result,), gives=(1,))))
+            yield replace(program, block=replace(block, results=(result,), gives=(1,)))
     for smaller in smaller_blocks(block):
-        yield trimmed(replace(program, block=smaller))
+        yield replace(program, block=smaller)
     if program.donated:
         yield replace(program, donated=())
     for k, a in enumerate(program.args):

@@ -130,6 +130,15 @@ HELPERS = {
             fun.defjvp(rule)
             return fun
         """),
+    "with_ref": textwrap.dedent("""\
+        def with_ref(x, count, change):
+            ref = weft.new_ref(x)
+            def body(k, carry):
+                change(ref, k)
+                return carry
+            lax.fori_loop(0, count, body, 0)
+            return ref[...]
+        """),
     "with_vjp": textwrap.dedent("""\
         def with_vjp(fun, forward, backward):
             fun = weft.custom_vjp(fun)

@@ -1,6 +1,6 @@
 """The families of steps: each adds an operation of its kind to a function that is being made."""
 
-from . import arranging, control, dots, elementwise, indexing, reductions, sorting
+from . import algebra, arranging, chance, control, dots, elementwise, indexing, reductions, sorting, special, windows
 from .family import Family
 
 FAMILIES: dict[str, Family] = {
@@ -10,5 +10,9 @@ FAMILIES: dict[str, Family] = {
     **indexing.FAMILIES,
     **dots.FAMILIES,
     **sorting.FAMILIES,
+    **windows.FAMILIES,
+    **algebra.FAMILIES,
+    **chance.FAMILIES,
+    **special.FAMILIES,
 }
 CONTROL = control.KINDS

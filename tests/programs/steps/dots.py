@@ -118,4 +118,8 @@ def square(m: Maker) -> None:
     )
 
 
-FAMILIES = {"dot_general": Family(dot_general, 2.5), "sugar": Family(sugar, 0.8), "square": Family(square, 0.4)}
+FAMILIES = {
+    "dot_general": Family(dot_general, 2.5, finite=True),
+    "sugar": Family(sugar, 0.8, finite=True),
+    "square": Family(square, 0.4, finite=True),
+}

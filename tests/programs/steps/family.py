@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 class Family(NamedTuple):
-    """make adds a step to what a maker makes; weight: how often that is wanted."""
+    """make adds a step to what a maker makes; weight: how often that is wanted; finite: what infinities give is not said."""
 
     make: Callable[[Maker], object]
     weight: float = 1.0
+    finite: bool = False

@@ -103,7 +103,9 @@ def by_function(m: Maker) -> None:
     )
     if v.type.kind == "u":
         start = start.lstrip("-")
-    if text.startswith("lax.max"):
+    if "abs" in text and v.type.kind == "u":
+        text = "lax.max(a, b)"
+    if text.startswith("lax.max(a, b) -"):
         return  # in which order is not said
     v = m.within(v, 16.0)
     m.emit(
@@ -134,7 +136,7 @@ FAMILIES = {
     "reduce": Family(reduce, 4),
     "extremum": Family(extremum, 1),
     "cumulative": Family(cumulative, 1.5),
-    "statistics": Family(statistics, 0.7),
+    "statistics": Family(statistics, 0.7, finite=True),
     "by_function": Family(by_function, 0.4),
     "several_at_once": Family(several_at_once, 0.3),
 }
