@@ -17,6 +17,7 @@ from weft import dtypes
 from catalogue_collective import rows as collective_rows
 from catalogue_lax import rows as lax_rows
 from catalogue_parts import rows as part_rows
+from catalogue_rules import rows as rule_rows
 from catalogue_special import rows as special_rows
 
 DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "i32": "int32", "u32": "uint32", "u8": "uint8", "i8": "int8", "bool": "bool",
@@ -175,6 +176,7 @@ def _rows():
     yield from _convolutions()
     yield from lax_rows(Row)
     yield from part_rows(Row)
+    yield from rule_rows(Row)
     # control flow
     yield Row("cond", lambda p, x: lax.cond(p, lambda v: lax.sin(v), lambda v: v * v, x), ("bool[]", "f32[3]"))
     yield Row("switch", lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.exp], x), ("i32[]:0..2", "f32[3]"))

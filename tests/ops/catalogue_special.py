@@ -53,6 +53,8 @@ def _linalg(Row):
         for transpose in (True, False):
             yield Row(f"ormqr{left:d}{transpose:d}", lambda a, t, c, left=left, transpose=transpose: linalg.ormqr(a, t, c, left=left, transpose=transpose),
                       ("f32[2,4,3]:-0.4..0.4", "f32[2,3]", "f32[2,4,2]" if left else "f32[2,2,4]"), grad=False, rtol=2e-4)
+            yield Row(f"ormqr_of_constants{left:d}{transpose:d}", lambda c, left=left, transpose=transpose: linalg.ormqr(*_reflections(), c, left=left, transpose=transpose),
+                      ("f32[4,2]" if left else "f32[2,4]",), rtol=2e-4)
     yield Row("householder_product", linalg.householder_product, ("f32[2,4,3]:-0.4..0.4", "f32[2,2]"), grad=False, rtol=2e-4)
     yield Row("cholesky_update", linalg.cholesky_update, ("f32[4,4]:0.5..2", "f32[4]"), grad=False, rtol=2e-4)
     for lower in (True, False):
@@ -65,6 +67,11 @@ def _linalg(Row):
     for part in (0, 1):
         yield Row(f"qdwh{part}", lambda x, part=part: linalg.qdwh(x)[part], ("f32[4,3]",), grad=False, rtol=5e-4)
     yield Row("schur_product", _schur_product, ("f32[2,3,3]",), grad=False, rtol=5e-4)
+
+
+def _reflections():
+    """Of a Householder product: ones below the diagonal, and taus."""
+    return lax.full((4, 3), 0.3), lax.full((3,), 0.7)
 
 
 def _schur_product(x):

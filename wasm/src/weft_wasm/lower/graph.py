@@ -72,7 +72,8 @@ class Graph:
 
 # Primitives that a graph holds; everything else is inlined or decomposed. The families fill it.
 known: set[str] = set()
-EFFECTS = frozenset(("scan", "while", "cond", "debug_callback", "io_callback", "host_call"))  # may have some
+TOKENS = frozenset(("create_token", "after_all"))  # order nothing here, where programs run one operation after the other
+EFFECTS = frozenset(("scan", "while", "cond", "debug_callback", "io_callback", "host_call", "check"))  # may have some
 _FOLD: dict[str, Callable[..., Any]] = {
     "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "max": max, "min": min, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
@@ -160,6 +161,8 @@ class Builder:
         for v, c in zip(jaxpr.constvars, consts):
             env[v] = self.array(c)
         for eqn in jaxpr.eqns:
+            if eqn.primitive.name in TOKENS:
+                continue
             ins = [env[a] if type(a) is not Literal else self.known(a, eqn) for a in eqn.invars]
             for v, o in zip(eqn.outvars, self.equation(eqn, ins)):
                 env[v] = o

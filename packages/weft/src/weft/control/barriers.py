@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..core.effects import no_dce
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import Primitive, Zero, unsupported
 from ..transforms.jvp import instantiate
 from ..transforms.stage import JaxprTracer
 
@@ -28,15 +28,16 @@ p = dce_sink_p
 p.abstract, p.reference, p.decompose = (lambda *xs, **params: []), (lambda *xs, **params: []), (lambda *xs, **params: [])
 p.effects, p.impl = (lambda params: _NO_DCE), (lambda *xs, **params: [])
 p.jvp = lambda primals, tangents, **params: (dce_sink_p.bind(*primals, **params), [])
+p.transpose = unsupported("dce_sink has no results, so there is nothing to transpose")
 p.batch = lambda axis, args, dims, **params: (dce_sink_p.bind(*args, **params), [])
 
 # stage ---------------------------------------------------------------------------------------------------------------
 
 stage_p = Primitive("stage", basic=False)
 p = stage_p
-p.abstract, p.reference, p.decompose, p.impl = (lambda x: x), (lambda x: x), (lambda x: x), (lambda x: x)
+p.abstract = p.reference = p.transpose = unsupported("stage leaves nothing in a program: what it stages is a variable there")
+p.decompose, p.impl = (lambda x: x), (lambda x: x)
 p.stage = lambda trace, args, params: JaxprTracer(trace, trace.atom(args[0]))
 p.jvp = lambda primals, tangents: (stage_p.bind(*primals), tangents[0])
-p.transpose = lambda ct, x: [ct]
 p.batch = lambda axis, args, dims: (stage_p.bind(*args), dims[0])
 del p

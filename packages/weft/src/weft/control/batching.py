@@ -7,7 +7,7 @@ from typing import Callable
 from .. import dtypes
 from ..avals import tangent_aval
 from ..core.jaxpr import eval_jaxpr
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
 from ..core.trace import get_aval
 from ..errors import at_user_line
 from ..ops.linear import broadcast_to_axis
@@ -86,8 +86,10 @@ def _partial_eval(trace, args, params):
 custom_vmap_call_p.abstract = lambda *avals, call, **_: list(call.out_avals)
 custom_vmap_call_p.effects = lambda params: params["call"].effects
 custom_vmap_call_p.axis_names = lambda params: collective_names(params["call"])
+custom_vmap_call_p.transpose = unsupported("a function with a batching rule of its own can't be transposed: the rule says nothing of its transpose")
 custom_vmap_call_p.impl = lambda *args, call, **_: eval_jaxpr(call.jaxpr, call.consts, *args)
 custom_vmap_call_p.decompose = custom_vmap_call_p.impl
+custom_vmap_call_p.reference = AsDecomposed(custom_vmap_call_p)
 custom_vmap_call_p.jvp, custom_vmap_call_p.batch, custom_vmap_call_p.partial_eval = _jvp, _batch, _partial_eval
 
 

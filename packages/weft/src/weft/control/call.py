@@ -5,7 +5,7 @@ from typing import Sequence
 
 from ..avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
-from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.discharge import hoist_refs
@@ -100,3 +100,4 @@ jit_p.effects = lambda params: params["jaxpr"].effects
 jit_p.axis_names = lambda params: collective_names(params["jaxpr"])
 jit_p.stage, jit_p.jvp, jit_p.partial_eval, jit_p.transpose, jit_p.batch, jit_p.dce = _stage, _jvp, _partial_eval, _transpose, _batch, _dce
 jit_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+jit_p.reference = AsDecomposed(jit_p)

@@ -6,7 +6,7 @@ from typing import Any, Callable, NamedTuple
 from ..annotations import Args, Function, Result
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..core.primitive import Primitive, param_type
+from ..core.primitive import Primitive, param_type, unsupported
 from ..core.trace import Tracer, get_aval
 from ..errors import UnexpectedTracerError
 from ..host import is_host_array, to_bytes
@@ -29,19 +29,15 @@ def _run(*args, jaxpr: ClosedJaxpr, **params):
     return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 
 
-def _jvp(primals, tangents, *, name, **params):
-    raise ValueError(f"composite {name!r} has no derivative, as it stands for an operation that only its name describes. "
-                     "Give it one with weft.custom_jvp or weft.custom_vjp around the call.")
-
-
-def _batch(axis, args, dims, *, name, **params):
-    raise NotImplementedError(f"composite {name!r} can't be batched, as it stands for an operation that only its name describes. "
-                              "Give it a rule with weft.custom_batching.custom_vmap, or apply it to one element at a time with lax.map.")
-
-
 composite_p.abstract = lambda *args, jaxpr, **params: list(jaxpr.out_avals)
 composite_p.reference = lambda *args, jaxpr, **params: interpret(jaxpr, args)
-composite_p.decompose, composite_p.impl, composite_p.jvp, composite_p.batch = _run, _run, _jvp, _batch
+composite_p.decompose, composite_p.impl = _run, _run
+composite_p.jvp = unsupported("composite {name!r} has no derivative, as it stands for an operation that only its name describes. "
+                              "Give it one with weft.custom_jvp or weft.custom_vjp around the call.", ValueError)
+composite_p.transpose = unsupported("composite {name!r} can't be transposed, as it stands for an operation that only its name describes. "
+                                    "Give it a transpose with weft.custom_derivatives.linear_call around the call.", ValueError)
+composite_p.batch = unsupported("composite {name!r} can't be batched, as it stands for an operation that only its name describes. "
+                                "Give it a rule with weft.custom_batching.custom_vmap, or apply it to one element at a time with lax.map.")
 
 
 def _frozen(value: Any):

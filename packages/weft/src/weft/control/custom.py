@@ -9,7 +9,7 @@ from ..annotations import override
 from .. import dtypes
 from ..avals import AbstractValue, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import AsDecomposed, Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import UnexpectedTracerError, at_user_line
 from ..host import has_numpy, np
@@ -164,6 +164,7 @@ custom_jvp_call_p.impl = lambda *args, call_jaxpr, **_: call(call_jaxpr, args)
 custom_jvp_call_p.function_form = "call_jaxpr"
 custom_jvp_call_p.stage, custom_jvp_call_p.jvp, custom_jvp_call_p.batch = _stage, _jvp, _batch
 custom_jvp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args)
+custom_jvp_call_p.reference = AsDecomposed(custom_jvp_call_p)
 
 
 def bind_custom_jvp(args: Sequence, fun: Callable, rule: Callable, name: str, symbolic_zeros: bool = False) -> list:

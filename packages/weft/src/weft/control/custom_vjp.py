@@ -8,7 +8,7 @@ from ..annotations import Args, Function, Result, like, override
 from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
 from ..core.trace import current_trace, get_aval, is_array_like
 from ..errors import at_user_line
 from ..ops.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, settled
@@ -142,8 +142,10 @@ custom_vjp_call_p.effects = lambda params: effects_of(params["call_jaxpr"])
 custom_vjp_call_p.axis_names = lambda params: axis_names_of(params["call_jaxpr"])
 custom_vjp_call_p.impl = lambda *args, call_jaxpr, **_: call(call_jaxpr, args)
 custom_vjp_call_p.function_form = "call_jaxpr"
+custom_vjp_call_p.transpose = unsupported("a custom_vjp function is not known to be linear; its bwd differentiates it (weft.vjp, weft.grad)")
 custom_vjp_call_p.stage, custom_vjp_call_p.jvp, custom_vjp_call_p.batch = _stage, _jvp, _batch
 custom_vjp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args)
+custom_vjp_call_p.reference = AsDecomposed(custom_vjp_call_p)
 
 
 # its linear part -----------------------------------------------------------------------------------------------------
@@ -165,8 +167,8 @@ def _as_cotangent(ct, aval: ShapedArray, name: str):
     return convert(ct, aval.dtype, aval.weak_type) if have.dtype != aval.dtype else ct
 
 
-def _forward_mode_error(*args, name, **_):
-    raise TypeError(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function: {name}. Define it with custom_jvp, or use reverse mode (grad, vjp).")
+_forward_mode_error = unsupported("can't apply forward-mode differentiation (jvp) to a custom_vjp function: {name}. Define it with custom_jvp, or use reverse mode (grad, vjp).",
+                                  TypeError)
 
 
 def _lin_batch(axis, args, dims, *, num_res, bwd, out_avals, in_zeros, name, symbolic_zeros):
@@ -178,8 +180,9 @@ def _lin_batch(axis, args, dims, *, num_res, bwd, out_avals, in_zeros, name, sym
 
 
 custom_lin_p.abstract = lambda *avals, out_avals, **_: list(out_avals)
-custom_lin_p.impl, custom_lin_p.jvp = _forward_mode_error, lambda primals, tangents, **params: _forward_mode_error(**params)
-custom_lin_p.decompose, custom_lin_p.transpose, custom_lin_p.batch = _forward_mode_error, _lin_transpose, _lin_batch
+custom_lin_p.impl = custom_lin_p.decompose = custom_lin_p.jvp = _forward_mode_error
+custom_lin_p.reference = unsupported("the derivative of a custom_vjp function is known in reverse only: custom_lin is transposed before a program runs")
+custom_lin_p.transpose, custom_lin_p.batch = _lin_transpose, _lin_batch
 
 
 # forward rules that need not run -------------------------------------------------------------------------------------
@@ -261,6 +264,8 @@ remat_opt_p.effects = lambda params: params["fwd_jaxpr"].effects
 remat_opt_p.axis_names = lambda params: collective_names(params["fwd_jaxpr"])
 remat_opt_p.impl = lambda *args, fwd_jaxpr, **_: eval_jaxpr(fwd_jaxpr.jaxpr, fwd_jaxpr.consts, *args)
 remat_opt_p.decompose = remat_opt_p.impl
+remat_opt_p.reference = AsDecomposed(remat_opt_p)
+remat_opt_p.transpose = unsupported("the forward rule of a custom_vjp function is not known to be linear")
 remat_opt_p.jvp, remat_opt_p.partial_eval, remat_opt_p.batch, remat_opt_p.dce = _opt_jvp, _opt_partial_eval, _opt_batch, _opt_dce
 
 

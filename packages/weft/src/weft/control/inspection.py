@@ -21,6 +21,6 @@ def _batch(axis, args, dims, **params):
 inspect_sharding_p.cache = None      # functions must not be kept alive by a cache of types
 inspect_sharding_p.abstract = lambda aval, *, callback: []
 inspect_sharding_p.effects = lambda params: _DEBUG
-inspect_sharding_p.transpose = unsupported("it computes nothing")
+inspect_sharding_p.transpose = unsupported("inspect_sharding computes nothing, so there is nothing to transpose")
 inspect_sharding_p.jvp, inspect_sharding_p.batch = _jvp, _batch
 inspect_sharding_p.reference = lambda x, *, callback: []      # a host value lies nowhere

@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 from ..avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval
 from ..errors import at_user_line
 from ..source_info import api_boundary
@@ -52,6 +52,7 @@ linear_call_p.effects = lambda params: params["callee"].effects
 linear_call_p.axis_names = lambda params: collective_names(params["callee"], params["transpose"])
 linear_call_p.decompose = lambda *args, callee, **_: eval_jaxpr(callee.jaxpr, callee.consts, *args)
 linear_call_p.impl = linear_call_p.decompose
+linear_call_p.reference = AsDecomposed(linear_call_p)
 linear_call_p.jvp, linear_call_p.transpose, linear_call_p.batch = _jvp, _transpose, _batch
 
 

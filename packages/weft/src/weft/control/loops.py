@@ -10,7 +10,7 @@ from ..core.dims import as_value, max_dim
 from ..core.effects import any_io
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
-from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import Tracer, get_aval, is_array, is_array_like, reset_trace, set_trace
 from ..source_info import api_boundary
 from ..errors import ConcretizationTypeError, at_user_line, type_error
@@ -527,13 +527,8 @@ while_p.effects = lambda params: params["cond_jaxpr"].effects | params["body_jax
 while_p.axis_names = lambda params: collective_names(params["cond_jaxpr"], params["body_jaxpr"])
 
 
-def _while_transpose(cts, *args, **params):
-    raise ValueError(at_user_line(
-        "Reverse-mode differentiation does not work for while_loop, nor for fori_loop with traced bounds: the number of iterations, and so "
-        "the memory for the way back, is not known. Use lax.scan, or fori_loop with bounds that are numbers."))
-
-
-while_p.transpose = _while_transpose
+while_p.transpose = unsupported("Reverse-mode differentiation does not work for while_loop, nor for fori_loop with traced bounds: the number of iterations, and so "
+                                "the memory for the way back, is not known. Use lax.scan, or fori_loop with bounds that are numbers.", ValueError)
 while_p.hand_over = whole
 
 

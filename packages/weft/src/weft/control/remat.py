@@ -8,7 +8,7 @@ from ..annotations import Args, Decorator, Function, Result
 from ..avals import tangent_aval
 from ..core.effects import any_io
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
-from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval
 from ..errors import at_user_line
 from ..ops.rules import linear_jvp
@@ -141,6 +141,7 @@ remat_p.hand_over = _hand_over
 remat_p.effects = lambda params: params["jaxpr"].effects
 remat_p.axis_names = lambda params: collective_names(_closed(params["jaxpr"]))
 remat_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr, [], *args)
+remat_p.reference = AsDecomposed(remat_p)
 
 
 @overload

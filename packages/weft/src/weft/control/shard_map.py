@@ -11,7 +11,7 @@ from typing import Sequence
 from .. import dtypes
 from ..avals import AbstractRef, array_aval, reshaped, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
-from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
+from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
 from ..ops.collective import all_gather_p, axis_index_p, psum_p
 from ..ops.elementwise import div
@@ -346,7 +346,7 @@ def _hand_over(eqn: JaxprEqn, apart):
 
 
 shard_map_p.hand_over = _hand_over
-shard_map_p.abstract, shard_map_p.reference = _abstract, unsupported("shard_map is interpreted as vmap; see decompose")
+shard_map_p.abstract, shard_map_p.reference = _abstract, AsDecomposed(shard_map_p)
 shard_map_p.jvp, shard_map_p.partial_eval, shard_map_p.transpose, shard_map_p.batch, shard_map_p.dce = _jvp, _partial_eval, _transpose, _batch, _dce
 shard_map_p.decompose = by_vmap
 shard_map_p.effects = lambda params: params["jaxpr"].effects

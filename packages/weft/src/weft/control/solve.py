@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..avals import tangent_aval
 from ..core.jaxpr import eval_jaxpr
-from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
 from ..core.trace import get_aval, is_array_like
 from ..errors import at_user_line
 from ..ops.elementwise import neg, sub
@@ -106,6 +106,7 @@ def _batch(axis, args, dims, *, const_lengths, jaxprs):
 
 custom_linear_solve_p.abstract = lambda *avals, jaxprs, **_: list(jaxprs.solve.out_avals)
 custom_linear_solve_p.decompose = _evaluate
+custom_linear_solve_p.reference = AsDecomposed(custom_linear_solve_p)
 custom_linear_solve_p.jvp, custom_linear_solve_p.transpose, custom_linear_solve_p.batch = _jvp, _transpose, _batch
 custom_linear_solve_p.effects = lambda params: params["jaxprs"].solve.effects
 custom_linear_solve_p.axis_names = lambda params: collective_names(*[j for j in params["jaxprs"] if j is not None])

@@ -5,7 +5,7 @@ import random
 
 from .. import dtypes
 from ..avals import shaped
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, unsupported
 from ..host import from_flat, np
 from ..ops.elementwise import add, lt, mul, mulhi, select, shift_right_logical, sub
 from ..ops.generator import rng_bit_generator
@@ -57,9 +57,6 @@ def _uniform_reference(a, b, *, shape):
         return (np.random.default_rng().random(shape) * (float(b) - float(a)) + float(a)).astype(a.dtype)
 
 
-def _uniform_batch(axis, args, dims, *, shape):
-    raise NotImplementedError("rng_uniform with batched bounds: draw numbers in [0, 1) outside vmap, or use weft.random.uniform.")
-
-
-rng_uniform_p.abstract, rng_uniform_p.decompose, rng_uniform_p.reference, rng_uniform_p.batch = _uniform_abstract, _uniform_decompose, _uniform_reference, _uniform_batch
+rng_uniform_p.abstract, rng_uniform_p.decompose, rng_uniform_p.reference = _uniform_abstract, _uniform_decompose, _uniform_reference
+rng_uniform_p.batch = unsupported("rng_uniform with batched bounds: draw numbers in [0, 1) outside vmap, or use weft.random.uniform.")
 rng_uniform_p.jvp = no_derivative(rng_uniform_p)

@@ -35,6 +35,7 @@ def _value_aval() -> ShapedArray:
 
 
 dim_as_value_p.abstract = lambda *, dim: _value_aval()
+dim_as_value_p.jvp = dim_as_value_p.batch = unsupported("a symbolic size has no arguments, so no transformation meets it")
 dim_as_value_p.reference = unsupported("a symbolic size has no number before the program is specialised: call it through weft.export")
 
 

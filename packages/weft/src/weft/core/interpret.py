@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReferenceTrace(Trace):
-    """Computes each primitive by its reference rule, or, where it has none, by its decomposition."""
+    """Computes each primitive by its reference rule. What has none (a library's own primitive, say) is computed by its decomposition."""
 
     @override
     def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
@@ -54,7 +54,7 @@ def _array(x: Value) -> Any:
 def _checked(primitive: Primitive, out: Any, aval: AbstractValue) -> Any:
     if isinstance(aval, AbstractToken):
         return out
-    out = np.asarray(out, aval.dtype)
+    out = np.asarray(out.val if type(out) is TypedScalar else out, aval.dtype)
     assert out.shape == aval.shape, f"the reference rule of {primitive} gives shape {out.shape} where {aval} is derived"
     return out
 

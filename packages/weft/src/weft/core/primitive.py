@@ -1,7 +1,7 @@
 """Primitives: an operation and all that it means, in one object.
 
-Each primitive has five rules, or says why it can't have one (`unsupported`): abstract, reference, jvp, transpose, batch. The others are for
-primitives that need them. A primitive with `multiple_results` takes and returns lists where one with a single result has a value.
+Each primitive has five rules, or says why it can't have one (`unsupported`): abstract, reference, jvp, transpose, batch. Those that are linear in some
+arguments have a transpose; the others say that they are not (`NotLinear`), and tests take none at its word. The other rules are for primitives that need them. A primitive with `multiple_results` takes and returns lists where one with a single result has a value.
 """
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def param_type(cls: type[T]) -> type[T]:
 
 
 class Unsupported:
-    """A rule that can't exist, and why."""
-    def __init__(self, why: str):
-        self.why = why
+    """A rule that can't exist, and why: a text that may name parameters in braces."""
+    def __init__(self, why: str, error: type[Exception] = NotImplementedError):
+        self.why, self.error = why, error
 
     def __call__(self, *args: Any, **params: Any) -> NoReturn:
-        raise NotImplementedError(at_user_line(self.why))
+        raise self.error(at_user_line(self.why.format(**params)))
 
 
 class Missing(Unsupported):
@@ -78,8 +78,28 @@ class Missing(Unsupported):
         super().__init__(f"the primitive {primitive} has no {rule} rule. Give it one: {primitive}_p.{rule} = …")
 
 
-def unsupported(why: str) -> Unsupported:
-    return Unsupported(why)
+class NotLinear(Unsupported):
+    """In the place of a transpose: no linear program holds the primitive, since its derivative is made of others."""
+
+    def __init__(self, primitive: str):
+        super().__init__(f"{primitive} is not linear, so it can't be transposed. weft.linear_transpose is for linear functions; weft.vjp and weft.grad "
+                         "differentiate others.")
+
+
+class AsDecomposed:
+    """A reference rule: a primitive means what it decomposes into. For those that hold programs, whose primitives have meanings of their own."""
+
+    def __init__(self, primitive: Primitive):
+        self.primitive = primitive
+
+    def __call__(self, *args: Value, **params: Any) -> Any:
+        assert self.primitive.decompose is not None
+        out = self.primitive.decompose(*args, **params)
+        return list(out) if self.primitive.multiple_results else out
+
+
+def unsupported(why: str, error: type[Exception] = NotImplementedError) -> Unsupported:
+    return Unsupported(why, error)
 
 
 class Primitive:
@@ -92,7 +112,7 @@ class Primitive:
         self.abstract: AbstractRule | Unsupported = Missing(name, "abstract")
         self.reference: ReferenceRule | Unsupported = Missing(name, "reference")
         self.jvp: JvpRule | Unsupported = Missing(name, "jvp")
-        self.transpose: TransposeRule | Unsupported = Missing(name, "transpose")
+        self.transpose: TransposeRule | Unsupported = Missing(name, "transpose") if foreign else NotLinear(name)
         self.batch: BatchRule | Unsupported = Missing(name, "batch")
         self.partial_eval: PartialEvalRule | None = None
         self.dce: DceRule | None = None

@@ -17,7 +17,7 @@ from ..control.common import reorder
 from ..control.custom import Rule, zero_tangent
 from ..core.effects import Effect
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
-from ..core.primitive import Primitive, unsupported
+from ..core.primitive import AsDecomposed, Primitive, unsupported
 from ..core.trace import Tracer, get_aval, is_array, is_array_like
 from ..host import HostArray, np
 from ..ops.linear import convert, zeros
@@ -198,6 +198,7 @@ def _check_batch(axis, args, dims, **params):
 
 check_p.abstract = lambda *avals, **_: []
 check_p.impl, check_p.decompose, check_p.jvp, check_p.batch = _check_impl, _check_decompose, _check_jvp, _check_batch
+check_p.reference = AsDecomposed(check_p)
 check_p.transpose = unsupported("a check is not linear")
 check_p.effects = lambda params: frozenset([_effect])
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..core.jaxpr import eval_jaxpr
-from ..core.primitive import Primitive, unsupported
+from ..core.primitive import AsDecomposed, Primitive, unsupported
 from ..transforms.batch import batch_jaxpr, to_front
 
 call_exported_p = Primitive("call_exported", multiple_results=True)
@@ -16,6 +16,7 @@ def _batch(axis, args, dims, *, jaxpr, name, platforms):
 
 call_exported_p.abstract = lambda *avals, jaxpr, **_: list(jaxpr.out_avals)
 call_exported_p.decompose = lambda *args, jaxpr, **_: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+call_exported_p.reference = AsDecomposed(call_exported_p)
 call_exported_p.batch = _batch
 call_exported_p.jvp = unsupported("an exported program has a derivative in reverse mode alone (weft.grad, weft.vjp), if it was written with one")
 call_exported_p.transpose = unsupported("an exported program is not known to be linear")

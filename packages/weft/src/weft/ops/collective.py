@@ -6,7 +6,7 @@ serves them all. Under `pmap` and `shard_map` a backend makes them communication
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
@@ -29,7 +29,7 @@ from .shape import iota
 from .shape import slice_ as _slice
 
 if TYPE_CHECKING:
-    from ..core.primitive import AbstractRule, JvpRule, TransposeRule
+    from ..core.primitive import AbstractRule, TransposeRule
     from ..avals import ShapedArray
     from ..core.trace import Axis
     from ..core.types import Dims, Params, Value
@@ -227,13 +227,8 @@ def _psum_transpose(cts: Sequence[Value], *xs: Any, axes: tuple[int, ...],
 psum_p.jvp, psum_p.transpose = _psum_jvp, _psum_transpose
 
 
-def _no_derivative(name: str) -> JvpRule:
-    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> NoReturn:
-        raise NotImplementedError(f"{name} has no derivative; use weft.lax.psum, or weft.lax.all_gather and a local reduction.")
-    return jvp
-
-
-pmax_p.jvp, pmin_p.jvp = _no_derivative("pmax"), _no_derivative("pmin")
+for _p in (pmax_p, pmin_p):
+    _p.jvp = unsupported(f"{_p} has no derivative; use weft.lax.psum, or weft.lax.all_gather and a local reduction.")
 
 
 # types that say where values vary ------------------------------------------------------------------------------------

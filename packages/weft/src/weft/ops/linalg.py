@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
-from ..core.primitive import Primitive, Zero, unsupported
+from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
 from ..core.trace import get_aval
-from ..errors import type_error
+from ..errors import at_user_line, type_error
 from ..host import np
 from .elementwise import add, eq, ge, mul, neg, select, sub
 from .linear import add_any, broadcast_to_axis, convert, full, moveaxis
@@ -439,8 +439,23 @@ def _ormqr_reference(a: Value, taus: Value, c: Value, *, left: bool, transpose: 
     return (q @ c if left else c @ q).astype(c.dtype)
 
 
+def _ormqr_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Value, Value]:
+    """It is linear in the matrix that is multiplied."""
+    if any(type(t) is not Zero for t in tangents[:2]):
+        raise NotImplementedError(at_user_line("ormqr has no derivative rule for its reflections; differentiate qr and multiply by its Q"))
+    (a, taus, c), t = primals, tangents[2]
+    out = ormqr_p.bind(a, taus, c, **params)
+    return out, _zero_like(out) if type(t) is Zero else ormqr_p.bind(a, taus, t, **params)
+
+
+def _ormqr_transpose(ct: Value, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> list[Value | None]:
+    if type(c) is not UndefinedPrimal or any(type(x) is UndefinedPrimal for x in (a, taus)):
+        raise NotImplementedError("ormqr is linear in the matrix that is multiplied, not in the reflections.")
+    return [None, None, ct if type(ct) is Zero else conjugate(ormqr_p.bind(a, taus, conjugate(ct), left=left, transpose=not transpose))]
+
+
 ormqr_p.abstract, ormqr_p.reference, ormqr_p.batch = _ormqr_abstract, _ormqr_reference, _batch(ormqr_p)
-ormqr_p.jvp = unsupported("ormqr has no derivative rule; differentiate qr and multiply by its Q")
+ormqr_p.jvp, ormqr_p.transpose = _ormqr_jvp, _ormqr_transpose
 
 
 def _qr_abstract(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[ShapedArray]:
@@ -523,7 +538,13 @@ def _qr_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, pivoting: bo
     return outs, [dq, dr, *_zeros(order)]
 
 
-qr_p.abstract, qr_p.decompose, qr_p.jvp, qr_p.batch = _qr_abstract, _qr_decompose, _qr_jvp, _batch(qr_p)
+def _qr_reference(x: Value, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[Value]:
+    order = [_geqp3_reference(x, use_magma=use_magma)[2]] if pivoting else []
+    ordered = np.take_along_axis(x, order[0][..., None, :], -1) if pivoting else x
+    return [*np.linalg.qr(ordered, mode="complete" if full_matrices else "reduced"), *order]
+
+
+qr_p.abstract, qr_p.reference, qr_p.decompose, qr_p.jvp, qr_p.batch = _qr_abstract, _qr_reference, _qr_decompose, _qr_jvp, _batch(qr_p)
 
 # symmetric_product ---------------------------------------------------------------------------------------------------
 
@@ -558,5 +579,6 @@ def _symmetric_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, alpha
     return out, _zero_like(out) if not terms else terms[0] if len(terms) == 1 else add(*terms)
 
 
+symmetric_product_p.reference = lambda a, c, *, alpha, beta: np.asarray(alpha * (a @ np.swapaxes(a, -1, -2)) + beta * c, c.dtype)
 symmetric_product_p.abstract, symmetric_product_p.decompose = _symmetric_abstract, _symmetric_decompose
 symmetric_product_p.jvp, symmetric_product_p.batch = _symmetric_jvp, _batch(symmetric_product_p)

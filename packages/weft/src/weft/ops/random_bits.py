@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 from .. import dtypes
 from ..avals import shaped
 from ..config import config
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, unsupported
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
@@ -217,6 +217,7 @@ def key_primitive(name: str, abstract: Callable[..., Any], on_raw: Callable[...,
         args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
         return primitive.bind(*args, **params), 0
 
+    primitive.reference = unsupported("random keys are words when a program runs, and primitives of keys what they compute of these (transforms.keys)")
     primitive.abstract, primitive.batch, primitive.jvp, primitive.on_raw = abstract, batch, no_derivative(primitive), on_raw
     return primitive
 

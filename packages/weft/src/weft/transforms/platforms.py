@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from .. import dtypes
 from ..avals import shaped
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, unsupported
 from ..core.trace import reset_trace, set_trace
 from ..host import np
 from .stage import JaxprTrace
@@ -37,6 +37,9 @@ def index_of(platform: str, platforms: Sequence[Any], branches_of: Sequence[str]
 platform_index_p = Primitive("platform_index", basic=False)
 platform_index_p.abstract = lambda *, platforms: shaped((), dtypes.int32)
 platform_index_p.batch = lambda axis, args, dims, *, platforms: (platform_index_p.bind(platforms=platforms), None)
+
+platform_index_p.jvp = unsupported("it has no arguments, so no derivative meets it")
+
 
 def depends_on_platform(jaxpr: Jaxpr) -> bool:
     """Whether a program asks which platform it runs on."""
