@@ -114,11 +114,10 @@ def test_error_names_kernel_and_statement():
 
 
 def test_accepts_the_examples():
-    verify(loop(Store(OUT, I, X[I]), vector=4))
-    verify(
-        inside(
-            Declare(ACC, f32(0.0)),
-            For(I, 8, [Assign(ACC, MulAdd(X[I], X[I], ACC))], "reduce", vector=2),
-            Store(OUT, i32(0), ACC),
-        )
+    summed = inside(
+        Declare(ACC, f32(0.0)),
+        For(I, 8, [Assign(ACC, MulAdd(X[I], X[I], ACC))], "reduce", vector=2),
+        Store(OUT, i32(0), ACC),
     )
+    for program in (loop(Store(OUT, I, X[I]), vector=4), summed):
+        assert verify(program) is None  # it raises what it finds

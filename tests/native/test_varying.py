@@ -15,7 +15,7 @@ CASES = cases(weft)
 
 @pytest.mark.parametrize("name", CASES)
 def test_as_jax_has_it(name):
-    for got, want in zip(leaves(CASES[name]()), EXPECTED[name]):
+    for got, want in zip(leaves(CASES[name]()), EXPECTED[name], strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5)
 
 

@@ -88,23 +88,27 @@ STATIC = re.compile(r"unique|nonzero|argwhere|setdiff|setxor|intersect|union|tri
                     r"ravel_multi|arange|isdtype|issubdtype|can_cast|promote|result_type|iterable|linspace|from|printoptions|vectorize|ix_|roots|poly|put|roll|piecewise|resize")
 
 
-@pytest.mark.parametrize("name", [n for n in CALLS if not STATIC.search(n)])
-def test_jit_and_vmap(name):
-    """The first call that gives arrays, of x: the same under jit, and vmap is a loop."""
+def of_arrays() -> dict[str, str]:
+    """The first call of each function that gives arrays of numbers, of x."""
+    gives_arrays = lambda name, k: str(EXPECTED["float32"][name][k]).lstrip("['").startswith(("float", "complex"))
+    found = {name: [text for k, text in enumerate(CALLS[name]) if re.search(r"\bx\b", text) and gives_arrays(name, k)] for name in CALLS if not STATIC.search(name)}
+    return {name: texts[0] for name, texts in found.items() if texts}
+
+
+@pytest.mark.parametrize("text", list(of_arrays().values()), ids=list(of_arrays()))
+def test_jit_and_vmap(text):
+    """The same under jit, and vmap is a loop."""
     scope = arguments(jnp, np, "float32")
-    for text in CALLS[name]:
-        if not re.search(r"\bx\b", text) or not str(EXPECTED["float32"][name][CALLS[name].index(text)]).lstrip("['").startswith(("float", "complex")):
-            continue
-        f = lambda x: evaluate(text, {**scope, "x": x, "v": x[0], "s": x[0, 0], "e": x[:0]})      # noqa: B023
-        x = scope["x"]
-        want, jitted = weft.tree.leaves(f(x)), weft.tree.leaves(weft.jit(f)(x))
-        rows = [weft.tree.leaves(f(row)) for row in (x, x + 1)]
-        mapped = weft.tree.leaves(weft.vmap(f)(jnp.stack([x, x + 1])))
-        for k, (w, j, m) in enumerate(zip(want, jitted, mapped, strict=True)):
-            assert w.dtype == j.dtype and w.weak_type == j.weak_type, text
-            np.testing.assert_allclose(j, w, rtol=1e-5, atol=1e-6, err_msg=text)
-            np.testing.assert_allclose(m, jnp.stack([r[k] for r in rows]), rtol=1e-5, atol=1e-6, err_msg=text)
-        return
+    f = lambda x: evaluate(text, {**scope, "x": x, "v": x[0], "s": x[0, 0], "e": x[:0]})
+    x = scope["x"]
+    want, jitted = weft.tree.leaves(f(x)), weft.tree.leaves(weft.jit(f)(x))
+    rows = [weft.tree.leaves(f(row)) for row in (x, x + 1)]
+    mapped = weft.tree.leaves(weft.vmap(f)(jnp.stack([x, x + 1])))
+    assert want
+    for k, (w, j, m) in enumerate(zip(want, jitted, mapped, strict=True)):
+        assert w.dtype == j.dtype and w.weak_type == j.weak_type, text
+        np.testing.assert_allclose(j, w, rtol=1e-5, atol=1e-6, err_msg=text)
+        np.testing.assert_allclose(m, jnp.stack([r[k] for r in rows]), rtol=1e-5, atol=1e-6, err_msg=text)
 
 
 # constant pieces, integers inside, or a point where the derivative jumps

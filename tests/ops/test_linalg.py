@@ -325,7 +325,8 @@ def test_eigenvectors_keep_their_length_and_phase():
         x, t = jnp.asarray(random((4, 4), "float64", 5)), jnp.asarray(random((4, 4), "float64", 6))
         f = lambda a: linalg.eig(a, enable_eigvec_derivs=True)
         _, got = weft.jvp(f, (x,), (t,))
-        for g, ahead, behind in zip(got, f(x + 1e-6 * t), f(x - 1e-6 * t)):
+        assert len(got) == 3
+        for g, ahead, behind in zip(got, f(x + 1e-6 * t), f(x - 1e-6 * t), strict=True):
             np.testing.assert_allclose(np.asarray(g), (np.asarray(ahead) - np.asarray(behind)) / 2e-6, atol=1e-6)
 
 

@@ -335,20 +335,26 @@ def _type(atom) -> Type:
 def retype(body: Body) -> None:
     """Gives all results the types that the primitives derive, as far as they derive any."""
     for eqn in body.equations:
-        try:
-            carrier = CARRIERS.get(eqn.primitive)
-            avals = [_aval(_type(a)) for a in eqn.operands]
-            if carrier is not None:
-                _pass_on(eqn, carrier, avals)
-            primitive = registry[eqn.primitive]
-            out = primitive.abstract(*avals, **{k: _real(v) for k, v in eqn.params.items()})
-        except Exception:      # then it is for the reader to refuse it
-            continue
-        outs = list(out) if primitive.multiple_results else [out]
+        outs = _derived(eqn)
         for name, aval in zip(eqn.results, outs):
             name.type = type_of(aval)
-        eqn.results[len(outs):] = []
-        eqn.results += [Name(type_of(a)) for a in outs[len(eqn.results):]]
+        if outs:
+            eqn.results[len(outs):] = []
+            eqn.results += [Name(type_of(a)) for a in outs[len(eqn.results):]]
+
+
+def _derived(eqn: Equation) -> list:
+    """The types of an equation's results; none where its primitive refuses it, which is for the reader to tell."""
+    try:
+        carrier = CARRIERS.get(eqn.primitive)
+        avals = [_aval(_type(a)) for a in eqn.operands]
+        if carrier is not None:
+            _pass_on(eqn, carrier, avals)
+        primitive = registry[eqn.primitive]
+        out = primitive.abstract(*avals, **{k: _real(v) for k, v in eqn.params.items()})
+    except Exception:
+        return []
+    return list(out) if primitive.multiple_results else [out]
 
 
 def _pass_on(eqn: Equation, carrier, avals: list) -> None:

@@ -237,7 +237,8 @@ def test_donated_state_is_read_before_it_is_overwritten():
     plain, donating = state(), state()
     for _ in range(3):
         plain, donating = weft.jit(adam)(plain, x), weft.jit(adam, donate_argnums=0)(donating, x)
-    for a, b in zip(plain, donating):
+    assert len(plain) == 3
+    for a, b in zip(plain, donating, strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
