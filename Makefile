@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-passes test-hostile test-math test-mutants
+.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-passes test-hostile test-math test-mutants accuracy
 
 ## help: this list
 help:
@@ -23,6 +23,12 @@ $(VENV_STAMP): constraints.txt requirements-dev.txt $(addsuffix /pyproject.toml,
 	@$(PIP) install -q -c constraints.txt -r requirements-dev.txt
 	@$(PIP) install -q --no-build-isolation --no-deps $(addprefix -e ,$(PACKAGES))
 	@touch $@
+
+# Real jax in an environment of its own; set ORACLE to use another.
+ORACLE ?= build/oracle/bin/python
+
+build/oracle/bin/python:
+	@$(PYTHON) -m venv build/oracle && $@ -m pip install -q "jax==0.10.2" "jaxlib==0.10.2"
 
 DIGITS := examples/digits/digits.bin
 
@@ -58,9 +64,8 @@ test-quick: setup $(DIGITS)
 	@export WEFT_TEST_PLATFORMS=reference,wasm WEFT_REQUIRE_PLATFORMS=wasm WEFT_RANDOM_PROGRAMS=40; $(call RUN_TESTS,-m "not slow")
 
 ## test-oracle: comparisons with real jax, installed in an environment of its own
-test-oracle: setup
-	@test -x build/oracle/bin/python || { $(PYTHON) -m venv build/oracle && build/oracle/bin/python -m pip install -q "jax==0.10.2" "jaxlib==0.10.2"; }
-	@WEFT_ORACLE_PYTHON=build/oracle/bin/python $(PYTEST) -m oracle tests
+test-oracle: setup $(ORACLE)
+	@WEFT_ORACLE_PYTHON=$(ORACLE) $(PYTEST) -m oracle tests
 
 ## test-random: random programs against the reference interpreter; how many on each backend: RANDOM_WASM, RANDOM_XLA, RANDOM_WEBGPU
 RANDOM_WASM ?= 30000
@@ -95,6 +100,10 @@ test-mutants: setup web browser $(DIGITS)
 ## coverage: write docs/coverage.md: which names of jax there are, and what tests them
 coverage: setup
 	@$(PY) tools/coverage.py
+
+## accuracy: write docs/accuracy.md: the largest errors of all functions on every backend, and of real jax (15 minutes)
+accuracy: setup vulkan $(ORACLE)
+	@WEFT_ORACLE_PYTHON=$(ORACLE) $(PY) tools/accuracy.py
 
 ## demo: train the digits on every backend that this machine has, and print one table
 demo: setup vulkan $(DIGITS) $(if $(shell command -v $(NODE)),web)
