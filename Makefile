@@ -50,7 +50,7 @@ test: lint test-python test-web
 # Most tests compile small programs on XLA once. Without its optimiser, which these flags of the pinned jaxlib leave out, that takes about a quarter of the time. The
 # tests in OPTIMISED run programs as users do, with the optimiser, and compare them with what real jax gave.
 UNOPTIMISED_XLA := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
-OPTIMISED := tests/acceptance tests/libraries tests/native tests/nn tests/random tests/ops/test_linalg_against_jax.py
+OPTIMISED := tests/acceptance tests/libraries tests/native tests/nn tests/random tests/core/test_conformance.py tests/ops/test_linalg_against_jax.py
 RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTEST) -n 2 --dist loadgroup $(1) tests $(addprefix --ignore=,$(OPTIMISED)) && \
   $(PYTEST) -n 2 --dist loadgroup $(1) $(OPTIMISED)
 

@@ -140,11 +140,13 @@ def backends() -> list[str]:
 def catalogue(functions: dict) -> dict:
     """name -> (row, backends) of the rows whose code calls it; `functions` maps dotted names to objects."""
     from catalogue import ROWS
-    codes = collections.defaultdict(list)
+    made = collections.defaultdict(dict)
     for name, value in functions.items():
         code = getattr(innermost(value), "__code__", None)
         if code is not None:
-            codes[code].append(name)
+            made[code][name] = id(innermost(value))
+    # Functions that a factory makes share one code object, which doesn't tell which of them was called.
+    codes = {code: list(names) for code, names in made.items() if len(set(names.values())) == 1}
     found = collections.defaultdict(list)
     for row in ROWS:
         avals = [shaped(tuple(a.shape), dtypes.dtype(a.dtype)) for a in row.sample()]

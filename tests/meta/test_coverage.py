@@ -13,9 +13,7 @@ ROWLESS = {
     "they take and give Python values, not arrays": (
         "broadcast_shapes", "conv_dimension_numbers", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose_shape_tuple",
         "padtype_to_pads", "reduce_window_shape_tuple", "dtype"),
-    "they need several devices": ("precv", "psend", "pcast", "ragged_all_to_all", "with_sharding_constraint"),
-    "they order effects or stop optimisations, and compute nothing": ("after_all", "create_token", "dce_sink"),
-    "it calls a function that only XLA has": ("composite",),
+    "they need several devices": ("precv", "psend", "ragged_all_to_all"),
 }
 # Functions that no test can name, and why.
 UNTESTABLE: dict = {}

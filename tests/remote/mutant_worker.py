@@ -29,7 +29,7 @@ import numpy as np  # noqa: E402
 from catalogue import ROWS  # noqa: E402
 from mutants import Body, Source, mutant  # noqa: E402
 from mutant_files import emit, mutant_fields, recorded  # noqa: E402
-from programs import PROGRAMS  # noqa: E402
+from example_programs import PROGRAMS  # noqa: E402
 from refusals import deliberate, origin, unclear  # noqa: E402
 
 import weft  # noqa: E402

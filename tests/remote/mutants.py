@@ -12,13 +12,14 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 from weft import dtypes
 from weft.avals import AbstractToken, AbstractValue, shaped, token
 from weft.core import serialize as s
 from weft.core.binary import Writer
 from weft.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, round_scalar
 from weft.core.parameters import PORTABLE
-from weft.core.portable import CARRIERS
+from weft.core.portable import CARRIERS, NotPortable
 from weft.core.primitive import param_types, registry
 
 # the parts of a program -----------------------------------------------------------------------------------------------
@@ -121,6 +122,8 @@ class Source:
             return value
         if hasattr(value, "item") and getattr(value, "shape", None) == ():
             return value.item()
+        if not isinstance(value, (np.dtype, type)):
+            raise NotPortable(f"{value!r} stays in its process")
         return DType("float0" if value == dtypes.float0 else dtypes.name(dtypes.dtype(value)))
 
 

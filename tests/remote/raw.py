@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import websockets
 from hosts import TOKEN
-from programs import written
+from example_programs import written
 from websockets.sync.client import connect
 from weft.avals import shaped
 from weft.core.serialize import serialize

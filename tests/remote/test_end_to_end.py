@@ -9,7 +9,7 @@ import weft
 import weft.numpy as jnp
 import weft.remote
 from hosts import TOKEN, run_host
-from programs import PROGRAMS
+from example_programs import PROGRAMS
 from proxy import Proxy
 
 

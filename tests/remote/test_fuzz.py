@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import weft
 from hosts import TOKEN, run_host
-from programs import PROGRAMS
+from example_programs import PROGRAMS
 from raw import F32, ONES, program
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import weft
 import weft.numpy as jnp
-from programs import PROGRAMS, written
+from example_programs import PROGRAMS, written
 from weft import lax
 from weft.avals import ShapedArray, shaped
 from weft.core import serialize as s

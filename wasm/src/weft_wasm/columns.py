@@ -108,8 +108,9 @@ class _ByRows:
         return out + (self.part(i32(whole * self.width), rest) if rest else [])
 
     def part(self, first: Expr, columns: int) -> list[Stmt]:
-        """All of the body for some columns. What it has computed is in `self.known`: locals as buffers, bindings as expressions."""
-        self.columns, self.known = columns, {self.axis.var: first + self.here}
+        """All of the body for some columns. What it has computed is in `self.known`: locals as buffers, bindings as expressions.
+        The buffers are this part's alone, so that threads can share its loop whatever stands beside it."""
+        self.columns, self.known, self.arrays = columns, {self.axis.var: first + self.here}, {}
         out: list[Stmt] = []
         for s in self.body:
             match s:
