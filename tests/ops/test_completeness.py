@@ -113,6 +113,7 @@ def directly(eqn, called):
 @pytest.fixture(scope="module")
 def exercised():
     """(which row has called which rule, the operations that rows perform)."""
+    weft.clear_caches()      # what other tests have traced calls no rule again
     recording = Recording()
     with counted() as (called, at):
         for row in ROWS:
