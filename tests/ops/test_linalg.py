@@ -4,6 +4,7 @@ import functools
 import numpy as np
 import pytest
 import scipy.linalg
+from platforms import on, under_test
 
 import weft
 import weft.numpy as jnp
@@ -482,3 +483,9 @@ def test_half_precision_is_refused(name):
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("platform", under_test("reference", "cpu", "wasm"))
+def test_no_backend_ignores_that_eigenvalues_are_to_be_sorted(platform):
+    with on(platform), pytest.raises(NotImplementedError, match="[Ll]eave sort_eig_vals and select_callable out"):
+        linalg.schur(jnp.eye(3), sort_eig_vals=True)

@@ -17,7 +17,7 @@ from ..ops.matrix import columns, conjugate, diagonal, eye, index, mH, matmul, p
 from ..ops.reduce import argmax, reduce_and, reduce_max
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import slice_
-from ..ops.spectral import EigImplementation, eig_p, hessenberg_p, schur_p
+from ..ops.spectral import EigImplementation, eig_p, hessenberg_p, schur_p, unsorted
 from ..transforms.batch import batch_flat
 from .cond import cond
 from .factorise import _at, _loop, _outer, _put, _reflection
@@ -227,6 +227,8 @@ def _each(f, a):
 
 
 def _schur(a, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    if sort_eig_vals:
+        raise unsorted()
     return _each(lambda a: _triangular(*_reduced(a)), a)[:1 + compute_schur_vectors]
 
 

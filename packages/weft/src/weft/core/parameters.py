@@ -42,6 +42,7 @@ FLAG = Kind("a bool", lambda v: type(v) is bool)
 FLOAT = Kind("a finite number", lambda v: type(v) in (int, float) and math.isfinite(v))
 SCALAR = Kind("a number", lambda v: type(v) in (int, float, complex, bool))
 TEXT = Kind("a string", lambda v: type(v) is str)
+FALSE = Kind("False", lambda v: v is False)
 NOTHING = Kind("None", lambda v: v is None)
 DTYPE = Kind("a dtype of numbers", _dtype)
 PROGRAM = Kind("a program", lambda v: isinstance(v, ClosedJaxpr))
@@ -164,7 +165,7 @@ PORTABLE: dict[str, dict[str, Kind]] = {
     "rng_uniform": {"shape": SIZES},
     "round": {"rounding_method": either(INTEGER, member("RoundingMethod"))},
     "scan": {"jaxpr": PROGRAM, "length": SIZE, "reverse": FLAG, "unroll": either(INTEGER, FLAG), "num_consts": COUNT, "num_carry": COUNT},
-    "schur": {"compute_schur_vectors": FLAG, "sort_eig_vals": FLAG, "select_callable": NOTHING},
+    "schur": {"compute_schur_vectors": FLAG, "sort_eig_vals": FALSE, "select_callable": NOTHING},
     "select_and_gather_add": {"select_prim": word("ge", "le"), **WINDOW},
     "select_and_scatter_add": {"select_prim": word("ge", "le"), "window_dimensions": SIZES, "window_strides": SIZES, "padding": PAIRS},
     "slice": {"start_indices": SIZES, "limit_indices": SIZES, "strides": either(NOTHING, SIZES)},

@@ -14,7 +14,7 @@ from ..ops.conv import ConvDimensionNumbers
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import rev
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
-from .common import canonical_shape, ints, on_device, only, operand
+from .common import ints, on_device, only, operand
 from .dots import PrecisionLike, canonical_precision, dot_general
 from .windows import padtype_to_pads, pairs
 
@@ -315,7 +315,7 @@ def conv_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, strides: Sequence[int],
         >>> lax.conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), 'SAME')
         (2, 4, 8)
     """
-    lhs, rhs = canonical_shape(lhs_shape), canonical_shape(rhs_shape)
+    lhs, rhs = tuple(lhs_shape), tuple(rhs_shape)      # a batch of -1 is of any size, and stays so
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs[2:], rhs[2:], strides, pads)
     ones = (1,) * (len(lhs) - 2)

@@ -297,16 +297,22 @@ hessenberg_p.abstract, hessenberg_p.reference, hessenberg_p.batch = _hessenberg_
 hessenberg_p.jvp = unsupported("hessenberg has no derivative rule: its reflections are not unique")
 
 
+def unsorted() -> NotImplementedError:
+    """What every backend says of a Schur form with sorted eigenvalues; it can be traced, as in JAX."""
+    return NotImplementedError(at_user_line("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out."))
+
+
 def _schur_abstract(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: bool,
                     select_callable: Any) -> list[ShapedArray]:
     check_matrix("schur", x, square=True)
-    if sort_eig_vals:
-        raise NotImplementedError(at_user_line("schur: eigenvalues are not sorted; leave sort_eig_vals and select_callable out."))
     return [x, x] if compute_schur_vectors else [x]
 
 
 def _schur_reference(x: Value, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any) -> Any:
     """An orthonormal basis of the spaces that eigenvectors span, one after the other; of a real matrix the real and imaginary parts of a pair's."""
+    if sort_eig_vals:
+        raise unsorted()
+
     def one(a: Value) -> tuple[Value, Value]:
         w, v = np.linalg.eig(a)
         if not np.iscomplexobj(a):
