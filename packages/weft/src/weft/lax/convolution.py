@@ -5,6 +5,7 @@ import math
 from typing import Any, NamedTuple, Sequence
 
 from .. import dtypes
+from ..avals import as_size
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..ops import conv as ops
@@ -315,7 +316,7 @@ def conv_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, strides: Sequence[int],
         >>> lax.conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), 'SAME')
         (2, 4, 8)
     """
-    lhs, rhs = tuple(lhs_shape), tuple(rhs_shape)      # a batch of -1 is of any size, and stays so
+    lhs, rhs = tuple(map(as_size, lhs_shape)), tuple(map(as_size, rhs_shape))      # a batch of -1 is of any size, and stays so
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs[2:], rhs[2:], strides, pads)
     ones = (1,) * (len(lhs) - 2)
