@@ -134,6 +134,22 @@ def test_a_leak_into_an_object_names_the_attribute():
     assert issubclass(weft.errors.LeakedTracerError, weft.errors.UnexpectedTracerError)
 
 
+@pytest.mark.parametrize("lists", [1, 2, 3, 4])
+def test_keepers_are_told_as_far_as_a_name(lists):
+    """Three at most; where the name is further away, only what keeps the value itself."""
+    def leaky(x):
+        nest = x + 1
+        for _ in range(lists - 1):
+            nest = [nest]
+        KEPT.append(nest)
+        return x
+    with weft.checking_leaks(), pytest.raises(weft.errors.LeakedTracerError) as e:
+        weft.jit(leaky)(1.0)
+    KEPT.clear()
+    told = "a list, at 0, which is kept by " * lists + f"the global KEPT of the module {__name__}" if lists < 3 else "a list, at 0"
+    assert str(e.value).splitlines()[1].endswith(f" (leaky), kept by {told}")
+
+
 # guards ------------------------------------------------------------------------------------------------------------------
 
 X = np.ones(3, np.float32)

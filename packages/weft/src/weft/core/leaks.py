@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .types import Value
 
 _wanted = config._options["check_tracer_leaks"].get
-_SHOWN = 3
+_SHOWN, _KEPT_BY = 3, ", which is kept by "
 _PASSING: tuple[type, ...] = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)      # what holds values for a moment
 
 
@@ -50,7 +50,7 @@ def check_leaks(trace: Trace, what: str) -> None:
 
 
 def _keeper(value: Value, ignored: list[Any], depth: int = 3) -> str:
-    """Who refers to a value, in words."""
+    """Who refers to a value, in words; and who refers to that, as far as one with a name."""
     referrers = gc.get_referrers(value)
     ignored = [*ignored, value, referrers]
     for holder in referrers:
@@ -74,7 +74,8 @@ def _keeper(value: Value, ignored: list[Any], depth: int = 3) -> str:
                 return f"the attribute {key} of a {type(holder).__qualname__}"
             kind = f"a {type(holder).__qualname__}"
         further = _keeper(holder, ignored, depth - 1) if depth > 1 and not isinstance(holder, CellType) else ""
-        return f"{kind}, which is kept by {further}" if further.startswith("the ") else kind
+        named = further.split(_KEPT_BY)[-1].startswith("the ")
+        return f"{kind}{_KEPT_BY}{further}" if named else kind
     return "a local variable"
 
 
