@@ -4,12 +4,13 @@ import pytest
 
 import weft
 import weft.numpy as jnp
-from weft import lax
+from weft import dtypes, lax
 from weft.avals import shaped
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from weft.core.verify import verify
 from weft.errors import UnexpectedTracerError, VerificationError
 from weft.ops.elementwise import add_p, sin_p
+from weft.transforms.stage import as_literal
 
 F32 = np.dtype("float32")
 
@@ -85,6 +86,14 @@ def test_leaked_tracer_is_named():
     weft.grad(lambda x: kept.append(lax.sin(x)) or x)(1.0)
     with pytest.raises(UnexpectedTracerError):
         lax.cos(kept[-1])
+
+
+@pytest.mark.parametrize("name", ["bool", "int4", "uint2", "int8", "uint32", "int32", "float4_e2m1fn", "float8_e5m2", "bfloat16", "float16", "float32", "complex64"])
+def test_host_scalars_are_literals(name):
+    """Scalars of every dtype are written into the program; arrays, and scalars of float0, are not."""
+    literal = as_literal(np.asarray(1, dtypes.dtype(name)))
+    assert dtypes.is_python_scalar(literal.val) and literal.val == 1 and literal.aval == shaped((), dtypes.dtype(name))
+    assert as_literal(np.ones(1, dtypes.dtype(name))) is None and as_literal(np.zeros((), dtypes.float0)) is None
 
 
 def test_types_are_remembered_under_the_names_of_parameters():

@@ -108,7 +108,7 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     return _accumulated("prod", ops.reduce_prod, 1, el.mul, None, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-def _extremum(name: str, op: Callable[..., Array], sign: int, join: Callable[..., Array], across: Callable[..., Any],
+def _extremum(name: str, op: Callable[..., Array], highest: bool, join: Callable[..., Array], across: Callable[..., Any],
               a: ArrayLike, axis: Axis, out: None, keepdims: bool, initial: ArrayLike | None,
               where: ArrayLike | None) -> Array:
     no_out(name, out)
@@ -120,7 +120,7 @@ def _extremum(name: str, op: Callable[..., Array], sign: int, join: Callable[...
         raise ValueError(f"{name} with a mask needs `initial`, the value where the mask leaves nothing.")
     if initial is None and size_along(aval.shape, axes) == 0:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity.")
-    x = _masked(x, where, ops._limit(aval.dtype, sign))
+    x = _masked(x, where, ops._limit(aval.dtype, highest))
     found = linear.convert(op(x, axes) if axes else x, aval.dtype)
     found = across(found, names) if names else found
     if initial is not None:
@@ -141,7 +141,7 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
         >>> import weft.numpy as jnp
         >>> y = jnp.max(jnp.array([[3, 1], [2, 5]]), axis=0)
     """
-    return _extremum("max", ops.reduce_max, -1, el.max_, pmax, a, axis, out, keepdims, initial, where)
+    return _extremum("max", ops.reduce_max, False, el.max_, pmax, a, axis, out, keepdims, initial, where)
 
 
 def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
@@ -157,7 +157,7 @@ def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
         >>> import weft.numpy as jnp
         >>> y = jnp.min(jnp.array([[3, 1], [2, 5]]), axis=0)
     """
-    return _extremum("min", ops.reduce_min, 1, el.min_, pmin, a, axis, out, keepdims, initial, where)
+    return _extremum("min", ops.reduce_min, True, el.min_, pmin, a, axis, out, keepdims, initial, where)
 
 
 amax = max

@@ -59,14 +59,14 @@ def _make_extremum_jvp(bind: Callable[..., Value]) -> JvpRule:
     return jvp
 
 
-def _limit(dt: ElementType, sign: int) -> Value:
-    """The identity of max (sign -1) or min (sign 1)."""
-    return dtypes.highest(dt) if sign > 0 else dtypes.lowest(dt)
+def _limit(dt: ElementType, highest: bool) -> Value:
+    """The identity of min (the highest number) or max."""
+    return dtypes.highest(dt) if highest else dtypes.lowest(dt)
 
 
-def _np_extremum(ufunc: str, sign: int) -> ReferenceRule:
+def _np_extremum(ufunc: str, highest: bool) -> ReferenceRule:
     def reference(x: Value, axes: tuple[int, ...]) -> Any:
-        start = np.array(_limit(x.dtype, sign), x.dtype)
+        start = np.array(_limit(x.dtype, highest), x.dtype)
         if not dtypes.is_complex(x.dtype):
             return getattr(np, ufunc).reduce(x, axis=axes, initial=start) if axes else x
         rows = np.moveaxis(x, axes, range(len(axes)))
@@ -75,9 +75,9 @@ def _np_extremum(ufunc: str, sign: int) -> ReferenceRule:
     return reference
 
 
-reduce_max_p: Primitive = _reduction("reduce_max", "biufc", _np_extremum("maximum", -1),
+reduce_max_p: Primitive = _reduction("reduce_max", "biufc", _np_extremum("maximum", False),
                           _make_extremum_jvp(lambda x, axes, params: reduce_max_p.bind(x, axes=axes, **params)))
-reduce_min_p: Primitive = _reduction("reduce_min", "biufc", _np_extremum("minimum", 1),
+reduce_min_p: Primitive = _reduction("reduce_min", "biufc", _np_extremum("minimum", True),
                           _make_extremum_jvp(lambda x, axes, params: reduce_min_p.bind(x, axes=axes, **params)))
 
 
@@ -260,7 +260,7 @@ def logaddexp(x: Value, y: Value) -> Value:
     return select(same, add(x, full((), math.log(2), dtype_of(x))), add(hi, log1p(exp(gap))))
 
 
-_low, _high = (lambda dt: _limit(dt, -1)), (lambda dt: _limit(dt, 1))
+_low, _high = (lambda dt: _limit(dt, False)), (lambda dt: _limit(dt, True))
 _STEP = {"cumprod": (lambda x, y, tx, ty: (mul(x, y), add(mul(tx, y), mul(x, ty))), lambda dt: 1),
          "cummax": (_max_step(max_), _low), "cummin": (_max_step(min_), _high)}
 

@@ -43,14 +43,10 @@ class BatchTrace(PairTrace):
     def __init__(self, parent: Trace, axis: Axis):
         self.parent, self.axis, self.closed = parent, axis, False
 
-    # where the axis of a batching rule is expected: functions that it runs may close over values of this very trace
+    # batching rules of functions get this trace instead of its axis: the functions may close over values of this very trace
     @property
     def size(self) -> int:
         return self.axis.size
-
-    @property
-    def name(self) -> Any:
-        return self.axis.name
 
     def closed_over_by(self, fun: Callable[..., Any], args: Sequence[Value]) -> bool:
         """Whether a function of values that are not batched gives some that are, because it closes over them."""

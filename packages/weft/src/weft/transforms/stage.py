@@ -139,8 +139,7 @@ def as_literal(x: Value) -> Literal | None:
     if is_host_array(x) and tuple(x.shape) == () and x.dtype != dtypes.float0:
         aval = host_aval(x)
         value = x.tolist() if isinstance(x, HostArray) else x.item()
-        return Literal(round_scalar(value, aval.dtype), aval) if dtypes.is_python_scalar(value) else \
-            Literal(round_scalar(complex(x) if dtypes.is_complex(aval.dtype) else float(x), aval.dtype), aval)
+        return Literal(round_scalar(value, aval.dtype), aval)
     return None
 
 
