@@ -262,6 +262,9 @@ def test_constraints(mesh):
         assert weft.jit(lambda x: lax.with_sharding_constraint(x, P("y")))(X).sharding.spec == P("y")
     with pytest.raises(ValueError, match="partitioned"):
         weft.jit(f)(X[:3])
+    for spec in (P(None, "x", None), P(P.UNCONSTRAINED, "x", None), P(None, None, None)):      # traced, not only where it runs
+        with pytest.raises(ValueError, match="rank at least 3, but was applied to a value of rank 2"):
+            weft.eval_shape(lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, spec)), X)
 
 
 def test_spmd_axis_name(mesh):
@@ -536,6 +539,25 @@ def test_references_inside_of_shard_map():
     np.testing.assert_allclose(weft.grad(lambda x: f(x)[1].sum())(x), np.where(np.arange(16) % 2, 1, 2 * (x + 3)))
     with pytest.raises(ValueError, match="differs between devices"):
         weft.shard_map(lambda r, x: r.__setitem__(..., x), mesh=line, in_specs=(P(), P("i")), out_specs=P())(weft.new_ref(np.zeros(2, np.float32)), x)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, weft.jit], ids=["eager", "jit"])
+def test_references_that_do_not_vary_with_the_argument_at_first(wrap):
+    """The tangents of a reference begin as zeros, which differ between devices as what it holds does."""
+    mesh = weft.make_mesh((4, 2), ("b", "a"))
+
+    def weighted(w, x):
+        ref = weft.new_ref(x)
+        ref[...] = ref[...] * w
+        ref[0] += 1.0
+        return ref[...].sum()
+    over = lambda f, ins: wrap(weft.shard_map(f, mesh=mesh, in_specs=ins, out_specs=P(("b", "a"))))
+    x = np.arange(1.0, 17.0, dtype=np.float32)
+    values, slopes = over(lambda w, x: tuple(y[None] for y in weft.jvp(lambda w: weighted(w, x), (w,), (1.0,))), (P(), P(("b", "a"))))(np.float32(3), x)
+    np.testing.assert_allclose(values, 3 * x.reshape(8, 2).sum(1) + 1)
+    np.testing.assert_allclose(slopes, x.reshape(8, 2).sum(1))
+    back = over(lambda ws, x: weft.grad(weighted)(ws[0], x)[None], (P(("b", "a")), P(("b", "a"))))
+    np.testing.assert_allclose(back(np.arange(8, dtype=np.float32), x), x.reshape(8, 2).sum(1))
 
 
 @pytest.mark.parametrize("over", [lambda f: weft.shard_map(f, mesh=weft.make_mesh((8,), ("i",)), in_specs=P("i"), out_specs=P("i")), weft.pmap])

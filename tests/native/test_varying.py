@@ -26,11 +26,14 @@ def test_types_say_where_values_vary():
         same = lax.psum(x, "x")
         seen.update(x=x, w=w, same=same, product=x * w, gathered=lax.all_gather(x, "x"), index=lax.axis_index("y"), cast=lax.pcast(w, ("x", "y"), to="varying"))
         seen["scanned"] = lax.scan(lambda c, t: (c + t * lax.axis_index("x"), c), 0.0, x)[0]
+        seen["chosen"], seen["constant"] = lax.cond(lax.axis_index("y") > 0, lambda v: (v, 1.0), lambda v: (-v, 2.0), x)
+        seen["chosen alike"], seen["one varies"] = lax.switch(lax.convert_element_type(w, "int32"), [lambda v: (w, v)] * 2 + [lambda v: (w, v + lax.axis_index("y"))], x)
         return same
     mesh = weft.make_mesh((4, 2), ("x", "y"))
     out = weft.make_jaxpr(weft.shard_map(body, mesh=mesh, in_specs=(weft.P("x"), weft.P()), out_specs=weft.P()))(np.ones(8, np.float32), 2.0)
     vary = {name: set(value.aval.vma) for name, value in seen.items()}
-    assert vary == {"x": {"x"}, "w": set(), "same": set(), "product": {"x"}, "gathered": {"x"}, "index": {"y"}, "cast": {"x", "y"}, "scanned": {"x"}}
+    assert vary == {"x": {"x"}, "w": set(), "same": set(), "product": {"x"}, "gathered": {"x"}, "index": {"y"}, "cast": {"x", "y"}, "scanned": {"x"},
+                    "chosen": {"x", "y"}, "constant": {"y"}, "chosen alike": set(), "one varies": {"x", "y"}}
     assert "f32[2]{V:x}" in str(out) and not out.out_avals[0].vma
 
 

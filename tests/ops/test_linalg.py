@@ -320,14 +320,16 @@ def test_empty_matrices():
     assert jnp.linalg.solve(jnp.ones((0, 0)), jnp.ones((0, 2))).shape == (0, 2)
 
 
-def test_eigenvectors_keep_their_length_and_phase():
-    """Right and left vectors of a matrix with complex eigenvalues move as LAPACK's do."""
+@pytest.mark.parametrize("left,right", [(True, True), (True, False), (False, True), (False, False)])
+def test_eigenvectors_keep_their_length_and_phase(left, right):
+    """Right and left vectors of a matrix with complex eigenvalues move as LAPACK's do, together and each alone."""
     with weft.enable_x64(True):
         x, t = jnp.asarray(random((4, 4), "float64", 5)), jnp.asarray(random((4, 4), "float64", 6))
-        f = lambda a: linalg.eig(a, enable_eigvec_derivs=True)
-        _, got = weft.jvp(f, (x,), (t,))
-        assert len(got) == 3
-        for g, ahead, behind in zip(got, f(x + 1e-6 * t), f(x - 1e-6 * t), strict=True):
+        f = lambda a: linalg.eig(a, compute_left_eigenvectors=left, compute_right_eigenvectors=right, enable_eigvec_derivs=left or right)
+        outs, got = weft.jvp(f, (x,), (t,))
+        assert len(got) == 1 + left + right
+        for out, g, ahead, behind in zip(outs, got, f(x + 1e-6 * t), f(x - 1e-6 * t), strict=True):
+            assert g.dtype == out.dtype == "complex128"
             np.testing.assert_allclose(np.asarray(g), (np.asarray(ahead) - np.asarray(behind)) / 2e-6, atol=1e-6)
 
 
