@@ -3,9 +3,11 @@ import numpy as np
 import pytest
 
 import weft
-from weft.control.cond import cond, switch
+from weft.control.cond import _bind_cond, cond, switch
 from weft.control.loops import fori_loop, scan, while_loop
 from weft.control.prefix import associative_scan, map_
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, eval_jaxpr
+from weft.transforms.platforms import depends_on_platform, for_platform
 from weft import lax, numpy as jnp
 
 from .helpers import check_grads, close, value
@@ -147,6 +149,32 @@ def test_cond_under_vmap_keeps_infinite_derivatives_to_those_that_chose_them():
     close(weft.vmap(weft.grad(f))(np.array([0, 5], np.float32)), [0, 0.2])
     g = lambda i, x: switch(i, [lambda x: lax.log(x), lambda x: lax.sqrt(x), lambda x: x], x)
     close(weft.grad(lambda x: lax.reduce_sum(weft.vmap(g)(np.array([-1, 1, 2, 7], np.int32), x), (0,)))(np.array([2, 4, 0, 0], np.float32)), [0.5, 0.25, 1, 1])
+
+
+def test_a_program_is_cut_to_its_platform():
+    """What is chosen by platform is settled, at every depth; what is chosen by value stays a choice."""
+    def f(i, x):
+        double = lax.platform_dependent(x, tpu=lambda v: lax.mul(v, f32(2)), default=lambda v: lax.mul(v, f32(3)))
+        signed = lambda v: lax.platform_dependent(v, tpu=lambda v: lax.neg(v), default=lambda v: v)
+        return switch(i, [lambda v: v, lambda v: lax.mul(v, v), signed], double)
+    program = weft.make_jaxpr(f)(np.int32(0), f32(5))
+    for platform, (first, square, last) in {"tpu": (10, 100, -10), "cpu": (15, 225, 15)}.items():
+        mine = for_platform(program, platform)
+        assert depends_on_platform(program.jaxpr) and not depends_on_platform(mine.jaxpr)
+        assert [e.primitive.name for e in mine.jaxpr.eqns].count("cond") == 1
+        close([eval_jaxpr(mine.jaxpr, mine.consts, np.int32(i), f32(5))[0] for i in (-1, 0, 1, 2, 3)], [first, first, square, last, last])
+
+
+@pytest.mark.parametrize("index,want", [(-2 ** 31, 1), (-1, 1), (0, 1), (1, 2), (2, 4), (3, 4), (2 ** 31 - 1, 4)])
+def test_a_known_index_beyond_the_branches_takes_the_nearest(index, want):
+    """No function makes such a program; a file or another program may."""
+    by_value = weft.make_jaxpr(lambda i, x: _bind_cond(i, x, branches=tuple(weft.make_jaxpr(lambda x, k=k: lax.mul(x, k))(f32(0)) for k in (f32(1), f32(2), f32(4)))))(np.int32(0), f32(0))
+    (eqn,), (_, x) = by_value.jaxpr.eqns, by_value.jaxpr.invars
+    asked = weft.make_jaxpr(lambda: lax.platform_dependent(tpu=lambda: f32(0), default=lambda: f32(0)))().jaxpr.eqns[0]
+    known = Jaxpr([], [x], eqn.outvars, [asked, JaxprEqn([Literal(index, eqn.invars[0].aval), x], eqn.outvars, eqn.primitive, eqn.params)])
+    mine = for_platform(ClosedJaxpr(known, []), "cpu")
+    assert [e.primitive.name for e in mine.jaxpr.eqns] == ["mul"]
+    close(eval_jaxpr(mine.jaxpr, mine.consts, f32(1)), [want])
 
 
 def test_cond_refuses():

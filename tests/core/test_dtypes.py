@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from weft import dtypes
+from weft.avals import shaped
 from weft.config import enable_x64, numpy_dtype_promotion
 from weft.errors import TypePromotionError
 from weft.host import pack, unpack
+from weft.ops.rules import check_kind
 
 NAMES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64",
          "complex64", "complex128"]
@@ -76,6 +78,19 @@ def test_issubdtype():
     assert jnp.issubdtype(dtypes.bfloat16, jnp.floating) and not jnp.issubdtype(jnp.int32, jnp.floating)
     assert jnp.issubdtype(np.int8, np.signedinteger) and jnp.issubdtype(jnp.float32, np.inexact)
     assert jnp.float32 == np.dtype("float32") and jnp.bfloat16.dtype == dtypes.bfloat16
+
+
+@pytest.mark.parametrize("kinds,words", [("b", "bool"), ("iu", "int, uint"), ("fc", "float, complex"), ("biufc", "bool, int, uint, float, complex")])
+def test_an_operation_says_which_dtypes_it_takes(kinds, words):
+    examples = {"b": "bool", "i": "int8", "u": "uint16", "f": "bfloat16", "c": "complex64"}
+    for kind, name in examples.items():
+        if kind in kinds:
+            check_kind("f", shaped((2,), dtypes.dtype(name)), kinds)
+        else:
+            with pytest.raises(TypeError, match=f"^f does not accept dtype {name}: it takes {words}[.]\n"):
+                check_kind("f", shaped((2,), dtypes.dtype(name)), kinds)
+    with pytest.raises(TypeError, match=f"^f does not accept dtype float0: it takes {words}[.]\n"):
+        check_kind("f", shaped((2,), dtypes.float0), kinds)
 
 
 def test_without_numpy():

@@ -1,10 +1,12 @@
 """jax_debug_key_reuse: what raises KeyReuseError in real JAX raises here, in eager code and in programs, and what is allowed there is allowed."""
+import numpy as np
 import pytest
 
 import weft
 import weft.numpy as jnp
 from weft import lax, random as r
 from weft.errors import KeyReuseError
+from weft.transforms.key_reuse import _MOST, sliced
 
 KEYS = lambda n=3: r.split(r.key(0), n)
 use_all = weft.vmap(r.normal)
@@ -75,6 +77,30 @@ def test_the_message_names_function_argument_and_first_use():
     k = r.key(0)
     with weft.debug_key_reuse(), pytest.raises(KeyReuseError, match="passed to uniform: argument 0 was consumed by normal at .*test_key_reuse"):
         both(k)
+
+
+@pytest.mark.parametrize("shape,start,limit,strides", [
+    ((5,), (1,), (4,), None), ((5,), (0,), (5,), (2,)), ((3, 4), (0, 1), (3, 4), (2, 2)), ((3, 4), (1, 0), (2, 4), None), ((2, 3, 4), (0, 1, 1), (2, 3, 4), (1, 1, 2)),
+    ((3, 0), (1, 0), (3, 0), None), ((), (), (), None)])
+def test_a_slice_takes_these_keys(shape, start, limit, strides):
+    positions = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
+    want = positions[tuple(slice(*bounds) for bounds in zip(start, limit, strides or (1,) * len(shape)))]
+    assert sliced(shape, dict(start_indices=start, limit_indices=limit, strides=strides)) == set(want.ravel().tolist())
+
+
+def test_elements_of_very_large_arrays_of_keys_are_not_told_apart():
+    part = dict(start_indices=(0, 2), limit_indices=(1, 4), strides=None)
+    assert sliced((_MOST // 10, 10), part) == {2, 3} and not sliced((_MOST // 10 + 1, 10), part)
+
+
+def test_slices_of_a_matrix_of_keys():
+    draw = lambda keys: weft.vmap(weft.vmap(r.normal))(keys)
+    with weft.debug_key_reuse():
+        keys = r.split(r.key(0), (2, 4))
+        draw(keys[:, ::2])
+        draw(keys[:, 1::2])
+        with pytest.raises(KeyReuseError):
+            draw(keys[1:, 2:3])
 
 
 def test_off_by_default_and_not_for_raw_keys():
