@@ -29,6 +29,18 @@ def after(use):
     return run
 
 
+def chosen(f, g):
+    """A choice between two functions of two keys, and what is drawn from its result after it."""
+    def run(draw):
+        def program(k):
+            a, b = r.fold_in(k, 1), r.fold_in(k, 2)
+            return draw(lax.cond(True, f, g, a, b), a, b)
+        return program
+    return run
+
+
+element = lambda i: lambda k: (lambda ks: [lax.cond(True, lambda ks: r.normal(ks[0]), lambda ks: r.normal(ks[1]), ks), r.normal(ks[i])])(KEYS())
+same, other = chosen(lambda a, b: (a, b), lambda a, b: (b, b)), chosen(lambda a, b: r.normal(a), lambda a, b: r.normal(b))
 FINE = {
     "fold_in": lambda k: [r.fold_in(k, 1), r.fold_in(k, 2), r.normal(k), r.fold_in(k, 1)], "clone": lambda k: [r.normal(r.clone(k)), r.normal(k)],
     "words": lambda k: [r.normal(k), r.key_data(k)], "wrapped again": lambda k: [r.normal(k), r.normal(r.wrap_key_data(r.key_data(k)))],
@@ -38,7 +50,10 @@ FINE = {
     "fold_in mapped": lambda k: weft.vmap(lambda i: r.normal(r.fold_in(k, i)))(jnp.arange(3)), "samplers": lambda k: [f(x) for f, x in zip(
         (lambda k: r.permutation(k, 5), lambda k: r.gamma(k, 2.0), lambda k: r.poisson(k, 3.0), lambda k: r.beta(k, 1.0, 2.0)), r.split(k, 4))],
     "grad": lambda k: weft.grad(lambda x: x * r.normal(k))(1.0), "broadcast": lambda k: use_all(jnp.broadcast_to(k, (3,))),
-    "handed on": lambda k: r.normal(weft.jit(lambda k: k)(k)), "choice": lambda k: r.choice(k, 5, (3,), replace=False)}
+    "handed on": lambda k: r.normal(weft.jit(lambda k: k)(k)), "choice": lambda k: r.choice(k, 5, (3,), replace=False),
+    "handed on by all branches": same(lambda ks, a, b: [r.normal(ks[1]), r.normal(a)]), "new in one branch": chosen(lambda a, b: a, lambda a, b: r.fold_in(b, 3))(lambda k, a, b: r.normal(k)),
+    "an element that no branch takes": element(2), "a key for each branch": other(lambda x, a, b: x),
+    "token": weft.jit(lambda k: (weft.jit(lambda t: (t, k))(lax.create_token()), r.normal(k))[1])}
 REUSE = {
     "twice": both, "jit": weft.jit(both), "split then use": after(r.split), "jit twice": after(weft.jit(r.normal)), "vmapped": lambda k: weft.vmap(both)(r.split(k)),
     "scan constant": lambda k: lax.scan(lambda c, _: (c, r.normal(k)), 0, None, length=3), "scan carry": lambda k: lax.scan(lambda c, _: (c, r.normal(c)), k, None, length=3),
@@ -49,7 +64,12 @@ REUSE = {
     "one element": lambda k: (lambda ks: [r.normal(ks[0]), r.normal(ks[0])])(r.split(k)), "element and all": lambda k: (lambda ks: [r.normal(ks[0]), use_all(ks)])(r.split(k)),
     "all and element": lambda k: (lambda ks: [use_all(ks), r.normal(ks[0])])(r.split(k)), "returned": lambda k: r.normal(weft.jit(lambda k: (r.normal(k), k))(k)[1]),
     "closed over": lambda k: [weft.jit(lambda: r.normal(k))(), weft.jit(lambda: r.normal(k))()], "disable_jit": weft.disable_jit()(lambda k: both(k)),
-    "concatenated": weft.jit(lambda k: jnp.concatenate([k[None], k[None]])), "parent": lambda k: [r.split(k), r.split(k)]}
+    "concatenated": weft.jit(lambda k: jnp.concatenate([k[None], k[None]])), "parent": lambda k: [r.split(k), r.split(k)],
+    "handed on by all branches": weft.jit(same(lambda ks, a, b: [r.normal(ks[1]), r.normal(b)])), "used by the first branch": other(lambda x, a, b: [x, r.normal(a)]),
+    "used by the last branch": other(lambda x, a, b: [x, r.normal(b)]), "element of the first branch": element(0), "element of the last branch": element(1),
+    "the second that a branch uses": chosen(lambda a, b: r.normal(a) + r.normal(b), lambda a, b: 0.0)(lambda x, a, b: [x, r.normal(b)]),
+    "spent in the first branch": chosen(lambda a, b: (r.normal(a), a)[1], lambda a, b: b)(lambda k, a, b: r.normal(k)),
+    "spent in the last branch": chosen(lambda a, b: a, lambda a, b: (r.normal(b), b)[1])(lambda k, a, b: r.normal(k))}
 
 
 @pytest.mark.slow

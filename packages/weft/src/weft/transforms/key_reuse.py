@@ -120,15 +120,16 @@ def _while(*, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: in
 
 
 def _cond(branches: Sequence[ClosedJaxpr]) -> Signature:
-    """Consumed is what a branch consumes; handed on what all hand on."""
+    """Consumed is what a branch consumes, also where it hands it on; handed on is what all hand on."""
     sigs = [signature(b) for b in branches]
     sinks: dict[int, Part] = {}
     for sig in sigs:
         for i, part in sig.sinks.items():
             sinks[i + 1] = join(sinks.get(i + 1), part)
-    forwards = {o: i + 1 for o, i in sigs[0].forwards.items() if all(s.forwards.get(o) == i for s in sigs)}
+    forwards = {o: i + 1 for o, i in set.intersection(*[set(s.forwards.items()) for s in sigs])}
     consts = tuple([c for s in sigs for c in s.consts])
-    return Signature(sinks, forwards, frozenset().union(*[s.spent for s in sigs]), consts)
+    spent = {o for s in sigs for o in (*s.spent, *[o for o, i in s.forwards.items() if i in s.sinks])}
+    return Signature(sinks, forwards, frozenset(spent), consts)
 
 
 def signature(program: ClosedJaxpr | Jaxpr) -> Signature:
