@@ -6,8 +6,9 @@ import pytest
 from platforms import need
 
 need("cpu")
+import weft
 from conftest_native import compiled, values
-from weft import dtypes
+from weft import dtypes, lax
 from weft.avals import shaped
 from weft.control.cond import cond, switch
 from weft.runtime.jit import inner_jit
@@ -30,6 +31,13 @@ def test_scan(check, reverse, unroll):
             [scan(lambda c, x: (e.add(c, x), None), init, xs, reverse=reverse, unroll=unroll)[0]]
     check(f, np.float32(0.1), values((7,), "float32", low=-0.4, high=0.4))
     check(f, values((3, 2), "float32", low=-0.4, high=0.4), values((7, 3, 2), "float32", low=-0.4, high=0.4))
+
+
+@pytest.mark.parametrize("unroll,bodies,loops", [(1, 1, 1), (2, 3, 1), (3, 4, 1), (7, 7, 0), (20, 7, 0), (True, 7, 0)])
+def test_an_iteration_of_the_loop_does_as_many_steps_as_it_should(backend, unroll, bodies, loops):
+    exe, _, _ = compiled(backend, lambda x: [scan(lambda c, _: (e.sin(c), None), x, None, length=7, unroll=unroll)[0]], [shaped((), F32)])
+    text = exe.as_text("stablehlo")
+    assert (text.count("stablehlo.sine"), text.count("stablehlo.while")) == (bodies, loops)      # the steps that are left follow the loop
 
 
 def test_scan_of_nothing(check):
@@ -108,3 +116,22 @@ def test_malformed_programs_are_refused(backend):
     jaxpr = Jaxpr([], [x], [y], [JaxprEqn([x], [y], e.sin_p, {})])
     with pytest.raises(BackendError):
         backend.compile(jaxpr, backend.devices("cpu")[0])
+
+
+def test_a_composite_tells_the_compiler_its_attributes():
+    f = lax.composite(lambda x, **attributes: x * 2, name="my.double", version=3)
+    call = lambda x: f(x, flag=True, count=3, rate=0.5, label="wide", mixed=[1, 2.5, False], table=np.arange(6, dtype=np.float32).reshape(2, 3), nothing=None)
+    text = weft.jit(call).lower(1.0).as_text()
+    assert 'stablehlo.composite "my.double" %arg0 {composite_attributes = {count = 3 : i64, flag = true, label = "wide", mixed = [1, 2.500000e+00, false], ' \
+        "rate = 5.000000e-01 : f64, table = dense<[[0.000000e+00, 1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00, 5.000000e+00]]> : tensor<2x3xf32>}, " \
+        "decomposition = @my.double, version = 3 : i32}" in text
+    assert weft.jit(call)(4.0) == 8
+    with pytest.raises(ValueError, match="attribute value .* of type object has no place"):
+        weft.jit(lambda x: f(x, thing=object())).lower(1.0).as_text()
+
+
+def test_a_sink_that_stays_is_a_call_with_the_layouts_of_its_operands():
+    text = lambda stays: weft.jit(lambda x, y: (lax.dce_sink((x, y), prevent_mlir_dce=stays), x)[1]).lower(np.ones((2, 3), np.float32), np.float32(1)).as_text()
+    assert "dce_sink" not in text(False)
+    assert "stablehlo.custom_call @dce_sink(%arg0, %arg1) {" in text(True) and "has_side_effect = true" in text(True)
+    assert "operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<> : tensor<0xindex>], result_layouts = []" in text(True)

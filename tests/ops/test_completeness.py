@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from platforms import need
 
 import weft
 from weft import dtypes
@@ -270,3 +271,9 @@ def test_what_is_linear_is_transposed_and_nothing_else(exercised):
                 count += 1
     assert not claims, "\n".join(claims)
     assert {n for n, p in OURS.items() if not isinstance(p.transpose, Unsupported)} - transposed == set(NOT_ALONE) and count > 150
+
+
+def test_rules_for_xla_are_of_primitives_that_exist():
+    need("cpu")
+    from weft_native.lower.registry import broadcasting, rules
+    assert set(rules) <= set(registry) and broadcasting <= set(rules)

@@ -45,7 +45,7 @@ def _composite(b, ins, outs, *operands, name, attributes, version, jaxpr):
     if not re.fullmatch(r"[a-zA-Z]\w*([.][\w$]+)+", name):
         raise ValueError(f"composite: the name {name!r} must consist of a namespace and a name, as in 'my_library.my_op', to be compiled.")
     symbol = b.symbol_of(jaxpr, name)
-    values = {a.name: _attribute(b, a) for a in attributes if all(leaf is not None for leaf in a.leaves)}
+    values = {a.name: _attribute(b, a) for a in attributes if a.structure != "PyTreeDef(None)"}
     return b.ops("stablehlo.composite", operands, [b.type(a) for a in outs], {
         "name": ir.StringAttr.get(name), "version": b.int_attr(version, 32), "decomposition": ir.FlatSymbolRefAttr.get(symbol),
         "composite_attributes": ir.DictAttr.get(values)})

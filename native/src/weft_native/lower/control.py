@@ -14,9 +14,9 @@ def closed(jaxpr) -> ClosedJaxpr:
     return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
 
 
-@rule("jit", "pjit", "closed_call", "core_call")
-def _jit(b, ins, outs, *args, name="call", inline=False, jaxpr=None, call_jaxpr=None, **params):
-    program = closed(jaxpr if jaxpr is not None else call_jaxpr)
+@rule("jit")
+def _jit(b, ins, outs, *args, jaxpr, name="call", inline=False, **params):
+    program = closed(jaxpr)
     return b.inline(program, args) if inline or len(program.eqns) <= 1 else b.call(program, args, name)
 
 
@@ -26,7 +26,7 @@ def _custom(b, ins, outs, *args, call_jaxpr=None, **params):
     return b.inline(closed(program), args)
 
 
-@rule("remat", "remat2", "checkpoint")
+@rule("remat2")
 def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, **params):
     flags = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
     if differentiated and any(flags):

@@ -124,6 +124,6 @@ def _replace(b, dtype, old, new, jaxpr):
 
 rule("scatter")(_scatter(_replace))
 for _name, _monoid in (("add", "sum"), ("mul", "prod"), ("min", "min"), ("max", "max")):
-    rule(f"scatter-{_name}", f"scatter_{_name}")(
+    rule(f"scatter-{_name}")(
         _scatter(lambda b, dtype, old, new, jaxpr, _op=_MONOIDS[_monoid][0]: [combine(b, _op, old, new, dtype)]))
-rule("scatter-sub", "scatter_sub")(_scatter(lambda b, dtype, old, new, jaxpr: [combine(b, "stablehlo.subtract", old, new, dtype)]))
+rule("scatter-sub")(_scatter(lambda b, dtype, old, new, jaxpr: [combine(b, "stablehlo.subtract", old, new, dtype)]))

@@ -17,8 +17,7 @@ broadcasting: set[str] = set()
 def rule(*names: str) -> Callable:
     """Makes the decorated function the rule of the primitives `names`."""
     def decorate(f):
-        for name in names:
-            rules[name] = f
+        rules.update(dict.fromkeys(names, f))
         return f
     return decorate
 

@@ -16,7 +16,7 @@ def _reshape(b, ins, outs, x, *, new_sizes, dimensions=None, sharding=None):
     return b.op("stablehlo.reshape", [x], b.type(outs[0]))
 
 
-@rule("squeeze", "expand_dims")
+@rule("squeeze")
 def _squeeze(b, ins, outs, x, *, dimensions):
     return b.op("stablehlo.reshape", [x], b.type(outs[0]))
 
