@@ -160,6 +160,19 @@ def test_rules_name_what_is_wrong_in_trees():
         weft.custom_jvp(lambda x: x, nondiff_argnames=("q",))
 
 
+def test_functions_may_close_over_arrays():
+    """In a program what the function closes over becomes an argument, of which the rule knows nothing."""
+    y, z = jnp.arange(1.0, 4.0), jnp.asarray(2.0)
+    f = weft.custom_jvp(lambda x, w: x * y + w * z)
+    f.defjvp(lambda primals, tangents: (f(*primals), 10 * tangents[0] * y + 100 * tangents[1]))
+    args, tangents = (2.0, 3.0), (1.0, 0.5)
+    for wrap in (lambda f: f, weft.jit):
+        close(wrap(f)(*args), [8, 10, 12])
+        close(weft.jvp(wrap(f), args, tangents), ([8, 10, 12], [60, 70, 80]))
+        close(weft.grad(lambda x, w: wrap(f)(x, w).sum(), (0, 1))(*args), (60, 300))
+        close(weft.vmap(lambda x: weft.jvp(wrap(f), (x, 3.0), tangents)[1])(ONES), [[60, 70, 80]] * 3)
+
+
 @pytest.mark.parametrize("kind", ["jvp", "vjp"])
 def test_functions_may_close_over_what_is_mapped(kind):
     def scaled(y):

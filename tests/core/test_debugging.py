@@ -334,6 +334,12 @@ def test_shardings_are_told_and_drawn(capsys):
     weft.jit(lambda x: (weft.debug.inspect_array_sharding({"y": x.T * 2}, callback=seen.append), x)[1])(x)
     weft.debug.inspect_array_sharding([x, weft.device_put(X, first[1])], callback=seen.append)
     assert seen[0].spec == weft.P("b", "a") and seen[1].spec == weft.P("a", "b") and seen[2].device_set == {first[1]}
+    seen.clear()
+    total = lambda x: (weft.debug.inspect_array_sharding(x, callback=seen.append), x.sum())[1]
+    for f in (weft.vmap(total), weft.grad(total), lambda x: weft.jvp(total, (x,), (x,)), weft.vmap(weft.grad(total))):
+        f(x)
+        assert [s.spec for s in seen] == [weft.P("a", "b")]      # once: of the whole batch, and of the value alone
+        seen.clear()
     weft.debug.visualize_array_sharding(x, use_color=False)
     assert capsys.readouterr().out == ("┌─────────┬─────────┐\n│  CPU 0  │  CPU 1  │\n├─────────┼─────────┤\n│  CPU 2  │  CPU 3  │\n└─────────┴─────────┘\n")
     weft.jit(lambda x: weft.debug.visualize_array_sharding(x.T[:1].sum(0), min_width=3, scale=0.1))(x)

@@ -13,7 +13,7 @@ H = lambda q: q.conj().swapaxes(-1, -2)
 def check(a, tolerance):
     """The factors multiply to the matrix, the basis is orthonormal; eigenvectors are such, from both sides."""
     n = a.shape[-1]
-    scale = max(1.0, np.abs(a).max())
+    scale = np.abs(a).max() or 1.0
     (t, z), (w, left, right) = factors(a)
     t, z, w, left, right = map(np.asarray, (t, z, w, left, right))
     assert np.abs(z @ t @ H(z) - a).max() < tolerance * scale and np.abs(H(z) @ z - np.eye(n)).max() < tolerance
@@ -49,6 +49,14 @@ def test_random(dtype, tolerance, shape):
 def test_special(name, a):
     for m in (a, a.astype("complex128")):
         check(m, 1e-11)
+
+
+@pytest.mark.parametrize("size", [1e30, 1e-30])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_squares_of_single_precision_neither_overflow_nor_vanish(dtype, size):
+    a = rng.normal(size=(6, 6)) + (1j * rng.normal(size=(6, 6)) if dtype == "complex64" else 0)
+    got, want = check((size * a).astype(dtype), 1e-4) / size, np.linalg.eigvals(a)
+    assert max(np.abs(want - x).min() for x in got) < 1e-3
 
 
 def test_what_is_not_finite_gives_nan():

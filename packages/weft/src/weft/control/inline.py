@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var
+from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Var
 
 
 def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -25,7 +25,7 @@ def inlined(jaxpr: Jaxpr, args: Sequence) -> tuple[list, list]:
 
 def _inlined(jaxpr: Jaxpr, env: dict, consts: list, is_callee: bool) -> tuple[list, list]:
     """Equations and results of a jaxpr with variables replaced by `env`, which grows; constants of callees are added to `consts`."""
-    read = lambda a: a if type(a) is Literal else env.get(a, a)
+    read = lambda a: env.get(a, a)
     eqns = []
     for eqn in jaxpr.eqns:
         invars = [read(a) for a in eqn.invars]
