@@ -284,29 +284,38 @@ def test_two_argument_special_values(fn, dtype):
         assert same, f"{fn}({a}, {b}) = {g}, not {e}"
 
 
+def remainders(dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Operands of all sizes: quotients of any number of bits, whole ones, next to whole ones and a half, of subnormal and of the largest numbers."""
+    rng, info, n = np.random.default_rng(3), np.finfo(NUMPY[dtype]), 8000
+    words = {"f32": np.uint32, "f64": np.uint64}[dtype]
+    anything = lambda: rng.integers(0, 1 << (8 * info.dtype.itemsize), n, dtype=words).view(NUMPY[dtype])  # noqa: E731
+    moderate = lambda: (np.exp(rng.uniform(-9, 9, n)) * rng.choice([-1, 1], n)).astype(NUMPY[dtype])  # noqa: E731
+    tiny, huge = (anything() % info.tiny).astype(NUMPY[dtype]), rng.uniform(info.max / 8, info.max, n).astype(NUMPY[dtype])
+    divisors = moderate()
+    multiples = (divisors * rng.integers(1, 1 << 26, n) / 2).astype(NUMPY[dtype])
+    pairs = [(anything(), anything()), (moderate(), moderate()), (huge, tiny), (tiny, np.roll(tiny, 1)), (huge, np.roll(huge, 1)), (anything(), tiny), (multiples, divisors),
+             (np.nextafter(multiples, 0), divisors), (np.nextafter(multiples, np.inf), divisors), (moderate(), rng.integers(1, 9, n).astype(NUMPY[dtype]))]
+    special = np.array([0.0, -0.0, 1, -1, 5, np.inf, -np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, -info.max], NUMPY[dtype])
+    pairs.append(tuple(x.ravel() for x in np.meshgrid(special, special)))
+    return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
+
+
+@pytest.mark.parametrize("vector", [0, 1])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_float_remainder(dtype):
-    rng = np.random.default_rng(3)
-    n = 20_000
-    a, b = (np.exp(rng.uniform(-9, 9, n)) * rng.choice([-1, 1], n) for _ in range(2))
-    a, b = a.astype(NUMPY[dtype]), b.astype(NUMPY[dtype])
-    a[:5], b[:5] = [np.inf, 1, 0, np.nan, 5], [1, np.inf, 3, 2, 0]
+def test_float_remainder(dtype, vector):
+    with np.errstate(all="ignore"):
+        a, b = remainders(dtype)
+        expected = np.fmod(a, b)
+    n = len(a)
     x, y, out, i = (
         Buffer("x", dtype, (n,), "input"),
         Buffer("y", dtype, (n,), "input"),
         Buffer("o", dtype, (n,), "output"),
         Var("i"),
     )
-    program = Program(
-        "rem", [x, y], [out], [], [Kernel("rem", [For(i, n, [Store(out, i, x[i] % y[i])], "parallel", 1)])]
-    )
-    got = run_wasm(program, a, b)[0]
-    with np.errstate(invalid="ignore"):
-        expected = np.fmod(a, b)
-    if dtype == "f32":
-        assert_same(got, expected)
-    else:
-        np.testing.assert_allclose(got, expected, atol=1e-12, rtol=0)
+    loop = For(i, n, [Store(out, i, x[i] % y[i])], "parallel", vector)
+    got = run_wasm(Program("rem", [x, y], [out], [], [Kernel("rem", [loop])]), a, b, features=RELAXED, schedule=False)[0]
+    assert_same(got, expected)
 
 
 def test_exp_reaches_the_smallest_normal_number():

@@ -23,14 +23,12 @@ from weft_wasm.ir import (
     Unary,
     bitcast,
     convert,
-    eq,
     ge,
     gt,
     lt,
     maximum,
     minimum,
     ne,
-    select,
 )  # fmt: skip
 
 
@@ -58,7 +56,7 @@ def expand(e: Expr, f64: bool = True) -> Expr:
     if type(e) is Unary:
         return round_away(e.x)
     if type(e) is Binary:
-        return float_rem(e.a, e.b)
+        return elementary.remainder(e)
     if type(e) is Convert:
         if e.x.dtype in STORAGE_FLOATS:
             return Convert(Convert(e.x, "f32"), e.dtype)
@@ -145,30 +143,3 @@ def round_away(x: Expr) -> Expr:
     whole = Unary("trunc", x)
     step = Select(lt(x, 0.0), -one, one)
     return Select(ge(Unary("abs", x - whole), 0.5), whole + step, whole)
-
-
-def float_rem(a: Expr, b: Expr) -> Expr:
-    """C's fmod. Exact while a / b is below 2^29 (f32) or 2^52 (f64 to 1 ulp of a); above it, the remainder of a is noise."""
-    if a.dtype == "f32":
-        wide_a, wide_b = Convert(a, "f64"), Convert(b, "f64")
-        # each step removes 28 bits of the quotient exactly
-        r: Expr = wide_a
-        for scale in (2.0**84, 2.0**56, 2.0**28, 1.0):
-            by = wide_b * scale
-            step = r - Unary("trunc", r / by) * by
-            r = step if scale == 1.0 else Select(gt(Unary("abs", r), Unary("abs", by)), step, r, rare=True)
-        result: Expr = Convert(fix_rem(r, wide_b, wide_a), "f32")
-    else:
-        result = fix_rem(a - Unary("trunc", a / b) * b, b, a)
-    huge = Const(float("inf"), a.dtype)
-    result = Select(eq(Unary("abs", b), huge) & lt(Unary("abs", a), huge), a, result)
-    sign = "u32" if a.dtype == "f32" else "u64"
-    top = Const(1 << (8 * ITEMSIZE[a.dtype] - 1), sign)
-    return Bitcast((Bitcast(result, sign) & ~top) | (Bitcast(a, sign) & top), a.dtype)
-
-
-def fix_rem(r: Expr, b: Expr, a: Expr) -> Expr:
-    """A truncated quotient may be one too large after rounding: bring r back to the sign of a."""
-    size = Unary("abs", b)
-    wrong = select(lt(a, 0.0), gt(r, 0.0), lt(r, 0.0))
-    return Select(wrong, r + Select(lt(a, 0.0), -size, size), r)

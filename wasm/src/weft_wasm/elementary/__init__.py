@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft_wasm.elementary import polynomials
+from weft_wasm.elementary import polynomials, remainders
 from weft_wasm.elementary.functions import Float
 from weft_wasm.elementary.gamma import Gamma
-from weft_wasm.ir import MATH_BINARY, MATH_UNARY, Call, Convert, Expr
+from weft_wasm.ir import MATH_BINARY, MATH_UNARY, Binary, Call, Convert, Expr
 
 FLOAT = {"f32": Float("f32", polynomials.F32), "f64": Float("f64", polynomials.F64)}
 _IN_F64: dict[str, Callable[..., Expr]] = {"pow": FLOAT["f64"].pow, "lgamma": Gamma(FLOAT["f64"], zeros=False).lgamma, "digamma": Gamma(FLOAT["f64"], zeros=False).digamma}
@@ -31,3 +31,8 @@ def _functions(float: Float) -> dict[str, Callable[..., Expr]]:
 
 
 _FUNCTIONS = {dtype: _functions(float) for dtype, float in FLOAT.items()}
+
+
+def remainder(e: Binary) -> Expr:
+    """C's fmod of floats as arithmetic, exact. On a target with f64."""
+    return remainders.remainder(e.a, e.b, FLOAT["f64"], FLOAT["f32"])
