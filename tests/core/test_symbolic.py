@@ -15,7 +15,7 @@ from weft.core.jaxpr import ClosedJaxpr
 from weft.core.specialize import solve, specialize
 from weft.core.verify import verify
 from weft.errors import InconclusiveDimensionOperation
-from weft.transforms.keys import lower_keys
+from weft.transforms.physical import lower_types
 
 from .symbolic_cases import outcomes
 from .symbolic_programs import PROGRAMS
@@ -127,7 +127,7 @@ def values_for(specs, sizes, rng):
 
 
 def run(closed, args):
-    return interpret(lower_keys(closed), args)
+    return interpret(lower_types(closed), args)
 
 
 @pytest.mark.parametrize("name,fun,shapes", [pytest.param(*p, id=p[0]) for p in PROGRAMS])

@@ -18,7 +18,7 @@ from weft.config import enable_x64
 from weft.core.trace import get_aval
 from weft.dtypes import dtype as dtype_of, is_float
 from weft.runtime.dispatch import program_for
-from weft.transforms.keys import lower_keys
+from weft.transforms.physical import lower_types
 from weft.transforms.stage import stage_closed
 from weft_wasm import compile as driver
 from weft_wasm import ir
@@ -40,7 +40,7 @@ features_for = lambda name: FEATURES[zlib.crc32(name.encode()) % 3]
 def lowered(fun, args, features, donated=()) -> tuple[Program, list[bytes]]:
     """The loop IR of a function, and its inputs."""
     flat = lambda *xs: weft.tree_util.tree_leaves(fun(*xs))
-    jaxpr, consts = program_for(lower_keys(stage_closed(flat, [get_aval(a) for a in args])), "wasm", ("wasm",))
+    jaxpr, consts = program_for(lower_types(stage_closed(flat, [get_aval(a) for a in args])), "wasm", ("wasm",))
     data = [np.asarray(c._host() if hasattr(c, "_host") else c) for c in consts] + [np.asarray(a) for a in args]
     program = lower(jaxpr, "main", donated, features)[0]
     return program, [np.ascontiguousarray(x).tobytes() for x in data]

@@ -11,7 +11,7 @@ import weft
 from weft.config import enable_x64
 from weft.core.jaxpr import eval_jaxpr
 from weft.transforms.discharge import discharge, has_refs
-from weft.transforms.keys import lower_keys
+from weft.transforms.physical import lower_types
 
 from .compare import mismatch, reference
 from .forms import form_of
@@ -36,7 +36,7 @@ def check(program: Program, target: Target, calls: int = 2) -> None:
             form = form_of(program)
             data = [form.draw(program.seed + k) for k in range(calls)]
             closed = weft.make_jaxpr(form.call)(*data[0])
-            plain = lower_keys(discharge(closed) if has_refs(closed.jaxpr) else closed)
+            plain = lower_types(discharge(closed) if has_refs(closed.jaxpr) else closed)
             stage = "reference"
             wants = [reference(plain, args) for args in data]
             stage = "run"

@@ -19,11 +19,9 @@ from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from weft.core.primitive import registry
 from weft.numpy import files
-from weft.runtime.backend import CompileOptions
-from weft.runtime.device import backend_of
 from weft_remote import protocol as p
 
-FLOAT0, BF16, BOOL = shaped((), dtypes.float0), shaped((), "bfloat16"), shaped((), "bool")
+BF16, BOOL = shaped((), "bfloat16"), shaped((), "bool")
 
 
 def vector(dtype: str, *shape: int):
@@ -43,7 +41,6 @@ SQUARE = vector("float32", 2, 2)
     ([], [F32], "neg", {}, "neg takes 1 operand, got 0"),
     ([token], [F32], "neg", {}, "neg takes arrays, and one of its operands is an order token"),
     ([token], [token], "reshape", dict(new_sizes=(), dimensions=None, sharding=None), "reshape takes arrays"),
-    ([FLOAT0], [FLOAT0], "reduce_sum", dict(axes=(), out_sharding=None), "reduce_sum does not take operands of dtype float0"),
     ([vector("float32")], [F32], "reduce_sum", dict(axes=(0,)), "reduce_sum has no parameter out_sharding"),
     ([vector("float32")], [F32], "reduce_prod", dict(axes=(0,), out_sharding=None), "reduce_prod has no parameter 'out_sharding'"),
     ([vector("float32")], [F32], "squeeze", dict(dimensions=(1,)), r"squeeze: dimensions \(1,\) must be different axes"),
@@ -195,17 +192,6 @@ def test_convolutions_with_a_kernel_of_no_elements():
 
 def test_a_tolerance_has_no_sign():
     assert float(weft.jit(lambda x: lax.exp(x, accuracy=lax.Tolerance(-0.0, 0.0, 4)))(0.0)) == 1.0
-
-
-def test_nothing_becomes_zero():
-    """An array of float0 holds nothing, which is false."""
-    x = Var(shaped((3,), dtypes.float0))
-    outs = [Var(shaped((3,), d)) for d in ("bool", "int32")]
-    eqns = [JaxprEqn([x], [o], registry["convert_element_type"], dict(new_dtype=o.aval.dtype, weak_type=False, sharding=None)) for o in outs]
-    jaxpr = Jaxpr([], [x], outs, eqns)
-    executable = backend_of(weft.devices("cpu")[0]).compile(jaxpr, weft.devices("cpu")[0], CompileOptions("f", (False,)))
-    for got, want in zip(executable.execute([weft.device_put(np.zeros(3, bool), weft.devices("cpu")[0])]), interpret(jaxpr, [np.zeros(3, dtypes.float0)])):
-        assert not np.asarray(got).any() and not want.any()
 
 
 @pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4", "float4_e2m1fn"])

@@ -14,7 +14,7 @@ from wasm_harness import backend, check, values
 from weft import lax
 from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr
-from weft.transforms.keys import lower_keys
+from weft.transforms.physical import lower_types
 
 UNARY = [lax.sin, lax.tanh, lax.neg, lax.abs, lax.square, lambda x: lax.exp(lax.neg(lax.abs(x)))]
 BINARY = [lax.add, lax.sub, lax.mul, lax.max, lax.min]
@@ -102,7 +102,7 @@ def test_gradients_of_an_mlp():
         step = weft.value_and_grad(mlp_loss)
         leaves, tree = weft.tree_util.tree_flatten((params, x, y))
         closed = weft.make_jaxpr(lambda *xs: weft.tree_util.tree_leaves(step(*tree.unflatten(xs))))(*leaves)
-        want = interpret(lower_keys(closed), leaves)
+        want = interpret(lower_types(closed), leaves)
         got = weft.tree_util.tree_leaves(weft.jit(step)(params, x, y))
         for g, w in zip(got, want):
             np.testing.assert_allclose(np.asarray(g), w, rtol=1e-5, atol=1e-6)
@@ -129,7 +129,7 @@ def test_random_bits_are_threefrys():
     """Known values: jax.random.bits of PRNGKey(0) with partitionable counters."""
     key = weft.random.PRNGKey(42)
     closed = weft.make_jaxpr(lambda k: [weft.random.bits(k, (5,), "uint32"), weft.random.uniform(k, (3, 2), "float32"), weft.random.normal(k, (7,), "float32")])(key)
-    want = interpret(lower_keys(closed), [np.asarray(key)])
+    want = interpret(lower_types(closed), [np.asarray(key)])
     got = weft.jit(lambda k: [weft.random.bits(k, (5,), "uint32"), weft.random.uniform(k, (3, 2), "float32"), weft.random.normal(k, (7,), "float32")])(key)
     for g, w in zip(got, want):
         np.testing.assert_allclose(np.asarray(g), w, rtol=1e-5)

@@ -9,7 +9,7 @@ from weft.core.interpret import interpret
 from weft.core.trace import get_aval
 from weft.runtime.backend import CompileOptions
 from weft.runtime.device import register_backend
-from weft.transforms.keys import lower_keys
+from weft.transforms.physical import lower_types
 from weft.transforms.stage import consts_as_args, stage_closed
 from weft_wasm.backend import WasmBackend
 from weft_wasm.compile import verify_after
@@ -42,7 +42,7 @@ def flat(fun):
 
 def jaxpr_of(fun, args):
     """(jaxpr with constants leading, their values)."""
-    closed = lower_keys(stage_closed(flat(fun), [get_aval(a) for a in args]))
+    closed = lower_types(stage_closed(flat(fun), [get_aval(a) for a in args]))
     return consts_as_args(closed.jaxpr), [np.asarray(c._host() if hasattr(c, "_host") else c) for c in closed.consts]
 
 

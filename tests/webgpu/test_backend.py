@@ -14,7 +14,7 @@ import weft.numpy as jnp
 from weft import lax
 from weft.core.interpret import interpret
 from weft.errors import BackendError
-from weft.transforms.keys import lower_keys
+from weft.transforms.physical import lower_types
 from weft_wasm.artifact import Artifact
 from weft_wasm.cache import Programs
 
@@ -40,7 +40,7 @@ def by_reference(fun, *args) -> list:
     """Results by the primitives' reference rules."""
     leaves, tree = weft.tree_util.tree_flatten(args)
     closed = weft.make_jaxpr(lambda *xs: weft.tree_util.tree_leaves(fun(*tree.unflatten(xs))))(*leaves)
-    return interpret(lower_keys(closed), [np.asarray(x) for x in leaves])
+    return interpret(lower_types(closed), [np.asarray(x) for x in leaves])
 
 
 def agree(fun, *args, rtol=1e-5, atol=1e-6) -> None:

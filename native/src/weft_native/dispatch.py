@@ -17,6 +17,7 @@ from weft.ops.linear import copy_p
 from weft.runtime.dispatch import apply_by_compiling, executable_for, program_for, single_equation
 from weft.runtime.partition import Partition, place_of
 from weft.mesh import Sharding
+from weft.transforms.valueless import has_valueless
 
 from . import bootstrap
 from .arrays import ArrayImpl
@@ -201,6 +202,8 @@ class Eager:
         if device.backend is not backend:      # the default device is another backend's
             return apply_by_compiling(primitive, args, params, device), None, False
         closed = single_equation(primitive, avals, params)
+        if has_valueless(closed):
+            return apply_by_compiling(primitive, args, params), None, False
         place = place_of(closed, words, device)
         places: Sequence[Any]
         if type(place) is Partition:
@@ -216,12 +219,14 @@ class Eager:
         return result, fast_entry(result, executable, consts), False
 
     def _array(self, x):
-        """A host value as something C++ takes; small numbers are put on the device once. None for what no host value is."""
+        """A host value as something C++ takes; small numbers are put on the device once. None for what no host value is, and what holds nothing."""
         kind = type(x)
-        if kind is TypedScalar:
-            value, aval = x.val, x.aval
-        elif kind in (bool, int, float, complex):
+        if kind in (bool, int, float, complex):
             value, aval = x, get_aval(x)
+        elif getattr(x, "dtype", None) == dtypes.float0:
+            return None
+        elif kind is TypedScalar:
+            value, aval = x.val, x.aval
         elif kind is KeyArray and type(x.raw) is ArrayImpl or isinstance(x, (np.ndarray, np.generic)):
             return x      # C++ takes a key's words itself, and puts host arrays on the device
         else:

@@ -5,10 +5,8 @@ import functools
 import warnings
 from typing import Any, Sequence
 
-import numpy as np
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
-from weft import dtypes
 from weft.avals import array_type
 from weft.core.jaxpr import Jaxpr
 from weft.errors import BackendError, at_user_line
@@ -35,10 +33,7 @@ class XlaExecutable:
         self.all_kept = all(lowered.kept)
         self.effects = jaxpr.effects
         self._bytecode = cache.bytecode(lowered.module)      # smaller than the module, and independent of its MLIR context
-        self.empty_outs = [i for i, a in enumerate(self.out_avals) if a.dtype == dtypes.float0]
-        # float0 is no dtype to XLA: such results hold nothing and are made on the host
-        handled = [a.update(dtype=dtypes.bool_) if a.dtype == dtypes.float0 else a for a in self.out_avals]
-        self._handlers = {committed: [compat.result_handler(a, s, committed) for a, s in zip(handled, self.out_shardings)]
+        self._handlers = {committed: [compat.result_handler(a, s, committed) for a, s in zip(self.out_avals, self.out_shardings)]
                           for committed in (False, True)}
         self._run = loaded.execute_sharded
 
@@ -52,12 +47,8 @@ class XlaExecutable:
             wait_for_ordered(self.effects)
             results = self._run(args, with_tokens=True)
             started(results.consume_token())
-            outs = results.consume_with_handlers(self._handlers[committed])
-        else:
-            outs = self._run(args).consume_with_handlers(self._handlers[committed])
-        for i in self.empty_outs:
-            outs[i] = np.zeros(self.out_avals[i].shape, dtypes.float0)
-        return outs
+            return results.consume_with_handlers(self._handlers[committed])
+        return self._run(args).consume_with_handlers(self._handlers[committed])
 
     def as_text(self, stage: str | None = None) -> str:
         """The optimized HLO (`stage` None or "hlo") or the StableHLO that it was compiled from ("stablehlo")."""

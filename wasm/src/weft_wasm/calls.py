@@ -18,6 +18,7 @@ from weft.runtime.array import BufferArray, register_array_class
 from weft.runtime.backend import FastCall
 from weft.runtime.device import default_device
 from weft.runtime.dispatch import apply_by_compiling, device_of, executable_for, host_array, single_equation
+from weft.transforms.valueless import has_valueless
 from weft.tree import tree_flatten, tree_structure, tree_unflatten
 
 CAPACITY = 4096
@@ -45,13 +46,15 @@ class Calls:
         self.scalars: dict[tuple[str, Any], WasmArray] = {}
 
     def scalar(self, x: Any) -> WasmArray | None:
-        """A host scalar as an array of the device, made once; None for what is none."""
+        """A host scalar as an array of the device, made once; None for what is none, and what holds nothing."""
         aval: AbstractValue
         if type(x) is TypedScalar:
             value, aval = x.val, x.aval
         elif dtypes.is_python_scalar(x):
             value, aval = x, get_aval(x)
         else:
+            return None
+        if aval.dtype == dtypes.float0:
             return None
         key = (repr(value), aval)
         found = self.scalars.get(key)
@@ -124,7 +127,7 @@ class Calls:
                 return apply_by_compiling(primitive, args, params)
             closed = single_equation(primitive, tuple([x.aval for x in values]), params)
             executable, consts = executable_for(closed, self.device, primitive.name)
-            if consts or self.device is not default_device() or any(dtypes.is_key(a.dtype) for a in closed.out_avals):
+            if consts or self.device is not default_device() or has_valueless(closed) or any(dtypes.is_key(a.dtype) for a in closed.out_avals):
                 return apply_by_compiling(primitive, args, params)
             if len(self.eager) >= CAPACITY:
                 self.eager.clear()

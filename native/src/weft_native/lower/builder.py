@@ -110,8 +110,7 @@ class Builder:
             if isinstance(aval, AbstractToken):
                 made = self.home.types[aval] = ir.Type.parse("!stablehlo.token")
                 return made
-            # float0 holds nothing; it stands as booleans where a program passes one around
-            made = self.home.types[aval] = self.tensor(aval.shape, dtypes.bool_ if aval.dtype == dtypes.float0 else aval.dtype)
+            made = self.home.types[aval] = self.tensor(aval.shape, aval.dtype)
             return made
 
     def tensor(self, shape, dtype):

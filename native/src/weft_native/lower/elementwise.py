@@ -196,8 +196,6 @@ def convert_value(b, x, aval, dtype):
     """`x` as `dtype`, with the conversions that StableHLO does not define by itself."""
     if aval.dtype == dtype:
         return x
-    if aval.dtype == dtypes.float0:
-        return b.splat(0, dtype, aval.shape)
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
         real = dtypes.real_of(aval.dtype)
         if dtypes.is_bool(dtype):

@@ -8,7 +8,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from weft import dtypes
 from weft.annotations import override
@@ -19,7 +19,7 @@ from weft.core.portable import portable
 from weft.core.serialize import content_hash, serialize
 from weft.core.trace import get_aval
 from weft.errors import BackendError
-from weft.host import HostArray, from_bytes, has_numpy, np, to_bytes
+from weft.host import from_bytes, to_bytes
 from weft.runtime.array import BufferArray
 from weft.runtime.backend import Capabilities, CompileOptions
 from weft.runtime.device import backend_for, forget_default
@@ -35,11 +35,8 @@ else:
     from .desktop import ThreadTransport
 
 if TYPE_CHECKING:
-    import numpy
 
     from .session import Transport
-
-Nothing: TypeAlias = "HostArray | numpy.ndarray[Any, Any]"      # of dtype float0
 
 # Uploads of at most so many bytes are remembered: reading them takes no round trip, and constants of traced functions outlive a session.
 KEEP = 64 << 10
@@ -95,7 +92,7 @@ class RemoteBackend:
 
     def put(self, value: Any, aval: ShapedArray, device: RemoteDevice, committed: bool) -> BufferArray:
         data: bytes | memoryview = to_bytes(value)
-        small = len(data) <= KEEP and aval.dtype != dtypes.float0
+        small = len(data) <= KEEP
         if small:
             data = bytes(data)
         array = BufferArray(aval, Handle(device.session, device.session.put(data, aval, device.index)), device, committed)
@@ -165,7 +162,7 @@ class RemoteExecutable:
                 executable.failure = error
         self.handle = self.session.compile(digest, device.index, name, donated, failed)
 
-    def execute(self, args: Sequence[BufferArray]) -> list[BufferArray | Nothing]:
+    def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
         """Runs on arrays of this host; the results are handles, and errors come with the first of them that is read."""
         if self.failure is not None:
             raise self.failure
@@ -173,8 +170,7 @@ class RemoteExecutable:
         numbers = [session.new_handle() for _ in self.out_avals]
         session.execute(self.handle, self.lead + tuple([a._live().number for a in args]), tuple(numbers))
         committed = any([a.committed for a in args])
-        return [BufferArray(a, Handle(session, n), device, committed) if a.dtype != dtypes.float0 else _nothing(a, session, n)
-                for a, n in zip(self.out_avals, numbers)]
+        return [BufferArray(a, Handle(session, n), device, committed) for a, n in zip(self.out_avals, numbers)]
 
     def inspect(self, what: str, stage: str = "") -> str:
         text = self.session.wait(self.session.request(lambda op: p.Inspect(op, self.handle, what, stage)))
@@ -204,12 +200,6 @@ class RemoteExecutable:
 def fetch(handle: Handle) -> Reply:
     """Asks for the bytes of an array."""
     return handle.session.request(lambda op: p.Fetch(op, handle.number))
-
-
-def _nothing(aval: ShapedArray, session: Session, number: int) -> Nothing:
-    """A float0 result has no bytes and lives here."""
-    session.release(number)
-    return np.zeros(aval.shape, dtypes.float0) if has_numpy else HostArray(aval.shape, dtypes.float0, b"")
 
 
 def _register(session: Session, default: bool) -> Session:

@@ -13,7 +13,6 @@ from .core.primitive import UndefinedPrimal, Zero
 from .core.trace import Tracer, get_aval
 from .errors import at_user_line
 from .functions import as_arrays, check_callable, flat_function, flat_function_with_aux, name_of, settled
-from .host import has_numpy, np
 from .ops.elementwise import eq
 from .ops.linear import convert, reshape, zeros
 from .ops.shape import iota
@@ -49,18 +48,12 @@ def _no_reduce_axes(reduce_axes, who: str) -> None:
         raise NotImplementedError(f"the reduce_axes argument to {who} was removed: sum over the axes with psum inside the function.")
 
 
-def _float0_array(aval):
-    if has_numpy:
-        return np.zeros(aval.shape, dtypes.float0)
-    return Zero(tangent_aval(aval))
-
-
 def _pull_back(jaxpr, in_avals, out_nonzeros, out_avals, consts, cts: Sequence) -> list:
     """Cotangents of all arguments from cotangents of all results."""
     live = [ct for ct, nz in zip(cts, out_nonzeros) if nz]
     linear = [UndefinedPrimal(v.aval) for v in jaxpr.invars]
     back = iter(backward_pass(jaxpr, consts, linear, live))
-    return [_float0_array(a) if tangent_aval(a).dtype == dtypes.float0 else settled(instantiate(next(back))) for a in in_avals]
+    return [dtypes.float0_zeros(a.shape) if tangent_aval(a).dtype == dtypes.float0 else settled(instantiate(next(back))) for a in in_avals]
 
 
 def _vjp_flat(flat: Callable, leaves: Sequence):
@@ -118,6 +111,8 @@ def _check_input(x, who: str, holomorphic: bool, allow_int: bool = False, real: 
     if real and not dtypes.is_float(dt):
         raise TypeError(at_user_line(f"{who} requires real-valued inputs: one has dtype {dtypes.name(dt)}. Convert it to a float (x.astype('float32')); for a holomorphic "
                                      "function of complex numbers pass holomorphic=True, and for any other use weft.jvp."))
+    if dt == dtypes.float0:
+        raise TypeError(at_user_line(f"{who} requires numerical-valued inputs: one has dtype float0, which holds nothing. Leave that argument out of argnums."))
     if not allow_int and not dtypes.is_inexact(dt):
         raise TypeError(at_user_line(f"{who} requires real- or complex-valued inputs: one has dtype {dtypes.name(dt)}. Convert it to a float (x.astype('float32')), or "
                                      "pass allow_int=True: the derivative in it is then an array of zeros of dtype float0."))
@@ -265,7 +260,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 def _settled_tangent(t):
     if type(t) is Zero and t.aval.dtype == dtypes.float0:
-        return _float0_array(t.aval)
+        return dtypes.float0_zeros(t.aval.shape)
     return settled(instantiate(t))
 
 

@@ -249,9 +249,12 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
 
 
 def physical(aval: AbstractValue) -> AbstractValue:
-    """The aval of what is stored: random keys become arrays of uint32 with a trailing axis."""
-    if isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype):
-        return shaped((*aval.shape, *aval.dtype.key_shape), dtypes.uint32, False, aval.vma)
+    """The aval of what is stored: random keys become arrays of uint32 with a trailing axis, and float0, which holds nothing, booleans."""
+    if isinstance(aval, ShapedArray):
+        if dtypes.is_key(aval.dtype):
+            return shaped((*aval.shape, *aval.dtype.key_shape), dtypes.uint32, False, aval.vma)
+        if aval.dtype == dtypes.float0:
+            return aval.update(dtype=dtypes.bool_)
     return aval
 
 

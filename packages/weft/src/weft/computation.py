@@ -9,7 +9,7 @@ from .core.trace import Axis
 from .errors import BackendError
 from .functions import check_callable, name_of
 from .runtime.device import get_backend
-from .transforms.keys import lower_keys
+from .transforms.physical import lower_types
 from .tree import tree_flatten
 
 
@@ -57,6 +57,6 @@ def xla_computation(fun: Callable[Args, Any], static_argnums: int | Iterable[int
         if found.capabilities.xla is None:
             raise BackendError(f"the backend {found.name!r} makes no XLA computations; install weft-native, or look at weft.make_jaxpr.")
         packed = len(flags) > 100 if tuple_args is None else bool(tuple_args)
-        made = found.capabilities.xla.computation(lower_keys(closed), f"xla_computation_{name_of(fun)}", platform, tuple(Axis(n, s) for n, s in axis_env or ()), flags, packed)
+        made = found.capabilities.xla.computation(lower_types(closed), f"xla_computation_{name_of(fun)}", platform, tuple(Axis(n, s) for n, s in axis_env or ()), flags, packed)
         return (made, shapes) if return_shape else made
     return computation

@@ -303,6 +303,11 @@ def itemsize(dt: ElementType) -> int:
     return dt.itemsize
 
 
+def float0_zeros(shape: Any) -> Any:
+    """The host array of a shape that holds nothing."""
+    return np.zeros(shape, float0) if has_numpy else HostArray(shape, float0, b"")
+
+
 def name(dt: ElementType) -> str:
     return "float0" if dt == float0 else dt.name
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence
 
 from . import dtypes, numpy as jnp
 from .autodiff import jvp, vjp
-from .control.custom import float0_zeros
+from .dtypes import float0_zeros
 from .core.trace import get_aval
 from .tree import tree_leaves, tree_map
 
@@ -20,7 +20,7 @@ def _tangent_like(random: Random, x):
     """A random direction at `x`; float0 where x has none."""
     aval = get_aval(x)
     if not dtypes.is_inexact(aval.dtype):
-        return float0_zeros(aval)
+        return float0_zeros(aval.shape)
     draw = lambda: [random.gauss(0, 1) for _ in range(aval.size)]
     flat = [complex(a, b) for a, b in zip(draw(), draw())] if dtypes.is_complex(aval.dtype) else draw()
     return jnp.array(flat, aval.dtype).reshape(aval.shape)
@@ -33,7 +33,7 @@ def _move(x, t, by: float):
 def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
     """Half the difference of f a step forwards and a step back along the tangents, over the step."""
     ahead, behind = (f(*tree_map(partial(_move, by=by), args, tangents)) for by in (eps / 2, -eps / 2))
-    return tree_map(lambda a, b: (a - b) / eps if dtypes.is_inexact(get_aval(a).dtype) else float0_zeros(get_aval(a)), ahead, behind)
+    return tree_map(lambda a, b: (a - b) / eps if dtypes.is_inexact(get_aval(a).dtype) else float0_zeros(get_aval(a).shape), ahead, behind)
 
 
 def _dot(xs, ys):

@@ -8,8 +8,8 @@ from ..core.primitive import UndefinedPrimal as UndefinedPrimal, Zero as Zero, i
 from ..core.trace import get_aval
 from ..avals import tangent_aval
 from ..ops.linear import add_any as add_jaxvals, add_any_p as add_jaxvals_p, zeros as zeros_like_aval  # noqa: F401
-from ..control.custom import float0_zeros, is_zero
-from ..dtypes import float0
+from ..control.custom import is_zero
+from ..dtypes import float0, float0_zeros
 from ..transforms.jvp import JVPTrace as JVPTrace, JVPTracer as JVPTracer, instantiate as _instantiate, jvp_flat
 from ..transforms.linearize import linearize_flat
 from .core import RuleTable
@@ -18,7 +18,7 @@ from .core import RuleTable
 
 def instantiate_zeros(tangent):
     """A tangent as an array: zeros for one that is known to be zero."""
-    return float0_zeros(tangent.aval) if type(tangent) is Zero and tangent.aval.dtype == float0 else _instantiate(tangent)
+    return float0_zeros(tangent.aval.shape) if type(tangent) is Zero and tangent.aval.dtype == float0 else _instantiate(tangent)
 
 
 def _symbolic(t):

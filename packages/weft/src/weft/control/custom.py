@@ -12,7 +12,6 @@ from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import UnexpectedTracerError, at_user_line
-from ..host import has_numpy, np
 from ..ops.linear import convert, settled, zeros
 from ..transforms.batch import batch_flat, to_front
 from ..transforms.stage import consts_as_args, stage
@@ -98,20 +97,16 @@ def is_float0(x) -> bool:
     return getattr(x, "dtype", None) == dtypes.float0
 
 
-def float0_zeros(aval):
-    return np.zeros(aval.shape, dtypes.float0) if has_numpy else Zero(aval)
-
-
 def zero_tangent(out):
     """Zeros of the tangent type of a value, as an array."""
     aval = tangent_aval(get_aval(out))
-    return float0_zeros(aval) if aval.dtype == dtypes.float0 else zeros(aval)
+    return dtypes.float0_zeros(aval.shape) if aval.dtype == dtypes.float0 else zeros(aval)
 
 
 def for_rule(t, symbolic: bool):
     """A tangent or cotangent as a user's rule takes it."""
     if type(t) is Zero:
-        return SymbolicZero(t.aval) if symbolic else float0_zeros(t.aval) if t.aval.dtype == dtypes.float0 else settled(zeros(t.aval))
+        return SymbolicZero(t.aval) if symbolic else dtypes.float0_zeros(t.aval.shape) if t.aval.dtype == dtypes.float0 else settled(zeros(t.aval))
     return settled(t)
 
 

@@ -218,9 +218,6 @@ def why_refused(name: str) -> str | None:
 
 # What order tokens go through; all other primitives take arrays.
 _TAKE_TOKENS = frozenset("after_all optimization_barrier cond jit remat2 scan while".split())
-# What moves elements whatever they are, also those of float0, which are nothing.
-_TAKE_ANYTHING = _TAKE_TOKENS | frozenset("broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice gather name reshape rev "
-                                          "select_n slice split squeeze stop_gradient transpose".split())
 
 
 def check_parameters(eqn: JaxprEqn) -> None:
@@ -232,8 +229,6 @@ def check_parameters(eqn: JaxprEqn) -> None:
                                 "the program, or run the program in the process that traced it")
     if name not in _TAKE_TOKENS and any([not isinstance(a.aval, ShapedArray) for a in eqn.invars]):
         raise VerificationError(f"{name} takes arrays, and one of its operands is an order token")
-    if name not in _TAKE_ANYTHING and any([isinstance(a.aval, ShapedArray) and a.aval.dtype == dtypes.float0 for a in eqn.invars]):
-        raise VerificationError(f"{name} does not take operands of dtype float0")
     for key, kind in kinds.items():
         if key in params:
             if not kind.holds(params[key]):

@@ -18,7 +18,7 @@ import hashlib
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..avals import AbstractToken, ShapedArray, SymbolicSize, shaped, token
+from ..avals import AbstractToken, ShapedArray, SymbolicSize, physical, shaped, token
 from ..config import config, enable_x64
 from ..errors import VerificationError
 from ..source_info import UNKNOWN, SourceInfo
@@ -126,8 +126,8 @@ class _Serializer:
     def aval(self, aval) -> int:
         if isinstance(aval, AbstractToken):
             return self.avals((1,))
-        if dtypes.is_key(aval.dtype):
-            raise NotPortable(f"a random key ({aval.str_short()}) leaves the process only as its words; see weft.transforms.keys.lower_keys")
+        if physical(aval) is not aval:
+            raise NotPortable(f"a value of type {aval.str_short()} leaves the process only as what is stored for it; see weft.transforms.physical.lower_types")
         if any([isinstance(n, SymbolicSize) for n in aval.shape]):
             return self.avals((2, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
         return self.avals((0, dtypes.name(aval.dtype), int(aval.weak_type), tuple(aval.shape)))
@@ -256,15 +256,15 @@ class _Serializer:
 
     def other(self, w: Writer, value) -> None:
         """A dtype, or a scalar of NumPy."""
-        if isinstance(value, dtypes.ExtendedDType):
-            raise NotPortable("is a dtype of random keys; see weft.transforms.keys.lower_keys")
+        if isinstance(value, dtypes.ExtendedDType) or isinstance(value, type(dtypes.float0)) and value == dtypes.float0:
+            raise NotPortable("is a dtype that is not stored; see weft.transforms.physical.lower_types")
         if hasattr(value, "item") and getattr(value, "shape", None) == () and dtypes.is_python_scalar(value.item()):
             self.value(w, value.item())
             return
         try:
             name = dtypes.name(dtypes.dtype(value)) if not callable(value) or isinstance(value, type) else None
         except TypeError:
-            name = "float0" if value == dtypes.float0 else None
+            name = None
         if name is None:
             raise NotPortable(f"is a {type(value).__name__} ({str(value)[:60]})")
         w.byte(_DTYPE)
@@ -354,8 +354,6 @@ class _Deserializer:
 
     def dtype(self):
         start, name = self.r.at, self.string()
-        if name == "float0":
-            return dtypes.float0
         if name not in dtypes._TABLE:
             self.r.fail(f"there is no dtype {name!r}", start)
         return dtypes.dtype(name)
@@ -475,7 +473,7 @@ class _Deserializer:
         if type(aval) is not ShapedArray or aval.shape:
             r.fail("a literal is a scalar", start)
         dt = aval.dtype
-        kind = "0" if dt == dtypes.float0 else dtypes.kind(dt)
+        kind = dtypes.kind(dt)
         fits = {"b": (bool,), "i": (int, bool), "u": (int, bool), "f": (float, int, bool), "c": (complex, float, int, bool)}.get(kind, ())
         if type(value) not in fits:
             r.fail(f"a literal of type {aval} can't be {type(value).__name__}", start)

@@ -18,12 +18,12 @@ from ..core.portable import NotPortable, portable
 from ..core.specialize import check_constraints, solve, specialize, symbolic_scope
 from ..core.trace import Tracer, current_trace, get_aval, root
 from ..core.verify import verify
-from ..host import has_numpy, np
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
 from ..runtime.device import default_platform, get_backend
 from ..runtime.dispatch import check_platform, device_of, program_for, run_jaxpr
 from ..runtime.jit import JitFunction, jit
 from ..source_info import api_boundary
+from ..transforms.valueless import without_valueless
 from ..tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from . import artifact
 from .call import call_exported_p
@@ -296,10 +296,8 @@ def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable:
 
 def _nothing_like(aval: ShapedArray, leaves: list, exported: Exported):
     """What stands for a result of dtype float0."""
-    if not has_numpy:
-        raise ValueError(f"{exported.fun_name} returns the dtype float0, which needs NumPy here; call it through weft.grad or weft.vjp.")
     sizes = exported._sizes_of([get_aval(x) for x, a in zip(leaves, exported.in_avals) if a.dtype != dtypes.float0])
-    return np.zeros([n.substitute(sizes) if isinstance(n, Dim) else n for n in aval.shape], dtypes.float0)
+    return dtypes.float0_zeros([n.substitute(sizes) if isinstance(n, Dim) else n for n in aval.shape])
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
@@ -378,7 +376,7 @@ def _from_traced(name: str, closed: ClosedJaxpr, in_tree, out_tree, platforms: t
     """The exported form of a traced program; the types of its signature may have float0 where the program has nothing."""
     if in_avals is None or out_avals is None:
         in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
-        closed = _without_float0(name, closed)
+        closed = without_valueless(closed)
     for eqn in closed.jaxpr.eqns:
         if eqn.effects:
             raise NotPortable(f"{name} can't be exported: {eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, and a host function can't be "
@@ -397,18 +395,6 @@ def _from_traced(name: str, closed: ClosedJaxpr, in_tree, out_tree, platforms: t
                     disabled_safety_checks=checks, calling_convention_version=maximum_supported_calling_convention_version,
                     module_kept_var_idx=kept, closed=raw, scope=scope, x64=config.enable_x64,
                     get_vjp=lambda exported: _export_vjp(exported, closed))
-
-
-def _without_float0(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The program without arguments and results that hold nothing."""
-    jaxpr = closed.jaxpr
-    empty = {v for v in jaxpr.invars if v.aval.dtype == dtypes.float0}
-    if any(a in empty for e in jaxpr.eqns for a in e.invars if type(a) is not Literal):
-        raise NotPortable(f"{name} computes with an argument of dtype float0, which holds nothing; leave it out.")
-    outvars = [a for a in jaxpr.outvars if a.aval.dtype != dtypes.float0]
-    if not empty and len(outvars) == len(jaxpr.outvars):
-        return closed
-    return closed.replace(jaxpr=jaxpr.replace(invars=[v for v in jaxpr.invars if v not in empty], outvars=outvars))
 
 
 def _check_solvable(name: str, in_tree, in_avals, scope, closed: ClosedJaxpr) -> None:

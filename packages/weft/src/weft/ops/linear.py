@@ -16,7 +16,7 @@ from ..core.primitive import Primitive, Zero, unsupported
 from ..core.trace import get_aval
 from ..errors import at_user_line, type_error
 from ..host import np
-from .rules import is_linear_arg, linear_jvp, no_negative, scalar_of, shape_of, shifted
+from .rules import check_kind, is_linear_arg, linear_jvp, no_negative, scalar_of, shape_of, shifted
 
 if TYPE_CHECKING:
     from ..core.primitive import BatchRule
@@ -330,6 +330,7 @@ def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[Any
 
 
 def _reduce_sum_abstract(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any) -> ShapedArray:
+    check_kind("reduce_sum", x, "biufc")
     if dtypes.name(x.dtype) in ("float16", "bfloat16") and not config.allow_f16_reductions:
         raise ValueError(at_user_line(f"reduce_sum of {x.str_short()} is not allowed while jax_allow_f16_reductions is False. Convert the operand to float32 first, "
                                       "as weft.numpy.sum does."))

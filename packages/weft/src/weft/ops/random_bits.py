@@ -209,7 +209,7 @@ def _key_dtype(name: str, aval: ShapedArray) -> Value:
 
 
 def key_primitive(name: str, abstract: Callable[..., Any], on_raw: Callable[..., Any]) -> Primitive:
-    """A primitive of keys. `on_raw` computes it from raw keys; backends see only that (see transforms.keys)."""
+    """A primitive of keys. `on_raw` computes it from raw keys; backends see only that (see transforms.physical)."""
     primitive = Primitive(name, basic=False)
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
@@ -217,7 +217,7 @@ def key_primitive(name: str, abstract: Callable[..., Any], on_raw: Callable[...,
         args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
         return primitive.bind(*args, **params), 0
 
-    primitive.reference = unsupported("random keys are words when a program runs, and primitives of keys what they compute of these (transforms.keys)")
+    primitive.reference = unsupported("random keys are words when a program runs, and primitives of keys what they compute of these (transforms.physical)")
     primitive.abstract, primitive.batch, primitive.jvp, primitive.on_raw = abstract, batch, no_derivative(primitive), on_raw
     return primitive
 

@@ -26,7 +26,7 @@ from ..ops.reduce import reduce_max, reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import slice_
 from ..runtime.jit import inner_jit
-from ..transforms.keys import lower_keys
+from ..transforms.physical import lower_types
 from ..transforms.stage import inline_call, stage_closed
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .keys import as_key
@@ -103,7 +103,7 @@ def _abstract(key, a, *, log_space):
 def _on_raw(dtype, raw, a, *, log_space):
     """The program on keys, rewritten as every program is."""
     avals = [shaped(shape_of(raw)[:-1], dtype), shaped(shape_of(a), dtype_of(a))]
-    closed = lower_keys(stage_closed(lambda keys, a: [_sample(keys, a, log_space=log_space)], avals, "random_gamma"))
+    closed = lower_types(stage_closed(lambda keys, a: [_sample(keys, a, log_space=log_space)], avals, "random_gamma"))
     return inline_call(closed, [raw, a])[0]
 
 

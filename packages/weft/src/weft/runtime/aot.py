@@ -16,7 +16,7 @@ from ..transforms.platforms import depends_on_platform
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .backend import CompileOptions
 from .device import ALIASES, backend_of, get_backend
-from .dispatch import compile_place, executable_for, program_for, run_jaxpr
+from .dispatch import compile_place, executable_for, program_for, run_jaxpr, runnable
 from .nans import check_program, watching
 from .partition import Partition, place_of, spread_of
 
@@ -133,11 +133,12 @@ class Lowered(Stage):
             except BackendError as e:
                 if dialect is not None:
                     raise ValueError(at_user_line(f"the dialect {dialect!r} is XLA's: {e}")) from e
-        jaxpr, consts = program_for(self.closed, where.platform, backend.capabilities.branches_of)
+        closed, where, donated = runnable(self.closed, where, self.donated)
+        jaxpr, consts = program_for(closed, where.platform, backend.capabilities.branches_of)
         if type(where) is not Place:
             where = compile_place(where, consts)[0]
         options = (("keep_unused", True),) if self.traced_call.jitted.keep_unused else ()
-        return backend, jaxpr, where, CompileOptions(self.traced_call.fun_name, (False,) * len(consts) + self.donated, options)
+        return backend, jaxpr, where, CompileOptions(self.traced_call.fun_name, (False,) * len(consts) + donated, options)
 
     def _check_sizes(self) -> None:
         scope = symbolic_scope(self.closed.jaxpr)

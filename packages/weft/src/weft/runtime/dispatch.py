@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any, Sequence
 
 from .. import dtypes, source_info
-from ..avals import AbstractToken, AbstractValue, ShapeDtypeStruct, array_aval, physical, shaped
+from ..avals import AbstractValue, ShapeDtypeStruct, array_aval, physical, shaped
 from ..config import config, logger
 from ..core.dims import live_scopes
 from ..core.effects import touches
@@ -22,10 +22,10 @@ from ..ops.placement import transfer_p, sharding_constraint_p
 from ..ops.random_bits import random_clone_p, random_unwrap_p, random_wrap_p
 from ..mesh import NamedSharding, P, Sharding, SingleDeviceSharding
 from ..transforms.discharge import discharge, has_refs
-from ..transforms.keys import has_keys, lower_keys
+from ..transforms.physical import lower_types
 from ..transforms.platforms import for_platform
-from ..transforms.tokens import Token, has_tokens, without_tokens
 from ..transforms.stage import consts_as_args
+from ..transforms.valueless import has_valueless, is_valueless, the_value, with_values, without_valueless
 from .array import BufferArray, KeyArray
 from .backend import CompileOptions
 from .device import ALIASES, backend_of, default_device, eager
@@ -38,6 +38,8 @@ from .refs import Ref
 def put(value, aval: AbstractValue | None = None, device=None, committed: bool | None = None):
     """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and uncommitted."""
     kind = get_aval(value) if aval is None else aval
+    if kind.dtype == dtypes.float0:      # no device has such arrays
+        return dtypes.float0_zeros(kind.shape)
     where = default_device() if device is None else own_place(device)
     backend = backend_of(where)
     if not backend.capabilities.guards_transfers:
@@ -104,12 +106,22 @@ def _transfer(x, aval: AbstractValue, where, committed: bool):
 
 
 def program_for(closed: ClosedJaxpr, platform: str | None = None, branches_of: Sequence[str] = ()) -> tuple[Jaxpr, list]:
-    """The jaxpr that a backend compiles for a closed jaxpr (no keys, no constvars, no other platform's branches), and the constants that lead
-    its arguments. `branches_of`: see `Capabilities`."""
+    """The jaxpr that a backend compiles for a closed jaxpr (no keys, nothing without values, no constvars, no other platform's branches), and the
+    constants that lead its arguments. `branches_of`: see `Capabilities`."""
+    closed = without_valueless(closed)
     if has_refs(closed.jaxpr):
         closed = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), [])) if any(type(c) is Ref for c in closed.consts) else discharge(closed)
-    lowered = lower_keys(closed if platform is None else for_platform(closed, platform, tuple(branches_of)))
+    lowered = lower_types(closed if platform is None else for_platform(closed, platform, tuple(branches_of)))
     return consts_as_args(lowered.jaxpr), lowered.consts
+
+
+def runnable(closed: ClosedJaxpr, where, donated: Sequence = ()) -> tuple[ClosedJaxpr, Any, tuple]:
+    """A program with those of its arguments and results that have values, where it runs, and which of these arguments are donated."""
+    if not has_valueless(closed):
+        return closed, where, tuple(donated)
+    if type(where) is Partition:
+        where = where._replace(ins=tuple(with_values(where.ins, closed.in_avals)), outs=where.outs and tuple(with_values(where.outs, closed.out_avals)))
+    return without_valueless(closed), where, tuple(with_values(donated, closed.in_avals))
 
 
 def compile_place(device, consts: Sequence) -> tuple:
@@ -140,6 +152,7 @@ def check_platform(name: str, platforms: tuple, device) -> None:
 
 def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), keep_unused: bool = False, compiler_options: tuple = ()):
     """The compiled program of a closed jaxpr on a device, compiled at most once for each set of the compiler's options, (name, value) pairs."""
+    closed, device, donated = runnable(closed, device, donated)
     cache = closed.jaxpr.cache
     key = ("executable", device, tuple(map(id, closed.consts)), donated, keep_unused, compiler_options)
     found = cache.get(key)
@@ -172,11 +185,11 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
 def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None, keep_unused: bool = False,
               compiler_options: tuple = ()) -> list:
     """Compiles (once) and runs a closed jaxpr on concrete arguments."""
-    if has_tokens(closed):      # no backend has values for them
-        arrays = [x for x in args if not isinstance(x, Token)]
-        donated = tuple(d for d, x in zip(donated, args) if not isinstance(x, Token))
-        outs = iter(run_jaxpr(without_tokens(closed), arrays, name, donated, device, keep_unused, compiler_options))
-        return [Token() if isinstance(a, AbstractToken) else next(outs) for a in closed.out_avals]
+    if has_valueless(closed):
+        program, place, given = runnable(closed, device, donated)
+        values = with_values(args, closed.in_avals)
+        outs = iter(run_jaxpr(program, values, name, given, place, keep_unused, compiler_options) if program.out_avals or program.effects else ())
+        return [the_value(a) if is_valueless(a) else next(outs) for a in closed.out_avals]
     if has_refs(closed.jaxpr):
         return run_on_refs(closed, args, name, device, keep_unused, compiler_options)
     check_execution(name)
@@ -194,9 +207,7 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (
                 x.delete(how)
             elif is_array(x):      # by the runtime
                 x.gone = how
-    if has_keys(closed.jaxpr):
-        return [KeyArray(array_aval(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
-    return outs
+    return [KeyArray(array_aval(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
 
 
 def run_on_refs(closed: ClosedJaxpr, args: Sequence, name: str, device, keep_unused: bool, compiler_options: tuple) -> list:

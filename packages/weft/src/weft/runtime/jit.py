@@ -18,8 +18,8 @@ from ..ops.placement import constrain
 from ..source_info import hide_internal_frames
 from ..monitoring import TRACE, timed
 from ..transforms.discharge import has_refs
-from ..transforms.tokens import has_tokens
 from ..transforms.stage import hoist_tracers, stage
+from ..transforms.valueless import has_valueless
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_with_path, tree_unflatten
 from . import aot
 from .aot import option_pairs
@@ -197,7 +197,7 @@ class JitFunction(Generic[Args, Result]):
             return tree_unflatten(out_tree, outs), None
         outs = run_jaxpr(closed, leaves, self.name, donated, device, self.keep_unused, self.compiler_options)
         result = tree_unflatten(out_tree, outs)
-        if closed.effects or has_tokens(closed) or has_refs(closed.jaxpr):
+        if closed.effects or has_valueless(closed) or has_refs(closed.jaxpr):
             return result, None
         executable, consts = executable_for(closed, device, self.name, donated if any(donated) else (), self.keep_unused, self.compiler_options)
         return result, Prepared(executable, consts, closed, out_tree, device)

@@ -1,10 +1,9 @@
-"""Tokens as arguments and results of compiled programs, where backends have no values for them: a program makes its own instead."""
+"""Tokens, which order effects inside programs."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from ..avals import AbstractToken, token
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn
 from ..core.primitive import Primitive, Zero
 from ..core.trace import aval_of, get_aval
 from ..errors import type_error
@@ -45,23 +44,3 @@ after_all_p.batch = lambda axis, args, dims: (after_all_p.bind(*args), None)
 for _p in (create_token_p, after_all_p):
     _p.cache, _p.reference = None, lambda *tokens: Token()
     _p.jvp = lambda primals, tangents, p=_p: (p.bind(*primals), Zero(token))
-
-
-def has_tokens(closed: ClosedJaxpr) -> bool:
-    """Whether a program takes or gives tokens."""
-    cache = closed.jaxpr.cache
-    if "tokens" not in cache:
-        cache["tokens"] = any(isinstance(a, AbstractToken) for a in (*closed.in_avals, *closed.out_avals))
-    return cache["tokens"]
-
-
-def without_tokens(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program without tokens among its arguments and results."""
-    key = ("without_tokens", tuple(map(id, closed.consts)))
-    if key not in closed.jaxpr.cache:
-        jaxpr = closed.jaxpr
-        keep = lambda atoms: [a for a in atoms if not isinstance(a.aval, AbstractToken)]
-        made = [JaxprEqn([], [v], create_token_p, {}) for v in jaxpr.invars if isinstance(v.aval, AbstractToken)]
-        new = jaxpr.replace(invars=keep(jaxpr.invars), outvars=keep(jaxpr.outvars), eqns=[*made, *jaxpr.eqns])
-        closed.jaxpr.cache[key] = ClosedJaxpr(new, closed.consts)
-    return closed.jaxpr.cache[key]

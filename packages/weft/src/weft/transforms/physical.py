@@ -1,7 +1,7 @@
-"""Random keys as what they are stored as: jaxprs in which every key is a uint32 array with one axis more.
+"""Programs over what is stored: every random key is a uint32 array with one axis more, and what holds nothing (float0) is an array of booleans, all false.
 
 Backends compile only such jaxprs. A primitive that merely moves keys about is rewritten by its own batching rule: the
-words of a key are a batch axis that the primitive need not know of.
+words of a key are a batch axis that the primitive need not know of. One that moves float0 about moves booleans as well.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .. import dtypes
 from ..avals import ShapedArray, physical
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, map_jaxprs, subjaxprs, literal_value
 from ..core.trace import Axis, get_aval, mapped_axes, reset_trace, set_trace
-from ..ops.linear import moveaxis
+from ..ops.linear import full, moveaxis
 from .stage import JaxprTrace
 
 if TYPE_CHECKING:
@@ -24,19 +24,20 @@ def _is_key(aval: AbstractValue) -> bool:
     return isinstance(aval, ShapedArray) and dtypes.is_key(aval.dtype)
 
 
-def has_keys(jaxpr: Jaxpr) -> bool:
-    """Whether a key occurs anywhere in a jaxpr."""
-    if "has_keys" not in jaxpr.cache:
-        jaxpr.cache["has_keys"] = any(_is_key(v.aval) for v in [*jaxpr.constvars, *jaxpr.invars, *[v for e in jaxpr.eqns for v in e.outvars]]) \
-            or any(has_keys(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params))
-    return jaxpr.cache["has_keys"]
+def is_physical(jaxpr: Jaxpr) -> bool:
+    """Whether all values of a jaxpr are stored as their types say."""
+    if "is_physical" not in jaxpr.cache:
+        literals = [a for e in jaxpr.eqns for a in e.invars if type(a) is Literal]
+        atoms = [*jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars, *literals, *[v for e in jaxpr.eqns for v in e.outvars]]
+        jaxpr.cache["is_physical"] = all(physical(a.aval) is a.aval for a in atoms) and all(is_physical(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params))
+    return jaxpr.cache["is_physical"]
 
 
-def lower_keys(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same program on raw keys."""
-    if not has_keys(closed.jaxpr):
+def lower_types(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program over what is stored."""
+    if is_physical(closed.jaxpr):
         return closed
-    key = ("raw_keys", tuple(map(id, closed.consts)))
+    key = ("physical", tuple(map(id, closed.consts)))
     if key not in closed.jaxpr.cache:
         trace = JaxprTrace("a program")
         args = [trace.new_arg(physical(a)) for a in closed.in_avals]
@@ -50,14 +51,17 @@ def lower_keys(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def raw(x: Value) -> Value:
-    """The uint32 array behind an array of keys; everything else as it is."""
-    return x.raw if _is_key(get_aval(x)) else x
+    """What is stored for a value: the uint32 array behind an array of keys, false for what holds nothing."""
+    aval = get_aval(x)
+    if _is_key(aval):
+        return x.raw
+    return x if physical(aval) is aval else full(aval.shape, False, dtypes.bool_)
 
 
 def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[Any]:
     env = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
-    read = lambda a: literal_value(a) if type(a) is Literal else env[a]
+    read = lambda a: raw(literal_value(a)) if type(a) is Literal else env[a]
     for eqn in jaxpr.eqns:
         values = [read(a) for a in eqn.invars]
         key_in, key_out = [_is_key(a.aval) for a in eqn.invars], [_is_key(v.aval) for v in eqn.outvars]
@@ -67,14 +71,23 @@ def _run(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]) -> list[A
             outs = primitive.on_raw(dtype, *values, **params)
         elif any(True for _ in subjaxprs(params)):
             with mapped_axes(*(primitive.binds(params) if primitive.binds is not None else ())):
-                params = {k: map_jaxprs(v, lower_keys) for k, v in params.items()}
+                params = {k: map_jaxprs(v, lower_types) for k, v in params.items()}
             outs = primitive.bind(*values, **params)
         elif any(key_in) or any(key_out):
             outs = _as_batch(primitive, values, key_in, params)
         else:
-            outs = primitive.bind(*values, **params)
+            outs = primitive.bind(*values, **{k: _stored(v) for k, v in params.items()} if any(_is_float0(v.aval) for v in eqn.outvars) else params)
         env.update(zip(eqn.outvars, outs if primitive.multiple_results else [outs]))
     return [read(a) for a in jaxpr.outvars]
+
+
+def _is_float0(aval: AbstractValue) -> bool:
+    return isinstance(aval, ShapedArray) and aval.dtype == dtypes.float0
+
+
+def _stored(param: Any) -> Any:
+    """A parameter of an operation that gives float0, as that of the same which gives booleans."""
+    return dtypes.bool_ if type(param) is type(dtypes.float0) and param == dtypes.float0 else param
 
 
 def _as_batch(primitive: Primitive, values: Sequence[Value], key_in: Sequence[bool], params: Params) -> Any:
