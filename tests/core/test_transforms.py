@@ -4,6 +4,7 @@ import pytest
 
 import weft
 from weft import lax
+from weft.core.primitive import Primitive
 from weft.core.trace import Axis
 
 from .helpers import check_grads, close, value
@@ -191,3 +192,17 @@ def test_weak_types_stay_weak():
         assert weft.grad(f)(1.0).weak_type and not weft.grad(f)(np.float32(1)).weak_type
         for jacobian in (weft.jacfwd, weft.jacrev, weft.hessian):
             assert jacobian(f)(1.0).weak_type and not jacobian(f)(np.float32(1)).weak_type
+
+
+def test_a_derivative_of_the_wrong_type_is_told_where_it_is_made():
+    """Tests check what derivative rules give, as jax_enable_checks does."""
+    p = Primitive("with_wrong_derivatives", foreign=True)
+    p.abstract = lambda x: x
+    p.impl = lambda x: x
+    p.jvp = lambda primals, tangents: (p.bind(*primals), tangents[0][:1])
+    with pytest.raises(TypeError, match=r"a tangent of type f32\[1\] where one of type f32\[3\] belongs"):
+        weft.jvp(p.bind, (np.ones(3, np.float32),), (np.ones(3, np.float32),))
+    p.jvp = lambda primals, tangents: (p.bind(*primals), p.bind(*tangents))
+    p.transpose = lambda ct, x: [ct[:1]]
+    with pytest.raises(TypeError, match=r"a cotangent of type f32\[1\] where one of type f32\[3\] belongs"):
+        weft.grad(lambda x: lax.reduce_sum(p.bind(x), (0,)))(np.ones(3, np.float32))

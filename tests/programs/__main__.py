@@ -9,6 +9,7 @@ import pathlib
 import sys
 import time
 
+os.environ.setdefault("WEFT_VERIFY_JAXPRS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 sys.path.append(str(pathlib.Path(__file__).parent.parent))
 

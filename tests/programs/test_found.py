@@ -106,6 +106,15 @@ def test_derivatives_of_sorting_nothing():
     assert weft.grad(lambda a: jnp.sum(lax.sort(a, dimension=1)))(x).shape == (0, 3)
 
 
+@pytest.mark.parametrize("largest", [lambda x: lax.top_k(x, 2)[0], lambda x: lax.approx_max_k(x, 2)[0], lambda x: lax.approx_min_k(x, 2)[0]])
+def test_derivatives_of_the_largest_of_no_rows(largest):
+    """A tangent had as many columns as the argument, and its function's rule, or what came next, was told so."""
+    x = jnp.zeros((0, 7))
+    out, slope = weft.jvp(largest, (x,), (x,))
+    assert out.shape == slope.shape == (0, 2)
+    assert weft.grad(lambda v: jnp.sum(largest(v) * jnp.ones((0, 2))))(x).shape == (0, 7)
+
+
 def test_a_reduction_with_a_function_of_its_own_over_no_elements():
     got = weft.jit(lambda x: lax.reduce(x, np.float32(-1), lambda a, b: lax.select(a > b, a, b), (0, 3)))(
         np.ones((3, 0, 17, 1), np.float32)
@@ -245,3 +254,17 @@ def test_derivatives_of_updates_in_a_batch_of_none():
     x, i = jnp.zeros((0, 3)), jnp.zeros(0, "int32")
     assert weft.jvp(lambda v: f(v, i), (x,), (x,))[1].shape == (0, 3)
     assert weft.grad(lambda v: jnp.sum(f(v, i)))(x).shape == (0, 3)
+
+
+@pytest.mark.parametrize("op, start", [(lax.min, 9), (lax.max, 0), (lax.add, 0), (lambda a, b: lax.select(a < b, a, b), 9)])
+def test_windows_of_one_element_with_less_than_no_padding(op, start):
+    """XLA's simplifier forgot the padding, and ended the process by a failed check of its own."""
+    window = lambda padding, gaps: weft.jit(lambda x: lax.reduce_window(x, jnp.asarray(start, "uint8"), op, (1,), (1,), padding, gaps))
+    x = np.arange(1, 4, dtype=np.uint8)
+    np.testing.assert_array_equal(window([(0, -1)], (1,))(x), [1, 2])
+    np.testing.assert_array_equal(window([(-2, 0)], (1,))(x), [3])
+    np.testing.assert_array_equal(window([(-4, 2)], (2,))(x), [3, start, start])
+    f = lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 1), (1, 1), [(0, -1), (-1, 0)])
+    y = np.float32([[1, 2, 3], [4, 5, 6]])
+    np.testing.assert_array_equal(weft.jit(weft.grad(lambda v: jnp.sum(f(v) * f(v))))(y), [[0, 4, 6], [0, 0, 0]])
+    np.testing.assert_array_equal(weft.jit(lambda v: weft.jvp(f, (v,), (v,))[1])(y), [[2, 3]])

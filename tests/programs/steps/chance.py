@@ -97,10 +97,10 @@ def gamma(m: Maker) -> None:
             type=positive.type.of("int32"),
         )
     elif name == "beta":
-        m.emit(f"weft.random.beta({text}, {{{at}}}, 2.0)", *operands, positive, type=positive.type, bound=1.0)
+        m.emit(f"weft.random.beta({text}, {{{at}}}, 2.0, dtype='float32')", *operands, positive, type=positive.type, bound=1.0)
     else:
         m.emit(
-            f"jnp.clip(weft.random.{name}({text}, {{{at}}}), -20.0, 20.0)",
+            f"jnp.clip(weft.random.{name}({text}, {{{at}}}, dtype='float32'), -20.0, 20.0)",
             *operands,
             positive,
             type=positive.type,

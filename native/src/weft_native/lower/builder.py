@@ -234,5 +234,11 @@ class Builder:
     def select(self, which, on_true, on_false, shape, dtype):
         return self.op("stablehlo.select", [which, on_true, on_false], self.tensor(shape, dtype))
 
+    def pad(self, value, filler, config, shape, dtype):
+        """`value` with (low, high, interior) of `filler` along each axis; low and high may be negative."""
+        low, high, interior = zip(*config) if config else ((), (), ())
+        return self.op("stablehlo.pad", [value, filler], self.tensor(shape, dtype), {
+            "edge_padding_low": self.i64s(low), "edge_padding_high": self.i64s(high), "interior_padding": self.i64s(interior)})
+
     def iota(self, shape, dimension: int, dtype):
         return self.op("stablehlo.iota", [], self.tensor(shape, dtype), {"iota_dimension": self.int_attr(dimension)})

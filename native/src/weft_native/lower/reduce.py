@@ -4,6 +4,7 @@ from __future__ import annotations
 from weft import dtypes
 from weft.avals import shaped
 from weft.dtypes import highest, lowest
+from weft.ops.window import dilated
 
 from .elementwise import larger
 from .registry import rule, stored
@@ -99,13 +100,27 @@ def _window_attributes(b, rank, window_dimensions, window_strides, padding, base
             "padding": b.pairs(flat)}
 
 
+def _reduce_windows(b, xs, avals, starts, types, body, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None):
+    """Windows of one or more arrays of one shape, combined by `body` from `starts`.
+
+    Padding that takes elements away is applied before: XLA's simplifier forgets it where a window is one element, and ends the process.
+    """
+    rank = len(padding)
+    if any(p < 0 for pair in padding for p in pair):
+        gaps = base_dilation or (1,) * rank
+        config = [(lo, hi, gap - 1) for (lo, hi), gap in zip(padding, gaps)]
+        shape = [dilated(n, gap) + lo + hi for n, gap, (lo, hi) in zip(avals[0].shape, gaps, padding)]
+        xs = [b.pad(x, start, config, shape, a.dtype) for x, start, a in zip(xs, starts, avals)]
+        padding, base_dilation = ((0, 0),) * rank, None
+    scalars = [b.tensor((), a.dtype) for a in avals]
+    return b.ops("stablehlo.reduce_window", [*xs, *starts], types,
+                 _window_attributes(b, rank, window_dimensions, window_strides, padding, base_dilation, window_dilation), [(scalars * 2, body)])
+
+
 def _window_reduction(op, identity):
-    def lower(b, ins, outs, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    def lower(b, ins, outs, x, **window):
         dt = ins[0].dtype
-        scalar = b.tensor((), dt)
-        return b.ops("stablehlo.reduce_window", [x, b.splat(identity(dt), dt)], [b.type(outs[0])],
-                     _window_attributes(b, len(ins[0].shape), window_dimensions, window_strides, padding, base_dilation, window_dilation),
-                     [([scalar, scalar], lambda p, q: [combine(b, op, p, q, dt)])])[0]
+        return _reduce_windows(b, [x], ins, [b.splat(identity(dt), dt)], [b.type(outs[0])], lambda p, q: [combine(b, op, p, q, dt)], **window)[0]
     return lower
 
 
@@ -114,28 +129,22 @@ for _name in ("sum", "max", "min"):
 
 
 @rule("reduce_window")
-def _reduce_window(b, ins, outs, *operands, jaxpr, window_dimensions, window_strides, padding, base_dilation, window_dilation, consts=()):
+def _reduce_window(b, ins, outs, *operands, jaxpr, consts=(), **window):
     n = len(operands) // 2
-    scalars = [b.tensor((), a.dtype) for a in ins[:n]] * 2
-    return b.ops("stablehlo.reduce_window", operands, [b.type(a) for a in outs],
-                 _window_attributes(b, len(ins[0].shape), window_dimensions, window_strides, padding, base_dilation, window_dilation),
-                 [(scalars, lambda *args: b.inline(jaxpr, args))])
+    return _reduce_windows(b, operands[:n], ins[:n], operands[n:], [b.type(a) for a in outs], lambda *args: b.inline(jaxpr, args), **window)
 
 
 @rule("select_and_gather_add")
-def _select_and_gather_add(b, ins, outs, tangents, operand, *, select_prim, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+def _select_and_gather_add(b, ins, outs, tangents, operand, *, select_prim, **window):
     """Windows of pairs: each tangent goes with its element, and the first of equal elements wins."""
     aval, carried = shaped((), ins[1].dtype), shaped((), ins[0].dtype)
-    scalars = [b.type(aval), b.type(carried)]
     worst = (lowest if select_prim == "ge" else highest)(aval.dtype)
 
     def pick(x, s, y, t):
         wins = b.compare(select_prim.upper(), x, y, aval)
         return [b.select(wins, x, y, (), aval.dtype), b.select(wins, s, t, (), carried.dtype)]
-    return b.ops("stablehlo.reduce_window", [operand, tangents, b.splat(worst, aval.dtype), b.splat(0, carried.dtype)],
-                 [b.tensor(outs[0].shape, aval.dtype), b.type(outs[0])],
-                 _window_attributes(b, len(ins[1].shape), window_dimensions, window_strides, padding, base_dilation, window_dilation),
-                 [(scalars * 2, pick)])[1]
+    return _reduce_windows(b, [operand, tangents], [ins[1], ins[0]], [b.splat(worst, aval.dtype), b.splat(0, carried.dtype)],
+                           [b.tensor(outs[0].shape, aval.dtype), b.type(outs[0])], pick, **window)[1]
 
 
 @rule("select_and_scatter_add")
@@ -163,10 +172,7 @@ def _cumulative(op, identity):
         before = (0, n - 1) if reverse else (n - 1, 0)
         padding = [before if d == axis else (0, 0) for d in range(len(shape))]
         window = [n if d == axis else 1 for d in range(len(shape))]
-        scalar = b.tensor((), dt)
-        return b.ops("stablehlo.reduce_window", [x, b.splat(identity(dt), dt)], [b.type(aval)],
-                     _window_attributes(b, len(shape), window, None, padding),
-                     [([scalar, scalar], lambda p, q: [combine(b, op, p, q, dt)])])[0]
+        return _reduce_windows(b, [x], ins, [b.splat(identity(dt), dt)], [b.type(aval)], lambda p, q: [combine(b, op, p, q, dt)], window, None, padding)[0]
     return lower
 
 

@@ -35,9 +35,7 @@ def _slice(b, ins, outs, x, *, start_indices, limit_indices, strides):
 
 @rule("pad")
 def _pad(b, ins, outs, x, value, *, padding_config):
-    low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
-    return b.op("stablehlo.pad", [x, value], b.type(outs[0]), {
-        "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high), "interior_padding": b.i64s(interior)})
+    return b.pad(x, value, padding_config, outs[0].shape, outs[0].dtype)
 
 
 @rule("concatenate")

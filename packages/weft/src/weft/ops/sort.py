@@ -12,7 +12,7 @@ from ..core.trace import get_aval
 from ..errors import type_error
 from ..host import np
 from .index import GatherDimensionNumbers, GatherScatterMode, gather
-from .linear import broadcast_to_axis, expand_dims, moveaxis
+from .linear import broadcast_to_axis, expand_dims, moveaxis, zeros
 from .rules import shape_of
 from .shape import iota, rev, slice_
 
@@ -56,11 +56,11 @@ def _sort_reference(*xs: Any, dimension: int, is_stable: bool, num_keys: int) ->
     return [np.moveaxis(np.take_along_axis(x, order, -1), -1, dimension) for x in rows]
 
 
-def take_along(x: Value, order: Sequence[int], dimension: int) -> Value:
+def take_along(x: Value, order: Value, dimension: int) -> Value:
     """`x` rearranged along `dimension` by an array of positions (of the same shape but along `dimension`)."""
     rank = len(shape_of(x))
-    if 0 in shape_of(x):
-        return x
+    if 0 in shape_of(order):
+        return zeros(shaped(shape_of(order), get_aval(x).dtype))
     x, order = moveaxis(x, dimension, rank - 1), moveaxis(order, dimension, rank - 1)
     numbers = GatherDimensionNumbers((), (rank - 1,), (rank - 1,), tuple(range(rank - 1)), tuple(range(rank - 1)))
     out = gather(x, expand_dims(order, (rank,)), numbers, (1,) * rank, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..annotations import override
 from .. import dtypes
 from ..avals import tangent_aval
+from ..config import config
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Zero
@@ -40,6 +41,7 @@ class JVPTrace(PairTrace):
 
     def __init__(self, parent: Trace):
         self.parent, self.closed = parent, False
+        self.checked = config.verify_jaxprs or config.enable_checks
 
     @override
     def split(self, x: Value) -> tuple[Value, Value]:
@@ -50,7 +52,11 @@ class JVPTrace(PairTrace):
 
     @override
     def join(self, primal: Value, tangent: Value) -> Value:
-        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+        if type(tangent) is Zero:
+            return primal
+        if self.checked:
+            check_type(tangent, get_aval(primal), "a tangent")
+        return JVPTracer(self, primal, tangent)
 
     @override
     def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:
@@ -79,6 +85,13 @@ def jvp_flat(fun: Callable[..., Any], primals: Sequence[Value], tangents: Sequen
     del args, outs
     check_leaks(trace, "a function for its derivative")
     return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def check_type(x: Value, aval: AbstractValue, what: str) -> None:
+    """Refuses a tangent or cotangent, which a rule gave, that hasn't the type of those of an aval."""
+    have, want = get_aval(x), tangent_aval(aval)
+    if have.shape != want.shape or have.dtype != want.dtype:
+        raise TypeError(f"a derivative rule gives {what} of type {have.str_short()} where one of type {want.str_short()} belongs.")
 
 
 def is_concrete(x: Value) -> bool:

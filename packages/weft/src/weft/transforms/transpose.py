@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import tangent_aval
+from ..config import config
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, literal_value
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import reset_trace, set_trace
 from ..ops.linear import add_any
 from .discharge import discharge
-from .jvp import instantiate
+from .jvp import check_type, instantiate
 from .stage import JaxprTrace
 from .vary import checking, match
 
@@ -51,11 +52,13 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], 
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
 
     ct_env: dict[Any, Any] = {}
-    typed = checking()
+    typed, checked = checking(), config.verify_jaxprs or config.enable_checks
 
     def accumulate(atom: Atom, ct: Value) -> None:
         if ct is None or type(ct) is Zero or type(atom) is Literal:
             return
+        if checked:
+            check_type(ct, atom.aval, "a cotangent")
         if typed:
             ct = match(ct, atom.aval)
         ct_env[atom] = add_any(ct_env[atom], ct) if atom in ct_env else ct
