@@ -25,6 +25,8 @@ PROGRAMS = {
     "transforms": (lambda x: jnp.fft.fft(x).real, [X]),
     "branches": (lambda x, n: weft.lax.switch(n, [jnp.sin, jnp.cos, lambda x: x[::-1]], x), [X, np.int32(2)]),
     "callbacks": (lambda x: weft.pure_callback(lambda a: np.asarray(a) * 2, weft.ShapeDtypeStruct(X.shape, X.dtype), x) + 1, [X]),
+    "callbacks of many arrays": (lambda x: weft.pure_callback(lambda *xs: [np.asarray(a) + k for k, a in enumerate(xs)], [weft.ShapeDtypeStruct((), F32)] * 9,
+                                                              *[x[k, 0] * 2 for k in range(9)]), [X]),
 }
 
 

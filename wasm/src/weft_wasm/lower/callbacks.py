@@ -100,6 +100,6 @@ def emit_call(body: Body, node: Node) -> list[ir.Stmt]:
             after.append(place.copy(spare, v.size))
             place = spare
         results.append(place.buffer)
-    table = module.temp("i32", (max(len(arguments) + len(results), 1),), "addresses")
+    table = module.temp("i32", (2 * max(len(arguments) + len(results), 1),), "addresses")
     module.calls.append(node.params["call"])
     return [*out, ir.HostCall(len(module.calls) - 1, table, arguments, results), *after]
