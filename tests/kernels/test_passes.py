@@ -189,16 +189,18 @@ def edited(change):
 x = np.arange(8, dtype=np.float32)
 TWICE = lambda loop, s: [Store(s.buffer, s.index, s.value * 2.0)]
 OFF_BY_ONE = lambda loop, s: [Store(s.buffer, s.index, Load(s.value.a.buffer, s.index + 1))]
+UNSEEN = lambda loop, s: [Store(s.buffer, s.index, Load(s.value.a.buffer, ir.maximum(s.index + 1, 1)))]
 UNBOUND = lambda loop, s: [Store(s.buffer, Var("j"), s.value)]
 ROUNDED = lambda loop, s: [Store(s.buffer, s.index, s.value * (1 + 2.0**-22))]
 
 
 @pytest.mark.parametrize(("change", "exact", "error", "said"), [
     (TWICE, False, passes.PassError, r"broken has changed doubling: element 1 of o: f32\[8\] was .*2.0.* and is .*4.0.* \(7 of 8 differ\)"),
-    (OFF_BY_ONE, False, passes.PassError, r"broken has changed doubling: it gave results, and gives the error 'index 8 is outside x"),
-    (UNBOUND, False, VerifyError, "after broken: doubling, kernel k: j is used but not bound here"),
+    (OFF_BY_ONE, False, VerifyError, r"after broken: doubling, kernel k, loop i: the index runs from 1 to 8, outside x: f32\[8\]"),
+    (UNSEEN, False, passes.PassError, r"broken has changed doubling: it gave results, and gives the error 'index 8 is outside x"),
+    (UNBOUND, False, VerifyError, "after broken: doubling, kernel k, loop i: j is used but not bound here"),
     (ROUNDED, True, passes.PassError, "broken has changed doubling: element 1"),
-], ids=["value", "index", "scope", "rounding"])  # fmt: skip
+], ids=["value", "index", "unseen index", "scope", "rounding"])  # fmt: skip
 def test_a_broken_pass_is_named(monkeypatch, change, exact, error, said):
     broken = Pass("broken", edited(change), exact)
     monkeypatch.setattr(driver, "BEFORE_PLANNING", (broken,))

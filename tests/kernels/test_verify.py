@@ -33,8 +33,8 @@ def tampered(thing, **attributes):
 BAD = {
     "size of a buffer": (Program("p", [tampered(Buffer("x", "f32", (8,), "input"), size=9)], [], [], []), "said to have 9 elements in 32 bytes"),
     "bytes of a buffer": (Program("p", [tampered(Buffer("x", "f32", (8,), "input"), dtype="f64")], [], [], []), "said to have 8 elements in 32 bytes"),
-    "shape of a buffer": (Program("p", [Buffer("x", "f32", (-2, -4), "input")], [], [], []), "said to have 8 elements"),
-    "too large a buffer": (Program("p", [Buffer("x", "i8", (1 << 16, 1 << 15), "input")], [], [], []), "more elements than an i32 can number"),
+    "shape of a buffer": (Program("p", [Buffer("x", "f32", (-2, -4), "input")], [], [], []), r"p, program: inputs\[0\]: shape of Buffer x must be a tuple of at most 64, each an int from 0"),
+    "too large a buffer": (Program("p", [Buffer("x", "i8", (1 << 16, 1 << 15), "input")], [], [], []), r"size of Buffer x must be an int from 0 to 2147483647; got 2147483648"),
     "outlined program loop": (Program("p", [X], [OUT], [], [For(I, 2, [], outline=True)]), "only a loop of a kernel can be outlined"),
     "dtype of a sum": (loop(Store(OUT, I, tampered(Binary("add", I, I), dtype="f32"))), "what is computed of i32 is said to be f32 in"),
     "dtype of a load": (loop(Store(OUT, I, tampered(Load(Buffer("n", "i32", (8,), "constant", bytes(32)), I), dtype="f32"))), "of i32 is said to be f32"),
@@ -48,8 +48,8 @@ BAD = {
     "wrong index dtype": (loop(Store(OUT, Const(1, "i64"), f32(1.0))), "must be i32"),
     "load index dtype": (loop(Store(OUT, I, Load(X, f32(1.0)))), "index of dtype f32"),
     "mixed dtypes": (loop(Store(OUT, I, Binary("add", X[I], i32(1)))), "add of f32 and i32"),
-    "unknown operation": (loop(Store(OUT, I, Binary("plus", X[I], X[I]))), "unknown operation"),
-    "unknown function": (loop(Store(OUT, I, Call("gamma", X[I]))), "unknown function"),
+    "unknown operation": (loop(Store(OUT, I, Binary("plus", X[I], X[I]))), "value: op of a Binary must be one of add, .*; got 'plus'"),
+    "unknown function": (loop(Store(OUT, I, Call("gamma", X[I]))), "value: fn of a Call must be one of .*; got 'gamma'"),
     "function of an integer": (inside(Let(Var("a"), Call("exp", i32(1)))), "exp of"),
     "bitwise float": (loop(Store(OUT, I, Binary("and", X[I], X[I]))), "and of f32"),
     "not of a float": (loop(Store(OUT, I, Unary("not", X[I]))), "not of f32"),
@@ -77,7 +77,7 @@ BAD = {
     "outlined accumulator": (
         inside(Declare(ACC, f32(0.0)), For(I, 8, [Assign(ACC, ACC + X[I])], "reduce", outline=True)), "an outlined loop assigns"),
     "vector and sequential": (loop(kind="sequential", vector=1), "only parallel and reduce"),
-    "vector count": (loop(vector=3), "vector must be one of"),
+    "vector count": (loop(vector=3), r"body\[0\] .Kernel k., body\[0\]: vector of For i must be one of 0, 1, 2, 4, 8; got 3"),
     "vector store to one place": (loop(Store(OUT, i32(0), X[I]), vector=1), "same element"),
     "vector test": (loop(If(Compare("lt", I, i32(3)), [Store(OUT, I, X[I])]), vector=1), "depends on the lane"),
     "vector extent": (loop(For(J, I, [Store(OUT, I, X[J])]), vector=1), "depends on the lane"),
@@ -85,8 +85,8 @@ BAD = {
         loop(Let(V, X[I]), While([], Compare("lt", V, f32(1.0)), []), Store(OUT, I, V), vector=1), "depends on the lane"),
     "vector barrier": (loop(Store(OUT, I, X[I]), Barrier(), vector=1), "barrier"),
     "vector reduce store": (loop(Store(OUT, 0 * I, X[I]), kind="reduce", vector=1), "same element"),
-    "unknown kind": (loop(kind="simd"), "unknown loop kind"),
-    "unroll": (loop(unroll=0), "unroll"),
+    "unknown kind": (loop(kind="simd"), "kind of For i must be one of parallel, reduce, sequential; got 'simd'"),
+    "unroll": (loop(unroll=0), "unroll of For i must be an int from 1"),
     "statement in the program": (Program("p", [X], [OUT], [], [Store(OUT, i32(0), f32(0.0))]), "not a statement of the program level"),
     "kernel in a kernel": (inside(Kernel("inner", [])), "not a statement of a kernel"),
     "parallel program loop": (Program("p", [X], [OUT], [], [For(I, 2, [], "parallel")]), "is sequential"),
@@ -109,7 +109,7 @@ def test_rejects(case):
 
 
 def test_error_names_kernel_and_statement():
-    with pytest.raises(VerifyError, match=r"p, kernel k: .*\n  in: x\[i\] = 0.0"):
+    with pytest.raises(VerifyError, match=r"p, kernel k, loop i: .*\n  in: x\[i\] = 0.0"):
         verify(BAD["store to an input"][0])
 
 

@@ -49,13 +49,10 @@ INTEGERS = SIGNED | UNSIGNED
 FLOATS = frozenset(("f32", "f64"))
 STORAGE_FLOATS = frozenset(("f16", "bf16"))
 
-UNARY_OPS = frozenset(
-    ("neg", "abs", "not", "floor", "ceil", "trunc", "round_even", "round_away", "sqrt", "popcount", "clz")
-)
+UNARY_OPS = frozenset(("neg", "abs", "not", "floor", "ceil", "trunc", "round_even", "round_away", "sqrt", "popcount", "clz"))
 BINARY_OPS = frozenset(("add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor", "shl", "shr"))
 COMPARE_OPS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-# Functions without an instruction: scalar_math.py writes them in terms of the operations above, for f32 and f64.
-# `sign` is 0 for 0 and NaN for NaN; `nextafter` and `pow` and `atan2` take two arguments.
+# Functions without an instruction: scalar_math.py writes them in terms of the above, for f32 and f64. `sign` is 0 for 0, NaN for NaN.
 MATH_UNARY = frozenset(
     ("exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan",
      "asinh", "acosh", "atanh", "rsqrt", "cbrt", "erf", "erfc", "erf_inv", "lgamma", "digamma", "logistic", "sign")
@@ -77,6 +74,10 @@ class Buffer:
     """
 
     __slots__ = ("name", "dtype", "shape", "role", "data", "label", "size", "nbytes")
+    shape: tuple[int, ...]
+    label: str
+    size: int
+    nbytes: int
 
     def __init__(self, name: str, dtype: str, shape: Sequence[int], role: str = "temp", data: bytes | None = None,
                  label: str | None = None):  # fmt: skip
@@ -441,7 +442,7 @@ class Fail:
 class HostCall:
     """Program level: calls function `number` of the host, which reads the arguments and writes the results; where it fails, so does the program.
 
-    table: an i32 temp, into which the addresses of the arguments and results are put."""
+    table: an i32 temp, into which the addresses of the arguments and results are put; two elements for each, as they may have 64 bits."""
 
     number: int
     table: Buffer

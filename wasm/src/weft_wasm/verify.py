@@ -1,18 +1,20 @@
-"""The verifier of the loop IR: types, scopes, roles, and what loop kinds promise. Errors name the statement."""
+"""The verifier of the loop IR: attributes (`attributes.py`), types, scopes, roles, bounds that are known, and what loop kinds promise. Errors name the statement
+and the kernel and loops around it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 from weft_wasm import ir
+from weft_wasm.affine import Linear, linear
+from weft_wasm.attributes import LABELS, VerifyError, brief, check_attributes
 from weft_wasm.ir import (
     FLOATS,
     INTEGERS,
     ITEMSIZE,
-    LOOP_KINDS,
-    MATH_BINARY,
     MATH_UNARY,
     REDUCE_OPS,
     STORAGE_FLOATS,
@@ -49,6 +51,7 @@ from weft_wasm.ir import (
     blocks,
     covering,
     expressions,
+    may_end,
     operands,
     touched,
     walk,
@@ -56,15 +59,11 @@ from weft_wasm.ir import (
 )  # fmt: skip
 
 from weft_wasm.reduce_loops import assigned_outside, reduction
-from weft_wasm.text import lines
+from weft_wasm.text import lines, show
 
 _Name = TypeVar("_Name", Var, Local)
-VECTOR_COUNTS = (0, 1, 2, 4, 8)
-
-
-class VerifyError(ValueError):
-    """A loop-IR program breaks a rule of docs/loop-ir.md. The message names the kernel, the statement and the rule; the pass that
-    built the statement is at fault."""
+ADDRESS = 8  # bytes of an address in a table, as wide as there are
+MOST_COPIES = 1 << 20  # of all statements, where unrolled loops are written out
 
 
 def verify(program: Program) -> None:
@@ -75,18 +74,30 @@ def verify(program: Program) -> None:
 class _Verifier:
     def __init__(self, program: Program):
         self.program = program
-        self.where = "program"
+        self.path: list[str] = []  # the kernel and the loops around
         self.scope: set[Expr] = set()
         self.buffers: set[Buffer] = set()
         self.checked: set[Expr] = set()  # expressions whose types are right (types do not depend on scope)
         self.vector: For | None = None
         self.lane_locals: set[Expr] = set()
+        self.kernel_level = False
+        self.copies, self.written = 1, 0  # how often what is being looked at is written out; how many statements are
+        self.extents: dict[Expr, int] | None = {}  # of all loops around; None where it isn't certain that a statement runs
+        self.forms: dict[Expr, Linear] = {}
 
     def fail(self, message: str, s: Stmt | None = None) -> NoReturn:
-        at = f"\n  in: {next(line for line in lines([s], 0) if line[0] != '%')}" if s is not None else ""
-        raise VerifyError(f"{self.program.name}, {self.where}: {message}{at}")
+        at = f"\n  in: {next(line for line in lines([s], 0) if line[0] != '%')[:400]}" if s is not None else ""
+        raise VerifyError(f"{', '.join([self.program.name, *(self.path or ['program'])])}: {message}{at}")
+
+    @contextmanager
+    def inside(self, name: str) -> Iterator[None]:
+        """What is looked at stands in a kernel, loop or branch."""
+        self.path.append(name)
+        yield
+        self.path.pop()
 
     def run(self) -> None:
+        check_attributes(self.program)
         p = self.program
         for group, role in ((p.inputs, "input"), (p.outputs, "output"), (p.temps, "temp"), (p.constants, "constant")):
             for b in group:
@@ -98,24 +109,19 @@ class _Verifier:
                 self.fail(f"donated output {p.outputs[out]!r} and input {p.inputs[inp]!r} differ in size")
         if len(set(p.donated.values())) != len(p.donated):
             self.fail("one input is donated to two outputs")
-        for s in walk(p.body):
-            if type(s) is Fail and s.code not in p.errors:
-                self.fail(f"fail {s.code} has no text in errors")
         self.block(p.body, top=True)
 
     def buffer(self, b: Buffer, role: str) -> None:
-        if b.dtype not in ITEMSIZE:
-            self.fail(f"buffer {b.name} has the unknown dtype {b.dtype!r}")
         if b.role != role:
             self.fail(f"buffer {b!r} is listed as {role} but its role is {b.role}")
-        if any(type(n) is not int or n < 0 for n in b.shape) or b.size != math.prod(b.shape) or b.nbytes != b.size * ITEMSIZE[b.dtype]:
-            self.fail(f"buffer {b!r} is said to have {b.size} elements in {b.nbytes} bytes")
-        if b.size >= ir.MOST_ELEMENTS:
-            self.fail(f"buffer {b!r} has more elements than an i32 can number")
+        if LABELS[b.label] != b.dtype or b.label in ("c64", "c128") and b.shape[-1:] != (2,):
+            self.fail(f"buffer {b!r} can't hold elements of {b.label}")
         if b in self.buffers:
             self.fail(f"buffer {b!r} is listed twice")
         if role == "constant" and (b.data is None or len(b.data) != b.nbytes):
             self.fail(f"constant {b!r} needs {b.nbytes} bytes of data")
+        if role != "constant" and b.data is not None:
+            self.fail(f"{role} {b!r} has data, which only constants have")
         self.buffers.add(b)
 
     # ---- statements
@@ -133,20 +139,72 @@ class _Verifier:
         if kind is not While:  # whose test may use what its condition binds
             for e in expressions(s):
                 self.expr(e, s)
-        return _CHECKS[kind](self, s, top)
+        self.written += self.copies
+        if self.written > MOST_COPIES:
+            self.fail(f"unrolled loops make more than {MOST_COPIES} statements of the program", s)
+        bound = _CHECKS[kind](self, s, top)
+        if may_end(s):
+            self.extents = None
+        return bound
+
+    def perhaps(self, body: list[Stmt], top: bool, name: str) -> None:
+        """A block that may not run."""
+        extents, self.extents = self.extents, None
+        with self.inside(name):
+            self.block(body, top)
+        self.extents = extents
 
     def expect(self, e: Expr, dtype: str, s: Stmt, what: str) -> None:
         if e.dtype != dtype:
             self.fail(f"{what} is {e.dtype}, must be {dtype}", s)
 
     def kernel(self, s: Kernel, top: bool) -> None:
-        outer, self.where = self.where, f"kernel {s.name}"
-        for b in s.workgroup:
-            self.buffer(b, "workgroup")
-        self.block(s.body, top=False)
-        self.private(s)
-        self.buffers.difference_update(s.workgroup)
-        self.where = outer
+        extents = self.extents
+        with self.inside(f"kernel {s.name}"):
+            self.kernel_level = True
+            for b in s.workgroup:
+                self.buffer(b, "workgroup")
+            self.block(s.body, top=False)
+            self.private(s)
+            if s.plain:
+                with self.inside("plain"):
+                    self.block(s.plain, top=False)
+            if s.plain or s.parts or s.depth > 1:
+                self.rows(s)
+            self.buffers.difference_update(s.workgroup)
+            self.kernel_level = False
+        self.extents = extents
+
+    def rows(self, s: Kernel) -> None:
+        """What a kernel says of itself to passes must be what it does."""
+        counts = [self.counts(body, s) for body in (s.body, s.plain) if body]
+        if counts[0] != counts[-1]:
+            self.fail(f"the loops over rows run {counts[0]} times in the body, {counts[1]} times in plain")
+        if s.plain:
+            for same, reads_or_writes in zip(self.visible(s.body), self.visible(s.plain)):
+                if differ := same ^ reads_or_writes:
+                    self.fail(f"body and plain don't use the same: {min(b.name for b in differ)}")
+        if s.parts:
+            own = [self.visible(part.plain or part.body) for part in s.parts]
+            for k, same in enumerate(self.visible(s.body)):
+                if differ := same ^ set[Buffer]().union(*(group[k] for group in own)):
+                    self.fail(f"it and its parts don't use the same: {min(b.name for b in differ)}")
+
+    def counts(self, body: list[Stmt], s: Kernel) -> list[int]:
+        """The extents of the loops over rows: each is the last statement of the one around it."""
+        found: list[int] = []
+        while len(found) < s.depth:
+            last = body[-1] if body else None
+            if type(last) is not For or type(last.extent) is not int:
+                self.fail(f"its depth is {s.depth}, and {len(found)} loops over rows are there")
+            found.append(last.extent)
+            body = last.body
+        return found
+
+    def visible(self, body: list[Stmt]) -> tuple[set[Buffer], set[Buffer]]:
+        """What statements read and write of the buffers that others than the program see."""
+        reads, writes = ({b for b in group if b.role in ("input", "output", "constant")} for group in touched(body))
+        return reads, writes
 
     def private(self, s: Kernel) -> None:
         """What a thread keeps for itself must not be used on both sides of the border of a loop that threads share."""
@@ -171,51 +229,62 @@ class _Verifier:
         for b, index in ((s.dst, s.dst_index), (s.src, s.src_index)):
             if isinstance(index, Node):
                 self.expect(index, "i32", s, "the index")
+                self.within(b, index, s, s.count)
             elif not 0 <= index <= b.size - s.count:
                 self.fail(f"{s.count} elements at {index} exceed {b!r}", s)
+
+    def failure(self, s: Fail, top: bool) -> None:
+        if s.code not in self.program.errors:
+            self.fail(f"fail {s.code} has no text in errors")
 
     def host_call(self, s: HostCall, top: bool) -> None:
         for b in s.arguments:
             self.readable(b, s)
         for b in (s.table, *s.results):
             self.writable(b, s)
-        if s.table.dtype != "i32" or s.table.size < len(s.arguments) + len(s.results):
-            self.fail(f"{s.table!r} has no room for {len(s.arguments) + len(s.results)} addresses", s)
+        if s.number >= len(self.program.calls):
+            self.fail(f"there is no function {s.number} among {len(self.program.calls)} of the host", s)
+        count, call = len(s.arguments) + len(s.results), self.program.calls[s.number]
+        if (len(s.arguments), len(s.results)) != (len(call.ins), len(call.outs)):
+            self.fail(f"function {s.number} takes {len(call.ins)} arrays and gives {len(call.outs)}", s)
+        if s.table.dtype != "i32" or s.table.role != "temp" or s.table.nbytes < ADDRESS * count:
+            self.fail(f"{s.table!r} has no room for {count} addresses of {ADDRESS} bytes", s)
+        if s.table in (*s.arguments, *s.results) or len({*s.results}) != len(s.results):
+            self.fail("the table and the results must be buffers of their own", s)
 
     def loop(self, s: For, top: bool) -> None:
-        if s.kind not in LOOP_KINDS:
-            self.fail(f"unknown loop kind {s.kind!r}; one of {sorted(LOOP_KINDS)}", s)
         if top and s.kind != "sequential":
             self.fail("a loop of the program level is sequential", s)
         if isinstance(s.extent, Node):
             self.expect(s.extent, "i32", s, "the extent")
             self.uniform(s.extent, s, "the extent")
-        elif type(s.extent) is not int or s.extent >= 1 << 31:
-            self.fail("the extent is not an int below 2^31", s)
         self.expect(s.var, "i32", s, "the loop variable")
         self.bind(s.var, s)
-        if type(s.unroll) is not int or s.unroll < 1:
-            self.fail("unroll must be a positive int", s)
-        if s.vector not in VECTOR_COUNTS:
-            self.fail(f"vector must be one of {VECTOR_COUNTS}", s)
-        if s.tasks and (type(s.tasks) is not int or s.tasks < 0 or s.kind != "parallel" or top):
-            self.fail("tasks must be a positive int, on a parallel loop of a kernel", s)
+        if s.tasks and (s.kind != "parallel" or top):
+            self.fail("only a parallel loop of a kernel has tasks", s)
         if s.outline and top:
             self.fail("only a loop of a kernel can be outlined", s)
         if s.outline and (outside := assigned_outside(s)):
             self.fail(f"an outlined loop assigns {outside[0].name}, which is declared outside it", s)
         if s.kind != "sequential":
             self.loop_promise(s)
-        if s.vector:
-            if s.kind == "sequential":
-                self.fail("only parallel and reduce loops can be vector loops", s)
-            if self.vector is None:
-                self.vector, self.lane_locals = s, {s.var}
-                self.block(s.body, top)
-                self.vector, self.lane_locals = None, set()
-                self.scope.discard(s.var)
-                return
-        self.block(s.body, top)
+        if s.vector and s.kind == "sequential":
+            self.fail("only parallel and reduce loops can be vector loops", s)
+        lanes = bool(s.vector) and self.vector is None
+        if lanes:
+            self.vector, self.lane_locals = s, {s.var}
+        extent = s.extent.value if type(s.extent) is Const else s.extent
+        extents, copies = self.extents, self.copies
+        if extents is not None:
+            self.extents = {**extents, s.var: extent} if isinstance(extent, int) and extent > 0 else None
+        if isinstance(extent, int) and not top:
+            whole = max(1, min(s.unroll, extent))
+            self.copies *= whole + (extent % whole > 0) + (s.vector + 2 if lanes else 0)
+        with self.inside(f"loop {s.var.name}"):
+            self.block(s.body, top)
+        self.extents, self.copies = extents, copies
+        if lanes:
+            self.vector, self.lane_locals = None, set()
         self.scope.discard(s.var)
 
     def loop_promise(self, s: For) -> None:
@@ -242,30 +311,29 @@ class _Verifier:
                         self.fail(f"a reduce loop reads its accumulator {node.name}", x)
 
     def loop_while(self, s: While, top: bool) -> None:
-        bound = [name for inner in s.cond if (name := self.statement(inner, top)) is not None]
-        self.expr(s.test, s)
-        self.expect(s.test, "bool", s, "the test")
-        self.uniform(s.test, s, "the test")
-        self.scope.difference_update(bound)
-        self.block(s.body, top)
+        with self.inside("while"):
+            bound = [name for inner in s.cond if (name := self.statement(inner, top)) is not None]
+            self.expr(s.test, s)
+            self.expect(s.test, "bool", s, "the test")
+            self.uniform(s.test, s, "the test")
+            self.scope.difference_update(bound)
+        self.perhaps(s.body, top, "while")
 
     def branch(self, s: If, top: bool) -> None:
         self.expect(s.test, "bool", s, "the test")
         self.uniform(s.test, s, "the test")
-        self.block(s.then, top)
-        self.block(s.orelse, top)
+        self.perhaps(s.then, top, "if")
+        self.perhaps(s.orelse, top, "else")
 
     def switch(self, s: Switch, top: bool) -> None:
         self.expect(s.index, "i32", s, "the index")
         self.uniform(s.index, s, "the index")
         if not s.branches:
             self.fail("a switch needs a branch", s)
-        for branch in s.branches:
-            self.block(branch, top)
+        for k, branch in enumerate(s.branches):
+            self.perhaps(branch, top, f"case {k}")
 
     def bind(self, name: _Name, s: Stmt) -> _Name:
-        if name.dtype not in ITEMSIZE:
-            self.fail(f"{name.name} has the unknown dtype {name.dtype!r}", s)
         if name in self.scope:
             self.fail(f"{name.name} is bound twice", s)
         self.scope.add(name)
@@ -284,15 +352,15 @@ class _Verifier:
         return self.bind(s.local, s)
 
     def assign(self, s: Assign, top: bool) -> None:
-        if type(s.local) is not Local or s.local not in self.scope:
-            self.fail(f"{show_name(s.local)} is assigned but not declared here", s)
+        if s.local not in self.scope:
+            self.fail(f"{s.local.name} is assigned but not declared here", s)
         self.expect(s.value, s.local.dtype, s, "the value")
 
     def store(self, s: Store, top: bool) -> None:
         self.writable(s.buffer, s)
         self.expect(s.index, "i32", s, "the index")
         self.expect(s.value, s.buffer.dtype, s, "the value")
-        self.constant_index(s.buffer, s.index, s)
+        self.within(s.buffer, s.index, s)
         if self.vector and not self.lane_dependent(s.index):
             self.fail(f"every iteration of a {self.vector.kind} vector loop stores to the same element", s)
 
@@ -308,71 +376,103 @@ class _Verifier:
     # ---- expressions
 
     def readable(self, b: Buffer, s: Stmt) -> None:
+        self.kernels_own(b, s)
         if b not in self.buffers and not (b.role == "constant" and b.data is not None and not self.program.constants):
             self.fail(f"buffer {b!r} is not declared", s)
         if b.role == "constant" and (b.data is None or len(b.data) != b.nbytes):
             self.fail(f"constant {b!r} needs {b.nbytes} bytes of data", s)
 
+    def kernels_own(self, b: Buffer, s: Stmt) -> None:
+        if b.role == "private" and not self.kernel_level:
+            self.fail(f"private {b!r} is used outside of a kernel", s)
+
     def writable(self, b: Buffer, s: Stmt) -> None:
+        self.kernels_own(b, s)
         if b not in self.buffers:
             self.fail(f"buffer {b!r} is not declared", s)
         if b.role in ("input", "constant"):
             self.fail(f"{b.role} {b!r} is read-only", s)
 
-    def constant_index(self, b: Buffer, index: Expr, s: Stmt) -> None:
-        if type(index) is Const and not 0 <= index.value < b.size:
-            self.fail(f"index {index.value} is outside {b!r}", s)
+    def within(self, b: Buffer, index: Expr, s: Stmt, count: int = 1) -> None:
+        """Whether an index is outside of a buffer for certain: it is linear in loops of known extents, which surely run."""
+        if type(index) is Const:
+            if not 0 <= index.value <= b.size - count:
+                self.fail(f"index {index.value} is outside {b!r}", s)
+            return
+        if self.extents is None:
+            return
+        terms, low = linear(index, self.forms)
+        high = low
+        for var, step in terms.items():
+            extent = self.extents.get(var)
+            if extent is None:
+                return
+            reach = step * (extent - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        if -(1 << 31) <= low and high < 1 << 31 and not (low >= 0 and high <= b.size - count):
+            self.fail(f"the index runs from {low} to {high}, outside {b!r}", s)
 
     def expr(self, root: Expr, s: Stmt) -> None:
         """Scope of every leaf, types of every node not seen before."""
         pending: list[Expr] = [root]
         seen: set[Expr] = set()
+        loads: list[Load] = []
         while pending:
             e = pending.pop()
             if e in seen:
                 continue
             seen.add(e)
-            if not isinstance(e, Node):
-                self.fail(f"{e!r} is not an expression", s)
             if type(e) is Var or type(e) is Local:
                 if e not in self.scope:
                     self.fail(f"{e.name} is used but not bound here", s)
             elif type(e) is Load:
                 self.readable(e.buffer, s)
+                if self.extents is not None or type(e.index) is Const:
+                    loads.append(e)
             if e not in self.checked:
                 if problem := _TYPES[type(e)](e):
-                    self.fail(f"{problem} in {e!r}", s)
+                    self.fail(f"{problem} in {_short(e)}", s)
                 of = _SAME.get(type(e))
                 if of is not None and of(e).dtype != e.dtype:
-                    self.fail(f"what is computed of {of(e).dtype} is said to be {e.dtype} in {e!r}", s)
-                if type(e) is Load:
-                    self.constant_index(e.buffer, e.index, s)
+                    self.fail(f"what is computed of {of(e).dtype} is said to be {e.dtype} in {_short(e)}", s)
                 self.checked.add(e)
             pending.extend(operands(e))
+        for load in loads:
+            self.within(load.buffer, load.index, s)
 
 
-def show_name(e: object) -> str:
-    return getattr(e, "name", repr(e))
+def _short(e: Expr) -> str:
+    """The first operations of an expression: nodes that it shares would be written again and again."""
+    level: list[Expr] = [e]
+    for _ in range(3):
+        level = [x for node in level for x in operands(node)]
+    return show(e, {x: "…" for x in level if operands(x)})
 
 
 def _const(e: Const) -> str | None:
-    if e.dtype not in ITEMSIZE or e.dtype in STORAGE_FLOATS:
+    if e.dtype in STORAGE_FLOATS:
         return f"a constant of dtype {e.dtype!r}"
     if e.dtype in INTEGERS:
         bits = 8 * ITEMSIZE[e.dtype]
         lo, hi = (-(1 << (bits - 1)), 1 << (bits - 1)) if e.dtype in ir.SIGNED else (0, 1 << bits)
-        if type(e.value) is not int or not lo <= e.value < hi:
-            return f"{e.value!r} is not of dtype {e.dtype}"
+        good = type(e.value) is int and lo <= e.value < hi
     elif e.dtype == "bool":
-        return None if e.value in (0, 1) else f"{e.value!r} is not a bool"
-    elif not isinstance(e.value, (int, float)):
-        return f"{e.value!r} is not a number"
-    return None
+        good = not isinstance(e.value, float) and e.value in (0, 1)
+    else:
+        good = not isinstance(e.value, bool) and _fits(e.value, e.dtype)
+    return None if good else f"{brief(e.value)} is not of dtype {e.dtype}"
+
+
+def _fits(value: float, dtype: str) -> bool:
+    """Whether a number has a nearest one of a float dtype."""
+    try:
+        struct.pack("<f" if dtype == "f32" else "<d", value)
+    except OverflowError:
+        return False
+    return True
 
 
 def _unary(e: Unary) -> str | None:
-    if e.op not in ir.UNARY_OPS:
-        return f"unknown operation {e.op!r}"
     if e.op in ("neg", "abs"):
         good = e.x.dtype in INTEGERS or e.x.dtype in FLOATS
     elif e.op == "not":
@@ -383,8 +483,6 @@ def _unary(e: Unary) -> str | None:
 
 
 def _binary(e: Binary) -> str | None:
-    if e.op not in ir.BINARY_OPS:
-        return f"unknown operation {e.op!r}"
     if e.a.dtype != e.b.dtype:
         return f"{e.op} of {e.a.dtype} and {e.b.dtype}"
     if e.op in ("and", "or", "xor"):
@@ -397,8 +495,6 @@ def _binary(e: Binary) -> str | None:
 
 
 def _compare(e: Compare) -> str | None:
-    if e.op not in ir.COMPARE_OPS:
-        return f"unknown comparison {e.op!r}"
     if e.a.dtype != e.b.dtype:
         return f"{e.op} of {e.a.dtype} and {e.b.dtype}"
     return f"{e.op} of {e.a.dtype}" if e.a.dtype in STORAGE_FLOATS else None
@@ -411,25 +507,21 @@ def _select(e: Select) -> str | None:
 
 
 def _bitcast(e: Bitcast) -> str | None:
-    if "bool" in (e.dtype, e.x.dtype) or e.dtype not in ITEMSIZE or ITEMSIZE[e.dtype] != ITEMSIZE[e.x.dtype]:
+    if "bool" in (e.dtype, e.x.dtype) or ITEMSIZE[e.dtype] != ITEMSIZE[e.x.dtype]:
         return f"bitcast of {e.x.dtype} to {e.dtype}"
     return None
 
 
 def _call(e: Call) -> str | None:
-    arity = 1 if e.fn in MATH_UNARY else 2 if e.fn in MATH_BINARY else 0
-    if not arity:
-        return f"unknown function {e.fn!r}"
-    if len(e.args) != arity or e.dtype not in FLOATS or any(x.dtype != e.dtype for x in e.args):
+    if len(e.args) != (1 if e.fn in MATH_UNARY else 2) or e.dtype not in FLOATS or any(x.dtype != e.dtype for x in e.args):
         return f"{e.fn} of ({', '.join(x.dtype for x in e.args)})"
     return None
 
 
 _TYPES: dict[type, Callable[[Any], str | None]] = covering(Expr, {
     Const: _const, Unary: _unary, Binary: _binary, Compare: _compare, Select: _select, Bitcast: _bitcast, Call: _call,
-    Var: lambda e: None, Local: lambda e: None,
+    Var: lambda e: None, Local: lambda e: None, Convert: lambda e: None,
     Load: lambda e: None if e.index.dtype == "i32" else f"an index of dtype {e.index.dtype}",
-    Convert: lambda e: None if e.dtype in ITEMSIZE else f"unknown dtype {e.dtype!r}",
     MulAdd: lambda e: None if e.dtype in FLOATS and e.a.dtype == e.b.dtype == e.c.dtype else
         f"muladd of {e.a.dtype}, {e.b.dtype} and {e.c.dtype}",
 })  # fmt: skip
@@ -441,7 +533,7 @@ _CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = cove
     Kernel: _Verifier.kernel, Copy: _Verifier.copy, For: _Verifier.loop, While: _Verifier.loop_while, If: _Verifier.branch, Switch: _Verifier.switch,
     Let: _Verifier.let, Declare: _Verifier.declare, Assign: _Verifier.assign, Store: _Verifier.store,
     Barrier: lambda self, s, top: self.fail("a barrier in a vector loop", s) if self.vector else None,
-    Fail: lambda self, s, top: None, HostCall: _Verifier.host_call,
+    Fail: _Verifier.failure, HostCall: _Verifier.host_call,
 })  # fmt: skip
 _TOP = (Kernel, Copy, HostCall, Fail, For, While, If, Switch)
 _INNER = (For, While, If, Switch, Let, Declare, Assign, Store, Barrier)

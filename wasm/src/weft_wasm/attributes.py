@@ -1,0 +1,311 @@
+"""What each attribute of the loop IR may hold.
+
+Types are those of the declarations in ir.py. Which numbers an int may be, and which words a str may be, stands in RANGES and WORDS; where one has no entry
+there, or a declaration says something that isn't understood here, this module can't be imported. So no node and no attribute goes unchecked.
+`check_attributes` is the first half of the verifier: what follows it relies on every attribute.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Collection, Sequence
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, NamedTuple, NoReturn, Union, get_args, get_origin, get_type_hints
+
+from weft_wasm import ir
+from weft_wasm.ir import Buffer, Expr, Load, Program, Stmt, operands
+
+VECTOR_COUNTS = (0, 1, 2, 4, 8)
+MOST_NESTING = 128  # of statements in each other
+MOST_DEPTH = 200  # of operations in each other
+MOST_STATEMENTS = 1 << 20  # of a program, those that stand in several places counted in each
+LONGEST_NAME = 1000
+INT32 = range(-(1 << 31), 1 << 31)
+NATURAL = range(1 << 31)
+POSITIVE = range(1, 1 << 31)
+
+# The values of an int; for a dict of ints, those of its keys and of its values.
+RANGES: dict[str, Collection[int]] = {
+    "Buffer.shape": range(1 << 63), "Buffer.size": NATURAL, "Buffer.nbytes": range(8 << 31),
+    "For.extent": INT32, "For.vector": VECTOR_COUNTS, "For.unroll": POSITIVE, "For.tasks": NATURAL,
+    "Kernel.depth": range(1, MOST_NESTING + 1), "Copy.count": NATURAL, "Copy.dst_index": NATURAL, "Copy.src_index": NATURAL,
+    "Fail.code": POSITIVE, "HostCall.number": NATURAL, "Program.donated": NATURAL, "Program.errors": POSITIVE,
+}  # fmt: skip
+# The element types that artifacts name, and the dtype in which a buffer holds them: formats that the loop IR doesn't have as bytes, complex numbers as pairs.
+LABELS = {
+    **{dtype: dtype for dtype in ir.ITEMSIZE}, "c64": "f32", "c128": "f64",
+    **dict.fromkeys(("i2", "u2", "i4", "u4", "f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"), "u8"),
+}  # fmt: skip
+# The values of a str; None: it is a name or a text.
+WORDS: dict[str, Collection[str] | None] = {
+    **{f"{kind}.dtype": ir.ITEMSIZE for kind in ("Buffer", "Const", "Var", "Local", "Load", "Unary", "Binary", "Select", "Convert", "Bitcast", "MulAdd", "Call")},
+    **dict.fromkeys(("Buffer.name", "Var.name", "Local.name", "Kernel.name", "Program.name", "Program.errors"), None),
+    "Buffer.role": ir.ROLES, "Buffer.label": LABELS, "Unary.op": ir.UNARY_OPS, "Binary.op": ir.BINARY_OPS, "Compare.op": ir.COMPARE_OPS,
+    "Call.fn": ir.MATH_UNARY | ir.MATH_BINARY, "For.kind": ir.LOOP_KINDS,
+}  # fmt: skip
+
+
+class VerifyError(ValueError):
+    """A loop-IR program breaks a rule of docs/loop-ir.md. The message names the kernel, the loops around, the statement and the rule; the pass that
+    built the statement is at fault."""
+
+
+class Check(NamedTuple):
+    """Whether a value may stand somewhere, and what may."""
+
+    holds: Callable[[Any], bool]
+    wanted: str
+
+
+def attributes(kind: type) -> dict[str, Any]:
+    """The attributes of a kind of node, and their declared types: fields of a dataclass; else slots, declared in the class or as arguments."""
+    own = get_type_hints(kind)
+    if dataclasses.is_dataclass(kind):
+        return {field.name: own[field.name] for field in dataclasses.fields(kind)}
+    given = {**get_type_hints(vars(kind)["__init__"]), **own}
+    several = {p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.VAR_POSITIONAL}
+    return {name: GenericAlias(tuple, (given.get(name), ...)) if name in several else given.get(name) for name in vars(kind)["__slots__"]}
+
+
+def _kinds(kinds: tuple[type, ...]) -> Check:
+    names = "an expression" if set(kinds) == set(get_args(Expr)) else "a statement" if set(kinds) == set(get_args(Stmt)) else f"a {kinds[0].__name__}"
+    known = frozenset(kinds)
+    return Check(lambda x: type(x) in known, names)
+
+
+def _ints(values: Collection[int]) -> Check:
+    said = f"an int from {values[0]} to {values[-1]}" if isinstance(values, range) else f"one of {', '.join(map(str, values))}"
+    return Check(lambda x: type(x) is int and x in values, said)
+
+
+def _words(values: Collection[str] | None) -> Check:
+    if values is None:
+        return Check(_is_name, f"a text of at most {LONGEST_NAME} characters that UTF-8 has")
+    return Check(lambda x: isinstance(x, str) and x in values, f"one of {', '.join(sorted(values))}")
+
+
+def _is_name(x: object) -> bool:
+    return type(x) is str and len(x) <= LONGEST_NAME and not any(0xD800 <= ord(c) < 0xE000 for c in x)
+
+
+def _several(form: type[Sequence[Any]], each: Check, most: int | None = None) -> Check:
+    return Check(
+        lambda x: type(x) is form and (most is None or len(x) <= most) and all(map(each.holds, iter(x))),
+        f"a {form.__name__}{f' of at most {most}' if most else ''}, each {each.wanted}",
+    )
+
+
+def _pairs(key: Check, value: Check) -> Check:
+    return Check(
+        lambda x: type(x) is dict and all(map(key.holds, x)) and all(map(value.holds, x.values())),
+        f"a dict from {key.wanted} to {value.wanted}",
+    )
+
+
+def _either(checks: Sequence[Check]) -> Check:
+    if len(checks) == 1:
+        return checks[0]
+    return Check(lambda x: any(c.holds(x) for c in checks), " or ".join(c.wanted for c in checks))
+
+
+_NODES = {*get_args(Expr), *get_args(Stmt), Buffer}
+_PLAIN: dict[Any, Check] = {
+    bool: Check(lambda x: type(x) is bool, "True or False"),
+    bytes: Check(lambda x: type(x) is bytes, "bytes"),
+    NoneType: Check(lambda x: x is None, "None"),
+}
+# What the declarations leave open: Any.
+_OPEN = {
+    "Const.value": Check(lambda x: isinstance(x, (bool, int, float)), "a bool, an int or a float"),
+    "Program.calls": Check(lambda x: type(x) is list and all(hasattr(c, "ins") and hasattr(c, "outs") for c in x), "a list, each with ins and outs"),
+}
+
+
+def check_of(name: str, declared: Any) -> Check:
+    """What an attribute may hold, by its name (`For.unroll`) and its declared type; TypeError where that isn't known."""
+    if name in _OPEN:
+        return _OPEN[name]
+    origin, inside = get_origin(declared), get_args(declared)
+    if origin in (Union, UnionType):
+        nodes = tuple(t for t in inside if t in _NODES)
+        return _either([*([_kinds(nodes)] if nodes else []), *(check_of(name, t) for t in inside if t not in _NODES)])
+    if origin in (list, tuple):
+        return _several(origin, check_of(name, inside[0]), 64 if name == "Buffer.shape" else None)
+    if origin is dict:
+        return _pairs(check_of(name, inside[0]), check_of(name, inside[1]))
+    if declared in _NODES:
+        return _kinds((declared,))
+    if declared is int and name in RANGES:
+        return _ints(RANGES[name])
+    if declared is str and name in WORDS:
+        return _words(WORDS[name])
+    if declared in _PLAIN:
+        return _PLAIN[declared]
+    raise TypeError(f"nobody has said what {name}, declared {declared}, may hold")
+
+
+CHECKS: dict[type, list[tuple[str, Check]]] = {
+    kind: [(name, check_of(f"{kind.__name__}.{name}", declared)) for name, declared in attributes(kind).items()] for kind in (*_NODES, Program)
+}  # fmt: skip
+_EXPRESSIONS = frozenset(get_args(Expr))
+_STATEMENTS = frozenset(get_args(Stmt))
+_UNCHECKED = 0  # depth of a node whose operands are being looked at
+
+
+def brief(x: object) -> str:
+    """A value in an error message; whatever it is, in a few words."""
+    if isinstance(x, int) and x.bit_length() > 200:
+        return f"an int of {x.bit_length()} bits"
+    if x is None or isinstance(x, (bool, int, float)):
+        return repr(x)
+    if isinstance(x, str):
+        return repr(x if len(x) <= 40 else x[:40] + "…")
+    if isinstance(x, (list, tuple, dict)):
+        inner = f" of {brief(next(iter(x)))}" if len(x) == 1 and not isinstance(next(iter(x)), (list, tuple, dict)) else f" of {len(x)}"
+        return f"a {type(x).__name__}{inner}"
+    return f"a {type(x).__name__}"
+
+
+def check_attributes(program: Program) -> None:
+    """Raises VerifyError for the first attribute that holds what it may not, and for nodes that contain themselves or nest too deeply."""
+    _Walk(program).run()
+
+
+class _Walk:
+    def __init__(self, program: Program):
+        self.program = program
+        self.path: list[str] = []
+        self.depths: dict[Expr, int] = {}
+        self.buffers: set[Buffer] = set()
+        self.statements = 0
+
+    def fail(self, message: str) -> NoReturn:
+        name = getattr(self.program, "name", None)
+        raise VerifyError(f"{', '.join([name if _is_name(name) else '(a program)', *(self.path or ['program'])])}: {message}")
+
+    def attributes(self, x: object, at: Callable[[], str] | str = "") -> None:
+        """Checks the attributes of a node; `at` says where it is."""
+        for name, check in CHECKS[type(x)]:
+            try:
+                value = getattr(x, name)
+            except AttributeError:
+                self.fail(f"{_place(at)}{type(x).__name__} has no {name}")
+            if not check.holds(value):
+                self.fail(f"{_place(at)}{name} of {_named(x)} must be {check.wanted}; got {brief(value)}")
+
+    def run(self) -> None:
+        p = self.program
+        if type(p) is not Program:
+            raise VerifyError(f"a Program is verified; got {brief(p)}")
+        self.attributes(p)
+        for group in ("inputs", "outputs", "temps", "constants"):
+            for k, b in enumerate(getattr(p, group)):
+                self.buffer(b, f"{group}[{k}]: ")
+        self.block("body", p.body)
+
+    def buffer(self, b: Buffer, at: Callable[[], str] | str = "") -> None:
+        if b not in self.buffers:
+            self.attributes(b, at)
+            if b.size != math.prod(b.shape) or b.nbytes != b.size * ir.ITEMSIZE[b.dtype]:
+                self.fail(f"{_place(at)}buffer {b!r} is said to have {b.size} elements in {b.nbytes} bytes")
+            self.buffers.add(b)
+
+    def block(self, name: str, body: list[Stmt]) -> None:
+        if len(self.path) >= MOST_NESTING:
+            self.path[3:] = ["…"]
+            self.fail(f"statements nest more than {MOST_NESTING} deep")
+        for k, s in enumerate(body):
+            self.statements += 1
+            if self.statements > MOST_STATEMENTS:
+                self.fail(f"the program has more than {MOST_STATEMENTS} statements")
+            self.path.append(f"{name}[{k}]")
+            self.statement(s)
+            self.path.pop()
+
+    def statement(self, s: Stmt) -> None:
+        self.attributes(s)
+        for name, _ in CHECKS[type(s)]:
+            value = getattr(s, name)
+            if type(value) is Buffer:
+                self.buffer(value, f"{name}: ")
+            elif type(value) in _EXPRESSIONS:
+                self.expression(value, name)
+            elif type(value) is list and value:
+                self.several(s, name, value)
+
+    def several(self, s: Stmt, name: str, values: list[Any]) -> None:
+        """A list of a statement: buffers, statements, or blocks of them."""
+        if type(values[0]) is Buffer:
+            for k, b in enumerate(values):
+                self.buffer(b, f"{name}[{k}]: ")
+            return
+        plain = self.path[-1]
+        self.path[-1] = f"{plain} ({_named(s)})"
+        if type(values[0]) in _STATEMENTS:
+            self.block(name, values)
+        else:
+            for k, block in enumerate(values):
+                self.block(f"{name}[{k}]", block)
+        self.path[-1] = plain
+
+    def expression(self, root: Expr, at: str) -> None:
+        """Every node that was not seen before; nodes that contain themselves are found by those on the way to them."""
+        depths = self.depths
+        if root in depths:
+            return
+        pending: list[tuple[Expr, bool]] = [(root, False)]
+        above: dict[Expr, tuple[Expr, int]] = {}  # of which operand a node was found first, for the path
+        place = lambda e: lambda: f"{at}{_path_in(e, root, above)}: "  # noqa: E731
+        while pending:
+            e, done = pending.pop()
+            if done:
+                depths[e] = deep = 1 + max((depths[x] for x in operands(e)), default=0)
+                if deep > MOST_DEPTH:
+                    self.fail(f"{at}: operations nest more than {MOST_DEPTH} deep")
+                continue
+            if e in depths:
+                continue
+            self.attributes(e, place(e))
+            if type(e) is Load:
+                self.buffer(e.buffer, place(e))
+            inner = operands(e)
+            if not inner:
+                depths[e] = 1
+                continue
+            depths[e] = _UNCHECKED
+            pending.append((e, True))
+            for k, x in enumerate(inner):
+                known = depths.get(x)
+                if known is None:
+                    above.setdefault(x, (e, k))
+                    pending.append((x, False))
+                elif known == _UNCHECKED:
+                    self.fail(f"{_place(place(e))}a {type(e).__name__} contains itself")
+
+
+def _place(at: Callable[[], str] | str) -> str:
+    return at if isinstance(at, str) else at()
+
+
+def _named(x: object) -> str:
+    """A node in an error message."""
+    kind = type(x).__name__
+    name = getattr(x, "name", None)
+    if isinstance(x, ir.For):
+        name = getattr(x.var, "name", None)
+    return f"{kind} {name}" if _is_name(name) and name else f"a {kind}"
+
+
+def _path_in(e: Expr, root: Expr, above: dict[Expr, tuple[Expr, int]]) -> str:
+    """Where a node is in an expression, by the names of attributes."""
+    words: list[str] = []
+    while e is not root:
+        e, k = above[e]
+        names = [name for name, declared in CHECKS[type(e)] if declared.wanted == "an expression" or name == "args"]
+        words.append(f"args[{k}]" if names == ["args"] else names[k])
+    return "".join(f".{word}" for word in reversed(words))
+
+
+__all__ = ["CHECKS", "LABELS", "MOST_DEPTH", "MOST_NESTING", "MOST_STATEMENTS", "VECTOR_COUNTS", "VerifyError", "attributes", "brief", "check_attributes", "check_of"]
