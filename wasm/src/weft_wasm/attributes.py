@@ -183,7 +183,8 @@ class _Walk:
 
     def fail(self, message: str) -> NoReturn:
         name = getattr(self.program, "name", None)
-        raise VerifyError(f"{', '.join([name if _is_name(name) else '(a program)', *(self.path or ['program'])])}: {message}")
+        known = name if isinstance(name, str) and _is_name(name) else "(a program)"
+        raise VerifyError(f"{', '.join([known, *(self.path or ['program'])])}: {message}")
 
     def attributes(self, x: object, at: Callable[[], str] | str = "") -> None:
         """Checks the attributes of a node; `at` says where it is."""
