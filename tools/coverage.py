@@ -238,10 +238,10 @@ def entries(modules: Iterable[str] = MODULES) -> list[Entry]:
     files = files_naming()
     made = []
     for module in modules:
-        for name, (kind, wanted) in frozen[module].items():
+        for name, (kind, wanted, *_) in frozen[module].items():
             value, dotted = values[f"{module}.{name}"], f"{module}.{name}"
             have = parameters(value) if value is not None and wanted is not None and kind == "function" else None
-            want = [p for p in wanted or () if not p.lstrip("*").startswith("_")]
+            want = [p.split("=")[0] for p in wanted or () if p not in ("/", "*")]
             present = value is not None or name == "newaxis"     # which is None
             made.append(Entry(module, name, kind, present, None if have is None or takes(have, want) else (have, want),
                               tested(rows[dotted]), [row.id for row, _ in rows[dotted]], files[id(value)] if value is not None else []))

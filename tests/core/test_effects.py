@@ -159,8 +159,35 @@ def test_print_says_what_is_wrong_with_its_text():
                                                ("{}", (1,), {"y": 2}, ValueError, "mentions no y"), ("{} {}", (1,), {}, IndexError, "mentions")]:
         with pytest.raises(error, match=message):
             weft.debug.print(text, *args, **kwargs)
+    for args in (("none", 1), ("{}", 1, 2), ("{1}", 1, 2)):      # a value without a place would not be printed
+        with pytest.raises(ValueError, match=r"no place for the positional argument"):
+            weft.debug.print(*args)
     with pytest.raises(TypeError, match="format string"):
         weft.debug.print(1.0)
+
+
+def test_texts_that_are_not_checked_are_followed_by_their_values(capfd):
+    weft.debug.print("a", 1, 2.0, skip_format_check=True)
+    weft.debug.print("{}", 1, 2.0, skip_format_check=True)
+    weft.effects_barrier()
+    assert lines(capfd) == ["a 1 2.0", "1"]
+
+
+def test_options_first_and_then_values(capfd, caplog):
+    seen = []
+
+    @weft.jit
+    def f(x):
+        weft.debug.print(ordered=True)("{} {ordered}", x, ordered=x + 1)
+        weft.debug.callback(ordered=True)(lambda x, partitioned: seen.append((int(x), int(partitioned))), x, partitioned=2)
+    f(1)
+    with caplog.at_level("INFO", logger="weft.debug"):
+        weft.debug.log()("logged {}", 3)
+    weft.effects_barrier()
+    assert lines(capfd) == ["1 2"] and seen == [(1, 2)] and caplog.messages == ["logged 3"]
+    for function, values in ((weft.debug.print, {"x": 3}), (weft.debug.log, {"x": 3}), (weft.debug.callback, {"x": 3})):
+        with pytest.raises(TypeError, match="got the values x=3 and nothing to do with them"):
+            function(**values)
 
 
 def test_errors_of_callbacks_come_out_at_the_barrier_or_before():

@@ -1,4 +1,6 @@
 """The small public modules: names of the root, one level of pytrees, dtype queries, ravel_pytree, segments, DLPack, annotations."""
+import copy
+import pickle
 import subprocess
 import sys
 from collections import namedtuple
@@ -113,6 +115,59 @@ def test_dtype_queries():
         d.result_type()
 
 
+def test_limits_of_dtypes_are_classes():
+    assert isinstance(jnp.finfo(dtype="bfloat16"), jnp.finfo) and isinstance(jnp.iinfo(int_type="int8"), jnp.iinfo)
+    assert not isinstance(jnp.finfo("float32"), jnp.iinfo) and not isinstance(1, jnp.finfo)
+    assert jnp.iinfo(3).bits == 64 and jnp.finfo("complex64").dtype == np.float32
+    for limits, wrong in ((jnp.finfo, "int8"), (jnp.iinfo, "float32")):
+        with pytest.raises(ValueError):
+            limits(wrong)
+
+
+def test_shapes_that_stand_for_arrays():
+    s = weft.ShapeDtypeStruct((2, 3), "float32", weak_type=True)
+    assert s.update(shape=(4,)) == weft.ShapeDtypeStruct((4,), "float32", weak_type=True) and pickle.loads(pickle.dumps(s)) == s == copy.deepcopy(s)
+    here = weft.sharding.SingleDeviceSharding(weft.devices()[0])
+    placed = weft.device_put(jnp.ones(3), weft.devices()[0])
+    like = weft.ShapeDtypeStruct.like
+    assert like(s) == s and like(2.0) == weft.ShapeDtypeStruct((), "float32", weak_type=True) and like(np.ones(3)) == weft.ShapeDtypeStruct((3,), "float32")
+    assert like(placed).sharding == here and like(jnp.ones(3)).sharding is None
+    assert weft.eval_shape(lambda x: x * like(x).shape[0], jnp.ones(3)) == weft.ShapeDtypeStruct((3,), "float32")
+    for wrong, error in ((lambda: setattr(s, "shape", (1,)), RuntimeError), (lambda: s.update(shpe=(4,)), TypeError), (lambda: like("a"), TypeError),
+                         (lambda: like(weft.new_ref(jnp.ones(3))), TypeError), (lambda: weft.ShapeDtypeStruct((2,), "float32", sharding=3), ValueError),
+                         (lambda: weft.ShapeDtypeStruct((2,), "float32", is_ref=True), ValueError), (lambda: weft.ShapeDtypeStruct((2,), None), ValueError),
+                         (lambda: weft.ShapeDtypeStruct((2,), "float32", manual_axis_type=3), ValueError)):
+        with pytest.raises(error):
+            wrong()
+
+
+def test_meshes_and_shardings_are_changed_by_known_names_alone():
+    mesh = weft.make_mesh((1,), ("x",))
+    sharding = weft.NamedSharding(mesh, weft.P("x"))
+    assert mesh.update(axis_names=("y",)).axis_names == ("y",) and mesh.abstract_mesh.update((2,)).axis_sizes == (2,)
+    assert weft.P("x", "y").update(("y",)) == weft.P("y") and sharding.update(spec=(None, "x")).spec == weft.P(None, "x")
+    assert sharding.update(mesh=mesh.abstract_mesh).mesh == mesh.abstract_mesh and sharding.update() == sharding
+    for changed in (mesh, mesh.abstract_mesh, weft.P("x"), sharding):
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            changed.update(axis_name=("y",))
+    here = sharding.with_memory_kind("device")
+    assert here == sharding and weft.sharding.SingleDeviceSharding(weft.devices()[0]).check_compatible_aval((2, 3)) is None
+
+
+def test_arguments_that_say_nothing_are_refused():
+    x = jnp.ones((2, 3))
+    assert x.flatten("F").shape == x.flatten(order="C").shape == (6,) and x.compress(np.array([True, False]), axis=0).shape == (1, 3)
+    assert jnp.float32(x=1) == 1 and x.addressable_data(0).shape == (2, 3)
+    with pytest.raises(TypeError, match="ordr"):
+        x.flatten(ordr="F")
+    with pytest.raises(ValueError, match="needs a dtype"):
+        weft.lax.convert_element_type(x, None)
+    with pytest.raises(ValueError, match="`to` must be 'varying'"):
+        weft.vmap(lambda x: weft.lax.all_gather(x, "i", to="reduced"), axis_name="i")(x)
+    with pytest.raises(TypeError, match="takes the new value"):
+        weft.default_device()
+
+
 def test_typeof_and_devices():
     assert [str(weft.typeof(x)) for x in (1.0, jnp.ones(3), np.int8(1))] == ["~float32[]", "float32[3]", "int8[]"]
     with pytest.raises(TypeError):
@@ -178,7 +233,13 @@ def test_wrong_segments(args, error, match):
 
 def test_dlpack():
     assert [weft.dlpack.is_supported_dtype(d) for d in ("int4", "float8_e4m3fn", "bfloat16", "bool", "complex64")] == [False, False, True, True, True]
-    assert weft.dlpack.from_dlpack(np.arange(3, dtype=np.float32)).tolist() == [0, 1, 2]
+    x, host = jnp.ones(3), np.arange(3, dtype=np.float32)
+    assert weft.dlpack.from_dlpack(host).tolist() == weft.dlpack.from_dlpack(host, weft.devices()[0], True).tolist() == [0, 1, 2]
+    assert weft.dlpack.from_dlpack(x, copy=False) is x and jnp.from_dlpack(x, copy=True) is not x
+    with pytest.raises(ValueError, match="without a copy"):
+        jnp.from_dlpack(host, copy=False)
+    with pytest.raises(TypeError, match="__dlpack__"):
+        jnp.from_dlpack(3)
 
 
 @pytest.mark.parametrize("guard,option,chosen", [

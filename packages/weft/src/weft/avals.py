@@ -9,7 +9,7 @@ from .annotations import override
 from . import dtypes
 from .config import config
 from .errors import BackendError, at_user_line, type_error
-from .mesh import AbstractMesh, NamedSharding, P
+from .mesh import AbstractMesh, NamedSharding, P, Sharding, canonical_sharding
 
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
 
@@ -279,20 +279,68 @@ def check_range(name: str, value: int) -> None:
 
 
 class ShapeDtypeStruct:
-    """A shape and a dtype that stand for an array: what `eval_shape` returns and `lower` takes.
+    """A shape and a dtype that stand for an array: what `eval_shape` returns and `lower` takes. It can't be changed, and can be a key.
+
+    Args:
+        sharding: how the array lies over devices: a `Sharding`, a `PartitionSpec` for the mesh that is set, or a `Format` that has one.
+        weak_type: the type came from a Python number, and yields to others in promotion.
+        manual_axis_type, is_ref: left at their defaults; weft has no such types here.
+
+    Raises:
+        ValueError: for a dtype of None, for what is no sharding, and for what weft has no types for.
 
     Example:
         >>> import weft
         >>> weft.ShapeDtypeStruct((2, 3), "float32")
         ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
-    __slots__ = ("shape", "dtype", "weak_type", "sharding")
+    __slots__ = ("shape", "dtype", "weak_type", "_sharding")
+    shape: Shape
+    dtype: dtypes.ElementType
+    weak_type: bool
+    _sharding: Sharding | P | None
 
-    def __init__(self, shape: Iterable[Size], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
-                 vma: Any = None):
+    def __init__(self, shape: Iterable[Size], dtype: dtypes.DTypeLike, *, sharding: Any = None, weak_type: bool = False,
+                 manual_axis_type: None = None, is_ref: bool = False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype; got None.")
-        self.shape, self.dtype, self.weak_type, self.sharding = tuple(shape), dtypes.dtype(dtype), weak_type, sharding
+        if manual_axis_type is not None:
+            raise ValueError("ShapeDtypeStruct: weft says of values inside shard_map only along which axes they vary. Leave manual_axis_type out.")
+        if is_ref:
+            raise ValueError("ShapeDtypeStruct: weft has no shapes that stand for references. Trace with a reference instead: weft.new_ref(weft.numpy.zeros(shape)).")
+        where = sharding.sharding if hasattr(sharding, "layout") else sharding      # a Format
+        if where is not None and not isinstance(where, (Sharding, P)):
+            raise ValueError(f"ShapeDtypeStruct: sharding must be a weft.sharding.Sharding, a weft.P or a Format, got {where!r} of type {type(where).__name__}.")
+        for name, value in zip(self.__slots__, (tuple(shape), dtypes.dtype(dtype), weak_type, where)):
+            object.__setattr__(self, name, value)
+
+    @override
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects; make another with its method update.")
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """What stands for `x`, an array or a number: of its type and, if it is committed to devices, with its sharding.
+
+        Example:
+            >>> import weft, weft.numpy as jnp
+            >>> weft.ShapeDtypeStruct.like(jnp.zeros((2, 3)))
+            ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
+        if dtypes.is_python_scalar(x):
+            return cls((), scalar_aval(x).dtype, weak_type=scalar_aval(x).weak_type)
+        if not hasattr(x, "shape") or not hasattr(x, "dtype") or isinstance(getattr(x, "aval", None), AbstractRef):
+            raise type_error(f"ShapeDtypeStruct.like takes an array or a number, got a {type(x).__name__}.")
+        where = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        if isinstance(where, NamedSharding) and where.mesh.empty:
+            where = None
+        return cls(x.shape, dtypes.canonicalize(x.dtype), sharding=where, weak_type=getattr(x, "weak_type", False))
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """How the array lies over devices, if that is said."""
+        found = canonical_sharding(self._sharding)
+        return found if isinstance(found, Sharding) else None
 
     @property
     def ndim(self) -> int:
@@ -312,18 +360,26 @@ class ShapeDtypeStruct:
 
     @override
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self.sharding) == \
-            (other.shape, other.dtype, other.weak_type, other.sharding)
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self._sharding) == \
+            (other.shape, other.dtype, other.weak_type, other._sharding)
 
     @override
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.weak_type))
 
-    def update(self, **kw: Any) -> "ShapeDtypeStruct":
-        return ShapeDtypeStruct(kw.get("shape", self.shape), kw.get("dtype", self.dtype),
-                                sharding=kw.get("sharding", self.sharding), weak_type=kw.get("weak_type", self.weak_type))
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _struct, (self.shape, self.dtype, self._sharding, self.weak_type)
+
+    def update(self, **kwargs: Any) -> ShapeDtypeStruct:
+        """The same with other arguments of the constructor."""
+        return ShapeDtypeStruct(**{"shape": self.shape, "dtype": self.dtype, "sharding": self._sharding, "weak_type": self.weak_type, **kwargs})
 
     @override
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}{weak})"
+
+
+def _struct(shape: Shape, dtype: dtypes.ElementType, sharding: Any, weak_type: bool) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type)

@@ -158,18 +158,19 @@ class Config:
         self._snapshots()
 
         @contextmanager
-        def local(new_val: Any = _UNSET) -> Iterator[None]:
-            if new_val is _UNSET:
-                if option.kind is not bool:
-                    raise TypeError(at_user_line(f"{name} takes the new value of the config option: with weft.{name}(value): …"))
-                new_val = True
-            before = option.set_here(option.check(new_val))
+        def held(value: Any) -> Iterator[None]:
+            before = option.set_here(option.check(value))
             self._notify(name)
             try:
                 yield
             finally:
                 option.restore(before)
                 self._notify(name)
+
+        def local(new_val: Any = _UNSET) -> ContextManager[None]:
+            if new_val is _UNSET and option.kind is not bool:
+                raise TypeError(at_user_line(f"{name} takes the new value of the config option: with weft.{name}(value): …"))
+            return held(True if new_val is _UNSET else new_val)
         local.__name__ = local.__qualname__ = name
         local.__doc__ = f"Sets the config option `{option.public}` for a block, in this thread. {doc}"
         return local
@@ -432,8 +433,9 @@ def disable_jit(disable: bool = True) -> ContextManager[None]:
 def _without_effect(name: str) -> LocalOption:
     """The context manager of an option that has no effect: it checks the value, and warns of one that is not the default."""
     @contextmanager
-    def local(new_val: Any = True) -> Iterator[None]:
+    def local(new_val: Any = _UNSET) -> Iterator[None]:
         option = config._find(name)
+        new_val = True if new_val is _UNSET else new_val
         if option.check(new_val) != option.get():
             warnings.warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[name][2]}.", stacklevel=3)
         before = option.set_here(new_val)

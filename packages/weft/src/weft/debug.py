@@ -7,11 +7,11 @@ import logging
 import pdb
 import string
 import sys
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Container, Mapping, Sequence, overload
 
 from .annotations import override
 from . import dtypes
-from .control.callback import debug_callback, host_function
+from .control.callback import bind_debug_callback, host_function
 from .control.inspection import inspect_sharding_p
 from .core.effects import DebugEffect as DebugEffect, OrderedDebugEffect as OrderedDebugEffect
 from .core.trace import is_array
@@ -23,11 +23,15 @@ from .tree import tree_leaves, tree_map
 _log = logging.getLogger("weft.debug")
 
 
-class _Formatter(string.Formatter):
-    """Formats, and refuses keyword arguments that the text does not mention."""
+class _Checker(string.Formatter):
+    """Formats, and refuses arguments that the text does not mention."""
 
     @override
-    def check_unused_args(self, used_args, args, kwargs):
+    def check_unused_args(self, used_args: Container[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        extra = [i for i in range(len(args)) if i not in used_args]
+        if extra:
+            raise ValueError(f"debug.print: the text has no place for the positional argument{'s' if len(extra) > 1 else ''} {', '.join(map(str, extra))}. "
+                             "Write {} where each value belongs.")
         unused = [k for k in kwargs if k not in used_args]
         if unused:
             raise ValueError(f"debug.print: the text mentions no {', '.join(unused)}. If it is an f-string, its values were put in while the program was traced: "
@@ -57,7 +61,9 @@ class _Print:
 
     def __call__(self, *args, **kwargs):
         args, kwargs = tree_map(_shown, (args, kwargs))
-        text = _Formatter().format(self.fmt, *args, **kwargs)
+        text = self.fmt.format(*args, **kwargs)
+        if all(field is None for _, field, _, _ in string.Formatter().parse(self.fmt)):      # unchecked, it may have no place for them
+            text = " ".join([text, *map(str, args)])
         if self.logged:
             _log.info("%s", text)
         else:
@@ -83,13 +89,21 @@ def _shown(x):
     return value[()]
 
 
+@overload
 def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = False,
-          **kwargs: Any) -> None:
+          **kwargs: Any) -> None: ...
+@overload
+def print(*, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
+          _use_logging: bool = False) -> Callable[..., None]: ...
+def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
+          _use_logging: bool = False, **kwargs: Any) -> Callable[..., None] | None:
     """Prints values while a program runs; `fmt` is a text for `str.format`, never an f-string.
 
     Args:
-        fmt: the text, with `{}` or `{name}` where values belong.
+        fmt: the text, with `{}` or `{name}` where values belong. Without it, a function is returned that takes it and the values and prints as
+            the options say: `print(ordered=True)("{}", x)`.
         ordered: prints appear in the order of the program.
+        partitioned: weft prints whole values, so it changes nothing.
         skip_format_check: don't look for arguments that `fmt` does not mention.
 
     Example:
@@ -97,31 +111,67 @@ def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False
         >>> weft.jit(lambda x: weft.debug.print("sum {s:.1f} of {x}", s=jnp.sum(x), x=x))(jnp.arange(3.)); weft.effects_barrier()
         sum 3.0 of [0. 1. 2.]
     """
+    if fmt is None:
+        _no_values("debug.print", args, kwargs)
+        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging)
+    _print(fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging)
+    return None
+
+
+def _no_values(name: str, args: tuple, kwargs: dict) -> None:
+    if args or kwargs:
+        values = ", ".join([*map(repr, args), *[f"{k}={v!r}" for k, v in kwargs.items()]])
+        raise TypeError(at_user_line(f"{name} got the values {values} and nothing to do with them: give them to the function that it returns, {name}(…)(…, {values})."))
+
+
+def _print(fmt: str, args: tuple, kwargs: dict, ordered: bool, partitioned: bool, skip_format_check: bool, logged: bool) -> None:
     if not isinstance(fmt, str):
         raise TypeError(f"debug.print takes a format string first; got {type(fmt).__name__}. Write debug.print(\"{{}}\", value).")
     if not skip_format_check:
         some = _Anything()
         try:
-            _Formatter().format(fmt, *[some] * len(args), **dict.fromkeys(kwargs, some))
+            _Checker().format(fmt, *[some] * len(args), **dict.fromkeys(kwargs, some))
         except (ValueError, LookupError) as e:
             raise type(e)(at_user_line(str(e) if isinstance(e, ValueError) else f"debug.print: the text {fmt!r} mentions {e}, which is not given")) from None
-    debug_callback(_Print(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    bind_debug_callback(_Print(fmt, logged), args, kwargs, ordered, partitioned)
 
 
-def log(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = False,
-        **kwargs: Any) -> None:
-    """`print`, to the logger `weft.debug`, at the level INFO."""
-    print(fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check, _use_logging=True, **kwargs)
+@overload
+def log(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, _use_logging: bool = True,
+        **kwargs: Any) -> None: ...
+@overload
+def log(*, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
+        _use_logging: bool = True) -> Callable[..., None]: ...
+def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
+        _use_logging: bool = True, **kwargs: Any) -> Callable[..., None] | None:
+    """`print`, to the logger `weft.debug`, at the level INFO.
+
+    Example:
+        >>> import weft
+        >>> weft.jit(lambda x: weft.debug.log("x is {}", x))(3)
+    """
+    if fmt is None:
+        _no_values("debug.log", args, kwargs)
+        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging)
+    _print(fmt, args, kwargs, ordered, partitioned, skip_format_check, _use_logging)
+    return None
 
 
-def callback(callback: Callable, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any) -> None:
+@overload
+def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any) -> None: ...
+@overload
+def callback(*, ordered: bool = False, partitioned: bool = False) -> Callable[..., None]: ...
+def callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+             **kwargs: Any) -> Callable[..., None] | None:
     """Calls a Python function with values while a program runs; its result is ignored.
 
     Arguments that are no arrays are passed on as they are. Under grad it is called with primal values, under vmap once for each element.
 
     Args:
-        callback: the function.
+        callback: the function. Without it, a function is returned that takes it and its arguments: `callback(ordered=True)(f, x)`. Keyword arguments
+            named like an option can be given to this one only.
         ordered: calls happen in the order of the program.
+        partitioned: weft passes on whole values, so it changes nothing.
 
     Example:
         >>> import weft
@@ -131,7 +181,11 @@ def callback(callback: Callable, *args: Any, ordered: bool = False, partitioned:
         >>> seen
         [3.0]
     """
-    debug_callback(callback, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    if callback is None:
+        _no_values("debug.callback", args, kwargs)
+        return lambda callback, *args, **kwargs: bind_debug_callback(callback, args, kwargs, ordered, partitioned)
+    bind_debug_callback(callback, args, kwargs, ordered, partitioned)
+    return None
 
 
 def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None, ordered: bool = False, token=None,
@@ -161,7 +215,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_fr
             frames.append((f"{info.filename}:{info.lineno} ({info.function})", dict(info.frame.f_locals)))
     frames = frames[:num_frames]
     variables = [{k: v for k, v in found.items() if _passable(v)} for _, found in frames[:1]]
-    debug_callback(_Stop(tuple(where for where, _ in frames)), *variables, ordered=ordered)
+    bind_debug_callback(_Stop(tuple(where for where, _ in frames)), tuple(variables), {}, ordered, False)
 
 
 def _passable(value) -> bool:

@@ -1,13 +1,28 @@
 """Exchanging arrays with other libraries through DLPack."""
 from __future__ import annotations
 
-from . import dtypes
-from .numpy import from_dlpack as from_dlpack
+from typing import TYPE_CHECKING, Any
+
+from . import dtypes, numpy
+
+if TYPE_CHECKING:
+    from .typing import Array, DTypeLike, Placement
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
 
 
-def is_supported_dtype(dtype) -> bool:
+def from_dlpack(external_array: Any, device: Placement = None, copy: bool | None = None) -> Array:
+    """An array from any object that offers DLPack: `weft.numpy.from_dlpack`, whose arguments may be given by position.
+
+    Example:
+        >>> import numpy, weft
+        >>> weft.dlpack.from_dlpack(numpy.ones(2, 'float32'))
+        Array([1., 1.], dtype=float32)
+    """
+    return numpy.from_dlpack(external_array, device=device, copy=copy)
+
+
+def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Whether arrays of this dtype can be exchanged: all but random keys, 4-bit integers and 8-bit floats.
 
     Example:

@@ -179,10 +179,10 @@ class _ScalarType(type):
     make: Callable[[Any, ElementType], Any]
 
     @override
-    def __call__(cls, value: Any, /) -> Array:
-        if isinstance(value, str):      # as Python's own types read it
-            value = scalar_type_of(cls.dtype)(value)
-        return cls.make(value, cls.dtype)
+    def __call__(cls, x: Any) -> Array:
+        if isinstance(x, str):      # as Python's own types read it
+            x = scalar_type_of(cls.dtype)(x)
+        return cls.make(x, cls.dtype)
 
     @override
     def __eq__(cls, other: object) -> bool:
@@ -508,34 +508,6 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
     return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
 
 
-def finfo(spec: DTypeLike) -> Any:
-    """Machine limits of a float dtype (bits, eps, max, min, tiny, …).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.finfo(jnp.bfloat16).bits
-        16
-    """
-    dt = dtype(spec)
-    if has_numpy:
-        return ml_dtypes.finfo(real_of(dt) if is_complex(dt) else dt)
-    return _FINFO[real_of(dt).name if is_complex(dt) else dt.name]
-
-
-def iinfo(spec: DTypeLike) -> Any:
-    """Machine limits of an integer dtype (bits, min, max).
-
-    Example:
-        >>> import weft.numpy as jnp
-        >>> jnp.iinfo(jnp.int8).max
-        127
-    """
-    dt = dtype(spec)
-    if has_numpy:
-        return ml_dtypes.iinfo(dt)
-    return _IntInfo(dt)
-
-
 class _IntInfo:
     def __init__(self, dt: ElementType):
         self.bits, self.dtype = bits(dt), dt
@@ -568,6 +540,85 @@ _FINFO = {info.dtype.name: info for info in (
     _FloatInfo("float8_e5m2fnuz", 8, 2, 5, 57344.0, -15), _FloatInfo("float8_e8m0fnu", 8, 0, 8, 2.0 ** 127, -127),
     _FloatInfo("float4_e2m1fn", 4, 1, 2, 6.0), _FloatInfo("float6_e2m3fn", 6, 3, 2, 7.5),
     _FloatInfo("float6_e3m2fn", 6, 2, 3, 28.0))}
+
+
+class _Limits(type):
+    """The metaclass of `finfo` and `iinfo`, whose instances are NumPy's where that is installed."""
+    of: tuple[type[Any], ...]
+
+    @override
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.of)
+
+
+class finfo(metaclass=_Limits):
+    """Machine limits of a float dtype; of a complex one, those of its parts.
+
+    Numbers are NumPy's scalars of that dtype, and Python's floats where NumPy is not installed.
+
+    Raises:
+        ValueError: for a dtype that is neither.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.finfo(jnp.bfloat16).bits
+        16
+    """
+    of = (np.finfo, ml_dtypes.finfo) if has_numpy else (_FloatInfo,)
+    dtype: ElementType
+    bits: int
+    eps: Any                    # from 1 to the next larger number
+    epsneg: Any                 # from 1 to the next smaller one
+    max: Any
+    min: Any
+    tiny: Any                   # the smallest positive normal number
+    smallest_normal: Any
+    smallest_subnormal: Any
+    resolution: Any             # 10 ** -precision
+    precision: int              # decimal digits that are kept
+    nmant: int                  # bits of the mantissa
+    nexp: int                   # bits of the exponent
+    minexp: int                 # the exponent of the smallest normal number
+    maxexp: int                 # the smallest exponent that is too large
+
+    def __new__(cls, dtype: DTypeLike) -> finfo:
+        dt = _as_dtype(dtype)
+        part = real_of(dt) if is_complex(dt) else dt
+        if has_numpy:
+            limits: Any = ml_dtypes.finfo(part)
+        elif part.name in _FINFO:
+            limits = _FINFO[part.name]
+        else:
+            raise ValueError(f"data type {name(dt)} not inexact: finfo takes a float dtype; iinfo has the limits of integers.")
+        return limits
+
+
+class iinfo(metaclass=_Limits):
+    """Machine limits of an integer dtype, as Python's integers.
+
+    Raises:
+        ValueError: for a dtype that is none.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.iinfo(jnp.int8).max
+        127
+    """
+    of = (np.iinfo, ml_dtypes.iinfo) if has_numpy else (_IntInfo,)
+    dtype: ElementType
+    bits: int
+    max: int
+    min: int
+
+    def __new__(cls, int_type: DTypeLike | int) -> iinfo:
+        dt = _as_dtype(int if type(int_type) is int else int_type)
+        if has_numpy:
+            limits: Any = ml_dtypes.iinfo(dt)
+        elif is_int(dt):
+            limits = _IntInfo(dt)
+        else:
+            raise ValueError(f"Invalid integer data type {name(dt)}: iinfo takes an integer dtype; finfo has the limits of floats.")
+        return limits
 
 
 def host_dtype(value: Any) -> ElementType:

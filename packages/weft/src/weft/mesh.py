@@ -82,8 +82,8 @@ class PartitionSpec:
     def count(self, value) -> int:
         return self.partitions.count(value)
 
-    def update(self, **kw) -> "PartitionSpec":
-        return PartitionSpec(*kw.get("partitions", self.partitions))
+    def update(self, partitions: Sequence[Any] | None = None, unreduced: Any = None, reduced: Any = None) -> PartitionSpec:
+        return PartitionSpec(*(self.partitions if partitions is None else partitions), unreduced=unreduced or frozenset(), reduced=reduced or frozenset())
 
     @override
     def __eq__(self, other):
@@ -185,8 +185,9 @@ class AbstractMesh(_MeshAxes):
     def flat_devices(self) -> tuple[Any, ...]:
         return self.devices
 
-    def update(self, **kw) -> "AbstractMesh":
-        return AbstractMesh(*[kw.get(n, getattr(self, n)) for n in ("axis_sizes", "axis_names", "axis_types")])
+    def update(self, axis_sizes: Sequence[int] | None = None, axis_names: Any = None, axis_types: Any = None) -> AbstractMesh:
+        return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes, self.axis_names if axis_names is None else axis_names,
+                            self.axis_types if axis_types is None else axis_types)
 
     def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
         return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
@@ -256,8 +257,9 @@ class Mesh(_MeshAxes):
     is_multi_process = property(lambda self: False)
     is_scalar = property(lambda self: self.axis_sizes == () and len(self.flat_devices) == 1)
 
-    def update(self, **kw) -> "Mesh":
-        return Mesh(*[kw.get(n, getattr(self, n)) for n in ("devices", "axis_names", "axis_types")])
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        return Mesh(self.devices if devices is None else devices, self.axis_names if axis_names is None else axis_names,
+                    self.axis_types if axis_types is None else axis_types)
 
     def __enter__(self):
         self._tokens.append(_option.set_here(self))
@@ -395,6 +397,10 @@ class Sharding:
     def is_fully_replicated(self) -> bool:
         raise NotImplementedError
 
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """The same in another memory of the devices."""
+        raise NotImplementedError
+
     def shard_shape(self, global_shape: Sequence[int]) -> tuple:
         """The shape of each device's part; ValueError where an axis can't be cut evenly."""
         shape = tuple(global_shape)
@@ -443,6 +449,9 @@ class SingleDeviceSharding(Sharding):
 
     is_fully_replicated = property(lambda self: True)
 
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Nothing: any array can lie on one device."""
+
     @override
     def _devices(self) -> tuple:
         return (self._device,)
@@ -451,7 +460,8 @@ class SingleDeviceSharding(Sharding):
     def _tiles(self, ndim: int):
         return (1,) * ndim, [(0,) * ndim]
 
-    def with_memory_kind(self, kind: str) -> "SingleDeviceSharding":
+    @override
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     @override
@@ -524,17 +534,21 @@ class NamedSharding(Sharding):
         if len(self.spec) > ndim:
             raise ValueError(f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied to a value of rank {ndim}.")
 
-    def check_compatible_aval(self, shape: Sequence[int]) -> None:
-        self._check_rank(len(shape))
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        self._check_rank(len(aval_shape))
 
     is_fully_replicated = property(lambda self: all(self.mesh.shape[a] == 1 for p in self.spec for a in axes_of(p)))
     replicated_axes = property(lambda self: frozenset(self.mesh.axis_names) - {a for p in self.spec for a in axes_of(p)})
 
-    def with_memory_kind(self, kind: str) -> "NamedSharding":
+    @override
+    def with_memory_kind(self, kind: str) -> NamedSharding:
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
-    def update(self, **kw) -> "NamedSharding":
-        return NamedSharding(kw.get("mesh", self.mesh), kw.get("spec", self.spec), memory_kind=kw.get("memory_kind", self._memory_kind))
+    def update(self, *, mesh: Mesh | AbstractMesh | None = None, spec: PartitionSpec | Sequence[Any] | None = None,
+               memory_kind: str | None = None) -> NamedSharding:
+        spec = self.spec if spec is None else spec
+        return NamedSharding(self.mesh if mesh is None else mesh, spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec),
+                             memory_kind=self._memory_kind if memory_kind is None else memory_kind)
 
     @override
     def __eq__(self, other):

@@ -303,8 +303,8 @@ state.swap_p.impl, state.addupdate_p.impl = _swap, _addupdate
 state.freeze_p.impl = lambda ref: ref.value
 state.free_ref_p.impl = lambda ref: []
 
-def add_to(self, x, idx=None) -> None:
-    """Adds `x` to what the reference holds at `idx`, all of it for None."""
+def add_to(self, x, idx=()) -> None:
+    """Adds `x` to what the reference holds at `idx`, all of it where none is given."""
     addupdate(self, idx, x)
 
 

@@ -681,6 +681,9 @@ def static(**kwargs) -> Any:
 class Partial(functools.partial):
     """`functools.partial` that is a pytree: its arguments are children, its function is static."""
 
+    def __init__(self, func: Callable[..., Any], *args: Any, **kw: Any):      # which `partial` takes when it is made
+        super().__init__()
+
 
 register_pytree_with_keys(
     Partial, lambda p: ([(GetAttrKey("args"), p.args), (GetAttrKey("keywords"), p.keywords)], p.func),

@@ -242,8 +242,7 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
     return tree_unflatten(tree, io_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, ordered=bool(ordered)))
 
 
-def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False,
-                   **kwargs: Any) -> None:
+def bind_debug_callback(callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool, partitioned: bool) -> None:
     """See `weft.debug.callback`."""
     fun, flat = host_function(callback, args, kwargs, "debug.callback", static=True)
     debug_callback_p.bind(*flat, callback=fun, effect=effects.ordered_debug if ordered else effects.debug, partitioned=bool(partitioned))

@@ -271,15 +271,15 @@ def as_value(x: Any) -> Value:
     return x.dimension_as_value() if isinstance(x, Dim) else x
 
 
-def is_symbolic_dim(x: Any) -> bool:
-    """Whether `x` is a symbolic dimension and not an integer.
+def is_symbolic_dim(p: Any) -> bool:
+    """Whether `p` is a symbolic dimension and not an integer.
 
     Example:
         >>> from weft import export
         >>> export.is_symbolic_dim(export.symbolic_shape("b")[0]), export.is_symbolic_dim(3)
         (True, False)
     """
-    return isinstance(x, Dim)
+    return isinstance(p, Dim)
 
 
 def is_constant_shape(shape: Iterable[Size]) -> bool:

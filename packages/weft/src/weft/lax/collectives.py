@@ -143,14 +143,19 @@ def axis_size(axis_name: AxisName) -> int:
 
 
 def all_gather(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None, axis: int = 0,
-               tiled: bool = False) -> Tree:
+               tiled: bool = False, to: str = "varying") -> Tree:
     """The values of all members, stacked along `axis` (or concatenated, when `tiled`), on every member.
+
+    Args:
+        to: what the result's type says inside `shard_map`: that it may be 'varying' over the members, the one there is.
 
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.vmap(lambda x: weft.lax.all_gather(x, 'i').sum(), axis_name='i')(jnp.arange(3.))
         Array([3., 3., 3.], dtype=float32)
     """
+    if to != "varying":
+        raise ValueError(f"all_gather: `to` must be 'varying', got {to!r}; weft has no gathers whose results are of other types. Use psum for one that varies nowhere.")
     names, groups = _names(axis_name), _groups("all_gather", axis_index_groups, axis_name)
 
     def one(leaf):

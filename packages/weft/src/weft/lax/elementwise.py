@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..errors import type_error
+from ..errors import at_user_line, type_error
 from ..ops import elementwise as ops
 from ..ops import linear
 from ..ops.rules import dtype_of
@@ -244,7 +244,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     return select_n(pred, on_false, on_true)
 
 
-def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike | dtypes.ExtendedDType | None = None) -> Array:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The array with another dtype. Floats become integers by truncation; out of range they saturate.
 
     Example:
@@ -252,6 +252,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike | dtypes.Exten
         >>> lax.convert_element_type(1.7, 'int32')
         Array(1, dtype=int32)
     """
+    if new_dtype is None:
+        raise ValueError(at_user_line("convert_element_type needs a dtype, got None; name one, such as weft.numpy.float32."))
     x = checked("convert_element_type", operand)
     return convert(x, new_dtype)
 

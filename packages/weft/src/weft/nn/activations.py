@@ -90,7 +90,7 @@ def sigmoid(x: ArrayLike) -> Array:
     return el.logistic(operand("sigmoid", x))
 
 
-def tanh(x: ArrayLike) -> Array:
+def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent.
 
     Example:
@@ -275,7 +275,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     return _glu(x, axis)
 
 
-def squareplus(x: ArrayLike, b: ArrayLike = 4.0) -> Array:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x² + b)) / 2.
 
     Example:

@@ -270,11 +270,27 @@ def __array_namespace__(self, *, api_version=None):
 _namespace: list = []       # weft.numpy puts itself here
 
 
-def _method(function, name: str | None = None):
+def _method(function):
     def method(self, *args, **kwargs):
         return function(self, *args, **kwargs)
-    method.__name__, method.__doc__ = name or function.__name__, function.__doc__
+    method.__name__, method.__doc__ = function.__name__, function.__doc__
+    setattr(method, "__wrapped__", function)      # noqa: B010  # its parameters are the method's
     return method
+
+
+def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
+    """The slices along an axis (elements of the flattened array by default) where `condition` is true."""
+    return selecting.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+
+
+def flatten(self, order: str = "C", *, out_sharding=None):
+    """The elements in one row."""
+    return shapes.ravel(self, order, out_sharding=out_sharding)
+
+
+def addressable_data(self, index: int):
+    """The part of the array that lies on the device of that number among those that have parts."""
+    return self.addressable_shards[index].data
 
 
 def _methods() -> dict[str, Any]:
@@ -291,15 +307,13 @@ def _methods() -> dict[str, Any]:
     plain: tuple[Callable[..., Any], ...] = (
         __bool__, __float__, __int__, __complex__, __index__, __array__, __len__, __iter__, __reversed__, __contains__, __getitem__,
         __setitem__, __delitem__, __repr__, __str__, __format__, __array_namespace__, __reduce__, tolist, item, astype, reshape,
-        transpose, view, copy, clip, to_device, byteswap, tobytes)
+        transpose, view, copy, clip, to_device, byteswap, tobytes, compress, flatten, addressable_data)
     table.update({function.__name__: function for function in plain})
     for module, names in ((reductions, "all any argmax argmin cumprod cumsum max mean min prod ptp std sum var"),
                           (shapes, "ravel repeat squeeze swapaxes"), (ufuncs, "conj conjugate"), (rounding, "round"), (products, "dot"),
                           (sorting, "argsort sort searchsorted argpartition partition"), (selecting, "nonzero choose diagonal trace take")):
         for name in names.split():
             table[name] = _method(getattr(module, name))
-    table["compress"] = _method(lambda self, condition, axis=None, **kw: selecting.compress(condition, self, axis, **kw), "compress")
-    table["flatten"] = _method(lambda x, order="C", **kw: shapes.ravel(x, order), "flatten")
     table.update(T=property(lambda self: shapes.transpose(self)), mT=property(lambda self: shapes.matrix_transpose(self)),
                  real=property(lambda self: ufuncs.real(self)), imag=property(lambda self: ufuncs.imag(self)),
                  at=property(_at), itemsize=property(lambda self: dtypes.itemsize(self.dtype)))

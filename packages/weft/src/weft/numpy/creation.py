@@ -9,8 +9,8 @@ from ..avals import Size, SymbolicSize, array_aval, shaped
 from ..core.dims import max_dim
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
-from ..core.trace import Tracer, aval_of, get_aval
-from ..errors import ConcretizationTypeError
+from ..core.trace import Tracer, aval_of, get_aval, is_array
+from ..errors import ConcretizationTypeError, at_user_line
 from ..host import from_bytes, from_flat, has_numpy, is_host_array, np
 from ..ops import elementwise as el
 from ..ops import linear
@@ -676,11 +676,25 @@ def fromfunction(function: Callable[..., Any], shape: ShapeLike, *, dtype: DType
 def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
     """An array from any object that offers DLPack.
 
+    Args:
+        device: where the array shall lie; by default where `x` does, if that is an array of weft's.
+        copy: True for a copy of a weft array, too; False to get an error instead of a copy.
+
+    Raises:
+        TypeError: for an object that does not offer DLPack.
+        ValueError: with `copy=False`, for what can't be had without a copy: everything but an array of weft's.
+
     Example:
         >>> import numpy, weft.numpy as jnp
         >>> jnp.from_dlpack(numpy.ones(2, 'float32'))
         Array([1., 1.], dtype=float32)
     """
+    if is_array(x):
+        return array(x, copy=bool(copy), device=device)
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError(at_user_line(f"from_dlpack takes an object with the methods __dlpack__ and __dlpack_device__, got a {type(x).__name__}. Use jnp.asarray."))
+    if copy is False:
+        raise ValueError(at_user_line(f"from_dlpack: a {type(x).__name__} can't become an array without a copy, which copy=False forbids. Leave copy out."))
     if not has_numpy:
         raise ImportError("from_dlpack needs NumPy, which is not installed here. Use jnp.asarray(memoryview(x)).")
     return array(np.from_dlpack(x), device=device)

@@ -48,6 +48,8 @@ class ArrayMembers:
     def sharding(self) -> Sharding: ...
     @property
     def committed(self) -> bool: ...
+    def addressable_data(self, index: int) -> Array:
+        """The part of the array on one of its devices."""
     @property
     def addressable_shards(self) -> list[Shard]: ...
     @property
@@ -133,7 +135,8 @@ class ArrayMembers:
     def argmin(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         """The index of the first minimum."""
     def argpartition(self, kth: int, axis: int = -1) -> Array: ...
-    def argsort(self, axis: int | None = -1, *, stable: bool = True, descending: bool = False) -> Array:
+    def argsort(self, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True, descending: bool = False,
+                dtype: DTypeLike | None = None) -> Array:
         """The indices that sort the array."""
     def astype(self, dtype: DTypeLike | None, copy: bool = False, device: Placement = None) -> Array:
         """The array with another dtype."""
@@ -152,7 +155,8 @@ class ArrayMembers:
         """The sum of the elements up to each."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
     def dot(self, b: ArrayLike, *, precision: Any = None, preferred_element_type: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array: ...
-    def flatten(self, order: str = "C") -> Array: ...
+    def flatten(self, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
+        """The elements in one row."""
     def item(self, *args: Any) -> Any:
         """One element as a Python number."""
     def max(self, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
@@ -164,7 +168,7 @@ class ArrayMembers:
     def min(self, axis: Axis = None, out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
             where: ArrayLike | None = None) -> Array:
         """The minimum."""
-    def nonzero(self, *, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None, size: int | None = None) -> tuple[Array, ...]:
+    def nonzero(self, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> tuple[Array, ...]:
         """The indices of the elements that are not zero, along each axis."""
     def partition(self, kth: int, axis: int = -1) -> Array: ...
     def prod(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
@@ -180,12 +184,12 @@ class ArrayMembers:
         """The same elements with another shape."""
     def round(self, decimals: int = 0, out: None = None) -> Array: ...
     def searchsorted(self, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan") -> Array: ...
-    def sort(self, axis: int | None = -1, *, stable: bool = True, descending: bool = False) -> Array:
+    def sort(self, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True, descending: bool = False) -> Array:
         """The elements in ascending order."""
     def squeeze(self, axis: Axis = None) -> Array:
         """The array without its axes of size 1."""
     def std(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-            where: ArrayLike | None = None, correction: int | float | None = None) -> Array:
+            where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
         """The standard deviation."""
     def sum(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
             initial: ArrayLike | None = None, where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
@@ -202,7 +206,7 @@ class ArrayMembers:
     def transpose(self, *args: Any) -> Array:
         """The array with its axes in another order (reversed by default)."""
     def var(self, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-            where: ArrayLike | None = None, correction: int | float | None = None) -> Array:
+            where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
         """The variance."""
     def view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
         """The same bytes as another dtype."""

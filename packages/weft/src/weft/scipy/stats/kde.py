@@ -88,7 +88,7 @@ class gaussian_kde:
         return tuple(getattr(self, name) for name in self.__slots__), None
 
     @classmethod
-    def tree_unflatten(cls, aux, children):
+    def tree_unflatten(cls, aux_data, children):
         out = object.__new__(cls)
         for name, value in zip(cls.__slots__, children):
             object.__setattr__(out, name, value)
