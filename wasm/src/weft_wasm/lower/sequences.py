@@ -3,23 +3,93 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+from weft.annotations import override
 
 from weft_wasm import ir
-from weft_wasm.ir import Assign, Binary, Call, Const, Declare, Expr, For, Let, Local, Select, Stmt, Unary, Var, convert, sub
+from weft_wasm.ir import Assign, Binary, Call, Const, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Unary, Var, convert, sub
 from weft_wasm.lower.blocks import Blocks, Shape
-from weft_wasm.lower.emit import Body, Reader, opaque, wrap
+from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
 from weft_wasm.lower.graph import Node
 from weft_wasm.lower.reductions import CUMULATIVE, REDUCERS
 from weft_wasm.lower.types import lowest, scalar_dtype
 
+PART = 64      # elements of a running sum that are added one after the other
+LONG = 1 << 14  # elements that one invocation of a shader goes through
+Combine: TypeAlias = Callable[[Expr, Expr], Expr]
+Read: TypeAlias = Callable[[Expr, Expr, Expr], Expr]
+Write: TypeAlias = Callable[[Expr, Expr, Expr, Expr], Stmt]
+Step: TypeAlias = Callable[[Expr, "Accumulator", Expr | None], list[Stmt]]
+Sizes: TypeAlias = tuple[int, int, int]  # outside of an axis, along it, inside of it
 
-def around(shape: Shape, axis: int) -> tuple[int, int, int]:
+
+def around(shape: Shape, axis: int) -> Sizes:
     """(elements outside the axis, along it, inside it)."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 def blocks_of(*parts: tuple[int, Expr]) -> Blocks:
     return tuple(p for p in parts if p[0] > 1)
+
+
+class Accumulator:
+    """What elements are combined into, one after the other, in a local."""
+
+    def __init__(self, initial: Const, combine: Combine):
+        self.initial, self.combine = initial, combine
+        self.local = Local("acc", initial.dtype)
+
+    @property
+    def value(self) -> Expr:
+        return self.local
+
+    def start(self) -> list[Stmt]:
+        return [Declare(self.local, self.initial)]
+
+    def add(self, x: Expr) -> list[Stmt]:
+        return [Assign(self.local, self.combine(self.local, x))]
+
+
+class LogSum(Accumulator):
+    """log(Σ exp(x)) as a number near the largest element, and the sum of the exponentials of what the elements have above it. That sum is W. Kahan's: what its roundings
+    took goes into the next addend. It starts from one, which counts for nothing beside -inf."""
+
+    def __init__(self, initial: Const):
+        super().__init__(initial, log_add_exp)
+        kind = initial.dtype
+        self.top, self.sum, self.lost = self.local, Local("sum", kind), Local("lost", kind)
+        self.zero, self.one = Const(0.0, kind), Const(1.0, kind)
+
+    @property
+    @override
+    def value(self) -> Expr:
+        return ir.add(self.top, Call("log", self.sum))
+
+    @override
+    def start(self) -> list[Stmt]:
+        return [Declare(self.top, self.initial), Declare(self.sum, self.one), Declare(self.lost, self.zero)]
+
+    @override
+    def add(self, x: Expr) -> list[Stmt]:
+        kind, top = self.initial.dtype, self.top
+        # The number follows elements that are larger by more than one only: then the sum shrinks to a third at least, and so do its errors
+        above, up, e = Var("above", kind), Var("up", "bool"), Var("e", kind)
+        shrunk = ir.mul(self.sum, Select(up, e, self.one))
+        addend = sub(Select(up, self.one, e), ir.mul(self.lost, Select(up, e, self.one)))
+        total, rest = Var("total", kind), Var("rest", kind)
+        grown = ir.add(shrunk, addend)
+        return [
+            Let(above, Select(ir.eq(x, top), self.zero, sub(x, top))),
+            Let(up, ir.gt(above, self.one)),
+            Let(e, Call("exp", Select(up, Unary("neg", above), above))),
+            Let(total, grown),
+            Let(rest, sub(sub(grown, shrunk), addend)),
+            Assign(self.sum, total),
+            Assign(self.lost, rest),
+            Assign(top, Select(up, x, top)),
+        ]
 
 
 @opaque(*CUMULATIVE, "cumlogsumexp")
@@ -30,21 +100,91 @@ def emit_cumulative(body: Body, node: Node) -> list[Stmt]:
         return []
     outer, n, inner = around(x.shape, node.params["axis"])
     kind = scalar_dtype(out.dtype)
-    start, combine = REDUCERS[CUMULATIVE[node.op]] if node.op in CUMULATIVE else (lowest, log_add_exp)
-    initial = start(out.dtype)
-    if node.op == "cumsum" and kind == "f32" and not body.module.plain:  # in f64, so that errors do not grow along the axis
-        kind, initial = "f64", Const(0.0, "f64")
-    o, i, t = Var("o"), Var("i"), Var("t")
-    at = sub(ir.i32(n - 1), t) if node.params["reverse"] else t
-    where = blocks_of((outer, o), (n, at), (inner, i))
-    acc, value = Local("acc", kind), Var("x", kind)
-    steps: list[Stmt] = [
-        Let(value, convert(Reader(body).element(x, where), kind)),
-        Assign(acc, combine(acc, value)),
-        body.places[out].store(where, convert(acc, scalar_dtype(out.dtype))),
-    ]
-    loops = [(v, m) for v, m in ((o, outer), (i, inner)) if m > 1]
-    return [body.kernel(node.op, wrap(loops, [Declare(acc, initial), For(t, n, steps, "sequential")]))]
+    wide = node.op in ("cumsum", "cumprod") and kind == "f32" and not body.module.plain  # in f64, so that errors do not grow along the axis
+
+    def accumulator() -> Accumulator:
+        if node.op == "cumlogsumexp":
+            return LogSum(lowest(out.dtype))
+        start, combine = REDUCERS[CUMULATIVE[node.op]]
+        initial = start(out.dtype)
+        return Accumulator(Const(initial.value, "f64") if wide else initial, combine)
+
+    along = lambda t: sub(ir.i32(n - 1), t) if node.params["reverse"] else t  # noqa: E731
+
+    def read(o: Expr, t: Expr, i: Expr) -> Expr:
+        return convert(Reader(body).element(x, blocks_of((outer, o), (n, along(t)), (inner, i))), "f64" if wide else kind)
+
+    def write(o: Expr, t: Expr, i: Expr, value: Expr) -> Stmt:
+        return body.places[out].store(blocks_of((outer, o), (n, along(t)), (inner, i)), convert(value, scalar_dtype(out.dtype)))
+
+    scan = Running(body, node.op, accumulator, PART if node.op == "cumsum" and kind in ir.FLOATS and not wide else n)
+    if body.module.plain and n > LONG and node.op != "cumprod":  # of products a part may be infinite where what is before it is zero
+        return scan.at_once((outer, n, inner), read, write)
+    return [scan.kernel((outer, n, inner), read, write)]
+
+
+class Running:
+    """A running reduction. What is longer than `part` is done in parts, and parts of a part of parts likewise, so that an element goes through `part` roundings on each
+    of log(n) / log(part) levels. read and write take the places outside of the axis, along it and inside of it."""
+
+    def __init__(self, body: Body, name: str, accumulator: Callable[[], Accumulator], part: int):
+        self.body, self.name, self.accumulator, self.part = body, name, accumulator, part
+
+    def kernel(self, sizes: Sizes, read: Read, write: Write) -> Kernel:
+        """One after the other along the axis."""
+        outer, n, inner = sizes
+        o, i = Var("o"), Var("i")
+
+        def step(t: Expr, acc: Accumulator, before: Expr | None) -> list[Stmt]:
+            x = Var("x", acc.initial.dtype)
+            return [Let(x, read(o, t, i)), *acc.add(x), write(o, t, i, acc.value if before is None else acc.combine(before, acc.value))]
+
+        loops = [(v, m) for v, m in ((o, outer), (i, inner)) if m > 1]
+        return self.body.kernel(self.name, wrap(loops, self._level(n, ir.i32(0), None, step)[1]))
+
+    def _level(self, size: int, at: Expr, before: Expr | None, step: Step) -> tuple[Accumulator, list[Stmt]]:
+        """(the accumulator, the reduction) of `size` elements from `at` on. step(t, acc, before): what element t does, with what is before its part."""
+        acc = self.accumulator()
+        if size <= self.part:
+            t = Var("t")
+            return acc, [*acc.start(), For(t, size, step(ir.add(at, t), acc, before), "sequential")]
+
+        def several(size: int, at: Expr) -> list[Stmt]:
+            base = Var("before", acc.initial.dtype)
+            inner, body = self._level(size, at, base, step)
+            return [Let(base, acc.value if before is None else acc.combine(before, acc.value)), *body, *acc.add(inner.value)]
+
+        inside = self.part
+        while inside * self.part < size:
+            inside *= self.part
+        k = Var("k")
+        whole, rest = divmod(size, inside)
+        last = several(rest, ir.add(at, ir.i32(whole * inside))) if rest else []
+        return acc, [*acc.start(), For(k, whole, several(inside, ir.add(at, ir.mul(k, inside))), "sequential"), *last]
+
+    def at_once(self, sizes: Sizes, read: Read, write: Write) -> list[Stmt]:
+        """The parts side by side: what each comes to, running reductions of that, then the elements."""
+        outer, n, inner = sizes
+        if n <= LONG:
+            return [self.kernel(sizes, read, write)]
+        acc = self.accumulator()
+        kind, count = acc.initial.dtype, -(-n // PART)
+        sums = Place(self.body.module.temp(kind, (outer, count, inner)))
+        o, p, i, t, x = Var("o"), Var("p"), Var("i"), Var("t"), Var("x", kind)
+        where = lambda o, p, i: blocks_of((outer, o), (count, p), (inner, i))  # noqa: E731
+        at = ir.add(ir.mul(p, PART), t)
+        step = [Let(x, read(o, at, i)), *acc.add(x)]
+        extent = ir.minimum(ir.i32(PART), sub(ir.i32(n), ir.mul(p, PART))) if n % PART else PART
+        loops = [(v, m) for v, m in ((o, outer), (p, count), (i, inner)) if m > 1]
+        first = [*acc.start(), For(t, extent, step, "sequential"), sums.store(where(o, p, i), acc.value)]
+        between = self.at_once((outer, count, inner), lambda o, t, i: sums.load(where(o, t, i)), lambda o, t, i, e: sums.store(where(o, t, i), e))
+        base = Var("before", kind)
+        second: list[Stmt] = [
+            Let(base, Select(ir.eq(p, 0), acc.initial, sums.load(where(o, ir.maximum(sub(p, 1), 0), i)))),
+            *acc.start(),
+            For(t, extent, [*step, write(o, at, i, acc.combine(base, acc.value))], "sequential"),
+        ]
+        return [self.body.kernel(self.name, wrap(loops, first)), *between, self.body.kernel(self.name, wrap(loops, second))]
 
 
 def log_add_exp(a: Expr, b: Expr) -> Expr:
