@@ -90,6 +90,17 @@ def test_two_argument_special_values(fn):
     test_scalar_math.test_two_argument_special_values(fn, "f32")
 
 
+def test_powers_keep_the_low_bits_of_the_exponent():
+    """exp(y · log x) would multiply the error of the logarithm by up to 88."""
+    rng = np.random.default_rng(4)
+    x = np.concatenate([np.exp(rng.uniform(-80, 80, 20_000)), 1 + rng.normal(size=20_000) / 1000, rng.uniform(0, 4, 20_000)]).astype(np.float32)
+    limit = 87 / np.maximum(abs(np.log(x.astype(np.float64))), 1e-6)
+    y = (limit * rng.uniform(-1, 1, x.size)).astype(np.float32)
+    want = x.astype(np.float64) ** y
+    error = abs(test_scalar_math.evaluate("pow", x, y) - want) / np.spacing(want.astype(np.float32))
+    assert error.max() <= 2.5, (error.max(), x[error.argmax()], y[error.argmax()])
+
+
 def test_huge_arguments():
     test_scalar_math.test_huge_arguments("f32", 6.5)
 

@@ -1,8 +1,8 @@
 """Elementary functions as straight-line loop IR, for f32 and f64.
 
 Bounds (`make test-math`, against mpmath): 4 ulp, subnormal results may flush to zero.
-pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f64=False`) they are f32 throughout: pow then has a
-relative error of 1e-7 · (1 + |y·log x|), lgamma and digamma an absolute one of 4e-6.
+pow, lgamma and digamma of f32 are computed in f64; on a target without f64 (`f64=False`) they are f32 throughout: lgamma and digamma then have an
+absolute error of 4e-6.
 """
 
 from __future__ import annotations

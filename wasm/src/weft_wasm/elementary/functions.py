@@ -11,8 +11,6 @@ from weft_wasm.ir import Bitcast, Const, Convert, Expr, MulAdd, Select, Unary, e
 
 INF, NAN = float("inf"), float("nan")
 LN2 = math.log(2.0)
-TWO_THIRDS_HI = 0x2AAAAAA / 2**26  # so few bits that products with a head are exact
-TWO_THIRDS_LO = float(Fraction(2, 3) - Fraction(0x2AAAAAA, 2**26))
 
 
 def _sqrt(x: Expr) -> Expr:
@@ -41,6 +39,10 @@ class Float:
             (0.693359375, -2.12194440054690583e-4) if self.f32 else (0.6931471803691238, 1.9082149292705877e-10)
         )
         self.ln2_hi = ln2_hi
+        self.low_bits = 12 if self.f32 else 27  # that `head` clears: products of two heads are exact
+        bits = self.mantissa + 1 - self.low_bits
+        self.two_thirds_hi = math.floor(2 / 3 * 2**bits) / 2**bits
+        self.two_thirds_lo = float(Fraction(2, 3) - Fraction(self.two_thirds_hi))
 
     # small vocabulary
 
@@ -100,9 +102,18 @@ class Float:
 
     def exp(self, x: Expr) -> Expr:
         if self.f32:
-            return self._scaled_exp(x, 1 / LN2, -88.0, lambda x, k: MulAdd(k, self.c(-self.ln2_lo), MulAdd(k, self.c(-self.ln2_hi), x)))
+            return self._exp_f32(x)
         _, shifted, r = self._reduce_exp(x)
         return self._finish_exp(x, r, shifted, -708.3964185322641, 709.782712893384)
+
+    def _exp_f32(self, x: Expr, low: Expr | None = None) -> Expr:
+        """e^(x + low)"""
+
+        def rest(x: Expr, k: Expr) -> Expr:
+            r = MulAdd(k, self.c(-self.ln2_lo), MulAdd(k, self.c(-self.ln2_hi), x))
+            return r if low is None else r + low
+
+        return self._scaled_exp(x, 1 / LN2, -88.0, rest)
 
     def exp2(self, x: Expr) -> Expr:
         if self.f32:
@@ -402,22 +413,22 @@ class Float:
         return Select(one, self.c(1.0), result)
 
     def _pow_positive(self, a: Expr, y: Expr) -> Expr:
-        if self.f32:
-            return self.exp(y * self.log(a))
         hi, lo = self.log_parts(a)  # so that the exponent keeps its low bits
         y_hi = self.head(y)
         y_lo = y - y_hi
         main = y_hi * hi
         rest = y_lo * hi + y * lo
         total = main + rest
-        value = self.exp(total) * (1.0 + Select(lt(_abs(total), 800.0), (main - total) + rest, self.c(0.0)))
-        finite = gt(a, 0.0) & lt(a, INF) & lt(_abs(y), 1e300)
+        low = Select(lt(_abs(total), self.max_exp + 100.0), (main - total) + rest, self.c(0.0))
+        if self.f32:
+            value = self._exp_f32(total, low)
+        else:
+            value = self.exp(total) * (1.0 + low)
+        finite = gt(a, 0.0) & lt(a, INF) & lt(_abs(y), 1e30 if self.f32 else 1e300)
         return Select(finite, value, self.exp(y * self.log(a)))
 
     def log_parts(self, a: Expr) -> tuple[Expr, Expr]:
-        """(hi, lo): log(a) = hi + lo for positive finite a, and hi of so few bits that its product with a head is exact. Of f32 lo is 0."""
-        if self.f32:
-            return self.log(a), self.c(0.0)
+        """(hi, lo): log(a) = hi + lo for positive finite a, and hi of so few bits that its product with a head is exact."""
         k, m = self.split(a)
         f = m - 1.0
         s = f / (f + 2.0)
@@ -432,9 +443,10 @@ class Float:
         cube = s_hi * z_hi
         cube_hi = self.head(cube)
         cube_lo = (cube - cube_hi) + (s_hi * z_lo + s_lo * z)
-        second = cube_hi * TWO_THIRDS_HI
-        second_lo = cube_hi * TWO_THIRDS_LO + cube_lo * (2.0 / 3.0)
-        tail = s * z * z * self.poly([2 / (2 * n + 5) for n in range(12)], z) + second_lo + s_lo * 2.0 + k * self.ln2_lo
+        second = cube_hi * self.two_thirds_hi
+        second_lo = cube_hi * self.two_thirds_lo + cube_lo * (2.0 / 3.0)
+        series = [2 / (2 * n + 5) for n in range(5 if self.f32 else 12)]
+        tail = s * z * z * self.poly(series, z) + second_lo + s_lo * 2.0 + k * self.ln2_lo
         big = k * self.ln2_hi
         first = big + s_hi * 2.0
         both = first + second
@@ -444,9 +456,7 @@ class Float:
 
     def head(self, x: Expr) -> Expr:
         """x with the low half of its mantissa cleared."""
-        return self.as_float(
-            self.as_uint(x) & self.u(((1 << self.bits) - 1) & ~((1 << (27 if not self.f32 else 12)) - 1))
-        )
+        return self.as_float(self.as_uint(x) & self.u((1 << self.bits) - (1 << self.low_bits)))
 
     # error function
 
