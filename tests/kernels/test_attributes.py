@@ -93,7 +93,7 @@ PLACES = {
     "a part": (lambda p, n: n[Kernel].parts.append(Kernel("part", [None])), r"body\[0\] \(Kernel k\), parts\[0\]: body of Kernel part must be a list, each a statement; got a list of None"),
     "a buffer": (lambda p, n: setattr(n[HostCall].results[0], "dtype", "f8"), r"p, program: outputs\[0\]: dtype of Buffer out must be one of"),
     "an undeclared buffer": (lambda p, n: setattr(n[Copy], "src", Buffer("s", "f32", (1 << 31,))), r"body\[1\]: src: size of Buffer s must be"),
-    "a name": (lambda p, n: setattr(n[Var], "name", "\ud800"), r"body\[0\]: var: name of a Var must be a text of at most 1000 characters that UTF-8 has; got "),
+    "a name": (lambda p, n: setattr(n[Var], "name", "\ud800"), r"body\[0\]: var: name of a Var must be a text of at most 1000 printable characters; got "),
     "an expression in itself": (lambda p, n: setattr(n[Unary], "x", n[MulAdd]), r"body\[0\]: value\.a\.a\.?: a Unary contains itself"),
     "a block in itself": (lambda p, n: n[If].then.append(n[If]), rf"statements nest more than {MOST_NESTING} deep"),
 }  # fmt: skip

@@ -38,10 +38,10 @@ LABELS = {
     **{dtype: dtype for dtype in ir.ITEMSIZE}, "c64": "f32", "c128": "f64",
     **dict.fromkeys(("i2", "u2", "i4", "u4", "f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"), "u8"),
 }  # fmt: skip
-# The values of a str; None: it is a name or a text.
+# The values of a str; None: it is a name.
 WORDS: dict[str, Collection[str] | None] = {
     **{f"{kind}.dtype": ir.ITEMSIZE for kind in ("Buffer", "Const", "Var", "Local", "Load", "Unary", "Binary", "Select", "Convert", "Bitcast", "MulAdd", "Call")},
-    **dict.fromkeys(("Buffer.name", "Var.name", "Local.name", "Kernel.name", "Program.name", "Program.errors"), None),
+    **dict.fromkeys(("Buffer.name", "Var.name", "Local.name", "Kernel.name", "Program.name"), None),
     "Buffer.role": ir.ROLES, "Buffer.label": LABELS, "Unary.op": ir.UNARY_OPS, "Binary.op": ir.BINARY_OPS, "Compare.op": ir.COMPARE_OPS,
     "Call.fn": ir.MATH_UNARY | ir.MATH_BINARY, "For.kind": ir.LOOP_KINDS,
 }  # fmt: skip
@@ -82,12 +82,12 @@ def _ints(values: Collection[int]) -> Check:
 
 def _words(values: Collection[str] | None) -> Check:
     if values is None:
-        return Check(_is_name, f"a text of at most {LONGEST_NAME} characters that UTF-8 has")
+        return Check(_is_name, f"a text of at most {LONGEST_NAME} printable characters")
     return Check(lambda x: isinstance(x, str) and x in values, f"one of {', '.join(sorted(values))}")
 
 
 def _is_name(x: object) -> bool:
-    return type(x) is str and len(x) <= LONGEST_NAME and not any(0xD800 <= ord(c) < 0xE000 for c in x)
+    return isinstance(x, str) and len(x) <= LONGEST_NAME and x.isprintable()
 
 
 def _several(form: type[Sequence[Any]], each: Check, most: int | None = None) -> Check:
@@ -116,9 +116,11 @@ _PLAIN: dict[Any, Check] = {
     bytes: Check(lambda x: type(x) is bytes, "bytes"),
     NoneType: Check(lambda x: x is None, "None"),
 }
-# What the declarations leave open: Any.
+_CODE = _ints(RANGES["Program.errors"])
+# What is not said by its type alone.
 _OPEN = {
     "Const.value": Check(lambda x: isinstance(x, (bool, int, float)), "a bool, an int or a float"),
+    "Program.errors": Check(lambda x: type(x) is dict and all(map(_CODE.holds, x)) and all(isinstance(text, str) for text in x.values()), "a dict from codes to texts"),
     "Program.calls": Check(lambda x: type(x) is list and all(hasattr(c, "ins") and hasattr(c, "outs") for c in x), "a list, each with ins and outs"),
 }
 
