@@ -46,6 +46,28 @@ test("programs on WebGPU call Python functions, in loops too, and their errors a
   expect(await playground.runToEnd(source, "Done on WebGPU")).toBe(printed);
 });
 
+test("a program leaves the device with the function that held it", async ({ playground, page }) => {
+  await playground.open();
+  const source = [
+    "import gc, weft, weft.numpy as jnp",
+    "def held():",
+    "    gc.collect()",
+    "    return weft.devices()[0].memory_stats()['allocated']",
+    "x = jnp.arange(1000.0)",
+    "f = weft.jit(lambda x: jnp.abs(jnp.fft.fft(x)))",
+    "g = weft.jit(lambda x: weft.pure_callback(lambda v: v + 1, x, x)[:2] * 3)",
+    "print(float(f(x)[0]), g(x))",
+    "with_f = held()",
+    "del f",
+    "weft.clear_caches()",
+    "print(held() < with_f, g(x))",
+  ].join("\n");
+  const printed = "499500.0 [3. 6.]\nTrue [3. 6.]\n";
+  expect(await playground.runToEnd(source)).toBe(printed);
+  await page.getByRole("radio", { name: "WebGPU" }).check();
+  expect(await playground.runToEnd(source, "Done on WebGPU")).toBe(printed);
+});
+
 test("what WebGPU lacks is refused with the dtype's name", async ({ playground, page }) => {
   await playground.open();
   await page.getByRole("radio", { name: "WebGPU" }).check();

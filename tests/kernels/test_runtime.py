@@ -1,14 +1,16 @@
 """Encoder, artifact container, allocator and the wasmtime device."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_harness import compile_program
-from weft_wasm import encode
+from weft_wasm import encode, wasmtime_runtime
 from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.encode import I32, OP, Module
-from weft_wasm.ir import Buffer, Fail, For, If, Kernel, Program, Store, Var, gt, i32
+from weft_wasm.ir import Buffer, Fail, For, HostCall, If, Kernel, Program, Store, Var, f32, gt, i32
 from weft_wasm.memory import FIRST, Allocator, DeviceMemoryError
 from weft_wasm.wasmtime_runtime import ProgramError, WasmtimeDevice
 
@@ -187,12 +189,62 @@ def test_many_buffers_grow_the_table():
     np.testing.assert_array_equal(np.frombuffer(device.read(q, 1200), np.float32), np.arange(300))
 
 
-def test_a_device_loads_any_number_of_programs():
-    """A store of wasmtime holds 10,000 instances in its life unless it is told otherwise."""
-    device, artifact = WasmtimeDevice(), compile_program(doubling())
-    for _ in range(10_001):
-        device.unload(device.load(artifact))
+def mappings() -> int:
+    return sum(1 for _ in open("/proc/self/maps"))
+
+
+def adding(k: int) -> Program:
+    x, out = Buffer("x", "f32", (4,), "input"), Buffer("out", "f32", (4,), "output")
+    i = Var("i")
+    return Program("adding", [x], [out], [], [Kernel("k", [For(i, 4, [Store(out, i, x[i] + f32(float(k)))], kind="parallel")])])
+
+
+@pytest.mark.parametrize("threads,memory64", [(1, False), (2, False), (1, True)])
+def test_unloaded_programs_leave_nothing_and_loaded_ones_go_on(threads, memory64, monkeypatch):
+    """A store of wasmtime keeps what is loaded into it."""
+    monkeypatch.setattr(wasmtime_runtime, "STALE", 100)
+    device = WasmtimeDevice(threads=threads, memory64=memory64)
+    features = {"simd128", *(("memory64",) if memory64 else ())}
+    artifacts = [compile_program(adding(k), features) for k in range(8)]
+    kept = device.load(artifacts[0])
+    p = device.alloc(16)
+    device.write(p, np.arange(4, dtype=np.float32))
+    first = None
+    for k in range(1000):
+        device.unload(device.load(artifacts[1 + k % 7]))
+        if k % 200 == 199:
+            (q,) = device.run(kept, [p])
+            assert np.frombuffer(device.read(q, 16), np.float32).tolist() == [0, 1, 2, 3]
+            device.free(q)
+            first = first or mappings()
+    assert device.stores > 5 and device.instances < 210 and mappings() < first + 50
+    device.free(p)
+    device.unload(kept)
     assert device.stats()["allocated"] == 0
+
+
+def test_a_running_program_may_have_many_others_compiled(monkeypatch):
+    """What a program calls of the host may compile and run programs: the store that it runs in stays."""
+    monkeypatch.setattr(wasmtime_runtime, "STALE", 100)
+    device, artifact = WasmtimeDevice(), compile_program(adding(1))
+
+    def more(addresses):
+        for _ in range(250):
+            device.unload(device.load(artifact))
+        device.write(addresses[1], device.read(addresses[0], 16))
+
+    x, out = Buffer("x", "f32", (4,), "input"), Buffer("out", "f32", (4,), "output")
+    table = Buffer("table", "i32", (4,), "temp")
+    calling = Program("calling", [x], [out], [table], [HostCall(0, table, [x], [out])], calls=[SimpleNamespace(ins=[x], outs=[out])])
+    loaded = device.load(compile_program(calling), [more])
+    p = device.alloc(16)
+    device.write(p, np.arange(4, dtype=np.float32))
+    stores = device.stores
+    (q,) = device.run(loaded, [p])
+    assert device.stores == stores and np.frombuffer(device.read(q, 16), np.float32).tolist() == [0, 1, 2, 3]
+    device.unload(device.load(artifact))
+    assert device.stores == stores + 1
+    assert np.frombuffer(device.read(*device.run(loaded, [p]), 16), np.float32).tolist() == [0, 1, 2, 3]
 
 
 def test_unknown_features_are_refused():

@@ -69,7 +69,8 @@ export class GpuDevice {
   readonly limits: GpuLimits;
   private readonly buffers: GpuBuffers;
   private readonly programs = new Map<number, Program>();
-  private readonly pipelines = new Map<string, Promise<Pipeline>>();
+  /** Pipelines by what they are made of, and how many loaded programs use each. */
+  private readonly pipelines = new Map<string, { made: Promise<Pipeline>; programs: number }>();
   private nextId = 1;
   private failure: string | null = null;
   private lost: string | null = null;
@@ -146,7 +147,13 @@ export class GpuDevice {
     }
     const { inputs, outputs } = metadata;
     const plan = parsePlan(metadata.name, code, inputs.length, outputs.length, constants.length, calls);
-    const pipelines = await Promise.all(plan.kernels.map((kernel) => this.pipeline(metadata.name, kernel)));
+    let pipelines: Pipeline[];
+    try {
+      pipelines = await Promise.all(plan.kernels.map((kernel) => this.pipeline(metadata.name, kernel)));
+    } catch (error) {
+      this.releasePipelines(plan.kernels);
+      throw error;
+    }
     const uploaded = new Map<number, number>();
     plan.buffers.forEach(({ role, bytes: size, offset = 0 }, i) => {
       if (role !== "constant") return;
@@ -164,6 +171,7 @@ export class GpuDevice {
   unload(id: number): void {
     const program = this.program(id);
     this.programs.delete(id);
+    this.releasePipelines(program.plan.kernels);
     for (const handle of program.constants.values()) this.free(handle);
   }
 
@@ -390,14 +398,20 @@ export class GpuDevice {
 
   /** The compiled kernel, made asynchronously once for each text. */
   private pipeline(name: string, kernel: Kernel): Promise<Pipeline> {
-    const key = `${kernel.entry}\n${kernel.wgsl}`;
-    let made = this.pipelines.get(key);
-    if (!made) {
-      made = this.makePipeline(name, kernel);
-      this.pipelines.set(key, made);
-      made.catch(() => this.pipelines.delete(key));
+    let kept = this.pipelines.get(pipelineKey(kernel));
+    if (!kept) {
+      kept = { made: this.makePipeline(name, kernel), programs: 0 };
+      this.pipelines.set(pipelineKey(kernel), kept);
     }
-    return made;
+    kept.programs++;
+    return kept.made;
+  }
+
+  private releasePipelines(kernels: readonly Kernel[]): void {
+    for (const kernel of kernels) {
+      const kept = this.pipelines.get(pipelineKey(kernel));
+      if (kept && --kept.programs === 0) this.pipelines.delete(pipelineKey(kernel));
+    }
   }
 
   private async makePipeline(name: string, kernel: Kernel): Promise<Pipeline> {
@@ -436,6 +450,11 @@ export class GpuDevice {
       throw new WeftRuntimeError(`WebGPU refused an earlier command: ${message}`);
     }
   }
+}
+
+/** What makes two kernels one pipeline. */
+function pipelineKey(kernel: Kernel): string {
+  return `${kernel.entry}\n${kernel.wgsl}`;
 }
 
 const BINDING = /@binding\(\s*(\d+)\s*\)[^;{}]*?\bvar\s*<\s*(\w+)\s*(?:,\s*(\w+)\s*)?>/g;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft_wasm.artifact import Artifact
-from weft_wasm.runtimes import Call, HostFunction
+from weft_wasm.runtimes import Call, HostFunction, unloading
 from weft_wasm.wasmtime_runtime import WasmtimeDevice
 
 
@@ -26,4 +26,4 @@ class DesktopRuntime:
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
         """A function from input addresses to output addresses. functions: what the program calls, on lists of addresses."""
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
-        return lambda handles: device.run(loaded, handles, given)
+        return unloading(lambda handles: device.run(loaded, handles, given), device.unload, loaded)

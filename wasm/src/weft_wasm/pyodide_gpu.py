@@ -13,7 +13,7 @@ from weft.errors import BackendError
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.pyodide_runtime import kept_programs
-from weft_wasm.runtimes import BytesFunction, Call
+from weft_wasm.runtimes import BytesFunction, Call, unloading
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -75,7 +75,14 @@ class PyodideGpu:
                 raised.append(e)
                 raise
 
-        number = wait_for(self.device.load(to_js(artifact.to_bytes()), *([create_proxy(host)] if functions else [])), f"compiling {name}")
+        proxies = [create_proxy(host)] if functions else []
+        number = wait_for(self.device.load(to_js(artifact.to_bytes()), *proxies), f"compiling {name}")
+
+        def unload(number: int) -> None:
+            self.device.unload(number)
+            for proxy in proxies:
+                proxy.destroy()
+
         entry = self.device.entry(number, *donated)
         count, waits = len(artifact.metadata["outputs"]), self.device.isAsync(number)
         results = self.device.results(number)
@@ -98,4 +105,4 @@ class PyodideGpu:
             results.assign_to(handles_out)
             return handles_out.tolist()
 
-        return call
+        return unloading(call, unload, number)

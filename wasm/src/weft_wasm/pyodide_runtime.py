@@ -12,7 +12,7 @@ from weft.errors import JaxRuntimeError
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.memory import DeviceMemoryError
-from weft_wasm.runtimes import Call, HostFunction
+from weft_wasm.runtimes import Call, HostFunction, unloading
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -88,7 +88,7 @@ class PyodideRuntime:
                 except JsException as e:
                     raise failure(name, e) from None
 
-            return call if count else lambda handles: call(handles)[:0]
+            return unloading(call if count else lambda handles: call(handles)[:0], self.device.unload, number)
         results = self.device.results(number)
         # addresses of 64 bits come as doubles
         pointers = array("d", bytes(8 * count)) if "memory64" in self.features else array("I", bytes(4 * count))
@@ -101,7 +101,7 @@ class PyodideRuntime:
             results.assign_to(pointers)
             return [int(p) for p in pointers]
 
-        return call_many
+        return unloading(call_many, self.device.unload, number)
 
     def with_calls(self, artifact: Artifact, donated: Sequence[int], functions: Sequence[HostFunction]) -> Call:
         """`load` of a program that calls the host."""
@@ -115,7 +115,12 @@ class PyodideRuntime:
                 return HOST_FAILED
             return 0
 
-        number = self.device.load(to_js(artifact.to_bytes()), create_proxy(host))
+        proxy = create_proxy(host)
+        number = self.device.load(to_js(artifact.to_bytes()), proxy)
+
+        def unload(number: int) -> None:
+            self.device.unload(number)
+            proxy.destroy()
 
         def call(handles: list[int]) -> list[int]:
             try:
@@ -123,7 +128,7 @@ class PyodideRuntime:
             except JsException as e:
                 raise raised.pop() if raised else failure(artifact.name, e) from None
 
-        return call
+        return unloading(call, unload, number)
 
 
 class Store:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from weft_wasm.artifact import Artifact
 
@@ -13,6 +14,14 @@ if TYPE_CHECKING:
 Call = Callable[[list[int]], list[int]]  # from handles of inputs to those of outputs
 HostFunction = Callable[[list[int]], None]  # what a module calls, on addresses
 BytesFunction = Callable[[list[bytes]], list[bytes]]  # what a plan calls: from the words of its arguments to those of its results
+
+Program = TypeVar("Program")
+
+
+def unloading(call: Call, unload: Callable[[Program], object], program: Program) -> Call:
+    """`call`, with which its program is unloaded: nobody can run it any more once the call is collected."""
+    weakref.finalize(call, unload, program).atexit = False
+    return call
 
 
 class Memory(Protocol):
@@ -56,7 +65,7 @@ class WasmRuntime(Memory, Protocol):
         """`write` to there."""
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[HostFunction] = ()) -> Call:
-        """A program as a call. donated: the inputs that are given away. functions: what the program calls."""
+        """A program as a call, loaded as long as the call lives. donated: the inputs that are given away. functions: what the program calls."""
 
 
 class GpuRuntime(Memory, Protocol):
@@ -70,7 +79,7 @@ class GpuRuntime(Memory, Protocol):
         """Returns when everything queued has run."""
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
-        """A program as a call. donated: the inputs that are given away. functions: what the program calls."""
+        """A program as a call, loaded as long as the call lives. donated: the inputs that are given away. functions: what the program calls."""
 
 
 class Store(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from dataclasses import dataclass
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 PAGE = 65536
+STALE = 1000  # programs that were unloaded and still take memory, at least, when the store is renewed
 HOST_FAILED = -1  # a program's code where a function of the host raised
 
 
@@ -26,10 +28,13 @@ class ProgramError(RuntimeError):
 
 @dataclass(slots=True)
 class Loaded:
-    """An artifact in a device: its entry point and the address of its constants (0: none)."""
+    """An artifact in a device: its entry point in the device's store of that number, and the address of its constants (0: none)."""
 
     artifact: Artifact
+    module: wasmtime.Module
+    functions: Sequence[Callable[[list[int]], None]]
     main: wasmtime.Func
+    store: int
     constants: int
     input_bytes: list[int]
     outputs: list[tuple[int, int | None]]
@@ -56,7 +61,8 @@ class WasmtimeDevice:
     """
 
     _engines: ClassVar[dict[tuple[bool, bool], wasmtime.Engine]] = {}  # by whether addresses have 64 bits, and whether programs can be ended
-    _modules: ClassVar[dict[tuple[str, bool], wasmtime.Module]] = {}  # compiled modules by artifact hash, shared by devices
+    # compiled modules of loaded programs by artifact hash, shared by devices
+    _modules: ClassVar[weakref.WeakValueDictionary[tuple[str, bool], wasmtime.Module]] = weakref.WeakValueDictionary()
 
     def __init__(self, limit: int | None = None, threads: int = 1, memory64: bool = False, patience: float | None = None):
         kind = (memory64, patience is not None)
@@ -68,20 +74,36 @@ class WasmtimeDevice:
                 config.memory_reservation = LIMIT_64  # of addresses, so that growth moves nothing
             self._engines[kind] = wasmtime.Engine(config)
         self.engine, self.patience = self._engines[kind], patience
-        self.store = wasmtime.Store(self.engine)
-        self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
         most = LIMIT_64 if memory64 else LIMIT
-        self.most_pages = most // PAGE
+        self.most_pages, self.memory64 = most // PAGE, memory64
         self.word: type[ctypes.c_uint64] | type[ctypes.c_uint32] = ctypes.c_uint64 if memory64 else ctypes.c_uint32
         self.pointer = wasmtime.ValType.i64() if memory64 else wasmtime.ValType.i32()
-        self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(1, self.most_pages), is_64=memory64))
-        self.pages, self.threads = 1, threads
+        self.threads = threads
         self.raised: BaseException | None = None  # by a function of the host, for `run` to raise again
-        self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
+        self.stores = self.live = self.running = 0  # stores made, programs that are loaded, runs that have begun and not ended
+        self._new_store(1)
         self.allocator = Allocator(self._grow, limit=limit or most)
         self.lock = threading.RLock()  # neither a wasmtime.Store nor the memory in it is for several threads at once
         self.table, self.table_entries = self.alloc(256 * ctypes.sizeof(self.word)), 256
         self._own = self.allocator.allocated
+
+    def _new_store(self, pages: int) -> None:
+        """A store with a memory of its own. What is loaded into a store stays there as long as it lives, so a device has one after the other."""
+        self.store = wasmtime.Store(self.engine)
+        self.store.set_limits(instances=1 << 30)  # one per loaded program; the default is 10,000 in a store's life
+        self.memory = wasmtime.Memory(self.store, wasmtime.MemoryType(wasmtime.Limits(pages, self.most_pages), is_64=self.memory64))
+        self.base = ctypes.addressof(self.memory.data_ptr(self.store).contents)
+        self.pages = pages
+        self.stores, self.instances = self.stores + 1, 0
+
+    def _renew_store(self) -> None:
+        """Lets go of the code of unloaded programs, where they are most of what there is. Others get new instances when they next run."""
+        if self.running or self.instances - self.live < max(STALE, self.live):
+            return
+        old, base, pages = (self.store, self.memory), self.base, self.pages  # the memory lives as long as its store
+        self._new_store(pages)
+        ctypes.memmove(self.base, base, pages * PAGE)
+        del old
 
     @exclusive
     def alloc(self, nbytes: int) -> int:
@@ -144,18 +166,38 @@ class WasmtimeDevice:
             artifact = Artifact.from_bytes(artifact)
         if artifact.kind != "wasm":
             raise ValueError(f"a {artifact.kind} artifact can't run under wasmtime; compile the program for wasm")
+        calls = artifact.metadata.get("calls", ())
+        if len(calls) != len(functions):
+            raise ValueError(f"{artifact.name} calls {len(calls)} functions of the host, {len(functions)} are given")
+        self._renew_store()
         key = artifact.hash, self.patience is not None
         module = self._modules.get(key)
         if module is None:
             module = self._modules[key] = wasmtime.Module(self.engine, artifact.code)
-        calls = artifact.metadata.get("calls", ())
+        main = self._instance(artifact, module, functions)
+        constants = self.alloc(len(artifact.constants)) if artifact.constants else 0
+        if constants:
+            self.write(constants, artifact.constants)
+        meta = artifact.metadata
+        shared = meta.get("tasks")
+        self.live += 1
+        return Loaded(
+            artifact, module, functions, main, self.stores, constants,
+            [spec["bytes"] for spec in meta["inputs"]],
+            [(spec["bytes"], spec.get("alias")) for spec in meta["outputs"]],
+            meta["scratch"] + (self.threads - 1) * shared["private"] if shared else meta["scratch"],
+        )  # fmt: skip
+
+    def _instance(self, artifact: Artifact, module: wasmtime.Module, functions: Sequence[Callable[[list[int]], None]]) -> wasmtime.Func:
+        """The entry point of a new instance of a module."""
         tasks: list[wasmtime.Func] = []
-        if len(calls) != len(functions):
-            raise ValueError(f"{artifact.name} calls {len(calls)} functions of the host, {len(functions)} are given")
         hosts: dict[str | None, Callable[[], wasmtime.Memory | wasmtime.Func]] = {
-            "memory": lambda: self.memory, "call": lambda: self._host(calls, functions), "share": lambda: self._share(tasks),
-        }  # fmt: skip
+            "memory": lambda: self.memory,
+            "call": lambda: self._host(artifact.metadata.get("calls", ()), functions),
+            "share": lambda: self._share(tasks),
+        }
         instance = wasmtime.Instance(self.store, module, [hosts[i.name]() for i in module.imports])
+        self.instances += 1
         exports = instance.exports(self.store)
         shared = artifact.metadata.get("tasks")
         if shared:
@@ -164,18 +206,7 @@ class WasmtimeDevice:
             if not isinstance(threads, wasmtime.Global):
                 raise ArtifactError(f"{artifact.name} has tasks and no number of threads: compile the program again")
             threads.set_value(self.store, self.threads)
-        constants = self.alloc(len(artifact.constants)) if artifact.constants else 0
-        if constants:
-            self.write(constants, artifact.constants)
-        meta = artifact.metadata
-        return Loaded(
-            artifact,
-            _function(exports["main"]),
-            constants,
-            [spec["bytes"] for spec in meta["inputs"]],
-            [(spec["bytes"], spec.get("alias")) for spec in meta["outputs"]],
-            meta["scratch"] + (self.threads - 1) * shared["private"] if shared else meta["scratch"],
-        )
+        return _function(exports["main"])
 
     def _share(self, tasks: Sequence[wasmtime.Func]) -> wasmtime.Func:
         """The import that shares a loop's iterations among `threads`; here they take turns, and run the iterations backwards."""
@@ -203,7 +234,8 @@ class WasmtimeDevice:
 
     @exclusive
     def unload(self, loaded: Loaded) -> None:
-        """Frees the constants. The code stays in the store until the device goes."""
+        """Frees the constants. The code stays in the store until the device has a new one."""
+        self.live -= 1
         if loaded.constants:
             self.free(loaded.constants)
             loaded.constants = 0
@@ -232,11 +264,15 @@ class WasmtimeDevice:
                 self.table_entries = 2 * len(table)
                 self.table = self.alloc(ctypes.sizeof(self.word) * self.table_entries)
             (self.word * len(table)).from_address(self.base + self.table)[:] = table
+            if loaded.store != self.stores:
+                loaded.main, loaded.store = self._instance(loaded.artifact, loaded.module, loaded.functions), self.stores
+            self.running += 1
             try:
                 code = self._call(loaded.main)
             except wasmtime.Trap as e:
                 raise ProgramError(f"{loaded.artifact.name} trapped: {e}") from None
             finally:
+                self.running -= 1
                 if scratch:
                     self.free(scratch)
             if code == HOST_FAILED and self.raised is not None:

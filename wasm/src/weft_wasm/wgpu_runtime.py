@@ -6,6 +6,7 @@ import json
 import re
 import struct
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import wgpu
 
 from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.memory import DeviceMemoryError, exclusive
-from weft_wasm.runtimes import BytesFunction, Call
+from weft_wasm.runtimes import BytesFunction, Call, unloading
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -46,13 +47,21 @@ def find_adapter(power: str) -> Any:
                          "mesa-vulkan-drivers, or use another platform.")  # fmt: skip
 
 
+@dataclass(slots=True, weakref_slot=True)
+class Pipeline:
+    """A kernel that was compiled, and the layout of what it is bound to."""
+
+    compute: Any
+    layout: Any
+
+
 @dataclass(slots=True)
 class Loaded:
     """An artifact in a device: its plan, pipelines by kernel, and buffers of constants by number in the plan."""
 
     artifact: Artifact
     plan: dict[str, Any]
-    pipelines: list[tuple[Any, Any]]
+    pipelines: list[Pipeline]
     constants: dict[int, int]
     iota: Any | None
     functions: Sequence[BytesFunction]
@@ -80,7 +89,7 @@ class WgpuDevice:
         self.allocated = self.peak = self.pooled = 0
         self._buffers: dict[int, Any] = {}
         self._pool: dict[int, list[Any]] = {}  # free buffers by exact size
-        self._pipelines: dict[str, tuple[Any, Any]] = {}  # by WGSL
+        self._pipelines: weakref.WeakValueDictionary[str, Pipeline] = weakref.WeakValueDictionary()  # of loaded programs, by WGSL
         self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
         self._next = 1
         self._sentinel = self._create(ALIGN)
@@ -183,12 +192,12 @@ class WgpuDevice:
 
     @exclusive
     def unload(self, loaded: Loaded) -> None:
-        """Frees the constants. Pipelines are kept for programs that share them."""
+        """Frees the constants, and the pipelines that no other program shares."""
         for handle in loaded.constants.values():
             self.free(handle)
-        loaded.constants = {}
+        loaded.constants, loaded.pipelines = {}, []
 
-    def _pipeline(self, program: str, kernel: Step) -> tuple[Any, Any]:
+    def _pipeline(self, program: str, kernel: Step) -> Pipeline:
         key = f"{kernel['entry']}\n{kernel['wgsl']}"
         made = self._pipelines.get(key)
         if made is None:
@@ -204,7 +213,7 @@ class WgpuDevice:
                 pipeline = self.device.create_compute_pipeline(layout=layout[1], compute={"module": module, "entry_point": kernel["entry"]})
             except wgpu.GPUError as e:
                 raise RuntimeError(f"program {program}: the WebGPU device refused a kernel: {e}\n{kernel['wgsl']}") from None
-            made = self._pipelines[key] = pipeline, layout[0]
+            made = self._pipelines[key] = Pipeline(pipeline, layout[0])
         return made
 
     @exclusive
@@ -284,14 +293,14 @@ class _Run:
                     raise ArtifactError(f"{self.loaded.artifact.name} has a step {other!r}, which this runtime doesn't know: compile the program again")
 
     def dispatch(self, step: Step) -> None:
-        pipeline, layout = self.loaded.pipelines[step["kernel"]]
+        pipeline = self.loaded.pipelines[step["kernel"]]
         group = self.groups.get(id(step))
         if group is None:
             entries = [{"binding": k, "resource": {"buffer": self.buffers[b]}} for k, b in enumerate(step["bind"])]
-            group = self.groups[id(step)] = self.device.device.create_bind_group(layout=layout, entries=entries)
+            group = self.groups[id(step)] = self.device.device.create_bind_group(layout=pipeline.layout, entries=entries)
         if self.compute is None:
             self.compute = self.encoder.begin_compute_pass()
-        self.compute.set_pipeline(pipeline)
+        self.compute.set_pipeline(pipeline.compute)
         self.compute.set_bind_group(0, group)
         self.compute.dispatch_workgroups(*step["groups"])
 
@@ -369,4 +378,4 @@ class WgpuRuntime:
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
         """A function from input handles to output handles. functions: what the program calls of the host."""
         device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
-        return lambda handles: device.run(loaded, handles, given)
+        return unloading(lambda handles: device.run(loaded, handles, given), device.unload, loaded)
