@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
     from typing_extensions import override
@@ -30,6 +30,8 @@ else:
 Args = ParamSpec("Args")         # the parameters of a function that a decorator takes,
 Result = TypeVar("Result")       # and what it returns
 _Rest = ParamSpec("_Rest")
+
+PyTree: TypeAlias = object       # lists, tuples, dicts, None and registered classes of anything, however deep, and what is none of them: a leaf
 
 
 class Function(Generic[Args, Result]):
@@ -59,4 +61,4 @@ class Decorator(Protocol):
     def __call__(self, fun: Callable[Args, Result], /) -> Function[Args, Result]: ...
 
 
-__all__ = ["Args", "Decorator", "Function", "Result", "like", "override"]
+__all__ = ["Args", "Decorator", "Function", "PyTree", "Result", "like", "override"]

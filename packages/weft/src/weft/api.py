@@ -4,8 +4,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Callable, Hashable, Iterator, Literal, Sequence, overload
 
-from .typing import Tree
-from .annotations import Args, Function, Result, like, override
+from .typing import Array, ArrayLike, Placement, Tree
+from .annotations import Args, Function, PyTree, Result, like, override
 from .autodiff import (closure_convert as closure_convert, fwd_and_bwd as fwd_and_bwd, grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian,
                        jacrev as jacrev, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp)
 from .avals import ShapeDtypeStruct
@@ -17,7 +17,7 @@ from .ops.placement import constrain, transfer_p
 from .runtime.device import backend_of
 from .runtime.dispatch import move
 from .runtime.jit import abstractify, check_result
-from .mesh import P, canonical_sharding, has_several_devices
+from .mesh import P, PartitionSpec, canonical_sharding, has_several_devices
 from .runtime.guards import explicit
 from .source_info import api_boundary, named_scope
 from .transforms.stage import stage
@@ -100,7 +100,7 @@ def make_jaxpr(fun: Callable[Args, Any], static_argnums: int | Sequence[int] = (
 
 
 @api_boundary
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> Any:
     """The shapes and dtypes of the results of `fun`, without computing them. Arguments need only `.shape` and `.dtype`.
 
     Example:
@@ -115,7 +115,14 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 # moving and waiting --------------------------------------------------------------------------------------------------
 
 
-def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
+@overload
+def device_put(x: ArrayLike, device: Placement | PartitionSpec | PyTree = None, *, src: Placement | PyTree = None, donate: bool | PyTree = False,
+               may_alias: bool | None | PyTree = None) -> Array: ...
+@overload
+def device_put(x: PyTree, device: Placement | PartitionSpec | PyTree = None, *, src: Placement | PyTree = None, donate: bool | PyTree = False,
+               may_alias: bool | None | PyTree = None) -> Any: ...
+def device_put(x: PyTree, device: Placement | PartitionSpec | PyTree = None, *, src: Placement | PyTree = None, donate: bool | PyTree = False,
+               may_alias: bool | None | PyTree = None) -> Any:
     """`x` (a pytree) as arrays on `device`, committed to it; without a device, on the default one and uncommitted.
 
     Args:
@@ -176,7 +183,7 @@ def copy_to_host_async(x: Tree) -> Tree:
     return x
 
 
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> Any:
     """`x` (a pytree) with its arrays copied to the host as NumPy arrays (without NumPy: as nested lists).
 
     Example:

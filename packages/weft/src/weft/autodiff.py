@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from operator import index
-from typing import Any, Callable, Literal, Sequence, TypeVar, overload
+from typing import Any, Callable, Hashable, Literal, Sequence, TypeVar, overload
 
-from .annotations import Args, Function, Result, like
+from .annotations import Args, Function, PyTree, Result, like
+from .typing import Array
 from . import dtypes
 from .avals import array_aval, shaped, tangent_aval
 from .control.custom import is_float0
@@ -63,15 +64,15 @@ def _vjp_flat(flat: Callable, leaves: Sequence):
 
 
 @overload
-def vjp(fun: Callable[..., Result], *primals: Any, has_aux: Literal[False] = False,
-        reduce_axes: Sequence[Any] = ()) -> tuple[Result, Callable[..., Any]]: ...
+def vjp(fun: Callable[..., Result], *primals: PyTree, has_aux: Literal[False] = False,
+        reduce_axes: Sequence[Hashable] = ()) -> tuple[Result, Callable[..., Any]]: ...
 @overload
-def vjp(fun: Callable[..., tuple[Result, _S]], *primals: Any, has_aux: Literal[True],
-        reduce_axes: Sequence[Any] = ()) -> tuple[Result, Callable[..., Any], _S]: ...
+def vjp(fun: Callable[..., tuple[Result, _S]], *primals: PyTree, has_aux: Literal[True],
+        reduce_axes: Sequence[Hashable] = ()) -> tuple[Result, Callable[..., Any], _S]: ...
 @overload
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()) -> Any: ...
+def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool, reduce_axes: Sequence[Hashable] = ()) -> Any: ...
 @api_boundary
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, reduce_axes: Sequence[Hashable] = ()) -> Any:
     """The value of `fun` and the function from cotangents of its result to cotangents of its arguments.
 
     Returns: (out, vjp_fun), or (out, vjp_fun, aux) with `has_aux`. vjp_fun is a `VJP`: it returns a tuple with one cotangent for each primal.
@@ -152,7 +153,7 @@ def _with_args(fun, args, kwargs, nums):
 
 def value_and_grad(fun: Callable[Args, Result], argnums: int | Sequence[int] = 0, has_aux: bool = False,
                    holomorphic: bool = False, allow_int: bool = False,
-                   reduce_axes: Sequence[Any] = ()) -> Function[Args, tuple[Result, Any]]:
+                   reduce_axes: Sequence[Hashable] = ()) -> Function[Args, tuple[Result, Any]]:
     """A function that returns the value of `fun` and its gradient with respect to the arguments `argnums`.
 
     `fun` must return a scalar (with `has_aux`, a pair of a scalar and anything). Raises TypeError otherwise, and for integer arguments unless `allow_int`.
@@ -199,7 +200,7 @@ def _check_scalar(fun, outs, out_tree, holomorphic: bool) -> None:
 
 
 def grad(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-         allow_int: bool = False, reduce_axes: Sequence[Any] = ()) -> Function[Args, Any]:
+         allow_int: bool = False, reduce_axes: Sequence[Hashable] = ()) -> Function[Args, Any]:
     """A function that returns the gradient of `fun`; with `has_aux`, (gradient, aux).
 
     Example:
@@ -223,15 +224,15 @@ def grad(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bo
 
 
 @overload
-def jvp(fun: Callable[..., Result], primals: Sequence[Any], tangents: Sequence[Any],
+def jvp(fun: Callable[..., Result], primals: Sequence[PyTree], tangents: Sequence[PyTree],
         has_aux: Literal[False] = False) -> tuple[Result, Result]: ...
 @overload
-def jvp(fun: Callable[..., tuple[Result, _S]], primals: Sequence[Any], tangents: Sequence[Any],
+def jvp(fun: Callable[..., tuple[Result, _S]], primals: Sequence[PyTree], tangents: Sequence[PyTree],
         has_aux: Literal[True]) -> tuple[Result, Result, _S]: ...
 @overload
-def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any: ...
+def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: bool) -> Any: ...
 @api_boundary
-def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[PyTree],
         has_aux: bool = False) -> Any:
     """The value of `fun` at `primals` and its derivative along `tangents`: (out, out_tangent), with `has_aux` also aux.
 
@@ -280,15 +281,15 @@ def _checked_tangent(primal, t):
 
 
 @overload
-def linearize(fun: Callable[..., Result], *primals: Any,
+def linearize(fun: Callable[..., Result], *primals: PyTree,
               has_aux: Literal[False] = False) -> tuple[Result, Callable[..., Result]]: ...
 @overload
-def linearize(fun: Callable[..., tuple[Result, _S]], *primals: Any,
+def linearize(fun: Callable[..., tuple[Result, _S]], *primals: PyTree,
               has_aux: Literal[True]) -> tuple[Result, Callable[..., Result], _S]: ...
 @overload
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
+def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool) -> Any: ...
 @api_boundary
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any:
     """The value of `fun` at `primals` and the linear function from tangents there to tangents of the result.
 
     Example:
@@ -328,8 +329,8 @@ def _apply_linear(jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros, const
 
 
 @api_boundary
-def linear_transpose(fun: Callable[..., Any], *primals: Any,
-                     reduce_axes: Sequence[Any] = ()) -> Callable[[Any], tuple[Any, ...]]:
+def linear_transpose(fun: Callable[..., Any], *primals: PyTree,
+                     reduce_axes: Sequence[Hashable] = ()) -> Callable[[PyTree], tuple[Any, ...]]:
     """The transpose of a linear function: from cotangents of its result to cotangents of its arguments.
 
     `primals` need only shapes and dtypes.
@@ -491,7 +492,7 @@ def hessian(fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux:
 # closures -------------------------------------------------------------------------------------------------------------
 
 
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Callable[..., Any], list[Array]]:
     """`fun` with the traced values it closes over as explicit arguments: (converted, those values).
 
     Example:

@@ -11,6 +11,10 @@ from .config import config
 from .errors import BackendError, at_user_line, type_error
 from .mesh import AbstractMesh, NamedSharding, P, Sharding, canonical_sharding
 
+if TYPE_CHECKING:
+    from .experimental.layout import Format
+    from .typing import ArrayLike
+
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
 
 
@@ -300,7 +304,7 @@ class ShapeDtypeStruct:
     weak_type: bool
     _sharding: Sharding | P | None
 
-    def __init__(self, shape: Iterable[Size], dtype: dtypes.DTypeLike, *, sharding: Any = None, weak_type: bool = False,
+    def __init__(self, shape: Iterable[Size], dtype: dtypes.DTypeLike, *, sharding: Sharding | P | Format | None = None, weak_type: bool = False,
                  manual_axis_type: None = None, is_ref: bool = False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype; got None.")
@@ -308,7 +312,7 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: weft says of values inside shard_map only along which axes they vary. Leave manual_axis_type out.")
         if is_ref:
             raise ValueError("ShapeDtypeStruct: weft has no shapes that stand for references. Trace with a reference instead: weft.new_ref(weft.numpy.zeros(shape)).")
-        where = sharding.sharding if hasattr(sharding, "layout") else sharding      # a Format
+        where = sharding if sharding is None or isinstance(sharding, (Sharding, P)) else getattr(sharding, "sharding", sharding)      # of a Format
         if where is not None and not isinstance(where, (Sharding, P)):
             raise ValueError(f"ShapeDtypeStruct: sharding must be a weft.sharding.Sharding, a weft.P or a Format, got {where!r} of type {type(where).__name__}.")
         for name, value in zip(self.__slots__, (tuple(shape), dtypes.dtype(dtype), weak_type, where)):
@@ -319,7 +323,7 @@ class ShapeDtypeStruct:
         raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects; make another with its method update.")
 
     @classmethod
-    def like(cls, x: Any) -> ShapeDtypeStruct:
+    def like(cls, x: ArrayLike | ShapeDtypeStruct) -> ShapeDtypeStruct:
         """What stands for `x`, an array or a number: of its type and, if it is committed to devices, with its sharding.
 
         Example:

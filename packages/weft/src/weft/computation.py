@@ -14,7 +14,7 @@ from .tree import tree_flatten
 
 
 def xla_computation(fun: Callable[Args, Any], static_argnums: int | Iterable[int] = (),
-                    axis_env: Sequence[tuple[Hashable, int]] | None = None, in_parts: Any = None, out_parts: Any = None,
+                    axis_env: Sequence[tuple[Hashable, int]] | None = None, in_parts: None = None, out_parts: None = None,
                     backend: str | None = None, tuple_args: bool | None = False,
                     instantiate_const_outputs: bool | None = None, return_shape: bool = False,
                     donate_argnums: int | Iterable[int] = ()) -> Function[Args, Any]:

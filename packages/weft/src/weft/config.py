@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from itertools import count
-from typing import Any, ContextManager, Iterator, Protocol
+from typing import Any, ContextManager, Hashable, Iterator, Protocol
 
 from .annotations import override
 from . import source_info
@@ -400,7 +400,7 @@ class UserContext:
         config.update(self._name, value)
 
 
-def make_user_context(default_value: Any = None) -> UserContext:
+def make_user_context(default_value: Hashable = None) -> UserContext:
     """A value that functions may read while they are traced: under another value they are traced and compiled again.
 
     Values must be hashable. Make contexts when a program starts: a new one makes all programs trace again.

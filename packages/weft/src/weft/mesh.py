@@ -12,11 +12,15 @@ import enum
 import itertools
 import math
 from collections import OrderedDict
-from typing import Any, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Hashable, Iterable, NoReturn, Sequence
 
 from .annotations import override
 from .config import config
 from .host import np, require_numpy
+
+if TYPE_CHECKING:
+    from .runtime.array import Array, KeyArray
+    from .runtime.backend import Device
 
 _context_mesh = config.define("context_mesh", None, traced=True, doc="The mesh that weft.set_mesh has set.")
 _option = config._options["context_mesh"]
@@ -51,7 +55,8 @@ class PartitionSpec:
     __slots__ = ("partitions",)
     UNCONSTRAINED = _Unconstrained()
 
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
+    def __init__(self, *partitions: Hashable | Sequence[Hashable], unreduced: Iterable[Hashable] = frozenset(),
+                 reduced: Iterable[Hashable] = frozenset()):
         if unreduced or reduced:
             raise ValueError("PartitionSpec: unreduced and reduced belong to explicit sharding types, which weft does not have; leave them out.")
         self.partitions = tuple(tuple(p) if isinstance(p, list) else p for p in partitions)
@@ -82,7 +87,8 @@ class PartitionSpec:
     def count(self, value) -> int:
         return self.partitions.count(value)
 
-    def update(self, partitions: Sequence[Any] | None = None, unreduced: Any = None, reduced: Any = None) -> PartitionSpec:
+    def update(self, partitions: Sequence[Hashable | Sequence[Hashable]] | None = None, unreduced: Iterable[Hashable] | None = None,
+               reduced: Iterable[Hashable] | None = None) -> PartitionSpec:
         return PartitionSpec(*(self.partitions if partitions is None else partitions), unreduced=unreduced or frozenset(), reduced=reduced or frozenset())
 
     @override
@@ -494,7 +500,7 @@ class NamedSharding(Sharding):
         P('x',)
     """
 
-    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None, _logical_device_ids=None):
+    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None, _logical_device_ids: None = None):
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding takes a weft.P as its spec, got {spec!r}.")
         self.mesh, self.spec, self._memory_kind = mesh, spec, _checked_memory(memory_kind, *mesh.flat_devices[:1] if isinstance(mesh, Mesh) else ())
@@ -563,11 +569,15 @@ class NamedSharding(Sharding):
 
     @override
     def __reduce__(self):
-        return NamedSharding, (self.mesh, self.spec)
+        return _named_sharding, (self.mesh, self.spec, self._memory_kind)
 
     @override
     def __repr__(self):
         return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
+
+
+def _named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec, memory_kind: str | None) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 
 class Shard:
@@ -579,8 +589,9 @@ class Shard:
         (slice(None, None, None),)
     """
     __slots__ = ("device", "_sharding", "_global_shape", "data", "index", "replica_id")
+    data: Any       # an array; None where nothing but the sharding is known
 
-    def __init__(self, device, sharding: Sharding, global_shape, data=None):
+    def __init__(self, device: Device, sharding: Sharding, global_shape: Sequence[int], data: Array | KeyArray | None = None):
         self.device, self._sharding, self._global_shape, self.data = device, sharding, tuple(global_shape), data
         indices = sharding.devices_indices_map(self._global_shape)
         self.index = indices[device]

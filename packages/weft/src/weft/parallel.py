@@ -7,7 +7,7 @@ from typing import Any, Callable, Hashable, Iterable, Sequence, overload
 
 from .runtime.backend import Device
 from .typing import Array, ArrayLike, AxisName, DTypeLike, Shape, Tree
-from .annotations import Args, Decorator, Function, Result, override
+from .annotations import Args, Decorator, Function, PyTree, Result, override
 from . import dtypes
 from .avals import physical, shaped
 from .config import config
@@ -61,12 +61,12 @@ _INFER = object()
 
 
 @overload
-def shard_map(f: Callable[Args, Result], /, *, out_specs: Any, in_specs: Any = ..., mesh: Mesh | AbstractMesh | None = None,
+def shard_map(f: Callable[Args, Result], /, *, out_specs: PartitionSpec | PyTree, in_specs: PartitionSpec | PyTree = ..., mesh: Mesh | AbstractMesh | None = None,
               axis_names: Iterable[Hashable] = frozenset(), check_vma: bool = True) -> Function[Args, Result]: ...
 @overload
-def shard_map(f: None = None, /, *, out_specs: Any, in_specs: Any = ..., mesh: Mesh | AbstractMesh | None = None,
+def shard_map(f: None = None, /, *, out_specs: PartitionSpec | PyTree, in_specs: PartitionSpec | PyTree = ..., mesh: Mesh | AbstractMesh | None = None,
               axis_names: Iterable[Hashable] = frozenset(), check_vma: bool = True) -> Decorator: ...
-def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_specs: Any = _INFER,
+def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PartitionSpec | PyTree, in_specs: PartitionSpec | PyTree = _INFER,
               mesh: Mesh | AbstractMesh | None = None, axis_names: Iterable[Hashable] = frozenset(),
               check_vma: bool = True) -> Any:
     """`f`, a program of what each device does with its parts of the arguments, over all devices of a mesh.
@@ -166,10 +166,10 @@ def _trace_parts(f: Callable, in_tree, avals, mesh, names, out_specs, check_vma:
 
 
 @overload
-def smap(f: Callable[Args, Result], /, *, in_axes: Any = ..., out_axes: Any, axis_name: AxisName) -> Function[Args, Result]: ...
+def smap(f: Callable[Args, Result], /, *, in_axes: int | PyTree | None = ..., out_axes: int | PyTree | None, axis_name: AxisName) -> Function[Args, Result]: ...
 @overload
-def smap(f: None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: AxisName) -> Decorator: ...
-def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = _INFER, out_axes: Any, axis_name: AxisName) -> Any:
+def smap(f: None = None, /, *, in_axes: int | PyTree | None = ..., out_axes: int | PyTree | None, axis_name: AxisName) -> Decorator: ...
+def smap(f: Callable[..., Any] | None = None, /, *, in_axes: int | PyTree | None = _INFER, out_axes: int | PyTree | None, axis_name: AxisName) -> Any:
     """`shard_map` over one axis of the mesh that is set, in the manner of `vmap`: `in_axes` and `out_axes` say which axis is cut, None for none.
 
     Example:
@@ -204,7 +204,7 @@ def check_copies(avals: Sequence, out_specs, mesh, who: str) -> None:
 _PMAP_AXIS = "_internal_pmap_axis_name"
 
 
-def pmap(fun: Callable[Args, Result], axis_name: AxisName | None = None, *, in_axes: Any = 0, out_axes: Any = 0,
+def pmap(fun: Callable[Args, Result], axis_name: AxisName | None = None, *, in_axes: int | PyTree | None = 0, out_axes: int | PyTree | None = 0,
          static_broadcasted_argnums: int | Iterable[int] = (), devices: Sequence[Device] | None = None,
          backend: str | None = None, axis_size: int | None = None,
          donate_argnums: int | Iterable[int] = ()) -> PmapFunction[Args, Result]:
@@ -372,7 +372,7 @@ def _prefix(what: str, axes, values) -> list:
 # arrays made of parts ------------------------------------------------------------------------------------------------
 
 
-def reshard(xs: Tree, out_shardings: Any) -> Tree:
+def reshard(xs: Tree, out_shardings: Sharding | PartitionSpec | PyTree) -> Tree:
     """The arrays of a pytree, laid out as `out_shardings` (a pytree prefix of shardings or specs) says; the same as
     `weft.lax.with_sharding_constraint`, as weft has no shardings in types.
 
@@ -384,7 +384,7 @@ def reshard(xs: Tree, out_shardings: Any) -> Tree:
     return with_sharding_constraint(xs, out_shardings)
 
 
-def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
+def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> Any:
     """Stacks one value for each device, which stays there: like `weft.numpy.stack` on pytrees, laid out over the devices.
 
     Raises: ValueError if there are not as many values as devices, or they differ in shape, dtype or structure.
@@ -412,7 +412,7 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
     return flat[0][1].unflatten(out)
 
 
-def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
+def device_put_replicated(x: PyTree, devices: Sequence[Device]) -> Any:
     """Copies of `x` (a pytree) on each device, stacked along a new first axis that lies over the devices.
 
     Example:
@@ -469,7 +469,7 @@ def _spread(aval, sharding: Sharding, parts: Sequence):
     return sharding.backend.capabilities.spread(aval, sharding, parts) if isinstance(where, Sharding) else move(parts[0], where)
 
 
-def make_array_from_callback(shape: Shape, sharding: Sharding, data_callback: Callable[[Any], ArrayLike],
+def make_array_from_callback(shape: Shape, sharding: Sharding, data_callback: Callable[[tuple[slice, ...]], ArrayLike],
                              dtype: DTypeLike | None = None) -> Array:
     """An array whose parts `data_callback(index)` gives, for the index (a tuple of slices) of each part.
 
@@ -498,7 +498,7 @@ def make_array_from_callback(shape: Shape, sharding: Sharding, data_callback: Ca
     return make_array_from_single_device_arrays(shape, sharding, parts)
 
 
-def make_array_from_process_local_data(sharding: Sharding, local_data: Any, global_shape: Shape | None = None) -> Any:
+def make_array_from_process_local_data(sharding: Sharding, local_data: PyTree, global_shape: Shape | None = None) -> Any:
     """An array from the data of this process, which, as the only one, has all of it.
 
     Example:

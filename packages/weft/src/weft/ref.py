@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Sequence
 from .typing import Array, ArrayLike
 from .annotations import override
 from . import dtypes, numpy as jnp
-from .avals import AbstractRef as AbstractRef, array_aval, shaped
+from .avals import AbstractRef as AbstractRef, ShapeDtypeStruct, array_aval, shaped
 from .control import refs as _rules  # noqa: F401  rules of the primitives that carry jaxprs
 from .core.trace import Tracer, get_aval, is_array, is_array_like
 from .errors import NonConcreteBooleanIndexError, at_user_line
@@ -19,7 +19,7 @@ from .runtime.refs import Ref as Ref
 __all__ = ["AbstractRef", "Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
 
 
-def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
+def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None = None) -> Ref:
     """A new mutable reference that holds `init_val`, an array or a number.
 
     Programs under jit, grad, vmap and in loops may read and write it. Writes to references that a function closes over are seen outside.
@@ -47,7 +47,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     return state.new_ref_p.bind(init_val, kind=kind, memory_space=None)
 
 
-def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+def empty_ref(ty: ShapeDtypeStruct | Array, memory_space: None = None) -> Ref:
     """A reference to new memory for an array of type `ty` (a `ShapeDtypeStruct`), which must be written before it is read; zeros until then."""
     _own_memory(memory_space)
     if not hasattr(ty, "shape") or not hasattr(ty, "dtype"):

@@ -4,14 +4,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
-from typing import Any, Callable, Iterable, NamedTuple, TypeVar
+from typing import Any, Callable, Iterable, NamedTuple, TypeAlias, TypeVar
 
-from .annotations import override
+from .annotations import PyTree, override
 from .errors import at_user_line
 
 
 KeyEntry = TypeVar("KeyEntry")
 KeyPath = tuple[KeyEntry, ...]
+IsLeaf: TypeAlias = Callable[[Any], bool] | None      # says which containers are leaves all the same
 
 
 class _Key:
@@ -314,7 +315,7 @@ def _flatten_up_to(treedef: PyTreeDef, value, out: list, path: tuple) -> None:
         _flatten_up_to(sub, child, out, (*path, key))
 
 
-def tree_flatten(tree, is_leaf=None) -> tuple[list, PyTreeDef]:
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a pytree in a fixed order, and its structure.
 
     Example:
@@ -327,7 +328,7 @@ def tree_flatten(tree, is_leaf=None) -> tuple[list, PyTreeDef]:
     return leaves, treedef
 
 
-def tree_unflatten(treedef: PyTreeDef, leaves: Iterable):
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The pytree of structure `treedef` with the given leaves; the inverse of `tree_flatten`.
 
     Example:
@@ -338,7 +339,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable):
     return treedef.unflatten(leaves)
 
 
-def tree_leaves(tree, is_leaf=None) -> list:
+def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a pytree.
 
     Example:
@@ -349,7 +350,7 @@ def tree_leaves(tree, is_leaf=None) -> list:
     return tree_flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree, is_leaf=None) -> PyTreeDef:
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a pytree.
 
     Example:
@@ -360,7 +361,7 @@ def tree_structure(tree, is_leaf=None) -> PyTreeDef:
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf = None) -> Any:
     """Applies `f` to the leaves of `tree` and the corresponding subtrees of `rest`, and keeps the structure of `tree`.
 
     Raises ValueError where a tree of `rest` does not have `tree`'s structure as a prefix.
@@ -375,7 +376,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[An
     return treedef.unflatten([f(*xs) for xs in zip(*columns)])
 
 
-def tree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path: bool = False):
+def tree_flatten_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = None,
+                           is_leaf_takes_path: bool = False) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
     """[(key path, leaf)] and the structure; with `is_leaf_takes_path`, `is_leaf` gets the key path before the value.
 
     Example:
@@ -389,7 +391,7 @@ def tree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path: bool = False)
     return out, treedef
 
 
-def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path: bool = False) -> list:
+def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False) -> list[tuple[KeyPath[Any], Any]]:
     """[(key path, leaf)] of a pytree.
 
     Example:
@@ -400,7 +402,8 @@ def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path: bool = False) 
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(f: Callable, tree, *rest, is_leaf=None, is_leaf_takes_path: bool = False):
+def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: Callable[..., bool] | None = None,
+                       is_leaf_takes_path: bool = False) -> Any:
     """`tree_map` whose function gets each leaf's key path first.
 
     Example:
@@ -455,7 +458,7 @@ def keystr(keys, *, simple: bool = False, separator: str = "") -> str:
     return separator.join(str(getattr(k, "value", k)) for k in keys)
 
 
-def tree_all(tree, *, is_leaf=None) -> bool:
+def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
     """Whether all leaves are true.
 
     Example:
@@ -469,7 +472,7 @@ def tree_all(tree, *, is_leaf=None) -> bool:
 _no_initializer = object()
 
 
-def tree_reduce(function: Callable, tree, initializer: Any = _no_initializer, is_leaf=None):
+def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: object = _no_initializer, is_leaf: IsLeaf = None) -> Any:
     """Folds `function` over the leaves.
 
     Example:
@@ -481,7 +484,7 @@ def tree_reduce(function: Callable, tree, initializer: Any = _no_initializer, is
     return functools.reduce(function, leaves) if initializer is _no_initializer else functools.reduce(function, leaves, initializer)
 
 
-def tree_reduce_associative(operation: Callable, tree, *, identity: Any = _no_initializer, is_leaf=None):
+def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, *, identity: object = _no_initializer, is_leaf: IsLeaf = None) -> Any:
     """Folds an associative `operation` over the leaves, pairing neighbours.
 
     Example:
@@ -500,7 +503,7 @@ def tree_reduce_associative(operation: Callable, tree, *, identity: Any = _no_in
     return leaves[0]
 
 
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose):
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: PyTree) -> Any:
     """A tree of structure outer∘inner as one of structure inner∘outer.
 
     Example:
@@ -558,7 +561,7 @@ def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
     return out
 
 
-def tree_broadcast(prefix_tree, full_tree, is_leaf=None):
+def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> Any:
     """`prefix_tree` with each of its leaves copied to all leaves of `full_tree` below it.
 
     Example:

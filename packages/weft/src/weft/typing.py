@@ -1,7 +1,7 @@
 """Types for annotations: what functions take as arrays and as dtypes, and short names for what signatures repeat."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Hashable, Sequence, SupportsIndex, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Hashable, Protocol, Sequence, SupportsIndex, TypeAlias, TypeVar
 
 from .avals import SymbolicSize
 from .dtypes import SupportsDType
@@ -12,7 +12,17 @@ from .runtime.array import Array
 from .runtime.backend import Device
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from .dtypes import DTypeLike
+
+    class SupportsArray(Protocol):
+        """An object that can become an array of NumPy's."""
+        def __array__(self) -> np.ndarray[Any, Any]: ...
+
+    class SupportsJaxArray(Protocol):
+        """An object that stands for an array."""
+        def __jax_array__(self) -> Array: ...
 
     ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
 elif has_numpy:
@@ -22,6 +32,8 @@ else:
     ArrayLike = Array | bool | int | float | complex
     DTypeLike = str | type[Any] | SupportsDType
 
+# What becomes an array: one, a number, sequences of these in sequences, a buffer of bytes.
+Nested: TypeAlias = "ArrayLike | Sequence[Any] | SupportsArray | SupportsJaxArray | Buffer"
 SizeLike: TypeAlias = SupportsIndex | SymbolicSize               # what stands for a size,
 Shape: TypeAlias = Sequence[SizeLike]                            # for a shape,
 ShapeLike: TypeAlias = SizeLike | Shape                          # and for a shape where a size is one too

@@ -1,10 +1,10 @@
 """vmap: a function over an additional axis of its arguments."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Callable
 
 from .typing import AxisName
-from .annotations import Args, Function, Result, like
+from .annotations import Args, Function, PyTree, Result, like
 from .core.trace import Axis, get_aval, is_array_like
 from .errors import at_user_line
 from .functions import as_arrays, check_callable, flat_function, settled
@@ -14,7 +14,7 @@ from .transforms.batch import batch_flat, to_front
 from .tree import broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_unflatten
 
 
-def vmap(fun: Callable[Args, Result], in_axes: Any = 0, out_axes: Any = 0, axis_name: AxisName | None = None,
+def vmap(fun: Callable[Args, Result], in_axes: int | PyTree | None = 0, out_axes: int | PyTree | None = 0, axis_name: AxisName | None = None,
          axis_size: int | None = None, spmd_axis_name: AxisName | None = None,
          sum_match: bool = False) -> Function[Args, Result]:
     """`fun` over an additional axis of its arguments.

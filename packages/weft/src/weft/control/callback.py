@@ -4,9 +4,9 @@ How a function is called with concrete arrays stands in `runtime/effects.py`.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
-from ..annotations import override
+from ..annotations import PyTree, override
 from .. import dtypes
 from ..avals import shaped
 from ..core import effects
@@ -20,6 +20,11 @@ from ..ops.shape import concatenate
 from ..transforms.batch import to_front
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .loops import row, scan
+
+if TYPE_CHECKING:
+    from ..avals import ShapeDtypeStruct
+    from ..mesh import SingleDeviceSharding
+    from ..runtime.array import Array
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
@@ -199,8 +204,14 @@ def result_avals_of(result_shape_dtypes: Any, who: str) -> tuple[tuple, PyTreeDe
     return tuple(avals), tree
 
 
-def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
-                  vmap_method: str | None = None, **kwargs: Any) -> Any:
+@overload
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: ShapeDtypeStruct | Array, *args: PyTree,
+                  sharding: SingleDeviceSharding | None = None, vmap_method: str | None = None, **kwargs: PyTree) -> Array: ...
+@overload
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args: PyTree,
+                  sharding: SingleDeviceSharding | None = None, vmap_method: str | None = None, **kwargs: PyTree) -> Any: ...
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args: PyTree,
+                  sharding: SingleDeviceSharding | None = None, vmap_method: str | None = None, **kwargs: PyTree) -> Any:
     """Calls a Python function without side effects from a program; it may be called any number of times, or not at all.
 
     Args:
@@ -221,8 +232,14 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     return tree_unflatten(tree, pure_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, vmap_method=vmap_method))
 
 
-def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
-                ordered: bool = False, **kwargs: Any) -> Any:
+@overload
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: ShapeDtypeStruct | Array, *args: PyTree,
+                sharding: SingleDeviceSharding | None = None, ordered: bool = False, **kwargs: PyTree) -> Array: ...
+@overload
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args: PyTree,
+                sharding: SingleDeviceSharding | None = None, ordered: bool = False, **kwargs: PyTree) -> Any: ...
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args: PyTree,
+                sharding: SingleDeviceSharding | None = None, ordered: bool = False, **kwargs: PyTree) -> Any:
     """Calls a Python function with side effects from a program, exactly as often as the program says.
 
     Args:

@@ -28,6 +28,7 @@ from .call import collective_names
 from .common import describe_mismatch, trace_open, widen
 
 if TYPE_CHECKING:
+    from ..annotations import PyTree
     from ..typing import ArrayLike
 
 _T = TypeVar("_T")
@@ -210,7 +211,7 @@ NO_OPERAND = object()      # None is an operand like any other
 
 
 @api_boundary
-def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: Any, operand: Any = NO_OPERAND) -> _T:
+def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: PyTree, operand: PyTree = NO_OPERAND) -> _T:
     """Calls `branches[index](*operands)`; the index is clamped to the branches there are.
 
     All branches take the same operands and return pytrees of one structure, shapes and dtypes.
@@ -239,8 +240,8 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: A
 
 
 @api_boundary
-def cond(pred: ArrayLike, true_fun: Callable[..., _T], false_fun: Callable[..., _T], *operands: Any,
-         operand: Any = NO_OPERAND) -> _T:
+def cond(pred: ArrayLike, true_fun: Callable[..., _T], false_fun: Callable[..., _T], *operands: PyTree,
+         operand: PyTree = NO_OPERAND) -> _T:
     """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; under `vmap` with a batched predicate both run and a select picks.
 
     Called as cond(pred, true_fun, false_fun, *operands), or in the old form cond(pred, true_operand, true_fun, false_operand, false_fun).
@@ -254,7 +255,8 @@ def cond(pred: ArrayLike, true_fun: Callable[..., _T], false_fun: Callable[..., 
         Array(6., dtype=float32, weak_type=True)
     """
     if len(operands) == 2 and callable(false_fun) and callable(operands[1]) and not (callable(true_fun) and not callable(operands[1])):
-        true_operand, on_true, (false_operand, on_false) = true_fun, false_fun, operands
+        true_operand: Any = true_fun      # in the old form, where it stands
+        on_true, false_operand, on_false = false_fun, operands[0], operands[1]
         return cond(pred, lambda ops: on_true(ops[0]), lambda ops: on_false(ops[1]), (true_operand, false_operand))
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
@@ -271,7 +273,7 @@ def cond(pred: ArrayLike, true_fun: Callable[..., _T], false_fun: Callable[..., 
     return choose(convert(pred, dtypes.int32), [false_fun, true_fun], operands, "cond")
 
 
-def _operands(who: str, operands: tuple, operand) -> tuple:
+def _operands(who: str, operands: tuple[Any, ...], operand: PyTree) -> tuple[Any, ...]:
     """The operands, given one by one or as `operand=`."""
     if operand is NO_OPERAND:
         return operands

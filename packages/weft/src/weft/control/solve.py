@@ -5,8 +5,9 @@ f_x dx = -f_p dp, each again a linear system.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence, TypeVar, overload
 
+from ..annotations import PyTree
 from ..avals import tangent_aval
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
@@ -26,6 +27,8 @@ from .custom import Rule, bind_custom_jvp
 if TYPE_CHECKING:
     from ..core.jaxpr import ClosedJaxpr
 
+_Tree = TypeVar("_Tree")      # a pytree like the right-hand side,
+_Aux = TypeVar("_Aux")        # and what a solver tells besides
 
 class _LinearSolveTuple(NamedTuple):
     """One thing for each of the four functions of a solve; those of the transposed system are None where it can't be solved."""
@@ -136,8 +139,16 @@ def _checked(fun: Callable, example, tree: PyTreeDef, avals, who: str, like: str
     return checked
 
 
+@overload
+def custom_linear_solve(matvec: Callable[[_Tree], _Tree], b: _Tree, solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
+                        transpose_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree] | None = None, symmetric: bool = False,
+                        has_aux: Literal[False] = False) -> _Tree: ...
+@overload
+def custom_linear_solve(matvec: Callable[[_Tree], _Tree], b: _Tree, solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
+                        transpose_solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]] | None = None, symmetric: bool = False, *,
+                        has_aux: Literal[True]) -> tuple[_Tree, _Aux]: ...
 @api_boundary
-def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[..., Any],
+def custom_linear_solve(matvec: Callable[..., Any], b: PyTree, solve: Callable[..., Any],
                         transpose_solve: Callable[..., Any] | None = None, symmetric: bool = False,
                         has_aux: bool = False) -> Any:
     """The solution x of the linear system matvec(x) = b, as `solve` finds it; its derivatives are solutions of linear systems too.
@@ -199,8 +210,14 @@ def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[..
     return tree_unflatten(solved_tree, outs)
 
 
+@overload
+def custom_root(f: Callable[[_Tree], _Tree], initial_guess: _Tree, solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
+                tangent_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree], has_aux: Literal[False] = False) -> _Tree: ...
+@overload
+def custom_root(f: Callable[[_Tree], _Tree], initial_guess: _Tree, solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
+                tangent_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree], has_aux: Literal[True]) -> tuple[_Tree, _Aux]: ...
 @api_boundary
-def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[..., Any],
+def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..., Any],
                 tangent_solve: Callable[..., Any], has_aux: bool = False) -> Any:
     """A root of `f`, as `solve` finds it; its derivative follows from the implicit function theorem.
 

@@ -216,7 +216,7 @@ def axis_size_of(name: Any) -> int:
 aval_of: dict[type[Any], Callable[[Any], AbstractValue]] = {bool: scalar_aval, int: scalar_aval, float: scalar_aval, complex: scalar_aval}
 
 
-def get_aval(x: Value) -> AbstractValue:
+def get_aval(x: object) -> AbstractValue:
     """The abstract value of an array, a tracer, a Python scalar or a host array."""
     handler = aval_of.get(type(x))
     if handler is not None:

@@ -1,8 +1,8 @@
 """Functions of `weft.lax` that compute nothing: barriers, sinks, tokens, and stage."""
 from __future__ import annotations
 
-from typing import Any
 
+from ..annotations import PyTree
 from ..control import barriers as ops
 from ..transforms import tokens
 from ..tree import tree_flatten, tree_unflatten
@@ -25,7 +25,7 @@ def optimization_barrier(operand: Tree, /) -> Tree:
     return tree_unflatten(tree, ops.optimization_barrier_p.bind(*[on_device(checked("optimization_barrier", x)) for x in flat]))
 
 
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
     """Keeps what computes the arrays of a pytree in traced programs, though nobody uses them.
 
     Args:
@@ -39,7 +39,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     ops.dce_sink_p.bind(*[checked("dce_sink", x) for x in tree_flatten(val)[0]], prevent_mlir_dce=bool(prevent_mlir_dce))
 
 
-def create_token(_: Any = None) -> Array:
+def create_token(_: object = None) -> Array:
     """A new token; `after_all` joins tokens. Nothing else takes them.
 
     Example:

@@ -5,7 +5,7 @@ import math
 from typing import Any, NamedTuple, Sequence
 
 from .. import dtypes
-from ..avals import as_size
+from ..avals import Size, as_size
 from ..core.trace import get_aval
 from ..errors import type_error
 from ..ops import conv as ops
@@ -30,7 +30,7 @@ ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str]
 # dimension numbers ---------------------------------------------------------------------------------------------------
 
 
-def conv_general_permutations(dimension_numbers: Sequence[Any]) -> tuple:
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Where the axes are that three strings name: (batch N, feature C, spatial…) of the operand, (out O, in I, spatial…) of the
     kernel, (N, C, spatial…) of the result. The spatial axes, any other letters, come in the kernel's order.
 
@@ -76,12 +76,13 @@ def conv_dimension_numbers(lhs_shape: Shape, rhs_shape: Shape,
         raise type_error(f"convolution requires arrays with a batch and a feature axis, got shape {tuple(lhs_shape)}.")
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(rank))] * 3)
-    if not isinstance(dimension_numbers, (list, tuple)) or len(dimension_numbers) != 3 or not all(isinstance(s, str) for s in dimension_numbers):
+    strings = [s for s in dimension_numbers if isinstance(s, str)] if isinstance(dimension_numbers, (list, tuple)) else []
+    if len(strings) != 3 or len(dimension_numbers) != 3:
         raise TypeError(f"convolution dimension_numbers must be None, a ConvDimensionNumbers or three strings, got {dimension_numbers!r}.")
-    for i, spec in enumerate(dimension_numbers):
+    for i, spec in enumerate(strings):
         if len(spec) != rank:
             raise TypeError(f"convolution dimension_numbers[{i}] must name {rank} axes, got {spec!r}.")
-    return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+    return ConvDimensionNumbers(*conv_general_permutations(strings))
 
 
 # convolutions --------------------------------------------------------------------------------------------------------
@@ -308,7 +309,7 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
 
 
 def conv_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, strides: Sequence[int], pads: str | Sequence[tuple[int, int]],
-                     batch_group_count: int = 1) -> tuple:
+                     batch_group_count: int = 1) -> tuple[Size, ...]:
     """The shape of a convolution of (batch, feature, spatial…) with (out, in, spatial…).
 
     Example:
@@ -325,7 +326,7 @@ def conv_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, strides: Sequence[int],
 
 def conv_general_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, window_strides: Sequence[int],
                              padding: str | Sequence[tuple[int, int]],
-                             dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> tuple:
+                             dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> tuple[Size, ...]:
     """The shape of a convolution with dimension numbers.
 
     Example:
@@ -340,7 +341,7 @@ def conv_general_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, window_strides:
 
 def conv_transpose_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, window_strides: Sequence[int],
                                padding: str | Sequence[tuple[int, int]],
-                               dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> tuple:
+                               dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> tuple[Size, ...]:
     """The shape of `conv_transpose`.
 
     Example:
@@ -349,7 +350,7 @@ def conv_transpose_shape_tuple(lhs_shape: Shape, rhs_shape: Shape, window_stride
         (1, 8, 8, 5)
     """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
-    lhs, rhs, strides = [lhs_shape[d] for d in numbers.lhs_spec], [rhs_shape[d] for d in numbers.rhs_spec], ints(window_strides)
+    lhs, rhs, strides = [as_size(lhs_shape[d]) for d in numbers.lhs_spec], [as_size(rhs_shape[d]) for d in numbers.rhs_spec], ints(window_strides)
     pads = [_transpose_pads(k, s, padding.upper()) for k, s in zip(rhs[2:], strides)] if isinstance(padding, str) else pairs("conv_transpose", padding)
     ones = (1,) * len(strides)
     out = ops.conv_shape("conv_transpose_shape_tuple", lhs, rhs, ones, pads, strides, ones)

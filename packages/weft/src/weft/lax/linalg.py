@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import enum
 import warnings
-from typing import Any, Callable
+from typing import Callable
 
 from .. import dtypes
 from ..control import bidiagonal as bidiagonal, factorise as factorise, schur as schur_loops  # noqa: F401  the primitives' loops
@@ -307,7 +307,7 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
 
 
 def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
-          select_callable: Callable[..., Any] | None = None) -> tuple[Array, Array]:
+          select_callable: Callable[..., bool] | None = None) -> tuple[Array, Array]:
     """(T, Z): x = Z T Zᴴ with Z unitary and T upper triangular (block triangular for real x); T alone, in a tuple, without `compute_schur_vectors`.
 
     No backend sorts eigenvalues: with `sort_eig_vals` the program can be traced, and compiling it is a NotImplementedError.

@@ -1,10 +1,9 @@
 """Where values lie."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..ops.placement import constrain
-from ..mesh import canonical_sharding
+from ..annotations import PyTree
+from ..mesh import PartitionSpec, Sharding, canonical_sharding
 from ..tree import broadcast_prefix, tree_flatten
 from ..typing import Tree
 from .common import operand
@@ -12,7 +11,7 @@ from .common import operand
 __all__ = ["with_sharding_constraint"]
 
 
-def with_sharding_constraint(x: Tree, shardings: Any) -> Tree:
+def with_sharding_constraint(x: Tree, shardings: Sharding | PartitionSpec | PyTree) -> Tree:
     """`x` (a pytree), which inside a compiled program lies as `shardings` (a pytree prefix of shardings or specs) says; outside, it is moved.
 
     Raises: ValueError where an axis can't be cut evenly, RuntimeError for a spec without a mesh.

@@ -1,12 +1,13 @@
 """platform_dependent of `weft.lax`."""
 from __future__ import annotations
 
-from typing import Any, Callable, TypeVar
+from typing import Callable, TypeVar
 
 from ..control.cond import choose
 from ..core.trace import current_trace
 from ..runtime.jit import inner_jit
 from ..source_info import api_boundary
+from ..annotations import PyTree
 from ..transforms.platforms import platform_index_p
 from ..transforms.stage import JaxprTrace
 
@@ -16,7 +17,7 @@ _T = TypeVar("_T")
 
 
 @api_boundary
-def platform_dependent(*args: Any, default: Callable[..., _T] | None = None, **per_platform: Callable[..., _T]) -> _T:
+def platform_dependent(*args: PyTree, default: Callable[..., _T] | None = None, **per_platform: Callable[..., _T]) -> _T:
     """Calls the function given for the platform that the program runs on: cpu=…, cuda=…, tpu=…, wasm=…, webgpu=…, else `default`.
 
     All functions are traced and give the same types; only the chosen one is compiled.

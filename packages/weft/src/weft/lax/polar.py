@@ -13,6 +13,7 @@ from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate, slice_
 from ..runtime.jit import inner_jit
+from ..typing import Array, ArrayLike
 from .common import on_device, operand
 
 
@@ -107,7 +108,8 @@ def _qdwh(x, max_iterations, eps, masked, *sizes):
     return u, symmetrized(matmul(mH(u), x)), k, le(moved, _scaled(_size(u), tolerance))
 
 
-def qdwh(x, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None, dynamic_shape: tuple | None = None):
+def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
+         dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None) -> tuple[Array, Array, Array, Array]:
     """(u, h, iterations, converged): the polar decomposition x = u h of a matrix [m, n] with m >= n, u with orthonormal columns and h Hermitian.
 
     It stops after `max_iterations` (10), or when a step changes u by less than (4 eps)^(1/3) of its size. `dynamic_shape` (rows, columns) says what part of x

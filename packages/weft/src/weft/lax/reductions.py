@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence, overload
 
 from .. import dtypes
+from ..annotations import PyTree
 from ..avals import reshaped
 from ..control.fold import reduce_p
 from ..core.primitive import registry
@@ -115,7 +116,13 @@ _MONOIDS = {"add": reduce_sum, "max": reduce_max, "min": reduce_min, "mul": redu
             "xor": reduce_xor}
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
+@overload
+def reduce(operands: ArrayLike, init_values: ArrayLike, computation: Callable[[Array, Array], ArrayLike], dimensions: Sequence[int],
+           out_sharding: OutSharding = None) -> Array: ...
+@overload
+def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
+           out_sharding: OutSharding = None) -> Any: ...
+def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
            out_sharding: OutSharding = None) -> Any:
     """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`.
 

@@ -1,8 +1,9 @@
 """Windows of `weft.lax`: reduce_window and its shapes, and what a padding's name stands for."""
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Sequence, overload
 
+from ..annotations import PyTree
 from ..avals import Size, as_size
 from ..control.window import reduce_window_p
 from ..core.dims import max_dim
@@ -14,7 +15,7 @@ from ..ops import window as ops
 from ..ops.rules import dtype_of, shape_of
 from ..transforms.stage import stage_closed
 from ..tree import tree_flatten
-from ..typing import ArrayLike, Shape
+from ..typing import Array, ArrayLike, Shape
 from .common import ints
 from .common import operand as checked
 
@@ -70,7 +71,17 @@ def _canonical(shape, window_dimensions, window_strides, padding, base_dilation,
     return dict(window_dimensions=window, window_strides=strides, padding=pairs("reduce_window", padding), base_dilation=base, window_dilation=dilation)
 
 
-def reduce_window(operand: ArrayLike, init_value: Any, computation: Callable[..., Any],
+@overload
+def reduce_window(operand: ArrayLike, init_value: ArrayLike, computation: Callable[[Array, Array], ArrayLike],
+                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+                  padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
+                  window_dilation: Sequence[int] | None = None) -> Array: ...
+@overload
+def reduce_window(operand: PyTree, init_value: PyTree, computation: Callable[[Any, Any], Any],
+                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+                  padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
+                  window_dilation: Sequence[int] | None = None) -> Any: ...
+def reduce_window(operand: PyTree, init_value: PyTree, computation: Callable[[Any, Any], Any],
                   window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
                   padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
                   window_dilation: Sequence[int] | None = None) -> Any:

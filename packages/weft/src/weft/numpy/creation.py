@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Literal, Sequence, overload
+from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence, TypeVar, overload
 
 from .. import dtypes
 from ..avals import Size, SymbolicSize, array_aval, shaped
@@ -21,9 +21,14 @@ from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
 from ..tree import tree_map
-from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Placement, ShapeLike, SizeLike
+from ..typing import Array, ArrayLike, DTypeLike, Nested, OutSharding, Placement, ShapeLike, SizeLike
 from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, laid_out, no_complex, on_device, operand, promote, result_dtype,
                    static_size)
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_T = TypeVar("_T")
 
 __all__ = ["arange", "array", "asarray", "copy", "empty", "empty_like", "eye", "from_dlpack", "frombuffer",
            "fromfunction", "full", "full_like", "geomspace", "identity", "indices", "linspace", "logspace", "meshgrid",
@@ -133,7 +138,7 @@ def _from_buffer(view: memoryview, dt, device):
     return array(host, dt, device=device)
 
 
-def array(object: Any, dtype: DTypeLike | None = None, *args: Any, copy: bool = True, order: str | None = "K",
+def array(object: Nested, dtype: DTypeLike | None = None, *args: object, copy: bool = True, order: str | None = "K",
           ndmin: int = 0, device: Placement = None, out_sharding: OutSharding = None) -> Array:
     """An array of numbers, (nested) sequences of numbers or arrays, a NumPy array, or a buffer.
 
@@ -150,7 +155,8 @@ def array(object: Any, dtype: DTypeLike | None = None, *args: Any, copy: bool = 
     if args:      # copy, order and ndmin could once be given by position
         if len(args) > 3:
             raise TypeError(f"array takes from 1 to 5 positional arguments, got {2 + len(args)}.")
-        copy, order, ndmin = [*args, copy, order, ndmin][:len(args)] + [copy, order, ndmin][len(args):]
+        by_position: list[Any] = [*args, *(copy, order, ndmin)[len(args):]]
+        copy, order, ndmin = by_position
     if out_sharding is not None:
         return laid_out("array", array(object, dtype, copy=copy, order=order, ndmin=ndmin), out_sharding, device)
     if order not in (None, "K", "C"):
@@ -213,7 +219,7 @@ def _from_array(x, dt, copy: bool, device):
     return linear.convert(x, dt)
 
 
-def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None,
+def asarray(a: Nested, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None,
             device: Placement = None, out_sharding: OutSharding = None) -> Array:
     """`a` as an array, without a copy where it is one already.
 
@@ -644,7 +650,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
     return _stack(grids) if grids else linear.full((0,), 0, dt)
 
 
-def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Buffer, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the elements in a buffer of bytes.
 
     Example:
@@ -661,7 +667,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
     return array(from_bytes(bytes(data[:n * size]), (n,), dt))
 
 
-def fromfunction(function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any) -> Any:
+def fromfunction(function: Callable[..., _T], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object) -> _T:
     """`function` of the index arrays of a grid.
 
     Example:
@@ -673,7 +679,7 @@ def fromfunction(function: Callable[..., Any], shape: ShapeLike, *, dtype: DType
     return tree_map(lambda x: x if shape_of(x)[:len(shape)] == shape else broadcast_to(x, (*shape, *shape_of(x))), out)
 
 
-def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: object, /, *, device: Placement = None, copy: bool | None = None) -> Array:
     """An array from any object that offers DLPack.
 
     Args:
@@ -689,13 +695,14 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
         >>> jnp.from_dlpack(numpy.ones(2, 'float32'))
         Array([1., 1.], dtype=float32)
     """
+    given: Any = x
     if is_array(x):
-        return array(x, copy=bool(copy), device=device)
+        return array(given, copy=bool(copy), device=device)
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(at_user_line(f"from_dlpack takes an object with the methods __dlpack__ and __dlpack_device__, got a {type(x).__name__}. Use jnp.asarray."))
     if copy is False:
         raise ValueError(at_user_line(f"from_dlpack: a {type(x).__name__} can't become an array without a copy, which copy=False forbids. Leave copy out."))
     if not has_numpy:
         raise ImportError("from_dlpack needs NumPy, which is not installed here. Use jnp.asarray(memoryview(x)).")
-    return array(np.from_dlpack(x), device=device)
+    return array(np.from_dlpack(given), device=device)
 

@@ -19,7 +19,7 @@ from ..ops import linear
 from ..ops.rules import dtype_of, shape_of
 from ..ops.shape import iota
 from ..core.dims import is_constant_shape
-from ..typing import Array, DTypeLike, OutSharding
+from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .util import asked_dtype, laid_out, on_device, only, operand, promote
 
 __all__ = ["einsum", "einsum_path"]
@@ -187,7 +187,8 @@ def _interleaved(given: Sequence) -> tuple[str, tuple]:
     return ",".join(map(spell, operands[1::2])) + ("" if result is None else "->" + spell(result)), tuple(operands[::2])
 
 
-def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
+def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[Any], out: None = None,
+           optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
            precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
            _dot_general: Callable[..., Array] | None = None, out_sharding: OutSharding = None) -> Array:
     """Sums of products of arrays, as Einstein's notation names them: einsum('ij,jk->ik', a, b) is a matrix product.
@@ -238,7 +239,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     return linear.convert(x, preferred, weak)
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], Any]:
+def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[Any],
+                optimize: str | bool | Sequence[tuple[int, ...]] = "auto") -> tuple[list[tuple[int, ...]], Any]:
     """The order in which `einsum` contracts its operands: a list of places, and a text about it (what opt_einsum tells, where it is installed).
 
     Example:

@@ -167,7 +167,7 @@ def _write(file, suffix: str, data: bytes) -> None:
         f.write(data)
 
 
-def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
+def save(file: IO[bytes] | str | os.PathLike[str], arr: ArrayLike, allow_pickle: bool = True) -> None:
     """Writes an array to a .npy file (an open file, or a path, to which .npy is added where it does not end so).
 
     Example:
@@ -183,7 +183,7 @@ def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
         _write(file, ".npy", _bytes(_host("save", arr)))
 
 
-def savez(file: Any, *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayLike) -> None:
+def savez(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayLike) -> None:
     """Writes arrays to a .npz file: those with a keyword under that name, the others as arr_0, arr_1, …
 
     Raises:
@@ -248,7 +248,7 @@ def _unsafe(name: str) -> NoReturn:
                               f"Use weft.numpy.asarray(numpy.{name}(…)) outside of traced functions.")
 
 
-def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
+def fromfile(*args: object, **kwargs: object) -> NoReturn:
     """Not offered, as in JAX: raises NotImplementedError. Read with `numpy.fromfile` and convert.
 
     Example:
@@ -260,7 +260,7 @@ def fromfile(*args: Any, **kwargs: Any) -> NoReturn:
     _unsafe("fromfile")
 
 
-def fromiter(*args: Any, **kwargs: Any) -> NoReturn:
+def fromiter(*args: object, **kwargs: object) -> NoReturn:
     """Not offered, as in JAX: raises NotImplementedError. Read with `numpy.fromiter` and convert.
 
     Example:

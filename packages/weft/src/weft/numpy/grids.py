@@ -1,7 +1,7 @@
 """Arrays and indices written with brackets: r_, c_, mgrid, ogrid, s_, ix_."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterable, cast
 
 from ..annotations import override
 from .. import dtypes
@@ -157,7 +157,7 @@ def mask_indices(n: int, mask_func: Callable[[ArrayLike, int], Array], k: int = 
     return rows, columns
 
 
-def iterable(y: Any) -> bool:
+def iterable(y: object) -> bool:
     """Whether one can iterate over a value.
 
     Example:
@@ -166,7 +166,7 @@ def iterable(y: Any) -> bool:
         (True, False)
     """
     try:
-        iter(y)
+        iter(cast(Iterable[Any], y))
     except TypeError:
         return False
     return True

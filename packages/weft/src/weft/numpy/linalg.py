@@ -111,33 +111,33 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
 class SlogdetResult(NamedTuple):
     """The sign of a determinant and the logarithm of its absolute value."""
-    sign: Any
-    logabsdet: Any
+    sign: Array
+    logabsdet: Array
 
 
 class EighResult(NamedTuple):
     """Eigenvalues and eigenvectors of Hermitian matrices."""
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EigResult(NamedTuple):
     """Eigenvalues and eigenvectors."""
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class SVDResult(NamedTuple):
     """U, the singular values and Vᴴ."""
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
 class QRResult(NamedTuple):
     """Q and R."""
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 def _inexact(name: str, *args) -> list:

@@ -1,7 +1,7 @@
 """weft.numpy.pad and its modes."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Mapping, Sequence
 
 from .. import dtypes
 from ..avals import SymbolicSize
@@ -60,7 +60,8 @@ def _pairs(name: str, value, rank: int, convert) -> tuple:
     return tuple(rows)
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
+def pad(array: ArrayLike, pad_width: ArrayLike | Sequence[int | Sequence[int]] | Mapping[int, int | tuple[int, int]],
+        mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """The array with elements added at both ends of each axis.
 
     Modes: constant (`constant_values`), edge, reflect and symmetric (`reflect_type` 'even' or 'odd'), wrap, linear_ramp (`end_values`), maximum,

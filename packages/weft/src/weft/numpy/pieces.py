@@ -27,7 +27,7 @@ __all__ = ["apply_over_axes", "packbits", "piecewise", "place", "trim_zeros", "u
 
 
 def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Sequence[ArrayLike | Callable[..., Any]],
-              *args: Any, **kw: Any) -> Array:
+              *args: object, **kw: object) -> Array:
     """For each element the function (or constant) whose condition is the last that is true; 0, or one more function, where none is.
 
     Functions get an element, `args` and `kw`. The result has the shape and dtype of x.

@@ -319,7 +319,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
     return compress(ravel(condition), arr, size=size, fill_value=fill_value)
 
 
-def choose(a: ArrayLike, choices: Sequence[Any], out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None, mode: str = "raise") -> Array:
     """For each element, that of the array in `choices` which `a` names.
 
     Example:
@@ -724,7 +724,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     return total if dt is None else linear.convert(total, dt)
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object) -> Array:
     """A function of vectors applied to every vector along an axis.
 
     Example:

@@ -586,7 +586,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
     return array(operand("astype", x), dt, copy=bool(copy), device=device)
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike | Sequence[Any]) -> int:
     """The number of axes.
 
     Example:
@@ -597,7 +597,7 @@ def ndim(a: Any) -> int:
     return len(shape(a))
 
 
-def shape(a: Any) -> tuple[Size, ...]:
+def shape(a: ArrayLike | Sequence[Any]) -> tuple[Size, ...]:
     """The shape.
 
     Example:
@@ -608,7 +608,7 @@ def shape(a: Any) -> tuple[Size, ...]:
     return shape_of(array(a) if isinstance(a, (list, tuple)) else operand("shape", a))
 
 
-def size(a: Any, axis: Axis = None) -> Size:
+def size(a: ArrayLike | Sequence[Any], axis: Axis = None) -> Size:
     """The number of elements, or the size of axes.
 
     Example:
@@ -620,7 +620,7 @@ def size(a: Any, axis: Axis = None) -> Size:
     return math.prod(dims[d] for d in canonical_axes(axis, len(dims)))
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Whether something is a number or an array of rank 0.
 
     Example:

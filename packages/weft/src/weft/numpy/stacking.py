@@ -119,7 +119,7 @@ def column_stack(tup: Arrays) -> Array:
     return concatenate([linear.expand_dims(x, (1,)) if len(shape_of(x)) == 1 else x for x in xs], 1)
 
 
-def block(arrays: Any) -> Array:
+def block(arrays: ArrayLike | list[Any]) -> Array:
     """An array from nested lists of blocks.
 
     Example:

@@ -1,7 +1,6 @@
 """Comparisons of whole arrays, and questions about dtypes."""
 from __future__ import annotations
 
-from typing import Any
 
 from .. import dtypes
 from ..config import config
@@ -95,7 +94,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     return strong(reduce_and(same, range(len(shape_of(same)))))
 
 
-def result_type(*args: Any) -> ElementType:
+def result_type(*args: ArrayLike | DTypeLike) -> ElementType:
     """The dtype to which arrays, numbers and dtypes promote.
 
     Example:
@@ -134,7 +133,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> ElementType:
     return found if any(dtypes.canonicalize(t) != t for t, _ in pairs) else dtypes.canonicalize(found)
 
 
-def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
+def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
     """Whether one dtype converts to another under a casting rule.
 
     Example:

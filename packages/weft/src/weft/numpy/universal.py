@@ -46,7 +46,7 @@ class ufunc(Generic[_P, _R]):
     """
 
     def __init__(self, func: Callable[_P, _R], /, nin: int, nout: int, *, name: str | None = None, nargs: int | None = None,
-                 identity: Any = None, call: Callable[..., Any] | None = None, reduce: Callable[..., Any] | None = None,
+                 identity: ArrayLike | None = None, call: Callable[..., Any] | None = None, reduce: Callable[..., Any] | None = None,
                  accumulate: Callable[..., Any] | None = None, at: Callable[..., Any] | None = None,
                  reduceat: Callable[..., Any] | None = None):
         self.__doc__, self.__name__ = func.__doc__, name or func.__name__
@@ -289,7 +289,7 @@ def _outer(self, a, b):
     return self._call(linear.expand_dims(a, tuple(range(rank, rank + len(shape_of(b))))), linear.expand_dims(b, tuple(range(rank))))
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc[..., Any]:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: ArrayLike | None = None) -> ufunc[..., Any]:
     """A `ufunc` of a function of `nin` scalars that returns `nout`.
 
     Example:

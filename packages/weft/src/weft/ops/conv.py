@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class ConvDimensionNumbers(NamedTuple):
     """Where the axes of a convolution's arrays are: (batch, feature, spatial…) of the operand and of the result,
     (out feature, in feature, spatial…) of the kernel."""
-    lhs_spec: tuple[Any, ...]
-    rhs_spec: tuple[Any, ...]
-    out_spec: tuple[Any, ...]
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
 
 
 conv_general_dilated_p = Primitive("conv_general_dilated", basic=False)

@@ -16,6 +16,7 @@ from .rules import is_linear_arg, shape_of
 
 if TYPE_CHECKING:
     from ..avals import ShapedArray
+    from ..dtypes import DTypeLike
     from ..core.trace import Axis
     from ..core.types import Dims, ElementType, Params, Value
 
@@ -29,9 +30,9 @@ class DotAlgorithm(NamedTuple):
         >>> from weft import lax
         >>> algorithm = lax.DotAlgorithm('float32', 'float32', 'float32')
     """
-    lhs_precision_type: Any
-    rhs_precision_type: Any
-    accumulation_type: Any
+    lhs_precision_type: DTypeLike
+    rhs_precision_type: DTypeLike
+    accumulation_type: DTypeLike
     lhs_component_count: int = 1
     rhs_component_count: int = 1
     num_primitive_operations: int = 1

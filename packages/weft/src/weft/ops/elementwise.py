@@ -70,7 +70,7 @@ class Tolerance(_Tolerance):
     """
     __slots__ = ()
 
-    def __new__(cls, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> Value:
+    def __new__(cls, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> Tolerance:
         if atol < 0 or rtol < 0 or ulps < 0:
             raise ValueError(f"Tolerance: tolerances must not be negative, got atol={atol}, rtol={rtol}, ulps={ulps}.")
         if not (atol or rtol or ulps):

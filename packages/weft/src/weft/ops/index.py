@@ -159,21 +159,21 @@ class GatherScatterMode(enum.Enum):
 @param_type
 class GatherDimensionNumbers(NamedTuple):
     """How a gather's operand, indices and result correspond, as in XLA."""
-    offset_dims: tuple[Any, ...]
-    collapsed_slice_dims: tuple[Any, ...]
-    start_index_map: tuple[Any, ...]
-    operand_batching_dims: tuple[Any, ...] = ()
-    start_indices_batching_dims: tuple[Any, ...] = ()
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
 
 
 @param_type
 class ScatterDimensionNumbers(NamedTuple):
     """How a scatter's operand, indices and updates correspond, as in XLA."""
-    update_window_dims: tuple[Any, ...]
-    inserted_window_dims: tuple[Any, ...]
-    scatter_dims_to_operand_dims: tuple[Any, ...]
-    operand_batching_dims: tuple[Any, ...] = ()
-    scatter_indices_batching_dims: tuple[Any, ...] = ()
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
 
 
 gather_p = Primitive("gather")

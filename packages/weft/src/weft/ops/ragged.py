@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 @param_type
 class RaggedDotDimensionNumbers(NamedTuple):
     """The dimension numbers of `ragged_dot_general`: those of dot_general, the ragged axis of lhs, and the axis of groups of rhs, if it has one."""
-    dot_dimension_numbers: tuple[Any, ...]
-    lhs_ragged_dimensions: tuple[Any, ...]
-    rhs_group_dimensions: tuple[Any, ...]
+    dot_dimension_numbers: tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+    lhs_ragged_dimensions: tuple[int, ...]
+    rhs_group_dimensions: tuple[int, ...]
 
 
 ragged_dot_general_p = Primitive("ragged_dot_general", basic=False)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import dtypes
 from ..avals import shaped
@@ -20,6 +20,9 @@ from ..ops.random_bits import (generators, random_bits_p, random_clone_p, random
 from ..ops.shape import slice_p
 from ..runtime import dispatch
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+
+# What names a generator: its name, or the dtype of its keys; None for the configured one.
+Implementation: TypeAlias = str | dtypes.KeyDType | None
 
 __all__ = ["PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
 
@@ -60,7 +63,7 @@ def _wide_seed(seed: int, impl):
     return random_seed_p.bind(dispatch.put(from_flat([low], (), dtype)), impl=_generator(impl).dtype)
 
 
-def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: int | ArrayLike, *, impl: Implementation = None, dtype: Implementation = None) -> Array:
     """A new-style random key from an integer seed.
 
     Raises:
@@ -74,7 +77,7 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     return _seeded("key", seed, dtype if impl is None else impl)
 
 
-def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
+def PRNGKey(seed: int | ArrayLike, *, impl: Implementation = None) -> Array:
     """A raw random key (two uint32 words) from an integer seed.
 
     Raises:
@@ -89,7 +92,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     return made if config.enable_custom_prng else random_unwrap_p.bind(made)
 
 
-def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: Implementation = None, dtype: Implementation = None) -> Array:
     """Raw words (uint32, the last axis of the generator's size) as a new-style key array.
 
     Example:
@@ -130,7 +133,7 @@ def key_impl(keys: ArrayLike) -> str:
     return dtype.impl
 
 
-def key_dtype(impl_spec: Any = None) -> dtypes.KeyDType:
+def key_dtype(impl_spec: Implementation = None) -> dtypes.KeyDType:
     """The dtype of keys of a generator: of that name, or of the configured one.
 
     Example:

@@ -6,7 +6,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, Sequence, overload
 from weakref import WeakSet
 
-from ..annotations import Args, Result, override
+from ..annotations import Args, PyTree, Result, override
 from .. import dtypes
 from ..avals import AbstractValue, check_range, shaped
 from ..config import config
@@ -33,6 +33,8 @@ from . import key_reuse
 from .nans import check_program, watching
 from .partition import flat_shardings, place_of
 
+if TYPE_CHECKING:
+    from ..mesh import PartitionSpec, Sharding
 
 _Q = ParamSpec("_Q")
 
@@ -317,7 +319,7 @@ class JitFunction(Generic[Args, Result]):
 
     # ahead of time
 
-    def trace(self, *args: Any, **kwargs: Any) -> aot.Traced:
+    def trace(self, *args: PyTree, **kwargs: PyTree) -> aot.Traced:
         """Traces for arguments (arrays or ShapeDtypeStructs) without running anything."""
         dynamic, dynamic_kw, static = self.split(args, kwargs)
         leaves, tree = tree_flatten((dynamic, dynamic_kw))
@@ -328,11 +330,11 @@ class JitFunction(Generic[Args, Result]):
         fixed = {k for k, _, _ in static if isinstance(k, int)}
         return aot.Traced(self, traced, tree, donated, leaves, asked, self.arg_names(args, kwargs, fixed))
 
-    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
+    def lower(self, *args: PyTree, **kwargs: PyTree) -> aot.Lowered:
         """Traces and lowers for arguments (arrays or ShapeDtypeStructs): `.as_text()`, `.compile()`."""
         return self.trace(*args, **kwargs).lower()
 
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+    def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """The shapes and dtypes of the results, without computing them."""
         return self.trace(*args, **kwargs).out_info
 
@@ -394,13 +396,13 @@ class BoundJit(Generic[Args, Result]):
     def __call__(self, *args: Args.args, **kwargs: Args.kwargs) -> Result:
         return self.jitted(self.obj, *args, **kwargs)
 
-    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
+    def lower(self, *args: PyTree, **kwargs: PyTree) -> aot.Lowered:
         return self.jitted.lower(self.obj, *args, **kwargs)
 
-    def trace(self, *args: Any, **kwargs: Any) -> aot.Traced:
+    def trace(self, *args: PyTree, **kwargs: PyTree) -> aot.Traced:
         return self.jitted.trace(self.obj, *args, **kwargs)
 
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+    def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> Any:
         return self.jitted.eval_shape(self.obj, *args, **kwargs)
 
     def explain(self) -> Explanation:
@@ -424,18 +426,18 @@ class Jit(Protocol):
 
 
 @overload
-def jit(fun: Callable[Args, Result], /, *, in_shardings: Any = None, out_shardings: Any = None,
+def jit(fun: Callable[Args, Result], /, *, in_shardings: Sharding | PartitionSpec | PyTree = None, out_shardings: Sharding | PartitionSpec | PyTree = None,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
         compiler_options: dict[str, Any] | None = None) -> JitFunction[Args, Result]: ...
 @overload
-def jit(fun: None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+def jit(fun: None = None, /, *, in_shardings: Sharding | PartitionSpec | PyTree = None, out_shardings: Sharding | PartitionSpec | PyTree = None,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
         compiler_options: dict[str, Any] | None = None) -> Jit: ...
-def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Sharding | PartitionSpec | PyTree = None, out_shardings: Sharding | PartitionSpec | PyTree = None,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,

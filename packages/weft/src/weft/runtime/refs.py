@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ..avals import AbstractRef, array_aval
 from ..core.trace import Tracer, aval_of, get_aval
 
+if TYPE_CHECKING:
+    from .array import Array
+
 
 class _RefMeta(type):
     @override
@@ -22,7 +25,7 @@ class Ref(metaclass=_RefMeta):
     __slots__ = ("value", "__weakref__")
     __hash__ = object.__hash__
 
-    def __init__(self, value):
+    def __init__(self, value: Array):
         self.value = value
 
     aval = property(lambda self: AbstractRef(array_aval(get_aval(self.value))))

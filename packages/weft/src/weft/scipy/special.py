@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from importlib import import_module
+from typing import Literal, overload
 
 from .. import dtypes
 from ..control.custom import custom_jvp
@@ -16,6 +17,7 @@ from ..ops import linear
 from ..ops import special as gammas
 from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..typing import Array, ArrayLike, Axis
 
 
 def _unary(name: str, text: str, op):
@@ -274,7 +276,17 @@ def kl_div(p, q):
     return ufuncs.add(ufuncs.subtract(rel_entr(p, q), p), q)
 
 
-def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
+@overload
+def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False, return_sign: Literal[False] = False,
+              where: ArrayLike | None = None) -> Array: ...
+@overload
+def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False, *, return_sign: Literal[True],
+              where: ArrayLike | None = None) -> tuple[Array, Array]: ...
+@overload
+def logsumexp(a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, return_sign: bool,
+              where: ArrayLike | None = None) -> Array | tuple[Array, Array]: ...
+def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False, return_sign: bool = False,
+              where: ArrayLike | None = None) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) without overflow.
 
     With `return_sign` also the sign of the sum, which without it must not be negative (NaN).

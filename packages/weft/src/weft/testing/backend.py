@@ -222,8 +222,8 @@ class Subject:
             kept(handle)
         backend.release = release
         try:
-            x = weft.device_put(np.ones(3, np.float32), self.device)
-            y = weft.jit(lambda x: x + 1)(x)
+            x: Any = weft.device_put(np.ones(3, np.float32), self.device)
+            y: Any = weft.jit(lambda x: x + 1)(x)
             handles = [x.handle, y.handle]
             x.delete()
             del x, y
