@@ -177,6 +177,15 @@ def test_sums_of_exponentials():
         checks.same(weft.grad(special.logsumexp)(jnp.asarray(x[0])), reference.softmax(x[0]), 1e-13, 1e-300)
 
 
+def test_spence_where_logarithms_of_one_minus_a_part_have_errors():
+    """XLA's log1p is 128 ulp off next to 1 - √2."""
+    x = np.linspace(0.3, 3, 400)
+    with weft.enable_x64(True), mpmath.workprec(120):
+        want = [mpmath.polylog(2, 1 - mpmath.mpf(float(v))).real for v in x]
+        errors = [abs(mpmath.mpf(float(g)) - w) / np.spacing(abs(float(w))) for g, w in zip(weft.jit(special.spence)(x), want)]
+    assert max(errors) <= 8, (max(errors), x[np.argmax(errors)])
+
+
 @pytest.mark.slow
 def test_later_derivatives():
     """Rules are written with functions that have rules."""

@@ -309,7 +309,9 @@ def _spence_real(x):
     for c in reversed(_DILOG):
         total = total * s + c
     value = u * (1 - u / 4 + total * s)
-    product = sp.xlogy(jnp.log1p(-jnp.where(flip, inner, 0)), jnp.where(flip & (inner > 0), inner, 1))
+    tiny = flip & (inner < 0.125)        # up to there log1p keeps what 1 - inner loses; beyond, XLA's has lost more (128 ulp)
+    other = jnp.where(tiny, jnp.log1p(-jnp.where(tiny, inner, 0)), -u)
+    product = sp.xlogy(other, jnp.where(flip & (inner > 0), inner, 1))
     value = jnp.where(flip, math.pi ** 2 / 6 - product - value, value)
     value = jnp.where(high, -jnp.log(jnp.where(high, x, 1)) ** 2 / 2 - value, value)
     value = jnp.where(x == math.inf, -math.inf, value)
