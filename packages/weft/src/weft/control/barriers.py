@@ -1,15 +1,20 @@
 """Primitives that compute nothing and say something about order, use or tracing: barriers, sinks, stage."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Sequence
+
 from ..core.effects import no_dce
 from ..core.primitive import Primitive, Zero, unsupported
 from ..transforms.jvp import instantiate
 from ..transforms.stage import JaxprTracer
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True, basic=False)
 
 
-def _barrier_jvp(primals, tangents):
+def _barrier_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Any, Any]:
     """Tangents have a barrier of their own."""
     outs = optimization_barrier_p.bind(*primals)
     moving = [t for t in tangents if type(t) is not Zero]

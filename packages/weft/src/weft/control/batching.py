@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import tangent_aval
@@ -20,12 +20,20 @@ from .call import collective_names
 from .custom import Rule, bound_method, name_of, resolve
 from .prefix import map_
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import ClosedJaxpr
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
+    from ..transforms.linearize import PartialTrace
+    from ..tree import PyTreeDef
+
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True)
 
 # `rule(axis_size, in_batched, *args) -> (outs, out_batched)` is flat; `in_tree` and `out_tree` are those of the user's function.
 
 
-def _batch(axis, args, dims, *, call, rule, in_tree, out_tree):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, call: ClosedJaxpr, rule: Callable[..., Any],
+           in_tree: PyTreeDef, out_tree: PyTreeDef) -> tuple[Any, Any]:
     if all(d is None for d in dims):      # here only for a collective over the axis
         new, out_batched = batch_jaxpr(call, axis, [False] * len(args))
         return eval_jaxpr(new.jaxpr, new.consts, *args), [0 if b else None for b in out_batched]
@@ -34,7 +42,8 @@ def _batch(axis, args, dims, *, call, rule, in_tree, out_tree):
     return outs, [0 if b else None for b in out_batched]
 
 
-def _jvp(primals, tangents, *, call, rule, in_tree, out_tree):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call: ClosedJaxpr, rule: Callable[..., Any],
+         in_tree: PyTreeDef, out_tree: PyTreeDef) -> tuple[Any, Any]:
     """The derivative is a call with a batching rule too: the derivative of the rule."""
     n, n_out = len(primals), len(call.out_avals)
     live = [i for i, t in enumerate(tangents) if not (type(t) is Zero and t.aval.dtype == dtypes.float0)]
@@ -42,16 +51,16 @@ def _jvp(primals, tangents, *, call, rule, in_tree, out_tree):
     out_live = [tangent_aval(a).dtype != dtypes.float0 for a in call.out_avals]
     both, _ = jvp_jaxpr(call, nonzeros, out_live)
 
-    def rule_jvp(axis_size, in_batched, *xs):
+    def rule_jvp(axis_size: int, in_batched: Sequence[bool], *xs: Value) -> tuple[Any, Any]:
         primal_b, tangent_b = in_batched[:n], dict(zip(live, in_batched[n:]))
         primals, tangents = list(xs[:n]), dict(zip(live, xs[n:]))
         batched = [b or tangent_b.get(i, False) for i, b in enumerate(primal_b)]
         spread = lambda x, have, want: x if have or not want else broadcast(x, axis_size)
         primals = [spread(x, have, want) for x, have, want in zip(primals, primal_b, batched)]
         ts = [spread(tangents[i], tangent_b[i], batched[i]) if i in tangents else Zero(tangent_aval(get_aval(primals[i]))) for i in range(n)]
-        box: list = []
+        box: list[Any] = []
 
-        def run(*ys):
+        def run(*ys: Value) -> Any:
             outs, out_batched = rule(axis_size, tuple(batched), *ys)
             box.append(out_batched)
             return outs
@@ -66,16 +75,16 @@ def _jvp(primals, tangents, *, call, rule, in_tree, out_tree):
     return outs[:n_out], [next(ts) if keep else Zero(tangent_aval(a)) for a, keep in zip(call.out_avals, out_live)]
 
 
-def broadcast(x, size: int):
+def broadcast(x: Value, size: int) -> Value:
     """`x` repeated along a new first axis."""
     return broadcast_to_axis(x, size)
 
 
-def _of_leaves(tree, kept, n: int):
+def _of_leaves(tree: PyTreeDef, kept: Sequence[int], n: int) -> PyTreeDef:
     return tree_structure(tree_unflatten(tree, [0 if i in set(kept) else None for i in range(n)]))
 
 
-def _partial_eval(trace, args, params):
+def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     if not any(trace.is_unknown(x) for x in args):
         return custom_vmap_call_p.bind(*args, **params)
     raise ValueError(at_user_line("a function with a batching rule of its own (custom_vmap, sequential_vmap) can't be differentiated in reverse mode, because its "
@@ -112,29 +121,29 @@ class custom_vmap:
         (Array([1., 1.], dtype=float32), Array([100., 100.], dtype=float32))
     """
 
-    def __init__(self, fun: Callable):
+    def __init__(self, fun: Callable[..., Any]):
         update_wrapper(self, fun)
         self.fun = fun
-        self.vmap_rule: Callable | None = None
+        self.vmap_rule: Callable[..., Any] | None = None
 
-    def def_vmap(self, vmap_rule: Callable) -> Callable:
+    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Sets the rule; usable as a decorator."""
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def __get__(self, obj, objtype=None):
+    def __get__(self, obj: object, objtype: type[Any] | None = None) -> Any:
         return self if obj is None else bound_method(self, obj)
 
     @api_boundary
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Value, **kwargs: Any) -> Any:
         user_rule = self.vmap_rule
         if user_rule is None:
             raise AttributeError(f"No batching rule defined for custom_vmap function {name_of(self.fun)} using def_vmap.")
         args = resolve(self.fun, args, kwargs)
         leaves, in_tree = tree_flatten(args)
-        box: list = []
+        box: list[Any] = []
 
-        def flat(*xs):
+        def flat(*xs: Value) -> list[Value]:
             out, tree = tree_flatten(self.fun(*in_tree.unflatten(xs)))
             box.append(tree)
             return out
@@ -145,10 +154,11 @@ class custom_vmap:
         outs = custom_vmap_call_p.bind(*outer, *leaves, call=closed, rule=rule, in_tree=whole_tree, out_tree=out_tree)
         return tree_unflatten(out_tree, outs)
 
-    def _flat_rule(self, user_rule: Callable, in_tree, out_tree, n: int) -> Callable:
+    def _flat_rule(self, user_rule: Callable[..., Any], in_tree: PyTreeDef, out_tree: PyTreeDef,
+                   n: int) -> Callable[..., Any]:
         name = name_of(user_rule)
 
-        def flat_rule(axis_size, in_batched, *xs):
+        def flat_rule(axis_size: int, in_batched: Sequence[bool], *xs: Value) -> tuple[Any, Any]:
             if any(in_batched[:n]):
                 raise ValueError(at_user_line(f"the custom_vmap function {name_of(self.fun)} closes over a value that is mapped, which its rule {name} knows nothing of: "
                                               "pass the value as an argument."))
@@ -172,7 +182,7 @@ class custom_vmap:
         return flat_rule
 
 
-def sequential_vmap(f: Callable) -> custom_vmap:
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """`f` so that `vmap` calls it for one element after another (a `lax.map`) instead of for all at once.
 
     Example:
@@ -184,11 +194,11 @@ def sequential_vmap(f: Callable) -> custom_vmap:
     mapped = custom_vmap(f)
 
     @mapped.def_vmap
-    def rule(axis_size, in_batched, *args):
+    def rule(axis_size: int, in_batched: Sequence[bool], *args: Value) -> tuple[Any, Any]:
         leaves, tree = tree_flatten(args)
         flags = tree_flatten(tuple(in_batched))[0]
 
-        def one(moving):
+        def one(moving: Any) -> Any:
             rest = iter(moving)
             return mapped(*tree_unflatten(tree, [next(rest) if b else x for x, b in zip(leaves, flags)]))
         out = map_(one, [x for x, b in zip(leaves, flags) if b])

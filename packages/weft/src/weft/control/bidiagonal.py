@@ -7,6 +7,7 @@ done. J. Demmel and W. Kahan, "Accurate Singular Values of Bidiagonal Matrices" 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..ops.dot import dot_general
@@ -22,17 +23,20 @@ from .factorise import _at, _keep, _loop, _outer, _over, _put, _reflection, _tim
 from .jacobi import _finite, _svd as by_rotations
 from .loops import scan, while_loop
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 STEPS = 30      # QR steps for each singular value; about two are taken
 
 
-def _bidiagonal(x):
+def _bidiagonal(x: Value) -> Value:
     """(d, e, left, right) of a matrix with no more columns than rows: d and e the diagonals of B = Qᴴ x P, which are real, and left and right the
     reflections whose products Q and P are: (their vectors as rows, their factors)."""
     m, n = shape_of(x)
     real = dtype_of(real_part(x))
     reflections = lambda size: (full((n, size), 0, dtype_of(x)), full((n,), 0, dtype_of(x)))
 
-    def step(k, carry):
+    def step(k: Value, carry: Sequence[Value]) -> tuple[Any, Any, Any, Any, Any]:
         a, d, e, (vs, taus), (us, sigmas) = carry
         v, tau, head, _ = _reflection(_at(a, -1, k), k)
         a = sub(a, _outer(mul(v, _over(v, conjugate(tau))), _times(a, conjugate(v))))
@@ -50,7 +54,7 @@ def _bidiagonal(x):
     return _loop(n, step, (x, zeros, zeros, reflections(m), reflections(n)))[1:]
 
 
-def _product(vs, taus, count: int):
+def _product(vs: Value, taus: Value, count: int) -> Value:
     """The first `count` columns of H₁ H₂ …, H = 1 - tau v vᴴ with the v as rows: 1 - V T Vᴴ, where T's inverse is upper triangular and has the products
     vᵢᴴ vⱼ above its diagonal of 1 / tau (T. Joffrain et al., "Accumulating Householder transformations, revisited", 2006)."""
     k, m = shape_of(vs)
@@ -64,7 +68,7 @@ def _product(vs, taus, count: int):
     return sub(eye((m, count), dtype_of(vs)), matmul(mT(vs), rest))
 
 
-def _givens(f, g):
+def _givens(f: Value, g: Value) -> tuple[Value, Value, Value]:
     """(c, s, r) with c f + s g = r and c g - s f = 0."""
     size = max_(abs_(f), abs_(g))
     some = gt(size, scalar_like(size, 0))
@@ -74,7 +78,7 @@ def _givens(f, g):
     return div(f, r), div(g, r), select(some, mul(size, r), scalar_like(r, 0))
 
 
-def _least(f, g, h):
+def _least(f: Value, g: Value, h: Value) -> Value:
     """The smaller singular value of ((f, g), (0, h)), all at least zero."""
     length = lambda a, b: sqrt(add(mul(a, a), mul(b, b)))
     twice = add(length(add(f, h), g), length(sub(f, h), g))       # the larger one; their product is f h
@@ -82,7 +86,7 @@ def _least(f, g, h):
     return select(some, div(mul(scalar_like(f, 2), mul(f, h)), select(some, twice, scalar_like(twice, 1))), scalar_like(f, 0))
 
 
-def _diagonalize(d, above, w, split: int):
+def _diagonalize(d: Value, above: Value, w: Value, split: int) -> Value:
     """(d, w) once nothing is left of B, which has d on its diagonal and above[k] over d[k] (above has a 0 at both ends). Rotations from the left turn the
     first `split` columns of w's rows, those from the right the others."""
     n, real = shape_of(d)[0], dtype_of(d)
@@ -95,15 +99,15 @@ def _diagonalize(d, above, w, split: int):
     small = mul(size, scalar_like(size, eps / 4))
     next_of = lambda k: add(k, scalar_like(k, 1))
 
-    def without_small(d, above):
+    def without_small(d: Value, above: Value) -> Value:
         sizes, no = abs_(d), full((1,), 0, real)
         beside = add(concatenate([no, sizes], 0), concatenate([sizes, no], 0))
         return select(le(abs_(above), max_(mul(beside, full((n + 1,), eps, real)), _over(above, small))), none, above)
 
-    def last(flags):
+    def last(flags: Value) -> Value:
         return reduce_max(select(flags, at_above, full((n + 1,), 0, dtypes.int32)), (0,))
 
-    def turn(start, state):
+    def turn(start: Value, state: Value) -> tuple[Any, Any, Any, Any, Any, Any]:
         """The entry g beside f goes; what that puts below the diagonal goes by a rotation of rows, which leaves the next f and g."""
         k, f, g, d, above, w = state
         after = next_of(k)
@@ -119,7 +123,7 @@ def _diagonalize(d, above, w, split: int):
         w = _put(_put(w, -2, k, add(mul(c, top), mul(s, bottom))), -2, after, sub(mul(c, bottom), mul(s, top)))
         return after, f, g, d, above, w
 
-    def step(state):
+    def step(state: Value) -> tuple[Value, Value, Value, Value]:
         count, d, above, w = state
         end = last(ne(above, none))
         start = last(and_(eq(above, none), lt(at_above, _over(above, end))))
@@ -135,13 +139,13 @@ def _diagonalize(d, above, w, split: int):
                                           (start, f, _at(above, -1, next_of(start)), d, above, w))
         return next_of(count), d, without_small(d, above), w
 
-    def go_on(state):
+    def go_on(state: Value) -> Value:
         count, _, above, _ = state
         return and_(lt(count, scalar_like(count, STEPS * n)), gt(reduce_max(abs_(above), (0,)), scalar_like(size, 0)))
     return while_loop(go_on, step, (full((), 0, dtypes.int32), d, without_small(d, above), w))[1::2]
 
 
-def _svd_matrix(x, full_matrices: bool, compute_uv: bool):
+def _svd_matrix(x: Value, full_matrices: bool, compute_uv: bool) -> list[Value]:
     """(s, u, vᴴ) of a matrix with no more columns than rows, whose entries are at most 1 in size."""
     m, n = shape_of(x)
     d, e, (vs, taus), (us, sigmas) = _bidiagonal(x)
@@ -167,7 +171,8 @@ def _svd_matrix(x, full_matrices: bool, compute_uv: bool):
     return [s, mT(u), vh]
 
 
-def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _svd(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None,
+         algorithm: Any) -> list[Value]:
     *batch, m, n = shape_of(x)
     params = dict(full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm)
     if algorithm not in (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.QR, SvdAlgorithm.JACOBI):
@@ -194,7 +199,7 @@ def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     return [where_each(ok, out, math.nan) for out in outs]
 
 
-def _part(outs: list, subset, full_matrices: bool) -> list:
+def _part(outs: list[Any], subset: Value, full_matrices: bool) -> list[Any]:
     """Of the values, and of the vectors unless all are wanted, those from subset[0] up to subset[1]."""
     if subset is None:
         return outs

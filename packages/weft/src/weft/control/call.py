@@ -1,7 +1,7 @@
 """jit as a primitive: a call of a jaxpr that is compiled as one program."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
@@ -13,23 +13,31 @@ from ..transforms.jvp import jvp_jaxpr
 from ..transforms.linearize import split_jaxpr
 from ..transforms.transpose import transpose_jaxpr
 
+if TYPE_CHECKING:
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
+    from ..transforms.linearize import PartialTrace
+    from ..transforms.stage import JaxprTrace
+
 jit_p = Primitive("jit", multiple_results=True)
 
 
-def bind_jit(closed: ClosedJaxpr, args: Sequence, name: str, inline: bool = False, keep_unused: bool = False, donated=None) -> list:
+def bind_jit(closed: ClosedJaxpr, args: Sequence[Any], name: str, inline: bool = False, keep_unused: bool = False,
+             donated: tuple[bool, ...] | None = None) -> list[Any]:
     """Calls a closed jaxpr as one program under the current trace."""
     (closed,), refs = hoist_refs(closed)      # what is written to them belongs to the outer program
     args, donated = [*refs, *args], donated and (*[False] * len(refs), *donated)
     return jit_p.bind(*args, jaxpr=closed, name=name, donated_invars=tuple(donated or (False,) * len(args)), keep_unused=keep_unused, inline=inline)
 
 
-def _stage(trace, args, params):
+def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
     if params["inline"]:
         return eval_jaxpr(params["jaxpr"].jaxpr, params["jaxpr"].consts, *args)
     return trace.record(jit_p, args, params)
 
 
-def _jvp(primals, tangents, *, jaxpr, name, donated_invars, keep_unused, inline):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: ClosedJaxpr, name: str,
+         donated_invars: tuple[bool, ...], keep_unused: bool, inline: bool) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     both, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
     outs = bind_jit(both, [*primals, *[t for t in tangents if type(t) is not Zero]], name, inline, keep_unused)
@@ -38,7 +46,7 @@ def _jvp(primals, tangents, *, jaxpr, name, donated_invars, keep_unused, inline)
     return outs[:n], [next(live) if nz else Zero(tangent_aval(a)) for nz, a in zip(out_nonzeros, jaxpr.out_avals)]
 
 
-def _partial_eval(trace, args, params):
+def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     unknown = [trace.is_unknown(x) for x in args]
     split = split_jaxpr(params["jaxpr"], unknown)
     known_args = [x for x, u in zip(args, unknown) if not u]
@@ -53,7 +61,8 @@ def _partial_eval(trace, args, params):
     return [next(staged_outs) if u else next(known_outs) for u in split.out_unknown]
 
 
-def _transpose(cts, *args, jaxpr, name, donated_invars, keep_unused, inline):
+def _transpose(cts: Sequence[Value], *args: Value, jaxpr: ClosedJaxpr, name: str, donated_invars: tuple[bool, ...],
+               keep_unused: bool, inline: bool) -> list[Value | None]:
     linear = [type(x) is UndefinedPrimal for x in args]
     nonzero = [type(ct) is not Zero for ct in cts]
     back = transpose_jaxpr(jaxpr, linear, nonzero)
@@ -61,14 +70,15 @@ def _transpose(cts, *args, jaxpr, name, donated_invars, keep_unused, inline):
     return [next(outs) if lin else None for lin in linear]
 
 
-def _batch(axis, args, dims, *, jaxpr, name, donated_invars, keep_unused, inline):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: ClosedJaxpr, name: str,
+           donated_invars: tuple[bool, ...], keep_unused: bool, inline: bool) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     new, out_batched = batch_jaxpr(jaxpr, axis, batched)
     outs = bind_jit(new, [x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], name, inline, keep_unused)
     return outs, [0 if b else None for b in out_batched]
 
 
-def _dce(used_outputs, eqn: JaxprEqn):
+def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     closed: ClosedJaxpr = eqn.params["jaxpr"]
     key = "dce", tuple(used_outputs)      # equations that share a jaxpr go on sharing one
     if key not in closed.jaxpr.cache:
@@ -80,13 +90,13 @@ def _dce(used_outputs, eqn: JaxprEqn):
                        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=params)
 
 
-def collective_names(*closeds: ClosedJaxpr) -> frozenset:
+def collective_names(*closeds: ClosedJaxpr) -> frozenset[Any]:
     """The named axes over which jaxprs communicate."""
-    names: set = set()
+    names: set[Any] = set()
     for closed in closeds:
         cache = closed.jaxpr.cache
         if "axis_names" not in cache:
-            found: set = set()
+            found: set[Any] = set()
             for eqn in closed.jaxpr.eqns:
                 if eqn.primitive.axis_names is not None:
                     found.update(eqn.primitive.axis_names(eqn.params))

@@ -22,7 +22,9 @@ from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree
 from .loops import row, scan
 
 if TYPE_CHECKING:
-    from ..avals import ShapeDtypeStruct
+    from ..avals import AbstractValue, ShapeDtypeStruct
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
     from ..mesh import SingleDeviceSharding
     from ..runtime.array import Array
 
@@ -37,7 +39,8 @@ class HostFunction:
     """A user's function on flat arrays. Equal ones are the same parameter, so that a program is found again."""
     __slots__ = ("fun", "tree", "static", "keys", "result")
 
-    def __init__(self, fun: Callable, tree: PyTreeDef, static: tuple = (), keys: tuple = (), result: PyTreeDef | None = None):
+    def __init__(self, fun: Callable[..., Any], tree: PyTreeDef, static: tuple[Any, ...] = (),
+                 keys: tuple[Any, ...] = (), result: PyTreeDef | None = None):
         self.fun, self.tree, self.result = fun, tree, result
         self.static = static      # (position of a leaf, its value) of what is no array
         self.keys = keys          # (position, dtype) of leaves that are random keys, which travel as words
@@ -46,7 +49,7 @@ class HostFunction:
     def name(self) -> str:
         return getattr(self.fun, "__name__", type(self.fun).__name__)
 
-    def __call__(self, *arrays):
+    def __call__(self, *arrays: Value) -> Any:
         """Calls the function with arrays in the places of the leaves that are arrays."""
         static, keys, rest = dict(self.static), dict(self.keys), iter(arrays)
         leaves = [static[i] if i in static else next(rest) for i in range(self.tree.num_leaves)]
@@ -54,26 +57,27 @@ class HostFunction:
         args, kwargs = tree_unflatten(self.tree, leaves)
         return self.fun(*args, **kwargs)
 
-    def _key(self):
+    def _key(self) -> tuple[Any, Any, Any, Any, Any]:
         return self.fun, self.tree, self.static, self.keys, self.result
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is HostFunction and self._key() == other._key()
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         try:
             return hash((self.fun, self.tree, self.static))
         except TypeError:      # a static argument that can't be hashed
             return hash(self.tree)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.name}>"
 
 
-def host_function(fun: Callable, args: tuple, kwargs: dict, who: str, static: bool = False, result: PyTreeDef | None = None) -> tuple[HostFunction, list]:
+def host_function(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[Any, Any], who: str,
+                  static: bool = False, result: PyTreeDef | None = None) -> tuple[HostFunction, list[Any]]:
     """`fun` for arguments like these, and the flat arrays to call it with. What is no array is an error, or kept as it is where `static`."""
     if not callable(fun):
         raise TypeError(f"{who} takes a function; got {type(fun).__name__}.")
@@ -99,12 +103,13 @@ def host_function(fun: Callable, args: tuple, kwargs: dict, who: str, static: bo
 # batching ------------------------------------------------------------------------------------------------------------
 
 
-def _one_by_one(primitive: Primitive, axis, args, dims, params) -> tuple[list, list]:
+def _one_by_one(primitive: Primitive, axis: Axis, args: Sequence[Value], dims: Dims,
+                params: Params) -> tuple[list[Any], list[Any]]:
     """One call for each element, in a loop."""
     fixed = list(args)
     batched = [moveaxis(x, d, 0) for x, d in zip(args, dims) if d is not None]
 
-    def step(_, rows):
+    def step(_: object, rows: Sequence[Value]) -> tuple[Any, Any]:
         rest = iter(rows)
         outs = primitive.bind(*[x if d is None else next(rest) for x, d in zip(fixed, dims)], **params)
         return (), tuple(outs)
@@ -112,7 +117,8 @@ def _one_by_one(primitive: Primitive, axis, args, dims, params) -> tuple[list, l
     return list(outs), [0] * len(outs)
 
 
-def _unrolled(primitive: Primitive, axis, args, dims, params) -> tuple[list, list]:
+def _unrolled(primitive: Primitive, axis: Axis, args: Sequence[Value], dims: Dims,
+              params: Params) -> tuple[list[Any], list[Any]]:
     """One call for each element, one after another."""
     args = [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     results = [primitive.bind(*[x if d is None else row(x, i) for x, d in zip(args, dims)], **params) for i in range(axis.size)]
@@ -120,11 +126,12 @@ def _unrolled(primitive: Primitive, axis, args, dims, params) -> tuple[list, lis
     return outs, [0] * len(outs)
 
 
-def _debug_batch(axis, args, dims, **params):
+def _debug_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
     return _unrolled(debug_callback_p, axis, args, dims, params)
 
 
-def batch_by_method(primitive: Primitive, what: str, axis, args, dims, params: dict) -> tuple[list, list]:
+def batch_by_method(primitive: Primitive, what: str, axis: Axis, args: Sequence[Value], dims: Dims,
+                    params: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
     """A call of code that is not ours, batched as its `vmap_method` says; `what` names it in an error."""
     vmap_method = params["vmap_method"]
     if vmap_method is None:
@@ -145,16 +152,16 @@ def batch_by_method(primitive: Primitive, what: str, axis, args, dims, params: d
     return primitive.bind(*args, **dict(params, result_avals=avals)), [0] * len(avals)
 
 
-def _pure_batch(axis, args, dims, **params):
+def _pure_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
     return batch_by_method(pure_callback_p, f"pure_callback of {params['callback'].name}", axis, args, dims, params)
 
 
-def check_vmap_method(vmap_method) -> None:
+def check_vmap_method(vmap_method: str | None) -> None:
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(f"vmap_method must be None or one of {', '.join(map(repr, VMAP_METHODS))}; got {vmap_method!r}.")
 
 
-def _io_batch(axis, args, dims, **params):
+def _io_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
     if params["ordered"]:
         raise ValueError(at_user_line("vmap of an ordered io_callback: the elements of a batch have no order. Use ordered=False, or lax.map over the elements."))
     return _one_by_one(io_callback_p, axis, args, dims, params) if axis.size else ([], [])
@@ -163,13 +170,14 @@ def _io_batch(axis, args, dims, **params):
 # the other rules -----------------------------------------------------------------------------------------------------
 
 
-def _debug_jvp(primals, tangents, **params):
+def _debug_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Any, Any]:
     debug_callback_p.bind(*primals, **params)
     return [], []
 
 
-def _no_jvp(what: str):
-    def jvp(primals, tangents, *, callback, **params):
+def _no_jvp(what: str) -> Callable[..., Any]:
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], *, callback: HostFunction,
+            **params: Any) -> tuple[Any, Any]:
         raise ValueError(at_user_line(f"{what} callbacks do not support JVP: {callback.name} is a Python function, whose derivative is not known. "
                                       "Please use `weft.custom_jvp` (or custom_vjp) to say what it is, or `weft.lax.stop_gradient` on its arguments."))
     return jvp
@@ -191,7 +199,7 @@ io_callback_p.effects = lambda params: _ORDERED_IO if params["ordered"] else _IO
 # what users call -----------------------------------------------------------------------------------------------------
 
 
-def result_avals_of(result_shape_dtypes: Any, who: str) -> tuple[tuple, PyTreeDef]:
+def result_avals_of(result_shape_dtypes: Any, who: str) -> tuple[tuple[Any, ...], PyTreeDef]:
     leaves, tree = tree_flatten(result_shape_dtypes)
     avals = []
     for x in leaves:
@@ -259,18 +267,19 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: PyTree, *args
     return tree_unflatten(tree, io_callback_p.bind(*flat, callback=fun, result_avals=avals, sharding=sharding, ordered=bool(ordered)))
 
 
-def bind_debug_callback(callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool, partitioned: bool) -> None:
+def bind_debug_callback(callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool,
+                        partitioned: bool) -> None:
     """See `weft.debug.callback`."""
     fun, flat = host_function(callback, args, kwargs, "debug.callback", static=True)
     debug_callback_p.bind(*flat, callback=fun, effect=effects.ordered_debug if ordered else effects.debug, partitioned=bool(partitioned))
 
 
-def check_results(out: Any, callback: HostFunction, avals: Sequence, who: str) -> list:
+def check_results(out: Any, callback: HostFunction, avals: Sequence[Any], who: str) -> list[Any]:
     """What a function returned as flat host arrays of exactly these avals; an error that says which result differs."""
     leaves, tree = tree_flatten(out)
     if callback.result is not None and tree != callback.result:
         raise TypeError(f"{who}: {callback.name} returned the structure {tree} where result_shape_dtypes says {callback.result}.")
-    results: list = []
+    results: list[Any] = []
     for i, (x, aval) in enumerate(zip(leaves, avals)):
         x = x._host() if is_array(x) else x
         if not has_numpy:
@@ -286,7 +295,7 @@ def check_results(out: Any, callback: HostFunction, avals: Sequence, who: str) -
     return results
 
 
-def _without_numpy(x, aval, what: str) -> HostArray:
+def _without_numpy(x: Value, aval: AbstractValue, what: str) -> HostArray:
     shape = x.shape if isinstance(x, HostArray) else ()
     if shape != aval.shape:
         raise ValueError(f"{what} has shape {shape} where result_shape_dtypes says {aval.str_short()}.")

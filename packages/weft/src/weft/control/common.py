@@ -1,7 +1,7 @@
 """What loops and conditionals share: tracing their functions and checking that types agree."""
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..avals import AbstractRef, AbstractValue, shaped
@@ -14,12 +14,17 @@ from ..transforms.stage import consts_as_args, stage, stage_closed
 from ..transforms.vary import vma_of
 from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path
 
+if TYPE_CHECKING:
+    from ..annotations import PyTree
+    from ..core.types import Value
 
-def trace_open(fun: Callable, in_tree: PyTreeDef, avals: Sequence[AbstractValue], what: str) -> tuple[Jaxpr, list, PyTreeDef]:
+
+def trace_open(fun: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[AbstractValue],
+               what: str) -> tuple[Jaxpr, list[Any], PyTreeDef]:
     """Traces `fun(*unflattened)`: a jaxpr whose constants lead its arguments, those constants, and the result's structure."""
-    box: list = []
+    box: list[Any] = []
 
-    def flat(*xs):
+    def flat(*xs: Value) -> list[Value]:
         leaves, tree = tree_flatten(fun(*in_tree.unflatten(xs)))
         box.append(tree)
         return leaves
@@ -38,7 +43,8 @@ def reorder(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int] | None 
                                      outvars=jaxpr.outvars if outs is None else [jaxpr.outvars[i] for i in outs]), closed.consts)
 
 
-def describe_mismatch(tree, have: Sequence, want: Sequence, have_tree: PyTreeDef, want_tree: PyTreeDef) -> str | None:
+def describe_mismatch(tree: PyTree, have: Sequence[Any], want: Sequence[Any], have_tree: PyTreeDef,
+                      want_tree: PyTreeDef) -> str | None:
     """How two carries differ, by the path of the first difference; None if shapes and dtypes agree."""
     if have_tree != want_tree:
         return f"the structure is {have_tree} where {want_tree} is expected"
@@ -49,7 +55,8 @@ def describe_mismatch(tree, have: Sequence, want: Sequence, have_tree: PyTreeDef
     return None
 
 
-def strengthen(values: Sequence, avals: Sequence[AbstractValue], outs: Sequence[AbstractValue]) -> tuple[list, list, bool]:
+def strengthen(values: Sequence[Any], avals: Sequence[AbstractValue],
+               outs: Sequence[AbstractValue]) -> tuple[list[Any], list[Any], bool]:
     """Initial values converted where the body gives a strong type for a weak one: (values, avals, whether any changed)."""
     new_values, new_avals, changed = [], [], False
     for v, a, o in zip(values, avals, outs):
@@ -63,11 +70,11 @@ def strengthen(values: Sequence, avals: Sequence[AbstractValue], outs: Sequence[
     return new_values, new_avals, changed
 
 
-def avals_of(values: Sequence) -> list[AbstractValue]:
+def avals_of(values: Sequence[Any]) -> list[AbstractValue]:
     return [get_aval(v) for v in values]
 
 
-def _widened(x, where: frozenset):
+def _widened(x: Value, where: frozenset[Any]) -> Value:
     """An operand of a choice that differs along the axes `where`, as a value that differs along them."""
     aval = get_aval(x)
     if where <= vma_of(aval):
@@ -79,7 +86,8 @@ def _widened(x, where: frozenset):
     return pvary_p.bind(x, axes=tuple(sorted(where, key=str)))
 
 
-def widen(index, operands: Sequence, branches: Sequence[ClosedJaxpr]) -> tuple[Sequence, Sequence]:
+def widen(index: Value, operands: Sequence[Any],
+          branches: Sequence[ClosedJaxpr]) -> tuple[Sequence[Any], Sequence[Any]]:
     """Operands and branches of a cond whose choice may differ between devices (see `transforms.vary`): operands vary then too, so that
     devices which take different branches need not communicate in them to add up cotangents."""
     where = vma_of(get_aval(index))

@@ -1,7 +1,7 @@
 """composite: a named operation with a decomposition, which a compiler that knows the name may replace by its own."""
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ..annotations import Args, Function, Result
 from ..core.interpret import interpret
@@ -14,6 +14,9 @@ from ..source_info import api_boundary
 from ..tree import tree_flatten, tree_unflatten
 from .common import trace_open
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 composite_p = Primitive("composite", multiple_results=True, basic=False)
 
 
@@ -21,11 +24,11 @@ composite_p = Primitive("composite", multiple_results=True, basic=False)
 class Attribute(NamedTuple):
     """A keyword of a call: its leaves, and their structure as text. An array stands as (dtype, shape, bytes)."""
     name: str
-    leaves: tuple
+    leaves: tuple[Any, ...]
     structure: str
 
 
-def _run(*args, jaxpr: ClosedJaxpr, **params):
+def _run(*args: Value, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
     return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 
 
@@ -40,7 +43,7 @@ composite_p.batch = unsupported("composite {name!r} can't be batched, as it stan
                                 "Give it a rule with weft.custom_batching.custom_vmap, or apply it to one element at a time with lax.map.")
 
 
-def _frozen(value: Any):
+def _frozen(value: Any) -> Any:
     return (str(value.dtype), tuple(value.shape), bytes(to_bytes(value))) if is_host_array(value) else value
 
 
@@ -58,7 +61,7 @@ def composite(decomposition: Callable[Args, Result], name: str, version: int = 0
         >>> float(weft.jit(double)(3.0))
         6.0
     """
-    def call(*args, **kwargs) -> Any:
+    def call(*args: Value, **kwargs: Any) -> Any:
         flat, tree = tree_flatten(args)
         jaxpr, consts, out_tree = trace_open(lambda *xs: decomposition(*xs, **kwargs), tree, [get_aval(x) for x in flat], f"the decomposition of {name}")
         if any(isinstance(c, Tracer) for c in consts):

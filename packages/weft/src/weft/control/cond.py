@@ -29,6 +29,11 @@ from .common import describe_mismatch, trace_open, widen
 
 if TYPE_CHECKING:
     from ..annotations import PyTree
+    from ..avals import AbstractValue
+    from ..core.jaxpr import Jaxpr
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
+    from ..transforms.linearize import PartialTrace
     from ..typing import ArrayLike
 
 _T = TypeVar("_T")
@@ -36,22 +41,24 @@ _T = TypeVar("_T")
 cond_p = Primitive("cond", multiple_results=True)
 
 
-def _bind_cond(index, *args, branches: Sequence[ClosedJaxpr]) -> list:
+def _bind_cond(index: Value, *args: Value, branches: Sequence[ClosedJaxpr]) -> list[Any]:
     branches, refs = hoist_refs(*branches)      # of a custom derivative's rule that closes over them
     return cond_p.bind(index, *refs, *args, branches=tuple(branches))
 
 
-def _cond_abstract(index, *avals, branches, **_):
+def _cond_abstract(index: Value, *avals: AbstractValue, branches: Sequence[ClosedJaxpr],
+                   **_: Any) -> list[AbstractValue]:
     if index.shape or index.dtype != dtypes.int32:
         raise type_error(f"cond's index must be an int32 scalar, got {index}.")
     return list(branches[0].out_avals)
 
 
-def _cond_reference(index, *args, branches, **_):
+def _cond_reference(index: Value, *args: Value, branches: Sequence[ClosedJaxpr], **_: Any) -> list[Any]:
     return interpret(branches[min(max(int(index), 0), len(branches) - 1)], args)
 
 
-def _cond_jvp(primals, tangents, *, branches):
+def _cond_jvp(primals: Sequence[Value], tangents: Sequence[Value], *,
+              branches: Sequence[ClosedJaxpr]) -> tuple[Any, Any]:
     index, *args = primals
     nonzero = [type(t) is not Zero for t in tangents[1:]]
     out_nz = [False] * len(branches[0].out_avals)
@@ -64,7 +71,7 @@ def _cond_jvp(primals, tangents, *, branches):
     return outs[:n], [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(outs[:n], out_nz)]
 
 
-def _cond_batch(axis, args, dims, *, branches):
+def _cond_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, branches: Sequence[ClosedJaxpr]) -> tuple[Any, Any]:
     index, *ops = args
     batched = [d is not None for d in dims[1:]]
     ops = [x if d is None else to_front(axis, x, d) for x, d in zip(ops, dims[1:])]
@@ -93,7 +100,7 @@ def _cond_batch(axis, args, dims, *, branches):
     return _bind_cond(index, *ops, branches=wide), [0 if b else None for b in out_b]
 
 
-def _cond_partial_eval(trace, args, params):
+def _cond_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     branches = params["branches"]
     index, *ops = args
     if trace.is_unknown(index):
@@ -120,8 +127,8 @@ def _cond_partial_eval(trace, args, params):
     return [next(staged_iter) if u else next(known_iter) for u in out_u]
 
 
-def _known_branch(split, own, places, slots) -> ClosedJaxpr:
-    def run(*args):
+def _known_branch(split: Any, own: Any, places: Any, slots: Any) -> ClosedJaxpr:
+    def run(*args: Value) -> list[Any]:
         outs = eval_jaxpr(split.known.jaxpr, split.known.consts, *args)
         n = len(outs) - split.num_handed_over
         mine = split.residuals(args, outs[:n], outs[n:])
@@ -129,8 +136,9 @@ def _known_branch(split, own, places, slots) -> ClosedJaxpr:
     return stage_closed(run, split.known.in_avals)
 
 
-def _staged_branch(split, own, places, slots, values, known_avals, unknown_avals) -> ClosedJaxpr:
-    def run(*args):
+def _staged_branch(split: Any, own: Any, places: Any, slots: Any, values: Sequence[Value],
+                   known_avals: Sequence[AbstractValue], unknown_avals: Sequence[AbstractValue]) -> ClosedJaxpr:
+    def run(*args: Value) -> list[Any]:
         handed, known, unknown = args[:len(slots)], args[len(slots):len(slots) + len(known_avals)], args[len(slots) + len(known_avals):]
         mine, held = {i: handed[at] for i, at in zip(own, places)}, dict(zip(values, known))
         residuals = [mine[i] if i in mine else held[j] for i, (_, j) in enumerate(split.sources)]
@@ -138,7 +146,8 @@ def _staged_branch(split, own, places, slots, values, known_avals, unknown_avals
     return stage_closed(run, [*slots, *known_avals, *unknown_avals])
 
 
-def _cond_transpose(cts, index, *args, branches):
+def _cond_transpose(cts: Sequence[Value], index: Value, *args: Value,
+                    branches: Sequence[ClosedJaxpr]) -> list[Value | None]:
     linear = [type(x) is UndefinedPrimal for x in args]
     nonzero = [type(ct) is not Zero for ct in cts]
     back = tuple(transpose_jaxpr(b, linear, nonzero) for b in branches)
@@ -146,7 +155,7 @@ def _cond_transpose(cts, index, *args, branches):
     return [None, *[next(outs) if lin else None for lin in linear]]
 
 
-def _cond_dce(used_outputs, eqn: JaxprEqn):
+def _cond_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     branches = eqn.params["branches"]
     used = [False] * len(branches[0].in_avals)
     for b in branches:
@@ -156,19 +165,19 @@ def _cond_dce(used_outputs, eqn: JaxprEqn):
                        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=dict(eqn.params, branches=new))
 
 
-def _cond_hand_over(eqn: JaxprEqn, apart):
+def _cond_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
     parts = [apart(b) for b in eqn.params["branches"]]
     slots, places = _slots([[(v.aval, answer) for v, answer in p.saved.items()] for p in parts])
     handed, avals, k = [Var(a) for a, _ in slots], eqn.params["branches"][0].in_avals, len(slots)
 
-    def giving(part, mine):
-        def run(*args):
+    def giving(part: Any, mine: Any) -> ClosedJaxpr:
+        def run(*args: Value) -> list[Any]:
             outs = eval_jaxpr(part.giving.jaxpr, part.giving.consts, *args)
             n = len(outs) - len(mine)
             return [*outs[:n], *_placed(outs[n:], mine, [a for a, _ in slots])]
         return stage_closed(run, avals)
 
-    def taking(part, mine):
+    def taking(part: Any, mine: Any) -> ClosedJaxpr:
         return stage_closed(lambda *args: eval_jaxpr(part.taking.jaxpr, part.taking.consts, *args[:-k or None], *[args[len(avals) + i] for i in mine]),
                             [*avals, *[a for a, _ in slots]])
     first = eqn.replace(outvars=[*eqn.outvars, *handed], params=dict(eqn.params, branches=tuple(map(giving, parts, places))))
@@ -176,9 +185,9 @@ def _cond_hand_over(eqn: JaxprEqn, apart):
     return {v: answer for v, (_, answer) in zip(handed, slots)}, [first], second
 
 
-def _slots(branches: Sequence[Sequence]) -> tuple[list, list]:
+def _slots(branches: Sequence[Sequence[Any]]) -> tuple[list[Any], list[Any]]:
     """The fewest places that hold what any one branch hands over, where equal kinds share places: these, and where each branch's values lie."""
-    slots: list = []
+    slots: list[Any] = []
     places = []
     for kinds in branches:
         free, mine = list(range(len(slots))), []
@@ -194,7 +203,7 @@ def _slots(branches: Sequence[Sequence]) -> tuple[list, list]:
     return slots, places
 
 
-def _placed(values: Sequence, places: Sequence[int], avals: Sequence) -> list:
+def _placed(values: Sequence[Any], places: Sequence[int], avals: Sequence[Any]) -> list[Any]:
     """One branch's values in their places, and zeros in the others'."""
     mine = dict(zip(places, values))
     return [mine[i] if i in mine else zeros(a) for i, a in enumerate(avals)]
@@ -211,7 +220,8 @@ NO_OPERAND = object()      # None is an operand like any other
 
 
 @api_boundary
-def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: PyTree, operand: PyTree = NO_OPERAND) -> _T:
+def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: PyTree,
+           operand: PyTree = NO_OPERAND) -> _T:
     """Calls `branches[index](*operands)`; the index is clamped to the branches there are.
 
     All branches take the same operands and return pytrees of one structure, shapes and dtypes.
@@ -309,23 +319,24 @@ def choose(index: Any, funs: Sequence[Callable[..., Any]], operands: Sequence[An
     return tree_unflatten(first_tree, _bind_cond(index, *values, branches=tuple(wide)))
 
 
-def _equal_but_for_weakness(a, b) -> bool:
+def _equal_but_for_weakness(a: Value, b: Value) -> bool:
     return all(x.shape == y.shape and x.dtype == y.dtype for x, y in zip(a, b))
 
 
-def _common(column):
+def _common(column: Any) -> tuple[Any, Any]:
     dt, weak = dtypes.promote(*[(a.dtype, a.weak_type) for a in column]) if len({(a.dtype, a.weak_type) for a in column}) > 1 else \
         (column[0].dtype, column[0].weak_type)
     return dt, weak
 
 
-def _with_consts(jaxpr, n: int, start: int, const_avals, avals, strong) -> ClosedJaxpr:
+def _with_consts(jaxpr: Jaxpr, n: int, start: int, const_avals: Sequence[AbstractValue], avals: Sequence[AbstractValue],
+                 strong: Any) -> ClosedJaxpr:
     """A branch that takes the constants of all branches, and gives results of the common types."""
     same = all((a.dtype, a.weak_type) == s for a, s in zip(jaxpr.out_avals, strong))
     if same and n == len(const_avals):
         return ClosedJaxpr(jaxpr, [])
 
-    def run(*args):
+    def run(*args: Value) -> list[Any]:
         mine = args[start:start + n]
         outs = eval_jaxpr(jaxpr, [], *mine, *args[len(const_avals):])
         return [convert(o, dt, weak) for o, (dt, weak) in zip(outs, strong)]

@@ -21,6 +21,9 @@ from .call import collective_names
 
 if TYPE_CHECKING:
     from ..avals import AbstractValue
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
+    from ..transforms.stage import JaxprTrace
 
 Args = ParamSpec("Args")
 _Q = ParamSpec("_Q")
@@ -30,10 +33,10 @@ custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True)
 
 class Rule:
     """A flat derivative rule as a parameter of an equation; equal only to itself, shown by its name."""
-    def __init__(self, name: str, fun: Callable):
+    def __init__(self, name: str, fun: Callable[..., Any]):
         self.__name__, self.fun = name, fun
 
-    def __call__(self, *args):
+    def __call__(self, *args: Value) -> Any:
         return self.fun(*args)
 
 
@@ -51,33 +54,33 @@ class SymbolicZero:
     weak_type = property(lambda self: self.aval.weak_type)
 
     @staticmethod
-    def from_primal_value(val) -> "SymbolicZero":
+    def from_primal_value(val: Value) -> "SymbolicZero":
         """The zero tangent of a value."""
         return SymbolicZero(tangent_aval(get_aval(val)))
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "SymbolicZero"
 
 
-def call(form, args) -> list:
+def call(form: Any, args: Sequence[Value]) -> list[Any]:
     """Runs the function form (a callable) or the staged form (a closed jaxpr) of a custom call."""
     return eval_jaxpr(form.jaxpr, form.consts, *args) if isinstance(form, ClosedJaxpr) else form(*map(settled, args))
 
 
-def effects_of(form) -> frozenset:
+def effects_of(form: Any) -> frozenset[Any]:
     """The effects of a custom call's staged form; its function form is never recorded."""
     return form.effects if isinstance(form, ClosedJaxpr) else frozenset()
 
 
-def axis_names_of(form) -> frozenset:
+def axis_names_of(form: Any) -> frozenset[Any]:
     """The named axes over which a custom call's staged form communicates."""
     return collective_names(form) if isinstance(form, ClosedJaxpr) else frozenset()
 
 
-def batched_call(form, axis, dims):
+def batched_call(form: Any, axis: Axis, dims: Dims) -> Callable[..., Any]:
     """A custom call's form on batched arguments, with all results batched along axis 0."""
-    def batched(*args):
+    def batched(*args: Value) -> list[Any]:
         outs, out_dims = batch_flat(lambda *xs: call(form, xs), axis, args, dims)
         return [to_front(axis, x, d) for x, d in zip(outs, out_dims)]
     return batched
@@ -89,35 +92,35 @@ def closed_over_error(what: str, name: str) -> UnexpectedTracerError:
         f"to its arguments: pass the closed-over value to {name} as an argument, and let the rule take it."))
 
 
-def is_zero(t) -> bool:
+def is_zero(t: Value) -> bool:
     return type(t) is Zero or type(t) is SymbolicZero
 
 
-def is_float0(x) -> bool:
+def is_float0(x: Value) -> bool:
     return getattr(x, "dtype", None) == dtypes.float0
 
 
-def zero_tangent(out):
+def zero_tangent(out: Value) -> Value:
     """Zeros of the tangent type of a value, as an array."""
     aval = tangent_aval(get_aval(out))
     return dtypes.float0_zeros(aval.shape) if aval.dtype == dtypes.float0 else zeros(aval)
 
 
-def for_rule(t, symbolic: bool):
+def for_rule(t: Value, symbolic: bool) -> Any:
     """A tangent or cotangent as a user's rule takes it."""
     if type(t) is Zero:
         return SymbolicZero(t.aval) if symbolic else dtypes.float0_zeros(t.aval.shape) if t.aval.dtype == dtypes.float0 else settled(zeros(t.aval))
     return settled(t)
 
 
-def element_zero(axis, t, batched: bool):
+def element_zero(axis: Axis, t: Value, batched: bool) -> Any:
     """A zero tangent inside `vmap`, where it has the type of one element's."""
     if not batched or type(t) is not SymbolicZero:
         return t
     return SymbolicZero(shaped(t.aval.shape[1:], t.aval.dtype, t.aval.weak_type))
 
 
-def _stage(trace, args, params):
+def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
     form = params["call_jaxpr"]
     if isinstance(form, ClosedJaxpr):
         return trace.record(custom_jvp_call_p, args, params)
@@ -128,7 +131,8 @@ def _stage(trace, args, params):
     return trace.record(custom_jvp_call_p, [*consts, *args], dict(params, call_jaxpr=closed, jvp=shifted, num_consts=n))
 
 
-def _jvp(primals, tangents, *, call_jaxpr, jvp, name, num_consts, symbolic_zeros):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: ClosedJaxpr, jvp: Callable[..., Any],
+         name: str, num_consts: int, symbolic_zeros: bool) -> tuple[Any, Any]:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise closed_over_error("custom_jvp", name)
     outs = jvp(*map(settled, primals), *[for_rule(t, symbolic_zeros) for t in tangents])
@@ -136,8 +140,9 @@ def _jvp(primals, tangents, *, call_jaxpr, jvp, name, num_consts, symbolic_zeros
     return list(outs[:n]), list(outs[n:])
 
 
-def _batch(axis, args, dims, *, call_jaxpr, jvp, **params):
-    def batched_jvp(*xs):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, call_jaxpr: ClosedJaxpr, jvp: Callable[..., Any],
+           **params: Any) -> tuple[Any, Any]:
+    def batched_jvp(*xs: Value) -> list[Any]:
         """Tangents that are zero or of integers (float0) are not arrays that could carry a batch axis."""
         n = len(dims)
         args = [to_front(axis, x, d) if d is not None else x for x, d in zip(xs[:n], dims)]
@@ -162,12 +167,13 @@ custom_jvp_call_p.decompose = lambda *args, call_jaxpr, **_: eval_jaxpr(call_jax
 custom_jvp_call_p.reference = AsDecomposed(custom_jvp_call_p)
 
 
-def bind_custom_jvp(args: Sequence, fun: Callable, rule: Callable, name: str, symbolic_zeros: bool = False) -> list:
+def bind_custom_jvp(args: Sequence[Any], fun: Callable[..., Any], rule: Callable[..., Any], name: str,
+                    symbolic_zeros: bool = False) -> list[Any]:
     """Calls the flat function `fun`, whose derivative is the flat `rule(*primals, *tangents) -> [*outs, *out_tangents]`."""
     return custom_jvp_call_p.bind(*args, call_jaxpr=fun, jvp=rule, name=name, num_consts=0, symbolic_zeros=symbolic_zeros)
 
 
-def resolve(fun: Callable, args: tuple, kwargs: dict) -> tuple:
+def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Any, ...]:
     """Keyword arguments and defaults in their positions."""
     if not kwargs and _has_no_defaults(fun, len(args)):
         return args
@@ -181,16 +187,16 @@ def resolve(fun: Callable, args: tuple, kwargs: dict) -> tuple:
     return bound.args
 
 
-def _has_no_defaults(fun, n: int) -> bool:
+def _has_no_defaults(fun: Callable[..., Any], n: int) -> bool:
     code = getattr(fun, "__code__", None)
     return code is not None and code.co_argcount == n
 
 
-def name_of(fun) -> str:
+def name_of(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", type(fun).__name__)
 
 
-def static_positions(fun: Callable, nums: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
+def static_positions(fun: Callable[..., Any], nums: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
     """The positions of arguments that are not differentiated, by number and by name."""
     known = list(signature(fun).parameters) if names else []
     for n in names:
@@ -217,7 +223,8 @@ class custom_jvp(Generic[Args, Result]):
     """
     __name__: str
 
-    def __init__(self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()):
         update_wrapper(self, fun)
         self.fun: Callable[..., Any] = fun
         self.nondiff_argnums = static_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -236,7 +243,7 @@ class custom_jvp(Generic[Args, Result]):
 
         function: Callable[..., Any] = self
 
-        def jvp(primals, tangents):
+        def jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Any, Any]:
             out = function(*primals)
             terms = [rule(t, out, *primals) for rule, t in zip(jvps, tangents) if rule is not None and not is_float0(t)]
             if not terms:
@@ -251,10 +258,11 @@ class custom_jvp(Generic[Args, Result]):
         @overload
         def __get__(self, obj: None, objtype: Any = None) -> custom_jvp[Args, Result]: ...
         @overload
-        def __get__(self: custom_jvp[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None) -> Callable[_Q, Result]: ...
+        def __get__(self: custom_jvp[Concatenate[Any, _Q], Result], obj: object,
+                    objtype: Any = None) -> Callable[_Q, Result]: ...
         def __get__(self, obj: object, objtype: Any = None) -> Any: ...
     else:
-        def __get__(self, obj, objtype=None):
+        def __get__(self, obj: object, objtype: type[Any] | None = None) -> Any:
             return self if obj is None else bound_method(self, obj)
 
     def __call__(self, *given: Args.args, **kwargs: Args.kwargs) -> Result:
@@ -264,18 +272,18 @@ class custom_jvp(Generic[Args, Result]):
         args = resolve(self.fun, given, kwargs)
         static = {i % len(args): args[i] for i in self.nondiff_argnums}
         leaves, in_tree = tree_flatten(tuple(a for i, a in enumerate(args) if i not in static))
-        box: list = []
+        box: list[Any] = []
 
-        def put_back(dynamic):
+        def put_back(dynamic: Any) -> list[Any]:
             rest = iter(dynamic)
             return [static[i] if i in static else next(rest) for i in range(len(args))]
 
-        def flat(*xs):
+        def flat(*xs: Value) -> list[Value]:
             out, tree = tree_flatten(self.fun(*put_back(in_tree.unflatten(xs))))
             box.append(tree)
             return out
 
-        def flat_jvp(*xs):
+        def flat_jvp(*xs: Value) -> list[Any]:
             n = len(xs) // 2
             primals, tangents = in_tree.unflatten(xs[:n]), in_tree.unflatten(xs[n:])
             pair = jvp(*static.values(), primals, tangents)
@@ -289,18 +297,18 @@ class custom_jvp(Generic[Args, Result]):
                                 f"the tangents {t_tree}.")
             box.append(out_tree)
             return [*outs, *[_as_tangent(o, t, rule, fun) for o, t in zip(outs, out_ts)]]
-        outs = bind_custom_jvp(leaves, flat, Rule(name_of(self.jvp), flat_jvp), name_of(self), self.symbolic_zeros)
+        outs = bind_custom_jvp(leaves, flat, Rule(name_of(jvp), flat_jvp), name_of(self), self.symbolic_zeros)
         return tree_unflatten(box[-1], outs)
 
 
-def bound_method(custom, obj):
+def bound_method(custom: Any, obj: object) -> Callable[..., Any]:
     """`custom` as a method of `obj`."""
-    def method(*args, **kwargs):
+    def method(*args: Value, **kwargs: Any) -> Any:
         return custom(obj, *args, **kwargs)
     return method
 
 
-def _as_tangent(out, t, rule: str, fun: str):
+def _as_tangent(out: Value, t: Value, rule: str, fun: str) -> Value | Zero:
     want = tangent_aval(get_aval(out))
     if is_zero(t) or is_float0(t) or want.dtype == dtypes.float0:
         return Zero(want)

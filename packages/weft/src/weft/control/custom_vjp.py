@@ -22,7 +22,13 @@ from .custom import (Rule, SymbolicZero, axis_names_of, batched_call, bound_meth
                      name_of, resolve, static_positions, zero_tangent)
 
 if TYPE_CHECKING:
+    from ..annotations import PyTree
+    from ..avals import AbstractValue
     from ..core.jaxpr import Atom
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
+    from ..transforms.stage import JaxprTrace
+    from ..tree import PyTreeDef
 
 _Q = ParamSpec("_Q")
 
@@ -38,16 +44,16 @@ class CustomVJPPrimal:
         self.value, self.perturbed = value, perturbed
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
-def custom_vjp_primal_tree_values(tree):
+def custom_vjp_primal_tree_values(tree: PyTree) -> Any:
     """The values of a pytree of `CustomVJPPrimal`."""
     return tree_map(lambda p: p.value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
-def zero_from_primal(val, symbolic_zeros: bool = False):
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> Any:
     """The zero cotangents of a pytree of values: arrays, or with `symbolic_zeros` `SymbolicZero`s."""
     return tree_map(lambda x: SymbolicZero.from_primal_value(x) if symbolic_zeros else settled(zero_tangent(x)), val)
 
@@ -57,7 +63,7 @@ def zero_from_primal(val, symbolic_zeros: bool = False):
 # Flat rules: fwd(perturbed, *primals) -> (residuals, results); bwd(*residuals, *cotangents) -> cotangents, None for zero.
 
 
-def _stage(trace, args, params):
+def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
     form = params["call_jaxpr"]
     if isinstance(form, ClosedJaxpr):
         return trace.record(custom_vjp_call_p, args, params)
@@ -70,7 +76,9 @@ def _stage(trace, args, params):
                         dict(params, call_jaxpr=ClosedJaxpr(consts_as_args(jaxpr), []), fwd=fwd, bwd=bwd, num_consts=n))
 
 
-def _jvp(primals, tangents, *, call_jaxpr, fwd, bwd, name, num_consts, symbolic_zeros, optimize_remat):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: ClosedJaxpr, fwd: Callable[..., Any],
+         bwd: Callable[..., Any], name: str, num_consts: int, symbolic_zeros: bool,
+         optimize_remat: bool) -> tuple[Any, Any]:
     trace = current_trace()
     if isinstance(trace, PartialTrace):      # which records what depends on the unknown tangents, linearly: what does not is zero
         tangents = [t if type(t) is Zero or trace.is_unknown(t) else Zero(get_aval(t)) for t in tangents]
@@ -92,11 +100,12 @@ def _jvp(primals, tangents, *, call_jaxpr, fwd, bwd, name, num_consts, symbolic_
     return outs, [Zero(a) if a.dtype == dtypes.float0 else t for a, t in zip(out_avals, out_ts)]
 
 
-def _batch(axis, args, dims, *, call_jaxpr, fwd, bwd, **params):
-    def batched_fwd(perturbed, *xs):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, call_jaxpr: ClosedJaxpr, fwd: Callable[..., Any],
+           bwd: Callable[..., Any], **params: Any) -> tuple[Any, Any]:
+    def batched_fwd(perturbed: Sequence[bool], *xs: Value) -> tuple[Any, Any]:
         box = []
 
-        def flat(*ys):
+        def flat(*ys: Value) -> list[Any]:
             res, outs = fwd(perturbed, *ys)
             box.append(len(res))
             return [*res, *outs]
@@ -104,21 +113,21 @@ def _batch(axis, args, dims, *, call_jaxpr, fwd, bwd, **params):
         outs = [to_front(axis, x, d) for x, d in zip(outs, out_dims)]
         return outs[:box[0]], outs[box[0]:]
 
-    def all_batched_bwd(*xs):      # all residuals and cotangents are batched along axis 0
+    def all_batched_bwd(*xs: Value) -> list[Any]:      # all residuals and cotangents are batched along axis 0
         return _batched_bwd(bwd, axis, len(xs), dims)(*xs)
     outs = custom_vjp_call_p.bind(*args, call_jaxpr=batched_call(call_jaxpr, axis, dims), fwd=Rule(fwd.__name__, batched_fwd),
                                   bwd=Rule(bwd.__name__, all_batched_bwd), **params)
     return outs, [0] * len(outs)
 
 
-def _batched_bwd(bwd, axis, n_res: int, in_dims):
+def _batched_bwd(bwd: Callable[..., Any], axis: Axis, n_res: int, in_dims: Dims) -> Callable[..., Any]:
     """`bwd` for batched residuals and cotangents; the cotangent of an argument without batch axis is summed over it, and that
     of another is batched where the argument is."""
-    def run(*xs):
+    def run(*xs: Value) -> list[Any]:
         given = [element_zero(axis, x, True) for x in xs]
         dims = [None if is_float0(x) or is_zero(x) else 0 for x in given]
         outs, out_dims = batch_flat(lambda *ys: [nothing if y is None else y for y in bwd(*ys)], axis, given, dims)
-        results: list = []
+        results: list[Any] = []
         for x, d, want in zip(outs, out_dims, in_dims):
             if x is nothing or is_zero(x) or is_float0(x):
                 results.append(None)
@@ -151,14 +160,16 @@ custom_vjp_call_p.reference = AsDecomposed(custom_vjp_call_p)
 # its linear part -----------------------------------------------------------------------------------------------------
 
 
-def _lin_transpose(cts, *args, num_res, bwd, out_avals, in_zeros, name, symbolic_zeros):
+def _lin_transpose(cts: Sequence[Value], *args: Value, num_res: int, bwd: Callable[..., Any],
+                   out_avals: Sequence[AbstractValue], in_zeros: Sequence[bool], name: str,
+                   symbolic_zeros: bool) -> list[Value | None]:
     res = args[:num_res]
     back = bwd(*map(settled, res), *[for_rule(ct, symbolic_zeros) for ct in cts])
     back = [ct for ct, zero in zip(back, in_zeros) if not zero]
     return [*[None] * num_res, *[ct if ct is None else _as_cotangent(ct, x.aval, name) for ct, x in zip(back, args[num_res:])]]
 
 
-def _as_cotangent(ct, aval: ShapedArray, name: str):
+def _as_cotangent(ct: Value, aval: ShapedArray, name: str) -> Value | None:
     if is_zero(ct) or is_float0(ct):
         return None
     have = get_aval(ct)
@@ -171,7 +182,9 @@ _forward_mode_error = unsupported("can't apply forward-mode differentiation (jvp
                                   TypeError)
 
 
-def _lin_batch(axis, args, dims, *, num_res, bwd, out_avals, in_zeros, name, symbolic_zeros):
+def _lin_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, num_res: int, bwd: Callable[..., Any],
+               out_avals: Sequence[AbstractValue], in_zeros: Sequence[bool], name: str,
+               symbolic_zeros: bool) -> tuple[Any, Any]:
     args = [to_front(axis, x, d) for x, d in zip(args, dims)]
     batched = _batched_bwd(bwd, axis, num_res, [0] * len(in_zeros))
     avals = tuple(shaped((axis.size, *a.shape), a.dtype, a.weak_type) for a in out_avals)
@@ -190,13 +203,14 @@ custom_lin_p.transpose, custom_lin_p.batch = _lin_transpose, _lin_batch
 remat_opt_p = Primitive("remat_opt", multiple_results=True)
 
 
-def _bind_remat_opt(primals, form, fwd, perturbed, name: str):
+def _bind_remat_opt(primals: Sequence[Value], form: Any, fwd: Callable[..., Any], perturbed: Sequence[bool],
+                    name: str) -> tuple[Any, Any]:
     """The forward rule as one equation, which dead-code elimination turns back into the function where no residual is used
     (as when a checkpoint computes the forward pass again). Residuals that are arguments are handed on, not computed."""
     avals = [get_aval(x) for x in primals]
-    box: list = []
+    box: list[Any] = []
 
-    def flat(*xs):
+    def flat(*xs: Value) -> list[Any]:
         res, outs = fwd(perturbed, *map(settled, xs))
         box.append(len(res))
         return [*res, *outs]
@@ -219,7 +233,8 @@ def _bind_remat_opt(primals, form, fwd, perturbed, name: str):
     return res, list(computed)
 
 
-def _opt_jvp(primals, tangents, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
+def _opt_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, fwd_jaxpr: ClosedJaxpr,
+             fun_jaxpr_thunk: Callable[..., Any], num_consts: int, num_res: int) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     n_out = len(fwd_jaxpr.out_avals) - num_res
     both, out_nz = jvp_jaxpr(fwd_jaxpr, nonzeros, [False] * num_res + [True] * n_out)
@@ -238,7 +253,8 @@ def _opt_jvp(primals, tangents, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_r
     return results, [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(results, out_nz)]
 
 
-def _opt_batch(axis, args, dims, *, fwd_jaxpr, fun_jaxpr_thunk, **params):
+def _opt_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, fwd_jaxpr: ClosedJaxpr,
+               fun_jaxpr_thunk: Callable[..., Any], **params: Any) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     new, _ = batch_jaxpr(fwd_jaxpr, axis, batched, True)
     thunk = Rule(fun_jaxpr_thunk.__name__, lambda: batch_jaxpr(fun_jaxpr_thunk(), axis, batched, True)[0])
@@ -246,7 +262,7 @@ def _opt_batch(axis, args, dims, *, fwd_jaxpr, fun_jaxpr_thunk, **params):
     return outs, [0] * len(outs)
 
 
-def _opt_dce(used_outputs, eqn: JaxprEqn):
+def _opt_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     num_res = eqn.params["num_res"]
     if any(used_outputs[:num_res]) or not num_res:
         return eqn
@@ -254,7 +270,7 @@ def _opt_dce(used_outputs, eqn: JaxprEqn):
     return eqn.replace(outvars=eqn.outvars[num_res:], params=params)
 
 
-def _opt_partial_eval(trace, args, params):
+def _opt_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     """Where it is differentiated once more, its operations stand for themselves."""
     return eval_jaxpr(params["fwd_jaxpr"].jaxpr, params["fwd_jaxpr"].consts, *args)
 
@@ -287,7 +303,8 @@ class custom_vjp(Generic[Args, Result]):
         Array(3., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable[Args, Result], nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()):
         update_wrapper(self, fun)
         self.fun: Callable[..., Any] = fun
         self.nondiff_argnums = static_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -295,7 +312,8 @@ class custom_vjp(Generic[Args, Result]):
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = self.optimize_remat = False
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False,
+               optimize_remat: bool = False) -> None:
         """Sets the forward and backward rules.
 
         With `symbolic_zeros` fwd takes each array as a `CustomVJPPrimal`, and bwd may get cotangents as `SymbolicZero`. With
@@ -310,10 +328,11 @@ class custom_vjp(Generic[Args, Result]):
         @overload
         def __get__(self, obj: None, objtype: Any = None) -> custom_vjp[Args, Result]: ...
         @overload
-        def __get__(self: custom_vjp[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None) -> Callable[_Q, Result]: ...
+        def __get__(self: custom_vjp[Concatenate[Any, _Q], Result], obj: object,
+                    objtype: Any = None) -> Callable[_Q, Result]: ...
         def __get__(self, obj: object, objtype: Any = None) -> Any: ...
     else:
-        def __get__(self, obj, objtype=None):
+        def __get__(self, obj: object, objtype: type[Any] | None = None) -> Any:
             return self if obj is None else bound_method(self, obj)
 
     def __call__(self, *given: Args.args, **kwargs: Args.kwargs) -> Result:
@@ -326,15 +345,15 @@ class custom_vjp(Generic[Args, Result]):
         leaves, in_tree = tree_flatten(dynamic)
         trees: dict[str, Any] = {}
 
-        def put_back(values):
+        def put_back(values: Sequence[Value]) -> list[Any]:
             rest = iter(values)
             return [static[i] if i in static else next(rest) for i in range(len(args))]
 
-        def flat(*xs):
+        def flat(*xs: Value) -> list[Value]:
             out, trees["out"] = tree_flatten(self.fun(*put_back(in_tree.unflatten(xs))))
             return out
 
-        def flat_fwd(perturbed, *xs):
+        def flat_fwd(perturbed: Sequence[bool], *xs: Value) -> tuple[Any, Any]:
             given = [CustomVJPPrimal(x, p) for x, p in zip(xs, perturbed)] if self.symbolic_zeros else xs
             pair = fwd(*put_back(in_tree.unflatten(given)))
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
@@ -345,7 +364,7 @@ class custom_vjp(Generic[Args, Result]):
             trees["known"] = {i: x for i, x in enumerate(res) if type(x) is bool}     # bwd may branch on what Python decided
             return [x for i, x in enumerate(res) if i not in trees["known"]], outs
 
-        def flat_bwd(*xs):
+        def flat_bwd(*xs: Value) -> list[Any]:
             known, rest = trees["known"], iter(xs)
             res = [known[i] if i in known else next(rest) for i in range(trees["res"].num_leaves)]
             cts = bwd(*static.values(), trees["res"].unflatten(res), trees["out"].unflatten(list(rest)))
@@ -355,14 +374,14 @@ class custom_vjp(Generic[Args, Result]):
         return tree_unflatten(trees["out"], outs)
 
 
-def _flat_cotangents(cts, in_tree, rule: str, fun: str) -> list:
+def _flat_cotangents(cts: Sequence[Value], in_tree: PyTreeDef, rule: str, fun: str) -> list[Any]:
     if isinstance(cts, list):
         cts = tuple(cts)
     n = len(in_tree.nodes)
     if not isinstance(cts, tuple) or len(cts) != n:
         raise TypeError(at_user_line(f"Custom VJP bwd rule {rule} for {fun} returns a tuple with a cotangent for each of the {n} arguments that are differentiated, and this one "
                                      f"returned a {type(cts).__name__}{f' of length {len(cts)}' if isinstance(cts, tuple) else ''}."))
-    flat: list = []
+    flat: list[Any] = []
     for ct, sub in zip(cts, in_tree.nodes):
         if ct is None:
             flat.extend([None] * sub.num_leaves)
@@ -392,17 +411,17 @@ def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, R
     """
     function: Callable[..., Any] = fun
 
-    def plain(*args, **kwargs):
+    def plain(*args: Value, **kwargs: Any) -> Any:
         return function(*args, **kwargs)[0]
     update_wrapper(plain, fun)
     wrapped = custom_vjp(plain)
 
-    def fwd(*args):
+    def fwd(*args: Value) -> tuple[Any, Any]:
         out, pullback = function(*args)
         leaves, tree = tree_flatten(out)
-        box: list = []
+        box: list[Any] = []
 
-        def flat(*cts):
+        def flat(*cts: Value) -> list[Value]:
             back = pullback(tree_unflatten(tree, cts))
             back = tuple(back) if isinstance(back, (tuple, list)) else (back,)
             if len(back) == 1 and len(args) == 1 and not isinstance(args[0], (tuple, list)):
@@ -413,13 +432,13 @@ def custom_gradient(fun: Callable[Args, tuple[Result, Any]]) -> Function[Args, R
         jaxpr, consts = stage(flat, [tangent_aval(get_aval(x)) for x in leaves], f"the pullback of {name_of(fun)}")
         return out, _Pullback(consts, (jaxpr, box[0]))
 
-    def bwd(saved, ct):
+    def bwd(saved: Any, ct: Value) -> Any:
         jaxpr, tree = saved.program
         return tree_unflatten(tree, [settled(x) for x in eval_jaxpr(jaxpr, saved.consts, *tree_flatten(ct)[0])])
     wrapped.defvjp(fwd, bwd)
 
     @like(fun)
-    def wrapped_fun(*args, **kwargs):
+    def wrapped_fun(*args: Value, **kwargs: Any) -> Any:
         return wrapped(*resolve(fun, args, kwargs))
     return wrapped_fun
 
@@ -428,7 +447,7 @@ class _Pullback:
     """A traced pullback: a pytree of the values that it closes over."""
     __slots__ = ("consts", "program")
 
-    def __init__(self, consts, program):
+    def __init__(self, consts: Sequence[Value], program: Any):
         self.consts, self.program = consts, program
 
 

@@ -6,6 +6,7 @@ work of a step is masked rather than cut out, so that shapes do not depend on th
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..ops.dot import dot_general
@@ -22,13 +23,16 @@ from ..ops.spectral import hessenberg_p
 from ..ops.tridiagonal import tridiagonal_p, tridiagonal_solve_p
 from .loops import fori_loop
 
+if TYPE_CHECKING:
+    from ..core.types import Value
 
-def _loop(count: int, step, carry):
+
+def _loop(count: int, step: Callable[..., Any], carry: Sequence[Value]) -> Value:
     """step(i, carry) for each int32 i below count (loops count in int64 where 64-bit types are on)."""
     return fori_loop(0, count, lambda i, c: step(convert(i, dtypes.int32), c), carry)
 
 
-def _at(x, axis: int, i):
+def _at(x: Value, axis: int, i: Value) -> Value:
     """x at position i of an axis (negative), without it."""
     shape = shape_of(x)
     axis %= len(shape)
@@ -37,7 +41,7 @@ def _at(x, axis: int, i):
     return reshape(dynamic_slice_p.bind(x, *starts, slice_sizes=sizes), shape[:axis] + shape[axis + 1:])
 
 
-def _put(x, axis: int, i, v):
+def _put(x: Value, axis: int, i: Value, v: Value) -> Value:
     """x with v at position i of an axis (negative)."""
     shape = shape_of(x)
     axis %= len(shape)
@@ -45,30 +49,30 @@ def _put(x, axis: int, i, v):
     return dynamic_update_slice_p.bind(x, reshape(v, (*shape[:axis], 1, *shape[axis + 1:])), *starts)
 
 
-def _zeros(x):
+def _zeros(x: Value) -> Value:
     return full(shape_of(x), 0, dtype_of(x))
 
 
-def _positions(v):
+def _positions(v: Value) -> Value:
     """The position along the last axis of v."""
     return index(shape_of(v), -1)
 
 
-def _keep(mask, x):
+def _keep(mask: Value, x: Value) -> Value:
     return select(mask, x, _zeros(x))
 
 
-def _outer(u, v):
+def _outer(u: Value, v: Value) -> Value:
     """u vᵀ of vectors in the last axis."""
     return mul(columns(u, shape_of(v)[-1]), rows(v, shape_of(u)[-1]))
 
 
-def _over(v, scalar):
+def _over(v: Value, scalar: Value) -> Value:
     """v[..., k] with scalar[...] beside each k."""
     return broadcast_in_dim(scalar, shape_of(v), tuple(range(len(shape_of(scalar)))))
 
 
-def _times(x, v):
+def _times(x: Value, v: Value) -> Value:
     """Σ_k x[..., k, j] v[..., k]."""
     rank = len(shape_of(x))
     batch = tuple(range(rank - 2))
@@ -85,18 +89,18 @@ def _block(n: int) -> int:
     return max(64, -(-n // 8))
 
 
-def _quarters(x, k: int):
+def _quarters(x: Value, k: int) -> tuple[Value, Value, Value]:
     """The matrices' parts left above, left below and right below, split at k."""
     *batch, m, n = shape_of(x)
     part = lambda i, j, m, n: slice_(x, (*[0] * len(batch), i, j), (*batch, m, n))
     return part(0, 0, k, k), part(k, 0, m, k), part(k, k, m, n)
 
 
-def _cholesky(x):
+def _cholesky(x: Value) -> Value:
     """By halves, which leaves most of the work to products; all NaN where a pivot is not positive."""
     block = _block(shape_of(x)[-1])
 
-    def factor(a):
+    def factor(a: Value) -> Value:
         n = shape_of(a)[-1]
         if n <= block:
             return _cholesky_columns(a)
@@ -111,11 +115,11 @@ def _cholesky(x):
     return where_each(ok, out, math.nan)
 
 
-def _cholesky_columns(x):
+def _cholesky_columns(x: Value) -> Value:
     """Column by column, taking each column's part off what is right of it: (the factor, whether all pivots are positive)."""
     positive = full(shape_of(x)[:-2], True, dtypes.bool_)
 
-    def step(j, carry):
+    def step(j: Value, carry: Sequence[Value]) -> tuple[Value, Value]:
         a, ok = carry
         column = _at(a, -1, j)
         pivot = real_part(_at(column, -1, j))
@@ -129,7 +133,8 @@ def _cholesky_columns(x):
     return _loop(shape_of(x)[-1], step, (x, positive))
 
 
-def _triangular_solve(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _triangular_solve(a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool,
+                      unit_diagonal: bool) -> Value:
     """By halves, down to blocks that are solved row by row."""
     a = conjugate(a) if conjugate_a else a
     if transpose_a:
@@ -147,7 +152,7 @@ def _triangular_solve(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_
     return x if left_side else mT(x)
 
 
-def _solve_lower(a, b, block: int, unit_diagonal: bool):
+def _solve_lower(a: Value, b: Value, block: int, unit_diagonal: bool) -> Value:
     *batch, n, size = shape_of(b)
     if n > block and size > 1:      # of one vector the rows are no slower than blocks
         k, lead = _halves(n, block), [0] * len(batch)
@@ -156,7 +161,7 @@ def _solve_lower(a, b, block: int, unit_diagonal: bool):
         bottom = sub(slice_(b, (*lead, k, 0), (*batch, n, size)), matmul(side, top))
         return concatenate([top, _solve_lower(last, bottom, block, unit_diagonal)], len(batch))
 
-    def step(i, x):
+    def step(i: Value, x: Value) -> Value:
         row = _at(a, -2, i)
         known = _keep(lt(_positions(row), broadcast_in_dim(i, shape_of(row), ())), row)
         rest = sub(_at(x, -2, i), _times(x, known))
@@ -164,7 +169,7 @@ def _solve_lower(a, b, block: int, unit_diagonal: bool):
     return _loop(n, step, b)
 
 
-def _lu(x):
+def _lu(x: Value) -> list[Value]:
     """Partial pivoting: the largest of a column's rest is swapped into the pivot's row."""
     *batch, m, n = shape_of(x)
     size = min(m, n)
@@ -173,7 +178,7 @@ def _lu(x):
     if not m or not n:
         return [x, pivots, perm]
 
-    def step(k, carry):
+    def step(k: Value, carry: Sequence[Value]) -> tuple[Value, Value, Value]:
         a, pivots, perm = carry
         column = _at(a, -1, k)
         at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
@@ -200,12 +205,12 @@ def _lu(x):
     return list(_loop(size, step, (x, pivots, perm)))
 
 
-def _pivots(pivots, *, permutation_size):
+def _pivots(pivots: Value, *, permutation_size: int) -> Value:
     """The swaps of a factorisation, done on the numbers 0, 1, …"""
     *batch, k = shape_of(pivots)
     perm = index((*batch, permutation_size), -1)
 
-    def step(i, perm):
+    def step(i: Value, perm: Value) -> Value:
         p = _at(pivots, -1, i)
         at, here, there = _positions(perm), broadcast_in_dim(i, shape_of(perm), ()), _over(perm, p)
         chosen = reduce_sum(_keep(eq(at, there), perm), (len(batch),))
@@ -214,7 +219,7 @@ def _pivots(pivots, *, permutation_size):
     return _loop(k, step, perm) if k else perm
 
 
-def _reflection(column, k):
+def _reflection(column: Value, k: Value) -> tuple[Value, Value, Value, Value]:
     """(v, tau, head, still) of the reflection that leaves only `head` of what a column has from position k on; v is 1 at k and 0 before it.
 
     Where there is nothing to reflect (`still`) tau is 0.
@@ -245,13 +250,13 @@ def _reflection(column, k):
     return v, tau, mul(select(still, alpha, beta), convert(size, dtype_of(alpha))), still
 
 
-def _stored(column, k, v, head):
+def _stored(column: Value, k: Value, v: Value, head: Value) -> Value:
     """A column with `head` at k and the reflection below it, as LAPACK keeps it."""
     at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
     return select(eq(at, here), _over(column, head), select(gt(at, here), v, column))
 
 
-def _reflect_column(k, a, taus):
+def _reflect_column(k: Value, a: Value, taus: Value) -> tuple[Value, Value]:
     """One step of a QR factorisation: column k is reduced, and the reflection applied to the columns right of it."""
     column = _at(a, -1, k)
     v, tau, head, _ = _reflection(column, k)
@@ -262,7 +267,7 @@ def _reflect_column(k, a, taus):
     return _put(a, -1, k, _stored(column, k, v, head)), _put(taus, -1, k, tau)
 
 
-def _geqrf(x):
+def _geqrf(x: Value) -> list[Value]:
     """Householder reflections H = 1 - tau v vᴴ with v[k] = 1; v is stored below R, as LAPACK does."""
     *batch, m, n = shape_of(x)
     size = min(m, n)
@@ -270,7 +275,7 @@ def _geqrf(x):
     return list(_loop(size, lambda k, carry: _reflect_column(k, *carry), (x, taus))) if m and n else [x, taus]
 
 
-def _swap_columns(a, k, p):
+def _swap_columns(a: Value, k: Value, p: Value) -> Value:
     """a with the columns k and p[...] of each matrix swapped; of vectors the entries."""
     at = index(shape_of(a), -1)
     there = eq(at, broadcast_in_dim(p, shape_of(a), tuple(range(len(shape_of(p))))))
@@ -281,7 +286,7 @@ def _swap_columns(a, k, p):
     return select(eq(at, broadcast_in_dim(k, shape_of(a), ())), spread(column_p), a)
 
 
-def _geqp3(x, *, use_magma):
+def _geqp3(x: Value, *, use_magma: bool | None) -> list[Value]:
     """The same with the longest of the remaining columns swapped to the front of them before each step."""
     *batch, m, n = shape_of(x)
     size = min(m, n)
@@ -289,7 +294,7 @@ def _geqp3(x, *, use_magma):
     if not m or not n:
         return [x, taus, perm]
 
-    def step(k, carry):
+    def step(k: Value, carry: Sequence[Value]) -> tuple[Any, ...]:
         a, taus, perm = carry
         below = ge(index(shape_of(a), -2), broadcast_in_dim(k, shape_of(a), ()))
         lengths = reduce_sum(_keep(below, real_part(mul(a, conjugate(a)))), (len(batch),))
@@ -300,12 +305,12 @@ def _geqp3(x, *, use_magma):
     return list(_loop(size, step, (x, taus, perm)))
 
 
-def _householder_product(a, taus):
+def _householder_product(a: Value, taus: Value) -> Value:
     """The first columns of H₁ H₂ …, from the last reflection back."""
     *batch, m, n = shape_of(a)
     count = shape_of(taus)[-1]
 
-    def step(j, q):
+    def step(j: Value, q: Value) -> Value:
         k = sub(scalar_like(j, count - 1), j)
         column = _at(a, -1, k)
         at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
@@ -315,13 +320,13 @@ def _householder_product(a, taus):
     return _loop(count, step, q) if count else q
 
 
-def _ormqr(a, taus, c, *, left, transpose):
+def _ormqr(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
     """One reflection after the other: the last of a product first."""
     if not left:      # c Q = (Qᴴ cᴴ)ᴴ
         return mH(_ormqr(a, taus, mH(c), left=True, transpose=not transpose))
     count = shape_of(taus)[-1]
 
-    def step(j, c):
+    def step(j: Value, c: Value) -> Value:
         k = j if transpose else sub(scalar_like(j, count - 1), j)
         column, tau = _at(a, -1, k), _at(taus, -1, k)
         at, here = _positions(column), broadcast_in_dim(k, shape_of(column), ())
@@ -330,9 +335,9 @@ def _ormqr(a, taus, c, *, left, transpose):
     return _loop(count, step, c) if count and 0 not in shape_of(c) else c
 
 
-def _cholesky_update(r, w):
+def _cholesky_update(r: Value, w: Value) -> Value:
     """Rotations of r's rows and w, after which nothing is left of w."""
-    def step(k, carry):
+    def step(k: Value, carry: Sequence[Value]) -> tuple[Value, Value]:
         r, w = carry
         row, head = _at(r, -2, k), _at(w, -1, k)
         pivot = _at(row, -1, k)
@@ -349,7 +354,7 @@ def _cholesky_update(r, w):
     return triu(_loop(n, step, (r, w))[0]) if n else r
 
 
-def _tridiagonal(a, *, lower):
+def _tridiagonal(a: Value, *, lower: bool) -> list[Value]:
     """Reflections from both sides, column by column; the upper triangle is the lower one seen from the last row and column."""
     *batch, n, _ = shape_of(a)
     rank = len(batch)
@@ -361,7 +366,7 @@ def _tridiagonal(a, *, lower):
     h = add(add(low, mH(low)), _keep(on, convert(real_part(a), dtype_of(a))))
     e, taus = full((*batch, n - 1), 0, real_dtype), full((*batch, n - 1), 0, dtype_of(a))
 
-    def step(k, carry):
+    def step(k: Value, carry: Sequence[Value]) -> tuple[Value, Value, Value, Value]:
         h, stored, e, taus = carry
         one = add(k, scalar_like(k, 1))
         v, tau, head, _ = _reflection(_at(h, -1, k), one)
@@ -376,14 +381,14 @@ def _tridiagonal(a, *, lower):
     return [flip(stored, 2), flip(d, 1), flip(e, 1), flip(taus, 1)]
 
 
-def _hessenberg(a):
+def _hessenberg(a: Value) -> list[Value]:
     """Reflections from both sides, each of which leaves a column zero below its first subdiagonal."""
     *batch, n, _ = shape_of(a)
     taus = full((*batch, max(n - 1, 0)), 0, dtype_of(a))
     if n < 2:
         return [a, taus]
 
-    def step(k, carry):
+    def step(k: Value, carry: Sequence[Value]) -> tuple[Value, Value]:
         a, taus = carry
         one = add(k, scalar_like(k, 1))
         column = _at(a, -1, k)
@@ -395,7 +400,7 @@ def _hessenberg(a):
     return list(_loop(n - 1, step, (a, taus)))
 
 
-def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
+def _tridiagonal_solve(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: Value) -> Value:
     """Gaussian elimination with rows swapped, downwards, and substitution upwards: U has two diagonals above its own."""
     n, zero = shape_of(d)[-1], _zeros(d)
     if not n or 0 in shape_of(b):
@@ -403,7 +408,7 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
     last = eq(_positions(d), full(shape_of(d), n - 1, dtypes.int32))
     du = select(last, zero, du)
 
-    def eliminate(i, carry):
+    def eliminate(i: Value, carry: Sequence[Value]) -> tuple[Value, Value, Value, Value]:
         on, above, far, x = carry
         j = add(i, scalar_like(i, 1))
         row = [_at(on, -1, i), _at(above, -1, i), full(shape_of(d)[:-1], 0, dtype_of(d))]
@@ -425,7 +430,7 @@ def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
         least = max_(mul(largest, scalar_like(largest, float(limits.eps))), full(shape_of(largest), float(limits.tiny), dtype_of(largest)))
         on = select(lt(sizes, full(shape_of(sizes), float(limits.tiny), dtype_of(sizes))), convert(_over(on, least), dtype_of(on)), on)
 
-    def substitute(j, x):
+    def substitute(j: Value, x: Value) -> Value:
         i = sub(scalar_like(j, n - 1), j)
         known = lambda v, by: _at(v, -2, min_(add(i, scalar_like(i, by)), scalar_like(i, n - 1)))      # past the end U holds zeros
         rest = _at(x, -2, i)

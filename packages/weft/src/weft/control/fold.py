@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..avals import shaped, tangent_aval
 from ..core.interpret import interpret
@@ -18,17 +18,22 @@ from ..ops.shape import concatenate
 from ..transforms.batch import batch_flat, to_front
 from ..transforms.jvp import jvp_flat
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.jaxpr import ClosedJaxpr
+    from ..core.types import Dims, Value
+
 reduce_p = Primitive("reduce", multiple_results=True)
 
 
 # what folds share: operands come first, then an initial value for each ----------------------------------------------------
 
 
-def halves(args: Sequence) -> tuple:
+def halves(args: Sequence[Any]) -> tuple[Any, ...]:
     return args[:len(args) // 2], args[len(args) // 2:]
 
 
-def check_operands(name: str, args: Sequence, error: Callable = type_error) -> Sequence:
+def check_operands(name: str, args: Sequence[Any], error: Callable[..., Any] = type_error) -> Sequence[Any]:
     """The avals of a fold's operands; an error where an initial value does not fit."""
     xs, inits = halves(args)
     for x, init in zip(xs, inits):
@@ -39,7 +44,7 @@ def check_operands(name: str, args: Sequence, error: Callable = type_error) -> S
     return xs
 
 
-def fold_one(jaxpr, inits: Sequence, rows: Sequence) -> list:
+def fold_one(jaxpr: ClosedJaxpr, inits: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
     """One row of each operand, element by element, in NumPy."""
     acc = list(inits)
     for items in zip(*rows):
@@ -47,7 +52,7 @@ def fold_one(jaxpr, inits: Sequence, rows: Sequence) -> list:
     return acc
 
 
-def elementwise(jaxpr, xs: list, ys: list) -> list:
+def elementwise(jaxpr: ClosedJaxpr, xs: list[Any], ys: list[Any]) -> list[Any]:
     """The combination of scalars, on arrays of one shape."""
     shape = shape_of(xs[0])
     axis = Axis(None, math.prod(shape))
@@ -56,7 +61,7 @@ def elementwise(jaxpr, xs: list, ys: list) -> list:
     return [reshape(to_front(axis, o, d), shape) for o, d in zip(outs, dims)]
 
 
-def fold_last(jaxpr, rows: Sequence, inits: Sequence) -> list:
+def fold_last(jaxpr: ClosedJaxpr, rows: Sequence[Any], inits: Sequence[Any]) -> list[Any]:
     """Halves the last axis again and again, combining the halves elementwise."""
     *outer, size = shape_of(rows[0])
     starts = [broadcast_in_dim(i, tuple(outer)) for i in inits]
@@ -70,15 +75,15 @@ def fold_last(jaxpr, rows: Sequence, inits: Sequence) -> list:
     return elementwise(jaxpr, starts, [reshape(r, tuple(outer)) for r in rows])
 
 
-def derive(primitive: Primitive, folded: Callable, with_axis: Callable) -> None:
+def derive(primitive: Primitive, folded: Callable[..., Any], with_axis: Callable[..., Any]) -> None:
     """The rules that follow from `folded`, the fold in simpler primitives; `with_axis` gives parameters for operands with one more axis in front."""
-    def jvp(primals, tangents, **params):
+    def jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Any, Any]:
         if all(type(t) is Zero for t in tangents):
             outs = primitive.bind(*primals, **params)
             return outs, [Zero(tangent_aval(get_aval(o))) for o in outs]
         return jvp_flat(lambda *xs: folded(*xs, **params), primals, tangents)
 
-    def batch(axis, args, dims, **params):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
         (xs, inits), (x_dims, init_dims) = halves(args), halves(dims)
         if any(d is not None for d in init_dims):
             return batch_flat(lambda *ys: folded(*ys, **params), axis, args, dims)
@@ -90,7 +95,7 @@ def derive(primitive: Primitive, folded: Callable, with_axis: Callable) -> None:
 # reduce --------------------------------------------------------------------------------------------------------------
 
 
-def _abstract(*args, jaxpr, dimensions):
+def _abstract(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> list[AbstractValue]:
     xs = check_operands("reduce", args, ValueError)
     for x, out in zip(xs, jaxpr.out_avals):
         if out.shape or out.dtype != x.dtype:
@@ -98,7 +103,7 @@ def _abstract(*args, jaxpr, dimensions):
     return [shaped(reduced_shape("reduce", x, dimensions), x.dtype, x.weak_type) for x in xs]
 
 
-def _reference(*args, jaxpr, dimensions):
+def _reference(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     xs, inits = halves(args)
     kept = [d for d in range(xs[0].ndim) if d not in dimensions]
     flat = [np.transpose(x, [*kept, *dimensions]).reshape(math.prod(x.shape[d] for d in kept), math.prod(x.shape[d] for d in dimensions)) for x in xs]
@@ -107,7 +112,7 @@ def _reference(*args, jaxpr, dimensions):
     return [np.array([r[i] for r in rows], x.dtype).reshape(shape) for i, x in enumerate(xs)]
 
 
-def _folded(*args, jaxpr, dimensions):
+def _folded(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     xs, inits = halves(args)
     kept = [d for d in range(len(shape_of(xs[0]))) if d not in dimensions]
     return fold_last(jaxpr, [flatten_axes(x, kept, dimensions) for x in xs], inits)

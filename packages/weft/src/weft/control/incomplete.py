@@ -5,7 +5,7 @@ Every element runs its own series or continued fraction; one that has converged 
 from __future__ import annotations
 
 import math
-from typing import Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..ops.elementwise import abs_, add, and_, div, eq, exp, ge, gt, is_finite, le, log, log1p, lt, mul, ne, neg, not_, or_, select, sub
@@ -14,23 +14,26 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.special import (digamma, epsilon, filled, igamma_grad_a_p, igamma_p, igammac_p, in_single, lgamma, plus, regularized_incomplete_beta_p, times, where)
 from .loops import while_loop
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 STEPS = 2000      # of a continued fraction; then it stands as it is
 
 
-def _is(x, value: float):
+def _is(x: Value, value: float) -> Value:
     return eq(x, filled(x, value))
 
 
-def _iterate(step: Callable, on, state: tuple, most: int | None = None):
+def _iterate(step: Callable[..., Any], on: Value, state: tuple[Any, ...], most: int | None = None) -> Value:
     """Runs `step(n, state) -> (still, state)` on the elements where `on` holds, until none is left (or `most` times)."""
     axes = tuple(range(len(shape_of(on))))
 
-    def proceed(carry):
+    def proceed(carry: Sequence[Value]) -> Value:
         n, on, _ = carry
         alive = reduce_or(on, axes)
         return alive if most is None else and_(alive, lt(n, scalar_like(n, most)))
 
-    def advance(carry):
+    def advance(carry: Sequence[Value]) -> tuple[Value, Value, Value]:
         n, on, old = carry
         n = plus(n, 1)
         still, new = step(n, old)
@@ -38,11 +41,11 @@ def _iterate(step: Callable, on, state: tuple, most: int | None = None):
     return while_loop(proceed, advance, (scalar_like(state[0], 0), on, state))[2]
 
 
-def _gamma_series(a, x, on, derivative: bool) -> tuple:
+def _gamma_series(a: Value, x: Value, on: Value, derivative: bool) -> tuple[Any, ...]:
     """Σ xⁿ / ((a+1) … (a+n)), with its derivative with respect to a if asked for (DLMF 8.7.1)."""
     eps, one, zero = filled(a, epsilon(a)), filled(a, 1), filled(a, 0)
 
-    def step(n, state):
+    def step(n: int, state: Value) -> tuple[Value, Value]:
         r, term, total, *slopes = state
         r = plus(r, 1)
         ratio = div(x, r)
@@ -58,7 +61,7 @@ def _gamma_series(a, x, on, derivative: bool) -> tuple:
     return total, slopes[1] if derivative else None
 
 
-def _gamma_fraction(a, x, on, derivative: bool) -> tuple:
+def _gamma_fraction(a: Value, x: Value, on: Value, derivative: bool) -> tuple[Any, ...]:
     """Γ(a, x) eˣ / xᵃ, with its derivative with respect to a if asked for.
 
     It is the continued fraction of DLMF 8.9.2; its convergents p/q follow from two before them, and are scaled down when they grow.
@@ -68,7 +71,7 @@ def _gamma_fraction(a, x, on, derivative: bool) -> tuple:
     z = add(add(x, y), one)
     big = 1 / epsilon(a)
 
-    def step(n, state):
+    def step(n: int, state: Value) -> tuple[Value, Value]:
         y, z, ans, p1, q1, p2, q2, *slopes = state
         y, z = plus(y, 1), plus(z, 2)
         yc = mul(y, n)
@@ -88,14 +91,14 @@ def _gamma_fraction(a, x, on, derivative: bool) -> tuple:
         return gt(moved, eps), (y, z, new, *[mul(v, scale) for v in (p, q, p1, q1)], dnew, *[mul(v, scale) for v in (dp, dq, dp1, dq1)])
     p1, q1 = plus(x, 1), mul(z, x)
     ans = div(p1, q1)
-    state: tuple = (y, z, ans, p1, q1, one, x)
+    state: tuple[Any, ...] = (y, z, ans, p1, q1, one, x)
     if derivative:
         state = (*state, div(mul(ans, x), q1), zero, neg(x), zero, zero)
     out = _iterate(step, on, state, STEPS)
     return out[2], out[7] if derivative else None
 
 
-def _prepare(a, x, strict: bool):
+def _prepare(a: Value, x: Value, strict: bool) -> tuple[Any, Any, Any, Any, Any, Any]:
     """What all share: (undefined, x is zero, use the fraction, elements to compute, safe a, safe x, log of xᵃ e⁻ˣ / Γ(a))."""
     undefined = or_(or_(ne(a, a), ne(x, x)), or_(lt(x, filled(x, 0)), (le if strict else lt)(a, filled(a, 0))))
     fine = and_(not_(undefined), and_(and_(gt(x, filled(x, 0)), gt(a, filled(a, 0))), and_(is_finite(a), is_finite(x))))
@@ -106,7 +109,7 @@ def _prepare(a, x, strict: bool):
     return undefined, fraction, fine, a, x, scale
 
 
-def _both_tails(a, x, complement: bool):
+def _both_tails(a: Value, x: Value, complement: bool) -> Value:
     undefined, fraction, fine, safe_a, safe_x, scale = _prepare(a, x, False)
     scale = where(fine, exp(scale), 0)
     upper = mul(_gamma_fraction(safe_a, safe_x, and_(fine, fraction), False)[0], scale)
@@ -120,7 +123,7 @@ def _both_tails(a, x, complement: bool):
     return where(not_(undefined), value, math.nan)
 
 
-def _gamma_derivative(a, x, sample: bool):
+def _gamma_derivative(a: Value, x: Value, sample: bool) -> Value:
     """dP/da of P(a, x); for a sample x of the gamma distribution, dx/da = -(dP/da) / (dP/dx) where P stays the same."""
     undefined, fraction, fine, safe_a, safe_x, scale = _prepare(a, x, True)
     total, slope = _gamma_fraction(safe_a, safe_x, and_(fine, fraction), True)
@@ -140,7 +143,7 @@ def _gamma_derivative(a, x, sample: bool):
 random_gamma_grad = in_single("random_gamma_grad", lambda a, x: _gamma_derivative(a, x, True))
 
 
-def _betainc(a, b, x):
+def _betainc(a: Value, b: Value, x: Value) -> Value:
     """DLMF 8.17.22 on the side of (a+1)/(a+b+2) where it converges fast, by the modified Lentz method."""
     zero, one = filled(x, 0), filled(x, 1)
     infinite_a, infinite_b = _is(a, math.inf), _is(b, math.inf)
@@ -157,12 +160,12 @@ def _betainc(a, b, x):
     nonzero = lambda v: select(_is(v, 0), tiny, v)
     both = add(a, b)
 
-    def half(numerator, c, d, h):
+    def half(numerator: Value, c: Value, d: Value, h: Value) -> tuple[Value, Value, Value]:
         d = div(one, nonzero(add(one, mul(numerator, d))))
         c = nonzero(add(one, div(numerator, c)))
         return c, d, mul(h, mul(c, d))
 
-    def step(m, state):
+    def step(m: Value, state: Value) -> tuple[Value, Value]:
         middle = add(a, times(m, 2))
         even = div(mul(mul(m, sub(b, m)), x), mul(plus(middle, -1), middle))
         odd = neg(div(mul(mul(add(a, m), add(both, m)), x), mul(middle, plus(middle, 1))))

@@ -1,7 +1,7 @@
 """Programs with the functions that they call written in place, so that each operation can be looked at for itself."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Sequence
 
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Var
 
@@ -12,18 +12,18 @@ def without_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
         return closed
     key = ("without_calls", tuple(map(id, closed.consts)))
     if key not in closed.jaxpr.cache:
-        consts: list = [*zip(closed.jaxpr.constvars, closed.consts)]
+        consts: list[Any] = [*zip(closed.jaxpr.constvars, closed.consts)]
         eqns, outvars = _inlined(closed.jaxpr, {}, consts, False)
         closed.jaxpr.cache[key] = ClosedJaxpr(closed.jaxpr.replace(constvars=[v for v, _ in consts], eqns=eqns, outvars=outvars), [c for _, c in consts])
     return closed.jaxpr.cache[key]
 
 
-def inlined(jaxpr: Jaxpr, args: Sequence) -> tuple[list, list]:
+def inlined(jaxpr: Jaxpr, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """A jaxpr without constants at `args`, as equations over new variables and its results."""
     return _inlined(jaxpr, dict(zip(jaxpr.invars, args)), [], True)
 
 
-def _inlined(jaxpr: Jaxpr, env: dict, consts: list, is_callee: bool) -> tuple[list, list]:
+def _inlined(jaxpr: Jaxpr, env: dict[Any, Any], consts: list[Any], is_callee: bool) -> tuple[list[Any], list[Any]]:
     """Equations and results of a jaxpr with variables replaced by `env`, which grows; constants of callees are added to `consts`."""
     read = lambda a: env.get(a, a)
     eqns = []

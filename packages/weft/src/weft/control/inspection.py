@@ -1,19 +1,25 @@
 """Looking at how a value lies over devices, also inside compiled programs, where the compiler chooses."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Sequence
+
 from ..core import effects
 from ..core.primitive import Primitive, unsupported
+
+if TYPE_CHECKING:
+    from ..core.trace import Axis
+    from ..core.types import Dims, Value
 
 inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
 _DEBUG = frozenset([effects.debug])
 
 
-def _jvp(primals, tangents, **params):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> tuple[Any, Any]:
     inspect_sharding_p.bind(*primals, **params)
     return [], []
 
 
-def _batch(axis, args, dims, **params):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
     inspect_sharding_p.bind(*args, **params)      # of the whole batch
     return [], []
 

@@ -6,6 +6,7 @@ as rounding. A stack is swept until its last matrix is done.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..ops.elementwise import abs_, add, and_, div, eq, gt, is_finite, lt, mul, ne, neg, rem, select, sign, sqrt, sub
@@ -20,10 +21,13 @@ from ..ops.spectral import EighImplementation, SvdAlgorithm, eigh_p
 from .factorise import _at, _loop, _over, _put
 from .loops import while_loop
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 SWEEPS = 40      # of which some ten are enough
 
 
-def _rotation(alpha, beta, gamma, on):
+def _rotation(alpha: Value, beta: Value, gamma: Value, on: Value) -> tuple[Value, Value, Value]:
     """(c, s, e) so that c x - s ē y and s x + c ē y are the columns that diagonalize ((alpha, gamma), (conj gamma, beta)); identity where not `on`."""
     size = abs_(gamma)
     one, zero = full(shape_of(size), 1, dtype_of(size)), full(shape_of(size), 0, dtype_of(size))
@@ -42,7 +46,7 @@ def _rotation(alpha, beta, gamma, on):
     return convert(select(on, c, one), dtype_of(gamma)), convert(s, dtype_of(gamma)), select(on, phase, convert(one, dtype_of(gamma)))
 
 
-def _turn(x, axis: int, p, q, c, s, e):
+def _turn(x: Value, axis: int, p: Value, q: Value, c: Value, s: Value, e: Value) -> Value:
     """x with the columns (axis -1) or rows p and q replaced by c x_p - s ē x_q and s x_p + c ē x_q."""
     xp, xq = _at(x, axis, p), _at(x, axis, q)
     wide = lambda v: _over(xp, v)
@@ -50,55 +54,56 @@ def _turn(x, axis: int, p, q, c, s, e):
     return _put(_put(x, axis, p, sub(mul(wide(c), xp), mul(wide(s), xq_e))), axis, q, add(mul(wide(s), xp), mul(wide(c), xq_e)))
 
 
-def _pairs(n: int, rotate, carry):
+def _pairs(n: int, rotate: Value, carry: Sequence[Value]) -> Value:
     """One sweep: rotate(p, q, is_pair, carry) for all p and q below n, with is_pair where p < q."""
-    def step(i, carry):
+    def step(i: Value, carry: Sequence[Value]) -> Value:
         p, q = div(i, scalar_like(i, n)), rem(i, scalar_like(i, n))
         return rotate(p, q, lt(p, q), carry)
     return _loop(n * n, step, carry)
 
 
-def _sweep_until(done, sweep, carry):
+def _sweep_until(done: Value, sweep: Value, carry: Sequence[Value]) -> Value:
     """Sweeps until `done` of each matrix."""
-    def proceed(state):
+    def proceed(state: Value) -> Value:
         k, carry = state
         finished = done(carry)
         return and_(lt(k, scalar_like(k, SWEEPS)), eq(reduce_and(finished, tuple(range(len(shape_of(finished))))), full((), False, dtypes.bool_)))
     return while_loop(proceed, lambda state: (add(state[0], scalar_like(state[0], 1)), sweep(state[1])), (0, carry))[1]
 
 
-def _square_sum(x):
+def _square_sum(x: Value) -> Value:
     rank = len(shape_of(x))
     return reduce_sum(real_part(mul(x, conjugate(x))), (rank - 2, rank - 1))
 
 
-def _finite(x):
+def _finite(x: Value) -> Value:
     """Whether all entries of each matrix are finite."""
     rank = len(shape_of(x))
     return reduce_and(is_finite(abs_(mul(x, full(shape_of(x), 0, dtype_of(x))))), (rank - 2, rank - 1))
 
 
-def _only_jacobi(name: str, algorithm, *fine) -> None:
+def _only_jacobi(name: str, algorithm: Any, *fine: Value) -> None:
     if algorithm not in (None, *fine):
         raise NotImplementedError(f"{name}: this backend computes by Jacobi's rotations, not with the algorithm {algorithm.name}. Leave it out, or use the cpu backend.")
 
 
-def _spread(flag, like):
+def _spread(flag: Value, like: Value) -> Value:
     return broadcast_in_dim(flag, shape_of(like), ())
 
 
-def _ordered(keys, descending: bool):
+def _ordered(keys: Value, descending: bool) -> tuple[Value, Value]:
     """(keys in order, the positions they come from), along the last axis."""
     at = index(shape_of(keys), -1)
     found, order = sort_p.bind(neg(keys) if descending else keys, at, dimension=len(shape_of(keys)) - 1, is_stable=True, num_keys=1)
     return neg(found) if descending else found, order
 
 
-def _columns_at(x, order):
+def _columns_at(x: Value, order: Value) -> Value:
     return take_along(x, rows(order, shape_of(x)[-2]), len(shape_of(x)) - 1)
 
 
-def _eigh(a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _eigh(a: Value, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, int] | None,
+          algorithm: Any) -> list[Value]:
     _only_jacobi("eigh", algorithm, EighImplementation.JACOBI)
     *batch, n, _ = shape_of(a)
     a = a if lower else mH(a)
@@ -109,7 +114,7 @@ def _eigh(a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     h = add(add(low, mH(low)), select(on, convert(real_part(a), dtype_of(a)), full(shape_of(a), 0, dtype_of(a))))
     eps = float(dtypes.finfo(dtype_of(a)).eps)
 
-    def rotate(p, q, is_pair, carry):
+    def rotate(p: Value, q: Value, is_pair: Value, carry: Sequence[Value]) -> tuple[Value, Value]:
         h, v = carry
         row = _at(h, -2, p)
         alpha, beta, gamma = real_part(_at(row, -1, p)), real_part(_at(_at(h, -2, q), -1, q)), _at(row, -1, q)
@@ -117,7 +122,7 @@ def _eigh(a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
         h = _turn(_turn(h, -1, p, q, *turn), -2, p, q, *map(conjugate, turn))
         return h, _turn(v, -1, p, q, *turn)
 
-    def done(carry):
+    def done(carry: Sequence[Value]) -> Value:
         off = select(on, full(shape_of(a), 0, dtype_of(a)), carry[0])
         whole = _square_sum(carry[0])
         return ne(gt(_square_sum(off), mul(whole, scalar_like(whole, eps * eps))), full(shape_of(whole), True, dtypes.bool_))
@@ -131,7 +136,8 @@ def _eigh(a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     return [where_each(ok, v, math.nan), where_each(ok, w, math.nan)]
 
 
-def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _svd(x: Value, *, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None,
+         algorithm: Any) -> list[Value]:
     """Columns are rotated until they are orthogonal: then their lengths are the singular values."""
     _only_jacobi("svd", algorithm, SvdAlgorithm.DEFAULT, SvdAlgorithm.JACOBI)
     *batch, m, n = shape_of(x)
@@ -144,7 +150,7 @@ def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     x = where_each(ok, x, 0)
     axis = len(batch)
 
-    def rotate(p, q, is_pair, carry):
+    def rotate(p: Value, q: Value, is_pair: Value, carry: Sequence[Value]) -> tuple[Value, Value, Value]:
         a, v, worst = carry
         ap, aq = _at(a, -1, p), _at(a, -1, q)
         alpha, beta = [reduce_sum(real_part(mul(c, conjugate(c))), (axis,)) for c in (ap, aq)]
@@ -158,7 +164,7 @@ def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
         turn = _rotation(alpha, beta, gamma, pair)
         return _turn(a, -1, p, q, *turn), _turn(v, -1, p, q, *turn), select(gt(cosine, worst), cosine, worst)
 
-    def sweep(carry):
+    def sweep(carry: Sequence[Value]) -> Value:
         a, v, worst = carry
         return _pairs(n, rotate, (a, v, full(shape_of(worst), 0, dtype_of(worst))))
     v = eye((*batch, n, n), dtype_of(x))
@@ -185,7 +191,7 @@ def _svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     return [kept, where_each(ok, u, math.nan), where_each(ok, vt, math.nan)]
 
 
-def _put_columns(q, first):
+def _put_columns(q: Value, first: Value) -> Value:
     """q with its leading columns replaced."""
     *batch, m, size = shape_of(q)
     n = shape_of(first)[-1]

@@ -1,7 +1,7 @@
 """linear_call: a linear function whose transpose the user gives."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -17,12 +17,17 @@ from .call import collective_names
 from .common import avals_of
 from .custom import name_of
 
+if TYPE_CHECKING:
+    from ..core.trace import Axis
+    from ..core.types import Dims, Value
+    from ..tree import PyTreeDef
+
 linear_call_p = Primitive("linear_call", multiple_results=True)
 
 # Operands: what both functions close over, the residuals (num_res with the former), the linear arguments.
 
 
-def _jvp(primals, tangents, *, num_res, **params):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, num_res: int, **params: Any) -> tuple[Any, Any]:
     if any(type(t) is not Zero for t in tangents[:num_res]):
         raise TypeError(at_user_line("linear_call can't be differentiated with respect to its residual_args (or what its functions close over): it says only "
                                      "how the function depends on linear_args. Use custom_jvp or custom_vjp for the other derivative."))
@@ -31,14 +36,16 @@ def _jvp(primals, tangents, *, num_res, **params):
     return outs, ts
 
 
-def _transpose(cts, *args, callee, transpose, num_res):
+def _transpose(cts: Sequence[Value], *args: Value, callee: Callable[..., Any], transpose: Callable[..., Any],
+               num_res: int) -> list[Value | None]:
     if any(type(x) is UndefinedPrimal for x in args[:num_res]):
         raise NotImplementedError("linear_call is linear in its linear_args only; it can't be transposed with respect to residual_args.")
     back = linear_call_p.bind(*args[:num_res], *map(instantiate, cts), callee=transpose, transpose=callee, num_res=num_res)
     return [*[None] * num_res, *back]
 
 
-def _batch(axis, args, dims, *, callee, transpose, num_res):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, callee: Callable[..., Any], transpose: Callable[..., Any],
+           num_res: int) -> tuple[Any, Any]:
     res = [x if d is None else to_front(axis, x, d) for x, d in zip(args[:num_res], dims)]
     linear = [to_front(axis, x, d) for x, d in zip(args[num_res:], dims[num_res:])]
     flags = [d is not None for d in dims[:num_res]]
@@ -57,7 +64,8 @@ linear_call_p.jvp, linear_call_p.transpose, linear_call_p.batch = _jvp, _transpo
 
 
 @api_boundary
-def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any):
+def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
+                linear_args: Any) -> Any:
     """Calls `fun(residual_args, linear_args)`, which is linear in the second, and is transposed by `fun_transpose(residual_args, ct)`.
 
     Raises: TypeError where the transpose does not give what `linear_args` are, and for derivatives with respect to `residual_args`.
@@ -71,10 +79,10 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
     """
     res, res_tree = tree_flatten(residual_args)
     linear, linear_tree = tree_flatten(linear_args)
-    trees: list = []
+    trees: list[Any] = []
 
-    def flat(f: Callable, tree):
-        def run(*xs):
+    def flat(f: Callable[..., Any], tree: PyTreeDef) -> Callable[..., Any]:
+        def run(*xs: Value) -> Any:
             out, out_tree = tree_flatten(f(tree_unflatten(res_tree, xs[:len(res)]), tree_unflatten(tree, xs[len(res):])))
             trees.append(out_tree)
             return out
@@ -96,7 +104,7 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
     return tree_unflatten(trees[0], outs)
 
 
-def _taking(closed: ClosedJaxpr, used: list[int], shared) -> ClosedJaxpr:
+def _taking(closed: ClosedJaxpr, used: list[int], shared: Any) -> ClosedJaxpr:
     """The program with all that is shared as its leading arguments, of which it uses some."""
     if len(used) == len(shared):
         return closed

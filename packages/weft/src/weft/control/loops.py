@@ -35,6 +35,12 @@ from .inline import inlined, without_calls
 from .saving import whole
 
 if TYPE_CHECKING:
+    from ..annotations import PyTree
+    from ..avals import AbstractValue, Size
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
+    from ..transforms.linearize import PartialTrace
+    from ..tree import PyTreeDef
     from ..typing import ArrayLike
 
 _C = TypeVar("_C")
@@ -46,24 +52,26 @@ _Y = TypeVar("_Y")
 scan_p = Primitive("scan", multiple_results=True)
 
 
-def _split3(values: Sequence, num_consts: int, num_carry: int):
+def _split3(values: Sequence[Any], num_consts: int, num_carry: int) -> tuple[Any, Any, Any]:
     values = list(values)
     return values[:num_consts], values[num_consts:num_consts + num_carry], values[num_consts + num_carry:]
 
 
-def _bind_scan(*args, jaxpr: ClosedJaxpr, num_consts: int, **params) -> list:
+def _bind_scan(*args: Value, jaxpr: ClosedJaxpr, num_consts: int, **params: Any) -> list[Any]:
     (jaxpr,), refs = hoist_refs(jaxpr)      # of a custom derivative's rule that closes over them
     return scan_p.bind(*refs, *args, jaxpr=jaxpr, num_consts=len(refs) + num_consts, **params)
 
 
-def _scan_abstract(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_abstract(*avals: AbstractValue, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int, num_consts: int,
+                   num_carry: int) -> list[AbstractValue]:
     ys = [reshaped(a, (length, *a.shape)) for a in jaxpr.out_avals[num_carry:]]
     return [*jaxpr.out_avals[:num_carry], *ys]
 
 
-def _scan_reference(*args, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_reference(*args: Value, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int, num_consts: int,
+                    num_carry: int) -> list[Any]:
     consts, carry, xs = _split3(args, num_consts, num_carry)
-    rows: list = [None] * length
+    rows: list[Any] = [None] * length
     for i in (reversed(range(length)) if reverse else range(length)):
         out = interpret(jaxpr, [*consts, *carry, *[x[i] for x in xs]])
         carry, rows[i] = out[:num_carry], out[num_carry:]
@@ -72,7 +80,8 @@ def _scan_reference(*args, jaxpr, length, reverse, unroll, num_consts, num_carry
     return [*carry, *ys]
 
 
-def _scan_jvp(primals, tangents, *, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: ClosedJaxpr, length: Size, reverse: bool,
+              unroll: int, num_consts: int, num_carry: int) -> tuple[Any, Any]:
     nonzero = [type(t) is not Zero for t in tangents]
     const_nz, carry_nz, xs_nz = _split3(nonzero, num_consts, num_carry)
     num_ys = len(jaxpr.out_avals) - num_carry
@@ -104,7 +113,8 @@ def _scan_jvp(primals, tangents, *, jaxpr, length, reverse, unroll, num_consts, 
     return results, [next(ts) if nz else Zero(tangent_aval(get_aval(r))) for r, nz in zip(results, out_nz)]
 
 
-def _scan_batch(axis, args, dims, *, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: ClosedJaxpr, length: Size, reverse: bool,
+                unroll: int, num_consts: int, num_carry: int) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     const_b, carry_b, xs_b = _split3(batched, num_consts, num_carry)
     num_ys = len(jaxpr.out_avals) - num_carry
@@ -123,7 +133,7 @@ def _scan_batch(axis, args, dims, *, jaxpr, length, reverse, unroll, num_consts,
     return outs, [(0 if i < num_carry else 1) if b else None for i, b in enumerate(out_b)]
 
 
-def _scan_partial_eval(trace, args, params):
+def _scan_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     unknown = [trace.is_unknown(x) for x in args]
     const_u, carry_u, xs_u = _split3(unknown, num_consts, num_carry)
@@ -172,9 +182,9 @@ def _scan_partial_eval(trace, args, params):
     return [next(staged_iter) if u else next(known_iter) for u in split.out_unknown]
 
 
-def _loop_invariant(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, set]:
+def _loop_invariant(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, set[Any]]:
     """The equations of a loop's body that depend on its constants alone, as a jaxpr of these, and all variables that do."""
-    fixed: set = {*jaxpr.constvars, *jaxpr.invars[:num_consts]}
+    fixed: set[Any] = {*jaxpr.constvars, *jaxpr.invars[:num_consts]}
     eqns = []
     for eqn in jaxpr.eqns:
         if not eqn.effects and all(type(a) is Literal or a in fixed for a in eqn.invars):
@@ -183,13 +193,14 @@ def _loop_invariant(jaxpr: Jaxpr, num_consts: int) -> tuple[Jaxpr, set]:
     return Jaxpr(jaxpr.constvars, jaxpr.invars[:num_consts], [], eqns), fixed
 
 
-def _hidden_in_calls(jaxpr: Jaxpr, residuals: Sequence, fixed: set) -> bool:
+def _hidden_in_calls(jaxpr: Jaxpr, residuals: Sequence[Any], fixed: set[Any]) -> bool:
     """Whether a residual may follow from constants alone, but comes out of a call that also takes what changes."""
     wanted = {a for a in residuals if type(a) is not Literal and a not in fixed}
     return any(e.primitive.name == "jit" and any(v in wanted for v in e.outvars) and any(type(a) is not Literal and a in fixed for a in e.invars) for e in jaxpr.eqns)
 
 
-def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_transpose(cts: Sequence[Value], *args: Value, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int,
+                    num_consts: int, num_carry: int) -> list[Value | None]:
     linear = [type(x) is UndefinedPrimal for x in args]
     const_l, carry_l, xs_l = _split3(linear, num_consts, num_carry)
     if not all(lin or dtypes.is_inexact(a.dtype) for lin, a in zip(carry_l, jaxpr.out_avals)):      # a counter, say: run first what is not linear
@@ -233,7 +244,7 @@ def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_
             *[next(out_x) if lin else None for lin in xs_l]]
 
 
-def _scan_dce(used_outputs, eqn: JaxprEqn):
+def _scan_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     closed, num_consts, num_carry = eqn.params["jaxpr"], eqn.params["num_consts"], eqn.params["num_carry"]
     used_carry, used_ys = list(used_outputs[:num_carry]), list(used_outputs[num_carry:])
     while True:
@@ -249,7 +260,7 @@ def _scan_dce(used_outputs, eqn: JaxprEqn):
     return eqn.replace(invars=[a for a, u in zip(eqn.invars, used_in) if u], outvars=[v for v, u in zip(eqn.outvars, keep) if u], params=params)
 
 
-def _scan_hand_over(eqn: JaxprEqn, apart):
+def _scan_hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
     """What is saved in each iteration is stacked; what follows from the loop's constants alone is saved once."""
     n, params = eqn.params["num_consts"], eqn.params
     giving, taking, saved = apart(params["jaxpr"])
@@ -298,7 +309,8 @@ def scan(f: Callable[[_C, _X], tuple[_C, _Y]], init: _C, xs: _X | None = None, l
     return _scan("scan", f, init, xs, length, reverse, unroll)
 
 
-def _scan(who: str, f: Callable, init, xs, length, reverse: bool, unroll: int | bool):
+def _scan(who: str, f: Callable[..., Any], init: PyTree, xs: PyTree, length: Size | None, reverse: bool,
+          unroll: int | bool) -> tuple[Any, Any]:
     """`scan`, for the function that errors name."""
     xs_flat, xs_tree = tree_flatten(xs)
     xs_flat = [_as_array(x, "lax.scan") for x in xs_flat]
@@ -354,12 +366,13 @@ def _scan(who: str, f: Callable, init, xs, length, reverse: bool, unroll: int | 
     return tree_unflatten(carry_tree, last), tree_unflatten(ys_tree, list(results))
 
 
-def _unchanged(outvars: Sequence, invars: Sequence, values: Sequence) -> set[int]:
+def _unchanged(outvars: Sequence[Any], invars: Sequence[Any], values: Sequence[Any]) -> set[int]:
     """The positions of a carry's arrays that a body hands on as they are."""
     return {i for i, (out, var, x) in enumerate(zip(outvars, invars, values)) if out is var and (isinstance(x, Tracer) or is_array(x))}
 
 
-def _as_constants(jaxpr: Jaxpr, consts: Sequence, carry: Sequence, same: set[int]) -> tuple[Jaxpr, list, list]:
+def _as_constants(jaxpr: Jaxpr, consts: Sequence[Any], carry: Sequence[Any],
+                  same: set[int]) -> tuple[Jaxpr, list[Any], list[Any]]:
     """A loop's jaxpr with parts of the carry, which do not change, as constants of it: the jaxpr, its constants, the carry that is left."""
     if not same:
         return jaxpr, list(consts), list(carry)
@@ -370,13 +383,13 @@ def _as_constants(jaxpr: Jaxpr, consts: Sequence, carry: Sequence, same: set[int
             [x for i, x in enumerate(carry) if i not in same])
 
 
-def _as_array(x, who: str):
+def _as_array(x: Value, who: str) -> Value:
     if not is_array_like(x):
         raise TypeError(f"{who} takes arrays; got a value of type {type(x).__name__}: {x!r}.")
     return x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x
 
 
-def row(x, i):
+def row(x: Value, i: Value) -> Value:
     """`x[i]` along the first axis, for a host integer or a traced scalar."""
     shape = shape_of(x)
     if isinstance(i, int):
@@ -385,7 +398,8 @@ def row(x, i):
     return squeeze(dynamic_slice_p.bind(x, start, *[scalar_like(start, 0)] * (len(shape) - 1), slice_sizes=(1, *shape[1:])), (0,))
 
 
-def _scan_in_python(f, init, xs_flat, xs_tree, length, reverse):
+def _scan_in_python(f: Callable[..., Any], init: PyTree, xs_flat: Sequence[Value], xs_tree: PyTreeDef, length: Size,
+                    reverse: bool) -> tuple[Any, Any]:
     carry, ys = init, []
     for i in (reversed(range(length)) if reverse else range(length)):
         carry, y = f(carry, xs_tree.unflatten([row(x, i) for x in xs_flat]))
@@ -404,7 +418,8 @@ def _scan_in_python(f, init, xs_flat, xs_tree, length, reverse):
 while_p = Primitive("while", multiple_results=True)
 
 
-def _bind_while(*args, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int) -> list:
+def _bind_while(*args: Value, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int,
+                body_nconsts: int) -> list[Any]:
     (cond_jaxpr,), cond_refs = hoist_refs(cond_jaxpr)      # of a custom derivative's rule that closes over them
     (body_jaxpr,), body_refs = hoist_refs(body_jaxpr)
     cond_consts, body_consts, carry = _split3(args, cond_nconsts, body_nconsts)
@@ -412,14 +427,16 @@ def _bind_while(*args, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nc
                         cond_nconsts=len(cond_refs) + cond_nconsts, body_nconsts=len(body_refs) + body_nconsts)
 
 
-def _while_reference(*args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _while_reference(*args: Value, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int,
+                     body_nconsts: int) -> list[Any]:
     cond_consts, body_consts, carry = _split3(args, cond_nconsts, body_nconsts)
     while bool(interpret(cond_jaxpr, [*cond_consts, *carry])[0]):
         carry = interpret(body_jaxpr, [*body_consts, *carry])
     return carry
 
 
-def _while_jvp(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _while_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr,
+               cond_nconsts: int, body_nconsts: int) -> tuple[Any, Any]:
     nonzero = [type(t) is not Zero for t in tangents]
     _, const_nz, carry_nz = _split3(nonzero, cond_nconsts, body_nconsts)
     for _ in range(len(carry_nz) + 1):
@@ -441,7 +458,7 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_
     return outs[:m], [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(outs[:m], carry_nz)]
 
 
-def _ignore_trailing(closed: ClosedJaxpr, avals) -> ClosedJaxpr:
+def _ignore_trailing(closed: ClosedJaxpr, avals: Sequence[AbstractValue]) -> ClosedJaxpr:
     """The same program with further arguments that it does not look at."""
     trace = JaxprTrace("a condition")
     args = [trace.new_arg(a) for a in [*closed.in_avals, *avals]]
@@ -453,7 +470,8 @@ def _ignore_trailing(closed: ClosedJaxpr, avals) -> ClosedJaxpr:
     return ClosedJaxpr(*trace.finish(outs))
 
 
-def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _while_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr,
+                 cond_nconsts: int, body_nconsts: int) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     cc_b, bc_b, carry_b = _split3(batched, cond_nconsts, body_nconsts)
     pred_b = False
@@ -475,11 +493,11 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
                                                    "called for elements that are done. Use lax.map over the elements."))
         n_cc, n_bc = len(cond_consts), len(body_consts)
 
-        def any_goes_on(*xs):
+        def any_goes_on(*xs: Value) -> list[Any]:
             (pred,) = eval_jaxpr(cond.jaxpr, cond.consts, *xs)
             return [reduce_or(pred, (0,))]
 
-        def step(*xs):
+        def step(*xs: Value) -> list[Any]:
             ccs, bcs, old = _split3(xs, n_cc, n_bc)
             (pred,) = eval_jaxpr(cond.jaxpr, cond.consts, *ccs, *old)
             new = eval_jaxpr(body.jaxpr, body.consts, *bcs, *old)
@@ -494,7 +512,7 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
     return outs, [0 if b else None for b in carry_b]
 
 
-def _while_partial_eval(trace, args, params):
+def _while_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     """What does not depend on unknown values is computed now; the loop is staged whole for the rest, which is right though the
     known part runs again, because how often it runs is not known when it is transposed (and so it can't be)."""
     n_cc, n_bc = params["cond_nconsts"], params["body_nconsts"]
@@ -578,7 +596,7 @@ def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C]
     return tree_unflatten(tree, [x if i in same else next(outs) for i, x in enumerate(init)])
 
 
-def _concrete_int(x):
+def _concrete_int(x: Value) -> Any:
     """A Python integer of a bound that is known while tracing, else None."""
     if isinstance(x, (int, SymbolicSize)) and not isinstance(x, bool):
         return x
@@ -611,7 +629,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, _C], 
         raise TypeError(f"lower and upper arguments to fori_loop must have equal types, got {dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}.")
     lo, hi = _concrete_int(lower), _concrete_int(upper)
     if lo is not None and hi is not None:
-        def step(carry, _):
+        def step(carry: Sequence[Value], _: object) -> tuple[Any, Any]:
             i, x = carry
             return (add(i, scalar_like(i, 1)), body_fun(i, x)), None
         if config.disable_jit and hi <= lo:
@@ -623,15 +641,15 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, _C], 
         raise ValueError("fori_loop can be unrolled only when its bounds are known while tracing.")
     lower, upper = _common_int(lower, upper)
 
-    def go_on(val):
+    def go_on(val: Value) -> Value:
         return lt(val[0], val[1])
 
-    def body(val):
+    def body(val: Value) -> tuple[Any, Any, Any]:
         i, end, x = val
         return add(i, scalar_like(i, 1)), end, body_fun(i, x)
     return while_loop(go_on, body, (lower, upper, init_val))[2]
 
 
-def _common_int(a, b):
+def _common_int(a: Value, b: Value) -> tuple[Any, Any]:
     dt = dtypes.promote((get_aval(a).dtype, get_aval(a).weak_type), (get_aval(b).dtype, get_aval(b).weak_type))[0]
     return convert(a, dt, get_aval(a).weak_type and get_aval(b).weak_type), convert(b, dt, get_aval(a).weak_type and get_aval(b).weak_type)

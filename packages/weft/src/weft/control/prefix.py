@@ -1,7 +1,7 @@
 """associative_scan: running combinations in logarithmically many parallel steps; and map, an element (or a few) at a time."""
 from __future__ import annotations
 
-from typing import Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from ..core.trace import Axis, get_aval
 from ..ops.linear import expand_dims, reshape
@@ -12,12 +12,15 @@ from ..transforms.batch import batch_flat, to_front
 from ..tree import tree_flatten
 from .loops import scan
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 _T = TypeVar("_T")
 _X = TypeVar("_X")
 _Y = TypeVar("_Y")
 
 
-def _take(x, axis: int, start: int, stop: int, step: int = 1):
+def _take(x: Value, axis: int, start: int, stop: int, step: int = 1) -> Value:
     """`x[start:stop:step]` along `axis`."""
     shape = shape_of(x)
     lo, hi, by = [0] * len(shape), list(shape), [1] * len(shape)
@@ -25,7 +28,7 @@ def _take(x, axis: int, start: int, stop: int, step: int = 1):
     return slice_(x, lo, hi, by)
 
 
-def _interleave(even, odd, axis: int):
+def _interleave(even: Value, odd: Value, axis: int) -> Value:
     """Elements of two arrays in turn; the first may have one more."""
     n = shape_of(odd)[axis]
     pairs = concatenate([expand_dims(_take(even, axis, 0, n), (axis + 1,)), expand_dims(odd, (axis + 1,))], axis + 1)
@@ -68,13 +71,13 @@ def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = Fals
     if len(sizes) != 1:
         raise ValueError(f"Array inputs to associative_scan must have the same first dimension. (saw: {[get_aval(x).shape for x in leaves]})")
 
-    def combine(a, b):
+    def combine(a: Sequence[Value], b: Sequence[Value]) -> Sequence[Value]:
         out, out_tree = tree_flatten(fn(tree.unflatten(a), tree.unflatten(b)))
         if out_tree != tree:
             raise TypeError(f"associative_scan: fn must return what it takes, of structure {tree}; got {out_tree}.")
         return out
 
-    def go(xs):
+    def go(xs: Sequence[Value]) -> Sequence[Value]:
         n = shape_of(xs[0])[at]
         if n < 2:
             return xs
@@ -112,10 +115,10 @@ def map_(f: Callable[[_X], _Y], xs: _X, *, batch_size: int | None = None) -> _Y:
     n = get_aval(leaves[0]).shape[0]
     whole = n // batch_size
 
-    def batched(part, size: int):
-        box: list = []
+    def batched(part: Any, size: int) -> Any:
+        box: list[Any] = []
 
-        def flat(*ys):
+        def flat(*ys: Value) -> list[Value]:
             out, out_tree = tree_flatten(f(tree.unflatten(ys)))
             box.append(out_tree)
             return out

@@ -1,7 +1,7 @@
 """How the primitives that carry jaxprs discharge references, and how reads and writes at batched places are batched."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..avals import shaped
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -20,23 +20,29 @@ from .loops import scan_p, while_p
 from .remat import remat_p
 from .shard_map import bind_shard_map, scope, shard_map_p
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import JaxprEqn
+    from ..core.trace import Axis
+    from ..core.types import Dims, Value
 
-def _split(atoms: Sequence, values: Sequence, refs: Sequence) -> tuple[list, list]:
+
+def _split(atoms: Sequence[Any], values: Sequence[Any], refs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """What `refs` hold, and the values that are no references."""
     held = dict(zip(atoms, values))
     return [held[r] for r in refs], [v for a, v in zip(atoms, values) if not is_ref(a)]
 
 
-def _avals(values: Sequence) -> list:
+def _avals(values: Sequence[Any]) -> list[Any]:
     return [get_aval(v) for v in values]
 
 
-def _staged(fun, n: int, avals: Sequence) -> ClosedJaxpr:
+def _staged(fun: Callable[..., Any], n: int, avals: Sequence[Any]) -> ClosedJaxpr:
     """`fun(held, others)` as a jaxpr of flat arguments, of which the first `n` are what references hold."""
     return stage_closed(lambda *xs: [x for part in fun(xs[:n], xs[n:]) for x in part], avals)
 
 
-def _parts(atoms: Sequence, values: Sequence, *closeds: ClosedJaxpr) -> tuple[list, list, list]:
+def _parts(atoms: Sequence[Any], values: Sequence[Any],
+           *closeds: ClosedJaxpr) -> tuple[list[Any], list[Any], list[Any]]:
     """The references among atoms, what they hold before the other values, and programs of these."""
     refs = unique_refs(atoms)
     held, others = _split(atoms, values, refs)
@@ -44,36 +50,36 @@ def _parts(atoms: Sequence, values: Sequence, *closeds: ClosedJaxpr) -> tuple[li
     return refs, inputs, [_staged(discharged_function(closed, atoms, refs), len(refs), _avals(inputs)) for closed in closeds]
 
 
-def _results(eqn, outs: Sequence, refs: Sequence) -> tuple[Sequence, dict]:
+def _results(eqn: JaxprEqn, outs: Sequence[Any], refs: Sequence[Any]) -> tuple[Sequence[Any], dict[Any, Any]]:
     n = len(eqn.outvars)
     return outs[:n], dict(zip(refs, outs[n:]))
 
 
-def _jit(eqn, values):
+def _jit(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
     refs, inputs, (closed,) = _parts(eqn.invars, values, eqn.params["jaxpr"])
     return _results(eqn, jit_p.bind(*inputs, **dict(eqn.params, jaxpr=closed, donated_invars=(False,) * len(inputs))), refs)
 
 
-def _remat(eqn, values):
+def _remat(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
     refs, inputs, (closed,) = _parts(eqn.invars, values, ClosedJaxpr(eqn.params["jaxpr"], []))
     return _results(eqn, remat_p.bind(*closed.consts, *inputs, **dict(eqn.params, jaxpr=consts_as_args(closed.jaxpr))), refs)
 
 
-def _cond(eqn, values):
+def _cond(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
     refs, inputs, branches = _parts(eqn.invars[1:], values[1:], *eqn.params["branches"])
     return _results(eqn, cond_p.bind(values[0], *inputs, **dict(eqn.params, branches=tuple(branches))), refs)
 
 
-def _custom(eqn, values):
+def _custom(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
     """The derivatives have been taken: what is left of a function with rules of its own is the function."""
     refs, inputs, (closed,) = _parts(eqn.invars, values, eqn.params["call_jaxpr"])
     return _results(eqn, eval_jaxpr(closed.jaxpr, closed.consts, *inputs), refs)
 
 
-def _shard_map(eqn, values):
+def _shard_map(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
     """A reference lies over the devices as its spec says, before and after."""
     p, atoms = eqn.params, eqn.invars
-    specs: dict = {}
+    specs: dict[Any, Any] = {}
     for atom, spec in zip(atoms, p["in_specs"]):
         if is_ref(atom) and specs.setdefault(atom, spec) != spec:
             raise ValueError(f"shard_map: one mutable reference is passed with two specs, {specs[atom]} and {spec} (at {eqn.source_info}).")
@@ -88,7 +94,7 @@ def _shard_map(eqn, values):
     return _results(eqn, outs, refs)
 
 
-def _scan(eqn, values):
+def _scan(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Any, Any]:
     p, atoms = eqn.params, eqn.invars
     k, m = p["num_consts"], p["num_consts"] + p["num_carry"]
     if any(map(is_ref, atoms[k:])):
@@ -104,12 +110,12 @@ def _scan(eqn, values):
     return outs[len(refs):], dict(zip(refs, outs[:len(refs)]))
 
 
-def _scan_step(fun, xs, consts: int, n: int) -> list:
+def _scan_step(fun: Callable[..., Any], xs: Sequence[Value], consts: int, n: int) -> list[Any]:
     outs, held = fun(xs[consts:consts + n], [*xs[:consts], *xs[consts + n:]])
     return [*held, *outs]
 
 
-def _while(eqn, values):
+def _while(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Any, Any]:
     p, atoms = eqn.params, eqn.invars
     a, b = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     if any(map(is_ref, atoms[b:])):
@@ -121,7 +127,7 @@ def _while(eqn, values):
     test = discharged_function(p["cond_jaxpr"], [*atoms[:a], *atoms[b:]], refs)
     step = discharged_function(p["body_jaxpr"], atoms[a:], refs)
 
-    def cond(*xs):
+    def cond(*xs: Value) -> list[Any]:
         c = len(cond_consts)
         given = xs[c:c + n]
         (out,), after = test(given, [*xs[:c], *xs[c + n:]])
@@ -129,7 +135,7 @@ def _while(eqn, values):
             raise ValueError(f"while_loop: the condition writes to a mutable reference (at {eqn.source_info}). Write in the body.")
         return [out]
 
-    def body(*xs):
+    def body(*xs: Value) -> list[Any]:
         c = len(body_consts)
         outs, after = step(xs[c:c + n], [*xs[:c], *xs[c + n:]])
         return [*after, *outs]
@@ -147,25 +153,25 @@ shard_map_p.discharge = _shard_map
 # batching ------------------------------------------------------------------------------------------------------------
 
 
-def _inserted(index, dim: int, size: int, operands) -> tuple[tuple, int]:
+def _inserted(index: Value, dim: int, size: int, operands: Sequence[Value]) -> tuple[tuple[Any, ...], int]:
     """An index of the batched array, and where the batch axis is in what it picks; for places that are the same in all elements."""
     wider = (*index[:dim], ("slice", 0, size, 1), *index[dim:])
     lead = len(result_shape(index, [get_aval(o) for o in operands])) - sum(e[0] == "slice" for e in index)
     return wider, lead + sum(e[0] == "slice" for e in index[:dim])
 
 
-def _unbatched(name: str, ref) -> Exception:
+def _unbatched(name: str, ref: Any) -> Exception:
     return ValueError(at_user_line(f"{name}: a vmapped value is written to a reference of type {get_aval(ref).str_short()} that is not. "
                                    "Make the reference an argument of the vmapped function, or make it inside."))
 
 
-def _at_places(axis, fun, index, values, dims):
+def _at_places(axis: Axis, fun: Callable[..., Any], index: Value, values: Sequence[Value], dims: Dims) -> Value:
     """`fun(x, index, operands…)` for each element, with results batched along axis 0."""
     (out,), (dim,) = batch_flat(lambda *xs: [fun(*xs)], axis, values, dims)
     return to_front(axis, out, dim)
 
 
-def _get_batch(axis, args, dims, *, index):
+def _get_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, index: Value) -> tuple[Any, Any]:
     ref, *operands = args
     if dims[0] is not None and all(d is None for d in dims[1:]):
         wider, dim = _inserted(index, dims[0], axis.size, operands)
@@ -174,7 +180,7 @@ def _get_batch(axis, args, dims, *, index):
     return _at_places(axis, lambda x, *ops: read(x, index, ops), index, [value, *operands], dims), 0
 
 
-def _swap_batch(axis, args, dims, *, index):
+def _swap_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, index: Value) -> tuple[Any, Any]:
     ref, value, *operands = args
     if dims[0] is None:
         raise _unbatched("set or swap", ref)
@@ -189,7 +195,7 @@ def _swap_batch(axis, args, dims, *, index):
     return _at_places(axis, lambda x, *ops: read(x, index, ops), index, [old, *operands], [dims[0], *dims[2:]]), 0
 
 
-def _addupdate_batch(axis, args, dims, *, index):
+def _addupdate_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, index: Value) -> tuple[Any, Any]:
     ref, value, *operands = args
     if dims[0] is None:
         raise _unbatched("addupdate", ref)

@@ -27,8 +27,12 @@ from .policies import Offloadable
 from .saving import equations, under
 
 if TYPE_CHECKING:
-    from ..typing import Tree
     from ..core.jaxpr import Atom
+    from ..core.trace import Axis
+    from ..core.types import Dims, Params, Value
+    from ..transforms.linearize import PartialTrace
+    from ..tree import PyTreeDef
+    from ..typing import Tree
 
 remat_p = Primitive("remat2", multiple_results=True)
 
@@ -42,7 +46,7 @@ def _open(closed: ClosedJaxpr) -> Jaxpr:
     return stage(lambda *xs: bind_jit(closed, xs, "checkpoint"), closed.in_avals)[0] if closed.consts else closed.jaxpr
 
 
-def _protected(params: dict, *groups) -> dict:
+def _protected(params: dict[Any, Any], *groups: Any) -> dict[Any, Any]:
     """The parameters for other operands: each group is a number of new ones, or positions of old ones. `prevent_cse` may say of each operand
     whether the compiler must not see through it."""
     flags = params["prevent_cse"]
@@ -51,7 +55,7 @@ def _protected(params: dict, *groups) -> dict:
     return dict(params, prevent_cse=tuple([f for g in groups for f in ([True] * g if isinstance(g, int) else [flags[i] for i in g])]))
 
 
-def _jvp(primals, tangents, *, jaxpr, **params):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: Jaxpr, **params: Any) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     both, out_nz = jvp_jaxpr(_closed(jaxpr), nonzeros)
     params = _protected(params, len(both.consts), range(len(primals)), [i for i, nz in enumerate(nonzeros) if nz])
@@ -61,7 +65,7 @@ def _jvp(primals, tangents, *, jaxpr, **params):
     return outs[:n], [next(live) if nz else Zero(tangent_aval(a)) for nz, a in zip(out_nz, jaxpr.out_avals)]
 
 
-def _partial_eval(trace, args, params):
+def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     """Known results are computed now; what the rest needs of the known part is computed again later, but for what the policy saves."""
     policy = params["policy"]
     unknown = [trace.is_unknown(x) for x in args]
@@ -100,7 +104,7 @@ def _partial_eval(trace, args, params):
     return [next(staged_outs) if u else next(known_outs) for u in split.out_unknown]
 
 
-def _transpose(cts, *args, jaxpr, **params):
+def _transpose(cts: Sequence[Value], *args: Value, jaxpr: Jaxpr, **params: Any) -> list[Value | None]:
     linear = [type(x) is UndefinedPrimal for x in args]
     nonzero = [type(ct) is not Zero for ct in cts]
     back = transpose_jaxpr(_closed(jaxpr), linear, nonzero)
@@ -110,14 +114,14 @@ def _transpose(cts, *args, jaxpr, **params):
     return [next(outs) if lin else None for lin in linear]
 
 
-def _batch(axis, args, dims, *, jaxpr, **params):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: Jaxpr, **params: Any) -> tuple[Any, Any]:
     new, out_b = batch_jaxpr(_closed(jaxpr), axis, [d is not None for d in dims])
     params = _protected(params, len(new.consts), range(len(args)))
     outs = remat_p.bind(*new.consts, *[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], jaxpr=consts_as_args(new.jaxpr), **params)
     return outs, [0 if b else None for b in out_b]
 
 
-def _hand_over(eqn: JaxprEqn, apart):
+def _hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
     giving, taking, saved = apart(_closed(eqn.params["jaxpr"]))
     handed = {v: Var(v.aval) for v in saved}
     first = eqn.replace(outvars=[*eqn.outvars, *handed.values()], params=dict(eqn.params, jaxpr=_open(giving)))
@@ -126,7 +130,7 @@ def _hand_over(eqn: JaxprEqn, apart):
     return {handed[v]: answer for v, answer in saved.items()}, [first], second
 
 
-def _dce(used_outputs, eqn: JaxprEqn):
+def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     jaxpr, used = dce_jaxpr(eqn.params["jaxpr"], used_outputs)
     if not jaxpr.eqns and not any(used_outputs):
         return None
@@ -145,7 +149,8 @@ remat_p.reference = AsDecomposed(remat_p)
 
 
 @overload
-def checkpoint(fun: Callable[Args, Result], *, prevent_cse: bool | Sequence[bool] = True, policy: Callable[..., Any] | None = None,
+def checkpoint(fun: Callable[Args, Result], *, prevent_cse: bool | Sequence[bool] = True,
+               policy: Callable[..., Any] | None = None,
                static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
                concrete: None = None) -> Function[Args, Result]: ...
 @overload
@@ -179,16 +184,16 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
     argnames = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
 
     @api_boundary
-    def wrapped(*args, **kwargs):
+    def wrapped(*args: Value, **kwargs: Any) -> Any:
         for i in argnums:
             if not -len(args) <= i < len(args):
                 raise ValueError(f"the static_argnums {argnums} of checkpoint name an argument that the call of {name_of(fun)} with {len(args)} positional arguments lacks.")
         static = {i % len(args): args[i] for i in argnums}
         static_kw = {k: v for k, v in kwargs.items() if k in argnames}
         leaves, tree = tree_flatten(([a for i, a in enumerate(args) if i not in static], {k: v for k, v in kwargs.items() if k not in argnames}))
-        box: list = []
+        box: list[Any] = []
 
-        def flat(*xs):
+        def flat(*xs: Value) -> list[Value]:
             inner, kw = tree.unflatten(xs)
             rest = iter(inner)
             out, out_tree = tree_flatten(fun(*[static[i] if i in static else next(rest) for i in range(len(args))], **kw, **static_kw))
@@ -205,7 +210,7 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
     return wrapped
 
 
-def _flags_of_leaves(prevent_cse: Sequence[bool], tree, leaves: Sequence) -> list:
+def _flags_of_leaves(prevent_cse: Sequence[bool], tree: PyTreeDef, leaves: Sequence[Any]) -> list[Any]:
     """A flag for each leaf from one for each positional argument; those of keyword arguments are protected."""
     args, kwargs = tree.unflatten(leaves)
     try:

@@ -5,16 +5,20 @@ what is saved inside, what the policy says of the variables that they add, and t
 """
 from __future__ import annotations
 
-from typing import Callable, Iterable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, map_jaxprs, subjaxprs
 from .inline import without_calls
 from .policies import Offloadable, Recompute, Saveable
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.primitive import Primitive
+
 MEMORIES = ("device", "pinned_host", "unpinned_host")
 
 
-def verdict(policy: Callable, primitive, avals: Sequence, params: dict):
+def verdict(policy: Callable[..., Any], primitive: Primitive, avals: Sequence[Any], params: dict[Any, Any]) -> Any:
     """Saveable, Recompute or an Offloadable."""
     answer = policy(primitive, *avals, **params)
     if isinstance(answer, Offloadable):
@@ -33,10 +37,11 @@ class Apart(NamedTuple):
     """A program taken apart: `giving` hands out saved values behind its results, `taking` computes the results from these, behind its arguments."""
     giving: ClosedJaxpr
     taking: ClosedJaxpr
-    saved: dict      # variable of `giving` -> what the policy says of it
+    saved: dict[Any, Any]      # variable of `giving` -> what the policy says of it
 
 
-def equations(policy: Callable | None, eqns: Iterable[JaxprEqn]) -> tuple[list, list, dict]:
+def equations(policy: Callable[..., Any] | None,
+              eqns: Iterable[JaxprEqn]) -> tuple[list[Any], list[Any], dict[Any, Any]]:
     """The equations as they are computed first; those that are computed again; what is saved, by variable."""
     if policy is None:
         return [*eqns], [*eqns], {}
@@ -63,7 +68,7 @@ def _shrunk(eqn: JaxprEqn) -> JaxprEqn:
     return eqn.primitive.dce([True] * len(eqn.outvars), eqn) or eqn if eqn.primitive.dce is not None else eqn
 
 
-def take_apart(policy: Callable, closed: ClosedJaxpr) -> Apart:
+def take_apart(policy: Callable[..., Any], closed: ClosedJaxpr) -> Apart:
     closed = without_calls(closed)
     body = closed.jaxpr
     now, again, saved = equations(policy, body.eqns)
@@ -71,7 +76,7 @@ def take_apart(policy: Callable, closed: ClosedJaxpr) -> Apart:
                  closed.replace(jaxpr=body.replace(eqns=again, invars=[*body.invars, *saved])), saved)
 
 
-def whole(eqn: JaxprEqn, apart: Callable) -> tuple[dict, list, JaxprEqn]:
+def whole(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[dict[Any, Any], list[Any], JaxprEqn]:
     """The rule of what is computed again as it is, whatever a policy says."""
     return {}, [eqn], eqn
 
@@ -79,7 +84,7 @@ def whole(eqn: JaxprEqn, apart: Callable) -> tuple[dict, list, JaxprEqn]:
 # checkpoints inside of checkpoints -----------------------------------------------------------------------------------
 
 
-def under(policy: Callable | None, jaxpr: Jaxpr) -> Jaxpr:
+def under(policy: Callable[..., Any] | None, jaxpr: Jaxpr) -> Jaxpr:
     """A program whose own checkpoints hand over what `policy` saves too, so that it can be saved by the checkpoint around them."""
     if policy is None or not _has_checkpoints(jaxpr):
         return jaxpr
@@ -88,15 +93,15 @@ def under(policy: Callable | None, jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.cache["under", policy]
 
 
-def _under(policy: Callable, eqn: JaxprEqn) -> JaxprEqn:
+def _under(policy: Callable[..., Any], eqn: JaxprEqn) -> JaxprEqn:
     params = {k: map_jaxprs(v, lambda closed: closed.replace(jaxpr=under(policy, closed.jaxpr))) for k, v in eqn.params.items()}
     if eqn.primitive.name == "remat2":
         params["policy"] = _either(policy, params["policy"])
     return eqn.replace(params=params)
 
 
-def _either(outer: Callable, inner: Callable | None) -> Callable:
-    def policy(prim, *avals, **params):
+def _either(outer: Callable[..., Any], inner: Callable[..., Any] | None) -> Callable[..., Any]:
+    def policy(prim: Primitive, *avals: AbstractValue, **params: Any) -> Any:
         if verdict(outer, prim, avals, params) is not Recompute:
             return Saveable      # where to is for the outer one to say
         return Recompute if inner is None else inner(prim, *avals, **params)

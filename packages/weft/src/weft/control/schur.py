@@ -6,6 +6,7 @@ the standard form of a real 2x2 block is that of LAPACK's lanv2. One matrix at a
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..core.trace import Axis
@@ -23,24 +24,27 @@ from .cond import cond
 from .factorise import _at, _loop, _outer, _put, _reflection
 from .loops import fori_loop, while_loop
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 STEPS = 40      # QR steps for each eigenvalue, of which two or three are enough
 
 
-def _entry(x, i, j):
+def _entry(x: Value, i: Value, j: Value) -> Value:
     return reshape(dynamic_slice_p.bind(x, i, j, slice_sizes=(1, 1)), ())
 
 
-def _band(x, i, size: int, axis: int):
+def _band(x: Value, i: Value, size: int, axis: int) -> Value:
     """`size` rows (axis 0) or columns (axis 1) of x from i on."""
     n, m = shape_of(x)
     return dynamic_slice_p.bind(x, *((i, 0) if axis == 0 else (0, i)), slice_sizes=(size, m) if axis == 0 else (n, size))
 
 
-def _put_band(x, part, i, axis: int):
+def _put_band(x: Value, part: Any, i: Value, axis: int) -> Value:
     return dynamic_update_slice_p.bind(x, part, *((i, 0) if axis == 0 else (0, i)))
 
 
-def _similar(h, z, q, i):
+def _similar(h: Value, z: Value, q: Value, i: Value) -> tuple[Value, Value]:
     """(Qᴴ h Q, z Q) for a Q that differs from the identity in the rows and columns from i on, where it is q."""
     size = shape_of(q)[0]
     h = _put_band(h, matmul(mH(q), _band(h, i, size, 0)), i, 0)
@@ -48,16 +52,16 @@ def _similar(h, z, q, i):
     return h, _put_band(z, matmul(_band(z, i, size, 1), q), i, 1)
 
 
-def _eps(x) -> float:
+def _eps(x: Value) -> float:
     return float(dtypes.finfo(dtype_of(x)).eps)
 
 
-def _signed(x, y):
+def _signed(x: Value, y: Value) -> Value:
     """|x| with the sign of y, which is + for 0."""
     return select(lt(y, y * 0), -abs_(x), abs_(x))
 
 
-def _of(*values):
+def _of(*values: Value) -> Value:
     """Scalars as a vector."""
     out = full((len(values),), 0, dtype_of(values[0]))
     for k, v in enumerate(values):
@@ -65,7 +69,7 @@ def _of(*values):
     return out
 
 
-def _standard(a, b, c, d):
+def _standard(a: Value, b: Value, c: Value, d: Value) -> Value:
     """(cos, sin, block) of the rotation after which a real 2x2 matrix is triangular, or has equal diagonal entries and others of opposite signs."""
     zero, one = a * 0, a * 0 + 1
     guard = lambda x: select(eq(x, zero), one, x)
@@ -98,7 +102,7 @@ def _standard(a, b, c, d):
     return pick(standing, (one, zero, a, b, c, d), out)
 
 
-def _deflated(h, z, low):
+def _deflated(h: Value, z: Value, low: Value) -> tuple[Value, Value]:
     """The 2x2 block at `low` in standard form."""
     at = [(_entry(h, low + i, low + j)) for i in (0, 1) for j in (0, 1)]
     c, s, *block = _standard(*at)
@@ -106,7 +110,7 @@ def _deflated(h, z, low):
     return dynamic_update_slice_p.bind(h, reshape(_of(*block), (2, 2)), low, low), z
 
 
-def _shift(h, high, tries):
+def _shift(h: Value, high: Value, tries: Value) -> Value:
     """Wilkinson's shift of the last two rows; after ten steps in vain another."""
     a, b, c, d = [_entry(h, high - i, high - j) for i in (1, 0) for j in (1, 0)]
     p, bc = (a - d) * 0.5, b * c
@@ -118,7 +122,7 @@ def _shift(h, high, tries):
     return select(eq(tries % 10, tries * 0 + 9), d + convert(abs_(c), dtype_of(c)), usual)
 
 
-def _first(h, low, high, tries):
+def _first(h: Value, low: Value, high: Value, tries: Value) -> Value:
     """The first column of the matrix whose factorisation the step is: h - shift, or, of real matrices, the product for two shifts."""
     at = lambda i, j: _entry(h, low + i, low + j)
     if dtypes.is_complex(dtype_of(h)):
@@ -130,12 +134,12 @@ def _first(h, low, high, tries):
     return _of(at(0, 0) * at(0, 0) + at(0, 1) * at(1, 0) - total * at(0, 0) + product, at(1, 0) * (at(0, 0) + at(1, 1) - total), at(2, 1) * at(1, 0))
 
 
-def _sweep(h, z, low, high, tries):
+def _sweep(h: Value, z: Value, low: Value, high: Value, tries: Value) -> Value:
     """One QR step on the rows and columns low … high: a bulge is made and chased out."""
     first = _first(h, low, high, tries)
     size = shape_of(first)[0]
 
-    def chase(k, carry):
+    def chase(k: Value, carry: Sequence[Value]) -> tuple[Value, Value]:
         h, z = carry
         k = convert(k, dtypes.int32)
         begin = eq(k, low)
@@ -150,7 +154,7 @@ def _sweep(h, z, low, high, tries):
     return fori_loop(low, high, chase, (h, z))
 
 
-def _triangular(h, z):
+def _triangular(h: Value, z: Value) -> tuple[Value, Value]:
     """(T, Z) from a Hessenberg matrix h and the basis z in which it stands; NaN where the steps do not converge."""
     n = shape_of(h)[0]
     pairs = not dtypes.is_complex(dtype_of(h))
@@ -160,11 +164,11 @@ def _triangular(h, z):
     h, z = pad_to(h, wide, wide), pad_to(z, n, wide)
     row = index((wide,), 0)
 
-    def proceed(state):
+    def proceed(state: Value) -> Value:
         _, _, high, _, left = state
         return and_(gt(high, high * 0), gt(left, left * 0))
 
-    def step(state):
+    def step(state: Value) -> tuple[Any, Any, Any, Any, Any]:
         h, z, high, tries, left = state
         below = abs_(reduce_sum(select(eq(index((wide, wide), 0) - 1, index((wide, wide), 1)), h, h * 0), (1,)))
         on = abs_(diagonal(h))
@@ -180,7 +184,7 @@ def _triangular(h, z):
         pair = eq(low + 1, high)
         done = or_(alone, pair) if pairs else alone
 
-        def settle(h, z):
+        def settle(h: Value, z: Value) -> Value:
             return cond(alone, lambda h, z: (h, z), lambda h, z: _deflated(h, z, low), h, z) if pairs else (h, z)
         h, z = cond(done, settle, lambda h, z: _sweep(h, z, low, high, tries), h, z)
         return h, z, select(done, low - 1, high), select(done, tries * 0, tries + 1), left - 1
@@ -191,7 +195,7 @@ def _triangular(h, z):
     return where_each(ok, triu(h, -1 if pairs else 0), math.nan), where_each(ok, z, math.nan)
 
 
-def _reduced(a):
+def _reduced(a: Value) -> tuple[Value, Value]:
     """(H, Q) so that a = Q H Qᴴ with H in Hessenberg form."""
     n = shape_of(a)[0]
     if n < 2:
@@ -201,7 +205,7 @@ def _reduced(a):
     return triu(stored, -1), dynamic_update_slice_p.bind(eye((n, n), dtype_of(a)), inner, 1, 1)
 
 
-def _each(f, a):
+def _each(f: Value, a: Value) -> list[Value]:
     """f of every matrix of a stack, whose first result has the matrix's scale; NaN of those that are not finite."""
     *batch, n, _ = shape_of(a)
     ok = reduce_and(is_finite(abs_(a)), (len(batch), len(batch) + 1)) if n else full(tuple(batch), True, dtypes.bool_)
@@ -226,20 +230,20 @@ def _each(f, a):
     return [where_each(ok, o, math.nan) for o in outs]
 
 
-def _schur(a, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def _schur(a: Value, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Value) -> Value:
     if sort_eig_vals:
         raise unsorted()
     return _each(lambda a: _triangular(*_reduced(a)), a)[:1 + compute_schur_vectors]
 
 
-def _substitute(t, left: bool):
+def _substitute(t: Value, left: bool) -> Value:
     """The eigenvectors of an upper triangular matrix as columns, or (left) those of its conjugate transpose."""
     n = shape_of(t)[0]
     t = mH(t) if left else t
     on = diagonal(t)
     least = max_(reduce_max(reshape(abs_(t), (n * n,)), (0,)) * _eps(real_part(t)), full((), float(dtypes.finfo(dtype_of(real_part(t))).tiny), dtype_of(real_part(t))))
 
-    def row(k, x):
+    def row(k: Value, x: Value) -> Value:
         i = k if left else (n - 1) - k
         known = _at(t, -2, i)
         rest = reduce_sum(columns(known, n) * x, (0,))        # the entries that are not known yet are 0
@@ -251,7 +255,7 @@ def _substitute(t, left: bool):
     return _loop(n, row, eye((n, n), dtype_of(t)))
 
 
-def _unit(v):
+def _unit(v: Value) -> Value:
     """Columns of length 1 whose largest entry is real."""
     n = shape_of(v)[0]
     size = abs_(v)
@@ -264,12 +268,13 @@ def _unit(v):
     return v * rows(phase, n)
 
 
-def _eig(a, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+def _eig(a: Value, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool, enable_eigvec_derivs: bool,
+         implementation: Any) -> list[Any]:
     if implementation not in (None, EigImplementation.LAPACK):
         raise ValueError(f"eig: this backend computes by QR steps, not with the kernel {implementation.name}. Leave implementation out, or use the cpu backend.")
     kinds = (True,) * compute_left_eigenvectors + (False,) * compute_right_eigenvectors
 
-    def one(a):
+    def one(a: Value) -> list[Value]:
         n = shape_of(a)[0]
         pairs = not dtypes.is_complex(dtype_of(a))
         t, z = _triangular(*_reduced(a))

@@ -6,7 +6,7 @@ gives it an axis of the outer mesh.
 from __future__ import annotations
 
 import math
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Callable, Collection, ContextManager, Sequence
 
 from .. import dtypes
 from ..avals import AbstractRef, array_aval, reshaped, shaped, tangent_aval
@@ -29,10 +29,18 @@ from ..transforms.stage import stage_closed
 from ..transforms.transpose import backward_pass
 from .call import collective_names
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue, ShapedArray
+    from ..core.types import Dims, Params, Value
+    from ..mesh import Mesh, PartitionSpec
+    from ..transforms.linearize import PartialTrace
+
 shard_map_p = Primitive("shard_map", multiple_results=True)
 
 
-def bind_shard_map(args: Sequence, jaxpr: ClosedJaxpr, mesh, in_specs, out_specs, check_vma: bool, manual: frozenset) -> list:
+def bind_shard_map(args: Sequence[Any], jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh,
+                   in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec], check_vma: bool,
+                   manual: frozenset[Any]) -> list[Any]:
     """Runs `jaxpr`, a program of one device's parts, under the current trace."""
     (jaxpr,), refs = hoist_refs(jaxpr)
     args, in_specs = [*refs, *args], [*[P()] * len(refs), *in_specs]
@@ -40,12 +48,12 @@ def bind_shard_map(args: Sequence, jaxpr: ClosedJaxpr, mesh, in_specs, out_specs
                             newly_manual_axes=manual)
 
 
-def scope(mesh, manual, check_vma: bool = False):
+def scope(mesh: Mesh | AbstractMesh, manual: Collection[Any], check_vma: bool = False) -> ContextManager[None]:
     """The axes that the body communicates over."""
     return mapped_axes(*manual_axes(mesh, manual, check_vma))
 
 
-def manual_axes(mesh, manual, check_vma: bool = False) -> tuple:
+def manual_axes(mesh: Mesh | AbstractMesh, manual: Collection[Any], check_vma: bool = False) -> tuple[Any, ...]:
     return tuple(Axis(n, s, True, check_vma) for n, s in mesh.shape_tuple if n in manual)
 
 
@@ -54,14 +62,18 @@ def inside() -> bool:
     return any(a.manual for a in axis_env())
 
 
-def local_aval(aval, spec, mesh, check_vma: bool = False):
+def local_aval(aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh,
+               check_vma: bool = False) -> AbstractValue:
     """One device's part of an aval; ValueError where an axis can't be cut evenly. With `check_vma` its type says along which axes it varies."""
-    sizes = mesh.shape
     if len(spec) > len(aval.shape):
         raise ValueError(f"the spec {spec} has more entries than the value of shape {aval.shape} has axes.")
     if type(aval) is AbstractRef:
-        return AbstractRef(local_aval(aval.inner, spec, mesh, check_vma))
-    shape = list(aval.shape)
+        return AbstractRef(_local_array(aval.inner, spec, mesh, check_vma))
+    return _local_array(array_aval(aval), spec, mesh, check_vma)
+
+
+def _local_array(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh | AbstractMesh, check_vma: bool) -> ShapedArray:
+    sizes, shape = mesh.shape, list(aval.shape)
     for i, part in enumerate(spec):
         n = math.prod(sizes[a] for a in axes_of(part))
         if shape[i] % n:
@@ -72,9 +84,10 @@ def local_aval(aval, spec, mesh, check_vma: bool = False):
     return shaped(tuple(shape), aval.dtype, aval.weak_type, vma)
 
 
-def global_aval(aval, spec, mesh, manual=frozenset()):
+def global_aval(aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh,
+                manual: frozenset[Any] = frozenset()) -> ShapedArray:
     """The whole of which `aval` is one device's part."""
-    sizes = mesh.shape
+    aval, sizes = array_aval(aval), mesh.shape
     if len(spec) > len(aval.shape):
         raise ValueError(f"the out_spec {spec} has more entries than the result of shape {aval.shape} has axes.")
     shape = list(aval.shape)
@@ -83,20 +96,24 @@ def global_aval(aval, spec, mesh, manual=frozenset()):
     return shaped(tuple(shape), aval.dtype, aval.weak_type, aval.vma - manual)
 
 
-def unmentioned(spec, mesh, manual) -> tuple:
+def unmentioned(spec: PartitionSpec, mesh: Mesh | AbstractMesh, manual: frozenset[Any]) -> tuple[Any, ...]:
     """The manual axes along which a spec has copies."""
     named = {a for part in spec for a in axes_of(part)}
     return tuple(n for n in mesh.axis_names if n in manual and n not in named)
 
 
-def _abstract(*avals, jaxpr, mesh, in_specs, out_specs, check_vma, newly_manual_axes):
+def _abstract(*avals: AbstractValue, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh, in_specs: Sequence[PartitionSpec],
+              out_specs: Sequence[PartitionSpec], check_vma: bool,
+              newly_manual_axes: frozenset[Any]) -> list[AbstractValue]:
     return [global_aval(a, spec, mesh, newly_manual_axes) for a, spec in zip(jaxpr.out_avals, out_specs)]
 
 
 # derivatives ---------------------------------------------------------------------------------------------------------
 
 
-def _jvp(primals, tangents, *, jaxpr, mesh, in_specs, out_specs, check_vma, newly_manual_axes):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh,
+         in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec], check_vma: bool,
+         newly_manual_axes: frozenset[Any]) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     with scope(mesh, newly_manual_axes, check_vma):
         both, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
@@ -108,7 +125,7 @@ def _jvp(primals, tangents, *, jaxpr, mesh, in_specs, out_specs, check_vma, newl
     return outs[:n], [next(moving) if nz else Zero(tangent_aval(get_aval(o))) for nz, o in zip(out_nonzeros, outs)]
 
 
-def _split(closed: ClosedJaxpr, unknown: tuple):
+def _split(closed: ClosedJaxpr, unknown: tuple[Any, ...]) -> tuple[Any, ...]:
     """The body taken apart. What the known part hands over differs from device to device: it gets a leading axis, along which devices lie."""
     key = ("shard_split", unknown)
     if key not in closed.jaxpr.cache:
@@ -122,7 +139,7 @@ def _split(closed: ClosedJaxpr, unknown: tuple):
 
 def _wide_out(closed: ClosedJaxpr, n: int) -> ClosedJaxpr:
     """A body whose results from the n-th on have the leading axis along which devices lie."""
-    def run(*args):
+    def run(*args: Value) -> list[Value]:
         outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
         return [*outs[:n], *[expand_dims(x, (0,)) for x in outs[n:]]]
     return stage_closed(run, closed.in_avals)
@@ -134,11 +151,11 @@ def _wide_in(closed: ClosedJaxpr, handed: Sequence[bool]) -> ClosedJaxpr:
                         [reshaped(a, (1, *a.shape)) if h else a for a, h in zip(closed.in_avals, handed)])
 
 
-def _everywhere(mesh, manual):
+def _everywhere(mesh: Mesh | AbstractMesh, manual: frozenset[Any]) -> P:
     return P(tuple(a for a in mesh.axis_names if a in manual))
 
 
-def _partial_eval(trace, args, params):
+def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) -> Any:
     mesh, manual, in_specs, out_specs = params["mesh"], params["newly_manual_axes"], params["in_specs"], params["out_specs"]
     unknown, check_vma = tuple([trace.is_unknown(x) for x in args]), params["check_vma"]
     with scope(mesh, manual, check_vma):
@@ -149,7 +166,7 @@ def _partial_eval(trace, args, params):
     outs = bind_shard_map(known_args, known, mesh, known_specs, known_out_specs + [everywhere] * split.num_handed_over, check_vma, manual)
     residuals = split.residuals(known_args, outs[:n], outs[n:])
     residual_specs = split.residuals(known_specs, known_out_specs, [everywhere] * split.num_handed_over)
-    staged_outs: list = []
+    staged_outs: list[Any] = []
     if any(split.out_unknown):
         staged_outs = trace.staged.process(shard_map_p, (*residuals, *of(args, unknown, True)), dict(
             jaxpr=staged, mesh=mesh, in_specs=(*residual_specs, *of(in_specs, unknown, True)), out_specs=tuple(of(out_specs, split.out_unknown, True)),
@@ -158,7 +175,9 @@ def _partial_eval(trace, args, params):
     return [next(later) if u else next(known_outs) for u in split.out_unknown]
 
 
-def _transpose(cts, *args, jaxpr, mesh, in_specs, out_specs, check_vma, newly_manual_axes):
+def _transpose(cts: Sequence[Value], *args: Value, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh,
+               in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec], check_vma: bool,
+               newly_manual_axes: frozenset[Any]) -> list[Value | None]:
     """Copies of a result share its cotangent; the cotangents of an argument's copies are added up. Where types say what is a copy, the cotangents
     of copies are copies."""
     manual, sizes = newly_manual_axes, mesh.shape
@@ -166,7 +185,7 @@ def _transpose(cts, *args, jaxpr, mesh, in_specs, out_specs, check_vma, newly_ma
     key = ("shard_transpose", linear, nonzero, mesh, in_specs, out_specs, manual, check_vma)
     copies_of = lambda spec: () if check_vma else unmentioned(spec, mesh, manual)
 
-    def back(*values):
+    def back(*values: Value) -> list[Value]:
         given, parts = iter(values), []
         primals = [UndefinedPrimal(aval) if lin else next(given) for aval, lin in zip(jaxpr.in_avals, linear)]
         for aval, spec, nz in zip(jaxpr.out_avals, out_specs, nonzero):
@@ -192,7 +211,7 @@ def _transpose(cts, *args, jaxpr, mesh, in_specs, out_specs, check_vma, newly_ma
     return [next(outs) if lin else None for lin in linear]
 
 
-def _ct_aval(aval, spec, manual, check_vma: bool):
+def _ct_aval(aval: AbstractValue, spec: PartitionSpec, manual: frozenset[Any], check_vma: bool) -> ShapedArray:
     """The type of one device's part of a result's cotangent."""
     made = array_aval(tangent_aval(aval))
     return made.update(vma=(made.vma - manual).union(a for part in spec for a in axes_of(part))) if check_vma else made
@@ -201,7 +220,9 @@ def _ct_aval(aval, spec, manual, check_vma: bool):
 # batching and the rest -----------------------------------------------------------------------------------------------
 
 
-def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, check_vma, newly_manual_axes):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh,
+           in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec], check_vma: bool,
+           newly_manual_axes: frozenset[Any]) -> tuple[Any, Any]:
     """The new axis leads; it lies whole on each device, or along the mesh axes of `vmap(spmd_axis_name=…)`."""
     along = tuple(a for a in axis.spmd if a in mesh.axis_names)
     parts = math.prod(mesh.shape[a] for a in along)
@@ -217,7 +238,7 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, check_vma, new
     return outs, [0 if b else None for b in out_batched]
 
 
-def _dce(used_outputs, eqn: JaxprEqn):
+def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
     closed, params = eqn.params["jaxpr"], eqn.params
     jaxpr, used_inputs = dce_jaxpr(closed.jaxpr, used_outputs)
     params = dict(params, jaxpr=ClosedJaxpr(jaxpr, closed.consts), in_specs=tuple(s for s, u in zip(params["in_specs"], used_inputs) if u),
@@ -226,12 +247,14 @@ def _dce(used_outputs, eqn: JaxprEqn):
                        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u], params=params)
 
 
-def by_vmap(*args, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, evaluate=eval_jaxpr, **_):
+def by_vmap(*args: Value, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh, in_specs: Sequence[PartitionSpec],
+            out_specs: Sequence[PartitionSpec], newly_manual_axes: frozenset[Any],
+            evaluate: Callable[..., Any] = eval_jaxpr, **_: Any) -> list[Any]:
     """The same result on one device: the devices' parts as batch axes."""
     axes = manual_axes(mesh, newly_manual_axes)
     parts = [_cut(x, spec, axes) for x, spec in zip(args, in_specs)]
 
-    def run(k: int, values):
+    def run(k: int, values: Sequence[Value]) -> list[Value]:
         if k == len(axes):
             return evaluate(jaxpr.jaxpr, jaxpr.consts, *values)
         name = axes[k].name
@@ -240,11 +263,11 @@ def by_vmap(*args, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, evaluate
     return [_join(x, spec, axes) for x, spec in zip(run(0, parts), out_specs)]
 
 
-def _names(spec, name) -> bool:
+def _names(spec: PartitionSpec, name: str) -> bool:
     return any(name in axes_of(part) for part in spec)
 
 
-def _first(x, dim):
+def _first(x: Value, dim: int | None) -> Value:
     """One of several copies."""
     if dim is None:
         return x
@@ -253,17 +276,17 @@ def _first(x, dim):
     return reshape(slice_(x, (0,) * len(shape), (1, *shape[1:])), shape[1:])
 
 
-def _order(spec, axes) -> list:
+def _order(spec: PartitionSpec, axes: Sequence[Axis]) -> list[Any]:
     """(position among the leading axes, array axis, place within it) of each mesh axis that the spec names."""
     where = {a: (i, j) for i, part in enumerate(spec) for j, a in enumerate(axes_of(part))}
     return [(a.name, *where[a.name]) for a in axes if a.name in where]
 
 
-def _cut(x, spec, axes):
+def _cut(x: Value, spec: PartitionSpec, axes: Sequence[Axis]) -> Value:
     """An array with one leading axis for each mesh axis that cuts it, in the order of the mesh."""
     sizes = {a.name: a.size for a in axes}
-    split: list = []
-    at: dict = {}
+    split: list[Any] = []
+    at: dict[Any, Any] = {}
     for i, n in enumerate(shape_of(x)):
         for name in axes_of(spec[i]) if i < len(spec) else ():
             at[name] = len(split)
@@ -277,7 +300,7 @@ def _cut(x, spec, axes):
     return x
 
 
-def _join(x, spec, axes):
+def _join(x: Value, spec: PartitionSpec, axes: Sequence[Axis]) -> Value:
     """The inverse of `_cut`."""
     order, shape = [name for name, *_ in _order(spec, axes)], shape_of(x)
     local = shape[len(order):]
@@ -296,10 +319,10 @@ def _join(x, spec, axes):
 # nested pmap ---------------------------------------------------------------------------------------------------------
 
 
-def nested_sizes(jaxpr: Jaxpr) -> tuple:
+def nested_sizes(jaxpr: Jaxpr) -> tuple[Any, ...]:
     """The sizes of the pmaps nested inside a body, outermost first, along the branch that needs the most devices."""
     if "nested_sizes" not in jaxpr.cache:
-        best: tuple = ()
+        best: tuple[Any, ...] = ()
         for eqn in jaxpr.eqns:
             for sub in subjaxprs(eqn.params):
                 sizes = nested_sizes(sub)
@@ -310,11 +333,12 @@ def nested_sizes(jaxpr: Jaxpr) -> tuple:
     return jaxpr.cache["nested_sizes"]
 
 
-def on_outer_axis(*args, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, **_):
+def on_outer_axis(*args: Value, jaxpr: ClosedJaxpr, mesh: Mesh | AbstractMesh, in_specs: Sequence[PartitionSpec],
+                  out_specs: Sequence[PartitionSpec], newly_manual_axes: frozenset[Any], **_: Any) -> list[Any]:
     """A nested pmap on an axis of the outer mesh, along which all devices hold the same values: each takes its part, and all give theirs back."""
     (axis,) = manual_axes(mesh, newly_manual_axes)
 
-    def part(x, spec):
+    def part(x: Value, spec: PartitionSpec) -> Value:
         if not _names(spec, axis.name):
             return x
         d, shape = next(i for i, p in enumerate(spec) if axis.name in axes_of(p)), shape_of(x)
@@ -322,7 +346,7 @@ def on_outer_axis(*args, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, **
         starts[d] = axis_index_p.bind(axis_name=axis.name)
         return dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(1 if i == d else n for i, n in enumerate(shape)))
 
-    def whole(x, spec):
+    def whole(x: Value, spec: PartitionSpec) -> Value:
         if not _names(spec, axis.name):
             return x
         d = next(i for i, p in enumerate(spec) if axis.name in axes_of(p))
@@ -331,7 +355,7 @@ def on_outer_axis(*args, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, **
     return [whole(x, s) for x, s in zip(outs, out_specs)]
 
 
-def _hand_over(eqn: JaxprEqn, apart):
+def _hand_over(eqn: JaxprEqn, apart: Callable[..., Any]) -> tuple[Any, Any, Any]:
     params = eqn.params
     mesh, manual = params["mesh"], params["newly_manual_axes"]
     with scope(mesh, manual, params["check_vma"]):

@@ -25,7 +25,10 @@ from .common import avals_of, close, describe_mismatch, trace_open
 from .custom import Rule, bind_custom_jvp
 
 if TYPE_CHECKING:
+    from ..avals import AbstractValue
     from ..core.jaxpr import ClosedJaxpr
+    from ..core.trace import Axis
+    from ..core.types import Dims, Value
 
 _Tree = TypeVar("_Tree")      # a pytree like the right-hand side,
 _Aux = TypeVar("_Aux")        # and what a solver tells besides
@@ -44,7 +47,7 @@ class _LinearSolveTuple(NamedTuple):
 custom_linear_solve_p = Primitive("custom_linear_solve", multiple_results=True)
 
 
-def _consts_of(args: Sequence, lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list]:
+def _consts_of(args: Sequence[Any], lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list[Any]]:
     """The constants of each function, and the right-hand side."""
     groups, at = [], 0
     for n in lengths:
@@ -53,12 +56,13 @@ def _consts_of(args: Sequence, lengths: _LinearSolveTuple) -> tuple[_LinearSolve
     return _LinearSolveTuple(*groups), list(args[at:])
 
 
-def _evaluate(*args, const_lengths, jaxprs):
+def _evaluate(*args: Value, const_lengths: _LinearSolveTuple, jaxprs: _LinearSolveTuple) -> list[Any]:
     consts, b = _consts_of(args, const_lengths)
     return eval_jaxpr(jaxprs.solve.jaxpr, jaxprs.solve.consts, *consts.solve, *b)
 
 
-def _jvp(primals, tangents, *, const_lengths, jaxprs):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, const_lengths: _LinearSolveTuple,
+         jaxprs: _LinearSolveTuple) -> tuple[Any, Any]:
     outs = custom_linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     (consts, b), (consts_t, b_t) = _consts_of(primals, const_lengths), _consts_of(tangents, const_lengths)
     x = outs[:len(b)]
@@ -74,7 +78,8 @@ def _jvp(primals, tangents, *, const_lengths, jaxprs):
     return outs, [*x_t, *[Zero(tangent_aval(get_aval(o))) for o in outs[len(b):]]]
 
 
-def _transpose(cts, *args, const_lengths, jaxprs):
+def _transpose(cts: Sequence[Value], *args: Value, const_lengths: _LinearSolveTuple,
+               jaxprs: _LinearSolveTuple) -> list[Value | None]:
     consts, b = _consts_of(args, const_lengths)
     if any(type(c) is UndefinedPrimal for group in consts for c in group):
         raise NotImplementedError("custom_linear_solve is linear in its right-hand side only: it can't be transposed with respect to what matvec closes over.")
@@ -87,7 +92,8 @@ def _transpose(cts, *args, const_lengths, jaxprs):
     return [*[None] * sum(const_lengths), *back[:len(b)]]
 
 
-def _batch(axis, args, dims, *, const_lengths, jaxprs):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, const_lengths: _LinearSolveTuple,
+           jaxprs: _LinearSolveTuple) -> tuple[Any, Any]:
     """Where anything differs between elements, the solution is taken to, and so is the right-hand side."""
     args = [x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)]
     consts, b = _consts_of(args, const_lengths)
@@ -115,23 +121,25 @@ custom_linear_solve_p.effects = lambda params: params["jaxprs"].solve.effects
 custom_linear_solve_p.axis_names = lambda params: collective_names(*[j for j in params["jaxprs"] if j is not None])
 
 
-def _checked_arrays(leaves: Sequence, who: str) -> list:
+def _checked_arrays(leaves: Sequence[Any], who: str) -> list[Any]:
     for x in leaves:
         if not is_array_like(x):
             raise TypeError(f"{who} takes arrays; got a value of type {type(x).__name__}: {x!r}.")
     return list(leaves)
 
 
-def _check_like(value, tree: PyTreeDef, avals, have_tree: PyTreeDef, have: Sequence, who: str, like: str) -> None:
+def _check_like(value: Value, tree: PyTreeDef, avals: Sequence[AbstractValue], have_tree: PyTreeDef,
+                have: Sequence[Any], who: str, like: str) -> None:
     problem = describe_mismatch(value, have, avals, have_tree, tree)
     if problem:
         error = TypeError if have_tree != tree else ValueError
         raise error(at_user_line(f"{who} must give what {like} is; in its result {problem}."))
 
 
-def _checked(fun: Callable, example, tree: PyTreeDef, avals, who: str, like: str) -> Callable:
+def _checked(fun: Callable[..., Any], example: PyTree, tree: PyTreeDef, avals: Sequence[AbstractValue], who: str,
+             like: str) -> Callable[..., Any]:
     """`fun` that raises where its result is not of the given structure and types."""
-    def checked(x):
+    def checked(x: PyTree) -> Any:
         out = fun(x)
         leaves, out_tree = tree_flatten(out)
         _check_like(example, tree, avals, out_tree, avals_of(leaves), who, like)
@@ -140,11 +148,13 @@ def _checked(fun: Callable, example, tree: PyTreeDef, avals, who: str, like: str
 
 
 @overload
-def custom_linear_solve(matvec: Callable[[_Tree], _Tree], b: _Tree, solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
+def custom_linear_solve(matvec: Callable[[_Tree], _Tree], b: _Tree,
+                        solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
                         transpose_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree] | None = None, symmetric: bool = False,
                         has_aux: Literal[False] = False) -> _Tree: ...
 @overload
-def custom_linear_solve(matvec: Callable[[_Tree], _Tree], b: _Tree, solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
+def custom_linear_solve(matvec: Callable[[_Tree], _Tree], b: _Tree,
+                        solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
                         transpose_solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]] | None = None, symmetric: bool = False, *,
                         has_aux: Literal[True]) -> tuple[_Tree, _Aux]: ...
 @api_boundary
@@ -179,7 +189,7 @@ def custom_linear_solve(matvec: Callable[..., Any], b: PyTree, solve: Callable[.
     matvec_jaxpr, matvec_consts, out_tree = trace_open(matvec, in_tree, avals, "the function matvec of custom_linear_solve")
     _check_like(b, tree, avals, out_tree, matvec_jaxpr.out_avals, "the function matvec of custom_linear_solve", "its argument b")
 
-    def solver(how: Callable, system: Callable, who: str):
+    def solver(how: Callable[..., Any], system: Callable[..., Any], who: str) -> tuple[Any, Any, Any]:
         system = _checked(system, b, tree, avals, f"the function given to {who} of custom_linear_solve", "the right-hand side")
         jaxpr, consts, solved_tree = trace_open(lambda rhs: how(system, rhs), in_tree, avals, f"the function {who} of custom_linear_solve")
         x_tree = solved_tree
@@ -191,8 +201,8 @@ def custom_linear_solve(matvec: Callable[..., Any], b: PyTree, solve: Callable[.
         return close(jaxpr), consts, solved_tree
     solve_jaxpr, solve_consts, solved_tree = solver(solve, matvec, "solve")
     vecmat_jaxpr = transpose_jaxpr_ = None
-    vecmat_consts: list = []
-    transpose_consts: list = []
+    vecmat_consts: list[Any] = []
+    transpose_consts: list[Any] = []
     if transpose_solve is not None:
         if symmetric:
             vecmat, vecmat_consts, vecmat_jaxpr = matvec, matvec_consts, close(matvec_jaxpr)
@@ -201,7 +211,7 @@ def custom_linear_solve(matvec: Callable[..., Any], b: PyTree, solve: Callable[.
             vecmat_consts = matvec_consts
             vecmat_jaxpr = transpose_jaxpr(close(matvec_jaxpr), [False] * n + [True] * len(leaves), [True] * len(leaves))
 
-            def vecmat(x):
+            def vecmat(x: PyTree) -> Any:
                 return tree_unflatten(tree, eval_jaxpr(vecmat_jaxpr.jaxpr, vecmat_jaxpr.consts, *matvec_consts, *tree_flatten(x)[0]))
         transpose_jaxpr_, transpose_consts, _ = solver(transpose_solve, vecmat, "transpose_solve")
     groups = (matvec_consts, vecmat_consts, solve_consts, transpose_consts)
@@ -211,10 +221,12 @@ def custom_linear_solve(matvec: Callable[..., Any], b: PyTree, solve: Callable[.
 
 
 @overload
-def custom_root(f: Callable[[_Tree], _Tree], initial_guess: _Tree, solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
+def custom_root(f: Callable[[_Tree], _Tree], initial_guess: _Tree,
+                solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree],
                 tangent_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree], has_aux: Literal[False] = False) -> _Tree: ...
 @overload
-def custom_root(f: Callable[[_Tree], _Tree], initial_guess: _Tree, solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
+def custom_root(f: Callable[[_Tree], _Tree], initial_guess: _Tree,
+                solve: Callable[[Callable[[_Tree], _Tree], _Tree], tuple[_Tree, _Aux]],
                 tangent_solve: Callable[[Callable[[_Tree], _Tree], _Tree], _Tree], has_aux: Literal[True]) -> tuple[_Tree, _Aux]: ...
 @api_boundary
 def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..., Any],
@@ -252,11 +264,11 @@ def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..
         x_tree = solved_tree.children()[0]
     _check_like(initial_guess, tree, avals, x_tree, solve_jaxpr.out_avals[:x_tree.num_leaves], "the function solve of custom_root", "the initial_guess")
 
-    def linearize_and_solve(x, y):
+    def linearize_and_solve(x: PyTree, y: PyTree) -> Any:
         at, n = tree_flatten(x)[0], len(guess)
         _, nonzero, linear, consts = linearize_flat(lambda *xs: tree_flatten(f(tree_unflatten(tree, xs)))[0], at)
 
-        def g(t):
+        def g(t: PyTree) -> Any:
             live = iter(eval_jaxpr(linear, consts, *tree_flatten(t)[0]))
             return tree_unflatten(tree, [next(live) if nz else instantiate(Zero(tangent_aval(a))) for a, nz in zip(f_jaxpr.out_avals[:n], nonzero)])
         return tangent_solve(_checked(g, initial_guess, tree, avals, "the function given to tangent_solve of custom_root", "its argument"), y)
@@ -265,10 +277,10 @@ def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..
     _check_like(initial_guess, tree, avals, step_tree, step_jaxpr.out_avals, "the function tangent_solve of custom_root", "the initial_guess")
     at_f, at_solve, at_step = len(f_consts), len(f_consts) + len(solve_consts), len(f_consts) + len(solve_consts) + len(step_consts)
 
-    def run(*args):
+    def run(*args: Value) -> list[Any]:
         return eval_jaxpr(solve_jaxpr, [], *args[at_f:at_solve], *args[at_step:])
 
-    def root_jvp(*args):
+    def root_jvp(*args: Value) -> list[Any]:
         n = len(args) // 2
         primals, tangents = args[:n], args[n:]
         outs = bind_custom_jvp(primals, run, rule, "_custom_root")
@@ -284,7 +296,7 @@ def custom_root(f: Callable[..., Any], initial_guess: PyTree, solve: Callable[..
     return tree_unflatten(solved_tree, outs)
 
 
-def _tangent(t):
+def _tangent(t: Value) -> Value | Zero:
     """A tangent of custom_jvp's flat rule; those of integers are host arrays of float0, with which nothing computes."""
     aval = get_aval(t) if type(t) is not Zero else t.aval
     return t if tangent_aval(aval) == aval and type(t) is not Zero else Zero(tangent_aval(aval))

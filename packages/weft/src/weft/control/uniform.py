@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 from .. import dtypes
 from ..avals import shaped
@@ -14,10 +15,14 @@ from ..ops.rules import dtype_of, no_derivative, scalar_like
 from ..tree import tree_structure
 from .callback import HostFunction, io_callback_p
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue, Shape
+    from ..core.types import Value
+
 rng_uniform_p = Primitive("rng_uniform", basic=False)
 
 
-def a_key_for_rng_uniform():
+def a_key_for_rng_uniform() -> Value:
     return from_flat([random.getrandbits(32) for _ in range(4)], (4,), dtypes.uint32)
 
 
@@ -25,7 +30,7 @@ _KEY = shaped((4,), dtypes.uint32)
 _DRAW = HostFunction(a_key_for_rng_uniform, tree_structure(((), {})), result=tree_structure(0))
 
 
-def _uniform_abstract(a, b, *, shape):
+def _uniform_abstract(a: AbstractValue, b: AbstractValue, *, shape: Shape) -> AbstractValue:
     if a.dtype != b.dtype or dtypes.kind(a.dtype) not in "iuf":
         raise ValueError(f"rng_uniform: both bounds must have one integer or float dtype, got {a} and {b}.")
     if a.shape or b.shape:
@@ -33,7 +38,7 @@ def _uniform_abstract(a, b, *, shape):
     return shaped(shape, a.dtype)
 
 
-def _uniform_decompose(a, b, *, shape):
+def _uniform_decompose(a: Value, b: Value, *, shape: Shape) -> Value:
     """Numbers from a key that the host draws in each run."""
     dt, f32 = dtype_of(a), dtypes.float32
     (key,) = io_callback_p.bind(callback=_DRAW, result_avals=(_KEY,), sharding=None, ordered=False)
@@ -52,7 +57,7 @@ def _uniform_decompose(a, b, *, shape):
     return select(lt(out, broadcast_in_dim(b, shape)), out, broadcast_in_dim(a, shape))
 
 
-def _uniform_reference(a, b, *, shape):
+def _uniform_reference(a: Value, b: Value, *, shape: Shape) -> Value:
     with np.errstate(all="ignore"):
         return (np.random.default_rng().random(shape) * (float(b) - float(a)) + float(a)).astype(a.dtype)
 

@@ -1,6 +1,8 @@
 """reduce_window with a function of the user's: each window folded by a jaxpr that combines two elements."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Sequence
+
 from ..avals import shaped
 from ..core.primitive import Primitive, unsupported
 from ..host import np
@@ -8,14 +10,20 @@ from ..ops.shape import pad_p
 from ..ops.window import dilated, patches, window_shape, with_batch_axis
 from .fold import check_operands, derive, fold_last, fold_one, halves
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.jaxpr import ClosedJaxpr
+    from ..core.types import Value
+
 reduce_window_p = Primitive("reduce_window", multiple_results=True, basic=False)
 
 
-def _abstract(*args, jaxpr, consts, **params):
+def _abstract(*args: Value, jaxpr: ClosedJaxpr, consts: Sequence[Value], **params: Any) -> list[AbstractValue]:
     return [shaped(window_shape("reduce_window", x.shape, **params), x.dtype, x.weak_type) for x in check_operands("reduce_window", args)]
 
 
-def _reference(*args, jaxpr, consts, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+def _reference(*args: Value, jaxpr: ClosedJaxpr, consts: Sequence[Value], window_dimensions: Value,
+               window_strides: Value, padding: Value, base_dilation: Value, window_dilation: Value) -> Value:
     xs, inits = halves(args)
     shape = window_shape("reduce_window", xs[0].shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
     config = [(lo, hi, d - 1) for (lo, hi), d in zip(padding, base_dilation)]
@@ -28,7 +36,7 @@ def _reference(*args, jaxpr, consts, window_dimensions, window_strides, padding,
     return outs
 
 
-def _folded(*args, jaxpr, consts, **params) -> list:
+def _folded(*args: Value, jaxpr: ClosedJaxpr, consts: Sequence[Value], **params: Any) -> list[Any]:
     xs, inits = halves(args)
     return fold_last(jaxpr, [patches(x, i, **params) for x, i in zip(xs, inits)], inits)
 
