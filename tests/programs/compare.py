@@ -75,9 +75,15 @@ def size(want: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(a), a, 0)
 
 
-def reference(closed: ClosedJaxpr, args: list[np.ndarray]) -> list[np.ndarray]:
+def reference(closed: ClosedJaxpr, args: list[np.ndarray], rounded: int | None = None) -> list[np.ndarray]:
+    """What the reference rules give. rounded: with other roundings, of so many ways (ROUNDS) that one."""
     with np.errstate(all="ignore"):
-        return [np.asarray(x) for x in interpret(closed, args)]
+        if rounded is None:
+            return [np.asarray(x) for x in interpret(closed, args)]
+        rng, amount = np.random.default_rng(rounded), ROUNDS[rounded]
+        nudged = [nudge(rng, a, amount) for a in args] if rounded % 2 else args
+        with mock.patch("weft.core.interpret._trace", RoundingTrace(rng, amount)):
+            return [np.asarray(x) for x in interpret(closed, nudged)]
 
 
 def mismatch(closed: ClosedJaxpr, args: list[np.ndarray], got: list[np.ndarray], want: list[np.ndarray]) -> str | None:
@@ -106,12 +112,8 @@ def mismatch(closed: ClosedJaxpr, args: list[np.ndarray], got: list[np.ndarray],
 def spread(closed: ClosedJaxpr, args: list[np.ndarray], want: list[np.ndarray]) -> list[np.ndarray]:
     """How far rounding errors in the arguments and in what is computed carry: a program may compare, round or sort it, and compute a thing twice."""
     most = [np.zeros(w.shape) for w in want]
-    for k, amount in enumerate(ROUNDS):
-        rng = np.random.default_rng(k)
-        nudged = [nudge(rng, a, amount) for a in args] if k % 2 else args
-        with mock.patch("weft.core.interpret._trace", RoundingTrace(rng, amount)):
-            results = reference(closed, nudged)
-        most = [np.maximum(m, distance(n, w)) for m, n, w in zip(most, results, want)]
+    for k in range(len(ROUNDS)):
+        most = [np.maximum(m, distance(n, w)) for m, n, w in zip(most, reference(closed, args, k), want)]
     return most
 
 

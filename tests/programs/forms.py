@@ -34,8 +34,9 @@ class Form:
         return out
 
 
-def form_of(program: Program) -> Form:
-    function = program.function()
+def form_of(program: Program, log: list | None = None) -> Form:
+    """The program in its form. log: where functions of the host keep what they have seen."""
+    function = program.function(log)
     form = Form(lambda *xs: list(function(*xs)), program.args)
     for k, name in enumerate(program.form):
         form = TRANSFORMATIONS[name](form, random.Random(program.seed * 5 + k))

@@ -80,13 +80,13 @@ class Maker:
         self,
         world: World,
         outer: Sequence[Value] = (),
-        depth: int = 0,
+        path: tuple[str, ...] = (),
         nest: tuple[str, ...] = (),
         taken: frozenset[str] = frozenset(),
     ):
         self.world, self.rng, self.palette = world, world.rng, world.palette
         self.outer, self.own, self.steps = list(outer), list[Value](), list[Step]()
-        self.depth, self.nest = depth, nest
+        self.path, self.nest = path, nest  # the kinds of control flow around it, and those to be put inside
         self.taken = (
             taken  # derivatives that may be taken of what is made: "reverse", and "forward" where that may be the first
         )
@@ -200,6 +200,13 @@ class Maker:
 
     def as_type(self, v: Value, type: Type) -> Value:
         """Of another type, by whatever is nearest."""
+        if v.type == type:
+            return v
+        if type.kind == "k":
+            number = self.as_type(v, Type("int32", ()))
+            return self.emit("weft.random.fold_in(weft.random.key(7), {0})", number, type=type)
+        if v.type.kind == "k":
+            v = self.emit("weft.random.bits({0}, (), 'uint32')", v, type=Type("uint32", ()))
         return self.as_shape(self.as_dtype(v, type.dtype), type.shape)
 
     def as_shape(self, v: Value, shape: tuple[int, ...]) -> Value:
@@ -321,7 +328,7 @@ class Maker:
         child = Maker(
             self.world,
             self.scope if outer is None else outer,
-            self.depth + 1,
+            (*self.path, self.control or "call"),
             nest,
             self.taken if taken is None else taken,
         )
@@ -361,13 +368,14 @@ class Maker:
                 self.step()
 
     def step(self) -> None:
-        if self.depth < DEEPEST and self.chance(0.05):
+        if len(self.path) < DEEPEST and self.chance(0.05):
             kept, self.nest = self.nest, ()
             self.nested(self.rng.choice((*NESTS, *DERIVATIVES)))
             self.nest = kept
             return
         left_out = self.world.settings.left_out
-        names = [n for n, f in FAMILIES.items() if n not in left_out and not (f.finite and self.world.special)]
+        stays = "export" not in self.path
+        names = [n for n, f in FAMILIES.items() if n not in left_out and not (f.finite and self.world.special) and (stays or f.portable)]
         name = self.rng.choices(names, [FAMILIES[n].weight for n in names])[0]
         self.world.families.add(name)
         FAMILIES[name].make(self)
@@ -400,6 +408,7 @@ def make(seed: int, settings: Settings = Settings()) -> Program:
     params = tuple(maker.own)
     maker.fill(rng.randint(2, settings.steps))
     unused = [v for v in maker.own if v.name not in world.used and v not in params]
+    unused = [maker.as_type(v, Type("uint32", ())) if v.type.kind == "k" else v for v in unused]
     results = tuple(unused[-6:] or maker.own[-1:])
     if derivatives and not any(v.type.kind in types.DIFFERENTIABLE for v in results):
         results = (*results, maker.finish(Type(world.palette.float, (3,))))

@@ -67,7 +67,7 @@ def visible(block: Block, k: int) -> list[Value]:
 
 def stand_ins(step: Step, before: list[Value]) -> Iterator[tuple[Step, ...]]:
     """What gives values of the same types with less: operands and earlier values, or ones."""
-    if step.text == "{0}" or step.text.startswith(ONES):
+    if step.text == "{0}" or step.text.startswith(ONES) or step.text == ONE_KEY:
         return
     one_by_one = []
     for v in step.results:
@@ -78,10 +78,12 @@ def stand_ins(step: Step, before: list[Value]) -> Iterator[tuple[Step, ...]]:
     yield tuple(ones(v) for v in step.results)
 
 
-ONES = "jnp.ones("
+ONES, ONE_KEY = "jnp.ones(", "weft.random.key(1)"
 
 
 def ones(v: Value) -> Step:
+    if v.type.kind == "k":
+        return Step((v,), ONE_KEY)
     return Step((v,), f"{ONES}{v.type.shape}, {v.type.dtype!r})")
 
 

@@ -18,13 +18,16 @@ from .maker import Settings
 from .types import KINDS, WIDE
 
 
+OURS = frozenset(("inspected",))  # compiled programs have no such effect
+
+
 @dataclass(frozen=True)
 class Target:
     """A device, and what differs there while programs are compiled and run."""
 
     name: str
     device: Callable[[], Any]
-    settings: Settings = Settings()
+    settings: Settings = Settings(left_out=OURS)
     options: dict[str, Any] = field(default_factory=dict)  # of the backend's compiler
     changes: tuple[tuple[str, str, Any], ...] = ()  # module, name, value
     check: Callable[[Any], None] = field(default=lambda device: None)
@@ -77,7 +80,7 @@ def xla(name: str, optimised: bool) -> Target:
     return Target(name, lambda: first_device("cpu"), Settings(dtypes=allowed), options)
 
 
-WITHOUT_WIDE = Settings(dtypes=frozenset(KINDS) - set(WIDE), left_out=frozenset())
+WITHOUT_WIDE = Settings(frozenset(KINDS) - set(WIDE), OURS)
 TARGETS: dict[str, list[Target]] = {
     "cpu": [xla("XLA", optimised=True), *[xla("XLA that does not optimise", optimised=False)] * 2],
     "wasm": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -101,11 +102,12 @@ class Program:
     def source(self) -> str:
         """Python source that defines the function `program`."""
         body = "\n".join(self.block.lines())
-        used = [text for name, text in HELPERS.items() if name + "(" in body]
+        used = [text for name, text in HELPERS.items() if re.search(rf"\b{name}[(,]", body)]
         return "\n".join([*used, body])
 
-    def function(self) -> Callable[..., Any]:
-        space: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "weft": weft, "jnp": jnp, "lax": lax}
+    def function(self, log: list | None = None) -> Callable[..., Any]:
+        """What the source defines. log: where functions of the host keep what they have seen."""
+        space: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes, "weft": weft, "jnp": jnp, "lax": lax, "LOG": [] if log is None else log}
         exec(compile(self.source(), f"<program {self.seed}>", "exec"), space)
         return space[self.block.name]
 
@@ -140,10 +142,74 @@ HELPERS = {
             return ref[...]
         """),
     "with_vjp": textwrap.dedent("""\
-        def with_vjp(fun, forward, backward):
+        def with_vjp(fun, forward, backward, **more):
             fun = weft.custom_vjp(fun)
-            fun.defvjp(forward, backward)
+            fun.defvjp(forward, backward, **more)
             return fun
+        """),
+    "with_batching": textwrap.dedent("""\
+        def with_batching(fun):
+            def rule(size, batched, *xs):
+                out = weft.vmap(fun, in_axes=tuple(0 if b else None for b in batched), axis_size=size)(*xs)
+                return out, weft.tree.map(lambda _: True, out)
+            wrapped = weft.custom_batching.custom_vmap(fun)
+            wrapped.def_vmap(rule)
+            return wrapped
+        """),
+    "exported": textwrap.dedent("""\
+        def exported(fun, xs):
+            from weft.export import DisabledSafetyCheck, deserialize, export
+            make = export(weft.jit(fun), disabled_checks=[DisabledSafetyCheck.platform()])
+            made = make(*[weft.ShapeDtypeStruct(x.shape, x.dtype) for x in xs])
+            return deserialize(made.serialize()).call(*xs)
+        """),
+    "checked": textwrap.dedent("""\
+        def checked(x):
+            weft.experimental.checkify.debug_check(jnp.all(x == x), "not a number")
+            return x
+        """),
+    "todense": "from weft.experimental.sparse import todense\n",
+    "added_at": textwrap.dedent("""\
+        def added_at(x, k, y):
+            ref = weft.new_ref(x)
+            weft.ref.addupdate(ref, k, y)
+            return weft.freeze(ref)
+        """),
+    "through_a_room": textwrap.dedent("""\
+        def through_a_room(x):
+            room = weft.empty_ref(weft.ShapeDtypeStruct(x.shape, x.dtype))
+            room[...] = x
+            y = room[...]
+            weft.free_ref(room)
+            return y
+        """),
+    "device": "from weft.runtime.device import default_device as device\n",
+    "by_rows": textwrap.dedent("""\
+        def by_rows():
+            from weft.runtime.device import default_device
+            from weft.sharding import Mesh, NamedSharding, P
+            return NamedSharding(Mesh([default_device()], ("i",)), P("i"))
+        """),
+    "over_rows": textwrap.dedent("""\
+        def over_rows(fun, whole=False):
+            from weft.runtime.device import default_device
+            from weft.sharding import Mesh, P
+            return weft.shard_map(fun, mesh=Mesh([default_device()], ("i",)), in_specs=P() if whole else P("i"), out_specs=P("i"))
+        """),
+    "seen": textwrap.dedent("""\
+        def seen(x):
+            LOG.append((False, np.array(x)))
+        """),
+    "noted": textwrap.dedent("""\
+        def noted(x):
+            LOG.append((False, np.array(x)))
+            return np.array(x)
+        """),
+    "counted": textwrap.dedent("""\
+        def counted(x):
+            LOG.append((True, np.array(x)))
+            x = np.array(x)
+            return (x + sum(ordered for ordered, _ in LOG) % 5).astype(x.dtype)
         """),
 }
 

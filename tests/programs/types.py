@@ -21,6 +21,7 @@ HALVES = ("bfloat16", "float16")
 WIDE = ("float64", "int64", "uint64", "complex128")
 KINDS = {
     "bool": "b",
+    "key<fry>": "k",
     "complex64": "c",
     "complex128": "c",
     **dict.fromkeys(SMALL_FLOATS, "s"),
@@ -48,7 +49,7 @@ DIFFERENTIABLE = "fc"
 
 
 class Type(NamedTuple):
-    """The type of an array. Kinds are f, c(omplex), i, u, b(ool), q (integers of a few bits) and s (floats of eight bits and fewer)."""
+    """The type of an array. Kinds are f, c(omplex), i, u, b(ool), q (integers of a few bits), s (floats of eight bits and fewer) and k (random keys)."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -76,6 +77,9 @@ class Type(NamedTuple):
     def bits(self) -> int:
         """How many bits an integer has."""
         return int(self.dtype.lstrip("uint"))
+
+
+KEY = Type("key<fry>", ())
 
 
 def real_of(dtype: str) -> str:

@@ -1,6 +1,6 @@
 """The families of steps: each adds an operation of its kind to a function that is being made."""
 
-from . import algebra, arranging, chance, control, dots, elementwise, indexing, reductions, sorting, special, windows
+from . import algebra, arranging, calls, chance, control, dots, elementwise, host, indexing, placing, reductions, sorting, special, windows
 from .family import Family
 
 FAMILIES: dict[str, Family] = {
@@ -14,5 +14,8 @@ FAMILIES: dict[str, Family] = {
     **algebra.FAMILIES,
     **chance.FAMILIES,
     **special.FAMILIES,
+    **calls.FAMILIES,
+    **placing.FAMILIES,
+    **host.FAMILIES,
 }
 CONTROL = control.KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..tree import Value
-from ..types import MOST, Type
+from ..types import KEY, MOST, Type
 from .family import Family
 
 if TYPE_CHECKING:
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def key(m: Maker) -> tuple[str, tuple[Value, ...]]:
-    """A key of a constant, or of a number that the program computes, on which it depends."""
+    """A key of a constant, or of a number that the program computes, on which it depends; or one that there is."""
+    found = m.maybe("k")
+    if found is not None and m.chance(0.7):
+        return m.rng.choice(["{0}", "weft.random.split({0})[1]", "weft.random.fold_in({0}, 3)", "weft.random.clone({0})"]), (found,)
     algorithm = ", impl='rbg'" if m.chance(0.1) else ""
     seed = m.rng.randrange(1000)
     if m.chance(0.5):
@@ -70,6 +73,31 @@ def draw(m: Maker) -> None:
         )
 
 
+def keys(m: Maker) -> None:
+    """Keys as values, which loops carry; and the numbers that they are made of."""
+    way = m.rng.random()
+    if way < 0.5:
+        text, operands = key(m)
+        m.emit(text, *operands, type=KEY)
+    elif way < 0.75:
+        raw = m.as_type(m.value("iu"), Type("uint32", (2,)))
+        m.emit("weft.random.wrap_key_data({0})", raw, type=KEY)
+    else:
+        text, operands = key(m)
+        m.emit(f"weft.random.key_data({text})[:2]", *operands, type=Type("uint32", (2,)))
+
+
+def words(m: Maker) -> None:
+    """What threefry makes of words, and numbers of which only the range is known."""
+    if m.chance(0.6):
+        v = m.as_dtype(m.value("iu", least=1), "uint32")
+        w = m.like(v)
+        m.emit("weft.ops.random_bits.threefry2x32_p.bind({0}, {1}, {1}, {0})[0]", v, w, type=v.type)
+    else:
+        shape = m.rng.choice(m.palette.shapes)
+        m.emit(f"(lax.rng_uniform(0.0, 1.0, {shape}) >= 0.0).astype('int32')", type=Type("int32", shape))
+
+
 def generator(m: Maker) -> None:
     """XLA's own generators, with a state that the program computes."""
     state = m.as_type(m.value("iu"), Type("uint32", (4,)))
@@ -108,4 +136,10 @@ def gamma(m: Maker) -> None:
         )
 
 
-FAMILIES = {"draw": Family(draw, 1.2), "generator": Family(generator, 0.2), "gamma": Family(gamma, 0.15, finite=True)}
+FAMILIES = {
+    "draw": Family(draw, 1.2),
+    "keys": Family(keys, 0.4),
+    "words": Family(words, 0.2),
+    "generator": Family(generator, 0.2),
+    "gamma": Family(gamma, 0.15, finite=True),
+}

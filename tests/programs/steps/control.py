@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..tree import Value
-from ..types import DIFFERENTIABLE, Type
+from ..types import DIFFERENTIABLE, KEY, Type
 
 if TYPE_CHECKING:
     from ..maker import Maker, Result
@@ -44,6 +44,8 @@ def carry(m: Maker) -> list[Value]:
         values.append(m.index())
     if m.chance(0.2):
         values.append(m.flag())
+    if m.chance(0.1):
+        values.append(m.as_type(m.maybe("k") or m.index(), KEY))
     m.rng.shuffle(values)
     return values
 
@@ -331,7 +333,8 @@ def custom_vjp(m: Maker) -> None:
         m.rng.sample(("f0", "f1", "f2"), 3) if m.chance(0.5) else ("f0", "f1", "f2")
     ):  # the first takes the rest of the nest
         made[name] = makers[name]()
-    text = "with_vjp({f0}, lambda *x: ({f0}(*x), {f1}(*x)), lambda kept, ct: {f2}(*kept, ct))"
+    more = ", optimize_remat=True" if m.chance(0.2) else ""
+    text = f"with_vjp({{f0}}, lambda *x: ({{f0}}(*x), {{f1}}(*x)), lambda kept, ct: {{f2}}(*kept, ct){more})"
     m.emit(
         f"{text}({', '.join(f'{{{k}}}' for k in range(n))})",
         *values,

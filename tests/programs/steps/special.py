@@ -1,4 +1,4 @@
-"""Special functions, total orders, pieces of lax that few programs use, named axes, and functions of the host."""
+"""Special functions, total orders, pieces of lax that few programs use, named axes, and references."""
 
 from __future__ import annotations
 
@@ -154,29 +154,6 @@ def named_axis(m: Maker) -> None:
     )
 
 
-def callback(m: Maker) -> None:
-    """Functions of the host."""
-    v = m.value("ffiub")
-    v = m.emit("lax.stop_gradient({0})", v, type=v.type, bound=v.bound) if v.type.kind == "f" else v
-    if v.type.dtype == "bfloat16":
-        return
-    text, method = (
-        m.rng.choice(
-            [
-                "np.flip(x, -1) if x.ndim else x",
-                "np.copy(x)",
-                "np.where(x > 0, x, x[..., :1] if x.ndim and x.shape[-1] else x)",
-            ]
-        ),
-        m.rng.choice(["sequential", "broadcast_all", "expand_dims"]),
-    )
-    m.emit(
-        f"weft.pure_callback(lambda x: (lambda x: {text})(np.asarray(x)).astype({v.type.dtype!r}), "
-        f"weft.ShapeDtypeStruct({v.type.shape}, {v.type.dtype!r}), {{0}}, vmap_method={method!r})",
-        v, type=v.type, bound=v.bound,
-    )  # fmt: skip
-
-
 def mutable(m: Maker) -> None:
     """A reference that a loop reads and writes."""
     v = m.within(m.value("ffi", least=1), 2.0)
@@ -193,6 +170,17 @@ def mutable(m: Maker) -> None:
     m.emit(f"with_ref({{0}}, {min(n, 5)}, lambda ref, k: {change})", v, type=v.type, bound=2.0 * 2.0 ** min(n, 5))
 
 
+def room(m: Maker) -> None:
+    """References that begin empty, are added to, and end."""
+    v = m.within(m.value("ffi", least=1), 4.0)
+    w = m.within(m.like(v), 4.0)
+    if v.type.shape[0] and m.chance(0.6):
+        k = m.rng.randrange(v.type.shape[0])
+        m.emit(f"added_at({{0}}, {k}, {{1}}[{k}])", v, w, type=v.type, bound=v.bound + w.bound)
+    else:
+        m.emit("through_a_room({0})", v, type=v.type, bound=v.bound)
+
+
 FAMILIES = {
     "special": Family(special, 0.7, finite=True),
     "total_order": Family(total_order, 0.2),
@@ -203,6 +191,6 @@ FAMILIES = {
     "staged": Family(staged, 0.4),
     "solver": Family(solver, 0.2, finite=True),
     "named_axis": Family(named_axis, 0.5),
-    "callback": Family(callback, 0.5),
     "mutable": Family(mutable, 0.3),
+    "room": Family(room, 0.3),
 }
