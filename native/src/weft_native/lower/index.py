@@ -5,6 +5,7 @@ import numpy as np
 from weft import dtypes
 from weft.avals import shaped
 from weft.ops.index import GatherScatterMode, gather_fill
+from weft.ops.positions import holding
 
 from .reduce import _MONOIDS, combine
 from .registry import rule
@@ -12,28 +13,32 @@ from .registry import rule
 
 @rule("dynamic_slice")
 def _dynamic_slice(b, ins, outs, x, *starts, slice_sizes):
-    return b.op("stablehlo.dynamic_slice", [x, *_same_type(b, starts, ins[1:])], b.type(outs[0]), {"slice_sizes": b.i64s(slice_sizes)})
+    return b.op("stablehlo.dynamic_slice", [x, *_same_type(b, starts, ins[1:], ins[0].shape)], b.type(outs[0]), {"slice_sizes": b.i64s(slice_sizes)})
 
 
 @rule("dynamic_update_slice")
 def _dynamic_update_slice(b, ins, outs, x, update, *starts):
-    return b.op("stablehlo.dynamic_update_slice", [x, update, *_same_type(b, starts, ins[2:])], b.type(outs[0]))
+    return b.op("stablehlo.dynamic_update_slice", [x, update, *_same_type(b, starts, ins[2:], ins[0].shape)], b.type(outs[0]))
 
 
-def _same_type(b, starts, avals):
-    """Start indices must be of one type: of mixed ones the widest is taken."""
-    kinds = {a.dtype if dtypes.bits(a.dtype) >= 8 else dtypes.int32 for a in avals}
-    if kinds == {a.dtype for a in avals[:1]}:
-        return starts
-    wide = max(kinds, key=lambda dt: (dtypes.bits(dt), dtypes.is_signed(dt)))
+def _counting(dtype, shape):
+    """The dtype for indices of a dtype into an operand: XLA takes none of fewer than 8 bits, and clamps in it, so it must hold the sizes."""
+    return holding(dtype if dtypes.bits(dtype) >= 8 else dtypes.int32, *shape)
+
+
+def _same_type(b, starts, avals, shape):
+    """Start indices must be of one type: of mixed ones the widest is taken, or one that holds both signed and unsigned ones."""
+    kinds = {_counting(a.dtype, shape) for a in avals}
+    wide = max(kinds, key=dtypes.bits, default=None)
+    if len({dtypes.is_signed(dt) for dt in kinds if dtypes.bits(dt) == dtypes.bits(wide)}) > 1:
+        wide = dtypes.int64
     return [s if a.dtype == wide else b.convert(s, (), wide) for s, a in zip(starts, avals)]
 
 
-def _indices(b, indices, aval):
-    """Indices and their type; XLA takes none of fewer than 8 bits."""
-    if dtypes.bits(aval.dtype) >= 8:
-        return indices, aval
-    return b.convert(indices, aval.shape, dtypes.int32), aval.update(dtype=dtypes.int32)
+def _indices(b, indices, aval, shape):
+    """Indices and their type."""
+    dt = _counting(aval.dtype, shape)
+    return (indices, aval) if dt == aval.dtype else (b.convert(indices, aval.shape, dt), aval.update(dtype=dt))
 
 
 def _list(values) -> str:
@@ -66,7 +71,7 @@ def _clipped(b, indices, aval, limits):
 @rule("gather")
 def _gather(b, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
     dn, operand, out = dimension_numbers, ins[0], outs[0]
-    indices, index = _indices(b, indices, ins[1])
+    indices, index = _indices(b, indices, ins[1], operand.shape)
     if out.size == 0:
         return b.splat(0, out.dtype, out.shape)
     mode = GatherScatterMode.from_any(mode) if isinstance(mode, str) or mode is None else mode
@@ -93,7 +98,7 @@ def _scatter(joined):
     def lower(b, ins, outs, x, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
               update_consts=()):
         dn, (operand, _, update) = dimension_numbers, ins
-        indices, index = _indices(b, indices, ins[1])
+        indices, index = _indices(b, indices, ins[1], operand.shape)
         if update.size == 0 or operand.size == 0:
             return x
         mode = GatherScatterMode.from_any(mode) if isinstance(mode, str) or mode is None else mode

@@ -15,6 +15,7 @@ from ..source_info import api_boundary
 from ..errors import at_user_line, type_error
 from ..ops.elementwise import clamp, eq, ne, select_n_p
 from ..ops.linear import broadcast_in_dim, convert, stop_gradient_p, zeros
+from ..ops.positions import narrowed
 from ..ops.rules import scalar_like, shape_of
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
@@ -244,7 +245,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., _T]], *operands: P
     which: Any = index
     if config.disable_jit and is_concrete(which):
         return branches[min(max(int(which), 0), len(branches) - 1)](*operands)
-    which = convert(index, dtypes.int32)
+    which = narrowed(index, dtypes.int32)
     which = clamp(scalar_like(which, 0), which, scalar_like(which, len(branches) - 1))
     return choose(which, branches, operands, "switch")
 

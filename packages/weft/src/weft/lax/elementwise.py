@@ -7,6 +7,7 @@ from .. import dtypes
 from ..errors import at_user_line, type_error
 from ..ops import elementwise as ops
 from ..ops import linear
+from ..ops.positions import narrowed
 from ..ops.rules import dtype_of
 from ..typing import Array, ArrayLike, DTypeLike
 from .common import elementwise_example as example, on_device, operand as checked
@@ -223,14 +224,16 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """For each element the case that `which` (booleans, or int32 indices) names. All cases have one shape and dtype.
+    """For each element the case that `which` (booleans, or integers) names. All cases have one shape and dtype.
 
     Example:
         >>> from weft import lax
         >>> float(lax.select_n(True, 1.0, 2.0))
         2.0
     """
-    return ops.select_n_p.bind(checked("select_n", which), *[checked("select_n", c) for c in cases])
+    which = checked("select_n", which)
+    which = narrowed(which, dtypes.int32) if dtypes.is_int(dtype_of(which)) else which
+    return ops.select_n_p.bind(which, *[checked("select_n", c) for c in cases])
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from .. import dtypes
-from ..core.jaxpr import TypedScalar
 from ..core.primitive import Primitive
 from ..core.trace import get_aval
 from ..errors import type_error
@@ -13,6 +12,7 @@ from ..ops import elementwise as el
 from ..ops import index as ops
 from ..ops import linear
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..ops.positions import holding, known_index, narrowed, wide_index, wrap_index
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import concatenate, slice_
 from ..typing import Array, ArrayLike, Mode
@@ -40,20 +40,13 @@ def _starts(name: str, x, start_indices, allow_negative_indices) -> list:
     wrap = [allow_negative_indices] * len(shape) if isinstance(allow_negative_indices, bool) else list(allow_negative_indices)
     if len(wrap) != len(shape):
         raise type_error(f"{name}: allow_negative_indices must be one boolean, or one for each of the {len(shape)} axes, got {wrap}.")
-    starts = [linear.convert(s, dt) for s in starts]
+    if dt is not None:
+        dt = holding(dt, *[n for n, w in zip(shape, wrap) if w])
     for s, w in zip(starts, wrap):
-        if not w and type(s) is TypedScalar and s.val < 0:
-            raise ValueError(f"{name}: the start index {s.val} is negative, which allow_negative_indices=False rules out.")
-    return [wrap_index(s, n) if w else s for s, n, w in zip(starts, shape, wrap)]
-
-
-def wrap_index(index, size: int):
-    """An integer index (or an array of them), negative ones counted from the end."""
-    if type(index) is TypedScalar:
-        return scalar_like(index, index.val + size if index.val < 0 else index.val)
-    if dtypes.is_unsigned(dtype_of(index)):
-        return index
-    return el.select_n_p.bind(el.lt(index, scalar_like(index, 0)), index, el.add(index, scalar_like(index, size)))
+        value = known_index(s)
+        if not w and value is not None and value < 0:
+            raise ValueError(f"{name}: the start index {value} is negative, which allow_negative_indices=False rules out.")
+    return [narrowed(wrap_index(s, n) if w else s, dt) for s, n, w in zip(starts, shape, wrap)]
 
 
 def dynamic_slice(operand: ArrayLike, start_indices: Array | np.ndarray[Any, Any] | Sequence[ArrayLike],
@@ -168,10 +161,11 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
         raise type_error(f"index_take: idxs must be one vector of integers for each of the axes {axes}, got {', '.join(format(get_aval(c)) for c in columns)}.")
     wrapped = []
     for column, axis in zip(columns, axes):
-        size = scalar_like(column, shape[axis])
-        rest = el.rem(column, size)
-        wrapped.append(linear.expand_dims(rest if dtypes.is_unsigned(dtype_of(rest)) else wrap_index(rest, shape[axis]), (1,)))
-    indices = concatenate(wrapped, 1)
+        column = wide_index(column, shape[axis])
+        rest = wrap_index(el.rem(column, scalar_like(column, shape[axis])), shape[axis])
+        wrapped.append(linear.expand_dims(rest, (1,)))
+    dt = holding(dtypes.int32, *[shape[axis] for axis in axes])
+    indices = concatenate([linear.convert(w, dt) for w in wrapped] if len({dtype_of(w) for w in wrapped}) > 1 else wrapped, 1)
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), tuple(sorted(axes)), axes)
     sizes = [1 if d in axes else n for d, n in enumerate(shape)]
     return ops.gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

@@ -17,11 +17,11 @@ from ..core.trace import Tracer, aval_of, get_aval
 from ..errors import NonConcreteBooleanIndexError, at_user_line
 from ..host import is_host_array
 from ..lax import indexing as lax_index
-from ..lax.indexing import wrap_index
 from ..ops import elementwise as el
 from ..ops import index as ops
 from ..ops import linear
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..ops.positions import narrowed, wrap_index
 from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, scalar_of, shape_of
 from ..ops.shape import concatenate, iota, rev, slice_
@@ -241,7 +241,7 @@ def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
             columns.append(linear.full(batch_shape, start, dt) if batch_shape else scalar_of(start, dt))
         else:
             positions = [p for p, s in enumerate(batch) if s[0] == "p"]
-            index = linear.convert(wrap_index(start, shape[d]) if wrap else start, dt)
+            index = narrowed(wrap_index(start, shape[d]) if wrap else start, dt)
             mine = shape_of(index)
             wide = positions[len(positions) - len(mine):]
             squeezed = tuple(n if batch_shape[p] == n else 1 for n, p in zip(mine, wide))
@@ -308,7 +308,7 @@ def _dynamic(x, entries: list):
         if isinstance(e, Picked):
             i = e.index
             starts.append(scalar_of(i + shape[d] if i < 0 else i, dt) if isinstance(i, int)
-                          else wrap_index(linear.convert(i, dt), shape[d]))
+                          else narrowed(wrap_index(i, shape[d]), dt))
             sizes.append(1)
             drop.append(d)
         else:

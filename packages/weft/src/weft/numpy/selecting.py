@@ -8,18 +8,19 @@ from typing import Any, Callable, Sequence, overload
 from .. import dtypes
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
-from ..errors import ConcretizationTypeError, TracerBoolConversionError
+from ..errors import ConcretizationTypeError, TracerBoolConversionError, at_user_line
 from ..ops import elementwise as el
 from ..ops import linear
 from ..ops import shape as ops
 from ..ops.index import GatherDimensionNumbers, GatherScatterMode, gather, gather_fill
+from ..ops.positions import narrowed, wide_index, wrap_index
 from ..ops.reduce import cumsum_p
 from ..ops.sort import sort_p
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike, ShapeLike
 from .creation import array, asarray, lower_mask
-from .indexing import _nonzero
+from .indexing import _index_dtype, _nonzero
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .ufuncs import where_jit
 from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, expand_ranks, flat_host, index_dtype, no_out, on_device, operand, promote, promote_shapes, static_int, strong, to_bool
@@ -152,6 +153,8 @@ def _take(x, indices, axis, mode, fill_value):
     dt = dtype_of(x)
     shape, extra, rank = shape_of(x), len(shape_of(indices)), len(shape_of(x))
     n = shape[axis]
+    if mode == "wrap" or mode != "clip" and not dtypes.is_unsigned(dtype_of(indices)):
+        indices = wide_index(indices, n)
     if mode == "wrap":
         indices = el.rem(el.add(el.rem(indices, scalar_like(indices, n)), scalar_like(indices, n)), scalar_like(indices, n))
     elif mode != "clip" and not dtypes.is_unsigned(dtype_of(indices)):
@@ -233,7 +236,8 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, m
     if len(shape_of(x)) != len(shape_of(indices)):
         raise ValueError(f"take_along_axis: indices and arr must have the same number of dimensions; got shapes {shape_of(indices)} and {shape_of(x)}.")
     wrap = mode != "promise_in_bounds" if wrap_negative_indices is None else bool(wrap_negative_indices)
-    return _take_along(x, linear.convert(indices, dtypes.int32), canonical_axis(axis, len(shape_of(x))), mode, fill_value, wrap)
+    dt = _index_dtype([indices], shape_of(x))
+    return _take_along(x, narrowed(indices, dt), canonical_axis(axis, len(shape_of(x))), mode, fill_value, wrap)
 
 
 def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None, inplace: bool = True, *,
@@ -277,7 +281,8 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     if not shape_of(values)[0] or not n or not size:
         return x
     values = take_rows(values, el.rem(ops.iota(dtypes.int32, (n,), 0), linear.full((n,), shape_of(values)[0], dtypes.int32)), 0)
-    low = -size if mode is None else 0
+    ind = wide_index(ind, size)
+    low = -size if mode is None and not dtypes.is_unsigned(dtype_of(ind)) else 0
     ind = el.rem(ind, scalar_like(ind, size)) if mode == "wrap" else el.clamp(scalar_like(ind, low), ind, scalar_like(ind, size - 1))
     return ravel(x).at[ind].set(values, mode="drop").reshape(shape_of(x))
 
@@ -333,6 +338,7 @@ def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None,
     n = len(choices)
     if not dtypes.is_int(get_aval(x).dtype):
         raise ValueError(f"choose: a must be integers, got {get_aval(x)}. Convert it with astype(int).")
+    x = wide_index(x, n)
     if mode == "clip":
         x = el.clamp(scalar_like(x, 0), x, scalar_like(x, n - 1))
     elif mode == "wrap":
@@ -594,8 +600,7 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
     axis = canonical_axis(axis or 0, len(shape_of(x)))
     n = shape_of(x)[axis]
     if assume_unique_indices and isinstance(obj, Tracer) and dtypes.is_int(get_aval(obj).dtype):
-        at = ravel(obj)
-        at = where(el.lt(at, scalar_like(at, 0)), el.add(at, scalar_like(at, n)), at)
+        at = wrap_index(ravel(obj), n)
         kept = linear.full((n,), True, dtypes.bool_).at[at].set(False)
         return take_rows(x, nonzero(kept, size=n - shape_of(at)[0])[0], axis)
     if not isinstance(obj, slice) and shape_of(operand("delete", obj)) != (n,) and dtypes.is_bool(dtype_of(obj)):
@@ -640,7 +645,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     at = array(range(*obj.indices(n)), dtypes.int32) if isinstance(obj, slice) else on_device(operand("insert", obj))
     if not dtypes.is_int(dtype_of(at)):
         raise ValueError(f"insert: positions must be integers, got {get_aval(at)}. Convert them with astype(int).")
-    scalar, at = not shape_of(at), linear.convert(ravel(at), dtypes.int32)
+    scalar, at = not shape_of(at), narrowed(ravel(at), dtypes.int32)
     values = linear.convert(asarray(values), dtype_of(x))
     if shape_of(at) == (1,):      # all of the values go there
         values = expand_ranks(values, len(shape_of(x)))
@@ -698,9 +703,13 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     dt = asked_dtype("ravel_multi_index", dtype)
     if dt is not None and not dtypes.is_int(dt):
         raise ValueError(f"ravel_multi_index: dtype must be an integer one, got {dtypes.name(dt)}.")
-    parts = [on_device(operand("ravel_multi_index", i)) for i in multi_index]
+    parts = [on_device(i) for i in promote("ravel_multi_index", *multi_index)]
     if len(parts) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(parts)} positions for {len(dims)} axes.")
+    have = dtype_of(parts[0]) if dt is None and parts else dt
+    if have is not None and dtypes.is_int(have) and math.prod(dims) - 1 > dtypes.iinfo(have).max:
+        raise ValueError(at_user_line(f"ravel_multi_index: positions in an array of shape {tuple(dims)} do not fit dtype {dtypes.name(have)}. Ask for a wider one: dtype='int32'."))
+    parts = parts if dt is None else [linear.convert(wide_index(i, *dims), dt) for i in parts]
     checked = []
     for i, n in zip(parts, dims):
         if mode == "clip":

@@ -8,7 +8,7 @@ from ..avals import SymbolicSize, shaped, tangent_aval
 from ..core.jaxpr import TypedScalar, round_scalar
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, registry
 from ..core.trace import get_aval
-from ..errors import type_error
+from ..errors import at_user_line, type_error
 
 if TYPE_CHECKING:
     from ..avals import AbstractValue
@@ -36,6 +36,8 @@ def scalar_like(x: Value, value: Value) -> Any:
     aval = get_aval(x)
     if isinstance(value, SymbolicSize):
         return scalar_of(value, aval.dtype, aval.weak_type)
+    if isinstance(value, int) and dtypes.is_int(aval.dtype) and not dtypes.iinfo(aval.dtype).min <= value <= dtypes.iinfo(aval.dtype).max:
+        raise OverflowError(at_user_line(f"the number {value} is none of dtype {dtypes.name(aval.dtype)}. Convert the array of shape {aval.shape} with astype to one that holds it."))
     return TypedScalar(round_scalar(value, aval.dtype), shaped((), aval.dtype, aval.weak_type))
 
 
