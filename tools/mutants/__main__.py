@@ -4,7 +4,8 @@
     python tools/mutants reach    [--tests tests/ops …]           runs the tests once and writes down which of them reach which fault: build/mutants/reach
     python tools/mutants run      [--workers 2] [--budget 120]    runs for each fault the tests that reach it, the quickest and most particular first: build/mutants/results.json
     python tools/mutants report                                   docs/mutants.md, from the results and from tools/mutants/verdicts.toml
-    python tools/mutants try FAULT... --tests tests/core/test_x.py    which of these faults these tests catch, as both stand in the working tree now: a fault's number, or a part of its name
+    python tools/mutants try FAULT... --tests tests/core/test_x.py    which of these faults these tests catch, as both stand in the working tree now: a fault's number, or a part of its name;
+                                                                      of faults of the sample it is added to the results
     python tools/mutants history                                  the same with the faults that this project has had: tools/mutants/history.toml
 
 A fault is caught when a test fails, or does not end. Those that no test catches are shown to change nothing in verdicts.toml, or get a test.
@@ -164,6 +165,8 @@ def notice(copy: pathlib.Path, tests: list[Test], budget: float, log: pathlib.Pa
 def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: list[str]) -> None:
     """Whether these tests pass as the code is, and fail with each of the faults."""
     chosen: list[Mutant] = []
+    places = {m.key: (k, stratum) for k, stratum, m in sampled}
+    results_file = BUILD / "results.json"
     everything = [m for found in strata.mutants_of(tree.ROOT).values() for m in found]
     for fault in faults:
         found = [m for k, _, m in sampled if fault == str(k)] if fault.isdigit() else [m for m in everything if fault in m.key]
@@ -179,7 +182,13 @@ def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: li
         code = tree.pytest(copy, ["-x", *tests], timeout=600, log=log)
         tree.put(copy, m.file, original)
         failed = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
-        print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {'by time' if code == -9 else (failed or [''])[0][:120]}", flush=True)
+        by = "time" if code == -9 else (failed or [f"exit {code}"])[0][:200]
+        print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {'by ' + by if code else ''}", flush=True)
+        if code and m.key in places:
+            results: dict[str, Any] = json.loads(results_file.read_text()) if results_file.exists() else {}
+            number, stratum = places[m.key]
+            results[m.key] = {"seconds": 0.0, "reaching": 0, **results.get(m.key, {}), "number": number, "stratum": stratum, "line": m.line, "outcome": "caught", "ran": 0, "by": by}
+            results_file.write_text(json.dumps(results, indent=1))
 
 
 def history(options: argparse.Namespace) -> None:
