@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import struct
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Sequence
 
 from ..errors import WeftError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class DeserializationError(WeftError):
@@ -20,7 +23,7 @@ class Writer:
     """Appends integers, strings and bytes to `data`."""
     __slots__ = ("data",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.data = bytearray()
 
     def byte(self, value: int) -> None:
@@ -43,7 +46,7 @@ class Writer:
     def float64(self, value: float) -> None:
         self.data += struct.pack("<d", value)
 
-    def bytes(self, value) -> None:
+    def bytes(self, value: Any) -> None:
         value = memoryview(value).cast("B") if not isinstance(value, (bytes, bytearray)) else value
         self.unsigned(len(value))
         self.data += value
@@ -56,7 +59,7 @@ class Reader:
     """Reads what a `Writer` wrote; raises DeserializationError for whatever is not that."""
     __slots__ = ("data", "at", "end")
 
-    def __init__(self, data):
+    def __init__(self, data: Buffer):
         self.data = memoryview(data).cast("B")
         self.at, self.end = 0, len(self.data)
 
@@ -105,7 +108,7 @@ class Reader:
                       (f" and {limit} items allowed" if limit is not None else ""), start)
         return value
 
-    def index(self, table) -> int:
+    def index(self, table: Sequence[Any]) -> int:
         """A position in `table`."""
         start = self.at
         value = self.unsigned()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _wanted = config._options["check_tracer_leaks"].get
 _SHOWN, _KEPT_BY = 3, ", which is kept by "
-_PASSING: tuple[type, ...] = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)      # what holds values for a moment
+_PASSING: tuple[type[Any], ...] = (FrameType, GeneratorType, type(iter([])), type(iter(())), enumerate)      # what holds values for a moment
 
 
 def watch_origins(trace: Trace) -> None:

@@ -6,11 +6,15 @@ and are not in that table can't leave.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple
 
 from ..errors import BackendError, VerificationError, WeftError
 from ..mesh import has_several_devices
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+
+if TYPE_CHECKING:
+    from ..avals import Size
+    from .types import Params
 
 
 class NotPortable(WeftError, BackendError):
@@ -24,16 +28,16 @@ class Operand(NamedTuple):
     row: bool = False
 
 
-def _whole(positions) -> list[Operand]:
+def _whole(positions: Iterable[int]) -> list[Operand]:
     return [Operand(i) for i in positions]
 
 
-def _scan(params, n):
+def _scan(params: Params, n: int) -> list[list[Operand]]:
     fixed = params["num_consts"] + params["num_carry"]
     return [_whole(range(fixed)) + [Operand(i, True) for i in range(fixed, n)]]
 
 
-def _while(params, n):
+def _while(params: Params, n: int) -> list[list[Operand]]:
     c, b = params["cond_nconsts"], params["body_nconsts"]
     carry = range(c + b, n)
     return [_whole([*range(c), *carry]), _whole([*range(c, c + b), *carry])]
@@ -41,9 +45,9 @@ def _while(params, n):
 
 class Carrier(NamedTuple):
     """How a primitive carries jaxprs."""
-    keys: tuple          # the parameters that hold them, in order
-    operands: Callable   # (params, number of operands) -> for each jaxpr the operands that are its arguments
-    prepend: Callable    # (params, how many constants each jaxpr gets) -> changed params
+    keys: tuple[str, ...]          # the parameters that hold them, in order
+    operands: Callable[..., Any]   # (params, number of operands) -> for each jaxpr the operands that are its arguments
+    prepend: Callable[..., Any]    # (params, how many constants each jaxpr gets) -> changed params
 
 
 CARRIERS: dict[str, Carrier] = {
@@ -64,7 +68,7 @@ INLINED = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "ca
            "custom_linear_solve": "jaxprs"}
 
 
-def _inlined_call(eqn: JaxprEqn) -> tuple[Any, Sequence]:
+def _inlined_call(eqn: JaxprEqn) -> tuple[Any, Sequence[Any]]:
     """The program that an equation of `INLINED` runs, and its operands."""
     program, invars = eqn.params[INLINED[eqn.primitive.name]], eqn.invars
     if eqn.primitive.name == "custom_linear_solve":      # of its four functions the one that solves
@@ -74,7 +78,7 @@ def _inlined_call(eqn: JaxprEqn) -> tuple[Any, Sequence]:
     return program, invars
 
 
-def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
+def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
     """The same program without constvars, Python functions or values inside, and the values that now lead its arguments.
 
     Raises: NotPortable, with the user's line, for what exists in this process only.
@@ -91,16 +95,16 @@ def portable(jaxpr: Jaxpr) -> tuple[Jaxpr, list]:
 class _Opener:
     """Takes the values out of one program and all that it carries; what is carried twice stays one jaxpr."""
 
-    def __init__(self):
-        self.opened: dict = {}      # (jaxpr, ids of its constants) -> what `open` returned
-        self.led: dict = {}         # the same -> the jaxpr with its constants as leading arguments
+    def __init__(self) -> None:
+        self.opened: dict[Any, Any] = {}      # (jaxpr, ids of its constants) -> what `open` returned
+        self.led: dict[Any, Any] = {}         # the same -> the jaxpr with its constants as leading arguments
 
-    def open(self, jaxpr: Jaxpr, values: Sequence) -> tuple[Jaxpr, dict]:
+    def open(self, jaxpr: Jaxpr, values: Sequence[Any]) -> tuple[Jaxpr, dict[Any, Any]]:
         """`jaxpr` with all constants, its own and inner ones, as free variables, and those: id -> (variable, value)."""
         key = (jaxpr, *map(id, values))
         if key not in self.opened:
             consts: dict[int, tuple[Var, Any]] = {}
-            env: dict = {}      # variables to replace
+            env: dict[Any, Any] = {}      # variables to replace
             for var, value in zip(jaxpr.constvars, values):
                 first = consts.setdefault(id(value), (var, value))[0]
                 if first is not var:
@@ -112,7 +116,7 @@ class _Opener:
             self.opened[key] = jaxpr, consts
         return self.opened[key]
 
-    def equations(self, eqns: Sequence[JaxprEqn], consts: dict, env: dict) -> list[JaxprEqn]:
+    def equations(self, eqns: Sequence[JaxprEqn], consts: dict[Any, Any], env: dict[Any, Any]) -> list[JaxprEqn]:
         made: list[JaxprEqn] = []
         for eqn in eqns:
             invars = [a if type(a) is Literal else env.get(a, a) for a in eqn.invars]
@@ -131,12 +135,12 @@ class _Opener:
                 made.append(eqn)
         return made
 
-    def inline(self, eqn: JaxprEqn, consts: dict, outer: dict) -> list[JaxprEqn]:
+    def inline(self, eqn: JaxprEqn, consts: dict[Any, Any], outer: dict[Any, Any]) -> list[JaxprEqn]:
         """The equations of a call's jaxpr, with variables of their own."""
         closed, operands = _inlined_call(eqn)
         if not isinstance(closed, ClosedJaxpr):
             raise NotPortable(f"{eqn.primitive.name} holds a Python function.\n  at {eqn.source_info}")
-        env: dict = dict(zip(closed.jaxpr.invars, operands))
+        env: dict[Any, Any] = dict(zip(closed.jaxpr.invars, operands))
         for var, value in zip(closed.jaxpr.constvars, closed.consts):
             env[var] = consts.setdefault(id(value), (Var(var.aval), value))[0]
         read = lambda a: a if type(a) is Literal else env[a]
@@ -145,13 +149,13 @@ class _Opener:
             outs = [DropVar(v.aval) if type(v) is DropVar else Var(v.aval) for v in inner.outvars]
             fresh.append(inner.replace(invars=[read(a) for a in inner.invars], outvars=outs))
             env.update(zip(inner.outvars, outs))
-        results: dict = {}
+        results: dict[Any, Any] = {}
         made = self.equations(fresh, consts, results)
         for var, atom in zip(eqn.outvars, [read(a) for a in closed.jaxpr.outvars]):
             outer[var] = atom if type(atom) is Literal else results.get(atom, atom)
         return made
 
-    def carrier(self, eqn: JaxprEqn, consts: dict) -> JaxprEqn:
+    def carrier(self, eqn: JaxprEqn, consts: dict[Any, Any]) -> JaxprEqn:
         """An equation whose jaxprs take their constants as arguments."""
         name, carrier = eqn.primitive.name, CARRIERS.get(eqn.primitive.name)
         if carrier is None:
@@ -182,7 +186,7 @@ class _Opener:
             invars = [*leads[0], *invars]
         return new.replace(invars=invars)
 
-    def lead(self, jaxpr: Jaxpr, consts: dict, sub: ClosedJaxpr) -> Jaxpr:
+    def lead(self, jaxpr: Jaxpr, consts: dict[Any, Any], sub: ClosedJaxpr) -> Jaxpr:
         key = (sub.jaxpr, *map(id, sub.consts))
         if key not in self.led:
             self.led[key] = _lead(jaxpr, consts)
@@ -196,11 +200,11 @@ def _on_one_device(eqn: JaxprEqn) -> bool:
     return places is not None and not any(map(has_several_devices, places))
 
 
-def _lead(jaxpr: Jaxpr, consts: dict) -> Jaxpr:
+def _lead(jaxpr: Jaxpr, consts: dict[Any, Any]) -> Jaxpr:
     return jaxpr.replace(constvars=[], invars=[*[v for v, _ in consts.values()], *jaxpr.invars])
 
 
-def _with_jaxprs(eqn: JaxprEqn, carrier: Carrier, jaxprs: list) -> JaxprEqn:
+def _with_jaxprs(eqn: JaxprEqn, carrier: Carrier, jaxprs: list[Any]) -> JaxprEqn:
     """The equation with other jaxprs in the same places."""
     params, rest = dict(eqn.params), iter(jaxprs)
     wrap = lambda old: ClosedJaxpr(next(rest), []) if isinstance(old, ClosedJaxpr) else next(rest)
@@ -215,7 +219,7 @@ def _without_policy(eqn: JaxprEqn) -> JaxprEqn:
     return eqn.replace(params=dict(eqn.params, policy=None)) if eqn.params.get("policy") is not None else eqn
 
 
-def _carried(carrier: Carrier, params: dict):
+def _carried(carrier: Carrier, params: Params) -> Iterator[Jaxpr | ClosedJaxpr]:
     for key in carrier.keys:
         value = params[key]
         yield from value if isinstance(value, (tuple, list)) else (value,)
@@ -253,7 +257,7 @@ def check_operands(eqn: JaxprEqn) -> None:
     _check_results(name, params, avals, subs)
 
 
-def _check_results(name: str, params: dict, avals: list, subs: list) -> None:
+def _check_results(name: str, params: dict[Any, Any], avals: list[Any], subs: list[Any]) -> None:
     """What goes round a loop keeps its type, and branches agree."""
     outs = [[_type(a) for a in s.out_avals] for s in subs]
     if name == "cond" and any(o != outs[0] for o in outs):
@@ -270,15 +274,15 @@ def _check_results(name: str, params: dict, avals: list, subs: list) -> None:
             raise VerificationError("the condition of while is not a truth value")
 
 
-def _type(aval) -> tuple:
+def _type(aval: Any) -> tuple[Any, ...]:
     return aval.shape, getattr(getattr(aval, "dtype", None), "name", "token")
 
 
-def _row(aval, length, name: str) -> tuple:
+def _row(aval: Any, length: Size, name: str) -> tuple[Any, ...]:
     if not aval.shape or aval.shape[0] != length:
         raise VerificationError(f"{name} of length {length} goes through an operand of shape {aval.shape}")
     return aval.shape[1:], aval.dtype.name
 
 
-def _show(types: Sequence[tuple]) -> str:
+def _show(types: Sequence[tuple[Any, ...]]) -> str:
     return "(" + ", ".join(f"{name}[{','.join(map(str, shape))}]" for shape, name in types) + ")"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Hashable, NamedTuple, Sequence
 
 from .. import dtypes
 from ..avals import AbstractToken, ShapedArray, SymbolicSize, physical, shaped, token
@@ -29,6 +29,12 @@ from .parameters import check_parameters, why_refused
 from .portable import CARRIERS, NotPortable, check_operands
 from .primitive import param_types, registry
 from .verify import verify
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+    from ..avals import AbstractValue, Size
+    from .jaxpr import Atom
+    from ..dtypes import ElementType
 
 MAGIC, VERSION = b"weft\x00", 1
 
@@ -57,7 +63,7 @@ class RecordedLine(SourceInfo):
     """A user's line as it was written down in another process."""
     __slots__ = ()
 
-    def __init__(self, file: str, line: int, function: str, names: tuple = ()):
+    def __init__(self, file: str, line: int, function: str, names: tuple[Any, ...] = ()):
         super().__init__((file, function), line, names)
 
     file = property(lambda self: self.code[0])
@@ -65,7 +71,7 @@ class RecordedLine(SourceInfo):
     line = property(lambda self: self.lasti)
 
 
-def content_hash(data) -> bytes:
+def content_hash(data: Buffer) -> bytes:
     """The 32 bytes by which a serialized program is known."""
     return hashlib.sha256(data).digest()
 
@@ -77,10 +83,10 @@ _NONE, _FALSE, _TRUE, _INT, _FLOAT, _COMPLEX, _STR, _BYTES, _TUPLE, _LIST, _DTYP
 class _Table:
     """Things numbered in order of first use."""
 
-    def __init__(self):
-        self.numbers: dict = {}
+    def __init__(self) -> None:
+        self.numbers: dict[Any, Any] = {}
 
-    def __call__(self, item) -> int:
+    def __call__(self, item: Hashable) -> int:
         return self.numbers.setdefault(item, len(self.numbers))
 
 
@@ -123,7 +129,7 @@ class _Serializer:
         out.data += self.body.data
         return bytes(out.data)
 
-    def aval(self, aval) -> int:
+    def aval(self, aval: AbstractValue) -> int:
         if isinstance(aval, AbstractToken):
             return self.avals((1,))
         if physical(aval) is not aval:
@@ -145,7 +151,7 @@ class _Serializer:
         if jaxpr.constvars:
             raise NotPortable("a program with constants inside can't be written; see weft.core.portable.portable")
         w = Writer()
-        numbers: dict = {}
+        numbers: dict[Any, Any] = {}
         w.unsigned(len(jaxpr.invars))
         for var in jaxpr.invars:
             numbers[var] = len(numbers)
@@ -159,7 +165,7 @@ class _Serializer:
         number = self.jaxprs[jaxpr] = len(self.jaxprs)
         return number
 
-    def equation(self, w: Writer, eqn: JaxprEqn, numbers: dict) -> None:
+    def equation(self, w: Writer, eqn: JaxprEqn, numbers: dict[Any, Any]) -> None:
         self.check(eqn)
         w.unsigned(self.strings(eqn.primitive.name))
         self.atoms(w, eqn.invars, numbers)
@@ -187,7 +193,7 @@ class _Serializer:
         if why is not None:
             raise NotPortable(f"{eqn.primitive.name} can't leave the process: {why}.\n  at {eqn.source_info}")
 
-    def atoms(self, w: Writer, atoms, numbers: dict) -> None:
+    def atoms(self, w: Writer, atoms: Sequence[Atom], numbers: dict[Any, Any]) -> None:
         w.unsigned(len(atoms))
         for a in atoms:
             if type(a) is Literal:
@@ -240,7 +246,7 @@ class _Serializer:
         else:
             self.other(w, value)
 
-    def known(self, w: Writer, value, kind: type) -> None:
+    def known(self, w: Writer, value: Any, kind: type[Any]) -> None:
         if param_types.get(kind.__name__) is not kind:
             raise NotPortable(f"holds a {kind.__name__}, which is not part of the format (weft.core.primitive.param_type makes it so)")
         if isinstance(value, enum.Enum):
@@ -254,7 +260,7 @@ class _Serializer:
         for item in value:
             self.value(w, item)
 
-    def other(self, w: Writer, value) -> None:
+    def other(self, w: Writer, value: Any) -> None:
         """A dtype, or a scalar of NumPy."""
         if isinstance(value, dtypes.ExtendedDType) or isinstance(value, type(dtypes.float0)) and value == dtypes.float0:
             raise NotPortable("is a dtype that is not stored; see weft.transforms.physical.lower_types")
@@ -271,7 +277,7 @@ class _Serializer:
         w.unsigned(self.strings(name))
 
 
-def write_shape(w: Writer, dtype: int, weak: int, shape: tuple, strings: _Table) -> None:
+def write_shape(w: Writer, dtype: int, weak: int, shape: tuple[Any, ...], strings: _Table) -> None:
     """An array type whose sizes may be symbolic, by the number of its dtype's name."""
     w.unsigned(dtype)
     w.byte(weak)
@@ -297,7 +303,7 @@ def serialize(jaxpr: Jaxpr, lines: bool = True) -> bytes:
     return writer.finish()
 
 
-def deserialize(data, limits: Limits = DEFAULT_LIMITS, scope: SymbolicScope | None = None) -> Program:
+def deserialize(data: Buffer, limits: Limits = DEFAULT_LIMITS, scope: SymbolicScope | None = None) -> Program:
     """The program that `serialize` wrote, checked by the verifier. Without a `scope` it may have no symbolic dimensions.
 
     Raises: DeserializationError, whatever the bytes are.
@@ -352,13 +358,13 @@ class _Deserializer:
     def string(self) -> str:
         return self.strings[self.r.index(self.strings)]
 
-    def dtype(self):
+    def dtype(self) -> ElementType:
         start, name = self.r.at, self.string()
         if name not in dtypes._TABLE:
             self.r.fail(f"there is no dtype {name!r}", start)
         return dtypes.dtype(name)
 
-    def aval(self):
+    def aval(self) -> AbstractValue:
         r, start = self.r, self.r.at
         kind = r.byte()
         if kind == 1:
@@ -378,7 +384,7 @@ class _Deserializer:
                 r.fail(f"an array of shape {shape} exceeds the limit of {self.limits.array_bytes} bytes", start)
         return shaped(shape, dt, bool(weak))
 
-    def size(self):
+    def size(self) -> Size:
         start, n = self.r.at, self.r.unsigned()
         if not n & 1:
             return n >> 1
@@ -386,7 +392,7 @@ class _Deserializer:
             self.r.fail(f"there is no string {n >> 1}", start)
         return self.dim(self.strings[n >> 1])
 
-    def dim(self, text: str):
+    def dim(self, text: str) -> Size:
         """A dimension from its text; only what one writes is read."""
         if self.scope is None:
             self.r.fail(f"the program has the symbolic dimension {text[:40]!r}; it must be specialised for sizes before it is sent")
@@ -420,7 +426,7 @@ class _Deserializer:
         self.no_effects()
         return Jaxpr([], invars, outvars, eqns), self.depth, self.equations
 
-    def equation(self, vars_: list) -> JaxprEqn:
+    def equation(self, vars_: list[Any]) -> JaxprEqn:
         r, start = self.r, self.r.at
         name = self.string()
         primitive = registry.get(name)
@@ -454,7 +460,7 @@ class _Deserializer:
             raise DeserializationError(f"{eqn.source_info}: {e}", start) from e
         return eqn
 
-    def atoms(self, vars_: list) -> list:
+    def atoms(self, vars_: list[Any]) -> list[Any]:
         r = self.r
         atoms = []
         for _ in range(r.count()):
@@ -493,7 +499,7 @@ class _Deserializer:
         if self.r.count():
             self.r.fail("a program from outside has no effects", start)
 
-    def value(self, depth: int):
+    def value(self, depth: int) -> Any:
         r, start = self.r, self.r.at
         if depth > self.limits.nesting:
             r.fail("a parameter is nested too deeply", start)
@@ -526,7 +532,7 @@ class _Deserializer:
             return self.dim(self.string())
         r.fail(f"there is no kind {tag} of parameters", start)
 
-    def known(self, tag: int, depth: int):
+    def known(self, tag: int, depth: int) -> Any:
         r, start = self.r, self.r.at
         cls = param_types.get(self.string())
         if cls is None or issubclass(cls, enum.Enum) != (tag == _ENUM):

@@ -137,7 +137,8 @@ def solve(equations: Sequence[tuple[Any, Any, str]], variables: frozenset[Any]) 
     return values
 
 
-def _solve_for(name: str, expression: Dim, size: Size, where: str, values: dict[Any, Any], origin: dict[Any, Any]) -> bool:
+def _solve_for(name: str, expression: Dim, size: Size, where: str, values: dict[Any, Any],
+               origin: dict[Any, Any]) -> bool:
     """Finds one variable from one equation, if it is linear in it."""
     slope, rest = 0, 0
     for monomial, c in expression.terms:

@@ -233,7 +233,7 @@ def get_aval(x: object) -> AbstractValue:
     raise TypeError(at_user_line(f"a value of type {type(x).__module__}.{type(x).__qualname__} is not an array or a number that weft can compute with: {str(x)[:80]!s}. Convert it to one, or leave it out."))
 
 
-array_types: set[type] = set()      # the classes of arrays that hold values on a device
+array_types: set[type[Any]] = set()      # the classes of arrays that hold values on a device
 
 
 def is_array(x: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+from typing import Any
 
 from ..avals import AbstractRef, AbstractValue, ShapedArray
 from ..errors import VerificationError
@@ -18,16 +19,16 @@ def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     """Raises VerificationError with the offending equation if `jaxpr` (or a jaxpr inside it) is malformed."""
     if isinstance(jaxpr, ClosedJaxpr):
         jaxpr = jaxpr.jaxpr
-    defined: set = set()
+    defined: set[Any] = set()
 
-    def define(var, where: str):
+    def define(var: object, where: str) -> None:
         if not isinstance(var, Var) or not isinstance(var.aval, AbstractValue):
             raise VerificationError(f"{where} binds {var!r}, which is not a variable")
         if var in defined:
             raise VerificationError(f"{where} defines a variable twice: {var!r}")
         defined.add(var)
 
-    def use(atom, where: str):
+    def use(atom: Any, where: str) -> None:
         if isinstance(atom, Literal):
             if not isinstance(atom.aval, ShapedArray) or atom.aval.shape:
                 raise VerificationError(f"{where} has a literal that is not a scalar: {atom!r}")
@@ -36,7 +37,7 @@ def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
 
     for var in [*jaxpr.constvars, *jaxpr.invars]:
         define(var, "the head")
-    effects: set = set()
+    effects: set[Any] = set()
     for i, eqn in enumerate(jaxpr.eqns):
         where = f"equation {i} ({eqn.primitive.name}, from {eqn.source_info})"
         for atom in eqn.invars:

@@ -1,10 +1,15 @@
 """approx_max_k and approx_min_k of `weft.lax`."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ..ops.sort import approx_top_k_p
 from ..typing import Array, ArrayLike
 from .common import operand as checked
 from .common import static_int
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["approx_max_k", "approx_min_k"]
 
@@ -42,7 +47,8 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1, reca
     return _bind("approx_min_k", False, operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk)
 
 
-def _bind(name: str, is_max_k: bool, operand, k, axis, recall_target, size_override, aggregate) -> tuple:
+def _bind(name: str, is_max_k: bool, operand: Value, k: int, axis: int, recall_target: float, size_override: int,
+          aggregate: bool) -> tuple[Any, ...]:
     return tuple(approx_top_k_p.bind(checked(name, operand), k=static_int("k", k), reduction_dimension=static_int("reduction_dimension", axis),
                                      recall_target=float(recall_target), is_max_k=is_max_k, reduction_input_size_override=static_int(
                                          "reduction_input_size_override", size_override), aggregate_to_topk=bool(aggregate)))

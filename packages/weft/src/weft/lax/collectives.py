@@ -1,7 +1,7 @@
 """Communication over named axes (`vmap(axis_name=…)` and its siblings). Arguments may be pytrees."""
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..core.trace import axis_size_of, get_aval
@@ -13,15 +13,21 @@ from ..tree import tree_flatten, tree_map
 from ..typing import Array, AxisName, Tree
 from .common import canonical_axis, on_device, operand
 
+if TYPE_CHECKING:
+    from ..annotations import PyTree
+    from ..core.primitive import Primitive
+    from ..core.types import Value
+
 __all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin",
            "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes"]
 
 
-def _names(axis_name) -> tuple:
+def _names(axis_name: AxisName) -> tuple[Any, ...]:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
-def _groups(name: str, axis_index_groups, axis_name) -> tuple | None:
+def _groups(name: str, axis_index_groups: Sequence[Sequence[int]] | None,
+            axis_name: AxisName) -> tuple[Any, ...] | None:
     """The groups as tuples; they must name each member once and be of one size."""
     if axis_index_groups is None:
         return None
@@ -36,13 +42,14 @@ def _groups(name: str, axis_index_groups, axis_name) -> tuple | None:
     return groups
 
 
-def _checked(primitive, x, **params):
+def _checked(primitive: Primitive, x: Value, **params: Any) -> Value:
     """Binds a collective whose operand must have the right sizes, which batching rules take for granted."""
     primitive.abstract(get_aval(x), **params)
     return primitive.bind(x, **params)
 
 
-def _all_reduce(name: str, primitive, x, axis_name, axis_index_groups):
+def _all_reduce(name: str, primitive: Primitive, x: PyTree, axis_name: AxisName,
+                axis_index_groups: Sequence[Sequence[int]] | None) -> Any:
     leaves, tree = tree_flatten(x)
     leaves = [operand(name, leaf) for leaf in leaves]
     rank = {len(shape_of(leaf)) for leaf in leaves}
@@ -106,7 +113,7 @@ def pmean(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     n = len(axis_index_groups[0]) if axis_index_groups is not None else psum(1, axis_name)
 
-    def mean(leaf):
+    def mean(leaf: Value) -> Any:
         aval = get_aval(leaf)
         if not dtypes.is_inexact(aval.dtype):
             leaf = linear.convert(leaf, dtypes.canonicalize(float))
@@ -158,7 +165,7 @@ def all_gather(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequ
         raise ValueError(f"all_gather: `to` must be 'varying', got {to!r}; weft has no gathers whose results are of other types. Use psum for one that varies nowhere.")
     names, groups = _names(axis_name), _groups("all_gather", axis_index_groups, axis_name)
 
-    def one(leaf):
+    def one(leaf: Value) -> Value:
         leaf = operand("all_gather", leaf)
         d = canonical_axis(axis, len(shape_of(leaf)) + (not tiled))
         return ops.all_gather_p.bind(leaf, axis_name=names, all_gather_dimension=d, axis_size=ops.group_size(names, groups), tiled=bool(tiled),
@@ -182,7 +189,7 @@ def psum_scatter(x: Tree, axis_name: AxisName, *, scatter_dimension: int = 0,
     """
     names, groups = _names(axis_name), _groups("psum_scatter", axis_index_groups, axis_name)
 
-    def one(leaf):
+    def one(leaf: Value) -> Value:
         leaf = operand("psum_scatter", leaf)
         if dtypes.is_bool(get_aval(leaf).dtype):
             leaf = linear.convert(leaf, dtypes.int32)
@@ -210,7 +217,7 @@ def all_to_all(x: Tree, axis_name: AxisName, split_axis: int, concat_axis: int, 
     """
     groups = _groups("all_to_all", axis_index_groups, axis_name)
 
-    def one(leaf):
+    def one(leaf: Value) -> Value:
         leaf = operand("all_to_all", leaf)
         rank = len(shape_of(leaf))
         split, concat = canonical_axis(split_axis, rank), canonical_axis(concat_axis, rank)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Iterable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar
 
 from .. import dtypes
 from ..avals import Size, SymbolicSize, as_size, check_range
@@ -13,11 +13,15 @@ from ..host import HostArray, has_numpy, np
 from ..runtime import dispatch
 from ..mesh import NamedSharding
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..dtypes import DTypeLike, ElementType
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 _HOST = (bool, int, float, complex, TypedScalar, HostArray) + ((np.ndarray, np.generic) if has_numpy else ())
 
 
-def operand(name: str, x: Any, any_int: bool = False):
+def operand(name: str, x: Any, any_int: bool = False) -> Value:
     """`x` if it is an array, a tracer or a number; a TypeError that names the function otherwise. An int must fit the default dtype, but for `any_int`."""
     if type(x) in aval_of or isinstance(x, Tracer):
         if type(x) is int and not any_int:
@@ -36,14 +40,14 @@ def on_device(x: Any) -> Any:
     return dispatch.put(x) if isinstance(x, _HOST) else x
 
 
-def only(name: str, **keywords) -> None:
+def only(name: str, **keywords: object) -> None:
     """Raises for keywords of JAX's signatures that have no meaning here when they are given a value."""
     for key, value in keywords.items():
         if value is not None and not (isinstance(value, NamedSharding) and not value.mesh.axis_names):     # over no axes: what types say
             raise NotImplementedError(f"{name}: {key}={value!r} has no effect on weft's backends; leave {key} out.")
 
 
-def static_int(what: str, value) -> int:
+def static_int(what: str, value: Any) -> int:
     """A concrete integer."""
     if isinstance(value, Tracer):
         raise TracerIntegerConversionError(at_user_line(f"{what} must be a concrete integer, got the traced value {value}. Under jit, mark the argument "
@@ -56,7 +60,7 @@ def static_int(what: str, value) -> int:
         raise TypeError(f"{what} must be an integer, got {value!r} of type {type(value).__name__}.") from None
 
 
-def static_size(what: str, value):
+def static_size(what: str, value: Any) -> Size:
     """A concrete integer, or a symbolic dimension as it is: what may be a size, or a place along an axis."""
     return value if isinstance(value, SymbolicSize) else static_int(what, value)
 
@@ -77,7 +81,7 @@ def canonical_shape(shape: Any) -> tuple[Size, ...]:
     return sizes
 
 
-def canonical_axis(axis, rank: int, what: str = "axis") -> int:
+def canonical_axis(axis: Any, rank: int, what: str = "axis") -> int:
     """A non-negative axis; AxisError when it is out of range."""
     axis = static_int(what, axis)
     if not -rank <= axis < rank:
@@ -85,7 +89,7 @@ def canonical_axis(axis, rank: int, what: str = "axis") -> int:
     return axis + rank if axis < 0 else axis
 
 
-def canonical_axes(axes, rank: int, what: str = "axis") -> tuple:
+def canonical_axes(axes: Any, rank: int, what: str = "axis") -> tuple[Any, ...]:
     """Axes (None: all of them, an int, a sequence) as a tuple of distinct non-negative ints."""
     if axes is None:
         return tuple(range(rank))
@@ -97,12 +101,12 @@ def canonical_axes(axes, rank: int, what: str = "axis") -> tuple:
     return found
 
 
-def value_dtype(dtype):
+def value_dtype(dtype: DTypeLike) -> ElementType:
     """The canonical dtype that a `dtype=` argument stands for; random keys and everything unknown are errors."""
     return dtypes.canonicalize(dtype)
 
 
-def same_dtypes(name: str, *args) -> None:
+def same_dtypes(name: str, *args: Value) -> None:
     found = {get_aval(a).dtype for a in args}
     if len(found) > 1:
         raise type_error(f"{name} requires arguments to have the same dtypes, got {', '.join(dtypes.name(get_aval(a).dtype) for a in args)}.")

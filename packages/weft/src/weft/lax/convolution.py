@@ -89,14 +89,15 @@ def conv_dimension_numbers(lhs_shape: Shape, rhs_shape: Shape,
 
 
 class _Geometry(NamedTuple):
-    strides: tuple
-    padding: tuple
-    lhs_dilation: tuple
-    rhs_dilation: tuple
+    strides: tuple[Any, ...]
+    padding: tuple[Any, ...]
+    lhs_dilation: tuple[Any, ...]
+    rhs_dilation: tuple[Any, ...]
     numbers: ConvDimensionNumbers
 
 
-def _geometry(name, lhs_shape, rhs_shape, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers) -> _Geometry:
+def _geometry(name: str, lhs_shape: Any, rhs_shape: Any, window_strides: Any, padding: Any, lhs_dilation: Any,
+              rhs_dilation: Any, dimension_numbers: Any) -> _Geometry:
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     spatial = len(numbers.lhs_spec) - 2
     strides = ints(window_strides)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Sequence
+from typing import Any, Sequence
 
 from ..annotations import override
 from ..config import config
@@ -25,16 +25,16 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Precision.{self.name}"
 
     @override
     @classmethod
-    def _missing_(cls, value):
+    def _missing_(cls, value: Any) -> Precision | None:
         """`Precision("highest")`, and None for the default."""
         return cls.DEFAULT if value is None else _WORDS.get(value)
 
@@ -46,7 +46,7 @@ _WORDS = {"default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16"
           "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "highest": Precision.HIGHEST, "float32": Precision.HIGHEST}
 
 
-def canonical_precision(precision: PrecisionLike):
+def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None:
     """None, a `Precision`, its name, or a pair of them, as None or a pair of `Precision`; an algorithm or a preset's name as that algorithm."""
     if precision is None:
         precision = config.default_matmul_precision
@@ -59,11 +59,12 @@ def canonical_precision(precision: PrecisionLike):
     if isinstance(precision, (tuple, list)):
         if len(precision) != 2:
             raise ValueError(f"precision takes one value or a pair, got {precision!r}.")
-        return tuple(_one(p) for p in precision)
+        first, second = precision
+        return _one(first), _one(second)
     return (_one(precision),) * 2
 
 
-def _one(p):
+def _one(p: object) -> Precision:
     if isinstance(p, Precision):
         return p
     if p is None:

@@ -1,7 +1,7 @@
 """Communication that few programs need: parts of different sizes, and sending apart from receiving."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import ShapeDtypeStruct, shaped
@@ -19,6 +19,9 @@ from ..tree import register_pytree_node
 from ..typing import Array, ArrayLike, AxisName
 from .collectives import _groups, _names, all_gather, axis_index, ppermute
 from .common import operand as checked
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["precv", "psend", "ragged_all_to_all"]
 
@@ -74,7 +77,7 @@ def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: Arra
     return out
 
 
-def _row(table, i):
+def _row(table: Value, i: Value) -> Value:
     """table[i]"""
     shape = shape_of(table)
     starts = [i, *[full((), 0, dtypes.int32)] * (len(shape) - 1)]
@@ -85,7 +88,7 @@ class Sent:
     """What `psend` returns and `precv` takes: a value on its way."""
     __slots__ = ("value", "route")
 
-    def __init__(self, value, route: tuple):
+    def __init__(self, value: Value, route: tuple[Any, ...]):
         self.value, self.route = value, route
 
 

@@ -1,7 +1,7 @@
 """Dynamic slices, gather and scatter of `weft.lax`."""
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..core.primitive import Primitive
@@ -18,13 +18,16 @@ from ..ops.shape import concatenate, slice_
 from ..typing import Array, ArrayLike, Mode
 from .common import canonical_axes, canonical_axis, canonical_shape, on_device, operand as checked, static_size
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
            "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
            "dynamic_update_slice_in_dim", "gather", "index_take", "scatter", "scatter_add", "scatter_apply",
            "scatter_max", "scatter_min", "scatter_mul", "scatter_sub"]
 
 
-def _starts(name: str, x, start_indices, allow_negative_indices) -> list:
+def _starts(name: str, x: Value, start_indices: Any, allow_negative_indices: bool | Sequence[bool]) -> list[Any]:
     """One index scalar for each axis, all of one dtype; negative ones count from the end where that is allowed."""
     shape = shape_of(x)
     if not isinstance(start_indices, (list, tuple)):

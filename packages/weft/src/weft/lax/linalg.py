@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import enum
 import warnings
-from typing import Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import dtypes
 from ..control import bidiagonal as bidiagonal, factorise as factorise, schur as schur_loops  # noqa: F401  the primitives' loops
@@ -21,6 +21,10 @@ from ..typing import Array, ArrayLike
 from .common import on_device, operand
 from .polar import qdwh as qdwh
 
+if TYPE_CHECKING:
+    from ..core.primitive import Primitive
+    from ..core.types import Value
+
 __all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
            "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "hessenberg", "hessenberg_p", "householder_product",
            "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "ormqr",
@@ -29,7 +33,7 @@ __all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky"
            "tridiagonal_solve", "tridiagonal_solve_p"]
 
 
-def _matrix(name: str, x):
+def _matrix(name: str, x: Value) -> Value:
     """An array argument that has rows and columns."""
     x = on_device(operand(name, x))
     if len(shape_of(x)) < 2:
@@ -37,13 +41,13 @@ def _matrix(name: str, x):
     return x
 
 
-def _square(name: str, x):
+def _square(name: str, x: Value) -> None:
     shape = shape_of(x)
     if shape[-1] != shape[-2]:
         raise TypeError(f"{name} takes square matrices, of shape (..., n, n), got shape {shape}.")
 
 
-def _symmetrized(name: str, x, symmetrize: bool):
+def _symmetrized(name: str, x: Value, symmetrize: bool) -> Value:
     x = _matrix(name, x)
     if not symmetrize:
         return x
@@ -53,7 +57,7 @@ def _symmetrized(name: str, x, symmetrize: bool):
     return matrix.symmetrized(x)
 
 
-def _choice(name: str, keyword: str, kind: type[enum.Enum], value):
+def _choice(name: str, keyword: str, kind: type[enum.Enum], value: object) -> Any:
     """A member of an enum, or None; a member's value stands for it."""
     try:
         return value if value is None else kind(value)
@@ -199,7 +203,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     return _single(ops.cholesky_update_p, r, w)
 
 
-def _single(primitive, *xs, **params):
+def _single(primitive: Primitive, *xs: Value, **params: Any) -> Value:
     """What the primitive gives, in single precision where the operands are of 16 bits."""
     narrow = {dt for dt in map(dtype_of, xs) if dtypes.is_inexact(dt) and dtypes.bits(dt) == 16}
     if not narrow or len(set(map(dtype_of, xs))) > 1:

@@ -1,7 +1,7 @@
 """platform_dependent of `weft.lax`."""
 from __future__ import annotations
 
-from typing import Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ..control.cond import choose
 from ..core.trace import current_trace
@@ -11,13 +11,17 @@ from ..annotations import PyTree
 from ..transforms.platforms import platform_index_p
 from ..transforms.stage import JaxprTrace
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["platform_dependent"]
 
 _T = TypeVar("_T")
 
 
 @api_boundary
-def platform_dependent(*args: PyTree, default: Callable[..., _T] | None = None, **per_platform: Callable[..., _T]) -> _T:
+def platform_dependent(*args: PyTree, default: Callable[..., _T] | None = None,
+                       **per_platform: Callable[..., _T]) -> _T:
     """Calls the function given for the platform that the program runs on: cpu=…, cuda=…, tpu=…, wasm=…, webgpu=…, else `default`.
 
     All functions are traced and give the same types; only the chosen one is compiled.
@@ -30,10 +34,10 @@ def platform_dependent(*args: PyTree, default: Callable[..., _T] | None = None, 
         >>> float(weft.lax.platform_dependent(2.0, tpu=lambda x: x * 2, default=lambda x: x + 1))
         3.0
     """
-    branches: dict = {}
+    branches: dict[Any, Any] = {}
     for name, fun in per_platform.items():
         branches.setdefault(fun, []).append(name)
-    platforms: list = [tuple(names) for names in branches.values()]
+    platforms: list[Any] = [tuple(names) for names in branches.values()]
     funs = list(branches)
     if default is not None:
         platforms.append(None)
@@ -41,7 +45,7 @@ def platform_dependent(*args: PyTree, default: Callable[..., _T] | None = None, 
     if not funs:
         raise TypeError("platform_dependent takes a function for at least one platform, or a default.")
 
-    def call(*operands):
+    def call(*operands: Value) -> Any:
         return choose(platform_index_p.bind(platforms=tuple(platforms)), funs, operands, "platform_dependent")
     # where it runs is known once a program is compiled
     return call(*args) if isinstance(current_trace(), JaxprTrace) else inner_jit(call, name="platform_dependent")(*args)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Sequence
 
 from .. import dtypes
 from ..control.loops import while_loop
@@ -16,6 +17,9 @@ from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .common import on_device, operand
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 
 def _weights(low: float) -> tuple[float, float, float]:
     """Halley's weights (a, b, c) for singular values of `low`..1: Y. Nakatsukasa, Z. Bai, F. Gygi, "Optimizing Halley's iteration for computing the
@@ -26,7 +30,7 @@ def _weights(low: float) -> tuple[float, float, float]:
     return a, b, a + b - 1
 
 
-def _weights_of(low):
+def _weights_of(low: Value) -> tuple[Value, Value, Value]:
     """The same of an array; 3, 1, 3 where low is 1."""
     one = scalar_like(low, 1)
     square = mul(low, low)
@@ -39,21 +43,21 @@ def _weights_of(low):
     return a, b, sub(add(a, b), one)
 
 
-def _grown(low, a, b, c):
+def _grown(low: Value, a: Value, b: Value, c: Value) -> Value:
     """The bound on the singular values after a step: low (a + b low²) / (1 + c low²)."""
     return low * (a + b * low ** 2) / (1 + c * low ** 2)
 
 
-def _size(x):
+def _size(x: Value) -> Value:
     """The Frobenius norm."""
     return sqrt(reduce_sum(real_part(mul(x, conjugate(x))), (0, 1)))
 
 
-def _scaled(x, value: float):
+def _scaled(x: Value, value: float) -> Value:
     return mul(x, scalar_like(x, value))
 
 
-def _by_qr(u, a: float, b: float, c: float):
+def _by_qr(u: Value, a: float, b: float, c: float) -> Value:
     """(b/c) u + (a - b/c) Q₁ Q₂ᴴ / √c, for the QR factorisation of √c u above the identity: stable however small singular values are."""
     m, n = shape_of(u)
     q, _ = ops.qr_p.bind(concatenate([_scaled(u, math.sqrt(c)), eye((n, n), dtype_of(u))], 0), pivoting=False, full_matrices=False, use_magma=None)
@@ -61,7 +65,7 @@ def _by_qr(u, a: float, b: float, c: float):
     return add(_scaled(u, b / c), _scaled(product, (a - b / c) / math.sqrt(c)))
 
 
-def _by_cholesky(u, a, b, c):
+def _by_cholesky(u: Value, a: Value, b: Value, c: Value) -> Value:
     """(b/c) u + (a - b/c) u (1 + c uᴴ u)⁻¹: cheaper, once the weights are small."""
     ratio = div(b, c)
     gram = add(eye((shape_of(u)[1],) * 2, dtype_of(u)), mul(matmul(mH(u), u), convert(c, dtype_of(u))))
@@ -73,7 +77,7 @@ def _by_cholesky(u, a, b, c):
 
 
 @inner_jit(name="qdwh", static_argnums=(1, 2, 3))
-def _qdwh(x, max_iterations, eps, masked, *sizes):
+def _qdwh(x: Value, max_iterations: int, eps: float, masked: bool, *sizes: Value) -> tuple[Value, Value, Value, Value]:
     m, n = shape_of(x)
     if masked:      # what is outside the true shape counts as zero
         rows, columns = [broadcast_in_dim(convert(size, dtypes.int32), (m, n), ()) for size in sizes]
@@ -91,12 +95,12 @@ def _qdwh(x, max_iterations, eps, masked, *sizes):
         low, count, moved = _grown(low, *weights), count + 1, _size(sub(u, before))
     tolerance, close = (4 * eps) ** (1 / 3), 1 - 10 * eps
 
-    def proceed(state):
+    def proceed(state: Sequence[Value]) -> Value:
         k, u, low, moved = state
         unfinished = or_(lt(low, scalar_like(low, close)), gt(moved, _scaled(_size(u), tolerance)))
         return and_(lt(k, scalar_like(k, max_iterations)), unfinished)
 
-    def advance(state):
+    def advance(state: Sequence[Value]) -> tuple[Value, Value, Value, Value]:
         k, u, low, _ = state
         a, b, c = _weights_of(low)
         new, square = _by_cholesky(u, a, b, c), mul(low, low)

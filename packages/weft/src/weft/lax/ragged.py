@@ -1,6 +1,7 @@
 """Products of `weft.lax` with groups or scales: ragged_dot, ragged_dot_general, scaled_dot."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
 from ..errors import type_error
@@ -12,6 +13,10 @@ from ..ops.rules import dtype_of, shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import ints, on_device, only, operand
 from .dots import DotDimensionNumbers, PrecisionLike, canonical_precision
+
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..dtypes import ElementType
 
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot"]
 
@@ -66,7 +71,7 @@ def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision
     return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset, out_sharding)
 
 
-def _scaled(name: str, side: str, x, scale, contracting, dtype):
+def _scaled(name: str, side: str, x: Value, scale: Value, contracting: Any, dtype: ElementType) -> Value:
     """x times its scale, each element of which stands for a block along the contracted axes."""
     x = linear.convert(x, dtype)
     if scale is None:

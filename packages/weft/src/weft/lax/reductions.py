@@ -1,7 +1,7 @@
 """Reductions, cumulative operations, sorting and arg-reductions of `weft.lax`."""
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence, overload
+from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
 from .. import dtypes
 from ..annotations import PyTree
@@ -19,12 +19,16 @@ from ..tree import tree_flatten
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import canonical_axes, canonical_axis, only, operand as checked
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["argmax", "argmin", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "reduce", "reduce_and",
            "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor", "sort", "sort_key_val",
            "top_k"]
 
 
-def _over(name: str, reduction: Callable[[Any, tuple[int, ...]], Array], operand: ArrayLike, axes: Sequence[int]) -> Array:
+def _over(name: str, reduction: Callable[[Any, tuple[int, ...]], Array], operand: ArrayLike,
+          axes: Sequence[int]) -> Array:
     x = checked(name, operand)
     return reduction(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
 
@@ -117,7 +121,8 @@ _MONOIDS = {"add": reduce_sum, "max": reduce_max, "min": reduce_min, "mul": redu
 
 
 @overload
-def reduce(operands: ArrayLike, init_values: ArrayLike, computation: Callable[[Array, Array], ArrayLike], dimensions: Sequence[int],
+def reduce(operands: ArrayLike, init_values: ArrayLike, computation: Callable[[Array, Array], ArrayLike],
+           dimensions: Sequence[int],
            out_sharding: OutSharding = None) -> Array: ...
 @overload
 def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
@@ -144,7 +149,7 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, An
     dims = canonical_axes(tuple(dimensions), len(shape_of(xs[0])), "dimensions")
     scalars = [reshaped(get_aval(x), ()) for x in xs] * 2
 
-    def combine(*flat):
+    def combine(*flat: Value) -> Value:
         n = len(xs)
         out, out_tree = tree_flatten(computation(tree.unflatten(flat[:n]), tree.unflatten(flat[n:])))
         if out_tree != tree:
@@ -251,7 +256,8 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 @overload
 def sort(operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Array: ...
 @overload
-def sort(operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> tuple[Array, ...]: ...
+def sort(operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
+         num_keys: int = 1) -> tuple[Array, ...]: ...
 def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
          num_keys: int = 1) -> Array | tuple[Array, ...]:
     """The array sorted upwards along `dimension` (NaN last); of several arrays the first `num_keys` decide the order.
@@ -271,7 +277,8 @@ def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stabl
     return tuple(out) if many else out[0]
 
 
-def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
+def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
+                 is_stable: bool = True) -> tuple[Array, Array]:
     """`keys` sorted along `dimension`, and `values` in the same order.
 
     Example:

@@ -1,6 +1,8 @@
 """Special functions of `weft.lax` beyond erf and lgamma: zeta and polygamma, Bessel functions, incomplete gamma and beta functions."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..control import incomplete
 from ..core.trace import get_aval
 from ..ops import special as ops
@@ -10,11 +12,15 @@ from ..typing import Array, ArrayLike
 from .common import on_device, operand
 from .shape import broadcast_in_dim, broadcast_shapes
 
+if TYPE_CHECKING:
+    from ..core.primitive import Primitive
+    from ..core.types import Value
+
 __all__ = ["bessel_i0e", "bessel_i1e", "betainc", "igamma", "igamma_grad_a", "igammac", "polygamma",
            "random_gamma_grad", "zeta"]
 
 
-def _bind(primitive, *args):
+def _bind(primitive: Primitive, *args: Value) -> Value:
     return primitive.bind(*[operand(primitive.name, x) for x in args])
 
 

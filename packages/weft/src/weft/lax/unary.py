@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .. import dtypes
 from ..core.primitive import Primitive, param_type
@@ -15,6 +15,9 @@ from ..ops.rules import dtype_of, scalar_like
 from ..tree import tree_map
 from ..typing import Array, ArrayLike, Tree
 from .common import elementwise_example as example, operand as checked
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["AccuracyMode", "RoundingMethod", "Tolerance", "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh",
            "bitwise_not", "cbrt", "ceil", "clz", "conj", "cos", "cosh", "digamma", "erf", "erf_inv", "erfc", "exp",
@@ -332,7 +335,7 @@ def stop_gradient(x: Tree) -> Tree:
         >>> float(lax.stop_gradient(1.5))
         1.5
     """
-    def stop(leaf):
+    def stop(leaf: Value) -> Value:
         leaf = checked("stop_gradient", leaf)
         return linear.stop_gradient_p.bind(leaf) if dtypes.is_inexact(get_aval(leaf).dtype) else leaf
     return tree_map(stop, x)

@@ -1,7 +1,7 @@
 """Windows of `weft.lax`: reduce_window and its shapes, and what a padding's name stands for."""
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence, overload
+from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
 from ..annotations import PyTree
 from ..avals import Size, as_size
@@ -18,6 +18,9 @@ from ..tree import tree_flatten
 from ..typing import Array, ArrayLike, Shape
 from .common import ints
 from .common import operand as checked
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 
@@ -54,7 +57,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     return pads
 
 
-def pairs(name: str, padding: Any) -> tuple:
+def pairs(name: str, padding: Any) -> tuple[Any, ...]:
     """A padding as a tuple of pairs of ints."""
     try:
         return tuple((as_size(lo), as_size(hi)) for lo, hi in padding)
@@ -62,7 +65,8 @@ def pairs(name: str, padding: Any) -> tuple:
         raise TypeError(f"{name}: padding must be 'VALID', 'SAME', 'SAME_LOWER' or a sequence of (low, high) pairs, got {padding!r}.") from None
 
 
-def _canonical(shape, window_dimensions, window_strides, padding, base_dilation, window_dilation) -> dict:
+def _canonical(shape: tuple[Size, ...], window_dimensions: Sequence[Any], window_strides: Any, padding: Any,
+               base_dilation: Sequence[int] | None, window_dilation: Sequence[int] | None) -> dict[Any, Any]:
     ones = (1,) * len(window_dimensions)
     window, strides, base, dilation = [ints(v) if v is not None else ones for v in (window_dimensions, window_strides, base_dilation, window_dilation)]
     if isinstance(padding, str) or hasattr(padding, "name"):
@@ -112,7 +116,7 @@ def reduce_window(operand: PyTree, init_value: PyTree, computation: Callable[[An
     inits = [linear.convert(i, dtype_of(x)) if get_aval(i).weak_type else i for x, i in zip(xs, inits)]
     params = _canonical(shape_of(xs[0]), window_dimensions, window_strides, padding, base_dilation, window_dilation)
 
-    def combine(*flat):
+    def combine(*flat: Value) -> Value:
         out, out_tree = tree_flatten(computation(tree.unflatten(flat[:len(xs)]), tree.unflatten(flat[len(xs):])))
         if out_tree != tree:
             raise TypeError(f"reduce_window: computation must return the structure of its arguments {tree}, got {out_tree}.")
@@ -131,7 +135,7 @@ def reduce_window(operand: PyTree, init_value: PyTree, computation: Callable[[An
     return tree.unflatten(reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, consts=(), **params))
 
 
-def _is(x, value) -> bool:
+def _is(x: Value, value: Value) -> bool:
     """Whether a scalar is known now, and is `value`."""
     if isinstance(x, Tracer):
         return False

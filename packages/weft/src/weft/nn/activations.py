@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
 from ..avals import as_size
@@ -22,13 +23,17 @@ from ..ops.shape import iota, slice_
 from ..scipy.special import logsumexp as logsumexp
 from ..typing import Array, ArrayLike, Axis, AxisName, DTypeLike
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..dtypes import ElementType
+
 __all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
            "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot",
            "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
            "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh"]
 
 
-def _float(name: str, x):
+def _float(name: str, x: Value) -> Value:
     (x,) = promote_inexact(name, x)
     return x
 
@@ -230,7 +235,7 @@ def selu(x: ArrayLike) -> Array:
 
 
 @inner_jit(name="gelu", static_argnums=(1,))
-def _gelu_exact(x, _):
+def _gelu_exact(x: Value, _: object) -> Value:
     half_root = scalar_like(x, math.sqrt(0.5))
     return el.mul(el.mul(scalar_like(x, 0.5), x), el.erfc(el.mul(el.neg(x), half_root)))
 
@@ -252,7 +257,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 
 @inner_jit(name="glu", static_argnums=(1,))
-def _glu(x, axis):
+def _glu(x: Value, axis: Any) -> Value:
     shape = shape_of(x)
     n = shape[axis]
     part = lambda lo, hi: slice_(x, tuple(lo if d == axis else 0 for d in range(len(shape))), tuple(hi if d == axis else m for d, m in enumerate(shape)))
@@ -353,13 +358,13 @@ def log1mexp(x: ArrayLike) -> Array:
     return where(comparisons.less(x, c), elementary.log(ufuncs.negative(elementary.expm1(ufuncs.negative(x)))), elementary.log1p(ufuncs.negative(elementary.exp(ufuncs.negative(x)))))
 
 
-def _logits(name: str, x):
+def _logits(name: str, x: Value) -> Any:
     if dtypes.is_bool(dtype_of(operand(name, x))):
         raise type_error(f"{name} takes numbers, got bool. Convert the array with astype(float).")
     return on_device(_float(name, x))
 
 
-def _shifted(x, axes, where_, names=()):
+def _shifted(x: Value, axes: tuple[int, ...], where_: Value, names: tuple[Any, ...] = ()) -> Value:
     """(x minus its maximum without derivative)."""
     top = reductions.max(x, axes, keepdims=False, initial=-math.inf, where=where_) if where_ is not None else _max_with_floor(x, axes)
     if where_ is not None:      # what is masked gives no derivative, even where nothing is left
@@ -368,11 +373,11 @@ def _shifted(x, axes, where_, names=()):
     return el.sub(x, pmax(top, names) if names else top)
 
 
-def _max_with_floor(x, axes):
+def _max_with_floor(x: Value, axes: tuple[int, ...]) -> Value:
     return el.max_(scalar_like(x, -math.inf), reduce_max(x, axes))
 
 
-def _of_rank(name: str, axis, rank: int) -> tuple:
+def _of_rank(name: str, axis: Any, rank: int) -> tuple[Any, ...]:
     """Axes whose sizes are needed; IndexError where there are fewer."""
     try:
         return _axes(axis, rank)
@@ -380,14 +385,14 @@ def _of_rank(name: str, axis, rank: int) -> tuple:
         raise IndexError(f"{name}: {e}") from None
 
 
-def _axes(axis, rank: int) -> tuple:
+def _axes(axis: Any, rank: int) -> tuple[Any, ...]:
     if axis is None:
         return tuple(range(rank))
     return tuple(sorted(canonical_axis(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
 
 
 @inner_jit(name="log_softmax", static_argnums=(1, 2))
-def _log_softmax(x, axes, names, where_=None):
+def _log_softmax(x: Value, axes: tuple[int, ...], names: tuple[Any, ...], where_: Value = None) -> Value:
     shifted = _shifted(x, axes, where_, names)
     total = reductions.sum(el.exp(shifted), (*axes, *names), keepdims=True, where=where_)
     out = el.sub(shifted, el.log(total))
@@ -442,7 +447,8 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
 
 
 @inner_jit(name="standardize", static_argnums=(1, 2, 3))
-def _standardize(x, axes, epsilon, algorithm, mean=None, variance=None, where_=None):
+def _standardize(x: Value, axes: tuple[int, ...], epsilon: float, algorithm: str, mean: Value = None,
+                 variance: Value = None, where_: Value = None) -> Value:
     mean = reductions.mean(x, axes, keepdims=True, where=where_) if mean is None else mean
     if variance is None and algorithm == "stable":
         variance = reductions.mean(ufuncs.square(ufuncs.subtract(x, mean)), axes, keepdims=True, where=where_)
@@ -475,7 +481,7 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None, va
 
 
 @inner_jit(name="_one_hot", static_argnums=(1, 2, 3))
-def _one_hot(x, num_classes, dtype, axis):
+def _one_hot(x: Value, num_classes: int, dtype: ElementType, axis: Any) -> Value:
     rank = len(shape_of(x)) + 1
     lhs = linear.expand_dims(x, (axis,))
     shape = tuple(num_classes if d == axis else 1 for d in range(rank))

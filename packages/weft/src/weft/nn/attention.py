@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
 from ..errors import at_user_line, type_error
@@ -18,6 +19,9 @@ from ..scipy.special import logsumexp
 from ..typing import Array, ArrayLike
 from .activations import softmax
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["dot_product_attention"]
 _NAME = "dot_product_attention"
 _LOW = -0.7 * 3.4028234663852886e38      # lower than any logit; two of them still have a difference
@@ -27,7 +31,7 @@ def _error(text: str) -> ValueError:
     return ValueError(at_user_line(f"{_NAME}: {text}"))
 
 
-def _rank4(name: str, x):
+def _rank4(name: str, x: Value) -> Value:
     """An argument with its batch axis."""
     x = asarray(x)
     rank = len(shape_of(x))
@@ -36,7 +40,7 @@ def _rank4(name: str, x):
     return linear.expand_dims(x, tuple(range(4 - rank))) if rank < 4 else x
 
 
-def _per_head(name: str, x, sizes: tuple, groups: int):
+def _per_head(name: str, x: Value, sizes: tuple[Any, ...], groups: int) -> Value:
     """A bias or mask (batch, heads, queries, keys) as one that broadcasts to (batch, key heads, groups, queries, keys)."""
     x = _rank4(name, x)
     if any(n not in (1, m) for n, m in zip(shape_of(x), sizes)):
@@ -45,7 +49,7 @@ def _per_head(name: str, x, sizes: tuple, groups: int):
     return linear.reshape(x, (b, 1, 1, t, s) if n == 1 else (b, n // groups, groups, t, s))
 
 
-def _lengths(name: str, lengths, batch: int, size: int):
+def _lengths(name: str, lengths: Value, batch: int, size: int) -> Value:
     """(batch, size): which places lie before the length of their sequence."""
     lengths = on_device(operand(_NAME, lengths))
     if dtype_of(lengths) != dtypes.int32 or shape_of(lengths) != (batch,):
@@ -53,7 +57,7 @@ def _lengths(name: str, lengths, batch: int, size: int):
     return el.lt(linear.broadcast_in_dim(iota(dtypes.int32, (size,), 0), (batch, size), (1,)), linear.broadcast_in_dim(lengths, (batch, size), (0,)))
 
 
-def _window(window) -> tuple:
+def _window(window: Any) -> tuple[Any, ...]:
     left, right = (window, window) if isinstance(window, int) else window
     return left, right
 
@@ -102,7 +106,7 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, bi
     if bias is not None:
         logits = ufuncs.add(logits, _per_head("bias", bias, sizes, groups))
 
-    keep: list = []
+    keep: list[Any] = []
     if mask is not None:
         mask = _per_head("mask", mask, sizes, groups)
         if not dtypes.is_bool(dtype_of(mask)):

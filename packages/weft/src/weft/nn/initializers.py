@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol, Sequence, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Sequence, TypeAlias
 
 from .. import dtypes, random
 from ..lax.common import canonical_shape
@@ -12,6 +12,11 @@ from ..ops import linear
 from ..ops.shape import pad
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.types import Value
+    from ..dtypes import ElementType
+
 __all__ = ["Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
            "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
            "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros"]
@@ -20,13 +25,14 @@ __all__ = ["Initializer", "constant", "delta_orthogonal", "glorot_normal", "glor
 class Initializer(Protocol):
     """A function that makes the initial values of a parameter."""
 
-    def __call__(self, key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None) -> Array: ...
+    def __call__(self, key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
+                 out_sharding: OutSharding = None) -> Array: ...
 
 
 Axes: TypeAlias = int | Sequence[int]
 
 
-def _dtype(dtype):
+def _dtype(dtype: DTypeLike | None) -> ElementType:
     return dtypes.canonicalize(float if dtype is None else dtype)
 
 
@@ -60,7 +66,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
         >>> weft.nn.initializers.constant(2.)(weft.random.key(0), (2,))
         Array([2., 2.], dtype=float32)
     """
-    def init(key, shape, dtype=dtype, out_sharding=None):
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         from_dtype = _dtype(dtype)
         return broadcast_to(linear.convert(value, from_dtype), canonical_shape(shape))
     return init
@@ -74,7 +80,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         >>> weft.nn.initializers.uniform()(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    def init(key, shape, dtype=dtype, out_sharding=None):
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         out = random.uniform(key, shape, _dtype(dtype))
         return el.mul(out, linear.convert(scale, _dtype(dtype)))
     return init
@@ -88,7 +94,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
         >>> weft.nn.initializers.normal(0.1)(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    def init(key, shape, dtype=dtype, out_sharding=None):
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         return el.mul(random.normal(key, shape, _dtype(dtype)), linear.convert(stddev, _dtype(dtype)))
     return init
 
@@ -102,12 +108,12 @@ def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, l
         >>> weft.nn.initializers.truncated_normal()(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    def init(key, shape, dtype=dtype, out_sharding=None):
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         return el.mul(random.truncated_normal(key, lower, upper, shape, _dtype(dtype)), linear.convert(stddev, _dtype(dtype)))
     return init
 
 
-def _fans(shape, in_axis, out_axis, batch_axis) -> tuple[float, float]:
+def _fans(shape: Sequence[Any], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
     if len(shape) <= 1:
         raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at least 2D.")
     size = lambda axes: math.prod(shape[a] for a in (axes if isinstance(axes, (tuple, list)) else (axes,)))
@@ -129,7 +135,7 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str, in_axis: Ax
         >>> init(weft.random.key(0), (4, 2)).shape
         (4, 2)
     """
-    def init(key, shape, dtype=dtype, out_sharding=None):
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         shape, dt = canonical_shape(shape), _dtype(dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}.get(mode)
@@ -154,7 +160,7 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str, in_axis: Ax
     return init
 
 
-def _in_disk(key, shape, dt, is_uniform: bool):
+def _in_disk(key: Value, shape: tuple[Size, ...], dt: ElementType, is_uniform: bool) -> Value:
     """Complex numbers with uniform angles: uniform in the unit disk, or normal ones cut at the absolute value 2."""
     for_radius, for_angle = random.split(key)
     t = random.uniform(for_radius, shape, dtypes.real_of(dt))
@@ -165,7 +171,7 @@ def _in_disk(key, shape, dt, is_uniform: bool):
     return el.mul(radius, el.exp(el.mul(linear.convert(1j, dt), angle)))
 
 
-def _root(variance, dt):
+def _root(variance: Value, dt: ElementType) -> Value:
     return linear.convert(el.sqrt(variance), dt)
 
 
@@ -260,7 +266,7 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
         >>> weft.nn.initializers.orthogonal()(weft.random.key(0), (4, 2)).shape
         (4, 2)
     """
-    def init(key, shape, dtype=dtype, out_sharding=None):
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         shape, dt = canonical_shape(shape), _dtype(dtype)
         if len(shape) < 2:
             raise ValueError(f"orthogonal initializer: weights must have at least two axes, got the shape {shape}.")
@@ -286,7 +292,7 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
         >>> weft.nn.initializers.delta_orthogonal()(weft.random.key(0), (3, 2, 4)).shape
         (3, 2, 4)
     """
-    def init(key, shape, dtype=dtype, out_sharding=None):
+    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = dtype, out_sharding: OutSharding = None) -> Array:
         shape, dt = canonical_shape(shape), _dtype(dtype)
         if len(shape) not in (3, 4, 5):
             raise ValueError(f"delta_orthogonal initializer: kernels have 3, 4 or 5 axes, got the shape {shape}.")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..control.custom_vjp import custom_vjp
@@ -17,6 +17,10 @@ from ..ops.reduce import reduce_max
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..ops.shape import pad
 from ..typing import Array, ArrayLike, DTypeLike
+
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..dtypes import ElementType
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
@@ -54,7 +58,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
     raise ValueError(at_user_line(f"get_scaled_dot_general_config: mode is 'nvfp4' or 'mxfp8', got {mode!r}."))
 
 
-def _spread(x, scales, dt):
+def _spread(x: Value, scales: Value, dt: ElementType) -> Value:
     """Numbers (batch, rows, k) times the scales (batch, rows, blocks) of their blocks."""
     b, rows, k = shape_of(x)
     blocks = shape_of(scales)[2]
@@ -117,7 +121,8 @@ def quantize(x: Any, config: BlockScaleConfig) -> Any:
     return linear.reshape(numbers, (b, rows, k)), scales
 
 
-def _quantized_matmul(a, b, first: BlockScaleConfig, second: BlockScaleConfig, dtype):
+def _quantized_matmul(a: Value, b: Value, first: BlockScaleConfig, second: BlockScaleConfig,
+                      dtype: ElementType) -> Value:
     """a bᵀ of matrices (batch, m, k) and (batch, n, k), each quantized along k."""
     (x, s), (y, t) = quantize(a, first), quantize(b, second)
     out = scaled_matmul(x, y, s, t)
@@ -126,7 +131,7 @@ def _quantized_matmul(a, b, first: BlockScaleConfig, second: BlockScaleConfig, d
     return linear.convert(out, dtype)
 
 
-def _matrices(x, contract, batch):
+def _matrices(x: Value, contract: Sequence[int], batch: Sequence[int]) -> tuple[Value, Value, Value]:
     """(the array as (batch, rows, k), the sizes of its batch axes and of its rows)."""
     shape = shape_of(x)
     rows = [d for d in range(len(shape)) if d not in contract and d not in batch]
@@ -165,10 +170,10 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDim
     b, _, columns = _matrices(on_device(operand("scaled_dot_general", rhs)), r_contract, r_batch)
 
     @custom_vjp
-    def product(a, b):
+    def product(a: Value, b: Value) -> Value:
         return _quantized_matmul(a, b, for_lhs, for_rhs, dtype)
 
-    def backward(kept, ct):
+    def backward(kept: Sequence[Value], ct: Value) -> tuple[Value, Value]:
         a, b = kept
         swap = lambda x: linear.transpose(x, (0, 2, 1))
         return (_quantized_matmul(ct, swap(b), for_cotangent, for_rhs, dtype_of(a)), _quantized_matmul(swap(ct), swap(a), for_cotangent, for_lhs, dtype_of(b)))

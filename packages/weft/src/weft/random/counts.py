@@ -8,6 +8,7 @@ variates", Journal of Statistical Computation and Simulation 46, 1993) above.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..control.loops import scan, while_loop
@@ -27,17 +28,22 @@ from .gammas import _any, parts
 from .keys import as_key
 from .sampling import _float, _shape, _uniform
 
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.types import Value
+    from ..dtypes import ElementType
+
 __all__ = ["binomial", "multinomial", "poisson"]
 
 
-def _where(which, x, value):
+def _where(which: Value, x: Value, value: Value) -> Value:
     """x where a condition holds, and a number elsewhere."""
     return el.select(which, x, linear.full(shape_of(x), value, dtype_of(x)))
 
 
-def _reject(key, propose, shape, dtype):
+def _reject(key: Value, propose: Callable[..., Any], shape: tuple[Size, ...], dtype: ElementType) -> Value:
     """Numbers from `propose(u, v) -> (value, accepted)` with u in [-1/2, 1/2) and v in [0, 1); the first that is accepted of each element."""
-    def attempt(state):
+    def attempt(state: Sequence[Value]) -> tuple[Value, Value, Value]:
         key, out, done = state
         key, for_u, for_v = parts(key, 3)
         u, v = [_uniform(k, 0.0, 1.0, shape=shape, dtype=dtype) for k in (for_u, for_v)]
@@ -48,8 +54,8 @@ def _reject(key, propose, shape, dtype):
     return while_loop(lambda s: _any(el.not_(s[2])), attempt, start)[1]
 
 
-def _poisson_knuth(key, lam, shape, dtype):
-    def multiply(state):
+def _poisson_knuth(key: Value, lam: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
+    def multiply(state: Sequence[Value]) -> tuple[Value, Value, Value]:
         key, k, log_product = state
         key, sub = parts(key, 2)
         k = el.select(log_product > -lam, k + 1, k)
@@ -58,14 +64,14 @@ def _poisson_knuth(key, lam, shape, dtype):
     return while_loop(lambda s: _any(s[2] > -lam), multiply, start)[1] - 1
 
 
-def _poisson_rejection(key, lam, shape, dtype):
+def _poisson_rejection(key: Value, lam: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     log_lam = el.log(lam)
     b = 0.931 + 2.53 * el.sqrt(lam)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     v_r = 0.9277 - 3.6224 / (b - 2)
 
-    def propose(u, v):
+    def propose(u: Value, v: Value) -> tuple[Value, Value]:
         us = 0.5 - el.abs_(u)
         k = el.floor((2 * a / us + b) * u + lam + 0.43)
         s = el.log(v * inverse_alpha / (a / (us * us) + b))
@@ -76,7 +82,7 @@ def _poisson_rejection(key, lam, shape, dtype):
 
 
 @inner_jit(name="_poisson", static_argnums=(2, 3))
-def _poisson(key, lam, shape, dtype):
+def _poisson(key: Value, lam: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     small = (lam != lam) | (lam < 10)
     knuth = _poisson_knuth(key, _where(small, lam, 0), shape, dtype)
     rejection = _poisson_rejection(random_clone_p.bind(key), _where(el.not_(small), lam, 1e5), shape, dtype)
@@ -109,7 +115,7 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
 _STIRLING = [math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi)) for k in range(10)]
 
 
-def _stirling_rest(k):
+def _stirling_rest(k: Value) -> Value:
     """log k! less Stirling's approximation: from a table, or from 10 on the series at 10, whose further fall JAX leaves out too."""
     x = _clip(k, 0, 9) + 1
     rest = (1 / 12 - (1 / 360 - 1 / 1260 / (x * x)) / (x * x)) / x
@@ -119,10 +125,10 @@ def _stirling_rest(k):
     return el.select(k <= 9, table, rest)
 
 
-def _binomial_inversion(key, n, p, shape):
+def _binomial_inversion(key: Value, n: Value, p: Value, shape: tuple[Size, ...]) -> Value:
     log_q = el.log1p(-p)
 
-    def add(state):
+    def add(state: Sequence[Value]) -> tuple[Value, Value, Value]:
         key, count, trials = state
         sub, key = parts(key, 2)
         count = el.select(trials <= n, count + 1, count)
@@ -131,7 +137,7 @@ def _binomial_inversion(key, n, p, shape):
     return while_loop(lambda s: _any(s[2] <= n), add, (key, zero, zero))[1] - 1
 
 
-def _binomial_rejection(key, n, p, shape):
+def _binomial_rejection(key: Value, n: Value, p: Value, shape: tuple[Size, ...]) -> Value:
     deviation = el.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
@@ -141,7 +147,7 @@ def _binomial_rejection(key, n, p, shape):
     alpha = (2.83 + 5.1 / b) * deviation
     m = el.floor((n + 1) * p)
 
-    def propose(u, v):
+    def propose(u: Value, v: Value) -> tuple[Value, Value]:
         us = 0.5 - el.abs_(u)
         k = el.floor((2 * a / us + b) * u + c)
         s = el.log(v * alpha / (a / (us * us) + b))
@@ -153,7 +159,7 @@ def _binomial_rejection(key, n, p, shape):
 
 
 @inner_jit(name="_binomial", static_argnums=(3, 4), inline=True)
-def _binomial(key, n, p, shape, dtype):
+def _binomial(key: Value, n: Value, p: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     n, p = broadcast_to(n, shape), broadcast_to(p, shape)
     below_half = p < 0.5
     q = el.select(below_half, p, 1 - p)
@@ -212,7 +218,7 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
     rest = cumsum(p, 0, True)
     ratios = p / _where(rest != 0, rest, 1)
 
-    def one_class(left, x):
+    def one_class(left: Value, x: Value) -> tuple[Value, Value]:
         ratio, key = x
         count = _binomial(key, left, _clip(ratio, 0, 1), shape[:-1], dtype_of(n))
         return left - count, linear.convert(count, dtype)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..avals import shaped, tangent_aval
@@ -32,22 +32,27 @@ from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .keys import as_key
 from .sampling import _float, _normal_real, _rademacher, _shape, _uniform, exponential
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue, Size
+    from ..core.types import Value
+    from ..dtypes import ElementType, KeyDType
+
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "random_gamma_p",
            "t"]
 
 
-def parts(keys: Any, n: int) -> list:
+def parts(keys: Any, n: int) -> list[Any]:
     """Each key of an array of keys split in `n`: that many arrays of keys of the same shape."""
     shape = shape_of(keys)
     made, zeros = random_split_p.bind(keys, shape=(n,)), (0,) * len(shape)
     return [linear.squeeze(slice_(made, (*zeros, i), (*shape, i + 1)), (len(shape),)) for i in range(n)]
 
 
-def _any(x):
+def _any(x: Value) -> Value:
     return reduce_or(x, tuple(range(len(shape_of(x)))))
 
 
-def _one_each(keys, a, log_space: bool):
+def _one_each(keys: Value, a: Value, log_space: bool) -> Value:
     """A sample for each of `n` keys and parameters; the elements whose sample is rejected go on while the others wait."""
     dt = dtype_of(a)
     like = lambda value: linear.full(shape_of(a), value, dt)
@@ -55,17 +60,17 @@ def _one_each(keys, a, log_space: bool):
     d = el.select(large, a, a + 1) - 1 / 3
     c = 1 / 3 / el.sqrt(d)
 
-    def draw(state):
+    def draw(state: Sequence[Value]) -> tuple[Value, Value, Value]:
         keys, x, v = state
         again = v <= 0
         keys, sub = parts(keys, 2)
         new = _normal_real(sub, (), dt)
         return keys, el.select(again, new, x), el.select(again, 1 + new * c, v)
 
-    def rejected(x2, v, u):
+    def rejected(x2: Value, v: Value, u: Value) -> Value:
         return (u >= 1 - 0.0331 * (x2 * x2)) & (el.log(u) >= x2 * 0.5 + d * ((1 - v) + el.log(v)))
 
-    def attempt(state):
+    def attempt(state: Sequence[Value]) -> tuple[Any, ...]:
         keys, *old = state
         keys, for_x, for_u = parts(keys, 3)
         _, x, v = while_loop(lambda s: _any(s[2] <= 0), draw, (for_x, like(0), like(-1)))
@@ -81,7 +86,7 @@ def _one_each(keys, a, log_space: bool):
     return d * v * el.select(large, like(1), (1 - u) ** (1 / a))
 
 
-def _sample(keys, a, *, log_space: bool):
+def _sample(keys: Value, a: Value, *, log_space: bool) -> Value:
     shape = shape_of(a)
     n = math.prod(shape)
     made = random_split_p.bind(keys, shape=(math.prod(shape[len(shape_of(keys)):]),))
@@ -94,20 +99,20 @@ def _sample(keys, a, *, log_space: bool):
     return linear.reshape(out, shape)
 
 
-def _abstract(key, a, *, log_space):
+def _abstract(key: AbstractValue, a: AbstractValue, *, log_space: bool) -> AbstractValue:
     if not dtypes.is_key(key.dtype) or not dtypes.is_float(a.dtype) or a.shape[:len(key.shape)] != key.shape:
         raise type_error(f"random_gamma takes keys and floats whose shape begins with that of the keys, got {key} and {a}.")
     return shaped(a.shape, a.dtype)
 
 
-def _on_raw(dtype, raw, a, *, log_space):
+def _on_raw(dtype: KeyDType, raw: Value, a: Value, *, log_space: bool) -> Value:
     """The program on keys, rewritten as every program is."""
     avals = [shaped(shape_of(raw)[:-1], dtype), shaped(shape_of(a), dtype_of(a))]
     closed = lower_types(stage_closed(lambda keys, a: [_sample(keys, a, log_space=log_space)], avals, "random_gamma"))
     return inline_call(closed, [raw, a])[0]
 
 
-def _jvp(primals, tangents, *, log_space):
+def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, log_space: bool) -> tuple[Any, Any]:
     """Where the probability of a smaller sample stays the same: implicit differentiation."""
     out = random_gamma_p.bind(*primals, log_space=log_space)
     t, a = tangents[1], primals[1]
@@ -126,13 +131,14 @@ random_gamma_p.jvp = _jvp
 
 
 @inner_jit(name="_gamma", static_argnames=("shape", "dtype", "log_space"))
-def _gamma(key, a, *, shape, dtype, log_space=True):
+def _gamma(key: Value, a: Value, *, shape: tuple[Size, ...], dtype: ElementType, log_space: bool = True) -> Value:
     a = linear.convert(a, dtype)
     a = a if shape_of(a) == shape else broadcast_to(a, shape)
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
-def _params(name: str, key, shape, dtype, *params) -> tuple:
+def _params(name: str, key: Value, shape: Shape | None, dtype: DTypeLike | None,
+            *params: Value) -> tuple[Value, tuple[Size, ...], ElementType, *tuple[Value, ...]]:
     """(key, shape, dtype, parameters) of a sampler of floats, checked."""
     key, _ = as_key(name, key)
     dtype = _float(name, dtype)
@@ -174,7 +180,7 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DT
 
 
 @inner_jit(name="_beta", static_argnames=("shape", "dtype"))
-def _beta(key, a, b, *, shape, dtype):
+def _beta(key: Value, a: Value, b: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     a, b = [_gamma(k, broadcast_to(linear.convert(v, dtype), shape), shape=shape, dtype=dtype) for k, v in zip(parts(key, 2), (a, b))]
     top = el.max_(a, b)
     a, b = el.exp(a - top), el.exp(b - top)
@@ -199,7 +205,7 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
 
 
 @inner_jit(name="_dirichlet", static_argnames=("shape", "dtype"))
-def _dirichlet(key, alpha, *, shape, dtype):
+def _dirichlet(key: Value, alpha: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     logs = _gamma(key, linear.convert(alpha, dtype), shape=(*shape, shape_of(alpha)[-1]), dtype=dtype)
     axis = len(shape)
     top = el.max_(scalar_like(logs, -math.inf), reduce_max(logs, (axis,)))
@@ -233,7 +239,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtyp
 
 
 @inner_jit(name="_chisquare", static_argnames=("shape", "dtype"))
-def _chisquare(key, df, *, shape, dtype):
+def _chisquare(key: Value, df: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     return el.exp(_gamma(key, linear.convert(df, dtype) / 2, shape=shape, dtype=dtype)) * 2
 
 
@@ -252,7 +258,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: 
 
 
 @inner_jit(name="_f", static_argnames=("shape", "dtype"))
-def _f(key, dfnum, dfden, *, shape, dtype):
+def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     dfden, dfnum = linear.convert(dfden, dtype), linear.convert(dfnum, dtype)
     for_den, for_num = parts(key, 2)
     num, den = [_chisquare(k, df, shape=shape, dtype=dtype) / df for k, df in ((for_num, dfnum), (for_den, dfden))]
@@ -274,7 +280,7 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
 
 
 @inner_jit(name="_t", static_argnames=("shape", "dtype"))
-def _t(key, df, *, shape, dtype):
+def _t(key: Value, df: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     df = linear.convert(df, dtype)
     for_normal, for_gamma = parts(key, 2)
     half = df / 2
@@ -296,13 +302,13 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
 
 
 @inner_jit(name="_generalized_normal", static_argnames=("shape", "dtype"))
-def _generalized_normal(key, p, *, shape, dtype):
+def _generalized_normal(key: Value, p: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     for_gamma, for_sign = parts(key, 2)
     size = _gamma(for_gamma, 1 / p, shape=shape, dtype=dtype, log_space=False)
     return _rademacher(for_sign, shape, dtype) * el.pow_(*_ranked(size, linear.convert(1 / p, dtype)))
 
 
-def _ranked(x, y):
+def _ranked(x: Value, y: Value) -> tuple[Value, Value]:
     return x, y if not shape_of(y) else broadcast_to(y, shape_of(x))
 
 
@@ -324,7 +330,7 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
 
 
 @inner_jit(name="_ball", static_argnames=("d", "shape", "dtype"))
-def _ball(key, p, *, d, shape, dtype):
+def _ball(key: Value, p: Value, *, d: int, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     """Barthe, Guédon, Mendelson & Naor, "A probabilistic approach to the geometry of the lpⁿ-ball" (Annals of Probability 33, 2005)."""
     for_normal, for_radius = parts(key, 2)
     g = _generalized_normal(for_normal, p, shape=(*shape, d), dtype=dtype)

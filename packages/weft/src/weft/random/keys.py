@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import dtypes
 from ..avals import shaped
@@ -21,13 +21,17 @@ from ..ops.shape import slice_p
 from ..runtime import dispatch
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..ops.random_bits import Generator
+
 # What names a generator: its name, or the dtype of its keys; None for the configured one.
 Implementation: TypeAlias = str | dtypes.KeyDType | None
 
 __all__ = ["PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
 
 
-def _generator(impl: Any):
+def _generator(impl: Any) -> Generator:
     """The generator that a name, a key's dtype or None (the configured one) stands for."""
     if impl is None:
         impl = config.default_prng_impl
@@ -40,7 +44,7 @@ def _generator(impl: Any):
     raise ValueError(at_user_line(f"unknown random generator {impl!r}; generators are {', '.join(generators)}. Name one of them, or leave impl out."))
 
 
-def _seeded(name: str, seed, impl):
+def _seeded(name: str, seed: Value, impl: Implementation) -> Value:
     seed = operand(name, seed, any_int=True)
     if config.random_seed_offset:
         seed = seed + config.random_seed_offset
@@ -56,7 +60,7 @@ def _seeded(name: str, seed, impl):
     return random_seed_p.bind(seed, impl=_generator(impl).dtype)
 
 
-def _wide_seed(seed: int, impl):
+def _wide_seed(seed: int, impl: Implementation) -> Value:
     """A seed that needs 64 bits: with 64-bit types off only its low word counts, as in JAX."""
     dtype = dtypes.dtype("uint64") if config.enable_x64 else dtypes.uint32
     low = seed & ((1 << dtypes.bits(dtype)) - 1)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import dtypes
 from ..avals import shaped
@@ -24,12 +24,16 @@ from ..ops.sort import sort_p, top_k_p
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .keys import as_key, halves, raw_bits
 
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.types import Value
+
 __all__ = ["bernoulli", "categorical", "cauchy", "choice", "exponential", "geometric", "gumbel", "laplace", "logistic",
            "lognormal", "maxwell", "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh",
            "triangular", "truncated_normal", "uniform", "weibull_min"]
 
 
-def _float(name: str, dtype, allow_complex: bool = False):
+def _float(name: str, dtype: DTypeLike | None, allow_complex: bool = False) -> ElementType:
     dt = dtypes.canonicalize(float if dtype is None else dtype)
     if dtypes.bits(dt) < 8:
         raise TypeError(f"{name}: random numbers are made of 8, 16, 32 or 64 bits, got the dtype {dtypes.name(dt)}. Convert others: x.astype(…).")
@@ -38,7 +42,7 @@ def _float(name: str, dtype, allow_complex: bool = False):
     return dt
 
 
-def _shape(shape, *params, name: str) -> tuple:
+def _shape(shape: Shape | None, *params: Value, name: str) -> tuple[Size, ...]:
     """The shape of the result: the one asked for, which parameters broadcast to, or theirs."""
     shapes = [shape_of(p) for p in params]
     wanted = None if shape is None else canonical_shape(shape)
@@ -53,7 +57,7 @@ def _shape(shape, *params, name: str) -> tuple:
 
 
 @inner_jit(name="_uniform", static_argnames=("shape", "dtype"))
-def _uniform(key, minval, maxval, *, shape, dtype):
+def _uniform(key: Value, minval: Value, maxval: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     """Random mantissa bits make a number in [1, 2), which is moved to [minval, maxval)."""
     minval, maxval = [linear.convert(v, dtype) for v in (minval, maxval)]
     minval, maxval = [linear.broadcast_in_dim(v, (1,) * (len(shape) - len(shape_of(v))) + shape_of(v),
@@ -91,25 +95,25 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, m
     return _uniform(key, minval, maxval, shape=_shape(shape, minval, maxval, name="uniform"), dtype=_float("uniform", dtype))
 
 
-def _typed(value: complex, dt) -> TypedScalar:
+def _typed(value: complex, dt: ElementType) -> TypedScalar:
     """A number of a dtype, rounded."""
     return linear.convert(value, dt)
 
 
 @inner_jit(name="_normal_real", static_argnums=(1, 2))
-def _normal_real(key, shape, dtype):
+def _normal_real(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     lo = _after(-1.0, dtype)
     u = _uniform(key, _typed(lo, dtype), _typed(1.0, dtype), shape=shape, dtype=dtype)
     return el.mul(_typed(math.sqrt(2), dtype), el.erf_inv(u))
 
 
-def _after(value: float, dt) -> float:
+def _after(value: float, dt: ElementType) -> float:
     """The number of dtype `dt` next to -1 in the direction of 0."""
     return value + 2.0 ** -(int(dtypes.finfo(dt).nmant) + 1)
 
 
 @inner_jit(name="_normal", static_argnums=(1, 2))
-def _normal(key, shape, dtype):
+def _normal(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     if not dtypes.is_complex(dtype):
         return _normal_real(key, shape, dtype)
     a, b = halves(key)
@@ -133,7 +137,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
 
 
 @inner_jit(name="_truncated_normal", static_argnums=(3, 4))
-def _truncated_normal(key, lower, upper, shape, dtype):
+def _truncated_normal(key: Value, lower: Value, upper: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     lower, upper = [linear.convert(v, dtype) for v in (lower, upper)]
     root = _typed(math.sqrt(2), dtype)
     a, b = el.erf(el.div(lower, root)), el.erf(el.div(upper, root))
@@ -160,7 +164,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
 
 
 @inner_jit(name="_randint", static_argnums=(3, 4))
-def _randint(key, minval, maxval, shape, dtype):
+def _randint(key: Value, minval: Value, maxval: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     info, width = dtypes.iinfo(dtype), dtypes.bits(dtype)
     lo, hi = int(info.min), int(info.max)
     given = dtypes.iinfo(dtype_of(maxval))
@@ -218,7 +222,7 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, 
 
 
 @inner_jit(name="_shuffle", static_argnums=(2,))
-def _shuffle(key, x, axis):
+def _shuffle(key: Value, x: Value, axis: int) -> Value:
     """Sorts by random words, often enough that ties do not matter."""
     rounds = math.ceil(3 * math.log(max(1, math.prod(shape_of(x)))) / math.log(2**32 - 1))
     for _ in range(rounds):
@@ -303,7 +307,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
 
 
 @inner_jit(name="_bernoulli", static_argnums=(2, 3))
-def _bernoulli(key, p, shape, fine=False):
+def _bernoulli(key: Value, p: Value, shape: tuple[Size, ...], fine: bool = False) -> Value:
     dt = dtype_of(p)
     p = linear.convert(p, dt)
     if fine:
@@ -437,14 +441,14 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, mo
     return _high_gumbel(as_key("gumbel", key)[0], canonical_shape(shape), _float("gumbel", dtype))
 
 
-def _two_uniforms(key, shape, dtype):
+def _two_uniforms(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> tuple[Value, Value]:
     """(leading bits, bits behind them) of uniform numbers in [0, 1) of twice the precision."""
     pair = _uniform(key, minval=0.0, maxval=1.0, shape=(2, *shape), dtype=dtype)
     return pair[0], el.mul(scalar_like(pair, float(dtypes.finfo(dtype).eps)), pair[1])
 
 
 @inner_jit(name="_gumbel", static_argnums=(1, 2))
-def _high_gumbel(key, shape, dtype):
+def _high_gumbel(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     """From numbers near 0 that have all their bits, so that the largest results are as fine as the others."""
     high, low = _two_uniforms(key, shape, dtype)
     fine = el.add(el.add(high, low), scalar_like(high, _tiny(dtype)))
@@ -492,7 +496,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 
 
 @inner_jit(name="_rademacher", static_argnums=(1, 2))
-def _rademacher(key, shape, dtype):
+def _rademacher(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     out = linear.convert(_bernoulli(key, _typed(0.5, dtypes.canonicalize(float)), shape), dtype)
     if dtypes.is_bool(dtype):      # -1 and 1 are both true
         return linear.full(shape, True, dtype)
@@ -514,11 +518,11 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 
 
 @inner_jit(name="_pareto", static_argnums=(2, 3))
-def _pareto(key, b, shape, dtype):
+def _pareto(key: Value, b: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     return el.exp(el.div(exponential(key, shape, dtype), _fit(linear.convert(b, dtype), shape)))
 
 
-def _fit(x, shape: tuple):
+def _fit(x: Value, shape: tuple[Any, ...]) -> Value:
     return x if not shape_of(x) else broadcast_to(x, shape)
 
 
@@ -537,7 +541,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
 
 
 @inner_jit(name="_weibull_min", static_argnums=(3, 4))
-def _weibull_min(key, scale, concentration, shape, dtype):
+def _weibull_min(key: Value, scale: Value, concentration: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     u = _uniform(key, 0, 1, shape=shape, dtype=dtype)
     power = el.div(scalar_like(u, 1), linear.convert(concentration, dtype))
     out = el.pow_(el.neg(el.log1p(el.neg(u))), _fit(power, shape))
@@ -559,7 +563,7 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
 
 
 @inner_jit(name="_rayleigh", static_argnums=(2, 3))
-def _rayleigh(key, scale, shape, dtype):
+def _rayleigh(key: Value, scale: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
     scale = broadcast_to(linear.convert(scale, dtype), shape)
     return el.mul(scale, el.sqrt(el.mul(el.log(u), scalar_like(u, -2))))
@@ -580,7 +584,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype
 
 
 @inner_jit(name="_geometric", static_argnums=(2, 3))
-def _geometric(key, p, shape, dtype):
+def _geometric(key: Value, p: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     u = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype_of(p))
     u = ufuncs.where_jit(el.eq(u, scalar_like(u, 0)), 1, u)
     out = el.floor(el.div(el.log(u), broadcast_to(el.log1p(el.neg(p)), shape)))
@@ -641,7 +645,7 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
 
 
 @inner_jit(name="_maxwell", static_argnums=(1, 2))
-def _maxwell(key, shape, dtype):
+def _maxwell(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     return norm(_normal(key, (*shape, 3), dtype), axis=-1)
 
 

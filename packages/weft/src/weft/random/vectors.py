@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import operator
+from typing import TYPE_CHECKING
 
 from ..errors import at_user_line
 from ..lax.common import canonical_shape, on_device, only, operand
@@ -18,11 +19,16 @@ from .gammas import _params, _ranked, parts
 from .keys import as_key
 from .sampling import _float, _maxwell, _normal, _normal_real, _rademacher, _uniform
 
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.types import Value
+    from ..dtypes import ElementType
+
 __all__ = ["double_sided_maxwell", "multivariate_normal", "orthogonal", "wald"]
 
 
 @inner_jit(name="_wald", static_argnames=("shape", "dtype"))
-def _wald(key, mean, *, shape, dtype):
+def _wald(key: Value, mean: Value, *, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     """Michael, Schucany & Haas, "Generating random variates using transformations with multiple roots" (The American Statistician 30, 1976)."""
     for_normal, for_choice = parts(key, 2)
     mean = broadcast_to(linear.convert(mean, dtype), shape)
@@ -52,7 +58,8 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTy
 
 
 @inner_jit(name="_double_sided_maxwell", static_argnames=("shape", "dtype"))
-def _double_sided_maxwell(key, loc, scale, *, shape, dtype):
+def _double_sided_maxwell(key: Value, loc: Value, scale: Value, *, shape: tuple[Size, ...],
+                          dtype: ElementType) -> Value:
     for_size, for_sign = parts(key, 2)
     signed = _rademacher(for_sign, shape, dtype) * _maxwell(for_size, shape, dtype)
     return el.add(*_ranked(el.mul(*_ranked(signed, linear.convert(scale, dtype))), linear.convert(loc, dtype)))
@@ -78,7 +85,8 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
 
 
 @inner_jit(name="_multivariate_normal", static_argnames=("shape", "dtype", "method"))
-def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
+def _multivariate_normal(key: Value, mean: Value, cov: Value, *, shape: tuple[Size, ...], dtype: ElementType,
+                         method: str) -> Value:
     if method == "cholesky":
         factor = cholesky(cov)
     elif method == "eigh":
@@ -123,7 +131,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
 
 
 @inner_jit(name="_orthogonal", static_argnames=("shape", "n", "dtype", "m"))
-def _orthogonal(key, *, shape, n, dtype, m):
+def _orthogonal(key: Value, *, shape: tuple[Size, ...], n: int, dtype: ElementType, m: int) -> Value:
     """Mezzadri, "How to generate random matrices from the classical compact groups" (Notices of the AMS 54, 2007)."""
     q, r = qr(_normal(key, (*shape, max(n, m), min(n, m)), dtype))
     q = el.mul(q, linear.expand_dims(el.sign(diagonal(r, 0, -2, -1)), (len(shape),)))
