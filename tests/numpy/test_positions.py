@@ -6,6 +6,7 @@ import weft
 import weft.numpy as jnp
 from platforms import on, under_test
 from weft import lax
+from weft.ops.index import dynamic_slice_p, dynamic_update_slice_p
 
 LONG = np.arange(300, dtype=np.int32)
 BEYOND = {"int8": [-1, -128, 5, 127], "uint8": [200, 255, 3], "int16": [-1, -300, 299, 300, -301, 32767], "uint16": [299, 300, 65535], "int32": [-1, 299, 2**31 - 1, -2**31],
@@ -106,3 +107,13 @@ def test_a_scalar_that_its_dtype_does_not_hold():
     from weft.ops.rules import scalar_like
     with pytest.raises(OverflowError, match="the number 300 is none of dtype int8"):
         scalar_like(jnp.zeros(3, "int8"), 300)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_starts_of_several_dtypes_in_a_batch(x64):
+    x, starts = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([0, 2], np.int32)
+    read = lambda i: dynamic_slice_p.bind(x, i, 0, slice_sizes=(1, 2))
+    write = lambda i: dynamic_update_slice_p.bind(x, -np.ones((1, 2), np.float32), i, 0)
+    with weft.enable_x64(x64):
+        assert weft.vmap(read)(starts).ravel().tolist() == [0, 1, 8, 9]
+        assert [int((row < 0).argmax()) for row in np.asarray(weft.vmap(write)(starts)).reshape(2, -1)] == [0, 8]

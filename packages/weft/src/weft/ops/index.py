@@ -72,8 +72,9 @@ def _dynamic_slice_batch(axis: Axis, args: Sequence[Value], dims: Dims, *,
 
 
 def _stack_starts(axis: Axis, starts: Sequence[Value], dims: Dims) -> Value:
+    dt = max([dtype_of(s) for s in starts], key=dtypes.bits)      # 0 beside an int32 is an int64 where 64-bit types are on
     cols = [broadcast_to_axis(s, axis.size) if d is None else s for s, d in zip(starts, dims)]
-    return concatenate([expand_dims(c, (1,)) for c in cols], 1)
+    return concatenate([expand_dims(convert(c, dt), (1,)) for c in cols], 1)
 
 
 dynamic_slice_p.abstract, dynamic_slice_p.jvp = _dynamic_slice_abstract, _dynamic_slice_jvp
