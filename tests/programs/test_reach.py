@@ -31,7 +31,7 @@ GONE = {
     "custom_lin": "it stands for a derivative until that is transposed",
 }
 SEEDS = range(3000)
-CALLS = re.compile(r"\b(?:over_rows\(lambda x: )?(?:lax|jnp|weft)\.[\w.]+|\boptimize_remat\b")
+CALLS = re.compile(r"\b(?:over_rows\(lambda x: )?(?:lax|jnp|weft)\.[\w.]+|\b[a-z_]+(?=[(=])")
 
 
 def names(jaxpr: Jaxpr) -> Iterator[str]:

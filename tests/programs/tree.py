@@ -163,9 +163,26 @@ HELPERS = {
             made = make(*[weft.ShapeDtypeStruct(x.shape, x.dtype) for x in xs])
             return deserialize(made.serialize()).call(*xs)
         """),
+    "householder": textwrap.dedent("""\
+        def householder(x, swap=False):
+            from weft.lax import linalg
+            from weft.ops.linalg import geqp3_p, geqrf_p
+            return geqp3_p.bind(x, use_magma=None) if swap else geqrf_p.bind(x)
+        """),
+    "threefry": textwrap.dedent("""\
+        def threefry(x, y):
+            from weft.ops.random_bits import threefry2x32_p
+            return threefry2x32_p.bind(x, y, y, x)
+        """),
+    "in_memory": textwrap.dedent("""\
+        def in_memory(x):
+            from weft.control.remat import to_memory_p
+            return to_memory_p.bind(x, memory="device")
+        """),
     "checked": textwrap.dedent("""\
         def checked(x):
-            weft.experimental.checkify.debug_check(jnp.all(x == x), "not a number")
+            from weft.experimental.checkify import debug_check
+            debug_check(jnp.all(x == x), "not a number")
             return x
         """),
     "todense": "from weft.experimental.sparse import todense\n",
@@ -200,6 +217,7 @@ HELPERS = {
         def seen(x):
             LOG.append((False, np.array(x)))
         """),
+    "asked": "from weft.experimental import io_callback as asked\n",
     "noted": textwrap.dedent("""\
         def noted(x):
             LOG.append((False, np.array(x)))

@@ -64,10 +64,9 @@ def solution_with_pivots(m: Maker) -> None:
     v = m.still(m.within(m.as_type(m.value("f"), Type(dtype, (2, rows, columns))), 2.0))
     text = f"({{0}} + jnp.eye({rows}, {columns}, dtype={dtype!r}) * jnp.asarray({[8.0 + 8 * k for k in range(columns)]}, {dtype!r}))"
     if m.chance(0.5):
-        type = Type(dtype, (2, min(rows, columns)))
-        m.emit(f"weft.ops.linalg.geqrf_p.bind{text}[1]", v, type=type, bound=4.0)
+        m.emit(f"householder{text}[1]", v, type=Type(dtype, (2, min(rows, columns))), bound=4.0)
     else:
-        m.emit(f"weft.ops.linalg.geqp3_p.bind({text}, use_magma=None)[2]", v, type=Type(dtype, (2, min(rows, columns))), bound=4.0)
+        m.emit(f"householder({text}, swap=True)[2]", v, type=Type("int32", (2, columns)))
 
 
 FAMILIES = {

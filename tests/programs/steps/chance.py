@@ -92,7 +92,7 @@ def words(m: Maker) -> None:
     if m.chance(0.6):
         v = m.as_dtype(m.value("iu", least=1), "uint32")
         w = m.like(v)
-        m.emit("weft.ops.random_bits.threefry2x32_p.bind({0}, {1}, {1}, {0})[0]", v, w, type=v.type)
+        m.emit("threefry({0}, {1})[0]", v, w, type=v.type)
     else:
         shape = m.rng.choice(m.palette.shapes)
         m.emit(f"(lax.rng_uniform(0.0, 1.0, {shape}) >= 0.0).astype('int32')", type=Type("int32", shape))

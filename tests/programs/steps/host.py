@@ -51,7 +51,7 @@ def asked(m: Maker) -> None:
         return
     fun, more, bound = ("counted", ", ordered=True", v.bound + 4) if ordered(m) else ("noted", "", v.bound)
     m.emit(
-        f"weft.experimental.io_callback({fun}, weft.ShapeDtypeStruct({v.type.shape}, {v.type.dtype!r}), {{0}}{more})",
+        f"asked({fun}, weft.ShapeDtypeStruct({v.type.shape}, {v.type.dtype!r}), {{0}}{more})",
         v, type=v.type, bound=bound,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def placed(m: Maker) -> None:
     v = m.value("fiub")
-    ways = ["weft.device_put({0}, device())", "weft.control.remat.to_memory_p.bind({0}, memory='device')"]
+    ways = ["weft.device_put({0}, device())", "in_memory({0})"]
     if v.type.rank:
         ways += ["weft.device_put({0}, by_rows())", "lax.with_sharding_constraint({0}, by_rows())"]
     m.emit(m.rng.choice(ways), v, type=v.type, bound=v.bound)
