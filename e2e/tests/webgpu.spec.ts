@@ -21,7 +21,7 @@ const DOUBLE = `
   @group(0) @binding(0) var<storage, read_write> y: array<i32>;
   @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x] = y[id.x] * 2; }`;
 
-const i32x4 = { dtype: "int32", shape: [4], bytes: 16 };
+const i32x4 = { dtype: "i32", shape: [4], bytes: 16 };
 const metadata = (inputs: number, outputs: number) => ({
   abi: 1,
   kind: "webgpu",

@@ -63,16 +63,18 @@ def test_container_round_trip_and_bad_bytes():
     assert Artifact.from_bytes(data) == artifact and Artifact.from_bytes(data).hash == artifact.hash
     assert artifact.metadata["inputs"] == [{"dtype": "f32", "shape": [4], "bytes": 16}]
     assert artifact.metadata["outputs"] == [{"dtype": "f32", "shape": [4], "bytes": 16, "alias": None}]
-    for bad in (
-        b"",
-        b"\0asm",
-        data[:-1],
-        data + b"x",
-        b"weft\x02" + data[5:],
-        data.replace(b'"abi":1', b'"abi":9'),
-        data[:20] + b"x" + data[21:],
+    for bad, message in (
+        (b"", "it has 0 bytes"),
+        (b"\0asm", "begins with b'.x00asm'"),
+        (data[:-1], "truncated"),
+        (data + b"x", "truncated"),
+        (b"weft\x01" + data[5:], "an artifact of version 1, this runtime reads version 2: compile the program again"),
+        (b"weft\x03" + data[5:], "not a weft artifact of version 2"),
+        (data.replace(b'"abi":1', b'"abi":9'), "damaged artifact: .*checksum"),
+        (data[:60] + b"x" + data[61:], "damaged"),
+        (Artifact(artifact.metadata | {"abi": 9}, artifact.code).to_bytes(), "abi must be 1, which this runtime has; got 9"),
     ):
-        with pytest.raises(ArtifactError):
+        with pytest.raises(ArtifactError, match=message):
             Artifact.from_bytes(bad)
 
 

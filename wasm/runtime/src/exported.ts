@@ -3,7 +3,7 @@
  * as weft_wasm/page/weft.js; weft.d.ts beside it says what a page sees.
  */
 import type { ArraySpec, Files, Leaf, LoadOptions, Program, Signature, Tree, TypedArray } from "../../src/weft_wasm/page/weft.js";
-import { checkMetadata, type Metadata } from "./container.js";
+import { checkContents, type Metadata } from "./contents.js";
 import { WeftProgramError, WeftRuntimeError } from "./errors.js";
 import { threadsHere } from "./threads.js";
 import { WasmDevice } from "./wasm_device.js";
@@ -191,13 +191,14 @@ async function compiled(signature: Signature, bytes: Uint8Array): Promise<[WebAs
   const module = await WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
   const section = (name: string) => new Uint8Array(WebAssembly.Module.customSections(module, name)[0] ?? new ArrayBuffer(0));
   const text = new TextDecoder().decode(section("weft.metadata"));
-  const metadata = text ? (JSON.parse(text) as Metadata & { id?: string }) : undefined;
-  if (metadata?.id !== signature.id) {
+  const found = text ? (JSON.parse(text) as { id?: string }) : undefined;
+  if (found?.id !== signature.id) {
     throw new WeftRuntimeError(
       `the .wasm file of ${signature.name} is not of the same export as its module; copy all files that weft.export.web wrote, and reload without the cache`,
     );
   }
-  return [module, checkMetadata(metadata), section("weft.constants")];
+  const constants = section("weft.constants");
+  return [module, checkContents(found, bytes), constants];
 }
 
 export async function load<Arguments extends unknown[], Result>(

@@ -1,11 +1,12 @@
 /** Runs WebGPU artifacts. Work is queued in order; only loading and reading wait. */
 import type { MemoryStats } from "./allocator.js";
-import { parseArtifact, type Metadata } from "./container.js";
+import { parseArtifact } from "./container.js";
+import type { Metadata } from "./contents.js";
 import { WeftRuntimeError } from "./errors.js";
+import { checkPlan } from "./plan_contents.js";
 import { GpuBuffers } from "./gpu_buffers.js";
 import {
   largestCounter,
-  parsePlan,
   waits,
   type CallStep,
   type DispatchStep,
@@ -133,10 +134,9 @@ export class GpuDevice {
     this.checkAlive();
     const { metadata, code, constants } = parseArtifact(bytes);
     if (metadata.kind !== "webgpu") {
-      throw new WeftRuntimeError(
-        `program ${metadata.name} was compiled for ${metadata.kind ?? "wasm"}; load it on that device`,
-      );
+      throw new WeftRuntimeError(`program ${metadata.name} was compiled for ${metadata.kind}; load it on that device`);
     }
+    const plan = checkPlan(metadata, code, constants);
     const missing = metadata.features.filter((feature) => !this.features.includes(feature));
     if (missing.length) {
       throw new WeftRuntimeError(`program ${metadata.name} uses ${missing.join(", ")}, which this WebGPU device lacks`);
@@ -145,8 +145,6 @@ export class GpuDevice {
     if (calls && !host) {
       throw new WeftRuntimeError(`program ${metadata.name} calls functions of its host; load it with a host, from Python`);
     }
-    const { inputs, outputs } = metadata;
-    const plan = parsePlan(metadata.name, code, inputs.length, outputs.length, constants.length, calls);
     let pipelines: Pipeline[];
     try {
       pipelines = await Promise.all(plan.kernels.map((kernel) => this.pipeline(metadata.name, kernel)));

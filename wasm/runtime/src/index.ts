@@ -4,10 +4,8 @@ export {
   packArtifact,
   parseArtifact,
   type Artifact,
-  type BufferSpec,
-  type Metadata,
-  type OutputSpec,
 } from "./container.js";
+export type { BufferSpec, Metadata, OutputSpec } from "./contents.js";
 export { WeftMemoryError, WeftProgramError, WeftRuntimeError } from "./errors.js";
 export { detectFeatures } from "./features.js";
 export { GpuDevice, type GpuEntry, type GpuLimits } from "./gpu_device.js";

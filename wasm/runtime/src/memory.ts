@@ -38,6 +38,12 @@ export class LinearMemory {
     return this.wide ? BigInt(ptr) : ptr;
   }
 
+  /** An address that a module's function gives, as a number: an i32 comes with a sign. */
+  unsigned(address: Address): number {
+    const value = Number(address);
+    return value >= 0 ? value : value + (this.wide ? 2 ** 64 : 2 ** 32);
+  }
+
   /** Writes address number `k` of a table. */
   put(table: number, k: number, ptr: number): void {
     // Growth has detached the old view.
@@ -51,8 +57,8 @@ export class LinearMemory {
   }
 
   /** The first `count` addresses of a table. */
-  addresses(table: Address, count: number): Float64Array | Uint32Array {
-    const words = new Uint32Array(this.memory.buffer, Number(table), (count * this.addressBytes) / 4);
+  addresses(table: number, count: number): Float64Array | Uint32Array {
+    const words = new Uint32Array(this.memory.buffer, table, (count * this.addressBytes) / 4);
     return this.wide ? Float64Array.from({ length: count }, (_, k) => words[2 * k]! + words[2 * k + 1]! * 2 ** 32) : words.slice();
   }
 }

@@ -1,7 +1,8 @@
 /** Runs Wasm artifacts (ABI version 1) on a linear memory of its own. */
 import { Allocator, type MemoryStats } from "./allocator.js";
-import { parseArtifact, type Metadata } from "./container.js";
-import { WeftProgramError, WeftRuntimeError } from "./errors.js";
+import { parseArtifact } from "./container.js";
+import type { Metadata } from "./contents.js";
+import { WeftMemoryError, WeftProgramError, WeftRuntimeError } from "./errors.js";
 import { detectFeatures } from "./features.js";
 import { LinearMemory, type Address } from "./memory.js";
 import { CONTROL_BYTES, ThreadPool, type SharedProgram, type Spawn } from "./threads.js";
@@ -40,6 +41,9 @@ export interface WasmDeviceOptions {
   /** How workers are started, where that is not a browser. */
   spawn?: Spawn;
 }
+
+const isOurs = (error: unknown): boolean =>
+  error instanceof WeftProgramError || error instanceof WeftRuntimeError || error instanceof WeftMemoryError;
 
 const SHARED = 2; // the bit of a memory import that says that threads share it
 
@@ -118,9 +122,9 @@ export class WasmDevice {
     return this.place(metadata, code, constants, host);
   }
 
-  /** `load` of the parts of a container; the code may have been compiled before. */
+  /** `load` of the parts of a container, which have been checked; the code may have been compiled before. */
   place(metadata: Metadata, code: Uint8Array | WebAssembly.Module, constants: Uint8Array, host?: HostCall): number {
-    if ((metadata.kind ?? "wasm") !== "wasm") {
+    if (metadata.kind !== "wasm") {
       throw new WeftRuntimeError(`program ${metadata.name} was compiled for ${metadata.kind}; load it on that device`);
     }
     const missing = metadata.features.filter((feature) => !this.features.includes(feature));
@@ -242,9 +246,9 @@ export class WasmDevice {
       } catch (error) {
         for (let i = 0; i < made; i++) if (takes[i]! < 0) this.allocator.free(results[i]!);
         if (scratch) this.allocator.free(scratch);
-        if (error instanceof WebAssembly.RuntimeError) {
+        if (!isOurs(error)) {
           throw new WeftProgramError(
-            `program ${metadata.name} trapped: ${error.message}; this is a bug of the compiler`,
+            `program ${metadata.name} trapped: ${(error as Error).message}; this is a bug of the compiler`,
             0,
           );
         }
@@ -295,12 +299,21 @@ export class WasmDevice {
         throw new WeftRuntimeError(`program ${name} is a module already, for a memory of one thread; give its bytes, or make the device with threads: 1`);
       }
       const bytes = (code = code.slice());
-      bytes[metadata.memory]! |= SHARED;
+      bytes[metadata.memory!]! |= SHARED;
     }
     const program: SharedProgram = { number: this.pool?.number() ?? 0, code: 0, length: code instanceof WebAssembly.Module ? 0 : code.length, tasks: [] };
-    const share = (number: number, frame: Address, extent: number, grain: number): void =>
-      this.pool!.run(program, number, frame, extent, grain);
-    const call = (number: number, table: Address): number => host!(number, this.memory.addresses(table, calls![number]!));
+    const wrong = (what: string) => new WeftProgramError(`program ${name} ${what}, which no program does; compile it again`, 0);
+    const share = (number: number, frame: Address, extent: number, grain: number): void => {
+      if (!this.pool || !(number in program.tasks) || extent < 0 || grain < 1) throw wrong(`shares loop ${number} of ${extent} by ${grain}`);
+      this.pool.run(program, number, frame, extent, grain);
+    };
+    const call = (number: number, table: Address): number => {
+      const count = calls?.[number];
+      if (!host || count === undefined) throw wrong(`calls function ${number}`);
+      const start = this.memory.unsigned(table);
+      if (start % 4 || start + count * this.memory.addressBytes > this.memory.buffer.byteLength) throw wrong(`calls function ${number} with a table at ${start}`);
+      return host(number, this.memory.addresses(start, count));
+    };
     let instance: WebAssembly.Instance;
     try {
       const module = code instanceof WebAssembly.Module ? code : new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bindings } from "../src/gpu_device.js";
-import { largestCounter, parsePlan, waits, type Plan, type Step } from "../src/gpu_plan.js";
+import type { Metadata } from "../src/contents.js";
+import { largestCounter, waits, type Plan, type Step } from "../src/gpu_plan.js";
+import { checkPlan } from "../src/plan_contents.js";
+import * as programs from "./programs.js";
 import { detectFeatures } from "../src/index.js";
 
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -15,31 +18,33 @@ const plan = (more: Partial<Plan> = {}): Plan => ({
   steps: [dispatch],
   ...more,
 });
-const parse = (value: unknown) => parsePlan("p", encode(value), 1, 1, 0);
+const metadata = (more: object = {}) => programs.metadata(1, [null], { kind: "webgpu", ...more });
+const parse = (value: unknown, more: object = {}) => checkPlan(metadata(more) as Metadata, encode(value), new Uint8Array());
 
 test("a sound plan is read as it is", () => assert.deepEqual(parse(plan()), plan()));
 
 test("plans with dangling indices are refused", () => {
-  assert.throws(() => parse({}), /no kernels/);
-  assert.throws(() => parse(plan({ steps: [{ ...dispatch, kernel: 1 }] })), /kernel 1 that does not exist/);
-  assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [0, 9] }] })), /buffer 9 that does not exist/);
-  assert.throws(() => parse(plan({ steps: [{ op: "dance" } as unknown as Step] })), /unknown step dance/);
-  assert.throws(() => parse(plan({ buffers: [{ bytes: 4, role: "input", index: 0 }] })), /makes 0 of 1 outputs/);
+  assert.throws(() => parse({}), /artifact test: plan.kernels is missing/);
+  assert.throws(() => parse(plan({ steps: [{ ...dispatch, kernel: 1 }] })), /steps\[0\].kernel names kernel 1 of 1/);
+  assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [0, 9] }] })), /steps\[0\].bind\[1\] names buffer 9 of 2/);
+  assert.throws(() => parse(plan({ steps: [{ op: "dance" } as unknown as Step] })), /steps\[0\].op must be one of .*; got "dance"/);
+  assert.throws(() => parse(plan({ buffers: [{ bytes: 16, role: "input", index: 0 }] })), /makes 0 of 1 outputs/);
+  assert.throws(() => parse(plan({ buffers: [{ bytes: 4, role: "input", index: 0 }] })), /buffers\[0\] is input 0 of 4 bytes/);
   const constant = { bytes: 4, role: "constant" as const, index: 0, offset: 0 };
-  assert.throws(() => parse(plan({ buffers: [...plan().buffers, constant] })), /constant 2 outside/);
+  assert.throws(() => parse(plan({ buffers: [...plan().buffers, constant] })), /buffers\[2\] must lie in the 0 bytes of constants; got 4 at 0/);
 });
 
 test("calls of the host are within its functions and the plan's buffers", () => {
   const place = { buffer: 0, offset: 0, bytes: 16 };
   const call = (more: object): Step => ({ op: "call", number: 0, arguments: [place], results: [], ...more });
-  const parseCall = (more: object) => parsePlan("p", encode(plan({ steps: [call(more)] })), 1, 1, 0, 1);
+  const parseCall = (more: object) => parse(plan({ steps: [call(more)] }), { calls: [1] });
   assert.deepEqual(parseCall({}).steps, [call({})]);
   assert.equal(waits(parseCall({}).steps), true);
-  assert.throws(() => parse(plan({ steps: [call({})] })), /calls a function 0 that does not exist/);
-  assert.throws(() => parseCall({ number: -1 }), /calls a function -1 that does not exist/);
-  assert.throws(() => parseCall({ results: [{ ...place, buffer: 7 }] }), /buffer 7 that does not exist/);
+  assert.throws(() => parse(plan({ steps: [call({})] })), /steps\[0\] calls function 0 with 1 arrays/);
+  assert.throws(() => parseCall({ number: -1 }), /steps\[0\].number must be an int from 0/);
+  assert.throws(() => parseCall({ arguments: [], results: [{ ...place, buffer: 7 }] }), /results\[0\].buffer names buffer 7 of 2/);
   for (const wrong of [{ offset: 4 }, { offset: -4 }, { bytes: 20 }, { bytes: 2 }, { offset: 1e300 }, { bytes: null }])
-    assert.throws(() => parseCall({ arguments: [{ ...place, ...wrong }] }), /bytes outside of buffer 0/);
+    assert.throws(() => parseCall({ arguments: [{ ...place, ...wrong }] }), /steps\[0\].arguments\[0\](.\w+ must be an int| is \d+ bytes at)/);
 });
 
 test("waiting and counters are found in nested steps", () => {

@@ -25,7 +25,7 @@ export function module(body: number[]): Uint8Array {
     0,
     0,
     ...section(1, [1, 0x60, 1, 0x7f, 1, 0x7f]),
-    ...section(2, [1, ...text("weft"), ...text("memory"), 2, 0, 1]),
+    ...section(2, [1, ...text("weft"), ...text("memory"), 2, 1, 1, ...u32(65536)]),
     ...section(3, [1, 0]),
     ...section(7, [1, ...text("main"), 0, 0]),
     ...section(10, [1, ...u32(code.length), ...code]),
@@ -41,7 +41,7 @@ const add = [0xfd, 0xe4, 0x01];
 const mul = [0xfd, 0xe6, 0x01];
 const one = [0x43, 0, 0, 0x80, 0x3f, 0xfd, 0x13];
 
-const f32x4 = { dtype: "float32", shape: [4], bytes: 16 };
+const f32x4 = { dtype: "f32", shape: [4], bytes: 16 };
 const out = (alias: number | null = null): OutputSpec => ({ ...f32x4, alias });
 
 export const metadata = (inputs: number, outputs: (number | null)[], more: object = {}): object => ({

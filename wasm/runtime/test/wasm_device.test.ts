@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test } from "node:test";
+import { sha256 } from "../src/sha256.js";
 import { packArtifact, parseArtifact, WasmDevice, WeftProgramError, WeftRuntimeError } from "../src/index.js";
 import * as programs from "./programs.js";
 
@@ -116,7 +118,7 @@ test("inputs are checked: count, life, size", async () => {
   device.free(ptrs[0]!);
   assert.throws(() => device.run(id, ptrs), /deleted or donated/);
   const wide = packArtifact(
-    programs.metadata(1, [], { inputs: [{ dtype: "float32", shape: [64], bytes: 256 }] }),
+    programs.metadata(1, [], { inputs: [{ dtype: "f32", shape: [64], bytes: 256 }] }),
     programs.module(programs.i32Const(0)),
   );
   const small = device.alloc(4);
@@ -149,20 +151,46 @@ test("damaged artifacts are refused with the reason", async () => {
       () => device.load(bytes),
       (error) => error instanceof WeftRuntimeError && pattern.test(error.message),
     );
+  const { addOne } = programs;
   refused(new Uint8Array(3), /fewer than its header/);
-  refused(programs.addOne.slice(0, -1), /its header says/);
-  const magic = programs.addOne.slice();
-  magic[0] = 0;
-  refused(magic, /magic/);
-  const json = programs.addOne.slice();
-  json[20] = 0;
-  refused(json, /not JSON/);
-  const code = parseArtifact(programs.addOne).code;
-  refused(packArtifact(programs.metadata(1, [5]), code), /aliases input 5, which does not exist/);
-  refused(packArtifact(programs.metadata(1, [0, 0]), code), /alias the same input/);
-  refused(packArtifact(programs.metadata(1, [0], { abi: 2 }), code), /ABI version 2/);
-  refused(packArtifact(programs.metadata(1, [0], { kind: "webgpu" }), code), /compiled for webgpu/);
-  refused(packArtifact(programs.metadata(1, [0]), code.slice(0, 30)), /not a module of this ABI/);
+  refused(addOne.slice(0, -1), /truncated artifact: its header says/);
+  const changed = (at: number, byte: number) => addOne.map((old, k) => (k === at ? byte : old));
+  refused(changed(0, 0), /magic/);
+  refused(changed(4, 1), /artifact of version 1, this runtime reads version 2; compile the program again/);
+  for (const at of [8, 40, 52, addOne.length - 1]) refused(changed(at, addOne[at]! ^ 1), at === 40 ? /truncated/ : /damaged artifact: .*checksum/);
+  const { code } = parseArtifact(addOne);
+  const pack = (inputs: number, outputs: (number | null)[], more: object = {}, bytes = code) => packArtifact(programs.metadata(inputs, outputs, more), bytes);
+  refused(pack(1, [5]), /artifact test: outputs\[0\].alias names input 5, which does not exist. Compile/);
+  refused(pack(1, [0, 0]), /outputs\[0\] and outputs\[1\] both have alias 0/);
+  refused(pack(1, [0], { abi: 2 }), /abi must be 1, which this runtime has; got 2/);
+  refused(pack(1, [0], { inputs: [{ dtype: "f32", shape: [5], bytes: 16 }] }), /inputs\[0\].bytes must be 20 for f32\[5\]; got 16/);
+  refused(pack(1, [0], { tasks: { count: 1, private: 0 } }), /tasks.count must be 0, as many as the module exports; got 1/);
+  refused(pack(1, [0], { memory: 3 }), /memory must be 32, the byte of the module/);
+  refused(pack(1, [0], { shapes: [] }), /the metadata has "shapes", which nobody knows/);
+  refused(pack(1, [0], {}, code.slice(0, 30)), /its code is not a module of this ABI: it breaks off/);
+  refused(pack(1, [0], {}, code.map((byte, k) => (k === code.length - 5 ? 0xff : byte))), /is not a module of this ABI/);
   refused(programs.needingThreads, /uses threads, which this engine lacks/);
+  const plan = new TextEncoder().encode('{"kernels":[],"buffers":[],"steps":[]}');
+  refused(pack(0, [], { kind: "webgpu" }, plan), /compiled for webgpu/);
   assert.equal(device.stats().allocated, 0);
+});
+
+test("modules ask for nothing but what programs are given", async () => {
+  const device = await WasmDevice.create();
+  const { code } = parseArtifact(programs.addOne);
+  const with_ = (section: number[], at = code.length) => packArtifact(programs.metadata(1, [0]), Uint8Array.of(...code.slice(0, at), ...section, ...code.slice(at)));
+  const refused = (bytes: Uint8Array, pattern: RegExp) => assert.throws(() => device.load(bytes), pattern);
+  refused(with_([5, 4, 1, 1, 0, 1]), /it has memories, which no program has/);
+  refused(with_([8, 1, 0]), /it has a start, which no program has/);
+  refused(with_([11, 1, 0]), /it has data, which no program has/);
+  refused(with_([6, 6, 1, 0x7f, 1, 0x41, 2, 0x0b]), /globals other than the number of threads/);
+  refused(with_([7, 1, 0]), /it has section 7 twice/);
+});
+
+test("the checksum is SHA-256", () => {
+  const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  for (const length of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000, 100_003]) {
+    const data = Uint8Array.from({ length }, (_, k) => (k * 7 + length) & 255);
+    assert.equal(hex(sha256(data)), createHash("sha256").update(data).digest("hex"));
+  }
 });

@@ -1,6 +1,6 @@
 """The artifact of one compiled program and its container file: what every host loads (docs/artifact.md is the ABI).
 
-b"weft\\x01\\0\\0\\0", three little-endian u32 lengths, then metadata (JSON), code, constants
+b"weft\\x02\\0\\0\\0", the SHA-256 of all that follows, three little-endian u32 lengths, then metadata (JSON), code, constants
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-MAGIC = b"weft\x01\0\0\0"
-ABI_VERSION = 1
+from weft_wasm.contents import ABI_VERSION, ArtifactError, check_contents, json_of
 
-
-class ArtifactError(ValueError):
-    """Bytes that are not a weft artifact of a version this runtime knows. Compile the program again with this weft."""
+MAGIC = b"weft\x02\0\0\0"
+DIGEST = 32  # bytes
+HEADER = len(MAGIC) + DIGEST + 12
+FORMER = {b"weft\x01\0\0\0": 1}  # versions that were, by their magic
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ class Artifact:
     """metadata: a JSON-able dict ("abi", "kind", "name", "inputs", "outputs", "scratch", "features", "errors");
     code: a Wasm module or the UTF-8 JSON of a WebGPU plan; constants: bytes copied to the device once.
 
-    >>> artifact = Artifact({"abi": 1, "kind": "wasm", "name": "f", "inputs": [], "outputs": []}, b"\\0asm", b"")
+    >>> plan = b'{"kernels":[],"buffers":[],"steps":[]}'
+    >>> metadata = {"abi": 1, "kind": "webgpu", "name": "f", "inputs": [], "outputs": [], "scratch": 0, "features": [], "errors": {}}
+    >>> artifact = Artifact(metadata, plan)
     >>> Artifact.from_bytes(artifact.to_bytes()) == artifact
     True
     """
@@ -46,31 +48,47 @@ class Artifact:
     @cached_property
     def hash(self) -> str:
         """A name for the content (hex)."""
-        return hashlib.blake2b(self.to_bytes(), digest_size=16).hexdigest()
+        return self._content[0].hex()
+
+    @property
+    def _content(self) -> tuple[bytes, bytes, bytes]:
+        """(SHA-256 of what follows it, lengths, metadata)."""
+        meta = json.dumps(self.metadata, separators=(",", ":")).encode()
+        lengths = struct.pack("<III", len(meta), len(self.code), len(self.constants))
+        digest = hashlib.sha256(lengths + meta)
+        digest.update(self.code)
+        digest.update(self.constants)
+        return digest.digest(), lengths, meta
+
+    def check(self) -> None:
+        """Raises ArtifactError, which names the place, where the parts are not what an artifact holds."""
+        check_contents(self.metadata, self.code, self.constants)
 
     def to_bytes(self) -> bytes:
         """The container file."""
-        meta = json.dumps(self.metadata, separators=(",", ":")).encode()
-        lengths = struct.pack("<III", len(meta), len(self.code), len(self.constants))
-        return b"".join((MAGIC, lengths, meta, self.code, self.constants))
+        return b"".join((MAGIC, *self._content, self.code, self.constants))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Artifact:
-        """Reads a container file; ArtifactError if it isn't one."""
+        """Reads a container file; ArtifactError if it isn't one, or is damaged."""
         data = bytes(data)
-        if data[:5] != MAGIC[:5] or len(data) < 20:
-            raise ArtifactError(f"not a weft artifact of version {MAGIC[4]}: it begins with {data[:8]!r}")
-        n_meta, n_code, n_constants = struct.unpack_from("<III", data, 8)
-        if 20 + n_meta + n_code + n_constants != len(data):
-            raise ArtifactError(
-                f"a truncated artifact: its parts need {20 + n_meta + n_code + n_constants} bytes, {len(data)} are there"
-            )
+        if (version := FORMER.get(data[: len(MAGIC)])) is not None:
+            raise ArtifactError(f"an artifact of version {version}, this runtime reads version {MAGIC[4]}: compile the program again")
+        if data[: len(MAGIC)] != MAGIC or len(data) < HEADER:
+            raise ArtifactError(f"not a weft artifact of version {MAGIC[4]}: it has {len(data)} bytes and begins with {data[:8]!r}")
+        n_meta, n_code, n_constants = struct.unpack_from("<III", data, HEADER - 12)
+        if HEADER + n_meta + n_code + n_constants != len(data):
+            raise ArtifactError(f"a truncated artifact: its parts need {HEADER + n_meta + n_code + n_constants} bytes, {len(data)} are there. Compile the program again")
+        if hashlib.sha256(data[len(MAGIC) + DIGEST :]).digest() != data[len(MAGIC) : len(MAGIC) + DIGEST]:
+            raise ArtifactError("a damaged artifact: its content is not what its checksum says. Copy the file again, or compile the program again")
+        at = HEADER + n_meta
         try:
-            metadata = json.loads(data[20 : 20 + n_meta])
+            metadata = json_of(data[HEADER:at])
         except ValueError as e:
-            raise ArtifactError(f"the artifact's metadata is not JSON: {e}") from None
-        if not isinstance(metadata, dict) or metadata.get("abi") != ABI_VERSION:
-            found = metadata.get("abi") if isinstance(metadata, dict) else metadata
-            raise ArtifactError(f"artifact ABI {found!r}, this runtime has {ABI_VERSION}: compile the program again")
-        at = 20 + n_meta
-        return cls(metadata, data[at : at + n_code], data[at + n_code :])
+            raise ArtifactError(f"the artifact's metadata is not JSON: {e}. Compile the program again") from None
+        artifact = cls(metadata, data[at : at + n_code], data[at + n_code :])
+        artifact.check()
+        return artifact
+
+
+__all__ = ["ABI_VERSION", "Artifact", "ArtifactError"]

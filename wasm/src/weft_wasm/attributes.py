@@ -10,18 +10,18 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from types import GenericAlias, NoneType, UnionType
-from typing import Any, NamedTuple, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from weft_wasm import ir
+from weft_wasm.checks import BOOL, NAME, NONE, Check, brief, either, ints, is_name, pairs, several, words
 from weft_wasm.ir import Buffer, Expr, Load, Program, Stmt, operands
 
 VECTOR_COUNTS = (0, 1, 2, 4, 8)
 MOST_NESTING = 128  # of statements in each other
 MOST_DEPTH = 200  # of operations in each other
 MOST_STATEMENTS = 1 << 20  # of a program, those that stand in several places counted in each
-LONGEST_NAME = 1000
 INT32 = range(-(1 << 31), 1 << 31)
 NATURAL = range(1 << 31)
 POSITIVE = range(1, 1 << 31)
@@ -52,13 +52,6 @@ class VerifyError(ValueError):
     built the statement is at fault."""
 
 
-class Check(NamedTuple):
-    """Whether a value may stand somewhere, and what may."""
-
-    holds: Callable[[Any], bool]
-    wanted: str
-
-
 def attributes(kind: type) -> dict[str, Any]:
     """The attributes of a kind of node, and their declared types: fields of a dataclass; else slots, declared in the class or as arguments."""
     own = get_type_hints(kind)
@@ -75,48 +68,9 @@ def _kinds(kinds: tuple[type, ...]) -> Check:
     return Check(lambda x: type(x) in known, names)
 
 
-def _ints(values: Collection[int]) -> Check:
-    said = f"an int from {values[0]} to {values[-1]}" if isinstance(values, range) else f"one of {', '.join(map(str, values))}"
-    return Check(lambda x: type(x) is int and x in values, said)
-
-
-def _words(values: Collection[str] | None) -> Check:
-    if values is None:
-        return Check(_is_name, f"a text of at most {LONGEST_NAME} printable characters")
-    return Check(lambda x: isinstance(x, str) and x in values, f"one of {', '.join(sorted(values))}")
-
-
-def _is_name(x: object) -> bool:
-    return isinstance(x, str) and len(x) <= LONGEST_NAME and x.isprintable()
-
-
-def _several(form: type[Sequence[Any]], each: Check, most: int | None = None) -> Check:
-    return Check(
-        lambda x: type(x) is form and (most is None or len(x) <= most) and all(map(each.holds, iter(x))),
-        f"a {form.__name__}{f' of at most {most}' if most else ''}, each {each.wanted}",
-    )
-
-
-def _pairs(key: Check, value: Check) -> Check:
-    return Check(
-        lambda x: type(x) is dict and all(map(key.holds, x)) and all(map(value.holds, x.values())),
-        f"a dict from {key.wanted} to {value.wanted}",
-    )
-
-
-def _either(checks: Sequence[Check]) -> Check:
-    if len(checks) == 1:
-        return checks[0]
-    return Check(lambda x: any(c.holds(x) for c in checks), " or ".join(c.wanted for c in checks))
-
-
 _NODES = {*get_args(Expr), *get_args(Stmt), Buffer}
-_PLAIN: dict[Any, Check] = {
-    bool: Check(lambda x: type(x) is bool, "True or False"),
-    bytes: Check(lambda x: type(x) is bytes, "bytes"),
-    NoneType: Check(lambda x: x is None, "None"),
-}
-_CODE = _ints(RANGES["Program.errors"])
+_PLAIN: dict[Any, Check] = {bool: BOOL, bytes: Check(lambda x: type(x) is bytes, "bytes"), NoneType: NONE}
+_CODE = ints(RANGES["Program.errors"])
 # What is not said by its type alone.
 _OPEN = {
     "Const.value": Check(lambda x: isinstance(x, (bool, int, float)), "a bool, an int or a float"),
@@ -132,17 +86,17 @@ def check_of(name: str, declared: Any) -> Check:
     origin, inside = get_origin(declared), get_args(declared)
     if origin in (Union, UnionType):
         nodes = tuple(t for t in inside if t in _NODES)
-        return _either([*([_kinds(nodes)] if nodes else []), *(check_of(name, t) for t in inside if t not in _NODES)])
+        return either([*([_kinds(nodes)] if nodes else []), *(check_of(name, t) for t in inside if t not in _NODES)])
     if origin in (list, tuple):
-        return _several(origin, check_of(name, inside[0]), 64 if name == "Buffer.shape" else None)
+        return several(origin, check_of(name, inside[0]), 64 if name == "Buffer.shape" else None)
     if origin is dict:
-        return _pairs(check_of(name, inside[0]), check_of(name, inside[1]))
+        return pairs(check_of(name, inside[0]), check_of(name, inside[1]))
     if declared in _NODES:
         return _kinds((declared,))
     if declared is int and name in RANGES:
-        return _ints(RANGES[name])
+        return ints(RANGES[name])
     if declared is str and name in WORDS:
-        return _words(WORDS[name])
+        return NAME if (values := WORDS[name]) is None else words(values)
     if declared in _PLAIN:
         return _PLAIN[declared]
     raise TypeError(f"nobody has said what {name}, declared {declared}, may hold")
@@ -154,20 +108,6 @@ CHECKS: dict[type, list[tuple[str, Check]]] = {
 _EXPRESSIONS = frozenset(get_args(Expr))
 _STATEMENTS = frozenset(get_args(Stmt))
 _UNCHECKED = 0  # depth of a node whose operands are being looked at
-
-
-def brief(x: object) -> str:
-    """A value in an error message; whatever it is, in a few words."""
-    if isinstance(x, int) and x.bit_length() > 200:
-        return f"an int of {x.bit_length()} bits"
-    if x is None or isinstance(x, (bool, int, float)):
-        return repr(x)
-    if isinstance(x, str):
-        return repr(x if len(x) <= 40 else x[:40] + "…")
-    if isinstance(x, (list, tuple, dict)):
-        inner = f" of {brief(next(iter(x)))}" if len(x) == 1 and not isinstance(next(iter(x)), (list, tuple, dict)) else f" of {len(x)}"
-        return f"a {type(x).__name__}{inner}"
-    return f"a {type(x).__name__}"
 
 
 def check_attributes(program: Program) -> None:
@@ -185,7 +125,7 @@ class _Walk:
 
     def fail(self, message: str) -> NoReturn:
         name = getattr(self.program, "name", None)
-        known = name if isinstance(name, str) and _is_name(name) else "(a program)"
+        known = name if isinstance(name, str) and is_name(name) else "(a program)"
         raise VerifyError(f"{', '.join([known, *(self.path or ['program'])])}: {message}")
 
     def attributes(self, x: object, at: Callable[[], str] | str = "") -> None:
@@ -298,7 +238,7 @@ def _named(x: object) -> str:
     name = getattr(x, "name", None)
     if isinstance(x, ir.For):
         name = getattr(x.var, "name", None)
-    return f"{kind} {name}" if _is_name(name) and name else f"a {kind}"
+    return f"{kind} {name}" if is_name(name) and name else f"a {kind}"
 
 
 def _path_in(e: Expr, root: Expr, above: dict[Expr, tuple[Expr, int]]) -> str:
@@ -311,4 +251,4 @@ def _path_in(e: Expr, root: Expr, above: dict[Expr, tuple[Expr, int]]) -> str:
     return "".join(f".{word}" for word in reversed(words))
 
 
-__all__ = ["CHECKS", "LABELS", "MOST_DEPTH", "MOST_NESTING", "MOST_STATEMENTS", "VECTOR_COUNTS", "VerifyError", "attributes", "brief", "check_attributes", "check_of"]
+__all__ = ["CHECKS", "LABELS", "MOST_DEPTH", "MOST_NESTING", "MOST_STATEMENTS", "VECTOR_COUNTS", "VerifyError", "attributes", "check_attributes", "check_of"]

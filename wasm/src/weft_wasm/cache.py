@@ -46,7 +46,8 @@ def own(jaxpr: Jaxpr) -> bool:
 
 
 class Programs:
-    """The artifacts of a store of bytes by key (`get`, `put`, `delete`), such as the page's."""
+    """The artifacts of a store of bytes by key (`get`, `put`, `delete`), such as the page's. What it keeps begins with its key: an artifact that came to stand
+    under another's would be a good one, and the wrong one."""
 
     def __init__(self, store: Any, version: str):
         self.store, self.version = store, version
@@ -71,7 +72,9 @@ class Programs:
         found = self.store.get(key)
         if found is not None:
             try:
-                artifact = Artifact.from_bytes(found)
+                if not found.startswith(key.encode()):
+                    raise ArtifactError("what is kept is another program")
+                artifact = Artifact.from_bytes(found[len(key) :])
                 monitoring.record_event("/jax/compilation_cache/cache_hits")
                 return artifact
             except ArtifactError:
@@ -81,7 +84,7 @@ class Programs:
 
     def put(self, key: str, artifact: Artifact) -> None:
         """Keeps an artifact for later visits."""
-        self.store.put(key, artifact.to_bytes())
+        self.store.put(key, key.encode() + artifact.to_bytes())
 
 
 def programs_of(runtime: Any) -> Programs | None:

@@ -147,12 +147,12 @@ def f32_bytes(value: float) -> bytes:
 MAX_PAGES, MAX_PAGES_64 = 1 << 16, 1 << 18  # of 64 KiB; more than 16 GiB no browser gives
 
 
-def _signature(params: Sequence[int], results: Sequence[int]) -> bytes:
+def function_type(params: Sequence[int], results: Sequence[int]) -> bytes:
     return b"\x60" + unsigned(len(params)) + bytes(params) + unsigned(len(results)) + bytes(results)
 
 
 # What a module may ask of its host, docs/artifact.md, by the type of addresses.
-HOST = {pointer: {"call": _signature((I32, pointer), (I32,)), "share": _signature((I32, pointer, I32, I32), ())} for pointer in (I32, I64)}
+HOST = {pointer: {"call": function_type((I32, pointer), (I32,)), "share": function_type((I32, pointer, I32, I32), ())} for pointer in (I32, I64)}
 
 
 class Module:
@@ -182,7 +182,7 @@ class Module:
         self, params: list[int], results: list[int], local_types: list[int], code: bytes, name: str = ""
     ) -> int:
         """Adds a function (its code without the final `end`) and returns its index; equal functions are kept once."""
-        signature = _signature(params, results)
+        signature = function_type(params, results)
         type_index = self.types.setdefault(signature, len(self.types))
         groups: list[list[int]] = []
         for t in local_types:

@@ -10,7 +10,8 @@ from typing import Any, NoReturn, TypeVar
 
 from weft_wasm import ir
 from weft_wasm.affine import Linear, linear
-from weft_wasm.attributes import LABELS, VerifyError, brief, check_attributes
+from weft_wasm.attributes import LABELS, VerifyError, check_attributes
+from weft_wasm.checks import brief
 from weft_wasm.ir import (
     FLOATS,
     INTEGERS,

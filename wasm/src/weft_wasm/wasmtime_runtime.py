@@ -7,7 +7,7 @@ import threading
 import weakref
 from dataclasses import dataclass
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import wasmtime
 
@@ -39,12 +39,6 @@ class Loaded:
     input_bytes: list[int]
     outputs: list[tuple[int, int | None]]
     scratch: int
-
-
-def _function(export: Any) -> wasmtime.Func:
-    if not isinstance(export, wasmtime.Func):
-        raise ArtifactError(f"an export is a {type(export).__name__} where a function belongs: compile the program again")
-    return export
 
 
 class WasmtimeDevice:
@@ -164,6 +158,7 @@ class WasmtimeDevice:
         """Compiles (or finds) the module and copies the constants. functions: what the program calls of the host, on the addresses of arrays."""
         if not isinstance(artifact, Artifact):
             artifact = Artifact.from_bytes(artifact)
+        artifact.check()
         if artifact.kind != "wasm":
             raise ValueError(f"a {artifact.kind} artifact can't run under wasmtime; compile the program for wasm")
         calls = artifact.metadata.get("calls", ())
@@ -173,7 +168,10 @@ class WasmtimeDevice:
         key = artifact.hash, self.patience is not None
         module = self._modules.get(key)
         if module is None:
-            module = self._modules[key] = wasmtime.Module(self.engine, artifact.code)
+            try:
+                module = self._modules[key] = wasmtime.Module(self.engine, artifact.code)
+            except wasmtime.WasmtimeError as e:
+                raise ArtifactError(f"artifact {artifact.name}: its code is not a module that runs here: {str(e)[:300]}. Compile the program again") from None
         main = self._instance(artifact, module, functions)
         constants = self.alloc(len(artifact.constants)) if artifact.constants else 0
         if constants:
@@ -193,35 +191,37 @@ class WasmtimeDevice:
         tasks: list[wasmtime.Func] = []
         hosts: dict[str | None, Callable[[], wasmtime.Memory | wasmtime.Func]] = {
             "memory": lambda: self.memory,
-            "call": lambda: self._host(artifact.metadata.get("calls", ()), functions),
-            "share": lambda: self._share(tasks),
+            "call": lambda: self._host(artifact.name, artifact.metadata.get("calls", ()), functions),
+            "share": lambda: self._share(artifact.name, tasks),
         }
         instance = wasmtime.Instance(self.store, module, [hosts[i.name]() for i in module.imports])
         self.instances += 1
         exports = instance.exports(self.store)
         shared = artifact.metadata.get("tasks")
         if shared:
-            tasks += [_function(exports[f"task{k}"]) for k in range(shared["count"])]
-            threads = exports["threads"]
-            if not isinstance(threads, wasmtime.Global):
-                raise ArtifactError(f"{artifact.name} has tasks and no number of threads: compile the program again")
-            threads.set_value(self.store, self.threads)
-        return _function(exports["main"])
+            tasks += [cast(wasmtime.Func, exports[f"task{k}"]) for k in range(shared["count"])]
+            cast(wasmtime.Global, exports["threads"]).set_value(self.store, self.threads)
+        return cast(wasmtime.Func, exports["main"])
 
-    def _share(self, tasks: Sequence[wasmtime.Func]) -> wasmtime.Func:
+    def _share(self, name: str, tasks: Sequence[wasmtime.Func]) -> wasmtime.Func:
         """The import that shares a loop's iterations among `threads`; here they take turns, and run the iterations backwards."""
 
         def share(number: int, frame: int, extent: int, grain: int) -> None:
+            if not 0 <= number < len(tasks) or extent < 0 or grain < 1:
+                raise ProgramError(f"{name} shares loop {number} of {extent} by {grain}, which no program does: compile it again")
             for k, begin in enumerate(reversed(range(0, extent, grain))):
                 tasks[number](self.store, frame, k % self.threads, begin, min(begin + grain, extent))
 
         i32 = wasmtime.ValType.i32()
         return wasmtime.Func(self.store, wasmtime.FuncType([i32, self.pointer, i32, i32], []), share)
 
-    def _host(self, counts: Sequence[int], functions: Sequence[Callable[[list[int]], None]]) -> wasmtime.Func:
+    def _host(self, name: str, counts: Sequence[int], functions: Sequence[Callable[[list[int]], None]]) -> wasmtime.Func:
         """The import that calls functions; what they raise is kept for `run`."""
 
         def call(number: int, table: int) -> int:
+            table %= 1 << 8 * ctypes.sizeof(self.word)  # an i32 comes with a sign
+            if not 0 <= number < len(counts) or table + ctypes.sizeof(self.word) * counts[number] > self.pages * PAGE:
+                raise ProgramError(f"{name} calls function {number} with a table at {table}, which no program does: compile it again")
             try:
                 functions[number](list((self.word * counts[number]).from_address(self.base + table)))
             except BaseException as e:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import wgpu
 
-from weft_wasm.artifact import Artifact, ArtifactError
+from weft_wasm.artifact import Artifact
 from weft_wasm.memory import DeviceMemoryError, exclusive
 from weft_wasm.runtimes import BytesFunction, Call, unloading
 
@@ -175,6 +175,7 @@ class WgpuDevice:
         """Makes (or finds) the pipelines and copies the constants. functions: what the program calls of the host."""
         if not isinstance(artifact, Artifact):
             artifact = Artifact.from_bytes(artifact)
+        artifact.check()
         if artifact.kind != "webgpu":
             raise ValueError(f"a {artifact.kind} artifact can't run on a WebGPU device; compile the program for webgpu")
         if len(artifact.metadata.get("calls", ())) != len(functions):
@@ -289,8 +290,6 @@ class _Run:
                     self.steps(branches[min(max(self.word(step["index"]), 0), len(branches) - 1)])
                 case "call":
                     self.call(step)
-                case other:
-                    raise ArtifactError(f"{self.loaded.artifact.name} has a step {other!r}, which this runtime doesn't know: compile the program again")
 
     def dispatch(self, step: Step) -> None:
         pipeline = self.loaded.pipelines[step["kernel"]]
