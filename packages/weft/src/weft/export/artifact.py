@@ -19,6 +19,7 @@ import hashlib
 import importlib
 import math
 import pkgutil
+from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from .. import dtypes
 from ..avals import ShapedArray, SymbolicSize, physical, shaped
@@ -35,13 +36,20 @@ from ..random.keys import key_dtype
 from ..runtime.dispatch import host_array
 from .trees import read_tree, write_tree
 
+if TYPE_CHECKING:
+    from .exported import Exported
+    from ..avals import AbstractValue
+    from ..core.types import Value
+    from ..dtypes import ElementType
+    from ..host import HostArray
+
 MAGIC, VERSION = b"weftexp\x00", 1
 CONVENTIONS = (9, 10)      # JAX's calling conventions that files may name, oldest and newest
 _ORDERS = 8      # derivatives of derivatives
 _X64, _SYMBOLIC, _VJP = 1, 2, 4
 
 
-def serialize(exported, vjp_order: int = 0) -> bytearray:
+def serialize(exported: Exported, vjp_order: int = 0) -> bytearray:
     """The bytes of an `Exported`, and of as many derivatives."""
     if vjp_order < 0 or vjp_order > _ORDERS:
         raise ValueError(f"vjp_order must lie between 0 and {_ORDERS}; got {vjp_order}.")
@@ -89,18 +97,18 @@ def serialize(exported, vjp_order: int = 0) -> bytearray:
     return out + w.data
 
 
-def constant_bytes(x) -> bytes:
+def constant_bytes(x: Value) -> bytes:
     """The elements of an array that a program holds, wherever it lies."""
     return bytes(to_bytes(x if is_host_array(x) else host_array(x._host() if is_array(x) else x, get_aval(x))))
 
 
-def _strings(w: Writer, items) -> None:
+def _strings(w: Writer, items: Any) -> None:
     w.unsigned(len(items))
     for s in items:
         w.string(s)
 
 
-def deserialize(blob) -> dict:
+def deserialize(blob: Any) -> dict[Any, Any]:
     """The fields of the `Exported` that `serialize` wrote; "vjp" has those of its derivative, or None."""
     if not isinstance(blob, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize takes the bytes that Exported.serialize returned; got {type(blob).__name__}.")
@@ -116,7 +124,7 @@ def _load_language() -> None:
             importlib.import_module(module.name)
 
 
-def _read_file(r: Reader, order: int) -> dict:
+def _read_file(r: Reader, order: int) -> dict[Any, Any]:
     if bytes(r.view(min(len(MAGIC), r.left()))) != MAGIC:
         r.fail("these are not the bytes of an exported program", 0)
     version = r.byte()
@@ -133,11 +141,11 @@ def _read_file(r: Reader, order: int) -> dict:
         raise DeserializationError(f"not an exported program: {type(e).__name__}: {e}", r.at) from e
 
 
-def _types(avals) -> list:
+def _types(avals: Iterable[AbstractValue]) -> list[Any]:
     return [(a.shape, a.dtype) for a in avals]
 
 
-def _stored(avals) -> list:
+def _stored(avals: Sequence[AbstractValue]) -> list[Any]:
     """The types that a program has for those of a signature: raw keys, and nothing for float0."""
     return _types(physical(a) for a in avals if a.dtype != dtypes.float0)
 
@@ -150,7 +158,7 @@ class _File:
         if order > _ORDERS:
             r.fail(f"there are more than {_ORDERS} orders of derivatives")
 
-    def read(self) -> dict:
+    def read(self) -> dict[Any, Any]:
         r = self.r
         name, convention, flags = r.string(), r.unsigned(1 << 16), r.byte()
         if not CONVENTIONS[0] <= convention <= CONVENTIONS[1]:
@@ -197,7 +205,7 @@ class _File:
     def strings(self) -> list[str]:
         return [self.r.string() for _ in range(self.r.count())]
 
-    def dtype(self):
+    def dtype(self) -> ElementType:
         start, name = self.r.at, self.r.string()
         if name == "float0":
             return dtypes.float0
@@ -232,7 +240,7 @@ class _File:
             r.fail(f"an array of shape {tuple(shape)} is too large", start)
         return shaped(tuple(shape), dt, bool(weak))
 
-    def constant(self):
+    def constant(self) -> HostArray:
         r, start = self.r, self.r.at
         dt = self.dtype()
         if dt == dtypes.float0 or dtypes.is_key(dt):

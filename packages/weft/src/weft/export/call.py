@@ -1,14 +1,22 @@
 """call_exported: an exported program inside another one."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Sequence
+
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, unsupported
 from ..transforms.batch import batch_jaxpr, to_front
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import ClosedJaxpr
+    from ..core.trace import Axis
+    from ..core.types import Dims, Value
+
 call_exported_p = Primitive("call_exported", multiple_results=True)
 
 
-def _batch(axis, args, dims, *, jaxpr, name, platforms):
+def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, jaxpr: ClosedJaxpr, name: str,
+           platforms: tuple[str, ...] | None) -> tuple[Any, Any]:
     new, batched = batch_jaxpr(jaxpr, axis, [d is not None for d in dims])
     outs = call_exported_p.bind(*[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], jaxpr=new, name=name, platforms=platforms)
     return outs, [0 if b else None for b in batched]

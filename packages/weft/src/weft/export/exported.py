@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..annotations import override
 from .. import dtypes
@@ -19,6 +19,7 @@ from ..core.specialize import check_constraints, solve, specialize, symbolic_sco
 from ..core.trace import Tracer, current_trace, get_aval, root
 from ..core.verify import verify
 from ..ops.random_bits import random_unwrap_p, random_wrap_p
+from ..errors import BackendError
 from ..runtime.device import default_platform, get_backend
 from ..runtime.dispatch import check_platform, device_of, program_for, run_jaxpr
 from ..runtime.jit import JitFunction, jit
@@ -27,6 +28,12 @@ from ..transforms.valueless import without_valueless
 from ..tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from . import artifact
 from .call import call_exported_p
+
+if TYPE_CHECKING:
+    from ..runtime import aot
+    from ..annotations import PyTree
+    from ..core.types import Value
+    from ..mesh import AbstractMesh, Mesh
 
 minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = artifact.CONVENTIONS
 
@@ -62,15 +69,15 @@ class DisabledSafetyCheck:
         return self._impl.removeprefix("custom_call:") if self._impl.startswith("custom_call:") else None
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._impl)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._impl
 
 
@@ -90,24 +97,25 @@ class Exported:
         uses_global_constants: whether the program has symbolic dimensions, which calls replace by numbers.
     """
 
-    def __init__(self, *, fun_name: str, in_tree: PyTreeDef, in_avals: tuple, out_tree: PyTreeDef, out_avals: tuple, platforms: tuple,
-                 disabled_safety_checks: tuple, calling_convention_version: int, module_kept_var_idx: tuple, closed: ClosedJaxpr,
-                 scope: SymbolicScope | None, x64: bool, get_vjp: Callable | None):
+    def __init__(self, *, fun_name: str, in_tree: PyTreeDef, in_avals: tuple[Any, ...], out_tree: PyTreeDef,
+                 out_avals: tuple[Any, ...], platforms: tuple[Any, ...],
+                 disabled_safety_checks: tuple[Any, ...], calling_convention_version: int, module_kept_var_idx: tuple[Any, ...], closed: ClosedJaxpr,
+                 scope: SymbolicScope | None, x64: bool, get_vjp: Callable[..., Any] | None):
         self.fun_name, self.platforms, self.disabled_safety_checks = fun_name, platforms, disabled_safety_checks
         self.in_tree, self.in_avals, self.out_tree, self.out_avals = in_tree, in_avals, out_tree, out_avals
         self.calling_convention_version, self.module_kept_var_idx = calling_convention_version, module_kept_var_idx
         self.nr_devices, self.uses_global_constants = 1, scope is not None
         self.in_shardings_hlo, self.out_shardings_hlo = (None,) * len(in_avals), (None,) * len(out_avals)
-        self.ordered_effects: tuple = ()
-        self.unordered_effects: tuple = ()
+        self.ordered_effects: tuple[Any, ...] = ()
+        self.unordered_effects: tuple[Any, ...] = ()
         self._closed, self._scope, self._x64, self._get_vjp = closed, scope, x64, get_vjp      # the program is on raw keys and without float0
         self._variables = frozenset().union(*[n.variables() for a in in_avals for n in a.shape if isinstance(n, Dim)])
         self._real = [(i, a) for i, a in enumerate(in_avals) if a.dtype != dtypes.float0]
-        self._forms: dict = {}      # sizes -> (the program for them, the function that derivatives see)
-        self._calls: dict = {}      # the arguments' types -> the same
+        self._forms: dict[Any, Any] = {}      # sizes -> (the program for them, the function that derivatives see)
+        self._calls: dict[Any, Any] = {}      # the arguments' types -> the same
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     # what it is
@@ -134,7 +142,7 @@ class Exported:
         """The program lowered for XLA, as the bytes of a portable StableHLO artifact."""
         return self._module(None)[1]()
 
-    def _module(self, sizes):
+    def _module(self, sizes: Any) -> tuple[str, Callable[[], bytes]]:
         platform = next((p for p in self.platforms if p in ("cpu", "cuda", "tpu", "rocm")), None)
         if platform is None:
             raise ValueError(f"{self.fun_name} was exported for {self.platforms}, of which none is XLA's; add 'cpu', 'cuda' or 'tpu' to `platforms`.")
@@ -144,16 +152,18 @@ class Exported:
                              f"mlir_module(sizes={{…}}) with an integer for each; got {given}.")
         if self._scope is not None:
             check_constraints(self._scope, given, self.fun_name)
-        backend = get_backend("cpu")[0]
+        xla = get_backend("cpu")[0].capabilities.xla
+        if xla is None:
+            raise BackendError("StableHLO is XLA's, and the backend of the platform 'cpu' here is not XLA; install weft-native.")
         with enable_x64(self._x64):
             program, _ = program_for(ClosedJaxpr(specialize(self._closed.jaxpr, given), self._closed.consts), platform)
-            return backend.capabilities.xla.portable_module(program, self.fun_name, platform)
+            return xla.portable_module(program, self.fun_name, platform)
 
-    def in_shardings_jax(self, mesh) -> tuple:
+    def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """The shardings of the arguments on a mesh: None for each, since the program is for one device."""
         return self.in_shardings_hlo
 
-    def out_shardings_jax(self, mesh) -> tuple:
+    def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """The shardings of the results on a mesh: None for each."""
         return self.out_shardings_hlo
 
@@ -185,7 +195,7 @@ class Exported:
     # calls
 
     @api_boundary
-    def call(self, *args, **kwargs):
+    def call(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Runs the program. Under `jit`, `grad` and `vmap` it is part of what is traced.
 
         Raises: ValueError for arguments of another structure, dtype, rank or shape, for sizes that break a constraint, and on a platform that is not among
@@ -198,7 +208,7 @@ class Exported:
         outs = iter(self._call_flat([x for x, a in zip(leaves, self.in_avals) if a.dtype != dtypes.float0]))
         return tree_unflatten(self.out_tree, [next(outs) if a.dtype != dtypes.float0 else _nothing_like(a, leaves, self) for a in self.out_avals])
 
-    def _call_flat(self, leaves: list) -> list:
+    def _call_flat(self, leaves: list[Any]) -> list[Any]:
         """The results of flat arguments, both without float0."""
         with enable_x64(True) if self._x64 and not config.enable_x64 else nullcontext():
             avals = tuple([get_aval(x) for x in leaves])
@@ -219,7 +229,7 @@ class Exported:
         real = [a for a in self.out_avals if a.dtype != dtypes.float0]
         return [random_wrap_p.bind(o, impl=a.dtype) if dtypes.is_key(a.dtype) else o for o, a in zip(outs, real)]
 
-    def _run(self, closed: ClosedJaxpr, leaves: list) -> list:
+    def _run(self, closed: ClosedJaxpr, leaves: list[Any]) -> list[Any]:
         device = device_of(leaves)
         if self._allowed is not None:
             check_platform(self.fun_name, self._allowed, device)
@@ -229,10 +239,10 @@ class Exported:
             return run_jaxpr(closed, leaves, self.fun_name, device=device)
 
     @property
-    def _allowed(self) -> tuple | None:
+    def _allowed(self) -> tuple[Any, ...] | None:
         return None if DisabledSafetyCheck.platform() in self.disabled_safety_checks else self.platforms
 
-    def _sizes_of(self, avals: Sequence[AbstractValue]) -> dict:
+    def _sizes_of(self, avals: Sequence[AbstractValue]) -> dict[Any, Any]:
         """Checks the arguments' types, and solves for the dimension variables."""
         equations = []
         for (i, want), have in zip(self._real, avals):
@@ -261,7 +271,7 @@ class Exported:
         (head, *rest), _ = tree_flatten_with_path((args, kwargs))[0][i]
         return ("args", "kwargs")[head.idx] + keystr(rest)
 
-    def _form(self, sizes: dict) -> tuple[ClosedJaxpr, Callable]:
+    def _form(self, sizes: dict[Any, Any]) -> tuple[ClosedJaxpr, Callable[..., Any]]:
         key = tuple(sorted(sizes.items(), key=lambda item: item[0]))
         if key not in self._forms:
             if len(self._forms) > _KEPT:
@@ -275,16 +285,16 @@ class Exported:
         return self._forms[key]
 
 
-def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable:
+def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable[..., Any]:
     """The program as a function with the derivative that came with it."""
-    def fun(*leaves):
+    def fun(*leaves: Value) -> Any:
         return tuple(call_exported_p.bind(*leaves, jaxpr=closed, name=exported.fun_name, platforms=exported._allowed))
     fun.__name__ = exported.fun_name
 
-    def fwd(*leaves):
+    def fwd(*leaves: Value) -> Any:
         return wrapped(*leaves), leaves      # which an outer derivative differentiates in turn
 
-    def bwd(leaves, cts):
+    def bwd(leaves: Sequence[Value], cts: Any) -> Any:
         if any(dtypes.is_key(a.dtype) for a in (*exported.in_avals, *exported.out_avals)):
             raise ValueError(f"{exported.fun_name} takes or returns random keys, and its derivative can't be called; differentiate before exporting.")
         outs = iter(exported.vjp()._call_flat([*leaves, *[ct for o, ct in zip(closed.out_avals, cts) if tangent_aval(o).dtype != dtypes.float0]]))
@@ -294,7 +304,7 @@ def _differentiable(exported: Exported, closed: ClosedJaxpr) -> Callable:
     return wrapped
 
 
-def _nothing_like(aval: ShapedArray, leaves: list, exported: Exported):
+def _nothing_like(aval: ShapedArray, leaves: list[Any], exported: Exported) -> Any:
     """What stands for a result of dtype float0."""
     sizes = exported._sizes_of([get_aval(x) for x, a in zip(leaves, exported.in_avals) if a.dtype != dtypes.float0])
     return dtypes.float0_zeros([n.substitute(sizes) if isinstance(n, Dim) else n for n in aval.shape])
@@ -315,7 +325,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     return _from_fields(artifact.deserialize(blob))
 
 
-def _from_fields(fields: dict) -> Exported:
+def _from_fields(fields: dict[Any, Any]) -> Exported:
     derivative = fields.pop("vjp")
     checks = tuple(map(DisabledSafetyCheck, fields.pop("disabled_safety_checks")))
     return Exported(**fields, disabled_safety_checks=checks, get_vjp=(lambda _: _from_fields(dict(derivative))) if derivative is not None else None)
@@ -330,7 +340,8 @@ def default_export_platform() -> str:
 
 
 @api_boundary
-def export(fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_checks: Sequence[DisabledSafetyCheck] = ()) -> Callable[..., Exported]:
+def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
+           disabled_checks: Sequence[DisabledSafetyCheck] = ()) -> Callable[..., Exported]:
     """A function that traces `fun_jit` for the types of its arguments (arrays or `ShapeDtypeStruct`s) and returns an `Exported`.
 
     Args:
@@ -357,13 +368,13 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_che
             raise ValueError(f"disabled_checks takes instances of export.DisabledSafetyCheck; got {check!r}.")
 
     @api_boundary
-    def do_export(*args, **kwargs) -> Exported:
+    def do_export(*args: PyTree, **kwargs: PyTree) -> Exported:
         where = tuple(platforms) if platforms is not None else (default_export_platform(),)
         return export_traced(fun_jit.trace(*args, **kwargs), where, tuple(disabled_checks))
     return do_export
 
 
-def export_traced(traced, platforms: tuple, checks: tuple = ()) -> Exported:
+def export_traced(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Any, ...] = ()) -> Exported:
     """The exported form of what `weft.jit(f).trace(…)` returned."""
     if any(s is not None for given in traced.shardings if given is not None for s in given):
         raise NotPortable(f"{traced.fun_name} has in_shardings or out_shardings, and an exported program is for one device. Leave them out of the function that is exported, "
@@ -371,8 +382,9 @@ def export_traced(traced, platforms: tuple, checks: tuple = ()) -> Exported:
     return _from_traced(traced.fun_name, traced.jaxpr, traced.in_tree, traced.out_tree, platforms, checks)
 
 
-def _from_traced(name: str, closed: ClosedJaxpr, in_tree, out_tree, platforms: tuple, checks: tuple, in_avals: tuple | None = None,
-                 out_avals: tuple | None = None) -> Exported:
+def _from_traced(name: str, closed: ClosedJaxpr, in_tree: PyTreeDef, out_tree: PyTreeDef, platforms: tuple[Any, ...],
+                 checks: tuple[Any, ...], in_avals: tuple[Any, ...] | None = None,
+                 out_avals: tuple[Any, ...] | None = None) -> Exported:
     """The exported form of a traced program; the types of its signature may have float0 where the program has nothing."""
     if in_avals is None or out_avals is None:
         in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
@@ -397,11 +409,11 @@ def _from_traced(name: str, closed: ClosedJaxpr, in_tree, out_tree, platforms: t
                     get_vjp=lambda exported: _export_vjp(exported, closed))
 
 
-def _check_solvable(name: str, in_tree, in_avals, scope, closed: ClosedJaxpr) -> None:
+def _check_solvable(name: str, in_tree: PyTreeDef, in_avals: Any, scope: Any, closed: ClosedJaxpr) -> None:
     """Raises unless the arguments' shapes determine all dimension variables."""
     if scope is None:
         return
-    known: set = set()
+    known: set[Any] = set()
     wanted = [n for a in in_avals for n in a.shape if isinstance(n, Dim)]
     while True:
         new = {next(iter(rest)) for n in wanted if len(rest := n.variables() - known) == 1 and _is_linear(n, next(iter(rest)))}
@@ -431,9 +443,9 @@ def _is_linear(dim: Dim, name: str) -> bool:
     return hits == 1
 
 
-def _all_variables(closed: ClosedJaxpr) -> frozenset:
+def _all_variables(closed: ClosedJaxpr) -> frozenset[Any]:
     """The dimension variables of results and of intermediate values."""
-    found: set = set()
+    found: set[Any] = set()
     for var in (*closed.jaxpr.outvars, *[v for e in closed.jaxpr.eqns for v in e.outvars]):
         for n in getattr(var.aval, "shape", ()):
             if isinstance(n, Dim):
@@ -448,10 +460,10 @@ def _export_vjp(exported: Exported, closed: ClosedJaxpr) -> Exported:
     moving = [tangent_aval(a).dtype != dtypes.float0 for a in closed.in_avals]
     shown = [tangent_aval(a).dtype != dtypes.float0 for a in closed.out_avals]
 
-    def fun_vjp(*args):
+    def fun_vjp(*args: PyTree) -> list[Value]:
         primals, cts = args[:n], args[n:]
 
-        def fun(*xs):
+        def fun(*xs: Value) -> Any:
             rest = iter(xs)
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *[next(rest) if m else p for m, p in zip(moving, primals)])
             return tuple([o for o, s in zip(outs, shown) if s])
@@ -467,7 +479,8 @@ def _export_vjp(exported: Exported, closed: ClosedJaxpr) -> Exported:
                             exported.disabled_safety_checks, in_avals, out_avals)
 
 
-def symbolic_args_specs(args, shapes_specs, constraints: Sequence[str] = (), scope: SymbolicScope | None = None):
+def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequence[str] = (),
+                        scope: SymbolicScope | None = None) -> Any:
     """`ShapeDtypeStruct`s for arguments, with shapes that are symbolic.
 
     Args:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
 from ..avals import AbstractValue, ShapeDtypeStruct, ShapedArray, physical
@@ -22,12 +22,17 @@ from ..tree import DictKey, GetAttrKey, PyTreeDef, keyed_children
 from .artifact import constant_bytes
 from .exported import Exported, export_traced
 
+if TYPE_CHECKING:
+    from ..annotations import PyTree
+    from ..core.types import Value
+
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _TYPED = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128")
 
 
 @api_boundary
-def web(fun: Callable | Exported, /, *args, path: str | os.PathLike, name: str | None = None) -> list[Path]:
+def web(fun: Callable[..., Any] | Exported, /, *args: PyTree, path: str | os.PathLike[str],
+        name: str | None = None) -> list[Path]:
     """Compiles a function to WebAssembly and writes what a page without Python needs to call it.
 
     The folder then holds `name.wasm` (and `name.relaxed.wasm` for engines with relaxed SIMD), `name.bin` with the arrays that the function closes over, the ES module `name.js`
@@ -91,12 +96,12 @@ def web(fun: Callable | Exported, /, *args, path: str | os.PathLike, name: str |
         return wasm.write_page(os.fspath(path), program, [constant_bytes(c) for c in consts], donated, signature, notes)
 
 
-def _plain(fun):
+def _plain(fun: Any) -> Any:
     """The function that was jitted, or `fun` itself."""
     return fun.fun if hasattr(fun, "trace") and hasattr(fun, "fun") else fun
 
 
-def _name_of(fun) -> str:
+def _name_of(fun: Callable[..., Any] | Exported) -> str:
     if isinstance(fun, Exported):
         found = fun.fun_name
     else:
@@ -107,7 +112,7 @@ def _name_of(fun) -> str:
     return found if _NAME.fullmatch(found) else "program"
 
 
-def _argument_names(fun, fixed: Sequence[int] | None, count: int) -> list[str]:
+def _argument_names(fun: Callable[..., Any] | Exported, fixed: Sequence[int] | None, count: int) -> list[str]:
     """The names of the function's arguments that are not static, as far as it has names for them."""
     names: list[str] = []
     if fixed is not None:
@@ -136,13 +141,13 @@ def _with_edges(closed: ClosedJaxpr, inputs: Sequence[AbstractValue], outputs: S
     if all(a.dtype == b.dtype for a, b in zip((*have, *give), (*inputs, *outputs))):
         return closed
 
-    def fun(*leaves):
+    def fun(*leaves: Value) -> Any:
         inner = [x if x.dtype == a.dtype else convert(x, a.dtype) for x, a in zip(leaves, have)]
         return [x if a.dtype == b.dtype else convert(x, b.dtype) for x, a, b in zip(eval_jaxpr(closed.jaxpr, closed.consts, *inner), give, outputs)]
     return jit(fun).trace(*[ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in inputs]).jaxpr
 
 
-def _spec(aval: AbstractValue) -> dict:
+def _spec(aval: AbstractValue) -> dict[Any, Any]:
     return {"dtype": dtypes.name(aval.dtype), "shape": list(aval.shape)}
 
 
@@ -163,7 +168,7 @@ class _Slot:
         self.index = index
 
 
-def _json(x, told: str) -> Any:
+def _json(x: Value, told: str) -> Any:
     if x is None:
         return None
     if type(x) is _Slot:

@@ -15,19 +15,20 @@ _LEAF, _NONE, _TUPLE, _LIST, _DICT, _NODE = range(6)
 
 class Registration(NamedTuple):
     """How the structure of one class is written and read."""
-    nodetype: type
+    nodetype: type[Any]
     name: str
     write: Callable[[Any], bytes]
     read: Callable[[bytes], Any]
-    from_children: Callable | None
+    from_children: Callable[..., Any] | None
 
 
-_by_type: dict[type, Registration] = {}
+_by_type: dict[type[Any], Registration] = {}
 _by_name: dict[str, Registration] = {}
 
 
-def register_pytree_node_serialization(nodetype: type, *, serialized_name: str, serialize_auxdata: Callable[[Any], bytes],
-                                       deserialize_auxdata: Callable[[bytes], Any], from_children: Callable[[Any, Sequence], Any] | None = None) -> type:
+def register_pytree_node_serialization(nodetype: type[Any], *, serialized_name: str,
+                                       serialize_auxdata: Callable[[Any], bytes],
+                                       deserialize_auxdata: Callable[[bytes], Any], from_children: Callable[[Any, Sequence[Any]], Any] | None = None) -> type[Any]:
     """Lets structures with a registered pytree class be serialized.
 
     Args:
@@ -73,7 +74,7 @@ def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) ->
                                               deserialize_auxdata=read)
 
 
-def _is_namedtuple(cls) -> bool:
+def _is_namedtuple(cls: object) -> bool:
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
@@ -145,5 +146,5 @@ def read_tree(r: Reader, depth: int = 0) -> PyTreeDef:
     return tree
 
 
-def _children(r: Reader, depth: int) -> tuple:
+def _children(r: Reader, depth: int) -> tuple[Any, ...]:
     return tuple([read_tree(r, depth + 1) for _ in range(r.count())])

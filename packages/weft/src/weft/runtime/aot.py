@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..annotations import override
 from ..avals import AbstractValue, ShapeDtypeStruct
@@ -20,6 +20,11 @@ from .dispatch import compile_place, executable_for, program_for, run_jaxpr, run
 from .nans import check_program, watching
 from .partition import Partition, place_of, spread_of
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from .backend import Backend
+    from .jit import JitFunction, Traced as TracedFunction
+
 
 class ArgInfo:
     """What is known of one argument: its shape and dtype, and whether its memory is given away."""
@@ -32,15 +37,15 @@ class ArgInfo:
     dtype = property(lambda self: self._aval.dtype)
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is ArgInfo and (self._aval, self.donated) == (other._aval, other.donated)
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self._aval, self.donated))
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
 
 
@@ -49,10 +54,10 @@ class Place(NamedTuple):
     platform: str
 
 
-class MemoryStats(dict):
+class MemoryStats(dict[str, Any]):
     """Bytes by what they are for; each is an attribute too."""
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
@@ -64,25 +69,25 @@ class Stage:
     in_tree: PyTreeDef
     out_tree: PyTreeDef
     closed: ClosedJaxpr
-    donated: tuple
+    donated: tuple[Any, ...]
 
     @property
-    def args_info(self):
+    def args_info(self) -> Any:
         """An `ArgInfo` for each argument, in the structure (args, kwargs)."""
         return self.in_tree.unflatten([ArgInfo(a, d) for a, d in zip(self.closed.in_avals, self.donated)])
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         """The type of each argument, in the structure (args, kwargs)."""
         return self.in_tree.unflatten(self.closed.in_avals)
 
     @property
-    def out_info(self):
+    def out_info(self) -> Any:
         """A `ShapeDtypeStruct` for each result."""
         return tree_unflatten(self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.closed.out_avals])
 
     @property
-    def donate_argnums(self) -> tuple:
+    def donate_argnums(self) -> tuple[Any, ...]:
         """The numbers of the flat arguments whose memory is given away."""
         return tuple(i for i, d in enumerate(self.donated) if d)
 
@@ -90,7 +95,8 @@ class Stage:
 class Traced(Stage):
     """A function traced for one type of arguments. Made by `weft.jit(f).trace(…)`."""
 
-    def __init__(self, jitted, traced, in_tree: PyTreeDef, donated: Sequence, leaves: Sequence, shardings: tuple = (None, None), names: Sequence[str] = ()):
+    def __init__(self, jitted: JitFunction[..., Any], traced: TracedFunction, in_tree: PyTreeDef, donated: Sequence[Any], leaves: Sequence[Any],
+                 shardings: tuple[Any, ...] = (None, None), names: Sequence[str] = ()):
         self.jitted, self.traced, self.leaves, self.shardings, self.names = jitted, traced, leaves, shardings, names
         self.closed, self.in_tree, self.out_tree, self.donated = traced.jaxpr, in_tree, traced.out_tree, tuple(donated)
 
@@ -98,7 +104,7 @@ class Traced(Stage):
     fun_name = property(lambda self: self.jitted.name)
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> Any:
         """The type of each result."""
         return tree_unflatten(self.out_tree, self.closed.out_avals)
 
@@ -120,7 +126,7 @@ class Lowered(Stage):
         here = traced.jitted.chosen_device(concrete) if spread is None and platforms is None else spread
         self.device: Any = place_of(traced.closed, traced.leaves, here, *traced.shardings) if platforms is None else Place(platforms[0])
 
-    def _forms(self, dialect: str | None) -> tuple:
+    def _forms(self, dialect: str | None) -> tuple[Any, ...]:
         """(backend, program, where, options) to lower with: the program's own backend, or XLA's for the dialects that only XLA has, where jaxlib is installed."""
         self._check_sizes()
         if self.platforms is not None and len(self.platforms) > 1 and depends_on_platform(self.closed.jaxpr):
@@ -164,15 +170,16 @@ class Lowered(Stage):
         self._only_jaxprs(backend, dialect)
         return jaxpr
 
-    def _only_jaxprs(self, backend, dialect) -> None:
+    def _only_jaxprs(self, backend: Backend, dialect: str | None) -> None:
         if dialect not in (None, "jaxpr"):
             raise ValueError(f"unknown dialect: {dialect}. The {backend.name} backend compiles jaxprs: ask for 'jaxpr', or see Compiled.as_text().")
 
-    def cost_analysis(self) -> dict:
+    def cost_analysis(self) -> dict[Any, Any]:
         """What the compiler estimates of the program: flops, bytes accessed and others, by name; {} where it estimates nothing."""
         return self.compile().cost_analysis()
 
-    def compile(self, compiler_options: dict[str, str | bool] | None = None, *, device_assignment: Sequence | None = None) -> "Compiled":
+    def compile(self, compiler_options: dict[str, str | bool] | None = None, *,
+                device_assignment: Sequence[Any] | None = None) -> "Compiled":
         """Compiles for the device.
 
         Args:
@@ -202,15 +209,15 @@ class Lowered(Stage):
 class Compiled(Stage):
     """A compiled program: callable with arguments of exactly the types that it was compiled for. Made by `Lowered.compile`."""
 
-    def __init__(self, lowered: Lowered, executable, donated: tuple, options: tuple):
+    def __init__(self, lowered: Lowered, executable: Any, donated: tuple[Any, ...], options: tuple[Any, ...]):
         self.lowered, self.executable, self.given, self.options = lowered, executable, donated, options
         self.closed, self.in_tree, self.out_tree, self.donated = lowered.closed, lowered.in_tree, lowered.out_tree, lowered.donated
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Value, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
 
     @api_boundary
-    def call(self, *args, **kwargs):
+    def call(self, *args: Value, **kwargs: Any) -> Any:
         """Runs the program. Static arguments are part of it and are not passed.
 
         Raises: TypeError for arguments of another structure, shape or dtype, all of them named, and under a transformation.
@@ -249,7 +256,7 @@ class Compiled(Stage):
         """The compiled program as text."""
         return self.executable.as_text(stage)
 
-    def cost_analysis(self) -> dict:
+    def cost_analysis(self) -> dict[Any, Any]:
         """What the compiler estimates of the program, by name."""
         return self.executable.cost_analysis()
 
@@ -262,21 +269,21 @@ class Compiled(Stage):
         return backend_of(self.lowered.device).capabilities.runtime_executable(self.executable)
 
     @property
-    def input_shardings(self):
+    def input_shardings(self) -> Any:
         """Where each argument lies, in the structure (args, kwargs)."""
         device = self.lowered.device
         places = device.ins if type(device) is Partition else [SingleDeviceSharding(device)] * len(self.closed.in_avals)
         return self.in_tree.unflatten(places)
 
     @property
-    def output_shardings(self):
+    def output_shardings(self) -> Any:
         """Where each result lies."""
         device = self.lowered.device
         places = device.outs if type(device) is Partition and device.outs is not None else [SingleDeviceSharding(device)] * len(self.closed.out_avals)
         return tree_unflatten(self.out_tree, places)
 
 
-def option_pairs(options: Any) -> tuple:
+def option_pairs(options: Any) -> tuple[Any, ...]:
     """Compiler options as sorted (name, value) pairs; TypeError for what is no dict of names to strings, numbers and booleans."""
     if options is None:
         return ()

@@ -3,7 +3,7 @@ methods and operators are put on every class that stands for an array."""
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Self
 
 from ..annotations import override
 from .. import dtypes, source_info
@@ -14,14 +14,16 @@ from ..mesh import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import DELETED, check_transfer, deleted
 
 if TYPE_CHECKING:
+    from ..core.types import Value
     from .array_members import ArrayMembers
+    from .partition import Where
 else:
     ArrayMembers = object
 
 
 class _ArrayMeta(abc.ABCMeta):
     @override
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tracer) or abc.ABCMeta.__instancecheck__(cls, instance)
 
 
@@ -39,7 +41,7 @@ class Array(ArrayMembers, metaclass=_ArrayMeta):
     __array_priority__ = 100
 
 
-_classes: list[type] = [Tracer]
+_classes: list[type[Any]] = [Tracer]
 _methods: dict[str, Any] = {}
 
 
@@ -50,14 +52,14 @@ def install_methods(methods: dict[str, Any]) -> None:
         _install(cls, methods)
 
 
-def _install(cls: type, methods: dict[str, Any]) -> None:
+def _install(cls: type[Any], methods: dict[str, Any]) -> None:
     keep = getattr(cls, "_weft_own", ())
     for name, method in methods.items():
         if name not in keep:
             setattr(cls, name, method)
 
 
-def register_array_class(cls: type, aval: Callable[[Any], ShapedArray] = lambda x: x.aval) -> None:
+def register_array_class(cls: type[Any], aval: Callable[[Any], ShapedArray] = lambda x: x.aval) -> None:
     """Makes `cls` a class of arrays. Its own attributes named in `cls._weft_own` are left as they are."""
     Array.register(cls)
     aval_of[cls] = aval
@@ -74,7 +76,7 @@ class BufferArray:
     __slots__ = ("aval", "handle", "device_", "committed", "_cache", "gone", "__weakref__")
     _weft_own = ("aval", "_host")
 
-    def __init__(self, aval: ShapedArray, handle, device, committed: bool = False):
+    def __init__(self, aval: ShapedArray, handle: Any, device: Where, committed: bool = False):
         self.aval, self.handle, self.device_, self.committed, self._cache = aval, handle, device, committed, None
 
     shape = property(lambda self: self.aval.shape)
@@ -88,15 +90,15 @@ class BufferArray:
     addressable_shards = global_shards = property(lambda self: [Shard(self.device_, self.sharding, self.aval.shape, self)])
     is_fully_replicated = is_fully_addressable = property(lambda self: True)
 
-    def devices(self) -> set:
+    def devices(self) -> set[Any]:
         return {self.device_}
 
-    def _live(self):
+    def _live(self) -> Any:
         if self.handle is None:
             raise deleted(self)
         return self.handle
 
-    def _host(self):
+    def _host(self) -> Any:
         """The value as a host array, fetched once."""
         if self._cache is None:
             check_transfer("device_to_host", lambda: f"{self.aval.str_short(short_dtypes=False)} from {self.device_}")
@@ -115,11 +117,11 @@ class BufferArray:
     def is_ready(self) -> bool:
         return self.device_.backend.is_ready(self._live())
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Self:
         self.device_.backend.wait(self._live())
         return self
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self.handle is not None:
             try:
                 self.device_.backend.release(self.handle)
@@ -136,7 +138,7 @@ class KeyArray:
     _weft_own = ("aval", "_host", "__repr__", "__str__", "__array__", "__float__", "__int__", "__bool__", "__index__", "__complex__",
                  "tolist", "item", "__reduce__")
 
-    def __init__(self, aval: ShapedArray, raw):
+    def __init__(self, aval: ShapedArray, raw: Any):
         self.aval, self.raw, self.consumed_at = aval, raw, ""
         self.consumed: bool | frozenset[int] | None = False
 
@@ -152,20 +154,20 @@ class KeyArray:
     global_shards = property(lambda self: self.addressable_shards)
 
     @property
-    def sharding(self):
+    def sharding(self) -> Any:
         """That of the words, without their own axis."""
         found = self.raw.sharding
         return found.update(spec=P(*found.spec.partitions[:self.ndim])) if isinstance(found, NamedSharding) else found
 
     @property
-    def addressable_shards(self) -> list:
+    def addressable_shards(self) -> list[Any]:
         words = self.raw.ndim - self.ndim
         parts = [(s.device, KeyArray(self.aval.update(shape=s.data.shape[:-words]), s.data)) for s in self.raw.addressable_shards]
         return [Shard(device, self.sharding, self.shape, part) for device, part in parts]
 
     committed = property(lambda self: self.raw.committed)
 
-    def devices(self) -> set:
+    def devices(self) -> set[Any]:
         return self.raw.devices()
 
     def is_deleted(self) -> bool:
@@ -177,27 +179,27 @@ class KeyArray:
     def is_ready(self) -> bool:
         return self.raw.is_ready()
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Self:
         self.raw.block_until_ready()
         return self
 
-    def _host(self):
+    def _host(self) -> Any:
         raise TypeError("a random key has no numeric value. weft.random.key_data(key) gives its words.")
 
     @override
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return KeyArray, (self.aval, self.raw)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Array({self.aval.shape}, dtype={self.aval.dtype}) overlaying:\n{self.raw}"
 
     __str__ = __repr__
 
-    def __array__(self, *args, **kw):
+    def __array__(self, *args: Value, **kw: Any) -> Any:
         self._host()
 
-    def tolist(self):
+    def tolist(self) -> Any:
         self._host()
 
     item = __float__ = __int__ = __bool__ = __index__ = __complex__ = tolist
@@ -206,12 +208,12 @@ class KeyArray:
 register_array_class(KeyArray)
 
 
-def host_value(x):
+def host_value(x: Value) -> Any:
     """An array as a host array: NumPy's where it is installed."""
     return x._host()
 
 
-def numpy_value(x):
+def numpy_value(x: Value) -> Any:
     """An array as a numpy.ndarray."""
     require_numpy("conversion to a NumPy array")
     return np.asarray(x._host())

@@ -61,7 +61,8 @@ class FastCall(NamedTuple):
 class Jit(Protocol):
     """A backend's own way to run jitted functions; see `Capabilities.jit`."""
 
-    def __call__(self, fun: Callable[..., Any], miss: Callable[..., Any], static_argnums: tuple[Any, ...], static_argnames: tuple[Any, ...],
+    def __call__(self, fun: Callable[..., Any], miss: Callable[..., Any], static_argnums: tuple[Any, ...],
+                 static_argnames: tuple[Any, ...],
                  name: str) -> FastCall:
         """Its `call` runs cached executables with little Python and calls `miss(*args, **kwargs)` for everything else."""
 
@@ -69,7 +70,8 @@ class Jit(Protocol):
 class ShowLowered(Protocol):
     """A program before it is compiled, as text; see `Capabilities.lowered_text`."""
 
-    def __call__(self, jaxpr: Jaxpr, device: Any, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
+    def __call__(self, jaxpr: Jaxpr, device: Any, options: CompileOptions, dialect: str | None = None, *,
+                 debug_info: bool = False) -> str:
         """`dialect` picks one of the backend's own forms, an unknown one raises ValueError; `debug_info` adds the user's lines."""
 
 
@@ -110,7 +112,8 @@ class Xla(Protocol):
     def lowered_ir(self, jaxpr: Jaxpr, device: Any, options: CompileOptions, dialect: str | None = None) -> Any:
         """A program before it is compiled: an ir.Module (None or "stablehlo") or an XlaComputation ("hlo")."""
 
-    def computation(self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence[Any], donated: Sequence[bool], tuple_args: bool) -> Any:
+    def computation(self, closed: ClosedJaxpr, name: str, platform: str, axes: Sequence[Any], donated: Sequence[bool],
+                    tuple_args: bool) -> Any:
         """A closed jaxpr as an XlaComputation called `name`, whose named axes are replicas."""
 
     def portable_module(self, jaxpr: Jaxpr, name: str, platform: str) -> tuple[str, Callable[[], bytes]]:
@@ -158,7 +161,7 @@ class Capabilities:
         xla: what belongs to XLA alone.
     """
     dtypes: frozenset[str] = NAMES
-    array_type: type = BufferArray
+    array_type: type[Any] = BufferArray
     spread: Callable[[ShapedArray, Sharding, Sequence[Any]], Any] | None = None
     transfer: Callable[[Any, ShapedArray, Any, bool], Any] | None = None
     prefetch: Callable[..., None] | None = None

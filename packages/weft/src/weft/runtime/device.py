@@ -12,6 +12,8 @@ from ..source_info import register_exclusion
 from .backend import Device, MEMBERS
 
 if TYPE_CHECKING:
+    from .backend import Backend
+    from .partition import Where
     from importlib.metadata import EntryPoint
 
 GROUP = "weft.backends"      # each entry point is named after a platform, so that looking for one loads no other backend
@@ -20,7 +22,7 @@ PREFERENCE = ("tpu", "cuda", "cpu", "wasm", "webgpu", "reference")
 ALIASES = {"gpu": "cuda", "xla": "cpu"}
 
 # array class -> its backend's way to run one primitive, for the backends that have one
-eager: dict[type, Any] = {}
+eager: dict[type[Any], Any] = {}
 _factories: dict[str, Callable[[], Any]] = {}     # by platform; registered by hand: reference, tests
 _entries: dict[str, EntryPoint] = {}              # by platform; as last read
 _made: dict[Callable[[], Any], Any] = {}          # factory -> the backend: one for all its platforms
@@ -123,7 +125,7 @@ def forget_backend(backend: Any) -> None:
     forget_default()
 
 
-def get_backend(platform: str | None = None):
+def get_backend(platform: str | None = None) -> tuple[Backend, str]:
     """(backend, platform) for a platform name, or the default one."""
     if platform is not None and not isinstance(platform, str):
         return platform, platform.platforms[0]
@@ -131,7 +133,7 @@ def get_backend(platform: str | None = None):
     return backend_for(name), name
 
 
-_default: dict = {}     # the configured platforms -> the platform found for them
+_default: dict[Any, Any] = {}     # the configured platforms -> the platform found for them
 
 
 def default_platform() -> str:
@@ -171,7 +173,7 @@ def devices(backend: str | None = None) -> list[Device]:
     return list(found.devices(platform))
 
 
-def first_device():
+def first_device() -> Device:
     """The first device of the default platform that is this process's."""
     found, platform = get_backend()
     known = found.devices(platform)
@@ -179,7 +181,7 @@ def first_device():
     return next(d for d in known if d.process_index == here)
 
 
-def default_device():
+def default_device() -> Device:
     """The device on which uncommitted values live: `jax_default_device`, or the first of the default platform."""
     chosen = config.default_device
     if chosen is None:
@@ -187,6 +189,6 @@ def default_device():
     return devices(chosen)[0] if isinstance(chosen, str) else chosen
 
 
-def backend_of(device):
+def backend_of(device: Where) -> Backend:
     """The backend to which a device belongs."""
     return device.backend

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes, source_info
 from ..avals import AbstractValue, ShapeDtypeStruct, array_aval, physical, shaped
@@ -33,11 +33,17 @@ from .guards import check_execution, check_transfer
 from .partition import Partition, own_place, place_of, spread_of
 from .refs import Ref
 
+if TYPE_CHECKING:
+    from ..avals import ShapedArray
+    from ..core.types import Value
+    from .partition import Where
 
 
-def put(value, aval: AbstractValue | None = None, device=None, committed: bool | None = None):
+
+def put(value: Value, aval: AbstractValue | None = None, device: Where | None = None,
+        committed: bool | None = None) -> Any:
     """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and uncommitted."""
-    kind = get_aval(value) if aval is None else aval
+    kind = array_aval(get_aval(value) if aval is None else aval)
     if kind.dtype == dtypes.float0:      # no device has such arrays
         return dtypes.float0_zeros(kind.shape)
     where = default_device() if device is None else own_place(device)
@@ -47,7 +53,7 @@ def put(value, aval: AbstractValue | None = None, device=None, committed: bool |
     return backend.put(host_array(value, kind), kind, where, device is not None if committed is None else committed)
 
 
-def host_array(value, aval: AbstractValue):
+def host_array(value: Value, aval: AbstractValue) -> Any:
     """A host scalar or array with exactly the dtype of `aval`."""
     if type(value) is TypedScalar:
         value = value.val
@@ -60,7 +66,7 @@ def host_array(value, aval: AbstractValue):
     return converted(np.asarray(value), aval.dtype)
 
 
-def device_of(args: Sequence) -> Any:
+def device_of(args: Sequence[Any]) -> Any:
     """Where a computation on `args` runs: with its committed arguments, else on the default device. A Sharding if an argument lies on several."""
     committed = uncommitted = None
     for x in args:
@@ -87,17 +93,17 @@ def device_of(args: Sequence) -> Any:
     return default_device()
 
 
-def to_backend(x, aval: AbstractValue, device):
+def to_backend(x: Value, aval: AbstractValue, device: Where) -> Any:
     """An argument as an array of the device's backend, on the device or as a Sharding says."""
     if isinstance(x, KeyArray):
         x, aval = x.raw, physical(aval)
     if is_array(x):
         device = own_place(device)
-        return x if x.device == device else _transfer(x, aval, device, isinstance(device, Sharding))
+        return x if x.device == device else _transfer(x, array_aval(aval), device, isinstance(device, Sharding))
     return put(x, aval, device, False)
 
 
-def _transfer(x, aval: AbstractValue, where, committed: bool):
+def _transfer(x: Value, aval: ShapedArray, where: Where, committed: bool) -> Any:
     """An array on another device or as a Sharding says: through its backend where that has both, else through the host."""
     backend = backend_of(where)
     if isinstance(x, backend.capabilities.array_type) and backend.capabilities.transfer is not None:
@@ -105,7 +111,8 @@ def _transfer(x, aval: AbstractValue, where, committed: bool):
     return backend.put(host_array(x._host(), aval), aval, where, committed)
 
 
-def program_for(closed: ClosedJaxpr, platform: str | None = None, branches_of: Sequence[str] = ()) -> tuple[Jaxpr, list]:
+def program_for(closed: ClosedJaxpr, platform: str | None = None,
+                branches_of: Sequence[str] = ()) -> tuple[Jaxpr, list[Any]]:
     """The jaxpr that a backend compiles for a closed jaxpr (no keys, nothing without values, no constvars, no other platform's branches), and the
     constants that lead its arguments. `branches_of`: see `Capabilities`."""
     closed = without_valueless(closed)
@@ -115,7 +122,8 @@ def program_for(closed: ClosedJaxpr, platform: str | None = None, branches_of: S
     return consts_as_args(lowered.jaxpr), lowered.consts
 
 
-def runnable(closed: ClosedJaxpr, where, donated: Sequence = ()) -> tuple[ClosedJaxpr, Any, tuple]:
+def runnable(closed: ClosedJaxpr, where: Where | None,
+             donated: Sequence[Any] = ()) -> tuple[ClosedJaxpr, Any, tuple[Any, ...]]:
     """A program with those of its arguments and results that have values, where it runs, and which of these arguments are donated."""
     if not has_valueless(closed):
         return closed, where, tuple(donated)
@@ -124,7 +132,7 @@ def runnable(closed: ClosedJaxpr, where, donated: Sequence = ()) -> tuple[Closed
     return without_valueless(closed), where, tuple(with_values(donated, closed.in_avals))
 
 
-def compile_place(device, consts: Sequence) -> tuple:
+def compile_place(device: Where, consts: Sequence[Any]) -> tuple[Any, ...]:
     """(where a program runs whose constants are leading arguments, where each of these lies)."""
     if type(device) is not Partition:
         return device, [device] * len(consts)
@@ -132,7 +140,7 @@ def compile_place(device, consts: Sequence) -> tuple:
     return device.with_constants(places), places
 
 
-def exported_for(jaxpr: Jaxpr) -> frozenset:
+def exported_for(jaxpr: Jaxpr) -> frozenset[Any]:
     """(name, platforms) of the exported programs inside a program that may run on some platforms alone."""
     if "exported_for" not in jaxpr.cache:
         found = {(e.params["name"], e.params["platforms"]) for e in jaxpr.eqns if e.primitive.name == "call_exported" and e.params["platforms"] is not None}
@@ -140,7 +148,7 @@ def exported_for(jaxpr: Jaxpr) -> frozenset:
     return jaxpr.cache["exported_for"]
 
 
-def check_platform(name: str, platforms: tuple, device) -> None:
+def check_platform(name: str, platforms: tuple[Any, ...], device: Where) -> None:
     """Raises ValueError where an exported program is about to run on a platform that it was not exported for."""
     behind = backend_of(device).capabilities.host_platform
     names = {ALIASES.get(n, n) for n in (device.platform, *([] if behind is None else [behind(device)]))}      # "remote", and what the host has
@@ -150,7 +158,8 @@ def check_platform(name: str, platforms: tuple, device) -> None:
                          "disabled_checks=[export.DisabledSafetyCheck.platform()].")
 
 
-def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), keep_unused: bool = False, compiler_options: tuple = ()):
+def executable_for(closed: ClosedJaxpr, device: Where, name: str, donated: tuple[Any, ...] = (),
+                   keep_unused: bool = False, compiler_options: tuple[Any, ...] = ()) -> tuple[Any, list[Any]]:
     """The compiled program of a closed jaxpr on a device, compiled at most once for each set of the compiler's options, (name, value) pairs."""
     closed, device, donated = runnable(closed, device, donated)
     cache = closed.jaxpr.cache
@@ -182,8 +191,9 @@ def executable_for(closed: ClosedJaxpr, device, name: str, donated: tuple = (), 
     return found
 
 
-def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (), device=None, keep_unused: bool = False,
-              compiler_options: tuple = ()) -> list:
+def run_jaxpr(closed: ClosedJaxpr, args: Sequence[Any], name: str, donated: tuple[Any, ...] = (),
+              device: Where | None = None, keep_unused: bool = False,
+              compiler_options: tuple[Any, ...] = ()) -> list[Any]:
     """Compiles (once) and runs a closed jaxpr on concrete arguments."""
     if has_valueless(closed):
         program, place, given = runnable(closed, device, donated)
@@ -210,7 +220,8 @@ def run_jaxpr(closed: ClosedJaxpr, args: Sequence, name: str, donated: tuple = (
     return [KeyArray(array_aval(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
 
 
-def run_on_refs(closed: ClosedJaxpr, args: Sequence, name: str, device, keep_unused: bool, compiler_options: tuple) -> list:
+def run_on_refs(closed: ClosedJaxpr, args: Sequence[Any], name: str, device: Where | None, keep_unused: bool,
+                compiler_options: tuple[Any, ...]) -> list[Any]:
     """`run_jaxpr` for a program that makes references or is given some, which hold what it wrote afterwards."""
     values = [*closed.consts, *args]
     refs = [x for x in values if type(x) is Ref]
@@ -220,8 +231,9 @@ def run_on_refs(closed: ClosedJaxpr, args: Sequence, name: str, device, keep_unu
         closed.jaxpr.cache["as_values"] = discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), []))
     held = [x.value if type(x) is Ref else x for x in values]
     if type(device) is Partition:      # what a reference holds stays where it lies
-        device, _ = compile_place(device, held[:len(closed.consts)])
-        device = device._replace(outs=(*device.outs, *[place for x, place in zip(values, device.ins) if type(x) is Ref]))
+        places = [spread_of(c) or NamedSharding(device.mesh, P()) for c in held[:len(closed.consts)]]
+        spread = device.with_constants(places)
+        device = spread._replace(outs=(*spread.outs, *[place for x, place in zip(values, spread.ins) if type(x) is Ref]))
     outs = run_jaxpr(closed.jaxpr.cache["as_values"], held, name, (), device, keep_unused, compiler_options)
     n = len(closed.out_avals)
     for ref, value in zip(refs, outs[n:]):
@@ -229,7 +241,7 @@ def run_on_refs(closed: ClosedJaxpr, args: Sequence, name: str, device, keep_unu
     return outs[:n]
 
 
-def _each_ref_once(closed: ClosedJaxpr, args: Sequence) -> tuple[ClosedJaxpr, Sequence]:
+def _each_ref_once(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJaxpr, Sequence[Any]]:
     """A program of one equation that is given a reference twice (a loop's condition and body may both close over one), with one argument for it."""
     if len(set(map(id, args))) == len(args):
         return closed, args
@@ -240,10 +252,10 @@ def _each_ref_once(closed: ClosedJaxpr, args: Sequence) -> tuple[ClosedJaxpr, Se
     return ClosedJaxpr(closed.jaxpr.replace(invars=[v for v, _ in pairs], eqns=[eqn.replace(invars=invars)]), []), [x for _, x in pairs]
 
 
-_eager: dict = {}     # (primitive, parameters, avals) -> the closed jaxpr of that one operation
+_eager: dict[Any, Any] = {}     # (primitive, parameters, avals) -> the closed jaxpr of that one operation
 
 
-def run_primitive(primitive: Primitive, args: tuple, params: dict):
+def run_primitive(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, Any]) -> Any:
     """What the root trace does: runs one primitive now."""
     if primitive.impl is not None:
         return primitive.impl(*args, **params)
@@ -260,7 +272,8 @@ def run_primitive(primitive: Primitive, args: tuple, params: dict):
     return fast(primitive, args, params) if fast is not None else apply_by_compiling(primitive, args, params, device)
 
 
-def apply_by_compiling(primitive: Primitive, args: Sequence, params: dict, device=None):
+def apply_by_compiling(primitive: Primitive, args: Sequence[Any], params: dict[Any, Any],
+                       device: Where | None = None) -> Any:
     """Runs one primitive as a program of one equation, compiled once for each combination of types and parameters."""
     closed = single_equation(primitive, tuple([get_aval(x) for x in args]), params)
     outs = run_jaxpr(closed, args, primitive.name, device=device)
@@ -272,7 +285,7 @@ def forget_operations() -> None:
     _eager.clear()
 
 
-def single_equation(primitive: Primitive, avals: tuple, params: dict) -> ClosedJaxpr:
+def single_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[Any, Any]) -> ClosedJaxpr:
     """The program `primitive[params]` for arguments of these avals."""
     try:
         key = (primitive, avals, tuple(params.items()), config.trace_context())
@@ -304,12 +317,12 @@ random_unwrap_p.impl = lambda key: key.raw
 random_clone_p.impl = lambda key: KeyArray(key.aval, key.raw)
 
 
-def move(x, where=None, copy: bool = False, donate: bool = False):
+def move(x: Value, where: Where | None = None, copy: bool = False, donate: bool = False) -> Any:
     """A value as an array on a device or as a Sharding says, committed to it; without either, where it is, or on the default device.
 
     `copy` asks for memory of its own. `donate` allows the array's memory to be taken.
     """
-    where = where._device if isinstance(where, SingleDeviceSharding) else own_place(where)
+    where = where._device if isinstance(where, SingleDeviceSharding) else None if where is None else own_place(where)
     if isinstance(x, KeyArray):
         return KeyArray(x.aval, move(x.raw, where, copy, donate))
     aval = get_aval(x)
@@ -317,7 +330,7 @@ def move(x, where=None, copy: bool = False, donate: bool = False):
         return put(x, aval, where)
     if where is None or x.device == where and x.committed:
         return copy_p.bind(x) if copy else x
-    moved = _transfer(x, aval, where, True)
+    moved = _transfer(x, array_aval(aval), where, True)
     if x.device == where:
         return copy_p.bind(moved) if copy else moved
     if donate:
@@ -328,7 +341,7 @@ def move(x, where=None, copy: bool = False, donate: bool = False):
 transfer_p.impl = lambda *xs, devices, srcs: [move(x, d) for x, d in zip(xs, devices)]
 
 
-def _constrain(x, *, sharding):
+def _constrain(x: Value, *, sharding: NamedSharding) -> Any:
     """Outside of a program a constraint is a move; what it leaves open lies as it did."""
     if P.UNCONSTRAINED in sharding.spec.partitions:
         here = getattr(spread_of(x), "spec", P())

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import atexit
 from collections import deque
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..avals import ShapedArray
 from ..control.callback import HostFunction, check_results, debug_callback_p, io_callback_p, pure_callback_p
@@ -12,8 +12,14 @@ from ..core.effects import any_ordered
 from ..core.trace import get_aval, is_array, root, tracing
 from .dispatch import device_of, put, to_backend
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.effects import Effect
+    from ..core.types import Value
+    from .partition import Where
+
 # Programs with effects that were started: what a backend gives to wait for each.
-_running: deque = deque()
+_running: deque[Any] = deque()
 _MOST = 64
 
 
@@ -39,30 +45,32 @@ def effects_barrier() -> None:
 atexit.register(effects_barrier)
 
 
-def call_host(callback: HostFunction, values: Sequence, avals: Sequence[ShapedArray], device) -> Any:
+def call_host(callback: HostFunction, values: Sequence[Any], avals: Sequence[ShapedArray], device: Where) -> Any:
     """The user's function on host values, which it gets as arrays on `device`. For backends, which call from threads of their own."""
     with tracing(root):
         return callback(*[put(x, a, device, False) for x, a in zip(values, avals)])
 
 
-def host_results(who: str, callback: HostFunction, result_avals, values: Sequence, avals: Sequence[ShapedArray], device) -> list:
+def host_results(who: str, callback: HostFunction, result_avals: Sequence[AbstractValue], values: Sequence[Any],
+                 avals: Sequence[ShapedArray], device: Where) -> list[Any]:
     """`call_host`, with its results checked and flat."""
     return check_results(call_host(callback, values, avals, device), callback, result_avals, who)
 
 
-def _arrays(args: Sequence, device) -> list:
+def _arrays(args: Sequence[Any], device: Where) -> list[Any]:
     return [to_backend(x, get_aval(x), device) for x in args]
 
 
-def _debug_impl(*args, callback, effect, **_):
+def _debug_impl(*args: Value, callback: HostFunction, effect: Effect, **_: Any) -> list[Any]:
     if effect.ordered:
         effects_barrier()
     callback(*_arrays(args, device_of(args)))
     return []
 
 
-def _impl(who: str):
-    def impl(*args, callback, result_avals, ordered=False, **_):
+def _impl(who: str) -> Callable[..., Any]:
+    def impl(*args: Value, callback: HostFunction, result_avals: Sequence[AbstractValue], ordered: bool = False,
+             **_: Any) -> list[Any]:
         if ordered:
             effects_barrier()
         device = device_of(args)
@@ -71,8 +79,9 @@ def _impl(who: str):
     return impl
 
 
-def _reference(who: str):
-    def reference(*args, callback, result_avals=(), **_):
+def _reference(who: str) -> Callable[..., Any]:
+    def reference(*args: Value, callback: HostFunction, result_avals: Sequence[AbstractValue] = (),
+                  **_: Any) -> list[Any]:
         with tracing(root):
             out = callback(*[put(x) for x in args])
         return check_results(out, callback, result_avals, who) if who != "debug_callback" else []
@@ -84,7 +93,7 @@ for _p in (pure_callback_p, io_callback_p):
     _p.impl, _p.reference = _impl(_p.name), _reference(_p.name)
 
 
-def _inspect_impl(x, *, callback):
+def _inspect_impl(x: Value, *, callback: HostFunction) -> list[Any]:
     callback((x if is_array(x) else put(x)).sharding)
     return []
 
@@ -92,7 +101,7 @@ def _inspect_impl(x, *, callback):
 inspect_sharding_p.impl = _inspect_impl
 
 
-def wait_for_ordered(effects) -> None:
+def wait_for_ordered(effects: Any) -> None:
     """Lets a program with ordered effects start only when all others have had theirs."""
     if any_ordered(effects):
         effects_barrier()

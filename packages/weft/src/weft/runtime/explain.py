@@ -1,16 +1,20 @@
 """Why a jitted function was traced or compiled again: what each call that was not in a cache differs in from those before."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..annotations import override
 from .. import source_info
 from ..avals import ShapedArray
 from ..config import config, logger
 from ..tree import PyTreeDef
+from .partition import Partition
+
+if TYPE_CHECKING:
+    from .partition import Where
 
 MOST = 100      # reasons that a function keeps
-_codes: dict = {}      # code object -> the line where a function with it was traced first
+_codes: dict[Any, Any] = {}      # code object -> the line where a function with it was traced first
 
 
 class Reason(NamedTuple):
@@ -20,16 +24,16 @@ class Reason(NamedTuple):
     why: tuple[str, ...]
 
     @override
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.phase} at {self.where}: " + ("; ".join(self.why))
 
 
-class Explanation(tuple):
+class Explanation(tuple[Reason, ...]):
     """The reasons of a function, first to last; its text is made to be read."""
     name: str
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self:
             return f"{self.name} was not traced yet."
         return "\n".join([f"{self.name} was not found in its caches {len(self)} time{'s' * (len(self) != 1)}:", *[f"{i}. {r}" for i, r in enumerate(self, 1)]])
@@ -38,13 +42,13 @@ class Explanation(tuple):
 
 
 class _Call(NamedTuple):
-    static: tuple               # (position or name, type, value)
+    static: tuple[Any, ...]               # (position or name, type, value)
     tree: PyTreeDef
     avals: Sequence[ShapedArray]
-    context: tuple
+    context: tuple[Any, ...]
     axes: Any
-    leaves: list                # the path of each leaf
-    names: list                 # the parameters of the function
+    leaves: list[Any]                # the path of each leaf
+    names: list[Any]                 # the parameters of the function
 
 
 class History:
@@ -53,10 +57,10 @@ class History:
     def __init__(self, name: str):
         self.name = name
         self.calls: list[_Call] = []
-        self.places: dict = {}      # id of a trace -> where it was compiled for
+        self.places: dict[Any, Any] = {}      # id of a trace -> where it was compiled for
         self.reasons: list[Reason] = []
 
-    def traced(self, fun, key: tuple, leaves: list, names: list) -> None:
+    def traced(self, fun: Callable[..., Any], key: tuple[Any, ...], leaves: list[Any], names: list[Any]) -> None:
         """Takes note of a call that is about to be traced."""
         static, tree, avals, context, axes = key
         call = _Call(static, tree, avals, context, axes, leaves, names)
@@ -71,7 +75,7 @@ class History:
             self.calls.append(call)
         self._note(Reason("traced", str(where), tuple(why)))
 
-    def compiled(self, trace: Any, place: Any, donated: tuple) -> None:
+    def compiled(self, trace: Any, place: Any, donated: tuple[Any, ...]) -> None:
         """Takes note of a trace that runs at `place`, if it is for the first time."""
         known = self.places.setdefault(id(trace), {})
         if (place, donated) not in known:
@@ -102,12 +106,11 @@ class History:
         return made
 
 
-def _place(place) -> str:
-    ins = getattr(place, "ins", None)
-    return str(place) if ins is None else f"{len(place.devices)} devices as ({', '.join(str(getattr(s, 'spec', s)) for s in ins)})"
+def _place(place: Where) -> str:
+    return f"{len(place.devices)} devices as ({', '.join(str(getattr(s, 'spec', s)) for s in place.ins)})" if isinstance(place, Partition) else str(place)
 
 
-def _donated(flags: tuple) -> str:
+def _donated(flags: tuple[Any, ...]) -> str:
     return f"numbers {[i for i, d in enumerate(flags) if d]}" if any(flags) else "none"
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Callable
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
 from .. import errors
 from ..config import config, logger
 from ..core.trace import is_array
 from ..errors import at_user_line
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 DIRECTIONS = ("host_to_device", "device_to_host", "device_to_device")
 _all = config._options["transfer_guard"]
 _each = {d: config._options[f"transfer_guard_{d}"] for d in DIRECTIONS}
 _no_execution, _no_tracing = config._options["no_execution"].get, config._options["no_tracing"].get
 _explicit: ContextVar[bool] = ContextVar("explicit_transfer", default=False)
-_watchers: list[Callable] = []
+_watchers: list[Callable[..., Any]] = []
 _NOTHING = nullcontext()
 _OBJECTS = r", (?:dst_)?sharding=<[^>]*>"      # which say nothing in the runtime's messages
 _HINT = "Move the array explicitly with weft.device_put or weft.device_get before this line, or allow it: with weft.transfer_guard('allow'): …"
@@ -28,18 +31,18 @@ def level(direction: str, default: bool = False) -> str | None:
     return (one.default or each.default) if default else (one.get() or each.get())
 
 
-def watch(callback: Callable) -> None:
+def watch(callback: Callable[..., Any]) -> None:
     """Calls `callback(whether transfers are explicit now)` in the thread where that changes, while a guard is set."""
     _watchers.append(callback)
 
 
-def explicit():
+def explicit() -> ContextManager[None]:
     """A block in which transfers are the user's explicit wish."""
     return _explicitly() if any([level(d) for d in DIRECTIONS]) else _NOTHING
 
 
 @contextmanager
-def _explicitly():
+def _explicitly() -> Iterator[None]:
     token = _explicit.set(True)
     for callback in _watchers:
         callback(True)
@@ -67,7 +70,7 @@ def check_transfer(direction: str, what: Callable[[], str]) -> None:
 DELETED = "x.delete()"
 
 
-def deleted(x, name: str = "an array") -> RuntimeError:
+def deleted(x: Value, name: str = "an array") -> RuntimeError:
     """The error of using an array whose memory is gone. `x.gone` says to whom it was given, where that is known."""
     how = getattr(x, "gone", None) or "donated to a jitted function (donate_argnums or donate_argnames)"
     step = "Delete it after its last use" if how.startswith(DELETED) else "Use what that function returned, or leave the array out of what is donated"
@@ -75,7 +78,7 @@ def deleted(x, name: str = "an array") -> RuntimeError:
                                      f"{'by' if how.startswith(DELETED) else 'it was'} {how}. {step}; x.copy() before that is another array."))
 
 
-def explained(error: Exception, arguments: Callable = tuple) -> Exception:
+def explained(error: Exception, arguments: Callable[..., Any] = tuple) -> Exception:
     """An error of a runtime; one that a user can do something about with the line and what to do. `arguments` gives (name, array) pairs."""
     text = str(error)
     if "Disallowed" in text and "transfer" in text and _HINT not in text:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, Sequence, overload
+from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterator, NamedTuple, ParamSpec, Protocol, Sequence, overload
 from weakref import WeakSet
 
 from ..annotations import Args, PyTree, Result, override
@@ -34,6 +34,7 @@ from .nans import check_program, watching
 from .partition import flat_shardings, place_of
 
 if TYPE_CHECKING:
+    from ..core.types import Value
     from ..mesh import PartitionSpec, Sharding
 
 _Q = ParamSpec("_Q")
@@ -43,23 +44,23 @@ class Traced(NamedTuple):
     """What tracing a function for one type of arguments gave."""
     jaxpr: ClosedJaxpr
     out_tree: PyTreeDef
-    outer: tuple        # tracers of an outer trace that lead the arguments
+    outer: tuple[Any, ...]        # tracers of an outer trace that lead the arguments
 
 
 class Prepared(NamedTuple):
     """What a backend's fast path needs to run the same call again: results are `out_tree` over the executable's results."""
     executable: Any
-    consts: list        # arrays that lead the executable's arguments
+    consts: list[Any]        # arrays that lead the executable's arguments
     closed: ClosedJaxpr
     out_tree: PyTreeDef
     device: Any
 
 
-def _as_tuple(x) -> tuple:
+def _as_tuple(x: Value) -> tuple[Any, ...]:
     return () if x is None else (x,) if isinstance(x, (int, str)) else tuple(x)
 
 
-def _positions(fun: Callable, nums, names) -> tuple[tuple, tuple]:
+def _positions(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Argument numbers and names, each completed from the other by the function's signature."""
     nums, names = _as_tuple(nums), _as_tuple(names)
     try:
@@ -81,14 +82,14 @@ def _positions(fun: Callable, nums, names) -> tuple[tuple, tuple]:
     return tuple(dict.fromkeys([*nums, *more_nums])), tuple(dict.fromkeys([*names, *more_names]))
 
 
-def _parameters(fun: Callable) -> list[str]:
+def _parameters(fun: Callable[..., Any]) -> list[str]:
     try:
         return list(inspect.signature(fun).parameters)
     except (ValueError, TypeError):
         return []
 
 
-_instances: WeakSet = WeakSet()     # every jitted function, to choose their dispatch again when the platform changes
+_instances: WeakSet[Any] = WeakSet()     # every jitted function, to choose their dispatch again when the platform changes
 
 
 def _choose_again(option: str) -> None:
@@ -105,8 +106,9 @@ class JitFunction(Generic[Args, Result]):
     # `dispatch`, which every call reads, is found faster in a slot than in a dictionary that also holds the attributes of `fun`.
     __slots__ = ("dispatch", "__dict__", "__weakref__")
 
-    def __init__(self, fun: Callable[Args, Result], static_argnums=(), static_argnames=(), donate_argnums=(), donate_argnames=(), keep_unused=False,
-                 inline=False, device=None, backend=None, in_shardings=None, out_shardings=None, compiler_options=None):
+    def __init__(self, fun: Callable[Args, Result], static_argnums: Any = (), static_argnames: Any = (),
+                 donate_argnums: Any = (), donate_argnames: Any = (), keep_unused: bool = False,
+                 inline: bool = False, device: Device | None = None, backend: str | None = None, in_shardings: Any = None, out_shardings: Any = None, compiler_options: Any = None):
         if not callable(fun):
             raise TypeError(at_user_line(f"Expected a callable value, got {fun!r}. Give jit the function itself, not what it returns."))
         if inspect.isgeneratorfunction(fun):
@@ -120,9 +122,9 @@ class JitFunction(Generic[Args, Result]):
         self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
         self.compiler_options = option_pairs(compiler_options)
-        self.cache: dict = {}
+        self.cache: dict[Any, Any] = {}
         self.history = History(self.name)
-        self.dispatch: Callable = self.first_call
+        self.dispatch: Callable[..., Any] = self.first_call
         self.forget_calls: Callable[[], None] = nothing
         _instances.add(self)
 
@@ -138,7 +140,7 @@ class JitFunction(Generic[Args, Result]):
                 raise told from None
             raise
 
-    def named_arrays(self, args, kwargs) -> list:
+    def named_arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """(name, array) of the arguments of a call, and of what the function closes over."""
         named = [(f"the argument {n}", x) for n, x in zip(self.arg_names(args, kwargs, self.static_argnums), tree_leaves(self.split(args, kwargs)[:2]))]
         return named + [(f"an array that {self.name} closes over,", x) for traced in self.cache.values() for x in traced.jaxpr.consts]
@@ -147,17 +149,18 @@ class JitFunction(Generic[Args, Result]):
         @overload
         def __get__(self, obj: None, objtype: Any = None) -> JitFunction[Args, Result]: ...
         @overload
-        def __get__(self: JitFunction[Concatenate[Any, _Q], Result], obj: object, objtype: Any = None) -> BoundJit[_Q, Result]: ...
+        def __get__(self: JitFunction[Concatenate[Any, _Q], Result], obj: object,
+                    objtype: Any = None) -> BoundJit[_Q, Result]: ...
         def __get__(self, obj: object, objtype: Any = None) -> Any: ...
     else:
         def __get__(self, obj, objtype=None):
             return self if obj is None else BoundJit(self, obj)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<jitted {self.fun!r}>"
 
-    def first_call(self, *args, **kwargs):
+    def first_call(self, *args: Value, **kwargs: Any) -> Any:
         """Chooses how calls are dispatched: by the default backend's fast path where it has one."""
         if self.device is None and self.backend is None:
             fast = get_backend()[0].capabilities.jit
@@ -167,10 +170,10 @@ class JitFunction(Generic[Args, Result]):
         self.dispatch = self.python_call
         return self.dispatch(*args, **kwargs)
 
-    def python_call(self, *args, **kwargs):
+    def python_call(self, *args: Value, **kwargs: Any) -> Any:
         return self.run(*args, **kwargs)[0]
 
-    def run(self, *args, **kwargs) -> tuple[Any, Prepared | None]:
+    def run(self, *args: Value, **kwargs: Any) -> tuple[Any, Prepared | None]:
         """The result, and what a fast path needs to give it again (None where only this function can)."""
         if config.disable_jit:
             return self.fun(*args, **kwargs), None
@@ -204,7 +207,7 @@ class JitFunction(Generic[Args, Result]):
         executable, consts = executable_for(closed, device, self.name, donated if any(donated) else (), self.keep_unused, self.compiler_options)
         return result, Prepared(executable, consts, closed, out_tree, device)
 
-    def shardings(self, args, kwargs, traced: Traced) -> tuple:
+    def shardings(self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: Traced) -> tuple[Any, ...]:
         """The shardings that were asked for of the dynamic leaves and of the results; None where none was."""
         dynamic, dynamic_kw, _ = self.split(args, kwargs)
         if dynamic_kw and self.in_shardings is not None:
@@ -213,14 +216,15 @@ class JitFunction(Generic[Args, Result]):
         outs = flat_shardings("out_shardings", self.out_shardings, tree_unflatten(traced.out_tree, [0] * traced.out_tree.num_leaves))
         return ins, outs
 
-    def chosen_device(self, leaves):
+    def chosen_device(self, leaves: Sequence[Value]) -> Any:
         if self.device is not None:
             return self.device
         if self.backend is not None:
             return devices(self.backend)[0]
         return device_of(leaves)
 
-    def split(self, args, kwargs) -> tuple[tuple, dict, tuple]:
+    def split(self, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[Any, Any], tuple[Any, ...]]:
         """(dynamic arguments, dynamic keyword arguments, key of the static ones)."""
         if not self.static_argnums and not self.static_argnames:
             return args, kwargs, ()
@@ -236,11 +240,11 @@ class JitFunction(Generic[Args, Result]):
         dynamic = tuple([x for i, x in enumerate(args) if i not in static])
         return dynamic, {k: v for k, v in kwargs.items() if k not in self.static_argnames}, tuple((k, type(v), v) for k, v in key)
 
-    def donated(self, args, kwargs) -> tuple:
+    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """For each dynamic leaf whether its buffer is given away."""
         static = {i % len(args) for i in self.static_argnums if -len(args) <= i < len(args)} if args else set()
         nums = {i % len(args) for i in self.donate_argnums if -len(args) <= i < len(args)} if args else set()
-        flags: list = []
+        flags: list[Any] = []
         for i, x in enumerate(args):
             if i not in static:
                 flags += [i in nums] * len(tree_flatten(x)[0])
@@ -249,7 +253,7 @@ class JitFunction(Generic[Args, Result]):
             flags += [k in self.donate_argnames] * len(tree_flatten(rest[k])[0])
         return tuple(flags)
 
-    def traced(self, args, kwargs) -> tuple[list, Traced]:
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Traced]:
         """The dynamic leaves and the traced function for their types."""
         dynamic, dynamic_kw, static = self.split(args, kwargs)
         leaves, tree = tree_flatten((dynamic, dynamic_kw))
@@ -262,16 +266,17 @@ class JitFunction(Generic[Args, Result]):
                 check_range(self.name, x)
         return leaves, self.trace_avals(args, kwargs, tree, avals, static)
 
-    def trace_avals(self, args, kwargs, tree, avals, static) -> Traced:
+    def trace_avals(self, args: tuple[Any, ...], kwargs: dict[str, Any], tree: PyTreeDef,
+                    avals: Sequence[AbstractValue], static: tuple[Any, ...]) -> Traced:
         key = (static, tree, avals, config.trace_context(), axis_env())
         found = self.cache.get(key)
         if found is not None:
             return found
         fixed = {k: v for k, _, v in static if isinstance(k, int)}
         fixed_kw = {k: v for k, _, v in static if isinstance(k, str)}
-        box: list = []
+        box: list[Any] = []
 
-        def flat(*xs):
+        def flat(*xs: Value) -> list[Value]:
             positional, kw = tree.unflatten(xs)
             rest = iter(positional)
             out = self.fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **kw, **fixed_kw)
@@ -293,7 +298,7 @@ class JitFunction(Generic[Args, Result]):
             self.cache[key] = result
         return result
 
-    def arg_names(self, args, kwargs, fixed) -> list[str]:
+    def arg_names(self, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: Any) -> list[str]:
         """The path of each dynamic leaf in the call, such as `params['w'][0]`."""
         names = _parameters(self.fun)
         out = []
@@ -305,7 +310,7 @@ class JitFunction(Generic[Args, Result]):
             out += [k + keystr(p) for p, _ in tree_flatten_with_path(kwargs[k])[0]]
         return out
 
-    def avals_with_paths(self, dynamic, dynamic_kw):
+    def avals_with_paths(self, dynamic: Any, dynamic_kw: Any) -> Iterator[AbstractValue]:
         for path, x in tree_flatten_with_path((dynamic, dynamic_kw))[0]:
             try:
                 yield get_aval(x)
@@ -377,7 +382,7 @@ def clear_caches() -> None:
         backend.capabilities.forget_programs()
 
 
-def check_result(x, name: str, path) -> None:
+def check_result(x: Value, name: str, path: Any) -> None:
     try:
         get_aval(x)
     except TypeError as e:
@@ -409,7 +414,7 @@ class BoundJit(Generic[Args, Result]):
         return self.jitted.explain()
 
 
-def abstractify(x) -> AbstractValue:
+def abstractify(x: Value) -> AbstractValue:
     """The aval of an array or of anything with a shape and a dtype."""
     try:
         return get_aval(x)
@@ -426,18 +431,21 @@ class Jit(Protocol):
 
 
 @overload
-def jit(fun: Callable[Args, Result], /, *, in_shardings: Sharding | PartitionSpec | PyTree = None, out_shardings: Sharding | PartitionSpec | PyTree = None,
+def jit(fun: Callable[Args, Result], /, *, in_shardings: Sharding | PartitionSpec | PyTree = None,
+        out_shardings: Sharding | PartitionSpec | PyTree = None,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
         compiler_options: dict[str, Any] | None = None) -> JitFunction[Args, Result]: ...
 @overload
-def jit(fun: None = None, /, *, in_shardings: Sharding | PartitionSpec | PyTree = None, out_shardings: Sharding | PartitionSpec | PyTree = None,
+def jit(fun: None = None, /, *, in_shardings: Sharding | PartitionSpec | PyTree = None,
+        out_shardings: Sharding | PartitionSpec | PyTree = None,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,
         compiler_options: dict[str, Any] | None = None) -> Jit: ...
-def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Sharding | PartitionSpec | PyTree = None, out_shardings: Sharding | PartitionSpec | PyTree = None,
+def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Sharding | PartitionSpec | PyTree = None,
+        out_shardings: Sharding | PartitionSpec | PyTree = None,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Device | None = None, backend: str | None = None, inline: bool = False,

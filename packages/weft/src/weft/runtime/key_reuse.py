@@ -1,7 +1,7 @@
 """debug_key_reuse: arrays of keys remember what of them was consumed, and operations that are given it again raise."""
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..config import config
 from ..core.jaxpr import ClosedJaxpr
@@ -12,6 +12,9 @@ from ..transforms.key_reuse import Signature, join, overlap, signature, signatur
 from .array import KeyArray
 from .nans import run_checked
 
+if TYPE_CHECKING:
+    from ..core.primitive import Primitive
+
 watching: Callable[[], bool] = config._options["debug_key_reuse"].get
 
 
@@ -20,7 +23,7 @@ def check_program(closed: ClosedJaxpr) -> None:
     signature(closed)
 
 
-def run_consuming(sig: Signature, args: Sequence, name: str, run: Callable[[], Any]):
+def run_consuming(sig: Signature, args: Sequence[Any], name: str, run: Callable[[], Any]) -> Any:
     """What `run` returns, after a look at the keys among its arguments, which are consumed then."""
     given = [(f"argument {i}", args[i], part) for i, part in sig.sinks.items()] + [("a key that it closes over", x, part) for x, part in sig.consts]
     for what, x, part in given:
@@ -43,12 +46,12 @@ def run_consuming(sig: Signature, args: Sequence, name: str, run: Callable[[], A
     return outs
 
 
-def run_program(closed: ClosedJaxpr, args: Sequence, name: str, run: Callable[[], Any]):
+def run_program(closed: ClosedJaxpr, args: Sequence[Any], name: str, run: Callable[[], Any]) -> Any:
     """Runs a compiled program that takes keys."""
     return run_consuming(signature(closed), args, name.lstrip("_"), run)
 
 
-def run_watched(primitive, args: tuple, params: dict):
+def run_watched(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, Any]) -> Any:
     """`run_primitive` that looks at keys where the option says so."""
     if not watching():
         return run_checked(primitive, args, params)

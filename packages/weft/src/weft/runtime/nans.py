@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from contextvars import ContextVar
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..config import config
@@ -16,13 +16,18 @@ from ..transforms.batch import BatchTracer
 from .array import KeyArray
 from .dispatch import run_primitive
 
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.primitive import Primitive
+    from ..core.types import Value
+
 _nans, _infs = config._options["debug_nans"], config._options["debug_infs"]
 
 
 _replaying: ContextVar[bool] = ContextVar("replaying", default=False)
 
 
-def bad_value(values: Sequence) -> str | None:
+def bad_value(values: Sequence[Any]) -> str | None:
     """"nan" or "inf" where the options ask for it and a value has one; None otherwise."""
     nans, infs = _nans.get(), _infs.get()
     for x in values:
@@ -48,7 +53,7 @@ def watching() -> bool:
     return _nans.get() or _infs.get()
 
 
-def run_checked(primitive, args: tuple, params: dict):
+def run_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[Any, Any]) -> Any:
     """`run_primitive`, whose results are looked at where an option says so."""
     if not watching() or _replaying.get():
         return run_primitive(primitive, args, params)
@@ -62,7 +67,7 @@ def run_checked(primitive, args: tuple, params: dict):
     return out
 
 
-def check_program(closed: ClosedJaxpr, args: Sequence, outs: Sequence, name: str) -> None:
+def check_program(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any], name: str) -> None:
     """Raises FloatingPointError if a program's results are bad, with the operation and the line where that began."""
     bad = bad_value(outs)
     if bad is not None:
@@ -74,15 +79,15 @@ def check_program(closed: ClosedJaxpr, args: Sequence, outs: Sequence, name: str
 class _Replay:
     """Runs programs operation by operation, into calls, loops and branches, and raises at the first bad result."""
 
-    def run(self, jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
-        env: dict = dict(zip(jaxpr.constvars, consts))
+    def run(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
         env.update(zip(jaxpr.invars, args))
         read = lambda a: literal_value(a) if type(a) is Literal else env[a]
         for eqn in jaxpr.eqns:
             env.update(zip(eqn.outvars, self.equation(eqn, [read(a) for a in eqn.invars])))
         return [read(a) for a in jaxpr.outvars]
 
-    def equation(self, eqn: JaxprEqn, args: list) -> Sequence:
+    def equation(self, eqn: JaxprEqn, args: list[Any]) -> Sequence[Any]:
         if eqn.effects and not eqn.outvars:      # it has printed already
             return []
         outs = self.step(eqn.primitive, eqn.params, args)
@@ -96,7 +101,7 @@ class _Replay:
             raise FloatingPointError(f"invalid value ({bad}) encountered in {eqn.primitive.name}\n  at {eqn.source_info}")
         return outs
 
-    def step(self, primitive, params: dict, args: list) -> list | None:
+    def step(self, primitive: Primitive, params: dict[Any, Any], args: list[Any]) -> list[Any] | None:
         """The results of a primitive that carries programs; None for any other."""
         name = primitive.name
         if name in ("jit", "remat2", "custom_jvp_call", "custom_vjp_call"):
@@ -119,7 +124,7 @@ class _Replay:
             self.watched(lambda: by_vmap(*args, **params, evaluate=lambda jaxpr, consts, *values: self.run(jaxpr, consts, values)))
         return None
 
-    def watched(self, run) -> None:
+    def watched(self, run: Callable[..., Any]) -> None:
         """Runs what looks at results itself, and not at what its operations are made of."""
         token = _replaying.set(True)
         try:
@@ -127,25 +132,26 @@ class _Replay:
         finally:
             _replaying.reset(token)
 
-    def closed(self, program: ClosedJaxpr | Jaxpr, args: Sequence) -> list:
+    def closed(self, program: ClosedJaxpr | Jaxpr, args: Sequence[Any]) -> list[Any]:
         return self.run(program, [], args) if isinstance(program, Jaxpr) else self.run(program.jaxpr, program.consts, args)
 
-    def scan(self, args, *, jaxpr, length, reverse, num_consts, num_carry, **_) -> list | None:
+    def scan(self, args: Sequence[Any], *, jaxpr: ClosedJaxpr, length: Size, reverse: bool, num_consts: int,
+             num_carry: int, **_: Any) -> list[Any] | None:
         """Iteration by iteration. Its results are not needed if no iteration raises: they were good one by one."""
-        consts, carry, xs = args[:num_consts], args[num_consts:num_consts + num_carry], args[num_consts + num_carry:]
+        consts, carry, xs = list(args[:num_consts]), list(args[num_consts:num_consts + num_carry]), args[num_consts + num_carry:]
         for i in (reversed(range(length)) if reverse else range(length)):
             carry = self.closed(jaxpr, [*consts, *carry, *[x[i] for x in xs]])[:num_carry]
         return None
 
 
-def _batch_of(x):
+def _batch_of(x: Value) -> Any:
     """The values of all elements under the batch axes of a traced value."""
     while type(x) is BatchTracer:
         x = x.val
     return x
 
 
-def _int(x) -> int:
+def _int(x: Value) -> int:
     return int(x.val if type(x) is TypedScalar else x)
 
 

@@ -1,7 +1,7 @@
 """Programs over several devices: which devices they are, and how arguments and results lie over them."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
 
 from ..avals import ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
@@ -10,12 +10,15 @@ from ..errors import BackendError, at_user_line
 from ..mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
 from ..tree import broadcast_prefix
 
+if TYPE_CHECKING:
+    from .backend import Device
+
 
 class Partition(NamedTuple):
     """Where a program runs that is spread over several devices; stands where a device stands for other programs."""
-    devices: tuple
-    ins: tuple       # a Sharding for each argument
-    outs: tuple      # a Sharding for each result, or None: as the compiler chooses
+    devices: tuple[Any, ...]
+    ins: tuple[Any, ...]       # a Sharding for each argument
+    outs: tuple[Any, ...]      # a Sharding for each result, or None: as the compiler chooses
     mesh: Mesh       # what the compiler's choices are told in
 
     @property
@@ -26,26 +29,30 @@ class Partition(NamedTuple):
     def platform(self) -> str:
         return self.devices[0].platform
 
-    def with_constants(self, shardings: Sequence) -> "Partition":
+    def with_constants(self, shardings: Sequence[Any]) -> "Partition":
         """The same for a program with more leading arguments."""
         return self._replace(ins=(*shardings, *self.ins))
 
 
-def spread_of(x) -> Sharding | None:
+# Where something is: on a device, on the several of an array or of a program.
+Where: TypeAlias = "Device | Sharding | Partition"
+
+
+def spread_of(x: Any) -> Sharding | None:
     """The sharding of an array that lies on several devices; None for everything else."""
     where = x.device if is_array(x) else x.sharding if isinstance(x, ShapeDtypeStruct) else None
     return where if isinstance(where, Sharding) and where.num_devices > 1 else None
 
 
-def _sharding_of(x) -> Sharding:
+def _sharding_of(x: Any) -> Sharding:
     return x.device if isinstance(x.device, Sharding) else SingleDeviceSharding(x.device)
 
 
-def meshes(jaxpr: Jaxpr) -> tuple:
+def meshes(jaxpr: Jaxpr) -> tuple[Any, ...]:
     """The meshes that a program names, in order."""
     found = jaxpr.cache.get("meshes")
     if found is None:
-        seen: dict = {}
+        seen: dict[Any, Any] = {}
         for eqn in jaxpr.eqns:
             for mesh in (eqn.params.get("mesh"), getattr(eqn.params.get("sharding"), "mesh", None)):
                 if isinstance(mesh, Mesh):
@@ -56,13 +63,13 @@ def meshes(jaxpr: Jaxpr) -> tuple:
     return found
 
 
-def wished(jaxpr: Jaxpr) -> tuple[tuple, tuple]:
+def wished(jaxpr: Jaxpr) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The shardings that a program itself asks for: (of arguments, of results), None where it doesn't say."""
     if "wished" not in jaxpr.cache:
-        ins: dict = {}
-        outs: dict = {}
-        takes: Sequence
-        gives: Sequence
+        ins: dict[Any, Any] = {}
+        outs: dict[Any, Any] = {}
+        takes: Sequence[Any]
+        gives: Sequence[Any]
         for eqn in jaxpr.eqns:
             name, params = eqn.primitive.name, eqn.params
             if name == "shard_map" and isinstance(params["mesh"], Mesh):
@@ -83,7 +90,8 @@ def wished(jaxpr: Jaxpr) -> tuple[tuple, tuple]:
     return jaxpr.cache["wished"]
 
 
-def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = None, outs: Sequence | None = None) -> Partition | None:
+def partition_for(closed: ClosedJaxpr, args: Sequence[Any], ins: Sequence[Any] | None = None,
+                  outs: Sequence[Any] | None = None) -> Partition | None:
     """How a program spreads over devices; None for one that runs on a single device.
 
     `ins` and `outs` are the shardings that a user asked for. Otherwise arguments stay where they are, host values and uncommitted arrays go
@@ -96,7 +104,7 @@ def partition_for(closed: ClosedJaxpr, args: Sequence, ins: Sequence | None = No
     found = [s for s in (*placed, *constant) if s is not None]
     if not (named or found or meshes(jaxpr)):
         return None
-    devices: tuple = ()
+    devices: tuple[Any, ...] = ()
     source = ""
     claims = [(s._devices(), f"an argument on {s}") for s in found] + [(s._devices(), f"a sharding {s} of the call") for s in named] + \
         [(m.flat_devices, f"the program's {m}") for m in sorted(meshes(jaxpr), key=lambda m: -m.size)]
@@ -135,7 +143,7 @@ def incompatible(one: str, other: str) -> ValueError:
     return ValueError(f"Received incompatible devices for jitted computation: {one}, but {other}. Move one of them with weft.device_put.")
 
 
-def place_of(closed: ClosedJaxpr, args: Sequence, device, ins: Any = None, outs: Any = None):
+def place_of(closed: ClosedJaxpr, args: Sequence[Any], device: Where | None, ins: Any = None, outs: Any = None) -> Any:
     """Where a program runs: `device`, or a Partition where the program, an argument or the caller asks for several."""
     if ins is None and outs is None and not isinstance(device, Sharding) and not meshes(closed.jaxpr):
         return device
@@ -145,14 +153,14 @@ def place_of(closed: ClosedJaxpr, args: Sequence, device, ins: Any = None, outs:
     return only_device(place.devices, "this program")
 
 
-def own_place(where):
+def own_place(where: Where) -> Any:
     """A device or a sharding as its backend has it: for one whose arrays lie on one device each, the only device of the sharding."""
     if not isinstance(where, Sharding) or where.backend.capabilities.spread is not None:
         return where
     return only_device(where._devices(), "this sharding")
 
 
-def only_device(devices: Sequence, what: str):
+def only_device(devices: Sequence[Any], what: str) -> Any:
     """The device of a program or an array of a backend that has no such things on several; BackendError where it is to have several."""
     if len(devices) > 1:
         raise BackendError(at_user_line(f"the {devices[0].backend.name} backend has arrays and programs on one device each, and {what} asks for {len(devices)} "
@@ -160,7 +168,7 @@ def only_device(devices: Sequence, what: str):
     return devices[0]
 
 
-def flat_shardings(what: str, prefix: Any, values: Any) -> list | None:
+def flat_shardings(what: str, prefix: Any, values: Any) -> list[Any] | None:
     """The sharding of each leaf of `values`, from a pytree prefix of shardings, specs and None."""
     if prefix is None:
         return None

@@ -1,7 +1,7 @@
 """The reference backend: a slow and obvious interpreter on NumPy, the oracle of the other backends."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ..annotations import override
 from ..avals import ShapedArray, array_aval
@@ -13,55 +13,61 @@ from .array import BufferArray
 from .backend import Capabilities, CompileOptions
 from .device import register_backend
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from .backend import Backend
+    from .partition import Where
+
 
 class ReferenceDevice:
     """The one device of the reference backend."""
     id, platform, process_index, device_kind = 0, "reference", 0, "NumPy"
 
-    def __init__(self, backend):
+    def __init__(self, backend: Backend):
         self.backend = backend
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "ReferenceDevice(id=0)"
 
 
 class ReferenceBackend:
     """Evaluates jaxprs equation by equation with the primitives' reference rules."""
-    name, platforms, capabilities = "reference", ("reference",), Capabilities(branches_of=("cpu",))
+    name, capabilities = "reference", Capabilities(branches_of=("cpu",))
+    platforms: tuple[str, ...] = ("reference",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         require_numpy("the reference backend")
         self._devices = [ReferenceDevice(self)]
 
-    def devices(self, platform: str | None = None) -> list:
+    def devices(self, platform: str | None = None) -> list[Any]:
         if platform not in (None, *self.platforms):
             raise BackendError(f"the {self.name} backend has no devices of platform {platform!r}.")
         return self._devices
 
-    def put(self, value, aval: ShapedArray, device, committed: bool) -> BufferArray:
+    def put(self, value: Value, aval: ShapedArray, device: Any, committed: bool) -> BufferArray:
         return BufferArray(aval, np.array(value, aval.dtype), device, committed)
 
-    def read(self, handle, nbytes: int):
+    def read(self, handle: Any, nbytes: int) -> Any:
         return np.ascontiguousarray(handle)
 
-    def release(self, handle) -> None:
+    def release(self, handle: Any) -> None:
         pass
 
-    def is_ready(self, handle) -> bool:
+    def is_ready(self, handle: Any) -> bool:
         return True
 
-    def wait(self, handle) -> None:
+    def wait(self, handle: Any) -> None:
         pass
 
-    def compile(self, jaxpr: Jaxpr, device, options: CompileOptions) -> "ReferenceExecutable":
+    def compile(self, jaxpr: Jaxpr, device: Where, options: CompileOptions) -> "ReferenceExecutable":
         return ReferenceExecutable(self, jaxpr, device)
 
 
 class ReferenceExecutable:
     """A jaxpr, run by the interpreter."""
 
-    def __init__(self, backend: ReferenceBackend, jaxpr: Jaxpr, device):
+    def __init__(self, backend: ReferenceBackend, jaxpr: Jaxpr, device: Where):
         self.backend, self.jaxpr, self.device = backend, jaxpr, device
 
     def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
@@ -74,10 +80,10 @@ class ReferenceExecutable:
             raise ValueError(f"the reference backend shows programs as 'jaxpr' only, not {stage!r}.")
         return str(self.jaxpr)
 
-    def cost_analysis(self) -> dict:
+    def cost_analysis(self) -> dict[Any, Any]:
         return {}
 
-    def memory_analysis(self) -> dict:
+    def memory_analysis(self) -> dict[Any, Any]:
         return {}
 
 

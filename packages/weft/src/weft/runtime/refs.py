@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..annotations import override
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..avals import AbstractRef, array_aval
 from ..core.trace import Tracer, aval_of, get_aval
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 class _RefMeta(type):
     @override
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         return type.__instancecheck__(cls, instance) or isinstance(instance, Tracer) and type(instance.aval) is AbstractRef
 
 
@@ -43,16 +43,16 @@ class Ref(metaclass=_RefMeta):
         @property
         def at(self) -> Any: ...
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a reference to a scalar")
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> NoReturn:
         raise TypeError("a mutable reference can't be iterated over. Iterate over what it holds: ref[...].")
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Ref" + repr(self.value).removeprefix("Array")
 
 
