@@ -69,13 +69,17 @@ def _product(vs: Value, taus: Value, count: int) -> Value:
 
 
 def _givens(f: Value, g: Value) -> tuple[Value, Value, Value]:
-    """(c, s, r) with c f + s g = r and c g - s f = 0."""
-    size = max_(abs_(f), abs_(g))
-    some = gt(size, scalar_like(size, 0))
-    size = select(some, size, scalar_like(size, 1))
-    f, g = select(some, div(f, size), scalar_like(f, 1)), div(g, size)
-    r = sqrt(add(mul(f, f), mul(g, g)))
-    return div(f, r), div(g, r), select(some, mul(size, r), scalar_like(r, 0))
+    """(c, s, r) with c f + s g = r and c g - s f = 0. Of thousands of rotations the errors of c² + s² - 1 add up: the larger of c and s is one minus what
+    it lacks, which is rounded for itself, so that they are as small as can be and lean to no side."""
+    swap = gt(abs_(g), abs_(f))
+    large, small = select(swap, g, f), select(swap, f, g)
+    some = ne(large, scalar_like(large, 0))
+    ratio = div(small, select(some, large, scalar_like(large, 1)))
+    square = add(mul(ratio, ratio), scalar_like(ratio, 1))
+    root = sqrt(square)
+    lacking = div(mul(ratio, ratio), add(root, square))       # 1 - 1 / root
+    near, far = sub(scalar_like(root, 1), lacking), sub(ratio, mul(ratio, lacking))
+    return select(swap, far, near), select(swap, near, far), mul(large, root)
 
 
 def _least(f: Value, g: Value, h: Value) -> Value:

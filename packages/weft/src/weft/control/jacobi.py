@@ -28,7 +28,8 @@ SWEEPS = 40      # of which some ten are enough
 
 
 def _rotation(alpha: Value, beta: Value, gamma: Value, on: Value) -> tuple[Value, Value, Value]:
-    """(c, s, e) so that c x - s ē y and s x + c ē y are the columns that diagonalize ((alpha, gamma), (conj gamma, beta)); identity where not `on`."""
+    """(s, tau, e) so that c x - s ē y and s x + c ē y, c = 1 - s tau, are the columns that diagonalize ((alpha, gamma), (conj gamma, beta)); identity where not `on`.
+    A c that is rounded would lengthen or shorten the columns a little, and each goes through hundreds of rotations."""
     size = abs_(gamma)
     one, zero = full(shape_of(size), 1, dtype_of(size)), full(shape_of(size), 0, dtype_of(size))
     on = and_(on, gt(size, zero))
@@ -40,18 +41,18 @@ def _rotation(alpha: Value, beta: Value, gamma: Value, on: Value) -> tuple[Value
     large = gt(length, full(shape_of(size), 1e8, dtype_of(size)))
     root = select(large, length, sqrt(add(one, mul(select(large, one, ratio), select(large, one, ratio)))))
     t = div(towards, add(length, root))
-    c = div(one, sqrt(add(one, mul(t, t))))
+    root = sqrt(add(one, mul(t, t)))
     phase = div(gamma, convert(safe, dtype_of(gamma)))
-    s = select(on, mul(t, c), zero)
-    return convert(select(on, c, one), dtype_of(gamma)), convert(s, dtype_of(gamma)), select(on, phase, convert(one, dtype_of(gamma)))
+    s, tau = select(on, div(t, root), zero), select(on, div(t, add(one, root)), zero)
+    return convert(s, dtype_of(gamma)), convert(tau, dtype_of(gamma)), select(on, phase, convert(one, dtype_of(gamma)))
 
 
-def _turn(x: Value, axis: int, p: Value, q: Value, c: Value, s: Value, e: Value) -> Value:
-    """x with the columns (axis -1) or rows p and q replaced by c x_p - s ē x_q and s x_p + c ē x_q."""
+def _turn(x: Value, axis: int, p: Value, q: Value, s: Value, tau: Value, e: Value) -> Value:
+    """x with the columns (axis -1) or rows p and q replaced by c x_p - s ē x_q and s x_p + c ē x_q, c = 1 - s tau."""
     xp, xq = _at(x, axis, p), _at(x, axis, q)
     wide = lambda v: _over(xp, v)
-    xq_e = mul(wide(conjugate(e)), xq)
-    return _put(_put(x, axis, p, sub(mul(wide(c), xp), mul(wide(s), xq_e))), axis, q, add(mul(wide(s), xp), mul(wide(c), xq_e)))
+    s, tau, xq = wide(s), wide(tau), mul(wide(conjugate(e)), xq)
+    return _put(_put(x, axis, p, sub(xp, mul(s, add(xq, mul(tau, xp))))), axis, q, add(xq, mul(s, sub(xp, mul(tau, xq)))))
 
 
 def _pairs(n: int, rotate: Value, carry: Sequence[Value]) -> Value:
