@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import partial
 from importlib import import_module
 from operator import index
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NoReturn
 
 from .. import dtypes
 from ..avals import AbstractRef
@@ -18,23 +18,30 @@ from ..transforms.stage import concretization_error
 from . import comparisons, creation, indexing, products, reductions, rounding, selecting, shapes, sorting, ufuncs
 from .printing import repr_text, str_text
 
+if TYPE_CHECKING:
+    from ..avals import AbstractValue
+    from ..core.types import Value
+    from ..dtypes import DTypeLike
+    from ..runtime.array import Array
+    from ..typing import OutSharding, Placement
 
-def _is_operand(x) -> bool:
+
+def _is_operand(x: object) -> bool:
     return isinstance(x, Tracer) or type(x) in aval_of or hasattr(x, "__jax_array__") or any(b in aval_of for b in type(x).__mro__[:-1])
 
 
-def _operator(function, reflected: bool = False):
+def _operator(function: Callable[..., Any], reflected: bool = False) -> Callable[..., Any]:
     if reflected:
-        def method(self, other):
+        def method(self: Value, other: object) -> Any:
             return function(other, self) if _is_operand(other) else NotImplemented
     else:
-        def method(self, other):
+        def method(self: Value, other: object) -> Any:
             return function(self, other) if _is_operand(other) else NotImplemented
     method.__name__ = f"__{function.__name__}__"
     return method
 
 
-def _power(self, other, modulo=None):
+def _power(self: Value, other: Any, modulo: object = None) -> Value:
     if modulo is not None:
         raise TypeError("pow with a modulus is not supported on arrays; use jnp.remainder(jnp.power(x, y), m).")
     return ufuncs.power(self, other) if _is_operand(other) else NotImplemented
@@ -47,21 +54,21 @@ _COMPARE = {"eq": comparisons.equal, "ne": comparisons.not_equal, "lt": comparis
             "ge": comparisons.greater_equal}
 
 
-def _concrete(self, error: type, what: str):
+def _concrete(self: Value, error: type[Any], what: str) -> Any:
     """The host value of an array; the given error for a tracer."""
     if isinstance(self, Tracer):
         raise error(concretization_error(self, what))
     return self._host()
 
 
-def _scalar(self, error: type, what: str):
+def _scalar(self: Value, error: type[Any], what: str) -> Value:
     value = _concrete(self, error, what)
     if self.shape:
         raise TypeError(f"Only scalar arrays can be converted to Python scalars; got an array of shape {self.shape}.")
     return value.tolist()
 
 
-def __bool__(self) -> bool:
+def __bool__(self: Value) -> bool:
     value = _concrete(self, TracerBoolConversionError,
                       "a Python bool was needed (in an if, while, and, or, not); use weft.lax.cond, weft.lax.while_loop or weft.numpy.where")
     if self.size == 0:
@@ -71,32 +78,32 @@ def __bool__(self) -> bool:
     return bool(_first(value.tolist()))
 
 
-def _first(nested):
+def _first(nested: Any) -> Value:
     while isinstance(nested, list):
         nested = nested[0]
     return nested
 
 
-def __float__(self) -> float:
+def __float__(self: Value) -> float:
     return float(_scalar(self, ConcretizationTypeError, "float() was called; use x.astype(float) to change the dtype, or mark the argument static"))
 
 
-def __int__(self) -> int:
+def __int__(self: Value) -> int:
     return int(_scalar(self, ConcretizationTypeError, "int() was called; use x.astype(int) to change the dtype, or mark the argument static"))
 
 
-def __complex__(self) -> complex:
+def __complex__(self: Value) -> complex:
     return complex(_scalar(self, ConcretizationTypeError, "complex() was called; use x.astype(complex) to change the dtype"))
 
 
-def __index__(self) -> int:
+def __index__(self: Value) -> int:
     value = _concrete(self, TracerIntegerConversionError, "a Python integer was needed (an index, a range, a size); mark the argument static (static_argnames), loop with weft.lax.fori_loop, or index a weft.numpy array")
     if self.shape or not dtypes.is_int(self.dtype):
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
     return value.tolist()
 
 
-def __array__(self, dtype=None, copy=None, context=None):
+def __array__(self: Value, dtype: Any = None, copy: bool | None = None, context: Any = None) -> np.ndarray[Any, Any]:
     if isinstance(self, Tracer):
         raise TracerArrayConversionError(concretization_error(self, "a NumPy array was needed; use the weft.numpy function of the same name, or weft.pure_callback"))
     value = numpy_value(self)
@@ -105,53 +112,53 @@ def __array__(self, dtype=None, copy=None, context=None):
     return np.array(value) if copy else value
 
 
-def __len__(self) -> int:
+def __len__(self: Value) -> int:
     if not self.shape:
         raise TypeError("len() of unsized object")
     return self.shape[0]
 
 
-def __iter__(self):
+def __iter__(self: Value) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     return iter([self[i] for i in range(self.shape[0])] if self.shape[0] <= 64 else (self[i] for i in range(self.shape[0])))
 
 
-def __reversed__(self):
+def __reversed__(self: Value) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("reversed() of a 0-d array")
     return iter([self[i] for i in reversed(range(self.shape[0]))])
 
 
-def __contains__(self, item) -> bool:
+def __contains__(self: Value, item: Value) -> bool:
     if getattr(item, "shape", ()):
         raise ValueError(f"`in` asks for one element, got an array of shape {item.shape}.")
     return bool(reductions.any(comparisons.equal(self, item)))
 
 
-def __getitem__(self, idx):
+def __getitem__(self: Value, idx: Any) -> Value:
     if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
         return import_module("weft.ref").get(self, idx)
     return indexing.take_index(self, idx)
 
 
-def __setitem__(self, idx, value):
+def __setitem__(self: Value, idx: Any, value: Value) -> None:
     if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
         return import_module("weft.ref").set(self, idx, value)
     raise TypeError(at_user_line("arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y)."))
 
 
-def _at(self):
+def _at(self: Value) -> Any:
     if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
         return import_module("weft.ref").Places(self)
     return indexing.IndexUpdateHelper(self)
 
 
-def __delitem__(self, idx):
+def __delitem__(self: Value, idx: Any) -> NoReturn:
     raise AttributeError("arrays are immutable, so an item can't be deleted. Use jnp.delete(x, idx).")
 
 
-def __repr__(self) -> str:
+def __repr__(self: Value) -> str:
     if isinstance(self, Tracer):
         return f"Tracer({self.aval.str_short(short_dtypes=False)})"
     if self.is_deleted():
@@ -159,11 +166,11 @@ def __repr__(self) -> str:
     return repr_text(self._host().tolist(), self.shape, self.dtype, self.weak_type)
 
 
-def __str__(self) -> str:
+def __str__(self: Value) -> str:
     return repr(self) if isinstance(self, Tracer) else str_text(self._host().tolist(), self.shape, self.dtype)
 
 
-def __format__(self, spec: str) -> str:
+def __format__(self: Value, spec: str) -> str:
     if isinstance(self, Tracer):
         if spec:
             raise TypeError(concretization_error(self, f"the format {spec!r} was asked for; use weft.debug.print"))
@@ -173,12 +180,12 @@ def __format__(self, spec: str) -> str:
     return format(self._host().tolist(), spec) if spec else str(self)
 
 
-def tolist(self):
+def tolist(self: Value) -> Any:
     """The elements as nested Python lists (a number for rank 0)."""
     return _concrete(self, ConcretizationTypeError, "tolist() was called").tolist()
 
 
-def item(self, *args):
+def item(self: Value, *args: Value) -> Any:
     """One element as a Python number."""
     value = _concrete(self, ConcretizationTypeError, "item() was called")
     if args:
@@ -193,53 +200,54 @@ def item(self, *args):
     return _first(value.tolist())
 
 
-def astype(self, dtype, copy: bool = False, device=None):
+def astype(self: Value, dtype: DTypeLike | None, copy: bool = False, device: Placement = None) -> Array:
     """The array with another dtype."""
     return shapes.astype(self, dtype, copy=copy, device=device)
 
 
-def reshape(self, *args, order: str = "C", copy: bool | None = None, out_sharding=None):
+def reshape(self: Value, *args: Value, order: str = "C", copy: bool | None = None,
+            out_sharding: OutSharding = None) -> Array:
     """The same elements with another shape."""
     return shapes.reshape(self, args[0] if len(args) == 1 else args, order, copy=copy, out_sharding=out_sharding)
 
 
-def transpose(self, *args):
+def transpose(self: Value, *args: Value) -> Array:
     """The array with its axes in another order (reversed by default)."""
     return shapes.transpose(self, None if not args or args == (None,) else args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
 
 
-def view(self, dtype=None, type=None):
+def view(self: Value, dtype: DTypeLike | None = None, type: Any = None) -> Array:
     """The same bytes as another dtype."""
     if type is not None:
         raise NotImplementedError("view with a type is not supported; give a dtype.")
     return shapes.view(self, dtype)
 
 
-def copy(self):
+def copy(self: Value) -> Array:
     """A copy."""
     return creation.array(self, copy=True)
 
 
-def __reduce__(self):
+def __reduce__(self: Value) -> str | tuple[Any, ...]:
     """The value and the type are what a pickle holds; a loaded array is uncommitted, on the default device."""
     return _loaded, (bytes(to_bytes(_concrete(self, ConcretizationTypeError, "a traced value can't be pickled"))), self.aval)
 
 
-def _loaded(data: bytes, aval):
+def _loaded(data: bytes, aval: AbstractValue) -> Value:
     return dispatch.put(from_bytes(data, aval.shape, aval.dtype), aval)
 
 
-def _rounded(self, ndigits: int | None = None):
+def _rounded(self: Value, ndigits: int | None = None) -> Value:
     """round(x) is integers, as of Python's numbers; round(x, n) has the dtype of x."""
     return shapes.astype(rounding.round(self), int) if ndigits is None else rounding.round(self, ndigits)
 
 
-def tobytes(self, order: str = "C") -> bytes:
+def tobytes(self: Value, order: str = "C") -> bytes:
     """The bytes of the elements, in rows."""
     return bytes(to_bytes(_concrete(self if order != "F" else self.T, ConcretizationTypeError, "tobytes() was called")))
 
 
-def byteswap(self):
+def byteswap(self: Value) -> Array:
     """The elements with their bytes in reverse order."""
     if dtypes.is_complex(self.dtype):
         return el.complex_(byteswap(self.real), byteswap(self.imag))
@@ -248,47 +256,48 @@ def byteswap(self):
     return shapes.view(shapes.flip(shapes.view(self[..., None], "uint8"), -1), self.dtype)[..., 0]
 
 
-def clip(self, min=None, max=None):
+def clip(self: Value, min: Value = None, max: Value = None) -> Array:
     """The array limited to [min, max]."""
     return ufuncs.clip(self, min, max)
 
 
-def to_device(self, device, *, stream=None):
+def to_device(self: Value, device: Placement, *, stream: None = None) -> Array:
     """The array on another device."""
     if stream is not None:
         raise NotImplementedError(f"to_device: streams are not supported, got stream={stream!r}; leave it out.")
     return creation.array(self, copy=False, device=device)
 
 
-def __array_namespace__(self, *, api_version=None):
+def __array_namespace__(self: Value, *, api_version: str | None = None) -> Any:
     """The module weft.numpy, which follows the array API standard from 2022.12 to 2025.12; ValueError for another version."""
     if api_version not in (None, "2022.12", "2023.12", "2024.12", "2025.12"):
         raise ValueError(f"__array_namespace__: api_version {api_version!r} is not available; weft.numpy follows 2022.12 to 2025.12.")
     return _namespace[0]
 
 
-_namespace: list = []       # weft.numpy puts itself here
+_namespace: list[Any] = []       # weft.numpy puts itself here
 
 
-def _method(function):
-    def method(self, *args, **kwargs):
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Value, *args: Value, **kwargs: Any) -> Any:
         return function(self, *args, **kwargs)
     method.__name__, method.__doc__ = function.__name__, function.__doc__
     setattr(method, "__wrapped__", function)      # noqa: B010  # its parameters are the method's
     return method
 
 
-def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
+def compress(self: Value, condition: Value, axis: Any = None, *, out: Value = None, size: Any = None,
+             fill_value: Value = 0) -> Array:
     """The slices along an axis (elements of the flattened array by default) where `condition` is true."""
     return selecting.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
-def flatten(self, order: str = "C", *, out_sharding=None):
+def flatten(self: Value, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
     """The elements in one row."""
     return shapes.ravel(self, order, out_sharding=out_sharding)
 
 
-def addressable_data(self, index: int):
+def addressable_data(self: Value, index: int) -> Array:
     """The part of the array that lies on the device of that number among those that have parts."""
     return self.addressable_shards[index].data
 
@@ -320,7 +329,7 @@ def _methods() -> dict[str, Any]:
     return table
 
 
-def _addupdate(self):
+def _addupdate(self: Value) -> Callable[..., Any]:
     if type(self.aval) is not AbstractRef:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute 'addupdate'")
     return partial(import_module("weft.ref").add_to, self)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import dtypes
 from ..core.trace import get_aval
@@ -14,6 +14,9 @@ from ..ops.reduce import reduce_and
 from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
 from .util import elementwise_example, no_complex, of_kind, operand, promote_shapes, promoted, strong, to_bool
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal", "logical_not",
            "not_equal", "signbit"]
@@ -34,7 +37,7 @@ def _compared(op: Callable[..., Array], strict: Callable[..., Array], x: Any, y:
     return el.or_(strict(el.real(x), el.real(y)), el.and_(same, op(el.imag(x), el.imag(y))))
 
 
-def _words_equal(x, y):
+def _words_equal(x: Value, y: Value) -> Value:
     """Whether random keys have the same words."""
     a, b = random_unwrap_p.bind(x), random_unwrap_p.bind(y)
     rank = max(len(shape_of(a)), len(shape_of(b)))
@@ -42,7 +45,7 @@ def _words_equal(x, y):
     return reduce_and(same, (len(shape_of(same)) - 1,))
 
 
-def _if_complex(x, test: Callable, join: Callable, of_integers: bool):
+def _if_complex(x: Value, test: Callable[..., Any], join: Callable[..., Any], of_integers: bool) -> Value:
     dt = dtype_of(x)
     if dtypes.is_complex(dt):
         return join(test(el.real(x)), test(el.imag(x)))

@@ -26,6 +26,8 @@ from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, 
                    static_size)
 
 if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..dtypes import ElementType
     from typing_extensions import Buffer
 
 _T = TypeVar("_T")
@@ -37,13 +39,13 @@ _FORMATS = {"?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16",
             "q": "int64", "Q": "uint64", "e": "float16", "f": "float32", "d": "float64"}
 
 
-def _check_int(value: int, dt) -> None:
+def _check_int(value: int, dt: ElementType) -> None:
     info = dtypes.iinfo(dt)
     if not int(info.min) <= value <= int(info.max):
         raise OverflowError(f"Python integer {value} is out of bounds for {dtypes.name(dt)}.")
 
 
-def _scalar(value, dt, device):
+def _scalar(value: Value, dt: ElementType, device: Placement) -> Value:
     weak = dt is None and type(value) is not bool
     dt = dtypes.python_scalar_dtype(value) if dt is None else dt
     if type(value) is int and dtypes.is_int(dt):
@@ -52,14 +54,14 @@ def _scalar(value, dt, device):
     return dispatch.put(TypedScalar(_round(value, dt), shaped((), dt, weak)), shaped((), dt, weak), device)
 
 
-def _real(value: complex, dt):
+def _real(value: complex, dt: ElementType) -> Any:
     """A complex number where it is one, or a truth; TypeError for other dtypes."""
     if not dtypes.is_complex(dt) and not dtypes.is_bool(dt):
         raise TypeError(f"the complex number {value} can't become a {dtypes.name(dt)}; give its real part.")
     return value != 0 if dtypes.is_bool(dt) else value
 
 
-def _round(value, dt):
+def _round(value: Value, dt: ElementType) -> Any:
     if dtypes.is_int(dt) and isinstance(value, float):
         if math.isnan(value) or math.isinf(value):
             raise ValueError(f"cannot convert {value} to {dtypes.name(dt)}.")
@@ -67,11 +69,11 @@ def _round(value, dt):
     return value
 
 
-def _is_array(x) -> bool:
+def _is_array(x: Value) -> bool:
     return bool(getattr(x, "shape", ()))
 
 
-def _shape_of_nested(x) -> tuple:
+def _shape_of_nested(x: Value) -> tuple[Any, ...]:
     """The shape of nested sequences; ValueError if they are ragged."""
     if isinstance(x, (list, tuple)):
         shapes = {_shape_of_nested(item) for item in x}
@@ -83,7 +85,7 @@ def _shape_of_nested(x) -> tuple:
     return tuple(getattr(x, "shape", ()))
 
 
-def _leaves(x, out: list) -> list:
+def _leaves(x: Value, out: list[Any]) -> list[Any]:
     if isinstance(x, (list, tuple)):
         for item in x:
             _leaves(item, out)
@@ -92,12 +94,12 @@ def _leaves(x, out: list) -> list:
     return out
 
 
-def _number(x):
+def _number(x: Value) -> Any:
     """A leaf as a Python number: NumPy's scalars are unwrapped."""
     return x if dtypes.is_python_scalar(x) else x.item()
 
 
-def _from_list(x, dt, device):
+def _from_list(x: Value, dt: ElementType, device: Placement) -> Value:
     leaves = [leaf.__jax_array__() if hasattr(leaf, "__jax_array__") else leaf for leaf in _leaves(x, [])]
     for leaf in leaves:
         if leaf is None:
@@ -126,11 +128,11 @@ def _from_list(x, dt, device):
     return _stack([linear.convert(v, dt) if dtypes.is_python_scalar(v) and not dtypes.is_key(dt) else asarray(v, dt, device=device) for v in x])
 
 
-def _stack(rows: list):
+def _stack(rows: list[Any]) -> Value:
     return concatenate([linear.expand_dims(r, (0,)) for r in rows], 0)
 
 
-def _from_buffer(view: memoryview, dt, device):
+def _from_buffer(view: memoryview, dt: ElementType, device: Placement) -> Value:
     name = _FORMATS.get(view.format.lstrip("<=@"))
     if name is None:
         raise TypeError(f"a buffer of format {view.format!r} can't become an array.")
@@ -167,7 +169,7 @@ def array(object: Nested, dtype: DTypeLike | None = None, *args: object, copy: b
     return linear.expand_dims(out, tuple(range(missing))) if missing > 0 else out
 
 
-def _array(x, dt, copy: bool, device):
+def _array(x: Value, dt: ElementType, copy: bool, device: Placement) -> Value:
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
     if dtypes.is_python_scalar(x):
@@ -198,14 +200,14 @@ def _array(x, dt, copy: bool, device):
     return _from_buffer(view, dt, device)
 
 
-def _host_dtype(x):
+def _host_dtype(x: Value) -> ElementType:
     try:
         return dtypes.dtype(x.dtype)
     except TypeError:
         raise TypeError(f"a NumPy array of dtype {x.dtype} can't become an array: only booleans and numbers can.") from None
 
 
-def _from_array(x, dt, copy: bool, device):
+def _from_array(x: Value, dt: ElementType, copy: bool, device: Placement) -> Value:
     aval = get_aval(x)
     if type(x) is TypedScalar:
         x = on_device(x)
@@ -252,7 +254,7 @@ def placed(out: Any, device: Placement) -> Array:
     return out if device is None or isinstance(out, Tracer) else dispatch.move(out, device)
 
 
-def _full(name: str, shape, value, dtype, device):
+def _full(name: str, shape: Any, value: Value, dtype: ElementType, device: Placement) -> Value:
     dt = asked_dtype(name, dtype)
     shape = canonical_shape(shape)
     if dt is not None and dtypes.is_key(dt) and type(value) is int and value == 0:      # keys whose words are zeros
@@ -326,7 +328,7 @@ def full(shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None
     return laid_out("full", _full("full", shape, fill_value, dtype, device), out_sharding, device)
 
 
-def _like(name: str, a, value, dtype, shape, device):
+def _like(name: str, a: Value, value: Value, dtype: ElementType, shape: Any, device: Placement) -> Value:
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         have, weak, mine = a.dtype, getattr(a, "weak_type", False), a.shape
     else:
@@ -386,7 +388,7 @@ def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
     return laid_out("full_like", _like("full_like", a, fill_value, dtype, shape, device), out_sharding, device)
 
 
-def _concrete(name: str, argument: str, value):
+def _concrete(name: str, argument: str, value: Value) -> Any:
     """A Python number out of an argument that must be known while tracing."""
     if isinstance(value, Tracer):
         raise ConcretizationTypeError(concretization_error(value, f"{name} needs the number of its argument {argument!r}, because the result's shape "
@@ -398,7 +400,7 @@ def _concrete(name: str, argument: str, value):
     return (value if is_host_array(value) else value._host()).tolist()
 
 
-def _symbolic_count(lo, hi, by):
+def _symbolic_count(lo: Value, hi: Value, by: Value) -> Size:
     """How many numbers lie between bounds of which some are symbolic."""
     if any(isinstance(v, float) for v in (lo, hi, by)):
         raise TypeError(f"arange: with a symbolic dimension among them, start, stop and step must be integers; got {lo}, {hi}, {by}.")
@@ -444,7 +446,7 @@ def arange(start: ArrayLike | SymbolicSize, stop: ArrayLike | SymbolicSize | Non
 
 
 @inner_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
-def _linspace(start, stop, *, num, endpoint, dtype, axis):
+def _linspace(start: Any, stop: Any, *, num: Any, endpoint: bool, dtype: ElementType, axis: Any) -> Value:
     computed = inexact_dtype(dtype)
     start, stop = [linear.convert(v, computed) for v in (start, stop)]
     shape = broadcast_shapes([shape_of(start), shape_of(stop)])

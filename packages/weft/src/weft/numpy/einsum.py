@@ -7,7 +7,7 @@ import math
 import operator
 import string
 from functools import cache
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..core.trace import get_aval
@@ -21,6 +21,10 @@ from ..ops.shape import iota
 from ..core.dims import is_constant_shape
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .util import asked_dtype, laid_out, on_device, only, operand, promote
+
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.types import Value
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -36,7 +40,7 @@ def _labels(spec: str, what: str) -> list[str]:
     return [*head, *(["..."] if dots else []), *tail]
 
 
-def parse(subscripts: str, shapes: Sequence[tuple]) -> tuple[list[list[str]], list[str]]:
+def parse(subscripts: str, shapes: Sequence[tuple[Any, ...]]) -> tuple[list[list[str]], list[str]]:
     """The labels of each operand and of the result, ellipses replaced by numbered labels."""
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     terms = [_labels(t, "term") for t in left.split(",")]
@@ -74,7 +78,7 @@ def parse(subscripts: str, shapes: Sequence[tuple]) -> tuple[list[list[str]], li
     return terms, out
 
 
-def _sizes(terms, shapes) -> dict[str, int]:
+def _sizes(terms: list[list[str]], shapes: Sequence[tuple[Size, ...]]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for k, (term, shape) in enumerate(zip(terms, shapes)):
         for label, n in zip(term, shape):
@@ -85,7 +89,7 @@ def _sizes(terms, shapes) -> dict[str, int]:
     return sizes
 
 
-def _diagonal(x, labels: list[str]):
+def _diagonal(x: Value, labels: list[str]) -> tuple[Value, Value]:
     """`x` with every repeated label reduced to the diagonal."""
     for label in sorted(set(labels)):
         while labels.count(label) > 1:
@@ -98,18 +102,19 @@ def _diagonal(x, labels: list[str]):
     return x, labels
 
 
-def _sum_out(x, labels: list[str], keep: set[str]):
+def _sum_out(x: Value, labels: list[str], keep: set[str]) -> tuple[Value, list[str]]:
     gone = tuple(d for d, c in enumerate(labels) if c not in keep)
     return (linear.reduce_sum(x, gone), [c for c in labels if c in keep]) if gone else (x, labels)
 
 
-def _squeeze_ones(x, labels: list[str], sizes: dict[str, int]):
+def _squeeze_ones(x: Value, labels: list[str], sizes: dict[str, int]) -> tuple[Any, list[Any]]:
     """`x` without axes of size 1 that broadcast against a wider one."""
     ones = tuple(d for d, c in enumerate(labels) if shape_of(x)[d] == 1 and sizes[c] != 1)
     return linear.squeeze(x, ones), [c for d, c in enumerate(labels) if d not in ones]
 
 
-def _pair(x, xl, y, yl, keep: set[str], dot: Callable):
+def _pair(x: Value, xl: list[str], y: Value, yl: list[str], keep: set[str],
+          dot: Callable[..., Any]) -> tuple[Any, list[Any]]:
     """The product of two operands, summed over the labels that nobody else needs."""
     x, xl = _sum_out(x, xl, keep | set(yl))
     y, yl = _sum_out(y, yl, keep | set(xl))
@@ -123,7 +128,7 @@ def _pair(x, xl, y, yl, keep: set[str], dot: Callable):
 
 def _greedy(terms: list[list[str]], out: list[str], sizes: dict[str, int]) -> tuple[int, int]:
     """The pair whose product is smallest compared to its operands."""
-    def cost(i, j):
+    def cost(i: int, j: int) -> tuple[Value, Value, Value]:
         rest = set(out).union(*(t for k, t in enumerate(terms) if k not in (i, j)))
         size = lambda labels: math.prod(sizes[c] for c in labels)
         return size((set(terms[i]) | set(terms[j])) & rest) - size(terms[i]) - size(terms[j]), i, j
@@ -136,7 +141,7 @@ _OPTIMIZERS = ("auto", "auto-hq", "branch-1", "branch-2", "branch-all", "dp", "d
 
 
 @cache
-def _opt_einsum():
+def _opt_einsum() -> Any:
     """The package opt_einsum, where it is installed."""
     try:
         return importlib.import_module("opt_einsum")
@@ -144,7 +149,7 @@ def _opt_einsum():
         return None
 
 
-def _path(terms: list, out: list, sizes: dict, optimize: Any) -> list[tuple]:
+def _path(terms: list[Any], out: list[Any], sizes: dict[Any, Any], optimize: Any) -> list[tuple[Any, ...]]:
     """Which operands are contracted, one step after another: their places, the result going behind the others."""
     n = len(terms)
     if not isinstance(optimize, (str, bool)):
@@ -177,7 +182,7 @@ def _path(terms: list, out: list, sizes: dict, optimize: Any) -> list[tuple]:
     return path
 
 
-def _interleaved(given: Sequence) -> tuple[str, tuple]:
+def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     """einsum(x, [0, 1], y, [1, 2], [0, 2]) as subscripts."""
     operands = list(given)
     result = operands.pop() if len(operands) % 2 else None

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..core.dims import is_constant_shape
@@ -21,13 +21,16 @@ from .ufuncs import divide
 from .creation import array, placed
 from .util import asked_dtype, canonical_axes, float_dtype, inexact_dtype, on_device, operand, static_int
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft",
            "rfft2", "rfftfreq", "rfftn"]
 
 _INVERSE = (FftType.IFFT, FftType.IRFFT)
 
 
-def _fit(x, sizes):
+def _fit(x: Value, sizes: Any) -> Value:
     """`x` cut or padded with zeros at the end of its last axes to `sizes`."""
     shape = shape_of(x)
     lead = shape[:len(shape) - len(sizes)]
@@ -37,7 +40,7 @@ def _fit(x, sizes):
 
 
 @inner_jit(name="fft", static_argnums=(1, 2, 3, 4))
-def _transform(x, kind, sizes, axes, norm):
+def _transform(x: Value, kind: Any, sizes: Any, axes: Any, norm: str | None) -> Value:
     rank = len(shape_of(x))
     if kind != FftType.RFFT and not dtypes.is_complex(dtype_of(x)):
         x = linear.convert(x, dtypes.promote((inexact_dtype(dtype_of(x)), False), (dtypes.complex64, False))[0])
@@ -67,7 +70,7 @@ def _transform(x, kind, sizes, axes, norm):
     return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
 
 
-def _in_parts(x, kind, sizes):
+def _in_parts(x: Value, kind: Any, sizes: Any) -> Value:
     """The transform over the last len(sizes) axes, three at a time: the real axis first forwards and last backwards."""
     if len(sizes) <= 3:
         return _lax_fft(x, kind, sizes)
@@ -77,7 +80,7 @@ def _in_parts(x, kind, sizes):
     return _over_others(_lax_fft(x, kind, sizes[-3:]), inner, sizes[:-3], 3)
 
 
-def _over_others(x, kind, sizes, last: int):
+def _over_others(x: Value, kind: Any, sizes: Any, last: int) -> Value:
     """The transform over the axes before the `last` ones."""
     rank, n = len(shape_of(x)), len(sizes)
     axes = range(rank - last - n, rank - last)
@@ -86,7 +89,7 @@ def _over_others(x, kind, sizes, last: int):
     return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
 
 
-def _run(name: str, kind, a, s, axes, norm):
+def _run(name: str, kind: Any, a: Value, s: Any, axes: Any, norm: str | None) -> Value:
     if norm not in (None, "backward", "ortho", "forward"):
         raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
     x = on_device(operand(name, a))
@@ -110,7 +113,7 @@ def _run(name: str, kind, a, s, axes, norm):
     return _transform(x, kind, s, axes, norm)
 
 
-def _run1(name: str, kind, a, n, axis, norm):
+def _run1(name: str, kind: Any, a: Value, n: int | None, axis: Any, norm: str | None) -> Value:
     if isinstance(axis, (tuple, list)):
         raise ValueError(f"weft.numpy.fft.{name} does not support multiple axes. Please use weft.numpy.fft.{name}n. Got axis = {axis!r}.")
     return _run(name, kind, a, None if n is None else (n,), (axis,), norm)
@@ -345,7 +348,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
     return placed(divide(iota(dt, (max(0, int(count)),), 0), linear.convert(d * n, dt)), device)
 
 
-def _samples(name: str, n, d):
+def _samples(name: str, n: int, d: Value) -> tuple[Value, Value]:
     """`n`, which must be a number known now, and `d`, which may be traced."""
     if isinstance(n, (list, tuple)) or getattr(n, "shape", ()) != ():
         raise ValueError(f"The n argument of weft.numpy.fft.{name} only takes an int. Got n = {n}.")
@@ -357,7 +360,7 @@ def _samples(name: str, n, d):
     return n if isinstance(n, (int, float)) else static_int("n", n), d
 
 
-def _shift(name: str, x, axes, sign: int):
+def _shift(name: str, x: Value, axes: Axis, sign: int) -> Value:
     x = on_device(operand(name, x))
     shape = shape_of(x)
     axes = canonical_axes(axes, len(shape))

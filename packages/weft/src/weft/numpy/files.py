@@ -8,7 +8,7 @@ import os
 import re
 import zipfile
 import zlib
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, Iterator, NoReturn, Self
 
 from .. import dtypes
 from ..core.trace import Tracer
@@ -17,6 +17,9 @@ from ..host import CODES, HostArray, foreign, from_bytes, from_flat, has_numpy, 
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["fromfile", "fromiter", "fromstring", "load", "save", "savez"]
 _MAGIC = b"\x93NUMPY"
@@ -48,7 +51,7 @@ def load(file: IO[bytes] | str | os.PathLike[str], *args: Any, **kwargs: Any) ->
     return _Archive(io.BytesIO(data)) if data[:2] == b"PK" else asarray(_parse(data))
 
 
-def _contents(path) -> bytes:
+def _contents(path: str | os.PathLike[str]) -> bytes:
     with open(path, "rb") as f:
         return f.read()
 
@@ -56,14 +59,14 @@ def _contents(path) -> bytes:
 class _Archive:
     """The arrays of a .npz file by name, where NumPy is absent."""
 
-    def __init__(self, stream):
+    def __init__(self, stream: Any):
         try:
             self.zip = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, NotImplementedError, OSError) as e:
             raise ValueError(f"not a .npz file: {e}. Save arrays with weft.numpy.savez.") from None
         self.files = [name.removesuffix(".npy") for name in self.zip.namelist()]
 
-    def __getitem__(self, name: str):
+    def __getitem__(self, name: str) -> Value:
         if name not in self.files:
             raise KeyError(f"{name!r} is not in the archive, which has {', '.join(self.files)}.")
         try:
@@ -72,16 +75,16 @@ class _Archive:
             raise ValueError(f"{name!r} of the .npz file can't be read: {e}.") from None
         return asarray(_parse(data))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.files)
 
     def __len__(self) -> int:
         return len(self.files)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -142,13 +145,13 @@ def _parse(data: bytes) -> HostArray:
     return from_flat(rows, shape, host.dtype)
 
 
-def _host(name: str, x):
+def _host(name: str, x: Value) -> Any:
     if isinstance(x, Tracer):
         raise TracerArrayConversionError(concretization_error(x, f"{name} writes the values of an array"))
     return x if is_host_array(x) else asarray(x)._host()
 
 
-def _bytes(x) -> bytes:
+def _bytes(x: Value) -> bytes:
     """A host array as a .npy file."""
     name = dtypes.name(x.dtype)
     size = dtypes.itemsize(x.dtype)
@@ -158,7 +161,7 @@ def _bytes(x) -> bytes:
     return _MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode("latin1") + bytes(to_bytes(x))
 
 
-def _write(file, suffix: str, data: bytes) -> None:
+def _write(file: Any, suffix: str, data: bytes) -> None:
     if hasattr(file, "write"):
         file.write(data)
         return
@@ -183,7 +186,8 @@ def save(file: IO[bytes] | str | os.PathLike[str], arr: ArrayLike, allow_pickle:
         _write(file, ".npy", _bytes(_host("save", arr)))
 
 
-def savez(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayLike) -> None:
+def savez(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, allow_pickle: bool = True,
+          **kwds: ArrayLike) -> None:
     """Writes arrays to a .npz file: those with a keyword under that name, the others as arr_0, arr_1, …
 
     Raises:
@@ -231,7 +235,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     dt = dtypes.dtype(dtype)
     read = float if dtypes.is_float(dt) else complex if dtypes.is_complex(dt) else int
     try:
-        values: list = [read(part) for part in parts[:count if count >= 0 else None]]
+        values: list[Any] = [read(part) for part in parts[:count if count >= 0 else None]]
     except ValueError as e:
         raise ValueError(f"fromstring: the text could not be read to its end as {dtypes.name(dt)} between {sep!r}: {e}.") from None
     if len(values) < count:

@@ -1,7 +1,7 @@
 """Arrays and indices written with brackets: r_, c_, mgrid, ogrid, s_, ix_."""
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, cast
+from typing import TYPE_CHECKING, Any, Callable, Iterable, cast
 
 from ..annotations import override
 from .. import dtypes
@@ -14,10 +14,13 @@ from .selecting import nonzero
 from .shapes import concatenate, stack
 from .util import on_device, operand, promote, static_int
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["c_", "index_exp", "iterable", "ix_", "mask_indices", "mgrid", "ogrid", "r_", "s_"]
 
 
-def _from_slice(name: str, s: slice):
+def _from_slice(name: str, s: slice) -> Value:
     """The numbers that a slice names; an imaginary step says how many there are, both ends included."""
     if not isinstance(s, slice):
         raise TypeError(f"{name} takes slices such as {name}[0:3, 0:1:5j], got {s!r}.")
@@ -40,7 +43,7 @@ class _Grid:
         self.name, self.sparse = name, sparse
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"jnp.{self.name}"
 
     def __getitem__(self, key: Any) -> Any:
@@ -66,7 +69,7 @@ class _Concatenator:
         self.name, self.defaults = name, (axis, ndmin, place)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"jnp.{self.name}"
 
     def __len__(self) -> int:

@@ -31,7 +31,8 @@ from .ufuncs import divide, power
 from .util import broadcast_shapes, broadcast_to, flat_host, laid_out, on_device, operand, result_dtype
 
 if TYPE_CHECKING:
-    from ..core.types import Size
+    from ..core.types import Size, Value
+    from ..dtypes import ElementType
 
 
 class Window(NamedTuple):
@@ -52,14 +53,14 @@ class Picked(NamedTuple):
     index: Any
 
 
-def _is_array(x) -> bool:
+def _is_array(x: Value) -> bool:
     return isinstance(x, Tracer) or type(x) in aval_of and not dtypes.is_python_scalar(x)
 
 
-def _nonzero(mask) -> list:
+def _nonzero(mask: Value) -> list[Any]:
     """The positions of the true elements of a concrete mask: one list for each axis."""
     shape, values = shape_of(mask), flat_host(mask)
-    found: list = [[] for _ in shape]
+    found: list[Any] = [[] for _ in shape]
     for flat, value in enumerate(values):
         if value:
             for d in reversed(range(len(shape))):
@@ -68,7 +69,7 @@ def _nonzero(mask) -> list:
     return found
 
 
-def _expand_mask(mask, axis: int, shape: tuple) -> list:
+def _expand_mask(mask: Value, axis: int, shape: tuple[Any, ...]) -> list[Any]:
     mask_shape = shape_of(mask)
     if isinstance(mask, Tracer):
         raise NonConcreteBooleanIndexError(
@@ -81,7 +82,7 @@ def _expand_mask(mask, axis: int, shape: tuple) -> list:
     return [Picked(array(rows, dtypes.int32)) for rows in _nonzero(mask)]
 
 
-def _entries(idx, shape: tuple) -> list:
+def _entries(idx: Any, shape: tuple[Any, ...]) -> list[Any]:
     """The index as one entry for each axis of the array (and None for each new axis), in order."""
     if not isinstance(idx, tuple):
         if isinstance(idx, list):
@@ -96,7 +97,7 @@ def _entries(idx, shape: tuple) -> list:
     fill = [slice(None)] * (len(shape) - used)
     at = next((k for k, i in enumerate(idx) if i is Ellipsis), None)
     idx = [*idx, *fill] if at is None else [*idx[:at], *fill, *idx[at + 1:]]
-    out: list = []
+    out: list[Any] = []
     axis = 0
     for position, i in enumerate(idx):
         if i is None:
@@ -116,14 +117,14 @@ def _entries(idx, shape: tuple) -> list:
     return out
 
 
-def bool_index(i):
+def bool_index(i: object) -> bool:
     """A scalar boolean array as a Python bool; a traced one can't be an index."""
     if isinstance(i, Tracer):
         raise NonConcreteBooleanIndexError("a traced boolean scalar can't be an index: the result's size would not be known. Use weft.numpy.where.")
     return bool(flat_host(i)[0])
 
 
-def _consumes(i) -> int:
+def _consumes(i: Any) -> int:
     if i is None or i is Ellipsis or isinstance(i, bool):
         return 0
     if _is_array(i) and dtypes.is_bool(get_aval(i).dtype):
@@ -131,7 +132,7 @@ def _consumes(i) -> int:
     return 1
 
 
-def _integer(i, position: int):
+def _integer(i: Any, position: int) -> Any:
     if isinstance(i, str):
         raise TypeError(f"arrays can't be indexed by a string; got idx={i!r}.")
     if not _is_array(i):
@@ -153,7 +154,7 @@ def _integer(i, position: int):
     return i
 
 
-def _slice(i: slice, n: int, position: int):
+def _slice(i: slice, n: Size, position: int) -> Window | Strided:
     bounds = []
     for bound in (i.start, i.stop, i.step):
         if isinstance(bound, Tracer):
@@ -170,7 +171,7 @@ def _slice(i: slice, n: int, position: int):
     return Window(start if size else 0, size) if step == 1 else Strided(start, size, step)
 
 
-def _symbolic_slice(start, stop, step, n):
+def _symbolic_slice(start: Any, stop: Any, step: Any, n: Size) -> Window | Strided:
     """The same where a bound or the axis has a symbolic size; positions are clamped as for numbers."""
     step = 1 if step is None else step
     if isinstance(step, SymbolicSize) or step == 0:
@@ -185,16 +186,16 @@ def _symbolic_slice(start, stop, step, n):
 class Plan(NamedTuple):
     """What an index does: see `_plan`."""
     indices: Any              # integers (*batch, len(axes)), or None where nothing is gathered
-    axes: tuple               # the operand axis of each entry of the last axis of `indices`
-    collapsed: tuple          # operand axes of which one element is taken
-    sizes: tuple              # the slice taken along each operand axis
-    offset: tuple             # which result axes (without new ones) are windows
-    shape: tuple              # the result's shape, without new axes
-    new_axes: tuple           # positions of new axes in the result
+    axes: tuple[Any, ...]               # the operand axis of each entry of the last axis of `indices`
+    collapsed: tuple[Any, ...]          # operand axes of which one element is taken
+    sizes: tuple[Any, ...]              # the slice taken along each operand axis
+    offset: tuple[Any, ...]             # which result axes (without new ones) are windows
+    shape: tuple[Any, ...]              # the result's shape, without new axes
+    new_axes: tuple[Any, ...]           # positions of new axes in the result
     static: bool              # every index is a number known now
 
 
-def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
+def _plan(entries: list[Any], shape: tuple[Any, ...], wrap: bool = True) -> Plan:
     """The gather (or scatter) that an index stands for.
 
     Result axes are, in order, windows, strided slices and the broadcast axes of picked arrays; the latter stand where the first
@@ -203,7 +204,7 @@ def _plan(entries: list, shape: tuple, wrap: bool = True) -> Plan:
     picked = [k for k, e in enumerate(entries) if isinstance(e, Picked)]
     group = broadcast_shapes([shape_of(entries[k].index) if not isinstance(entries[k].index, int) else () for k in picked]) if picked else ()
     together = not picked or picked[-1] - picked[0] + 1 == len(picked)
-    slots: list = []                                     # ("w" | "s" | "p" | "n", axis, size)
+    slots: list[Any] = []                                     # ("w" | "s" | "p" | "n", axis, size)
     if picked and not together:
         slots += [("p", j, n) for j, n in enumerate(group)]
     axis = 0
@@ -259,16 +260,16 @@ def _from_the_front(position: Size, size: Size) -> Size:
     return position + size if position < 0 else position
 
 
-def _index_dtype(starts, shape):
+def _index_dtype(starts: Value, shape: tuple[Size, ...]) -> ElementType:
     wide = any(not isinstance(s, (int, SymbolicSize, Strided)) and dtypes.bits(get_aval(s).dtype) == 64 for s in starts)
     return dtypes.int64 if wide or any(not isinstance(n, SymbolicSize) and n > 2**31 - 1 for n in shape) and dtypes.canonicalize(int) == dtypes.int64 else dtypes.int32
 
 
-def _with_new_axes(x, plan: Plan):
+def _with_new_axes(x: Value, plan: Plan) -> Value:
     return linear.expand_dims(x, plan.new_axes) if plan.new_axes else x
 
 
-def _static_slices(x, entries: list):
+def _static_slices(x: Value, entries: list[Any]) -> Value:
     """The result of an index made of numbers and slices alone: one slice, a squeeze, a reversal."""
     shape = shape_of(x)
     lo, hi, step, drop, reverse, axis = [], [], [], [], [], 0
@@ -298,7 +299,7 @@ def _static_slices(x, entries: list):
     return linear.expand_dims(x, tuple(result)) if result else on_device(x)
 
 
-def _dynamic(x, entries: list):
+def _dynamic(x: Value, entries: list[Any]) -> Value:
     """The result of an index made of scalars and windows of which some are traced: one dynamic slice."""
     shape = shape_of(x)
     real = [e for e in entries if e is not None]
@@ -323,15 +324,15 @@ def _dynamic(x, entries: list):
     return linear.expand_dims(out, tuple(new)) if new else out
 
 
-def _without_bools(x, idx):
+def _without_bools(x: Value, idx: Any) -> tuple[Any, ...]:
     """`x` with an axis of size 1 for every boolean scalar in the index, and the index with arrays of one position, or none, for them."""
     items = idx if isinstance(idx, tuple) else (idx,)
     items = tuple(bool_index(i) if _is_array(i) and get_aval(i).shape == () and dtypes.is_bool(get_aval(i).dtype) else i for i in items)
     if not any(isinstance(i, bool) for i in items):
         return x, items if isinstance(idx, tuple) else idx, ()
     rank, before = len(shape_of(x)), 0
-    axes: list = []
-    out: list = []
+    axes: list[Any] = []
+    out: list[Any] = []
     for k, i in enumerate(items):
         if i is Ellipsis:
             before = rank - sum(_consumes(j) for j in items[k + 1:])
@@ -345,7 +346,8 @@ def _without_bools(x, idx):
     return linear.expand_dims(x, tuple(axes)), tuple(out), tuple(axes)
 
 
-def take_index(x, idx, mode=None, fill_value=None, indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True):
+def take_index(x: Value, idx: Any, mode: Mode = None, fill_value: Value = None, indices_are_sorted: bool = False,
+               unique_indices: bool = False, wrap: bool = True) -> Value:
     """`x[idx]`."""
     x, idx, _ = _without_bools(operand("indexing", x), idx)
     shape = shape_of(x)
@@ -381,16 +383,16 @@ def take_index(x, idx, mode=None, fill_value=None, indices_are_sorted: bool = Fa
     return _with_new_axes(out, plan)
 
 
-def _has_strides(entries) -> bool:
+def _has_strides(entries: Any) -> bool:
     return any(isinstance(e, Strided) for e in entries)
 
 
-_SCATTER: dict[str, Callable] = {"set": lax_index.scatter, "add": lax_index.scatter_add, "multiply": lax_index.scatter_mul,
+_SCATTER: dict[str, Callable[..., Any]] = {"set": lax_index.scatter, "add": lax_index.scatter_add, "multiply": lax_index.scatter_mul,
                                  "min": lax_index.scatter_min, "max": lax_index.scatter_max}
-_MASKED: dict[str, Callable] = {"set": lambda x, y: y, "add": el.add, "multiply": el.mul, "min": el.min_, "max": el.max_}
+_MASKED: dict[str, Callable[..., Any]] = {"set": lambda x, y: y, "add": el.add, "multiply": el.mul, "min": el.min_, "max": el.max_}
 
 
-def _traced_mask(idx, x, y):
+def _traced_mask(idx: Any, x: Value, y: Value) -> Value | None:
     """The mask, where an index is one traced boolean array over leading axes and the update a scalar."""
     mask = idx[0] if isinstance(idx, tuple) and len(idx) == 1 else idx
     if isinstance(mask, Tracer) and dtypes.is_bool(get_aval(mask).dtype) and shape_of(mask) and not shape_of(y) and \
@@ -399,7 +401,8 @@ def _traced_mask(idx, x, y):
     return None
 
 
-def update_index(x, idx, y, how: str, mode=None, indices_are_sorted: bool = False, unique_indices: bool = False, wrap: bool = True):
+def update_index(x: Value, idx: Any, y: Value, how: str, mode: Mode = None, indices_are_sorted: bool = False,
+                 unique_indices: bool = False, wrap: bool = True) -> Value:
     """`x.at[idx].<how>(y)`."""
     if y is None:
         raise ValueError(f"x.at[…].{how}: None is no value to update with.")
@@ -424,7 +427,8 @@ def update_index(x, idx, y, how: str, mode=None, indices_are_sorted: bool = Fals
     return linear.convert(out, aval.dtype, aval.weak_type)
 
 
-def _scatter(x, idx, y, how, mode, indices_are_sorted, unique_indices, wrap):
+def _scatter(x: Value, idx: Any, y: Value, how: str, mode: Mode, indices_are_sorted: bool, unique_indices: bool,
+             wrap: bool) -> Value:
     shape = shape_of(x)
     mask = _traced_mask(idx, x, y)
     if mask is not None:
@@ -471,7 +475,7 @@ class IndexUpdateHelper:
         return IndexUpdateRef(self.array, index)
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
@@ -483,7 +487,7 @@ class IndexUpdateRef:
         self.array, self.index = array, index
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
@@ -492,7 +496,8 @@ class IndexUpdateRef:
         return laid_out("x.at[…].get", take_index(self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices),
                         out_sharding)
 
-    def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+    def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
+              mode: Mode = None,
               wrap_negative_indices: bool = True) -> Array:
         """The elementwise function `func` applied to the places, as often as each is named."""
         keywords = (mode, indices_are_sorted, unique_indices, wrap_negative_indices)
@@ -523,37 +528,44 @@ class IndexUpdateRef:
         ones = linear.full(shape_of(self.array), 1, dt)
         return laid_out("x.at[…].power", power(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding)
 
-    def _updated(self, how: str, values, mode, indices_are_sorted: bool, unique_indices: bool, wrap_negative_indices: bool, out_sharding):
+    def _updated(self, how: str, values: ArrayLike, mode: Mode, indices_are_sorted: bool, unique_indices: bool,
+                 wrap_negative_indices: bool, out_sharding: OutSharding) -> Value:
         out = update_index(self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices)
         return laid_out(f"x.at[…].{how}", out, out_sharding)
 
-    def set(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+    def set(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: Mode = None,
             out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places set to `values`."""
         return self._updated("set", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def add(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+    def add(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: Mode = None,
             out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places increased by `values`."""
         return self._updated("add", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+    def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+                 mode: Mode = None,
                  out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with `values` subtracted at the places."""
         less = el.neg(operand("subtract", values))
         return self._updated("add", less, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+    def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+                 mode: Mode = None,
                  out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places multiplied by `values`."""
         return self._updated("multiply", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def min(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+    def min(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: Mode = None,
             out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places lowered to at most `values`."""
         return self._updated("min", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)
 
-    def max(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Mode = None,
+    def max(self, values: ArrayLike, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: Mode = None,
             out_sharding: OutSharding = None, wrap_negative_indices: bool = True) -> Array:
         """A new array with the places raised to at least `values`."""
         return self._updated("max", values, mode, indices_are_sorted, unique_indices, wrap_negative_indices, out_sharding)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, Sequence, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Sequence, overload
 
 from .. import dtypes
 from ..lax import linalg as lax
@@ -22,6 +22,10 @@ from .shapes import matrix_transpose
 from .sorting import argsort as _argsort
 from .ufuncs import abs as _abs
 from .util import accumulator, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, float_dtype, index_dtype, on_device, operand, promote_inexact, static_int, strong
+
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.types import Value
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
@@ -140,11 +144,11 @@ class QRResult(NamedTuple):
     R: Array
 
 
-def _inexact(name: str, *args) -> list:
+def _inexact(name: str, *args: Value) -> list[Any]:
     return [on_device(x) for x in promote_inexact(name, *args)]
 
 
-def _square(name: str, a):
+def _square(name: str, a: Value) -> Value:
     (x,) = _inexact(name, a)
     shape = shape_of(x)
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -165,7 +169,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 
 
 @inner_jit(name="cholesky", static_argnums=(1, 2))
-def _cholesky(x, upper, symmetrize):
+def _cholesky(x: Value, upper: bool, symmetrize: bool) -> Value:
     if upper and not symmetrize:
         x = matrix.mH(x)
     factor = lax.cholesky(x, symmetrize_input=symmetrize)
@@ -201,7 +205,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
 
 @inner_jit(name="qr", static_argnums=(1,))
-def _qr(x, full):
+def _qr(x: Value, full: bool) -> Value:
     return lax.qr(x, full_matrices=full)
 
 
@@ -228,7 +232,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @inner_jit(name="solve")
-def _solve(a, b):
+def _solve(a: Value, b: Value) -> Value:
     vector = len(shape_of(b)) == 1
     b = linear.expand_dims(b, (1,)) if vector else b
     batch = broadcast_shapes([shape_of(a)[:-2], shape_of(b)[:-2]])
@@ -236,7 +240,7 @@ def _solve(a, b):
     return linear.squeeze(out, (len(batch) + 1,)) if vector else out
 
 
-def lu_solve(factors: Any, batch: tuple, b: ArrayLike, trans: int = 0) -> Array:
+def lu_solve(factors: Any, batch: tuple[Any, ...], b: ArrayLike, trans: int = 0) -> Array:
     """x with a x = b (aᵀ x = b for trans 1, aᴴ for 2) from a's (LU, pivots, permutation), over broadcast leading axes."""
     lu, _, perm = factors
     lu, b = broadcast_to(lu, (*batch, *shape_of(lu)[-2:])), broadcast_to(b, (*batch, *shape_of(b)[-2:]))
@@ -249,7 +253,7 @@ def lu_solve(factors: Any, batch: tuple, b: ArrayLike, trans: int = 0) -> Array:
     return ops.permute_rows(lax.triangular_solve(lu, out, lower=True, unit_diagonal=True, **how), _inverse(perm))
 
 
-def _inverse(perm):
+def _inverse(perm: Value) -> Value:
     """The permutation that undoes one: where each number stands."""
     shape = shape_of(perm)
     n, rank = shape[-1], len(shape)
@@ -270,11 +274,11 @@ def inv(a: ArrayLike) -> Array:
 
 
 @inner_jit(name="inv")
-def _inv(x):
+def _inv(x: Value) -> Value:
     return _solve(x, matrix.eye(shape_of(x), dtype_of(x)))
 
 
-def _parity(pivots):
+def _parity(pivots: Value) -> Value:
     """Whether each factorisation swapped an odd number of rows, as 0 or 1."""
     shape = shape_of(pivots)
     swaps = linear.convert(el.ne(pivots, iota(dtypes.int32, shape, len(shape) - 1)), dtypes.int32)
@@ -305,7 +309,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 
 @inner_jit(name="slogdet")
-def _slogdet(x):
+def _slogdet(x: Value) -> tuple[Value, Value]:
     if dtypes.bits(dtype_of(x)) == 16 and shape_of(x)[-1] < 3:      # too narrow for LU
         d = _det(x)
         return el.sign(d), el.log(el.abs_(d))
@@ -329,7 +333,7 @@ def det(a: ArrayLike) -> Array:
 
 
 @inner_jit(name="det")
-def _det(x):
+def _det(x: Value) -> Value:
     n = shape_of(x)[-1]
     at = lambda i, j: x[..., i, j]
     # small ones by their polynomial, which has its derivatives at singular matrices too
@@ -349,7 +353,7 @@ def _det(x):
 
 
 @inner_jit(name="norm", static_argnums=(1, 2, 3))
-def _norm(x, order, axes, keepdims):
+def _norm(x: Value, order: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
     restore = lambda out: linear.expand_dims(out, axes) if keepdims and axes else out
     total = lambda v: linear.reduce_sum(v, axes)
     extremum = lambda along: _largest(order, 0 in [shape_of(x)[d] for d in along])
@@ -373,7 +377,7 @@ def _norm(x, order, axes, keepdims):
     return restore(extremum((second,))(inner, (last,)))
 
 
-def _largest(order, empty: bool):
+def _largest(order: Any, empty: bool) -> Value:
     """The reduction to the largest (order > 0) or smallest of sizes; the largest of none is 0, the smallest an error."""
     if empty and order < 0:
         raise ValueError(f"norm: of no elements there is none of order {order}; the smallest of them has no identity.")
@@ -381,7 +385,7 @@ def _largest(order, empty: bool):
 
 
 @inner_jit(name="norm", static_argnums=(1, 2, 3))
-def _spectral_norm(x, order, axes, keepdims):
+def _spectral_norm(x: Value, order: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
     rest = [d for d in range(len(shape_of(x))) if d not in axes]
     s = lax.svd(linear.transpose(x, (*rest, *axes)), compute_uv=False)
     last = (len(rest),)
@@ -515,7 +519,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 
 @inner_jit(name="eigh", static_argnums=(1, 2))
-def _eigh(x, lower, symmetrize):
+def _eigh(x: Value, lower: bool, symmetrize: bool) -> Any:
     return lax.eigh(x, lower=lower, symmetrize_input=symmetrize)
 
 
@@ -583,11 +587,11 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
 
 
 @inner_jit(name="svd", static_argnums=(1, 2, 3))
-def _svd(x, full, uv, subset):
+def _svd(x: Value, full: bool, uv: bool, subset: tuple[int, int] | None) -> Any:
     return lax.svd(x, full_matrices=full, compute_uv=uv, subset_by_index=subset)
 
 
-def _hermitian_svd(x, compute_uv):
+def _hermitian_svd(x: Value, compute_uv: bool) -> Any:
     w, v = eigh(x)
     order = _argsort(-_abs(w))
     s = take_along_axis(_abs(w), order, -1)
@@ -609,7 +613,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     return svd(x, compute_uv=False)
 
 
-def _cutoff(s, shape, rtol):
+def _cutoff(s: Any, shape: tuple[Size, ...], rtol: Value) -> Value:
     """The size below which singular values count as zero, [...]."""
     if rtol is None:
         rtol = max(shape[-2:]) * float(dtypes.finfo(dtype_of(s)).eps)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import dtypes
 from ..core.trace import get_aval
@@ -16,6 +16,9 @@ from ..typing import Array, ArrayLike, Axis, DTypeLike
 from .reductions import all, argmax, argmin, cumulative, fit, mask, max, mean, min, prod, running, sum, var
 from .ufuncs import where_jit
 from .util import operand
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
            "nansum", "nanvar"]
@@ -143,7 +146,7 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     return _nan_extremum("nanmin", min, 1, a, axis, out, keepdims, initial, where)
 
 
-def _not_nan(x, where):
+def _not_nan(x: Value, where: Value) -> Value:
     good = el.eq(x, x)
     return good if where is None else el.and_(*[linear.broadcast_in_dim(*fit(v, shape_of(x))) for v in (good, mask(where))])
 

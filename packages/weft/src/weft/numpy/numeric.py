@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from .. import dtypes
 from ..control.loops import while_loop
@@ -16,6 +17,9 @@ from ..typing import Array, ArrayLike
 from .comparisons import signbit
 from .ufuncs import imag, where_jit
 from .util import no_complex, no_out, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, strong
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["copysign", "frexp", "gcd", "heaviside", "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal",
            "isrealobj", "lcm", "ldexp", "nan_to_num", "spacing"]
@@ -92,7 +96,7 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_infinity("isneginf", x, -math.inf, out)
 
 
-def _is_infinity(name, x, which, out):
+def _is_infinity(name: str, x: Value, which: Value, out: Value) -> Value:
     no_out(name, out)
     x = operand(name, x)
     dt = get_aval(x).dtype
@@ -177,7 +181,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return _of_array(el.ne(part, scalar_like(part, 0)))
 
 
-def _of_array(x):
+def _of_array(x: Value) -> Value:
     return strong(x) if shape_of(x) else x
 
 
@@ -221,7 +225,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (el.abs_(x) if dtypes.is_signed(dtype_of(x)) else x,
                                                                el.abs_(y) if dtypes.is_signed(dtype_of(y)) else y)]
 
-    def step(pair):
+    def step(pair: Value) -> tuple[Value, Value]:
         a, b = pair
         done = el.eq(b, scalar_like(b, 0))
         safe = el.select_n_p.bind(done, b, linear.full(shape, 1, dtype_of(b), weak and not shape))
@@ -245,7 +249,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     return el.abs_(out) if dtypes.is_signed(dtype_of(out)) else out
 
 
-def _integers(name, x1, x2):
+def _integers(name: str, x1: Value, x2: Value) -> tuple[Value, Value]:
     x, y = promote_shapes(name, *promote(name, x1, x2))
     if not dtypes.is_int(dtype_of(x)):
         raise ValueError(f"{name} takes integers, got {get_aval(x)} and {get_aval(y)}.")
@@ -254,7 +258,7 @@ def _integers(name, x1, x2):
 
 
 @inner_jit(name="spacing")
-def _spacing(x):
+def _spacing(x: Value) -> Value:
     zero, far = el.eq(x, scalar_like(x, 0)), linear.full(shape_of(x), math.inf, dtype_of(x))
     far = el.select_n_p.bind(el.lt(x, scalar_like(x, 0)), far, el.neg(far))
     step = el.sub(el.nextafter(x, far), x)

@@ -1,7 +1,7 @@
 """weft.numpy.pad and its modes."""
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from .. import dtypes
 from ..avals import SymbolicSize
@@ -23,11 +23,14 @@ from .statistics import median
 from .util import broadcast_to as _broadcast_to
 from .util import canonical_axis, on_device, operand, static_size
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["pad"]
 
 
 @inner_jit(name="_pad", static_argnums=(1,))
-def _pad_constant(x, widths, *constants):
+def _pad_constant(x: Value, widths: Any, *constants: Value) -> Value:
     values = [linear.convert(v, dtype_of(x)) for v in constants]
     if len(values) == 1:
         return ops.pad(x, values[0], tuple((lo, hi, 0) for lo, hi in widths))
@@ -38,7 +41,7 @@ def _pad_constant(x, widths, *constants):
     return x
 
 
-def _pairs(name: str, value, rank: int, convert) -> tuple:
+def _pairs(name: str, value: Value, rank: int, convert: Callable[[Any], Any]) -> tuple[Any, ...]:
     """One pair for each axis from a number, a pair, or a sequence of pairs."""
     if not isinstance(value, (list, tuple)):
         if getattr(value, "ndim", 0) > 0:
@@ -117,7 +120,7 @@ def pad(array: ArrayLike, pad_width: ArrayLike | Sequence[int | Sequence[int]] |
     return on_device(x)
 
 
-def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends, odd: bool, lengths):
+def _pad_axis(x: Value, d: int, lo: int, hi: int, mode: str, ends: Any, odd: bool, lengths: Any) -> Value:
     n = shape_of(x)[d]
     if not lo and not hi:
         return x
@@ -139,7 +142,7 @@ def _pad_axis(x, d: int, lo: int, hi: int, mode: str, ends, odd: bool, lengths):
     return ops.concatenate([fill(_part(x, d, 0, first), lo), x, fill(_part(x, d, n - last, n), hi)], d)
 
 
-def _statistic(x, d: int, mode: str):
+def _statistic(x: Value, d: int, mode: str) -> Value:
     """The mean, median, maximum or minimum along an axis, which keeps size 1."""
     dt = dtype_of(x)
     if mode in ("mean", "median"):
@@ -157,7 +160,7 @@ def _mirrored(i: int, n: int, mode: str) -> tuple[int, int, int, int]:
     return (1, i, 2 * turns, -2 * turns) if i < n else (-1, period - (mode == "symmetric") - i, 2 + 2 * turns, -2 * turns)
 
 
-def _odd(x, d: int, rows: list):
+def _odd(x: Value, d: int, rows: list[Any]) -> Value:
     """Elements mirrored in the values at the ends."""
     n, shape = shape_of(x)[d], (*shape_of(x)[:d], len(rows), *shape_of(x)[d + 1:])
     factor = lambda k: linear.broadcast_in_dim(linear.convert(_asarray([r[k] for r in rows], dtypes.int32), dtype_of(x)), shape, (d,))
@@ -177,7 +180,7 @@ def _source(i: int, n: int, mode: str) -> int:
     return i if i < n else (period - 1 - i if mode == "symmetric" else period - i)
 
 
-def _ramp(end, edge, d: int, k: int, downwards: bool):
+def _ramp(end: Value, edge: Value, d: int, k: int, downwards: bool) -> Value:
     dt, shape = dtype_of(edge), list(shape_of(edge))
     shape[d] = k
     wide = dt if dtypes.is_inexact(dt) else dtypes.float32

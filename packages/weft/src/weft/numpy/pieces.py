@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..control.cond import switch
@@ -22,6 +22,9 @@ from .shapes import ravel, resize
 from .ufuncs import where_jit
 from .util import broadcast_to, canonical_axes, canonical_axis, flat_host, on_device, operand, static_int, to_bool
 from .vectorizing import vectorize
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["apply_over_axes", "packbits", "piecewise", "place", "trim_zeros", "unpackbits"]
 
@@ -54,14 +57,14 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Seq
     return _piecewise(tuple(functions), x, linear.convert(chosen, dtypes.int32), args, kw)
 
 
-def _piecewise(functions: tuple, x, chosen, args: tuple, kw: dict):
+def _piecewise(functions: tuple[Any, ...], x: Value, chosen: Value, args: tuple[Any, ...], kw: dict[Any, Any]) -> Value:
     dt = dtype_of(x)
     branches = [lambda v, f=f: linear.convert(on_device(operand("piecewise", f(v, *args, **kw))), dt) for f in functions]
     return vectorize(lambda k, v: switch(k, branches, v))(chosen, x)
 
 
 @inner_jit(name="_place")
-def _place(x, mask, values):
+def _place(x: Value, mask: Value, values: Value) -> Value:
     n = math.prod(shape_of(x))
     (where,) = nonzero(ravel(mask), size=n, fill_value=n)
     return linear.reshape(ravel(x).at[where].set(linear.convert(values, dtype_of(x)), mode="drop"), shape_of(x))
@@ -138,7 +141,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     return x
 
 
-def _nonzero_along(flat: list, shape: tuple, axis: int) -> list:
+def _nonzero_along(flat: list[Any], shape: tuple[Any, ...], axis: int) -> list[Any]:
     """For each place along an axis, whether something there is not zero."""
     stride = math.prod(shape[axis + 1:])
     flags = [False] * shape[axis]
@@ -148,7 +151,7 @@ def _nonzero_along(flat: list, shape: tuple, axis: int) -> list:
     return flags
 
 
-def _shifts(name: str, bitorder: str):
+def _shifts(name: str, bitorder: str) -> Value:
     """How far each bit of a byte is from its lowest, in the order in which the bits stand."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"{name}: bitorder must be 'little' or 'big', got {bitorder!r}.")
@@ -157,7 +160,7 @@ def _shifts(name: str, bitorder: str):
 
 
 @inner_jit(name="packbits", static_argnums=(1, 2))
-def _pack(bits, axis, bitorder):
+def _pack(bits: Value, axis: Any, bitorder: str) -> Value:
     bits = linear.moveaxis(bits, axis, len(shape_of(bits)) - 1)
     *lead, n = shape_of(bits)
     missing = -n % 8
@@ -187,7 +190,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 
 
 @inner_jit(name="unpackbits", static_argnums=(1, 2, 3))
-def _unpack(x, axis, count, bitorder):
+def _unpack(x: Value, axis: Any, count: int | None, bitorder: str) -> Value:
     x = linear.moveaxis(x, axis, len(shape_of(x)) - 1)
     *lead, n = shape_of(x)
     wide = (*lead, n, 8)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import dtypes
 from ..ops import elementwise as el
@@ -19,10 +19,13 @@ from .sorting import argsort
 from .statistics import convolve, vander
 from .util import on_device, operand, promote, promote_inexact, static_int
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "roots"]
 
 
-def _coefficients(name: str, promote, *args) -> list:
+def _coefficients(name: str, promote: Callable[..., list[Any]], *args: Value) -> list[Any]:
     """Promoted vectors."""
     out = [on_device(x) for x in promote(name, *args)]
     for x in out:
@@ -61,7 +64,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 
 @inner_jit(name="polyadd")
-def _add(a, b):
+def _add(a: Value, b: Value) -> Value:
     if shape_of(a)[0] < shape_of(b)[0]:
         a, b = b, a
     return el.add(a, ops.pad(b, scalar_like(b, 0), ((shape_of(a)[0] - shape_of(b)[0], 0, 0),)))
@@ -90,7 +93,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _add(a, el.neg(b))
 
 
-def _trimmed(x):
+def _trimmed(x: Value) -> Value:
     """A concrete vector without its leading zeros."""
     values = x.tolist()
     first = next((k for k, v in enumerate(values) if v), len(values))
@@ -215,7 +218,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     return selecting.where(lost, complex(math.nan, math.nan), found)
 
 
-def _roots(p):
+def _roots(p: Value) -> Value:
     """The eigenvalues of the companion matrix."""
     n = shape_of(p)[0] - 1
     if n < 1:

@@ -6,7 +6,7 @@ import math
 import operator
 import struct
 from contextvars import ContextVar
-from typing import Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from .. import dtypes
 from ..core.trace import Tracer, get_aval
@@ -16,10 +16,14 @@ from ..transforms.stage import concretization_error
 from ..typing import ArrayLike
 from .util import host_list, operand
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..dtypes import ElementType
+
 __all__ = ["array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"]
 _DEFAULTS = {"edgeitems": 3, "threshold": 1000, "floatmode": "maxprec", "precision": 8, "suppress": False, "linewidth": 75, "nanstr": "nan",
              "infstr": "inf", "sign": "-", "formatter": None, "legacy": False, "override_repr": None}
-_own: ContextVar[dict] = ContextVar("printoptions", default=_DEFAULTS)
+_own: ContextVar[dict[Any, Any]] = ContextVar("printoptions", default=_DEFAULTS)
 _LARGE = {"float32": 1e6, "complex64": 1e6, "float16": 1e3}     # from here on floats of a dtype print in scientific notation
 _DIGITS = {"float64": ("d", 17), "float32": ("f", 9), "float16": ("e", 5), "complex64": ("f", 9), "complex128": ("d", 17)}
 
@@ -27,7 +31,7 @@ _DIGITS = {"float64": ("d", 17), "float32": ("f", 9), "float16": ("e", 5), "comp
 # options -------------------------------------------------------------------------------------------------------------
 
 
-def get_printoptions() -> dict:
+def get_printoptions() -> dict[Any, Any]:
     """The options by which arrays print (NumPy's own, where NumPy is there).
 
     Example:
@@ -75,8 +79,10 @@ def printoptions(*args: Any, **kwargs: Any) -> Iterator[Any]:
         _own.reset(token)
 
 
-def _changed(precision=None, threshold=None, edgeitems=None, linewidth=None, suppress=None, nanstr=None, infstr=None, formatter=None, sign=None,
-             floatmode=None, *, legacy=None, override_repr=None) -> dict:
+def _changed(precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
+             linewidth: int | None = None, suppress: bool | None = None, nanstr: str | None = None,
+             infstr: str | None = None, formatter: Any = None, sign: str | None = None,
+             floatmode: str | None = None, *, legacy: Any = None, override_repr: Any = None) -> dict[Any, Any]:
     """The options of where NumPy is absent, with changes."""
     given = dict(edgeitems=edgeitems, threshold=threshold, floatmode=floatmode, precision=precision, suppress=suppress, linewidth=linewidth,
                  nanstr=nanstr, infstr=infstr, sign=sign)
@@ -137,7 +143,7 @@ def _positional(text: str, negative: bool) -> str:
 class _FloatFormat:
     """One format for all floats of an array: positional, or scientific when the range is wide."""
 
-    def __init__(self, values: list, name: str, options: dict, sign: str):
+    def __init__(self, values: list[Any], name: str, options: dict[Any, Any], sign: str):
         self.name, self.sign, self.options = name, sign, options
         self.mode = options["floatmode"]
         self.limit: int | None = None if self.mode == "unique" else options["precision"]
@@ -205,7 +211,7 @@ _FORMATTERS = {"b": ("bool", "all"), "i": ("int", "int_kind", "all"), "u": ("int
                "c": ("complexfloat", "complex_kind", "all")}
 
 
-def _formatter(values: list, dt, options: dict, scalar: bool) -> Callable:
+def _formatter(values: list[Any], dt: ElementType, options: dict[Any, Any], scalar: bool) -> Callable[..., Any]:
     kind, name = dtypes.kind(dt), dtypes.name(dt)
     narrow = kind in "iu" and dtypes.bits(dt) < 8 or kind == "f" and name not in _DIGITS      # what NumPy knows as objects
     given = {k: f for k, f in (options["formatter"] or {}).items() if f is not None}
@@ -226,7 +232,7 @@ def _formatter(values: list, dt, options: dict, scalar: bool) -> Callable:
         return _FloatFormat([float(v) for v in values], name, options, options["sign"])
     real, imag = _FloatFormat([v.real for v in values], name, options, options["sign"]), _FloatFormat([v.imag for v in values], name, options, "+")
 
-    def complex_format(v):
+    def complex_format(v: Value) -> str:
         part = imag(v.imag)
         body = part.rstrip()
         return real(v.real) + body + "j" + part[len(body):]
@@ -236,7 +242,7 @@ def _formatter(values: list, dt, options: dict, scalar: bool) -> Callable:
 # arrays --------------------------------------------------------------------------------------------------------------
 
 
-def _shown(data, shape: tuple, edge: int | None) -> list:
+def _shown(data: Any, shape: tuple[Any, ...], edge: int | None) -> list[Any]:
     """The elements that are printed, flat."""
     if not shape:
         return [data]
@@ -244,7 +250,8 @@ def _shown(data, shape: tuple, edge: int | None) -> list:
     return list(rows) if len(shape) == 1 else [v for row in rows for v in _shown(row, shape[1:], edge)]
 
 
-def array_text(data, shape: tuple, dt, prefix: str = "", separator: str = " ", suffix: str = "", **changes) -> str:
+def array_text(data: Any, shape: tuple[Any, ...], dt: ElementType, prefix: str = "", separator: str = " ",
+               suffix: str = "", **changes: Any) -> str:
     """Nested lists as text. `prefix` is what stands before on the first line, `suffix` what comes after on the last."""
     options = {**get_printoptions(), **changes}
     if options["legacy"]:
@@ -259,7 +266,7 @@ def array_text(data, shape: tuple, dt, prefix: str = "", separator: str = " ", s
         return fmt(data)
     sep = separator.rstrip(" ")
 
-    def block(rows, dims: tuple, indent: str, width: int) -> str:
+    def block(rows: Any, dims: tuple[Any, ...], indent: str, width: int) -> str:
         lead, trail, gap = rows, [], []
         if edge is not None and len(rows) > 2 * edge:
             lead, trail, gap = rows[:edge], rows[len(rows) - max(edge, 1):], ["..."]
@@ -278,7 +285,7 @@ def array_text(data, shape: tuple, dt, prefix: str = "", separator: str = " ", s
     return block(data, shape, " " * (len(prefix) + 1), options["linewidth"] - len(suffix))
 
 
-def repr_text(data, shape: tuple, dt, weak_type: bool) -> str:
+def repr_text(data: Any, shape: tuple[Any, ...], dt: ElementType, weak_type: bool) -> str:
     """`Array([0, 1, 2], dtype=int32)`, with `weak_type=True` where it is so."""
     prefix = "Array("
     tail = f"dtype={dtypes.name(dt)}{', weak_type=True' if weak_type else ''})"
@@ -290,7 +297,7 @@ def repr_text(data, shape: tuple, dt, weak_type: bool) -> str:
     return f"{prefix}{text},{sep}{tail}"
 
 
-def scalar_text(value, dt) -> str:
+def scalar_text(value: Value, dt: ElementType) -> str:
     """How a number prints by itself: `1.5`, `1e-05`, `3`."""
     kind, name = dtypes.kind(dt), dtypes.name(dt)
     if kind == "f":
@@ -310,7 +317,7 @@ def scalar_text(value, dt) -> str:
     return str(value)
 
 
-def str_text(data, shape: tuple, dt) -> str:
+def str_text(data: Any, shape: tuple[Any, ...], dt: ElementType) -> str:
     """`[0 1 2]`: an array without its dtype."""
     return array_text(data, shape, dt) if shape else scalar_text(data, dt)
 
@@ -320,14 +327,14 @@ def str_text(data, shape: tuple, dt) -> str:
 _IMPLIED = ("bool", "int64", "float64", "complex128")
 
 
-def _read(name: str, x) -> tuple:
+def _read(name: str, x: Value) -> tuple[Any, ...]:
     x = operand(name, x)
     if isinstance(x, Tracer):
         raise TracerArrayConversionError(concretization_error(x, f"{name} prints the values of an array; use weft.debug.print in traced functions"))
     return host_list(x), get_aval(x)
 
 
-def _changes(max_line_width, precision, suppress_small) -> dict:
+def _changes(max_line_width: int | None, precision: int | None, suppress_small: bool | None) -> dict[Any, Any]:
     given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     return {k: v for k, v in given.items() if v is not None}
 

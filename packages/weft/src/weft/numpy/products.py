@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..core.trace import get_aval
@@ -17,10 +17,14 @@ from .shapes import moveaxis, stack, unstack
 from .ufuncs import multiply, subtract
 from .util import asked_dtype, canonical_axes, canonical_axis, on_device, laid_out, operand, promote, strong
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]
 
 
-def _contract(x, y, numbers, precision, preferred, weak: bool):
+def _contract(x: Value, y: Value, numbers: Any, precision: PrecisionLike, preferred: DTypeLike | None,
+              weak: bool) -> Value:
     """dot_general whose result type is that of the promoted operands."""
     dt = dtype_of(x) if preferred is None else preferred
     if dtypes.is_bool(dtype_of(x)) and preferred is None:
@@ -31,7 +35,7 @@ def _contract(x, y, numbers, precision, preferred, weak: bool):
     return linear.convert(out, dt, weak and preferred is None)
 
 
-def _operands(name: str, a, b):
+def _operands(name: str, a: Value, b: Value) -> tuple[Value, Value, Value]:
     x, y = promote(name, a, b)
     x, y = on_device(x), on_device(y)
     return x, y, get_aval(x).weak_type and get_aval(y).weak_type

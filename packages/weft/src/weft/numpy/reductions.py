@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Literal, overload
+from typing import TYPE_CHECKING, Any, Callable, Literal, overload
 
 from .. import dtypes
 from ..avals import Size
@@ -21,11 +21,14 @@ from ..typing import Array, ArrayLike, Axis, DTypeLike
 from .ufuncs import where_jit
 from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, split_names, strong, to_bool
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum",
            "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"]
 
 
-def _keep(x, axes, keepdims: bool):
+def _keep(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     return linear.expand_dims(x, axes) if keepdims and axes else x
 
 
@@ -37,21 +40,22 @@ def mask(where: ArrayLike) -> Any:
     return where
 
 
-def _initial(name: str, initial, dt):
+def _initial(name: str, initial: Value, dt: ElementType) -> Value:
     initial = operand(name, initial)
     if shape_of(initial):
         raise ValueError(f"{name}: initial must be a scalar, got {get_aval(initial)}.")
     return linear.convert(initial, dt)
 
 
-def _masked(x, where, identity):
+def _masked(x: Value, where: Value, identity: Value) -> Value:
     """`x` with `identity` where the mask is false."""
     if where is None:
         return x
     return where_jit(mask(where), x, scalar_like(x, identity))
 
 
-def _accumulated(name: str, op: Callable[..., Array], identity: int, join: Callable[..., Array], across: Callable[..., Any] | None,
+def _accumulated(name: str, op: Callable[..., Array], identity: int, join: Callable[..., Array],
+                 across: Callable[..., Any] | None,
                  a: ArrayLike, axis: Axis, dtype: DTypeLike | None, out: None, keepdims: bool, initial: ArrayLike | None,
                  where: ArrayLike | None, promote_integers: bool) -> Array:
     """A sum or a product."""
@@ -108,7 +112,8 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     return _accumulated("prod", ops.reduce_prod, 1, el.mul, None, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-def _extremum(name: str, op: Callable[..., Array], highest: bool, join: Callable[..., Array], across: Callable[..., Any],
+def _extremum(name: str, op: Callable[..., Array], highest: bool, join: Callable[..., Array],
+              across: Callable[..., Any],
               a: ArrayLike, axis: Axis, out: None, keepdims: bool, initial: ArrayLike | None,
               where: ArrayLike | None) -> Array:
     no_out(name, out)
@@ -205,19 +210,19 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return _truth("any", ops.reduce_or, False, a, axis, out, keepdims, where)
 
 
-def _count(shape, axes, where, dt, names=()):
+def _count(shape: tuple[Size, ...], axes: Any, where: Value, dt: ElementType, names: tuple[Any, ...] = ()) -> Value:
     """How many elements are reduced: None where there is no mask to say which."""
     if where is None:
         return None
     return _across(linear.reduce_sum(linear.broadcast_in_dim(*fit(linear.convert(mask(where), dt), shape)), axes), names)
 
 
-def _across(x, names):
+def _across(x: Value, names: tuple[Any, ...]) -> Value:
     """The sum over named axes."""
     return psum(x, names) if names else x
 
 
-def _size(shape, axes, names):
+def _size(shape: tuple[Size, ...], axes: tuple[int, ...], names: tuple[Any, ...]) -> Size:
     return size_along(shape, axes) * (axis_size(names) if names else 1)
 
 
@@ -286,7 +291,8 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, r
 
 
 @inner_jit(name="_var", static_argnames=("axes", "dtype", "keepdims", "names"))
-def _var(x, ddof, where=None, center=None, *, axes, dtype, keepdims, names=()):
+def _var(x: Value, ddof: Any, where: Value = None, center: Value = None, *, axes: tuple[int, ...], dtype: ElementType,
+         keepdims: bool, names: tuple[Any, ...] = ()) -> Value:
     aval = get_aval(x)
     computed = dtypes.float32 if dtypes.is_float(dtype) and dtypes.bits(dtype) < 32 else dtype
     if not (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(computed)):
@@ -304,7 +310,8 @@ def _var(x, ddof, where=None, center=None, *, axes, dtype, keepdims, names=()):
     return linear.convert(_keep(out, axes, keepdims), dtypes.real_of(dtype) if dtypes.is_complex(dtype) else dtype)
 
 
-def _var_arguments(name, a, axis, dtype, ddof, correction):
+def _var_arguments(name: str, a: Value, axis: Any, dtype: ElementType, ddof: Any,
+                   correction: int | float | None) -> tuple[Any, Any, Any, Any, Any]:
     x = operand(name, a)
     aval = get_aval(x)
     dt = asked_dtype(name, dtype)
@@ -322,7 +329,7 @@ def _var_arguments(name, a, axis, dtype, ddof, correction):
     return x, canonical_axes(axis, len(aval.shape)), names, dt, ddof
 
 
-def _center(name: str, mean):
+def _center(name: str, mean: Value) -> Value:
     """A mean that is known already, with the reduced axes of size 1."""
     return None if mean is None else operand(name, mean)
 
@@ -344,7 +351,8 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 @inner_jit(name="_std", static_argnames=("axes", "dtype", "keepdims", "names"))
-def _std(x, ddof, where=None, center=None, *, axes, dtype, keepdims, names=()):
+def _std(x: Value, ddof: Any, where: Value = None, center: Value = None, *, axes: tuple[int, ...], dtype: ElementType,
+         keepdims: bool, names: tuple[Any, ...] = ()) -> Value:
     return el.sqrt(_var(x, ddof, where, center, axes=axes, dtype=dtype, keepdims=keepdims, names=names))
 
 
@@ -479,7 +487,8 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
     return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
-def _arg(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | None, out: None, keepdims: bool | None) -> Array:
+def _arg(name: str, op: Callable[..., Array], a: ArrayLike, axis: int | None, out: None,
+         keepdims: bool | None) -> Array:
     no_out(name, out)
     x = operand(name, a)
     aval = get_aval(x)

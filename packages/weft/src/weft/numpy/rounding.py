@@ -1,7 +1,7 @@
 """Rounding of `weft.numpy`, and numbers apart into whole ones and fractions."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .. import dtypes
 from ..core.trace import get_aval
@@ -12,6 +12,9 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .util import elementwise_example, on_device, operand, promote_inexact, static_int
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["around", "ceil", "fix", "floor", "modf", "rint", "round", "trunc"]
 _example = elementwise_example("jnp.array([1.5, -0.5])")
@@ -71,14 +74,14 @@ def rint(x: ArrayLike, /) -> Array:
 
 
 @inner_jit(name="round", static_argnums=(1,))
-def _round(x, decimals):
+def _round(x: Value, decimals: int) -> Any:
     dt = dtype_of(x)
     if dtypes.is_complex(dt):
         return el.complex_(_round_float(el.real(x), decimals), _round_float(el.imag(x), decimals))
     return _round_float(x, decimals)
 
 
-def _round_float(x, decimals: int):
+def _round_float(x: Value, decimals: int) -> Value:
     if decimals == 0:
         return el.round_(x, 1)
     dt = dtype_of(x)

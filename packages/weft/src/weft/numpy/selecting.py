@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Callable, Sequence, overload
+from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
 from .. import dtypes
 from ..runtime.jit import inner_jit
@@ -24,6 +24,10 @@ from .indexing import _index_dtype, _nonzero
 from .shapes import concatenate, moveaxis, ravel, take_rows
 from .ufuncs import where_jit
 from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, expand_ranks, flat_host, index_dtype, no_out, on_device, operand, promote, promote_shapes, static_int, strong, to_bool
+
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..dtypes import ElementType
 
 __all__ = ["apply_along_axis", "argwhere", "choose", "compress", "delete", "diag", "diag_indices", "diag_indices_from",
            "diagflat", "diagonal", "extract", "fill_diagonal", "flatnonzero", "insert", "nonzero", "put",
@@ -149,7 +153,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
 
 
 @inner_jit(name="_take", static_argnums=(2, 3, 4))
-def _take(x, indices, axis, mode, fill_value):
+def _take(x: Value, indices: Any, axis: Any, mode: str | None, fill_value: Value) -> Value:
     dt = dtype_of(x)
     shape, extra, rank = shape_of(x), len(shape_of(indices)), len(shape_of(x))
     n = shape[axis]
@@ -197,7 +201,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
 
 
 @inner_jit(name="take_along_axis", static_argnums=(2, 3, 4, 5))
-def _take_along(x, indices, axis, mode, fill_value, wrap):
+def _take_along(x: Value, indices: Any, axis: Any, mode: str | None, fill_value: Value, wrap: bool) -> Value:
     shape, rank = shape_of(x), len(shape_of(x))
     n = shape[axis]
     if wrap:
@@ -352,7 +356,7 @@ def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None,
 
 
 @inner_jit(name="_diag", static_argnums=(1,))
-def _diag(v, k):
+def _diag(v: Value, k: int) -> Value:
     v = ops.pad(v, scalar_like(v, 0), ((max(0, k), max(0, -k), 0),))
     n = shape_of(v)[0]
     rows, columns = ops.iota(dtypes.int32, (n, n), 0), ops.iota(dtypes.int32, (n, n), 1)
@@ -410,7 +414,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 @inner_jit(name="trace", static_argnums=(2, 3, 4))
-def _trace(x, offset, axis1, axis2, dt):
+def _trace(x: Value, offset: Value, axis1: int, axis2: int, dt: ElementType) -> Value:
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     shape = shape_of(x)
     rows, columns = ops.iota(dtypes.int32, shape[-2:], 0), ops.iota(dtypes.int32, shape[-2:], 1)
@@ -609,7 +613,7 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
     return take_rows(x, array([i for i in range(n) if i not in gone], dtypes.int32), axis)
 
 
-def _positions(obj, n: int) -> list:
+def _positions(obj: object, n: int) -> list[Any]:
     if isinstance(obj, slice):
         return list(range(*obj.indices(n)))
     if isinstance(obj, Tracer):
@@ -683,7 +687,7 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     total = functools.reduce(el.mul, sizes, one)
     flat = where(el.lt(flat, scalar_like(flat, 0)), el.add(flat, total), el.min_(flat, el.sub(total, one)))
     flat = el.max_(flat, scalar_like(flat, 0))
-    out: list = []
+    out: list[Any] = []
     for n in reversed(sizes):
         n = el.max_(n, one)
         out.insert(0, linear.convert(el.rem(flat, n), dt, weak))

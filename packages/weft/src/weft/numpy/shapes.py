@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence, TypeAlias
+from typing import TYPE_CHECKING, Any, Sequence, TypeAlias
 
 from .. import dtypes
 from ..avals import Size, SymbolicSize
@@ -22,6 +22,9 @@ from .creation import array
 from .util import asked_dtype, canonical_axes, canonical_axis, canonical_shape, flat_host, on_device, laid_out, operand, promote, static_int, static_size
 from .util import broadcast_shapes as _broadcast_shapes
 from .util import broadcast_to as _broadcast_to
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["append", "astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "concatenate",
            "expand_dims", "flip", "fliplr", "flipud", "isscalar", "matrix_transpose", "moveaxis", "ndim",
@@ -357,13 +360,13 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(linear.squeeze(_part(x, axis, i, i + 1), (axis,)) for i in range(shape[axis]))
 
 
-def _part(x, axis: int, lo: int, hi: int):
+def _part(x: Value, axis: int, lo: int, hi: int) -> Value:
     shape = shape_of(x)
     return ops.slice_(x, tuple(lo if d == axis else 0 for d in range(len(shape))), tuple(hi if d == axis else n for d, n in enumerate(shape)))
 
 
 @inner_jit(name="_flip", static_argnums=(1,))
-def _flip(x, axes):
+def _flip(x: Value, axes: tuple[int, ...]) -> Value:
     return ops.rev(x, axes)
 
 
@@ -424,7 +427,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 @inner_jit(name="_roll_static", static_argnums=(1, 2))
-def _roll_static(x, shifts, axes):
+def _roll_static(x: Value, shifts: Any, axes: tuple[int, ...]) -> Value:
     for shift, axis in zip(shifts, axes):
         n = shape_of(x)[axis]
         k = -shift % n if n else 0
@@ -524,7 +527,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *, total_r
     return take_rows(x, array([i for i, c in enumerate(counts) for _ in range(c)] or [], dtypes.int32), axis)
 
 
-def _repeat_dynamic(x, repeats, axis: int, length: int):
+def _repeat_dynamic(x: Value, repeats: Value, axis: int, length: int) -> Value:
     n = shape_of(x)[axis]
     counts = _broadcast_to(linear.convert(operand("repeat", repeats), dtypes.int32), (n,)) if n else None
     if not n:

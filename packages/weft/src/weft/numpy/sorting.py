@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, Sequence, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Sequence, overload
 
 from .. import dtypes
 from ..avals import SymbolicSize
@@ -24,13 +24,16 @@ from .comparisons import greater_equal
 from .ufuncs import where_jit
 from .util import asked_dtype, canonical_axis, flat_host, index_dtype, on_device, operand, promote, static_int, strong
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["argpartition", "argsort", "digitize", "intersect1d", "isin", "lexsort", "partition", "searchsorted",
            "setdiff1d", "setxor1d", "sort", "sort_complex", "union1d", "unique", "unique_all", "unique_counts",
            "unique_inverse", "unique_values"]
 
 
 @inner_jit(name="sort", static_argnums=(1, 2, 3))
-def _sort(x, axis, stable, descending):
+def _sort(x: Value, axis: Any, stable: bool, descending: bool) -> Value:
     (out,) = sort_p.bind(x, dimension=axis, is_stable=stable, num_keys=1)
     return ops.rev(out, (axis,)) if descending else out
 
@@ -52,7 +55,7 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None 
 
 
 @inner_jit(name="argsort", static_argnums=(1, 2, 3))
-def _argsort(x, axis, stable, descending):
+def _argsort(x: Value, axis: Any, stable: bool, descending: bool) -> Value:
     positions = ops.iota(index_dtype(), shape_of(x), axis)
     if not descending:
         return sort_p.bind(x, positions, dimension=axis, is_stable=stable, num_keys=1)[1]
@@ -62,7 +65,7 @@ def _argsort(x, axis, stable, descending):
     return ops.rev(order, (axis,))
 
 
-def _unsupported(name: str, kind, order) -> None:
+def _unsupported(name: str, kind: Any, order: Any) -> None:
     if kind is not None or order is not None:
         raise TypeError(f"{name}: kind and order are not supported, got kind={kind!r} and order={order!r}; say stable=True or stable=False.")
 
@@ -104,7 +107,7 @@ def lexsort(keys: Array | np.ndarray[Any, Any] | Sequence[ArrayLike], axis: int 
     return sort_p.bind(*reversed(xs), positions, dimension=axis, is_stable=True, num_keys=len(xs))[-1]
 
 
-def _partitioned(name: str, a):
+def _partitioned(name: str, a: Value) -> Value:
     x = operand(name, a)
     if dtypes.is_complex(dtype_of(x)):
         raise NotImplementedError(f"{name} is not defined for complex numbers, got {get_aval(x)}; use sort.")
@@ -113,7 +116,7 @@ def _partitioned(name: str, a):
     return x
 
 
-def _along(x, axis: int, start: int, stop: int):
+def _along(x: Value, axis: int, start: int, stop: int) -> Value:
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
@@ -160,7 +163,7 @@ def sort_complex(a: ArrayLike) -> Array:
 
 
 @inner_jit(name="searchsorted", static_argnums=(2,))
-def _searchsorted(a, v, side):
+def _searchsorted(a: Value, v: Value, side: str) -> Value:
     """Bisection: every step halves the range of each element of `v`."""
     n, shape = shape_of(a)[0], shape_of(v)
     if n == 0:
@@ -177,7 +180,7 @@ def _searchsorted(a, v, side):
     return low
 
 
-def _before(x, y):
+def _before(x: Value, y: Value) -> Value:
     """x < y in the order of sort: NaN last, complex numbers by real part and then by imaginary part."""
     if dtypes.is_complex(dtype_of(x)):
         a, b = el.real(x), el.real(y)
@@ -330,17 +333,17 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def _rows_first(x, axis: int):
+def _rows_first(x: Value, axis: int) -> Value:
     shape = shape_of(x)
     x = linear.moveaxis(x, axis, 0)
     return linear.reshape(x, (shape[axis], math.prod(n for d, n in enumerate(shape) if d != axis)))
 
 
-def _rows_back(x, rest: tuple, axis: int):
+def _rows_back(x: Value, rest: tuple[Any, ...], axis: int) -> Value:
     return linear.moveaxis(linear.reshape(x, (shape_of(x)[0], *rest)), 0, axis)
 
 
-def _differs(ordered, equal_nan: bool):
+def _differs(ordered: Value, equal_nan: bool) -> Value:
     """For each row of a sorted matrix whether it differs from the row before; true for the first."""
     n, width = shape_of(ordered)
     a, b = ops.slice_(ordered, (0, 0), (n - 1, width)), ops.slice_(ordered, (1, 0), (n, width))
@@ -350,7 +353,7 @@ def _differs(ordered, equal_nan: bool):
     return ops.concatenate([linear.full((1,), True, dtypes.bool_), reduce_or(unlike, (1,))], 0)
 
 
-def _first_positions(flags, size: int, n: int):
+def _first_positions(flags: Value, size: int, n: int) -> Value:
     """The positions of the first `size` true flags; n - 1 behind the last."""
     if n == 0:
         return linear.full((size,), 0, index_dtype())
@@ -441,7 +444,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     return unique(concatenate([ravel(ar1), ravel(ar2)]), size=size, fill_value=fill_value)
 
 
-def _concrete(name: str, *xs) -> None:
+def _concrete(name: str, *xs: Value) -> None:
     for x in xs:
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(concretization_error(x, f"{name} needs the values, because the number of results depends on them"))
@@ -475,7 +478,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
     return out, pick(in_a, n), pick(el.sub(in_b, scalar_like(in_b, n)), nowhere - n)
 
 
-def _merged(a, b) -> tuple:
+def _merged(a: Value, b: Value) -> tuple[Any, ...]:
     """The elements of two vectors sorted, and where they were; whether each differs from the one before; where its equals are first in a, and (behind a) in b; and the
     number of all elements, which is the place of those that are in neither."""
     n, total = shape_of(a)[0], shape_of(a)[0] + shape_of(b)[0]
@@ -491,7 +494,8 @@ def _merged(a, b) -> tuple:
     return values, places, first, least(el.select_n_p.bind(of_b, places, none)), least(el.select_n_p.bind(of_b, none, places)), total
 
 
-def _chosen(name: str, values, chosen, size, fill_value, *given):
+def _chosen(name: str, values: Sequence[Value], chosen: Value, size: Any, fill_value: Value,
+            *given: Value) -> tuple[Value, Value]:
     """The chosen elements of a vector, and their places: as many as `size` says, or all, if they are concrete."""
     n = shape_of(values)[0]
     if size is None:

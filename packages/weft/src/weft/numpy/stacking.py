@@ -1,13 +1,16 @@
 """Arrays beside one another: vstack, hstack, dstack, column_stack, block, and the ranks that they ask for."""
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ..ops import linear
 from ..ops.rules import shape_of
 from ..typing import Array, ArrayLike, DTypeLike
 from .shapes import Arrays, concatenate, sequence
 from .util import on_device, operand
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "block", "column_stack", "dstack", "hstack", "vstack"]
 
@@ -127,20 +130,20 @@ def block(arrays: ArrayLike | list[Any]) -> Array:
         >>> jnp.block([[jnp.ones((1, 2)), jnp.ones((1, 1))]]).shape
         (1, 3)
     """
-    def depth(x):
+    def depth(x: Value) -> int:
         depths = {*map(depth, x)} if isinstance(x, list) else {-1}
         if len(depths) > 1:
             raise ValueError("block: lists must be nested to one depth.")
         return 1 + depths.pop() if depths else 1
 
-    def build(x, level, rank):
+    def build(x: Value, level: int, rank: int) -> Value:
         if isinstance(x, list):
             if not x:
                 raise ValueError("block: lists must not be empty.")
             return concatenate([build(v, level - 1, rank) for v in x], -level)
         return _at_least(operand("block", x), rank)
 
-    def ranks(x):
+    def ranks(x: Value) -> int:
         return max(map(ranks, x)) if isinstance(x, list) else len(shape_of(operand("block", x)))
     if isinstance(arrays, tuple):
         raise ValueError(f"block takes nested lists, not tuples; got {arrays}.")

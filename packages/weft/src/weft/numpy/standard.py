@@ -1,10 +1,13 @@
 """What the array API standard asks a namespace to say of itself."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
 from ..runtime import device as _device
+
+if TYPE_CHECKING:
+    from ..typing import Placement
 
 __all__ = ["__array_namespace_info__"]
 _KINDS = {"bool": ("bool",), "signed integer": ("int8", "int16", "int32", "int64"), "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
@@ -26,20 +29,20 @@ class __array_namespace_info__:
         """What the standard leaves open. Boolean masks and shapes that depend on data work eagerly, but not while a function is traced, so they are denied."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
-    def default_device(self):
+    def default_device(self) -> Any:
         """None: each array is made on the configuration's default device."""
         return None
 
-    def devices(self) -> tuple:
+    def devices(self) -> tuple[Any, ...]:
         """What functions take as `device`."""
         return (None, *_device.devices())
 
-    def default_dtypes(self, *, device=None) -> dict[str, Any]:
+    def default_dtypes(self, *, device: Placement = None) -> dict[str, Any]:
         """The dtypes that numbers get, by kind."""
         return {kind: dtypes.canonicalize(dtypes.dtype(name)) for kind, name in
                 {"real floating": "float64", "complex floating": "complex128", "integral": "int64", "indexing": "int64"}.items()}
 
-    def dtypes(self, *, device=None, kind: str | tuple | None = None) -> dict[str, Any]:
+    def dtypes(self, *, device: Placement = None, kind: str | tuple[Any, ...] | None = None) -> dict[str, Any]:
         """The standard's dtypes by name: all, or those of a kind, or of several.
 
         Raises:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..lax.dots import PrecisionLike
@@ -27,6 +27,9 @@ from .ufuncs import add, multiply, where_jit
 from .util import (asked_dtype, broadcast_to, canonical_axes, canonical_axis, flat_host, float_dtype, index_dtype,
                    laid_out, no_complex, on_device, operand, promote, promote_inexact, static_int, strong)
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["bincount", "convolve", "corrcoef", "correlate", "cov", "diff", "ediff1d", "gradient", "histogram",
            "histogram_bin_edges", "interp", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile",
            "polyval", "quantile", "trapezoid", "unwrap", "vander"]
@@ -34,7 +37,8 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 @inner_jit(name="quantile", static_argnums=(2, 3, 4, 5))
-def _quantile(x, q, axes, method, keepdims, ignore_nan, weights=None):
+def _quantile(x: Value, q: Value, axes: Any, method: str, keepdims: bool, ignore_nan: Value,
+              weights: Value = None) -> Value:
     shape = shape_of(x)
     kept = [d for d in range(len(shape)) if d not in axes]
     n = math.prod(shape[d] for d in axes)
@@ -64,7 +68,7 @@ def _quantile(x, q, axes, method, keepdims, ignore_nan, weights=None):
     limit = spread(el.max_(top, scalar_like(top, 0)), False)
     clip = lambda v: linear.convert(el.clamp(scalar_like(v, 0), v, limit), dtypes.int32)
 
-    def pick(index):
+    def pick(index: Value) -> Value:
         """rows[..., index] for every quantile."""
         cells = math.prod(lead)
         flat = linear.reshape(rows, (cells * n,))
@@ -99,7 +103,8 @@ def _quantile(x, q, axes, method, keepdims, ignore_nan, weights=None):
     return linear.expand_dims(out, tuple(len(q_shape) + d for d in axes)) if keepdims and axes else out
 
 
-def _quantile_of(name: str, a, q, axis, out, overwrite_input: bool, method: str, keepdims: bool, ignore_nan: bool, weights):
+def _quantile_of(name: str, a: Value, q: Value, axis: Any, out: Value, overwrite_input: bool, method: str,
+                 keepdims: bool, ignore_nan: bool, weights: Value) -> Value:
     if out is not None or overwrite_input:
         raise ValueError(f"{name}: arrays are immutable, so out must be None and overwrite_input False; use the result.")
     if weights is not None and method in _METHODS and method != "inverted_cdf":
@@ -187,7 +192,7 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
 
 
 @inner_jit(name="median", static_argnums=(1, 2))
-def _median(x, axes, keepdims):
+def _median(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     return _quantile(linear.convert(x, dtype_of(x)), scalar_like(x, 0.5), axes, "midpoint", keepdims, False)
 
 
@@ -292,7 +297,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
     return out if dtypes.is_complex(dtype_of(out)) else el.clamp(scalar_like(out, -1), out, scalar_like(out, 1))
 
 
-def _count_into(positions, weights, length: int):
+def _count_into(positions: Value, weights: Value, length: int) -> Value:
     """Sums of `weights` by position; positions out of bounds are dropped."""
     numbers = ScatterDimensionNumbers((), (0,), (0,))
     return scatter_add(linear.full((length,), 0, dtype_of(weights)), linear.expand_dims(positions, (1,)), weights, numbers)
@@ -440,7 +445,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     return concatenate(parts)
 
 
-def _gradient_at(x, places, d: int, at):
+def _gradient_at(x: Value, places: Any, d: int, at: Value) -> Value:
     """Differences along an axis whose points have coordinates: those of both sides, weighted so that parabolas come out right."""
     n = shape_of(x)[d]
     if shape_of(places) != (n,):
@@ -490,7 +495,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axis = None,
 
 
 @inner_jit(name="interp", static_argnames=("period", "extend"))
-def _interp(x, xp, fp, left, right, *, period, extend):
+def _interp(x: Value, xp: Value, fp: Value, left: Value, right: Value, *, period: Value, extend: Value) -> Value:
     if period is not None:
         wrap = lambda v: el.sub(v, el.mul(el.floor(el.div(v, scalar_like(v, period))), scalar_like(v, period)))
         x, xp = wrap(x), wrap(xp)
@@ -586,7 +591,8 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
     return _convolve("correlate", a, el.conj(on_device(v2)) if dtypes.is_complex(dtype_of(v2)) else v, mode, False, precision, preferred_element_type)
 
 
-def _convolve(name: str, a, v, mode: str, reverse: bool, precision, preferred):
+def _convolve(name: str, a: Value, v: Value, mode: str, reverse: bool, precision: PrecisionLike,
+              preferred: DTypeLike | None) -> Value:
     """As a product with the matrix of all shifted windows."""
     x, w = [on_device(u) for u in promote_inexact(name, a, v)]
     preferred = asked_dtype(name, preferred)

@@ -1,6 +1,7 @@
 """Comparisons of whole arrays, and questions about dtypes."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
 from ..config import config
@@ -16,6 +17,9 @@ from .creation import asarray
 from .ufuncs import abs as _abs
 from .comparisons import equal, isfinite, isnan
 from .util import broadcast_shapes, operand, promote, promote_shapes, strong
+
+if TYPE_CHECKING:
+    from ..core.types import Value
 
 __all__ = ["allclose", "array_equal", "array_equiv", "can_cast", "isclose", "isdtype", "issubdtype", "promote_types",
            "result_type"]
@@ -110,7 +114,7 @@ def result_type(*args: ArrayLike | DTypeLike) -> ElementType:
 _DTYPES = (dtypes.DType, dtypes.KeyDType) + ((np.dtype,) if has_numpy else ())
 
 
-def _kind_of(x) -> tuple:
+def _kind_of(x: Value) -> tuple[Any, ...]:
     if isinstance(x, type) and x in (bool, int, float, complex):      # numpy.dtype("float64") == float
         return dtypes.canonicalize(x), x is not bool
     if isinstance(x, (str, type)) or isinstance(x, _DTYPES) or not (hasattr(x, "shape") or dtypes.is_python_scalar(x)):
@@ -152,7 +156,7 @@ def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
     return _safe(a, b)
 
 
-def _safe(a, b) -> bool:
+def _safe(a: Value, b: Value) -> bool:
     ka, kb, na, nb = dtypes.kind(a), dtypes.kind(b), dtypes.bits(a), dtypes.bits(b)
     if ka == "b":
         return True

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
 from ..runtime.jit import inner_jit
@@ -16,6 +16,11 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
 from .elementary import rad2deg
 from .util import broadcast_shapes, elementwise_example, float_dtype, no_complex, of_kind, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, promoted
+
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.types import Value
+    from ..dtypes import ElementType
 
 __all__ = ["abs", "absolute", "angle", "arctan2", "atan2", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
            "bitwise_not", "bitwise_right_shift", "clip", "conj", "conjugate", "divide", "divmod", "fabs",
@@ -162,7 +167,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @custom_jvp
-def _logaddexp(x, y):
+def _logaddexp(x: Value, y: Value) -> Value:
     if dtypes.is_complex(dtype_of(x)):
         high = el.max_(x, y)
         out = el.add(high, el.log1p(el.exp(el.sub(el.add(x, y), el.mul(high, scalar_like(high, 2))))))
@@ -175,12 +180,12 @@ def _logaddexp(x, y):
 
 
 @_logaddexp.defjvp
-def _logaddexp_jvp(primals, tangents):
+def _logaddexp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Any, Any]:
     """Each tangent weighted by exp(operand - result), which is 1 where an infinity stands on both sides."""
     x, y = primals
     out = _logaddexp(x, y)
 
-    def term(v, t):
+    def term(v: Value, t: Value) -> Value:
         gap = el.sub(v, out)
         undefined = el.ne(gap, gap)
         weight = el.exp(el.select_n_p.bind(undefined, gap, linear.full(shape_of(gap), 0, dtype_of(gap), get_aval(gap).weak_type)))
@@ -387,7 +392,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 
 
 @inner_jit(name="floor_divide")
-def _floor_divide_signed(x, y):
+def _floor_divide_signed(x: Value, y: Value) -> Value:
     x, y = promote("floor_divide", x, y)
     q = el.div(x, y)
     if dtypes.is_unsigned(dtype_of(x)):
@@ -397,7 +402,7 @@ def _floor_divide_signed(x, y):
 
 
 @inner_jit(name="floor_divide")
-def _floor_divide_float(x, y):
+def _floor_divide_float(x: Value, y: Value) -> Value:
     x, y = promote("floor_divide", x, y)
     mod = el.rem(x, y)
     # what remains of a division by zero is NaN, but the quotient is infinite
@@ -426,11 +431,11 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return (_floor_divide_signed if dtypes.is_int(dt) else _floor_divide_float)(x, y)
 
 
-def _common(*args):
+def _common(*args: Value) -> ElementType:
     return dtypes.promote(*[(a.dtype, a.weak_type) for a in map(get_aval, args)])[0]
 
 
-def _ready_for_jit(name: str, *args) -> list:
+def _ready_for_jit(name: str, *args: Value) -> list[Any]:
     """Arguments of one rank whose dtypes are promoted inside a jitted function."""
     return promote_shapes(name, *[operand(name, a) for a in args])
 
@@ -447,7 +452,7 @@ def where_jit(condition: Any, x: Any, y: Any) -> Array:
     return el.select_n_p.bind(condition, y, x)
 
 
-def _widest(sizes, shapes) -> int:
+def _widest(sizes: Any, shapes: Sequence[tuple[Size, ...]]) -> int:
     wide = {n for n in sizes if n != 1}
     if len(wide) > 1:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={shapes}.")
@@ -455,7 +460,7 @@ def _widest(sizes, shapes) -> int:
 
 
 @inner_jit(name="remainder")
-def _remainder(x, y):
+def _remainder(x: Value, y: Value) -> Value:
     x, y = promote("remainder", x, y)
     zero = scalar_like(x, 0)
     if dtypes.is_int(dtype_of(x)):
@@ -511,7 +516,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
 
 
 @inner_jit(name="_power")
-def _power_of_integers(x, y):
+def _power_of_integers(x: Value, y: Value) -> Value:
     """Repeated squaring over the low bits of the exponent; higher ones overflow for every base but -1, 0 and 1."""
     bits = 6
     shape = shape_of(el.mul(x, y))
@@ -568,7 +573,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @inner_jit(name="clip")
-def _clip(x, lo, hi):
+def _clip(x: Value, lo: Value | None, hi: Value | None) -> Value:
     dt = dtype_of(x)
     if lo is not None:
         x = el.max_(linear.convert(lo, dt, get_aval(x).weak_type), x)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, ParamSpec, Sequence, TypeVar
 
 from ..annotations import override
 from .. import dtypes
@@ -23,6 +23,10 @@ from .indexing import take_index, update_index
 from .shapes import ravel
 from .util import asked_dtype, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, on_device, operand, promote_inexact, to_bool
 from .vectorizing import vectorize
+
+if TYPE_CHECKING:
+    from ..core.types import Value
+    from ..dtypes import ElementType
 
 __all__ = ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "frompyfunc", "logaddexp", "logaddexp2", "logical_and",
            "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "subtract", "ufunc"]
@@ -45,7 +49,8 @@ class ufunc(Generic[_P, _R]):
         Array(12, dtype=int32)
     """
 
-    def __init__(self, func: Callable[_P, _R], /, nin: int, nout: int, *, name: str | None = None, nargs: int | None = None,
+    def __init__(self, func: Callable[_P, _R], /, nin: int, nout: int, *, name: str | None = None,
+                 nargs: int | None = None,
                  identity: ArrayLike | None = None, call: Callable[..., Any] | None = None, reduce: Callable[..., Any] | None = None,
                  accumulate: Callable[..., Any] | None = None, at: Callable[..., Any] | None = None,
                  reduceat: Callable[..., Any] | None = None):
@@ -58,19 +63,19 @@ class ufunc(Generic[_P, _R]):
         self._key = (func, self.__name__, self.nin, self.nout, self.nargs, repr(identity), call, reduce, accumulate, at, reduceat)
 
     @override
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key)
 
     @override
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ufunc) and self._key == other._key
 
     @override
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"
 
     @override
-    def __reduce__(self):
+    def __reduce__(self) -> str | tuple[Any, ...]:
         return (_by_name, (self.__name__,)) if _by_name(self.__name__) is self else super().__reduce__()
 
     if TYPE_CHECKING:
@@ -81,7 +86,7 @@ class ufunc(Generic[_P, _R]):
                 self._refuse("__call__", out=out, where=where)
             return self._call(*args)
 
-    def _refuse(self, method: str, **given) -> None:
+    def _refuse(self, method: str, **given: object) -> None:
         for name, value in given.items():
             if value is not None:
                 raise NotImplementedError(f"{self.__name__}.{method}: the argument {name!r} is not supported, since arrays are immutable; use the result, "
@@ -93,12 +98,13 @@ class ufunc(Generic[_P, _R]):
         if self.nout != 1:
             raise ValueError(f"{method} only supported for functions returning a single value; {self.__name__} returns {self.nout}.")
 
-    def _result_dtype(self, *args):
+    def _result_dtype(self, *args: Value) -> ElementType:
         """The dtype that the function gives for scalars of the arguments' dtypes."""
         scalars = [ShapeDtypeStruct((), get_aval(x).dtype, weak_type=get_aval(x).weak_type) for x in args]
         return inner_jit(lambda *xs: self._call(*xs)).eval_shape(*scalars).dtype
 
-    def reduce(self, a: ArrayLike, axis: Axis = 0, dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
+    def reduce(self, a: ArrayLike, axis: Axis = 0, dtype: DTypeLike | None = None, out: None = None,
+               keepdims: bool = False,
                initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
         """The elements along an axis (None: all of them) joined from first to last.
 
@@ -129,7 +135,8 @@ class ufunc(Generic[_P, _R]):
         rest = () if b is None else (operand(name, b),)
         return (self._methods["at"] or self._at)(on_device(operand(name, a)), indices, *rest)
 
-    def reduceat(self, a: ArrayLike, indices: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
+    def reduceat(self, a: ArrayLike, indices: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None,
+                 out: None = None) -> Array:
         """`reduce` over the slices that begin at each of `indices` and end before the next; one element where the next is not larger."""
         self._binary("reduceat")
         self._refuse("reduceat", out=out)
@@ -149,7 +156,7 @@ class ufunc(Generic[_P, _R]):
         name = f"{self.__name__}.outer"
         return _outer(self, operand(name, A), operand(name, B))
 
-    def _at(self, a, indices, *b):
+    def _at(self, a: Value, indices: Any, *b: Value) -> Any:
         dt = self._result_dtype(a, *b)
         a, shape = linear.convert(a, dt), shape_of(a)
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -167,29 +174,29 @@ class ufunc(Generic[_P, _R]):
         n = math.prod(lead)
         values = tuple(linear.reshape(broadcast_to(v, (*lead, *rest)), (n, *rest)) for v in b)
 
-        def step(x, picked):
+        def step(x: Value, picked: Value) -> tuple[Any, None]:
             at, values = picked
             new = self._call(take_index(x, at, mode="fill"), *values)
             return update_index(x, at, linear.convert(new, dt), "set", mode="drop"), None
         return scan(step, a, (rows, values))[0]
 
 
-def _by_name(name: str):
+def _by_name(name: str) -> Any:
     """JAX's own ufunc of that name, if there is one: how they are pickled and copied."""
     return globals().get(name)
 
 
-def _checked(name: str, call: Callable) -> Callable:
+def _checked(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: call(*[operand(name, x) for x in args])
 
 
-def _own(self, method: str, *args, **keywords):
+def _own(self: Value, method: str, *args: Value, **keywords: Any) -> Any:
     """The method that replaces the generic one, if there is one."""
     own = self._methods[method]
     return NotImplemented if own is None else own(*args, **keywords, out=None)
 
 
-def _head(a, axis: int):
+def _head(a: Value, axis: int) -> tuple[Value, Value]:
     """The first slice along an axis, and the others with that axis in front."""
     a = linear.moveaxis(a, axis, 0)
     shape = shape_of(a)
@@ -198,7 +205,8 @@ def _head(a, axis: int):
 
 
 @inner_jit(name="reduce", static_argnums=(0, 2, 3, 4))
-def _reduce(self, a, axis, dtype, keepdims, initial, where):
+def _reduce(self: Value, a: Value, axis: Any, dtype: ElementType, keepdims: bool, initial: Value,
+            where: Value) -> Value:
     rank = len(shape_of(a))
     if axis is not None:
         canonical_axes(axis, rank)
@@ -225,7 +233,7 @@ def _reduce(self, a, axis, dtype, keepdims, initial, where):
     else:
         carry, rest = _head(a, at)
 
-    def step(carry, picked):
+    def step(carry: Sequence[Value], picked: Value) -> tuple[Any, None]:
         x, keep = picked
         new = linear.convert(self._call(carry, x), dt)
         return new if keep is None else el.select_n_p.bind(keep, carry, new), None
@@ -235,7 +243,7 @@ def _reduce(self, a, axis, dtype, keepdims, initial, where):
 
 
 @inner_jit(name="accumulate", static_argnums=(0, 2, 3))
-def _accumulate(self, a, axis, dtype):
+def _accumulate(self: Value, a: Value, axis: Any, dtype: ElementType) -> Value:
     if axis is not None and self._methods["accumulate"]:
         canonical_axis(axis, max(1, len(shape_of(a))))
     found = _own(self, "accumulate", a, axis=axis, dtype=dtype)
@@ -249,7 +257,7 @@ def _accumulate(self, a, axis, dtype):
     if shape_of(a)[axis] == 0:
         return a
 
-    def step(carry, x):
+    def step(carry: Sequence[Value], x: Value) -> tuple[Value, Value]:
         new = linear.convert(self._call(carry, x), dt)
         return new, new
     first, rest = _head(a, axis)
@@ -258,7 +266,7 @@ def _accumulate(self, a, axis, dtype):
 
 
 @inner_jit(name="reduceat", static_argnums=(0, 3, 4))
-def _reduceat(self, a, indices, axis, dtype):
+def _reduceat(self: Value, a: Value, indices: Any, axis: Any, dtype: ElementType) -> Value:
     found = _own(self, "reduceat", a, indices, axis=axis, dtype=dtype)
     if found is not NotImplemented:
         return found
@@ -272,7 +280,7 @@ def _reduceat(self, a, indices, axis, dtype):
     indices = el.select_n_p.bind(comparisons.less(indices, 0), indices, ufuncs.add(indices, n)) if not dtypes.is_unsigned(dtype_of(indices)) else indices
     ends = reductions.concatenate([slice_(indices, (1,), (k,)), linear.full((1,), n, dtype_of(indices))], 0)
 
-    def step(out, picked):
+    def step(out: Value, picked: Value) -> tuple[Any, None]:
         x, i = picked
         inside = el.and_(comparisons.less(indices, i), comparisons.less(i, ends))
         new = linear.convert(self._call(out, linear.expand_dims(x, (0,))), dt)
@@ -283,13 +291,14 @@ def _reduceat(self, a, indices, axis, dtype):
 
 
 @inner_jit(name="outer", static_argnums=(0,))
-def _outer(self, a, b):
+def _outer(self: Value, a: Value, b: Value) -> Value:
     a, b = on_device(a), on_device(b)
     rank = len(shape_of(a))
     return self._call(linear.expand_dims(a, tuple(range(rank, rank + len(shape_of(b))))), linear.expand_dims(b, tuple(range(rank))))
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: ArrayLike | None = None) -> ufunc[..., Any]:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *,
+               identity: ArrayLike | None = None) -> ufunc[..., Any]:
     """A `ufunc` of a function of `nin` scalars that returns `nout`.
 
     Example:
@@ -303,22 +312,22 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Ar
 # JAX's own -----------------------------------------------------------------------------------------------------------
 
 
-def _extremum(reduce: Callable):
-    def run(a, axis, dtype, out, keepdims, initial, where):
+def _extremum(reduce: Callable[..., Any]) -> Callable[..., Any]:
+    def run(a: Value, axis: Any, dtype: ElementType, out: Value, keepdims: bool, initial: Value, where: Value) -> Array:
         return reduce(a if dtype is None else linear.convert(a, dtype), axis, out, keepdims, initial, where)
     return run
 
 
-def _truth(reduce: Callable, join: Callable):
-    def run(a, axis, dtype, out, keepdims, initial, where):
+def _truth(reduce: Callable[..., Any], join: Callable[..., Any]) -> Callable[..., Any]:
+    def run(a: Value, axis: Any, dtype: ElementType, out: Value, keepdims: bool, initial: Value, where: Value) -> Array:
         found = reduce(a, axis, out, keepdims, where=where)
         found = found if initial is None else join(found, initial)
         return found if dtype is None else linear.convert(found, dtype)
     return run
 
 
-def _bits(reduce: Callable, join: Callable, identity: int):
-    def run(a, axis, dtype, out, keepdims, initial, where):
+def _bits(reduce: Callable[..., Any], join: Callable[..., Any], identity: int) -> Callable[..., Any]:
+    def run(a: Value, axis: Any, dtype: ElementType, out: Value, keepdims: bool, initial: Value, where: Value) -> Array:
         a = on_device(a if dtype is None else linear.convert(a, dtype))
         if dtypes.is_inexact(dtype_of(a)):
             raise ValueError(f"{join.__name__}.reduce takes integers or booleans, got {get_aval(a)}.")
@@ -333,16 +342,16 @@ def _bits(reduce: Callable, join: Callable, identity: int):
 _xor = _bits(reduce_xor, ufuncs.bitwise_xor, 0)
 
 
-def _parity(a, axis, dtype, out, keepdims, initial, where):
+def _parity(a: Value, axis: Any, dtype: ElementType, out: Value, keepdims: bool, initial: Value, where: Value) -> Value:
     found = _xor(to_bool("logical_xor", a), axis, None, out, keepdims, initial, where)
     return found if dtype is None else linear.convert(found, dtype)
 
 
-def _log_sum(base: float, join: Callable):
+def _log_sum(base: float, join: Callable[..., Any]) -> Callable[..., Any]:
     """log(sum(base**x)), the largest power taken out."""
     scale = math.log(base)
 
-    def run(a, axis, dtype, out, keepdims, initial, where):
+    def run(a: Value, axis: Any, dtype: ElementType, out: Value, keepdims: bool, initial: Value, where: Value) -> Array:
         (a,) = promote_inexact(join.__name__, a if dtype is None else linear.convert(a, dtype))
         a = on_device(a)
         top = reductions.max(el.real(a) if dtypes.is_complex(dtype_of(a)) else a, axis, keepdims=True, initial=-math.inf, where=where)
@@ -354,8 +363,8 @@ def _log_sum(base: float, join: Callable):
     return run
 
 
-def _update(how: str):
-    def at(a, indices, b):
+def _update(how: str) -> Callable[..., Array]:
+    def at(a: Value, indices: Any, b: Value) -> Array:
         return getattr(a.at[indices], how)(b)
     return at
 

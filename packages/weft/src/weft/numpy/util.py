@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Callable, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from .. import dtypes
 from ..config import config
@@ -19,42 +19,48 @@ from ..ops.rules import dtype_of, scalar_like, shape_of
 from ..mesh import NamedSharding, PartitionSpec, canonical_sharding
 from ..runtime.array import Array
 
+if TYPE_CHECKING:
+    from ..avals import Size
+    from ..core.types import Value
+    from ..dtypes import ElementType, Typed
+    from ..typing import OutSharding, Placement
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 __all__ = ["accumulator", "asked_dtype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "canonical_axes", "canonical_axis", "canonical_shape",
            "elementwise_example", "expand_ranks", "float_dtype", "index_dtype", "inexact_dtype", "is_concrete", "laid_out", "no_complex", "no_out", "of_kind", "on_device", "only", "operand", "promote", "promote_inexact", "promote_strong",
            "promote_shapes", "promoted", "result_dtype", "static_int", "static_size", "strong", "to_bool"]
 
 
-def float_dtype():
+def float_dtype() -> ElementType:
     """The dtype that integers become where a function needs floats."""
     return dtypes.canonicalize(dtypes.float64)
 
 
-def index_dtype():
+def index_dtype() -> ElementType:
     """The dtype of positions and counts."""
     return dtypes.canonicalize(dtypes.int64)
 
 
-def no_complex(name: str, *args) -> None:
+def no_complex(name: str, *args: Value) -> None:
     """ValueError for complex arguments of a function of real numbers."""
     for x in args:
         if dtypes.is_complex(get_aval(x).dtype):
             raise ValueError(at_user_line(f"{name} is defined for real numbers, got {get_aval(x)}. Pass its real or imaginary part."))
 
 
-def accumulator(dt):
+def accumulator(dt: ElementType) -> ElementType:
     """The dtype in which integers and booleans are added up: the widest integer that is on. Floats stay."""
     if dtypes.is_key(dt):
         raise TypeError(at_user_line(f"random keys ({dtypes.name(dt)}) can't be added up; weft.random.key_data(key) gives their words."))
     return dtypes.canonicalize(dtypes.dtype("uint64" if dtypes.is_unsigned(dt) else "int64")) if dtypes.is_bool(dt) or dtypes.is_int(dt) else dt
 
 
-def inexact_dtype(dt):
+def inexact_dtype(dt: ElementType) -> ElementType:
     """The dtype in which a function of real numbers is computed: floats stay, 64-bit integers become the default float, others float32."""
     return dt if dtypes.is_inexact(dt) else dtypes.canonicalize(dtypes.float64) if dtypes.is_int(dt) and dtypes.bits(dt) == 64 else dtypes.float32
 
 
-def asked_dtype(name: str, dtype: Any):
+def asked_dtype(name: str, dtype: Any) -> ElementType | None:
     """The canonical dtype of a `dtype=` argument (None stays None), with a warning where 64 bits were asked for and are off."""
     if dtype is None:
         return None
@@ -68,12 +74,12 @@ def asked_dtype(name: str, dtype: Any):
     return got
 
 
-def result_dtype(*args):
+def result_dtype(*args: Value) -> Typed:
     """(dtype, weak type) to which arrays and numbers promote."""
     return dtypes.promote(*[(a.dtype, a.weak_type) for a in map(get_aval, args)])
 
 
-def promote(name: str, *args) -> list:
+def promote(name: str, *args: Value) -> list[Any]:
     """The arguments converted to their common dtype; numbers stay on the host."""
     values = [operand(name, a) for a in args]
     avals = [get_aval(a) for a in values]
@@ -84,7 +90,7 @@ def promote(name: str, *args) -> list:
     return [linear.convert(a, dt, weak) for a in args]
 
 
-def promote_inexact(name: str, *args) -> list:
+def promote_inexact(name: str, *args: Value) -> list[Any]:
     """The arguments converted to their common dtype, or to the float for it where that is none."""
     values = [operand(name, a) for a in args]
     dt, weak = result_dtype(*values)
@@ -93,7 +99,7 @@ def promote_inexact(name: str, *args) -> list:
     return [linear.convert(a, dt, weak) for a in values]
 
 
-def promote_strong(name: str, *args, by: int | None = None) -> list:
+def promote_strong(name: str, *args: Value, by: int | None = None) -> list[Any]:
     """As `promote_inexact`, without a weak type unless all (the first `by`) are scalars."""
     values = promote_inexact(name, *args)
     return [linear.convert(a, dtype_of(a)) for a in values] if any(map(shape_of, values[:by])) else values
@@ -112,12 +118,12 @@ def of_kind(name: str, x: Any, kinds: str = "biufc") -> Any:
     return x
 
 
-def strong(x):
+def strong(x: Value) -> Value:
     """`x` without a weak type."""
     return linear.convert(x, dtype_of(x))
 
 
-def to_bool(name: str, x):
+def to_bool(name: str, x: Value) -> Value:
     """Whether each element differs from zero."""
     from_aval = get_aval(operand(name, x))
     if dtypes.is_bool(from_aval.dtype):
@@ -127,7 +133,7 @@ def to_bool(name: str, x):
     return linear.convert(x, dtypes.bool_) if type(x) is TypedScalar else ne(x, scalar_like(x, 0))
 
 
-def broadcast_shapes(shapes: Sequence[tuple]) -> tuple:
+def broadcast_shapes(shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     """The shape to which shapes broadcast by NumPy's rules; ValueError if there is none."""
     first = shapes[0]
     if all(s == first for s in shapes):
@@ -142,7 +148,7 @@ def broadcast_shapes(shapes: Sequence[tuple]) -> tuple:
     return tuple(result)
 
 
-def promote_shapes(name: str, *args) -> list:
+def promote_shapes(name: str, *args: Value) -> list[Any]:
     """Arguments of one rank (but for scalars): shorter shapes get leading axes of size 1, as `numpy_rank_promotion` permits."""
     shapes = [shape_of(a) for a in args]
     ranks = {len(s) for s in shapes if s}
@@ -154,7 +160,7 @@ def promote_shapes(name: str, *args) -> list:
     return [linear.expand_dims(a, tuple(range(rank - len(s)))) if s and len(s) != rank else a for a, s in zip(args, shapes)]
 
 
-def _check_rank_promotion(name: str, shapes) -> None:
+def _check_rank_promotion(name: str, shapes: Sequence[tuple[Size, ...]]) -> None:
     mode = config.numpy_rank_promotion
     if mode == "allow":
         return
@@ -165,13 +171,13 @@ def _check_rank_promotion(name: str, shapes) -> None:
     warnings.warn(message, stacklevel=5)
 
 
-def expand_ranks(x, rank: int):
+def expand_ranks(x: Value, rank: int) -> Value:
     """`x` with leading axes of size 1 up to `rank`."""
     missing = rank - len(shape_of(x))
     return linear.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
 
-def broadcast_to(x, shape: tuple):
+def broadcast_to(x: Value, shape: tuple[Any, ...]) -> Value:
     """`x` repeated to `shape` by NumPy's rules; ValueError if it does not fit."""
     mine, shape = shape_of(x), tuple(shape)
     if mine == shape and not dtypes.is_python_scalar(x) and type(x) is not TypedScalar:
@@ -182,24 +188,24 @@ def broadcast_to(x, shape: tuple):
     return linear.broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
 
 
-def broadcast_arrays(*args) -> list:
+def broadcast_arrays(*args: Value) -> list[Any]:
     shape = broadcast_shapes([shape_of(a) for a in args])
     return [broadcast_to(a, shape) for a in args]
 
 
-def is_concrete(x) -> bool:
+def is_concrete(x: object) -> bool:
     """Whether the elements of `x` can be read now."""
     return not isinstance(x, Tracer)
 
 
-def host_list(x) -> Any:
+def host_list(x: Value) -> Any:
     """A concrete array as nested Python lists (a number for rank 0)."""
     if dtypes.is_python_scalar(x):
         return x
     return (x if is_host_array(x) else x._host()).tolist()
 
 
-def flat_host(x) -> list:
+def flat_host(x: Value) -> list[Any]:
     """A concrete array as a flat Python list."""
     out, shape = host_list(x), shape_of(x)
     for _ in shape[1:]:
@@ -207,7 +213,7 @@ def flat_host(x) -> list:
     return out if shape else [out]
 
 
-def laid_out(name: str, x, out_sharding, device=None):
+def laid_out(name: str, x: Value, out_sharding: OutSharding, device: Placement = None) -> Value:
     """`x`, which lies over the devices of a mesh as `out_sharding` (a NamedSharding or PartitionSpec, or None) says."""
     if out_sharding is None:
         return x
@@ -220,18 +226,18 @@ def laid_out(name: str, x, out_sharding, device=None):
     return constrain(on_device(x), canonical_sharding(out_sharding))
 
 
-def no_out(name: str, out, **others) -> None:
+def no_out(name: str, out: object, **others: object) -> None:
     """Raises for NumPy's `out=` and other keywords without meaning for immutable arrays."""
     if out is not None:
         raise NotImplementedError(f"weft.numpy.{name}: the 'out' argument is not supported, since arrays are immutable; use the result.")
     only(name, **others)
 
 
-def size_along(shape: tuple, axes: Sequence[int]) -> int:
+def size_along(shape: tuple[Any, ...], axes: Sequence[int]) -> int:
     return math.prod(shape[a] for a in axes)
 
 
-def split_names(axis) -> tuple[Any, tuple]:
+def split_names(axis: Any) -> tuple[Any, tuple[Any, ...]]:
     """(axes by position, names of mapped axes) of what a reduction takes as its `axis`."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     names = tuple(a for a in given if isinstance(a, str))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from functools import wraps
-from typing import Any, Callable, Collection
+from typing import TYPE_CHECKING, Any, Callable, Collection
 
 from ..core.trace import Axis
 from ..ops import linear
@@ -13,20 +13,23 @@ from ..tree import tree_flatten
 from .creation import asarray
 from .util import broadcast_shapes
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["vectorize"]
 _NAME = r"\w+"
 _CORE = rf"\((?:{_NAME}(?:,{_NAME})*)?,?\)"
 _SIGNATURE = re.compile(rf"^{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*$")
 
 
-def _parse(signature: str) -> tuple[list[tuple], list[tuple]]:
+def _parse(signature: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     text = re.sub(r"\s+", "", signature)
     if not _SIGNATURE.match(text):
         raise ValueError(f"not a valid gufunc signature: {signature!r}. Write for example '(n,m),(m)->(n)'.")
     return tuple([tuple(re.findall(_NAME, core)) for core in re.findall(_CORE, side)] for side in text.split("->"))  # type: ignore[return-value]
 
 
-def _bind(sizes: dict, dims: tuple, shape: tuple, where: str) -> None:
+def _bind(sizes: dict[Any, Any], dims: tuple[Any, ...], shape: tuple[Any, ...], where: str) -> None:
     if len(shape) < len(dims):
         raise ValueError(f"{where} has rank {len(shape)}, but its core dimensions {dims} need at least {len(dims)}: shape {shape}.")
     for name, n in zip(dims, shape[len(shape) - len(dims):]):
@@ -56,7 +59,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     parsed = None if signature is None else _parse(signature)
 
     @wraps(pyfunc)
-    def vectorized(*args, **kwargs):
+    def vectorized(*args: Value, **kwargs: Any) -> Any:
         fixed_kwargs = {k: v for k, v in kwargs.items() if k in apart}
         named = {k: v for k, v in kwargs.items() if k not in apart}
         positions = [i for i in range(len(args)) if i not in apart and args[i] is not None]
@@ -65,14 +68,14 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
         cores = [()] * len(leaves) if parsed is None else parsed[0]
         if len(cores) != len(leaves):
             raise TypeError(f"wrong number of positional arguments: expected {len(cores)}, got {len(leaves)}.")
-        sizes: dict = {}
+        sizes: dict[Any, Any] = {}
         for k, (x, dims) in enumerate(zip(leaves, cores)):
             _bind(sizes, dims, shape_of(x), f"argument {k}")
         leads = [shape_of(x)[:len(shape_of(x)) - len(dims)] for x, dims in zip(leaves, cores)]
         lead = broadcast_shapes(leads) if leads else ()
-        trees: list = []
+        trees: list[Any] = []
 
-        def call(*xs):
+        def call(*xs: Value) -> Any:
             full = list(args)
             for i, x in zip(positions, xs):
                 full[i] = x
@@ -93,14 +96,14 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     return vectorized
 
 
-def _map(call: Callable, leaves: list, leads: list, lead: tuple) -> list:
+def _map(call: Callable[..., Any], leaves: list[Any], leads: list[Any], lead: tuple[Any, ...]) -> list[Any]:
     """`call` over the leading axes `lead`; every argument has some of them, or size 1."""
     if not lead:
         return call(*leaves)
     axis = Axis(None, lead[0])
     dims: list[int | None] = []
-    inner: list = []
-    rests: list = []
+    inner: list[Any] = []
+    rests: list[Any] = []
     for x, mine in zip(leaves, leads):
         if len(mine) < len(lead):
             dims.append(None); inner.append(x); rests.append(mine)

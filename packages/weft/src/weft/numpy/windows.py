@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from .. import dtypes
 from ..core.trace import get_aval
@@ -15,11 +16,14 @@ from . import elementary, ufuncs
 from .creation import arange, ones
 from .util import float_dtype, on_device, promote_inexact
 
+if TYPE_CHECKING:
+    from ..core.types import Value
+
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
 @inner_jit(name="i0")
-def _i0(x):
+def _i0(x: Value) -> Value:
     return el.mul(el.exp(el.abs_(x)), bessel_i0e(x))
 
 
