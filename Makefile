@@ -82,10 +82,10 @@ test-passes: setup
 	@WEFT_COMPARE_PASSES=all ACCEPT_BACKEND=wasm $(PYTEST) -q tests/acceptance
 	@WEFT_COMPARE_PASSES=all PYTHONPATH=tests $(PY) -m programs --platform wasm --count 2000
 
-## test-hostile: 100,000 programs, and as many files, frames and arrays, and of the loop IR, changed in their structure: refused in clear words, or right (over an hour)
-test-hostile: setup
+## test-hostile: 100,000 programs, and as many files, frames and arrays, programs of the loop IR and artifacts, changed in their structure: refused in clear words, or right (over an hour)
+test-hostile: setup $(NPM_STAMP)
 	@WEFT_HOSTILE_PROGRAMS=100000 WEFT_HOSTILE_FILES=100000 $(PYTEST) -n 2 -q tests/remote/test_mutations.py
-	@WEFT_HOSTILE_LOOPS=100000 $(PYTEST) -n 2 -q tests/kernels/test_loop_mutations.py
+	@WEFT_HOSTILE_LOOPS=100000 WEFT_HOSTILE_ARTIFACTS=100000 $(PYTEST) -n 2 -q tests/kernels/test_loop_mutations.py tests/wasm/test_artifact_mutations.py tools/web/test_readers.py
 
 ## test-math: the elementary functions of Wasm at a million points each against mpmath
 test-math: setup

@@ -21,7 +21,7 @@ from weft_wasm.ir import (
     Switch, Unary, Var, While, f32, i32,
 )
 from weft_wasm.verify import VerifyError, verify
-from weft_wasm.wasmtime_runtime import ProgramError, WasmtimeDevice
+from weft_wasm.wasmtime_runtime import ProgramError
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import passes  # noqa: E402
@@ -141,16 +141,9 @@ def compare(mutant: Program, runtime: GuardedRuntime, artifact, inputs: list[byt
         assert not wrong.any(), f"{context}: {b!r} is {np.frombuffer(y, kind)}, the interpreter says {np.frombuffer(x, kind)}"
 
 
-def fresh_runtime() -> GuardedRuntime:
-    WasmtimeDevice._modules.clear()     # those of programs that nobody will run again
-    runtime = GuardedRuntime(threads=3)
-    runtime.device.patience = None
-    return runtime
-
-
 @pytest.mark.parametrize("first", range(START, START + COUNT, CHUNK))
 def test_damaged_programs(first):
-    runtime = fresh_runtime()
+    runtime = GuardedRuntime(threads=3)
     found = collections.Counter(outcome(seed, runtime) for seed in range(first, min(first + CHUNK, START + COUNT)))
     print(first, dict(found))
     assert found["refused"] and found["same"]
@@ -164,7 +157,7 @@ def test_what_is_damaged_was_whole(name):
         verify(program)
         inputs = passes.inputs_for(program, zlib.crc32(name.encode()))
         assert passes.runs(program, WORK)
-        runtime = fresh_runtime()
+        runtime = GuardedRuntime(threads=3)
         artifact = compile_program(program, features, schedule=not scheduled)
         compare(program, runtime, artifact, inputs, interpret.run(program, inputs, STEPS, strict=True), name)
 
@@ -177,4 +170,4 @@ if __name__ == "__main__":
             print(repr(mutator.program))
         except Exception as e:
             print(type(e).__name__, e)
-        print(outcome(seed, fresh_runtime()))
+        print(outcome(seed, GuardedRuntime(threads=3)))

@@ -52,6 +52,14 @@ def test_beyond_four_gib_as_below(name, monkeypatch):
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+def test_callbacks_in_the_upper_half_of_four_gib():
+    """Addresses of 32 bits come from a module with a sign."""
+    fun, args = PROGRAMS["callbacks"]
+    backend = WasmBackend(DesktopRuntime())
+    backend.runtime.alloc(5 << 29)
+    np.testing.assert_array_equal(results(backend, fun, args)[0], X * 2 + 1)
+
+
 def test_more_than_four_gib_of_arrays():
     backend = WasmBackend(DesktopRuntime(memory64=True))
     held = [backend.runtime.alloc(3 << 30) for _ in range(3)]

@@ -48,7 +48,7 @@ export function parseArtifact(bytes: Uint8Array): Artifact {
   }
   const code = bytes.subarray(codeStart, codeStart + codeLength);
   const constants = bytes.subarray(codeStart + codeLength);
-  return { metadata: checkContents(parsed, code), code, constants };
+  return { metadata: checkContents(parsed, code, constants.length), code, constants };
 }
 
 /** The inverse of parseArtifact, for tests and for pages that keep artifacts of their own. */

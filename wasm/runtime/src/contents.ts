@@ -70,9 +70,24 @@ const METADATA: Fields = {
 const OPTIONAL: Fields = { calls: list(COUNT, MOST_CALLS), id: NAME };
 const OPTIONAL_WASM: Fields = { ...OPTIONAL, memory: SIZE, tasks: OBJECT };
 
-/** The metadata of an artifact, and its module where it has one, checked; WeftRuntimeError, which names the place, if they are not what one may hold. */
-export function checkContents(metadata: unknown, code: Uint8Array): Metadata {
-  return new Contents(metadata, code).check();
+/** What a module takes and gives, as it says itself: so that it is not run with the metadata of another. */
+export function abiOf({ inputs, outputs, scratch, tasks, calls }: Metadata, constants: number): object {
+  return {
+    inputs: inputs.map((spec) => spec.bytes),
+    outputs: outputs.map((spec) => [spec.bytes, spec.alias]),
+    scratch,
+    private: tasks?.private ?? 0,
+    calls: calls ?? [],
+    constants,
+  };
+}
+
+/**
+ * The metadata of an artifact with `constants` bytes of constants, and its module where it has one, checked; WeftRuntimeError, which names
+ * the place, if they are not what one may hold.
+ */
+export function checkContents(metadata: unknown, code: Uint8Array, constants: number): Metadata {
+  return new Contents(metadata, code, constants).check();
 }
 
 class Contents extends Checker {
@@ -81,6 +96,7 @@ class Contents extends Checker {
   constructor(
     given: unknown,
     private readonly code: Uint8Array,
+    private readonly constants: number,
   ) {
     super(given);
     this.metadata = given as Metadata; // as `check` finds
@@ -156,6 +172,17 @@ class Contents extends Checker {
     }
     if (tasks.count !== found.tasks) {
       this.fail(`tasks.count must be ${found.tasks}, as many as the module exports; got ${tasks.count}`);
+    }
+    let said: unknown = null;
+    try {
+      said = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(found.abi ?? new Uint8Array()));
+    } catch {
+      // it doesn't say
+    }
+    if (!isObject(said)) this.fail("its code does not say what it takes and gives, in a section weft.abi");
+    for (const [key, value] of Object.entries(abiOf(this.metadata, this.constants))) {
+      const [own, theirs] = [value, said[key] ?? null].map((x) => JSON.stringify(x).slice(0, 200));
+      if (own !== theirs) this.fail(`${key} must be ${theirs}, as its code says; got ${own}`);
     }
   }
 }

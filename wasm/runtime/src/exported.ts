@@ -198,7 +198,7 @@ async function compiled(signature: Signature, bytes: Uint8Array): Promise<[WebAs
     );
   }
   const constants = section("weft.constants");
-  return [module, checkContents(found, bytes), constants];
+  return [module, checkContents(found, bytes, constants.length), constants];
 }
 
 export async function load<Arguments extends unknown[], Result>(

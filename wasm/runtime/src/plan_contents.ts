@@ -46,24 +46,26 @@ class PlanChecker extends Checker {
     const { plan } = this;
     this.fields(plan, "plan", { kernels: ARRAYS, buffers: ARRAYS, steps: ARRAYS });
     plan.kernels.forEach((kernel, k) => this.fields(kernel, `kernels[${k}]`, { wgsl: TEXT, entry: NAME }));
-    const made = new Set<number>();
+    const made = { input: new Set<number>(), output: new Set<number>() };
     plan.buffers.forEach((buffer, k) => this.buffer(buffer, `buffers[${k}]`, made));
-    const wanted = this.metadata.outputs.length;
-    if (made.size !== wanted) this.fail(`its plan makes ${made.size} of ${wanted} outputs`);
+    const { inputs, outputs, scratch } = this.metadata;
+    for (const [role, specs] of [["input", inputs], ["output", outputs]] as const) {
+      if (made[role].size !== specs.length) this.fail(`its plan has ${made[role].size} of ${specs.length} ${role}s`);
+    }
+    const temps = plan.buffers.reduce((sum, { role, bytes }) => (role === "temp" ? sum + bytes : sum), 0);
+    if (temps !== scratch) this.fail(`scratch must be ${temps}, the bytes of its plan's temps; got ${scratch}`);
     this.steps(plan.steps, "steps", 0);
     return plan;
   }
 
-  private buffer(buffer: Plan["buffers"][0], place: string, made: Set<number>): void {
+  private buffer(buffer: Plan["buffers"][0], place: string, made: Record<"input" | "output", Set<number>>): void {
     this.fields(buffer, place, BUFFER, { offset: SIZE });
     const { role, index, bytes, offset } = buffer;
     if (role === "input" || role === "output") {
       const specs = role === "input" ? this.metadata.inputs : this.metadata.outputs;
       if (specs[index]?.bytes !== bytes) this.fail(`${place} is ${role} ${index} of ${bytes} bytes, which the metadata doesn't have`);
-    }
-    if (role === "output") {
-      if (made.has(index)) this.fail(`${place} is output ${index}, which another buffer is`);
-      made.add(index);
+      if (made[role].has(index)) this.fail(`${place} is ${role} ${index}, which another buffer is`);
+      made[role].add(index);
     }
     if (role === "constant" && (offset === undefined || offset % WORD || offset + bytes > this.constants)) {
       this.fail(`${place} must lie in the ${this.constants} bytes of constants; got ${bytes} at ${brief(offset)}`);

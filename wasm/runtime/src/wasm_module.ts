@@ -15,6 +15,7 @@ const NAMES: Record<number, string> = {
   12: "a count of data",
   13: "tags",
 };
+const ABI = "weft.abi";
 const MOST_FUNCTIONS = 1 << 20;
 const I32 = 0x7f;
 const I64 = 0x7e;
@@ -46,6 +47,8 @@ export interface Parts {
   imports: string[];
   /** How many are exported. */
   tasks: number;
+  /** What the section of that name holds, in which the compiler says what the module takes and gives. */
+  abi: Uint8Array | null;
 }
 
 /** A part of the module, read from its beginning. */
@@ -102,9 +105,9 @@ const shown = (name: string): string => JSON.stringify(name.slice(0, 40));
 /** What a module asks for and offers; ModuleError for one that no compiler of this ABI writes. */
 export function parts(code: Uint8Array): Parts {
   if (HEAD.some((byte, i) => code[i] !== byte)) throw new ModuleError("it does not begin as a module does");
-  const sections = split(code);
+  const found: Parts = { memory: -1, wide: false, imports: [], tasks: 0, abi: null };
+  const sections = split(code, found);
   const types = signatures(sections.get(SECTION.types));
-  const found: Parts = { memory: -1, wide: false, imports: [], tasks: 0 };
   const functions = imports(sections.get(SECTION.imports), types, found);
   const own = sections.get(SECTION.functions);
   if (own) {
@@ -126,7 +129,7 @@ export function parts(code: Uint8Array): Parts {
   return found;
 }
 
-function split(code: Uint8Array): Map<number, Reader> {
+function split(code: Uint8Array, parts: Parts): Map<number, Reader> {
   const whole = new Reader(code, HEAD.length, code.length);
   const found = new Map<number, Reader>();
   while (whole.at < whole.end) {
@@ -135,7 +138,13 @@ function split(code: Uint8Array): Map<number, Reader> {
     const start = whole.at;
     whole.take(size);
     if (!KNOWN.includes(number)) throw new ModuleError(`it has ${NAMES[number] ?? `a section ${number}`}, which no program has`);
-    if (number === SECTION.custom) continue;
+    if (number === SECTION.custom) {
+      const custom = new Reader(code, start, start + size);
+      if (custom.name() !== ABI) continue;
+      if (parts.abi) throw new ModuleError(`it has a section ${ABI} twice`);
+      parts.abi = custom.take(custom.end - custom.at);
+      continue;
+    }
     if (found.has(number)) throw new ModuleError(`it has section ${number} twice`);
     found.set(number, new Reader(code, start, start + size));
   }

@@ -1,5 +1,6 @@
 /** Small modules, encoded by hand, of the artifact ABI. */
-import { packArtifact, type OutputSpec } from "../src/index.js";
+import { abiOf } from "../src/contents.js";
+import { packArtifact, type Metadata, type OutputSpec } from "../src/index.js";
 
 const u32 = (value: number): number[] => {
   const bytes: number[] = [];
@@ -56,14 +57,20 @@ export const metadata = (inputs: number, outputs: (number | null)[], more: objec
   ...more,
 });
 
+/** An artifact whose code says what the metadata says. */
+export function artifact(meta: object, code: Uint8Array, constants = new Uint8Array()): Uint8Array {
+  const said = text("weft.abi").concat(Array.from(new TextEncoder().encode(JSON.stringify(abiOf(meta as Metadata, constants.length)))));
+  return packArtifact(meta, Uint8Array.of(...code, ...section(0, said)), constants);
+}
+
 /** x + 1 on f32[4]; its output may take the input's memory. */
-export const addOne = packArtifact(
+export const addOne = artifact(
   metadata(1, [0], { features: ["simd128"] }),
   module([...address(1), ...address(0), ...load, ...one, ...add, ...store, ...i32Const(0)]),
 );
 
 /** (x + y, x * y) on f32[4], through 1 MiB of scratch for the sum. */
-export const sumAndProduct = packArtifact(
+export const sumAndProduct = artifact(
   metadata(2, [null, null], { scratch: 2 ** 20 }),
   module([
     ...address(4),
@@ -89,12 +96,12 @@ export const sumAndProduct = packArtifact(
 );
 
 /** x + constant on f32[4]. */
-export const addConstant = packArtifact(
+export const addConstant = artifact(
   metadata(1, [null]),
   module([...address(1), ...address(0), ...load, ...address(3), ...load, ...add, ...store, ...i32Const(0)]),
   new Uint8Array(Float32Array.of(10, 20, 30, 40).buffer),
 );
 
-export const failing = packArtifact(metadata(1, [null], { errors: { 7: "index out of range" } }), module(i32Const(7)));
-export const trapping = packArtifact(metadata(1, [0]), module([0x00]));
-export const needingThreads = packArtifact(metadata(0, [], { features: ["threads"] }), module(i32Const(0)));
+export const failing = artifact(metadata(1, [null], { errors: { 7: "index out of range" } }), module(i32Const(7)));
+export const trapping = artifact(metadata(1, [0]), module([0x00]));
+export const needingThreads = artifact(metadata(0, [], { features: ["threads"] }), module(i32Const(0)));

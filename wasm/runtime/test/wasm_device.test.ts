@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
+import { LinearMemory } from "../src/memory.js";
 import { sha256 } from "../src/sha256.js";
 import { packArtifact, parseArtifact, WasmDevice, WeftProgramError, WeftRuntimeError } from "../src/index.js";
 import * as programs from "./programs.js";
@@ -117,7 +118,7 @@ test("inputs are checked: count, life, size", async () => {
   assert.throws(() => device.run(id, [12345]), /not an allocated buffer/);
   device.free(ptrs[0]!);
   assert.throws(() => device.run(id, ptrs), /deleted or donated/);
-  const wide = packArtifact(
+  const wide = programs.artifact(
     programs.metadata(1, [], { inputs: [{ dtype: "f32", shape: [64], bytes: 256 }] }),
     programs.module(programs.i32Const(0)),
   );
@@ -168,7 +169,10 @@ test("damaged artifacts are refused with the reason", async () => {
   refused(pack(1, [0], { memory: 3 }), /memory must be 32, the byte of the module/);
   refused(pack(1, [0], { shapes: [] }), /the metadata has "shapes", which nobody knows/);
   refused(pack(1, [0], {}, code.slice(0, 30)), /its code is not a module of this ABI: it breaks off/);
-  refused(pack(1, [0], {}, code.map((byte, k) => (k === code.length - 5 ? 0xff : byte))), /is not a module of this ABI/);
+  refused(pack(1, [0], {}, code.map((byte, k) => (k === 36 ? 0xff : byte))), /is not a module of this ABI/);
+  refused(pack(1, [0], { scratch: 64 }), /scratch must be 0, as its code says; got 64/);
+  refused(pack(2, [0]), /inputs must be \[16\], as its code says; got \[16,16\]/);
+  refused(packArtifact(programs.metadata(1, [0]), programs.module(programs.i32Const(0))), /its code does not say what it takes and gives/);
   refused(programs.needingThreads, /uses threads, which this engine lacks/);
   const plan = new TextEncoder().encode('{"kernels":[],"buffers":[],"steps":[]}');
   refused(pack(0, [], { kind: "webgpu" }, plan), /compiled for webgpu/);
@@ -185,6 +189,11 @@ test("modules ask for nothing but what programs are given", async () => {
   refused(with_([11, 1, 0]), /it has data, which no program has/);
   refused(with_([6, 6, 1, 0x7f, 1, 0x41, 2, 0x0b]), /globals other than the number of threads/);
   refused(with_([7, 1, 0]), /it has section 7 twice/);
+});
+
+test("addresses that modules give have no sign", () => {
+  const memory = new LinearMemory(false, 1, false);
+  assert.deepEqual([memory.unsigned(64), memory.unsigned(-64)], [64, 2 ** 32 - 64]);
 });
 
 test("the checksum is SHA-256", () => {

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from weft_wasm import rows, schedule, tasks
 from weft_wasm.artifact import ABI_VERSION, Artifact
+from weft_wasm.contents import abi_of
 from weft_wasm.emit_wasm import emit_module
 from weft_wasm.emit_wasm.module import frame_bytes, lay_out_constants
-from weft_wasm.encode import shared_memory_flag
+from weft_wasm.encode import custom_section, shared_memory_flag
 from weft_wasm.ir import Buffer, Program, constants_of
 from weft_wasm.plan import plan
 from weft_wasm.read_ahead import read_ahead
 from weft_wasm.verify import VerifyError, verify
+from weft_wasm.wasm_module import ABI
 
 DEFAULT_FEATURES = frozenset(("simd128",))
 KNOWN_FEATURES = frozenset(("simd128", "relaxed-simd", "memory64"))
@@ -69,7 +72,7 @@ def compile_program(
     offsets, constants = lay_out_constants(constants_of(program))
     code, shared = emit_module(program, placed, offsets, features)
     aliases = program.donated
-    metadata = {
+    metadata: dict[str, Any] = {
         "abi": ABI_VERSION,
         "kind": "wasm",
         "name": program.name,
@@ -82,7 +85,8 @@ def compile_program(
         **({"calls": [len(c.ins) + len(c.outs) for c in program.calls]} if program.calls else {}),
         "errors": {str(code): text for code, text in program.errors.items()},
     }
-    return Artifact(metadata, code, constants)
+    said = json.dumps(abi_of(metadata, len(constants)), separators=(",", ":")).encode()
+    return Artifact(metadata, code + custom_section(ABI, said), constants)
 
 
 def run_passes(passes: Iterable[Pass], program: Program, features: frozenset[str], after: After | None = None) -> Program:

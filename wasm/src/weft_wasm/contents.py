@@ -45,6 +45,16 @@ class ArtifactError(ValueError):
     """Bytes that are not a weft artifact of a version this runtime knows, or one that was damaged. Compile the program again with this weft."""
 
 
+def abi_of(metadata: dict[str, Any], constants: int) -> dict[str, Any]:
+    """What a module takes and gives, as it says itself: so that it is not run with the metadata of another."""
+    return {
+        "inputs": [spec["bytes"] for spec in metadata["inputs"]],
+        "outputs": [[spec["bytes"], spec["alias"]] for spec in metadata["outputs"]],
+        "scratch": metadata["scratch"], "private": metadata["tasks"]["private"] if "tasks" in metadata else 0, "calls": metadata.get("calls", []),
+        "constants": constants,
+    }  # fmt: skip
+
+
 def check_contents(metadata: Any, code: bytes, constants: bytes) -> None:
     """Raises ArtifactError, which names the place, if the parts of an artifact are not what one may hold."""
     _Contents(metadata, code, constants).run()
@@ -140,6 +150,15 @@ class _Contents:
             self.fail("calls and the module's import of call must both be there, or neither")
         if tasks["count"] != found.tasks:
             self.fail(f"tasks.count must be {found.tasks}, as many as the module exports; got {tasks['count']}")
+        try:
+            said = json_of(found.abi or b"")
+        except ValueError:
+            said = None
+        if type(said) is not dict:
+            self.fail("its code does not say what it takes and gives, in a section weft.abi")
+        for key, own in abi_of(m, len(self.constants)).items():
+            if said.get(key) != own:
+                self.fail(f"{key} must be {json.dumps(said.get(key))[:200]}, as its code says; got {json.dumps(own)[:200]}")
 
     # ---- plans
 
@@ -151,25 +170,29 @@ class _Contents:
         self.fields(plan, "plan", dict.fromkeys(("kernels", "buffers", "steps"), _ARRAYS), {})
         for k, kernel in enumerate(plan["kernels"]):
             self.fields(kernel, f"kernels[{k}]", {"wgsl": TEXT, "entry": NAME}, {})
-        made: set[int] = set()
+        made: set[tuple[str, int]] = set()
         for k, buffer in enumerate(plan["buffers"]):
             self.buffer(buffer, f"buffers[{k}]", made)
-        if len(made) != len(self.metadata["outputs"]):
-            self.fail(f"its plan makes {len(made)} of {len(self.metadata['outputs'])} outputs")
+        for role in ("input", "output"):
+            count = sum(which == role for which, _ in made)
+            if count != len(self.metadata[f"{role}s"]):
+                self.fail(f"its plan has {count} of {len(self.metadata[f'{role}s'])} {role}s")
+        temps = sum(b["bytes"] for b in plan["buffers"] if b["role"] == "temp")
+        if temps != self.metadata["scratch"]:
+            self.fail(f"scratch must be {temps}, the bytes of its plan's temps; got {self.metadata['scratch']}")
         self.left, self.sizes, self.kernels = MOST_STEPS, [b["bytes"] for b in plan["buffers"]], len(plan["kernels"])
         self.steps(plan["steps"], "steps", 0)
 
-    def buffer(self, buffer: Any, place: str, made: set[int]) -> None:
+    def buffer(self, buffer: Any, place: str, made: set[tuple[str, int]]) -> None:
         self.fields(buffer, place, {"bytes": SIZE, "role": words(("input", "output", "temp", "constant")), "index": COUNT}, {"offset": SIZE})
         role, index, size = buffer["role"], buffer["index"], buffer["bytes"]
         if role in ("input", "output"):
             specs = self.metadata[f"{role}s"]
             if index >= len(specs) or specs[index]["bytes"] != size:
                 self.fail(f"{place} is {role} {index} of {size} bytes, which the metadata doesn't have")
-        if role == "output":
-            if index in made:
-                self.fail(f"{place} is output {index}, which another buffer is")
-            made.add(index)
+            if (role, index) in made:
+                self.fail(f"{place} is {role} {index}, which another buffer is")
+            made.add((role, index))
         if role == "constant" and ("offset" not in buffer or buffer["offset"] % WORD or buffer["offset"] + size > len(self.constants)):
             self.fail(f"{place} must lie in the {len(self.constants)} bytes of constants; got {size} at {brief(buffer.get('offset'))}")
 
@@ -254,4 +277,4 @@ def json_of(data: bytes) -> Any:
         raise ValueError("it nests too deeply") from None
 
 
-__all__ = ["ABI_VERSION", "ArtifactError", "check_contents", "json_of"]
+__all__ = ["ABI_VERSION", "ArtifactError", "abi_of", "check_contents", "json_of"]

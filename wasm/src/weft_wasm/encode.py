@@ -249,6 +249,12 @@ def shared_memory_flag(code: bytes) -> int:
     return at + len(MEMORY_IMPORT)
 
 
+def custom_section(name: str, content: bytes) -> bytes:
+    """A section that engines leave alone, to be put behind a module."""
+    body = _name(name) + content
+    return b"\0" + unsigned(len(body)) + body
+
+
 def _name(text: str) -> bytes:
     data = text.encode()
     return unsigned(len(data)) + data

@@ -10,6 +10,7 @@ HEAD = b"\0asm\x01\0\0\0"
 CUSTOM, TYPES, IMPORTS, FUNCTIONS, GLOBALS, EXPORTS, CODE = 0, 1, 2, 3, 6, 7, 10
 KNOWN = (CUSTOM, TYPES, IMPORTS, FUNCTIONS, GLOBALS, EXPORTS, CODE)
 NAMES = {4: "tables", 5: "memories", 8: "a start", 9: "elements", 11: "data", 12: "a count of data", 13: "tags"}
+ABI = "weft.abi"
 MOST_FUNCTIONS = 1 << 20
 THREADS = bytes((1, I32, 1)) + i32_const(1) + b"\x0b"  # the one global: how many threads there are
 SHARED = 2  # the bit of a memory that threads share
@@ -21,12 +22,14 @@ class ModuleError(ValueError):
 
 @dataclass
 class Parts:
-    """memory: the byte that says what the memory is. wide: whether addresses have 64 bits. imports: of functions. tasks: how many are exported."""
+    """memory: the byte that says what the memory is. wide: whether addresses have 64 bits. imports: of functions. tasks: how many are exported.
+    abi: what the section of that name holds, in which the compiler says what the module takes and gives."""
 
     memory: int = -1
     wide: bool = False
     imports: list[str] = field(default_factory=list)
     tasks: int = 0
+    abi: bytes | None = None
 
 
 class _Bytes:
@@ -71,8 +74,8 @@ def parts(code: bytes) -> Parts:
     """What a module asks for and offers; ModuleError for one that no compiler of this ABI writes."""
     if code[: len(HEAD)] != HEAD:
         raise ModuleError(f"it begins with {code[:8]!r}")
-    sections = _sections(code)
     found = Parts()
+    sections = _sections(code, found)
     types = _types(sections.get(TYPES))
     functions = _imports(sections.get(IMPORTS), types, found)
     if (section := sections.get(FUNCTIONS)) is not None:
@@ -87,7 +90,7 @@ def parts(code: bytes) -> Parts:
     return found
 
 
-def _sections(code: bytes) -> dict[int, _Bytes]:
+def _sections(code: bytes, parts: Parts) -> dict[int, _Bytes]:
     whole = _Bytes(code, len(HEAD), len(code))
     found: dict[int, _Bytes] = {}
     while whole.at < whole.end:
@@ -97,6 +100,11 @@ def _sections(code: bytes) -> dict[int, _Bytes]:
         if number not in KNOWN:
             raise ModuleError(f"it has {NAMES.get(number, f'a section {number}')}, which no program has")
         if number == CUSTOM:
+            custom = _Bytes(code, start, start + size)
+            if custom.name() == ABI:
+                if parts.abi is not None:
+                    raise ModuleError(f"it has a section {ABI} twice")
+                parts.abi = custom.take(custom.end - custom.at)
             continue
         if number in found:
             raise ModuleError(f"it has section {number} twice")
@@ -172,4 +180,4 @@ def _exports(section: _Bytes | None, functions: list[bytes], threads: bool, foun
         raise ModuleError("it has tasks, and does not import share and export threads")
 
 
-__all__ = ["ModuleError", "Parts", "parts"]
+__all__ = ["ABI", "ModuleError", "Parts", "parts"]

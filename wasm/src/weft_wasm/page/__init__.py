@@ -18,7 +18,7 @@ from weft.core.portable import NotPortable
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.compile import compile_program
-from weft_wasm.encode import unsigned
+from weft_wasm.encode import custom_section
 from weft_wasm.lower.program import lower
 from weft_wasm.page.types import declarations
 
@@ -68,12 +68,7 @@ def _compile(jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: frozens
 def module(artifact: Artifact, digest: str) -> bytes:
     """The artifact as one module: its metadata and constants are custom sections."""
     meta = json.dumps({**artifact.metadata, "id": digest}, separators=(",", ":")).encode()
-    return artifact.code + _section("weft.metadata", meta) + (_section("weft.constants", artifact.constants) if artifact.constants else b"")
-
-
-def _section(name: str, content: bytes) -> bytes:
-    body = unsigned(len(name)) + name.encode() + content
-    return b"\0" + unsigned(len(body)) + body
+    return artifact.code + custom_section("weft.metadata", meta) + (custom_section("weft.constants", artifact.constants) if artifact.constants else b"")
 
 
 def _own(file: str) -> str:
