@@ -8,7 +8,7 @@ from .annotations import Args, Function, PyTree, Result, like
 from .typing import Array
 from . import dtypes
 from .avals import array_aval, shaped, tangent_aval
-from .control.custom import is_float0
+from .control.custom import is_float0, type_of, unlike
 from .core.jaxpr import TypedScalar, eval_jaxpr, round_scalar
 from .core.primitive import UndefinedPrimal, Zero
 from .core.trace import Tracer, get_aval
@@ -246,8 +246,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[P
         raise TypeError(f"primal and tangent arguments to jvp must be tuples or lists; found {type(primals).__name__} and {type(tangents).__name__}.")
     leaves, in_tree = tree_flatten(tuple(primals))
     t_leaves, t_tree = tree_flatten(tuple(tangents))
-    if in_tree != t_tree:
-        raise TypeError(at_user_line(f"jvp takes a tangent for each primal, in the same tree structure: the primals are {in_tree}, the tangents {t_tree}."))
+    if in_tree != t_tree or type(primals) is not type(tangents):
+        raise TypeError(at_user_line(f"jvp takes a tangent for each primal, in the same tree structure: the primals are {tree_structure(primals)}, the tangents {tree_structure(tangents)}."))
     leaves = as_arrays(leaves, "jvp")
     t_leaves = [_checked_tangent(p, t) for p, t in zip(leaves, t_leaves)]
     flat, box = (flat_function_with_aux if has_aux else flat_function)(fun, in_tree)
@@ -266,18 +266,16 @@ def _settled_tangent(t):
 
 
 def _checked_tangent(primal, t):
-    want = tangent_aval(get_aval(primal))
-    if getattr(t, "dtype", None) == dtypes.float0:
-        return Zero(want)
-    have = get_aval(t)
-    if want.dtype == dtypes.float0:
-        raise TypeError(f"primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal dtype the tangent dtype must be float0. "
-                        f"Got primal dtype {dtypes.name(get_aval(primal).dtype)} and so expected tangent dtype float0, but got tangent dtype {dtypes.name(have.dtype)} instead.")
-    if have.dtype != want.dtype and not (have.weak_type and dtypes.is_python_scalar(t)):
-        raise TypeError(at_user_line(f"primal and tangent arguments to jvp do not match; dtypes must be equal. Got primal dtype {dtypes.name(want.dtype)} and tangent dtype {dtypes.name(have.dtype)}. Convert the tangent with astype."))
-    if have.shape != want.shape:
-        raise ValueError(at_user_line(f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape as {have.shape}. A tangent has the shape of its primal."))
-    return convert(t, want.dtype, want.weak_type) if have.dtype != want.dtype else t
+    have, want = get_aval(primal), tangent_aval(get_aval(primal))
+    wrong = unlike(t, want)
+    if wrong == "dtype":
+        raise TypeError(at_user_line("primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal dtype the tangent dtype must be float0. "
+                                     f"Got primal dtype {dtypes.name(have.dtype)} and so expected tangent dtype {dtypes.name(want.dtype)}, but got tangent dtype "
+                                     f"{dtypes.name(get_aval(t).dtype)} instead. Convert the tangent with astype."))
+    if wrong:
+        raise ValueError(at_user_line(f"jvp called with different primal and tangent shapes; Got primal shape {want.shape} and tangent shape as {get_aval(t).shape}. "
+                                      "A tangent has the shape of its primal."))
+    return Zero(want) if want.dtype == dtypes.float0 else t
 
 
 @overload
@@ -318,12 +316,11 @@ def _apply_linear(jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros, const
     live = []
     for t, a in zip(leaves, in_avals):
         want = tangent_aval(a)
-        have = want if is_float0(t) else get_aval(t)
-        if have.shape != want.shape or have.dtype != want.dtype and not dtypes.is_python_scalar(t):
-            raise ValueError("linearized function called on tangent values inconsistent with the original primal values: "
-                             f"got tangent {have.str_short()} for primal {a.str_short()}.")
+        if unlike(t, want):
+            raise ValueError(at_user_line("linearized function called on tangent values inconsistent with the original primal values: "
+                                          f"got tangent {type_of(t)} for primal {type_of(Zero(a))}, whose tangent type is {type_of(Zero(want))}. Convert it with astype."))
         if want.dtype != dtypes.float0:
-            live.append(convert(t, a.dtype, a.weak_type) if have.dtype != a.dtype else t)
+            live.append(t)
     outs = iter(eval_jaxpr(jaxpr, consts, *live))
     return tree_unflatten(out_tree, [settled(next(outs)) if nz else _settled_tangent(Zero(tangent_aval(a))) for a, nz in zip(out_avals, nonzeros)])
 
@@ -346,13 +343,16 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree,
     flat, box = flat_function(fun, in_tree)
     jaxpr, consts = stage(flat, avals, f"the linear function {name_of(fun)}")
     out_tree, out_avals = box[-1], jaxpr.out_avals
+    kinds = {dtypes.kind(a.dtype) for a in (*avals, *out_avals)}
+    if not (kinds <= set("fc") or kinds <= set("iu")):
+        raise TypeError(at_user_line(f"linear_transpose takes functions from floats and complex numbers to such, or from integers to integers; {name_of(fun)} goes from "
+                                     f"{', '.join(map(type_of, map(Zero, avals)))} to {', '.join(map(type_of, map(Zero, out_avals)))}."))
 
     def transposed(ct):
         cts, tree = tree_flatten(ct)
         if tree != out_tree:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {tree}.")
-        cts = [convert(x, a.dtype, a.weak_type) if get_aval(x).dtype != a.dtype and get_aval(x).weak_type else x for x, a in zip(cts, out_avals)]
-        if any(get_aval(x).shape != a.shape or get_aval(x).dtype != a.dtype for x, a in zip(cts, out_avals)):
+        if any(unlike(x, a) for x, a in zip(cts, out_avals)):
             raise TypeError(f"cotangent type does not match function output, expected {[a.str_short() for a in out_avals]} but got {[get_aval(x).str_short() for x in cts]}.")
         back = backward_pass(jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
         return in_tree.unflatten([settled(instantiate(x)) for x in back])

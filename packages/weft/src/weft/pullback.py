@@ -7,10 +7,10 @@ from typing import Any, Callable, Sequence
 from .annotations import override
 from . import dtypes
 from .avals import AbstractRef, tangent_aval
+from .control.custom import type_of, unlike
 from .core.primitive import Zero
 from .core.trace import get_aval
 from .errors import at_user_line
-from .ops.linear import convert
 from .tree import register_pytree_node, tree_flatten
 
 
@@ -113,13 +113,9 @@ def _checked(ct, out_tree, out_avals) -> list:
     checked: list = []
     for x, aval in zip(leaves, out_avals):
         want = tangent_aval(aval)
-        if want.dtype == dtypes.float0:
-            checked.append(Zero(want))
-            continue
-        have = get_aval(x)
-        same = have.dtype == want.dtype or dtypes.is_python_scalar(x) and dtypes.kind(have.dtype) == dtypes.kind(want.dtype)
-        if have.shape != want.shape or not same:
+        # what is given for integers and booleans says nothing, whatever its dtype
+        if get_aval(x).shape != want.shape if want.dtype == dtypes.float0 else unlike(x, want):
             raise ValueError(at_user_line(f"the function that vjp returned takes cotangents of the types of the results: for a result of type {aval.str_short(short_dtypes=False)} one of type "
-                                          f"{want.str_short(short_dtypes=False)}, and got {have.str_short(short_dtypes=False)}."))
-        checked.append(convert(x, want.dtype, want.weak_type) if have.dtype != want.dtype else x)
+                                          f"{want.str_short(short_dtypes=False)}, and got {type_of(x)}."))
+        checked.append(Zero(want) if want.dtype == dtypes.float0 else x)
     return checked

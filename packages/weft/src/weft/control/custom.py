@@ -12,7 +12,7 @@ from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero
 from ..core.trace import get_aval
 from ..errors import UnexpectedTracerError, at_user_line
-from ..ops.linear import convert, settled, zeros
+from ..ops.linear import settled, zeros
 from ..transforms.batch import batch_flat, to_front
 from ..transforms.stage import consts_as_args, stage
 from ..transforms.transpose import backward_pass
@@ -100,6 +100,28 @@ def is_float0(x: Value) -> bool:
     return getattr(x, "dtype", None) == dtypes.float0
 
 
+def unlike(t: Value, want: AbstractValue) -> str | None:
+    """In what a tangent or a cotangent differs from the type that it must have: "dtype" or "shape"; None where in nothing."""
+    have = t.aval if is_zero(t) else get_aval(t)
+    return "dtype" if have.dtype != want.dtype else "shape" if have.shape != want.shape else None
+
+
+def type_of(t: Value) -> str:
+    """The type of a tangent or a cotangent, for messages."""
+    return (t.aval if is_zero(t) else get_aval(t)).str_short(short_dtypes=False)
+
+
+def check_results(outs: Sequence[Value], call_jaxpr: Any, rule: str, name: str) -> None:
+    """TypeError unless the results that a rule gives are of the types of its function's, where that was traced."""
+    if not isinstance(call_jaxpr, ClosedJaxpr):
+        return
+    have, want = ([(a.shape, a.dtype) for a in avals] for avals in (map(get_aval, outs), call_jaxpr.out_avals))
+    if have != want:
+        show = lambda avals: f"({', '.join([a.str_short(short_dtypes=False) for a in avals])})"
+        raise TypeError(at_user_line(f"The {rule} rule of {name} gives results of types {show(map(get_aval, outs))}, and {name} itself {show(call_jaxpr.out_avals)}. "
+                                     "Give what the function gives."))
+
+
 def zero_tangent(out: Value) -> Value:
     """Zeros of the tangent type of a value, as an array."""
     aval = tangent_aval(get_aval(out))
@@ -137,6 +159,7 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: Clo
         raise closed_over_error("custom_jvp", name)
     outs = jvp(*map(settled, primals), *[for_rule(t, symbolic_zeros) for t in tangents])
     n = len(outs) // 2
+    check_results(outs[:n], call_jaxpr, "jvp", name)
     return list(outs[:n]), list(outs[n:])
 
 
@@ -310,10 +333,7 @@ def bound_method(custom: Any, obj: object) -> Callable[..., Any]:
 
 def _as_tangent(out: Value, t: Value, rule: str, fun: str) -> Value | Zero:
     want = tangent_aval(get_aval(out))
-    if is_zero(t) or is_float0(t) or want.dtype == dtypes.float0:
-        return Zero(want)
-    have = get_aval(t)
-    if have.shape != want.shape or (have.dtype != want.dtype and not have.weak_type):
-        raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun}: a result of type {get_aval(out).str_short()} has a tangent of type {want.str_short()}, and the rule "
-                                     f"gives {have.str_short()}."))
-    return convert(t, want.dtype, have.weak_type) if have.dtype != want.dtype else t
+    if unlike(t, want):
+        raise TypeError(at_user_line(f"Custom JVP rule {rule} for function {fun} must produce primal and tangent outputs with corresponding shapes and dtypes. A result of type "
+                                     f"{type_of(out)} has a tangent of type {want.str_short(short_dtypes=False)}, and the rule gives {type_of(t)}."))
+    return Zero(want) if is_zero(t) or want.dtype == dtypes.float0 else t

@@ -18,7 +18,7 @@ from ..transforms.linearize import PartialTrace
 from ..transforms.stage import consts_as_args, stage
 from ..tree import register_pytree_node, tree_flatten, tree_map, tree_unflatten
 from .call import collective_names
-from .custom import (Rule, SymbolicZero, axis_names_of, batched_call, bound_method, call, closed_over_error, effects_of, element_zero, for_rule, is_float0, is_zero,
+from .custom import (Rule, SymbolicZero, axis_names_of, batched_call, bound_method, call, check_results, closed_over_error, effects_of, element_zero, for_rule, is_float0, is_zero,
                      name_of, resolve, static_positions, zero_tangent)
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: Clo
         res, outs = _bind_remat_opt(primals, call_jaxpr, fwd, perturbed, name)
     else:
         res, outs = fwd(perturbed, *map(settled, primals))
+    check_results(outs, call_jaxpr, "fwd", name)
     out_avals = [tangent_aval(get_aval(o)) for o in outs]
     in_zeros = tuple([not p if symbolic_zeros else type(t) is Zero and t.aval.dtype == dtypes.float0 for p, t in zip(perturbed, tangents)])
     ts = [instantiate(t) for t, zero in zip(tangents, in_zeros) if not zero]
@@ -166,16 +167,25 @@ def _lin_transpose(cts: Sequence[Value], *args: Value, num_res: int, bwd: Callab
     res = args[:num_res]
     back = bwd(*map(settled, res), *[for_rule(ct, symbolic_zeros) for ct in cts])
     back = [ct for ct, zero in zip(back, in_zeros) if not zero]
-    return [*[None] * num_res, *[ct if ct is None else _as_cotangent(ct, x.aval, name) for ct, x in zip(back, args[num_res:])]]
+    return [*[None] * num_res, *[ct if ct is None else _as_cotangent(ct, x.aval) for ct, x in zip(back, args[num_res:])]]
 
 
-def _as_cotangent(ct: Value, aval: ShapedArray, name: str) -> Value | None:
+def _as_cotangent(ct: Value, aval: ShapedArray) -> Value | None:
     if is_zero(ct) or is_float0(ct):
         return None
-    have = get_aval(ct)
-    if have.shape != aval.shape:
-        raise ValueError(at_user_line(f"Custom VJP bwd rule of {name} gives a cotangent of type {have.str_short()} for an argument of type {aval.str_short()}; the shapes must be equal."))
-    return convert(ct, aval.dtype, aval.weak_type) if have.dtype != aval.dtype else ct
+    return convert(ct, aval.dtype, aval.weak_type) if get_aval(ct).dtype != aval.dtype else ct
+
+
+def _check_cotangent(ct: Value, aval: ShapedArray, rule: str, fun: str) -> None:
+    """Raises unless a rule's cotangent has the shape of the argument; narrower and wider floats are converted, but no complex one to a real one."""
+    if ct is None:
+        return
+    if not is_zero(ct) and not is_array_like(ct):
+        raise TypeError(at_user_line(f"Custom VJP bwd rule {rule} of {fun} gives a {type(ct).__name__} as the cotangent of an argument of type {aval}; give an array, or None for zero."))
+    have = ct.aval if is_zero(ct) else get_aval(ct)
+    if have.shape != aval.shape or dtypes.is_complex(have.dtype) and dtypes.is_float(aval.dtype):
+        what = "the shapes must be equal" if have.shape != aval.shape else "take its real part"
+        raise ValueError(at_user_line(f"Custom VJP bwd rule {rule} of {fun} gives a cotangent of type {have.str_short()} for an argument of type {aval.str_short()}; {what}."))
 
 
 _forward_mode_error = unsupported("can't apply forward-mode differentiation (jvp) to a custom_vjp function: {name}. Define it with custom_jvp, or use reverse mode (grad, vjp).",
@@ -354,6 +364,7 @@ class custom_vjp(Generic[Args, Result]):
             return out
 
         def flat_fwd(perturbed: Sequence[bool], *xs: Value) -> tuple[Any, Any]:
+            trees["in"] = [get_aval(x) for x in xs]
             given = [CustomVJPPrimal(x, p) for x, p in zip(xs, perturbed)] if self.symbolic_zeros else xs
             pair = fwd(*put_back(in_tree.unflatten(given)))
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
@@ -368,7 +379,10 @@ class custom_vjp(Generic[Args, Result]):
             known, rest = trees["known"], iter(xs)
             res = [known[i] if i in known else next(rest) for i in range(trees["res"].num_leaves)]
             cts = bwd(*static.values(), trees["res"].unflatten(res), trees["out"].unflatten(list(rest)))
-            return _flat_cotangents(cts, in_tree, name_of(bwd), name_of(self.fun))
+            flat = _flat_cotangents(cts, in_tree, name_of(bwd), name_of(self.fun))
+            for ct, aval in zip(flat, trees["in"]):
+                _check_cotangent(ct, aval, name_of(bwd), name_of(self.fun))
+            return flat
         outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=flat, fwd=Rule(name_of(fwd), flat_fwd), bwd=Rule(name_of(bwd), flat_bwd),
                                       name=name_of(self), num_consts=0, symbolic_zeros=self.symbolic_zeros, optimize_remat=self.optimize_remat)
         return tree_unflatten(trees["out"], outs)
@@ -389,7 +403,7 @@ def _flat_cotangents(cts: Sequence[Value], in_tree: PyTreeDef, rule: str, fun: s
             try:
                 leaves, tree = tree_flatten(ct, is_leaf=lambda x: x is None)
                 mine = leaves if tree == sub else sub.flatten_up_to(ct)
-                if any(x is not None and not is_zero(x) and not is_array_like(x) for x in mine):
+                if tree != sub and any(x is not None and not is_zero(x) and not is_array_like(x) for x in mine):
                     raise ValueError(f"it gives {tree} for an argument of structure {sub}")
                 flat.extend(mine)
             except ValueError as e:

@@ -88,9 +88,9 @@ def jvp_flat(fun: Callable[..., Any], primals: Sequence[Value], tangents: Sequen
 
 
 def check_type(x: Value, aval: AbstractValue, what: str) -> None:
-    """Refuses a tangent or cotangent, which a rule gave, that hasn't the type of those of an aval."""
+    """Refuses a tangent or cotangent, which a rule gave, that hasn't the type of those of an aval (of integers, their own where linear functions of them are transposed)."""
     have, want = get_aval(x), tangent_aval(aval)
-    if have.shape != want.shape or have.dtype != want.dtype:
+    if have.shape != want.shape or have.dtype not in (want.dtype, aval.dtype):
         raise TypeError(f"a derivative rule gives {what} of type {have.str_short()} where one of type {want.str_short()} belongs.")
 
 
