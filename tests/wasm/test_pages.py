@@ -244,8 +244,8 @@ def test_bad_input_is_named(tmp_path):
         assert message and want in message, (call, message)
 
 
-def load_fails(folder) -> str:
-    script = 'import { load } from "./f.js"; await load().catch((error) => console.log(String(error)));'
+def load_fails(folder, before: str = "") -> str:
+    script = f'{before} const {{ load }} = await import("./f.js"); await load().then(() => console.log("loaded"), (error) => console.log(String(error)));'
     return subprocess.run([NODE, "--input-type=module", "-e", script], cwd=folder, capture_output=True, text=True).stdout
 
 
@@ -258,7 +258,26 @@ def test_damaged_and_mixed_exports_are_refused(tmp_path):
             shutil.copy(tmp_path / "b" / f"f.{kind}", tmp_path / "a" / f"f.{kind}")
     assert "WeftRuntimeError: the .wasm file of f is not of the same export as its module" in load_fails(tmp_path / "a")
     (tmp_path / "b" / "f.bin").write_bytes(b"\0" * 8)
-    assert "the .bin file of f has 8 bytes, not 12" in load_fails(tmp_path / "b")
+    assert "the .bin file of f is not of the same export as its module, or was damaged" in load_fails(tmp_path / "b")
+
+
+@pytest.mark.parametrize("before", ["", "delete globalThis.crypto;"], ids=["digests of the engine", "digests of our own"])
+def test_a_bit_that_turned_is_noticed(tmp_path, before):
+    w = np.ones(3, "float32")
+    files = export.web(lambda x: x + w, spec(3), path=tmp_path, name="f")
+    assert load_fails(tmp_path, before) == "loaded\n"
+    used = [p for p in files if p.name == "f.bin" or p.suffix == ".wasm"]
+    assert len(used) >= 2
+    for place in (0, 9, -1):
+        for kind in ("bin", "wasm"):
+            good = {p: p.read_bytes() for p in used if p.suffix[1:] == kind}
+            for path, data in good.items():
+                damaged = bytearray(data)
+                damaged[place] ^= 4
+                path.write_bytes(damaged)
+            assert f"WeftRuntimeError: the .{kind} file of f is not of the same export as its module, or was damaged; copy all files" in load_fails(tmp_path, before)
+            for path, data in good.items():
+                path.write_bytes(data)
 
 
 def test_engines_without_relaxed_vectors_take_the_other_module(tmp_path):

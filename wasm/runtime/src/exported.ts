@@ -5,6 +5,7 @@
 import type { ArraySpec, Files, Leaf, LoadOptions, Program, Signature, Tree, TypedArray } from "../../src/weft_wasm/page/weft.js";
 import { checkContents, type Metadata } from "./contents.js";
 import { WeftProgramError, WeftRuntimeError } from "./errors.js";
+import { sha256 } from "./sha256.js";
 import { threadsHere } from "./threads.js";
 import { WasmDevice } from "./wasm_device.js";
 
@@ -186,17 +187,25 @@ async function bytesOf(url: URL): Promise<Uint8Array> {
 
 let shared: Promise<WasmDevice> | undefined;
 
-/** The module of an export, its metadata and its own constants, which are custom sections of it. */
-async function compiled(signature: Signature, bytes: Uint8Array): Promise<[WebAssembly.Module, Metadata, Uint8Array]> {
-  const module = await WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
-  const section = (name: string) => new Uint8Array(WebAssembly.Module.customSections(module, name)[0] ?? new ArrayBuffer(0));
-  const text = new TextDecoder().decode(section("weft.metadata"));
-  const found = text ? (JSON.parse(text) as { id?: string }) : undefined;
-  if (found?.id !== signature.id) {
+/** The bytes of a file of an export, which must be those that were written: one bit that turned would be another number. */
+async function whole(signature: Signature, kind: keyof Files, url: URL, fetch_: (url: URL) => Promise<Uint8Array>): Promise<Uint8Array> {
+  const bytes = await fetch_(url);
+  const { crypto } = globalThis as { crypto?: Crypto }; // pages of insecure origins have no digests
+  const digest = crypto?.subtle ? new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)) : sha256(bytes);
+  if (Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("") !== signature.sha256[kind]) {
     throw new WeftRuntimeError(
-      `the .wasm file of ${signature.name} is not of the same export as its module; copy all files that weft.export.web wrote, and reload without the cache`,
+      `the ${kind === "data" ? ".bin" : ".wasm"} file of ${signature.name} is not of the same export as its module, or was damaged; ` +
+        "copy all files that weft.export.web wrote, and reload without the cache",
     );
   }
+  return bytes;
+}
+
+/** The module of an export, its metadata and its own constants, which are custom sections of it. */
+async function compiled(bytes: Uint8Array): Promise<[WebAssembly.Module, Metadata, Uint8Array]> {
+  const module = await WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
+  const section = (name: string) => new Uint8Array(WebAssembly.Module.customSections(module, name)[0] ?? new ArrayBuffer(0));
+  const found: unknown = JSON.parse(new TextDecoder().decode(section("weft.metadata")));
   const constants = section("weft.constants");
   return [module, checkContents(found, bytes, constants.length), constants];
 }
@@ -211,15 +220,12 @@ export async function load<Arguments extends unknown[], Result>(
   if (!device.features.includes("simd128")) {
     throw new WeftRuntimeError(`${signature.name} needs an engine whose WebAssembly has vectors (simd128); all current browsers do`);
   }
+  const relaxed = files.relaxed && device.features.includes("relaxed-simd");
   const [code, data] = await Promise.all([
-    fetch_(files.relaxed && device.features.includes("relaxed-simd") ? files.relaxed : files.wasm),
-    files.data ? fetch_(files.data) : new Uint8Array(),
+    whole(signature, relaxed ? "relaxed" : "wasm", relaxed ? files.relaxed! : files.wasm, fetch_),
+    files.data ? whole(signature, "data", files.data, fetch_) : new Uint8Array(),
   ]);
-  const total = signature.constants.reduce((sum, bytes) => sum + bytes, 0);
-  if (data.length !== total) {
-    throw new WeftRuntimeError(`the .bin file of ${signature.name} has ${data.length} bytes, not ${total}; copy all files of one export`);
-  }
-  const [module, metadata, own] = await compiled(signature, code);
+  const [module, metadata, own] = await compiled(code);
   // Threads each compile the module for themselves, for the memory that they share.
   const program = device.memory.buffer instanceof ArrayBuffer ? device.place(metadata, module, own) : device.place(metadata, code, own);
   let at = 0;

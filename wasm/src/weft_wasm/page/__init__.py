@@ -39,22 +39,25 @@ def write_page(folder: str, jaxpr: Jaxpr, constants: Sequence[bytes], donated: S
     name, data = signature["name"], b"".join(constants)
     digest = hashlib.blake2b(b"".join([*[a.to_bytes() for a in artifacts], data, json.dumps(signature).encode()]), digest_size=8).hexdigest()
     signature = {"name": name, "id": digest, **signature, "donated": [i for i, d in enumerate(donated) if d], "constants": [len(c) for c in constants]}
-    made: dict[str, bytes | str] = {f"{name}{kind}.wasm": module(a, digest) for kind, a in zip(("", ".relaxed"), artifacts)}
+    made = {f"{name}{kind}.wasm": module(a, digest) for kind, a in zip(("", ".relaxed"), artifacts)}
     places = {"wasm": f"{name}.wasm"} | ({"relaxed": f"{name}.relaxed.wasm"} if len(artifacts) > 1 else {})
     if data:
         made[f"{name}.bin"], places["data"] = data, f"{name}.bin"
-    made[f"{name}.js"] = _SCRIPT.format(name=name, signature=_literal(signature), files="".join(f'  {k}: new URL("./{v}", import.meta.url),\n' for k, v in places.items()))
-    made[f"{name}.d.ts"] = declarations(signature, notes)
-    made[f"{name}.html"] = _own("demo.html").replace("NAME", name)
-    made |= {shared: _own(shared) for shared in SHARED}
+    signature["sha256"] = {k: hashlib.sha256(made[file]).hexdigest() for k, file in places.items()}
+    texts = {}
+    texts[f"{name}.js"] = _SCRIPT.format(name=name, signature=_literal(signature), files="".join(f'  {k}: new URL("./{v}", import.meta.url),\n' for k, v in places.items()))
+    texts[f"{name}.d.ts"] = declarations(signature, notes)
+    texts[f"{name}.html"] = _own("demo.html").replace("NAME", name)
+    texts |= {shared: _own(shared) for shared in SHARED}
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     if not (target / "package.json").exists():  # Node and bundlers ask what .js files are
-        made["package.json"] = '{ "type": "module" }\n'
+        texts["package.json"] = '{ "type": "module" }\n'
     for stale in (f"{name}.relaxed.wasm", f"{name}.bin"):
         (target / stale).unlink(missing_ok=True)
+    made |= {file: text.encode() for file, text in texts.items()}
     for file, content in made.items():
-        (target / file).write_bytes(content if isinstance(content, bytes) else content.encode())
+        (target / file).write_bytes(content)
     return [target / file for file in sorted(made)]
 
 

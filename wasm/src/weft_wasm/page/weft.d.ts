@@ -85,6 +85,8 @@ export interface Signature {
   readonly donated: readonly number[];
   /** Sizes in bytes of the arrays in the .bin file, which lead the program's inputs. */
   readonly constants: readonly number[];
+  /** The digests of the files, by their names in Files, in hexadecimal digits. */
+  readonly sha256: { readonly wasm: string; readonly relaxed?: string; readonly data?: string };
 }
 
 export interface Files {
