@@ -36,7 +36,11 @@ files.forEach((file, i) => fs.copyFileSync(file, path.join(folder, `${i}.weft`))
 const { server, url } = await serve(folder);
 const browser = await chromium.launch({ executablePath: await findBrowser(), args: FLAGS });
 
-/** Runs in a worker, as in the playground: a page's own thread may not compile large modules. All programs in turn, a few calls each. */
+/**
+ * Runs in a worker, as in the playground: a page's own thread may not compile large modules. All programs in turn, a few calls each.
+ * @param {{ url: string, count: number, calls: number, warm: number, turn: number }} settings
+ * @returns {Promise<{ load: number, times: number[] }[]>}
+ */
 const measure = async ({ url, count, calls, warm, turn }) => {
   const source = `
     import { WasmDevice } from "${url}runtime.js";
@@ -80,11 +84,11 @@ try {
   const page = await browser.newPage();
   await page.goto(url);
   const results = await page.evaluate(measure, { url, count: files.length, calls: Number(options.calls), warm: 5, turn: 5 });
-  for (const [index, file] of files.entries()) {
-    const { load, times } = results[index];
+  for (const [index, { load, times }] of results.entries()) {
+    const file = files[index] ?? "";
     const best = Math.min(...times);
     const rate = options.flops ? `   ${(Number(options.flops) / best / 1e6).toFixed(1)} GFLOP/s` : "";
-    const median = [...times].sort((a, b) => a - b)[times.length >> 1];
+    const median = [...times].sort((a, b) => a - b)[times.length >> 1] ?? NaN;
     console.log(
       `${path.basename(file)}: best ${best.toFixed(3)} ms, median ${median.toFixed(3)} ms, load ${load.toFixed(1)} ms${rate}`,
     );

@@ -12,10 +12,15 @@ const { values: options } = parseArgs({
 });
 const PROGRAM = "import weft.numpy\nweft.numpy.arange(3) + 1";
 
+/**
+ * @param {import("../../tools/web/visit.mjs").BrowserContext} context
+ * @param {string} url
+ */
 async function visit(context, url) {
   const { page, text } = await visitToEnd(context, url);
   if (!text.includes("[1, 2, 3]")) throw new Error(`unexpected output: ${text}`);
   const result = await page.evaluate(() => {
+    /** @param {string} name */
     const at = (name) => performance.getEntriesByName(name)[0]?.startTime ?? NaN;
     return { ready: at("weft:ready"), first: at("weft:first-output") };
   });
@@ -23,10 +28,16 @@ async function visit(context, url) {
   return result;
 }
 
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+/** @param {number[]} values */
+const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 
+/**
+ * @param {string} name
+ * @param {{ first: number, ready: number }[]} visits
+ * @param {number} bytes
+ */
 function row(name, visits, bytes) {
-  const [first, ready] = ["first", "ready"].map((key) => median(visits.map((v) => v[key])).toFixed(0).padStart(5));
+  const [first, ready] = [visits.map((v) => v.first), visits.map((v) => v.ready)].map((times) => median(times).toFixed(0).padStart(5));
   const megabytes = (bytes / 1e6).toFixed(2);
   console.log(`${name.padEnd(6)} first result ${first} ms   Python ready ${ready} ms   transferred ${megabytes} MB`);
 }
@@ -34,7 +45,7 @@ function row(name, visits, bytes) {
 await withSite(options.site, async ({ server, context, url }) => {
   // Bytes as the server sent them: what caches answer costs nothing.
   let sent = 0;
-  server.on("request", (request, response) => {
+  server.on("request", (_, response) => {
     response.on("finish", () => (sent += Number(response.getHeader("content-length") ?? 0)));
   });
   await runAtOnce(context, PROGRAM);

@@ -23,6 +23,7 @@ await build({
   logLevel: "warning",
 });
 const programs = await import(pathToFileURL(bundle).href);
+/** @param {Uint8Array} bytes */
 const literal = (bytes) => `bytes.fromhex("${Buffer.from(bytes).toString("hex")}")`;
 
 const SOURCE = `
@@ -80,9 +81,9 @@ try {
   const page = await browser.newPage();
   await page.addInitScript((source) => localStorage.setItem("weft:source", source), SOURCE);
   await page.goto(url);
-  await page.waitForFunction(() => document.getElementById("state").textContent === "Ready");
+  await page.waitForFunction(() => document.getElementById("state")?.textContent === "Ready");
   await page.locator("#run").click();
-  await page.waitForFunction(() => /Done|Failed/.test(document.getElementById("state").textContent), null, {
+  await page.waitForFunction(() => /Done|Failed/.test(document.getElementById("state")?.textContent ?? ""), null, {
     timeout: 120_000,
   });
   console.log(await page.locator("#console").textContent());

@@ -53,19 +53,27 @@ analysis = compiled.cost_analysis()
 print(json.dumps({"trace": times[1] - times[0], "compile": times[2] - times[1], "first": first, "bytes": analysis["code bytes"], "kernels": analysis["kernels"]}))
 `;
 
-const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+/** @typedef {{ trace: number, compile: number, first: Record<string, number>, bytes: number, kernels: number }} Figures */
+
+/** @param {number[]} values */
+const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+/** @param {number} seconds */
 const ms = (seconds) => (1e3 * seconds).toFixed(seconds < 0.1 ? 1 : 0);
 
 await withSite(options.site, async ({ context, url }) => {
   await runAtOnce(context, program);
+  /** @type {Figures[]} */
   const results = [];
   for (let i = 0; i < Number(options.runs); i++) {
     const { page, text } = await visitToEnd(context, url, 120_000);
-    results.push(JSON.parse(text.trim().split("\n").at(-1)));
+    results.push(JSON.parse(text.trim().split("\n").at(-1) ?? ""));
     await page.close();
   }
+  const [one] = results;
+  if (!one) throw new Error("--runs 0: give a number above 0");
+  /** @param {(figures: Figures) => number} pick */
   const of = (pick) => median(results.map(pick));
   console.log(`transformer step, ${options.layers} layers: trace ${ms(of((r) => r.trace))} ms   compile ${ms(of((r) => r.compile))} ms   ` +
-    `${results[0].kernels} kernels, ${results[0].bytes} bytes of code`); // prettier-ignore
-  for (const name of Object.keys(results[0].first)) console.log(`first ${name.padEnd(8)} ${ms(of((r) => r.first[name]))} ms`);
+    `${one.kernels} kernels, ${one.bytes} bytes of code`); // prettier-ignore
+  for (const name of Object.keys(one.first)) console.log(`first ${name.padEnd(8)} ${ms(of((r) => r.first[name] ?? NaN))} ms`);
 });

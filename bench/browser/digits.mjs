@@ -47,16 +47,21 @@ trace, compiled, first, steps, _, found = (b - a for a, b in zip(times, times[1:
 print(json.dumps({"trace": trace, "compile": compiled, "first": first, "found": found, "rate": ${Number(options.steps)} / steps}))
 `);
 
-const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+/** @typedef {Record<"trace" | "compile" | "first" | "found" | "rate", number>} Figures */
+
+/** @param {number[]} values */
+const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 
 await withSite(options.site, async ({ context, url }) => {
   await runAtOnce(context, program);
+  /** @type {Figures[]} */
   const results = [];
   for (let i = 0; i < Number(options.runs); i++) {
     const { page, text } = await visitToEnd(context, url);
-    results.push(JSON.parse(text.trim().split("\n").at(-1)));
+    results.push(JSON.parse(text.trim().split("\n").at(-1) ?? ""));
     await page.close();
   }
+  /** @type {(name: keyof Figures, scale?: number) => number} */
   const of = (name, scale = 1) => scale * median(results.map((result) => result[name]));
   const again = results.slice(1).map(({ found }) => 1e3 * found); // the first visit compiles
   console.log(`trace ${of("trace", 1e3).toFixed(0)} ms   compile ${of("compile", 1e3).toFixed(0)} ms   first call ${of("first", 1e3).toFixed(1)} ms`);

@@ -18,7 +18,10 @@ const folder = path.resolve(options.exports);
 execFileSync(options.python, ["e2e/fixtures/make_exports.py", folder]);
 fs.writeFileSync(path.join(folder, "blank.html"), "<!doctype html><title>blank</title>");
 
-/** In the page: the time of a call whose state stays on the device, the least of several runs. */
+/**
+ * In the page: the time of a call whose state stays on the device, the least of several runs.
+ * @param {{ url: string, plain: boolean }} which
+ */
 async function measure({ url, plain }) {
   const { load, Device, signature } = await import(url);
   let device = await Device.create();
@@ -26,15 +29,23 @@ async function measure({ url, plain }) {
   const start = performance.now();
   const program = await load({ device });
   const loading = performance.now() - start;
+  /** @type {Record<string, Float32ArrayConstructor | Int32ArrayConstructor | Uint32ArrayConstructor>} */
   const types = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
+  /** @type {(tree: any) => any} */
   const fill = (tree) => {
     if (typeof tree !== "number") return Array.isArray(tree) ? tree.map(fill) : Object.fromEntries(Object.entries(tree).map(([k, v]) => [k, fill(v)]));
     const { dtype, shape } = signature.inputs[tree];
-    return types[dtype].from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) => (dtype === "float32" ? 0.1 * Math.sin(i) : i % 8));
+    const array = types[dtype];
+    if (!array) throw new Error(`inputs of dtype ${dtype} are not made here`);
+    const length = /** @type {number[]} */ (shape).reduce((a, b) => a * b, 1);
+    const values = new array(length);
+    for (let i = 0; i < length; i++) values[i] = dtype === "float32" ? 0.1 * Math.sin(i) : i % 8;
+    return values;
   };
-  let args = program.put(...signature.args.map(({ tree }) => fill(tree)));
+  let args = program.put(...signature.args.map((/** @type {{ tree: any }} */ { tree }) => fill(tree)));
   const call = () => {
     const result = program.onDevice(...args);
+    /** @type {(tree: any) => void} */
     const free = (tree) => (tree.read ? tree.free() : Object.values(tree).forEach(free));
     if (!signature.donated.length) return free(result);
     args = [result[0], ...args.slice(1)];
@@ -53,6 +64,7 @@ async function measure({ url, plain }) {
 
 const { server, url } = await serve(folder, { isolated: false });
 const browser = await chromium.launch({ executablePath: await findBrowser(), headless: true, args: FLAGS });
+/** @param {string} file */
 const kB = (file) => `${(fs.statSync(file).size / 1e3).toFixed(1)} (${(zlib.gzipSync(fs.readFileSync(file)).length / 1e3).toFixed(1)} gzip)`;
 try {
   const page = await browser.newPage();

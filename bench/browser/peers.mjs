@@ -34,6 +34,11 @@ const { values: options } = parseArgs({
 });
 const python = process.env.PYTHON ?? path.join(root, ".venv/bin/python");
 
+/**
+ * @param {string} program
+ * @param {string[]} args
+ * @param {{ cwd?: string }} more
+ */
 function command(program, args, more = {}) {
   const { status, stdout, error } = spawnSync(program, args, { stdio: ["ignore", "pipe", "inherit"], encoding: "utf8", ...more });
   if (status !== 0) throw new Error(`${[program, ...args].join(" ")} failed${error ? `: ${error.message}` : ""}`);
@@ -48,8 +53,12 @@ function installPeers() {
   fs.utimesSync(installed, new Date(), new Date());
 }
 
-/** What the playground's worker is told when it boots, read off the site's files. */
+/**
+ * What the playground's worker is told when it boots, read off the site's files.
+ * @param {string} site
+ */
 function siteConfig(site) {
+  /** @type {(folder: string, pattern: RegExp) => string} */
   const found = (folder, pattern) => {
     const name = fs.readdirSync(path.join(site, folder)).find((entry) => pattern.test(entry));
     if (!name) throw new Error(`${path.join(site, folder)} holds no ${pattern}; build the site with \`make web\``);
@@ -65,10 +74,19 @@ function siteConfig(site) {
   };
 }
 
-/** The page and the peers' workers in `folder`. */
+/**
+ * The page and the peers' workers in `folder`.
+ * @param {string} folder
+ * @param {string[]} names
+ */
 async function bundle(folder, names) {
+  /** @type {Record<string, string>} */
   const sources = { "jax-js": "jaxjs.mjs", tfjs: "tfjs.mjs", ort: "ort.mjs", exported: "exported.mjs" };
-  const entries = [...names, "exported"].map((name) => [name, path.join(here, sources[name])]);
+  const entries = [...names, "exported"].map((name) => {
+    const source = sources[name];
+    if (!source) throw new Error(`no peer ${name}; there are ${PEERS.join(", ")}`);
+    return [name, path.join(here, source)];
+  });
   await build({
     entryPoints: { page: path.join(here, "page.mjs"), ...Object.fromEntries(entries) },
     bundle: true,
@@ -80,6 +98,7 @@ async function bundle(folder, names) {
   });
   fs.writeFileSync(path.join(folder, "index.html"), "<!doctype html><title>peers</title>");
   const modules = path.join(here, "node_modules");
+  /** @type {[string, string, RegExp][]} */
   const copies = [
     ["tfjs", "@tensorflow/tfjs-backend-wasm/dist", /^tfjs-backend-wasm.*\.wasm$/],
     ["ort", "onnxruntime-web/dist", /^ort-wasm-simd-threaded\.(mjs|wasm)$/],
@@ -91,8 +110,14 @@ async function bundle(folder, names) {
   }
 }
 
-/** {name: {times, problems}} of everything that runs in the page. */
+/**
+ * {name: {times, problems}} of everything that runs in the page.
+ * @param {string} folder
+ * @param {string[]} names
+ * @param {{ peers: string[], threads: number, seconds: number, site: string }} settings
+ */
 async function measurePage(folder, names, { peers, threads, seconds, site }) {
+  /** @type {Record<string, import("./peers/page.mjs").Manifest>} */
   const manifest = JSON.parse(fs.readFileSync(path.join(folder, "data/manifest.json"), "utf8"));
   const { server, url } = await serve(folder);
   const browser = await chromium.launch({ executablePath: await findBrowser(), args: FLAGS });
@@ -100,9 +125,16 @@ async function measurePage(folder, names, { peers, threads, seconds, site }) {
     const page = await browser.newPage();
     page.on("pageerror", (error) => console.error(`page: ${error.message}`));
     await page.goto(url);
+    /** @param {string} name */
     const source = (name) => fs.readFileSync(path.join(here, `${name}.py`), "utf8");
     const { worker, ...config } = siteConfig(site);
-    const files = names.flatMap((name) => manifest[name].inputs.map(({ file }) => file));
+    /** @param {string} name */
+    const manifestOf = (name) => {
+      const found = manifest[name];
+      if (!found) throw new Error(`reference.py wrote no data for ${name}`);
+      return found;
+    };
+    const files = names.flatMap((name) => manifestOf(name).inputs.map(({ file }) => file));
     const weft = {
       site: config,
       exported: `${url}exported.js`,
@@ -112,21 +144,28 @@ async function measurePage(folder, names, { peers, threads, seconds, site }) {
       assets: files.map((file) => ({ name: file, url: `../data/${file}` })),
     };
     const urls = Object.fromEntries(peers.map((name) => [name, `${url}${name}.js`]));
-    const failures = await page.evaluate(
-      async ([module, settings]) => {
-        globalThis.bench = await import(module);
-        return globalThis.bench.start(settings);
-      },
-      [`${url}page.js`, { urls, threads, weft }],
-    );
+    const module = `${url}page.js`; // which keeps its state from one import to the next
+    /** @type {Record<string, string>} */
+    const failures = await page.evaluate(async ({ module, settings }) => (await import(module)).start(settings), {
+      module,
+      settings: { urls, threads, weft },
+    });
     for (const [name, message] of Object.entries(failures)) console.error(`${name} does not start: ${message}`);
+    /** @type {import("./peers/table.mjs").Results} */
     const results = {};
     for (const name of names) {
       process.stderr.write(`${name} `);
-      results[name] = await page.evaluate(([...args]) => globalThis.bench.measure(...args), [name, manifest[name], seconds]);
+      results[name] = await page.evaluate(async ({ module, name, manifest, seconds }) => (await import(module)).measure(name, manifest, seconds), {
+        module,
+        name,
+        manifest: manifestOf(name),
+        seconds,
+      });
     }
     process.stderr.write("\n");
-    return { results, emptyMs: await page.evaluate(() => globalThis.bench.emptyCall()), failures };
+    /** @type {number | null} */
+    const emptyMs = await page.evaluate(async (module) => (await import(module)).emptyCall(), module);
+    return { results, emptyMs, failures };
   } finally {
     await browser.close();
     await close(server);
@@ -154,9 +193,10 @@ try {
   const { results, emptyMs, failures } = await measurePage(folder, names, { peers, threads, seconds, site });
   const after = load();
   if (options.native) {
-    for (const [who, column] of [["numpy", "numpy"], ["weft", "xla"]]) {
+    for (const [who, column] of Object.entries({ numpy: "numpy", weft: "xla" })) {
+      /** @type {import("./peers/table.mjs").Times} */
       const times = JSON.parse(command(python, [path.join(here, "reference.py"), who, path.join(folder, "data"), ...names]));
-      for (const name of names) results[name].times[column] = times[name];
+      for (const [name, { times: measured }] of Object.entries(results)) measured[column] = times[name];
     }
   }
   console.log(table(results, { threads, emptyMs }));

@@ -44,21 +44,22 @@ print(json.dumps({"threads": device.threads, "best": best}))
 
 const load = () => os.loadavg().map((x) => x.toFixed(2)).join(" ");
 const before = load();
-const best = { 1: {}, 2: {} };
+/** @type {[Record<string, number>, Record<string, number>]} */
+const [one, two] = [{}, {}];
 for (let round = 0; round < Number(options.rounds); round++) {
-  for (const threads of [1, 2]) {
+  for (const [threads, best] of /** @type {[number, Record<string, number>][]} */ ([[1, one], [2, two]])) {
     await withSite(options.site, async ({ context, url }) => {
       await runAtOnce(context, program.replace("ASKED", JSON.stringify(`threads=${threads}`)));
       const { text } = await visitToEnd(context, `${url}?threads=${threads}`, 120_000);
-      const found = JSON.parse(text.trim().split("\n").at(-1));
+      const found = JSON.parse(text.trim().split("\n").at(-1) ?? "");
       if (found.threads !== threads) throw new Error(`the page has ${found.threads} threads, not ${threads}`);
-      for (const [name, ms] of Object.entries(found.best)) best[threads][name] = Math.min(ms, best[threads][name] ?? Infinity);
+      for (const [name, ms] of Object.entries(/** @type {Record<string, number>} */ (found.best))) best[name] = Math.min(ms, best[name] ?? Infinity);
     });
   }
 }
 console.log("| | one thread, ms | two, ms | times |\n|---|---:|---:|---:|");
-for (const [name, one] of Object.entries(best[1])) {
-  const two = best[2][name];
-  console.log(`| ${name} | ${one.toFixed(2)} | ${two.toFixed(2)} | ${(one / two).toFixed(2)} |`);
+for (const [name, alone] of Object.entries(one)) {
+  const shared = two[name] ?? NaN;
+  console.log(`| ${name} | ${alone.toFixed(2)} | ${shared.toFixed(2)} | ${(alone / shared).toFixed(2)} |`);
 }
 console.log(`Load average ${before} before, ${load()} after; ${os.cpus().length} cores.`);

@@ -27,6 +27,7 @@ test("the best peer is the fastest of those that measured, and never weft", () =
 });
 
 test("verdicts follow the share asked of the best peer's time", () => {
+  /** @type {(weft: number, options?: import("../../bench/browser/peers/table.mjs").Circumstances) => ReturnType<typeof verdict>} */
   const sort = (weft, options) => verdict("sort", { "jax-js": 100, weft }, options);
   assert.deepEqual(sort(50), { ratio: 0.5, asked: "≤ 0.50", met: true });
   assert.equal(sort(51).met, false);
@@ -51,8 +52,11 @@ test("the table hides nothing", () => {
     matmul_512: { times: { "jax-js": 8, tfjs: 10, weft: 4, numpy: 2.5, xla: 2 }, problems: { tfjs: "off by 1", ort: "no kernel" } },
     scan: { times: { "jax-js": 500, weft: 10 }, problems: {} },
   };
-  const [head, rule, matmul, scan] = table(results).split("\n");
-  assert.equal(new Set([head, rule, matmul, scan].map((line) => [...line].length)).size, 1);
+  const lines = table(results).split("\n");
+  assert.equal(lines.length, 4);
+  assert.equal(new Set(lines.map((line) => [...line].length)).size, 1);
+  const [head = "", , matmul = "", scan = ""] = lines;
+  /** @param {string} line */
   const cells = (line) => line.split("|").slice(1, -1).map((cell) => cell.trim());
   assert.deepEqual(cells(head).slice(0, 6), ["workload", "unit", "jax-js", "tfjs", "ort", "weft"]);
   assert.deepEqual(cells(matmul), ["matmul 512", "ms", "8.00", "10.0!", "error", "4.00", "0.500", "≤ 0.67", "yes", "67.1 GFLOP/s", "2.50", "2.00"]);
@@ -62,13 +66,16 @@ test("the table hides nothing", () => {
 
 test("least times and differences", () => {
   assert.equal(least([5, 1, 9]), 1);
+  /** @param {number[]} values */
   const floats = (...values) => Float32Array.of(...values);
   assert.equal(difference([floats(1, -10)], [floats(1.001, -10)], 1e-3), null);
-  assert.match(difference([floats(1, -10)], [floats(1.1, -10)], 1e-3), /result 0 is off by 1\.00e-1 of 10\.0/);
-  assert.match(difference([floats(NaN, 1)], [floats(0, 1)], 1), /off by NaN/);
-  assert.match(difference([floats(1, NaN, 1)], [floats(1, 0, 1)], 1), /off by NaN/);
-  assert.match(difference([floats(1)], [floats(1, 2)], 1), /1 values instead of 2/);
-  assert.match(difference([], [floats(1)], 1), /0 results instead of 1/);
+  /** @type {(results: Float32Array[], expected: Float32Array[], tolerance: number) => string} */
+  const wrong = (...settings) => difference(...settings) ?? "nothing";
+  assert.match(wrong([floats(1, -10)], [floats(1.1, -10)], 1e-3), /result 0 is off by 1\.00e-1 of 10\.0/);
+  assert.match(wrong([floats(NaN, 1)], [floats(0, 1)], 1), /off by NaN/);
+  assert.match(wrong([floats(1, NaN, 1)], [floats(1, 0, 1)], 1), /off by NaN/);
+  assert.match(wrong([floats(1)], [floats(1, 2)], 1), /1 values instead of 2/);
+  assert.match(wrong([], [floats(1)], 1), /0 results instead of 1/);
 });
 
 test("axes are reordered", () => {
@@ -79,21 +86,27 @@ test("axes are reordered", () => {
   assert.deepEqual(transposed(y, [1, 2, 0]), x);
 });
 
-/** The fields of a protocol-buffer message: [[number, value], …], with bytes for what has a length. */
+/**
+ * The fields of a protocol-buffer message: [[number, value], …], with bytes for what has a length.
+ * @param {Uint8Array} bytes
+ * @returns {[number, any][]}
+ */
 function fields(bytes) {
   let at = 0;
   const varint = () => {
     let value = 0n;
     for (let shift = 0n; ; shift += 7n) {
-      const byte = BigInt(bytes[at++]);
+      const byte = BigInt(bytes[at++] ?? 0);
       value |= (byte & 127n) << shift;
       if (byte < 128n) return value;
     }
   };
+  /** @type {[number, bigint | Uint8Array][]} */
   const found = [];
   while (at < bytes.length) {
     const key = Number(varint());
-    const [number, kind] = [key >> 3, key & 7];
+    const number = key >> 3;
+    const kind = key & 7;
     if (kind === 0) found.push([number, varint()]);
     else {
       const length = kind === 5 ? 4 : Number(varint());
@@ -103,7 +116,9 @@ function fields(bytes) {
   assert.equal(at, bytes.length);
   return found;
 }
+/** @type {(bytes: Uint8Array, number: number) => any[]} */
 const all = (bytes, number) => fields(bytes).filter(([n]) => n === number).map(([, value]) => value);
+/** @param {Uint8Array} bytes */
 const text = (bytes) => new TextDecoder().decode(bytes);
 
 test("a model has its graph, constants and attributes", () => {

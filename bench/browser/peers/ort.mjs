@@ -2,17 +2,33 @@
 // are deployed, so that it can pack them once.
 import * as ort from "onnxruntime-web/wasm";
 import { graph, model, scalar, types, whole } from "./onnx.mjs";
-import { STEPS, serve, transposed } from "./worker.mjs";
+import { STEPS, at, serve, transposed } from "./worker.mjs";
+
+/**
+ * @typedef {import("./worker.mjs").Input} Input
+ * @typedef {import("./worker.mjs").Workload} Workload
+ * @typedef {import("./onnx.mjs").Node} Node
+ * @typedef {import("./onnx.mjs").Constant} Constant
+ * @typedef {object} Options
+ * @property {string} [results]
+ * @property {string} [weights]
+ * @property {(inputs: Input[]) => Input[]} [prepare]
+ * @property {(out: Input) => Float32Array} [finish]
+ */
 
 /**
  * A workload of a model: `build` gives the nodes (and constants) that compute `results` from the inputs "a", "b", …; the inputs
  * that `weights` names are constants.
+ * @param {(inputs: Record<string, Input>) => { nodes: Node[], constants?: Record<string, Constant> }} build
+ * @param {Options} options
+ * @returns {Workload}
  */
 const session =
   (build, { results = "out", weights = "", prepare = (inputs) => inputs, finish = ({ data }) => data } = {}) =>
   async (given) => {
     const inputs = Object.fromEntries(prepare(given).map((value, i) => [String.fromCharCode(97 + i), value]));
     const { nodes, constants = {} } = build(inputs);
+    /** @param {[string, Input]} entry */
     const fixed = ([name]) => weights.includes(name);
     const fed = Object.entries(inputs).filter((entry) => !fixed(entry));
     const names = results.split(" ");
@@ -49,14 +65,25 @@ const chain = session(() => ({
   constants: { half: scalar(0.5) },
 }));
 
-const layerNorm = session(({ a: { shape } }) => {
-  const n = shape[1];
+/**
+ * @param {Record<string, Input>} inputs
+ * @param {string} name
+ */
+function input(inputs, name) {
+  const found = inputs[name];
+  if (!found) throw new Error(`the model has no input ${name}`);
+  return found;
+}
+
+const layerNorm = session((inputs) => {
+  const n = at(input(inputs, "a").shape, 1);
   return {
     nodes: [["LayerNormalization", "a scale", "out", { axis: -1, epsilon: { float: 1e-5 } }]],
     constants: { scale: { data: new Float32Array(n).fill(1), shape: [n] } },
   };
 });
 
+/** @param {number} axis */
 const sum = (axis) =>
   session(() => ({ nodes: [["ReduceSum", "a axes", "out", { keepdims: 0 }]], constants: { axes: whole(axis) } }));
 
@@ -75,7 +102,7 @@ const mlp = session(
 
 const conv = session(() => ({ nodes: [["Conv", "a b", "out", { pads: [1, 1, 1, 1], kernel_shape: [3, 3] }]] }), {
   weights: "b",
-  prepare: ([x, w]) => [transposed(x, [0, 3, 1, 2]), transposed(w, [3, 2, 0, 1])],
+  prepare: (inputs) => [transposed(at(inputs, 0), [0, 3, 1, 2]), transposed(at(inputs, 1), [3, 2, 0, 1])],
   finish: (out) => transposed(out, [0, 2, 3, 1]).data,
 });
 
@@ -110,28 +137,34 @@ const scan = session(
       constants: { steps: { ...whole(STEPS), shape: [] }, always: { data: [true], shape: [] } },
     };
   },
-  { weights: "b", prepare: ([x, w]) => [{ ...x, shape: [1, 64] }, w] },
+  { weights: "b", prepare: (inputs) => [{ ...at(inputs, 0), shape: [1, 64] }, at(inputs, 1)] },
 );
 
-const sort = session(({ a }) => ({
+const sort = session((inputs) => ({
   nodes: [["TopK", "a k", "out indices", { largest: 0, sorted: 1 }]],
-  constants: { k: whole(a.data.length) },
+  constants: { k: whole(input(inputs, "a").data.length) },
 }));
 
 const cumsum = session(() => ({ nodes: [["CumSum", "a axis", "out"]], constants: { axis: { ...whole(0), shape: [] } } }));
 
-/** Real and imaginary parts lie side by side. */
-const fft = (inputs) =>
-  session(() => ({ nodes: [["DFT", "a", "out", { axis: 1 }]] }), {
-    prepare([real, imag]) {
-      const data = new Float32Array(2 * real.data.length);
-      real.data.forEach((value, i) => data.set([value, imag.data[i]], 2 * i));
-      return [{ data, shape: [1, real.data.length, 2] }];
-    },
-  })(inputs).then((workload) => ({
-    ...workload,
-    read: ({ out: { data } }) => [0, 1].map((part) => data.filter((_, i) => i % 2 === part)),
-  }));
+const sideBySide = session(() => ({ nodes: [["DFT", "a", "out", { axis: 1 }]] }), {
+  prepare(inputs) {
+    const [real, imag] = [at(inputs, 0).data, at(inputs, 1).data];
+    const data = new Float32Array(2 * real.length);
+    data.forEach((_, i) => (data[i] = (i % 2 ? imag : real)[i >> 1] ?? NaN));
+    return [{ data, shape: [1, real.length, 2] }];
+  },
+});
+
+/**
+ * Real and imaginary parts lie side by side.
+ * @type {Workload}
+ */
+const fft = async (inputs) => ({
+  ...(await sideBySide(inputs)),
+  /** @param {{ out: Input }} results */
+  read: ({ out: { data } }) => [0, 1].map((part) => data.filter((_, i) => i % 2 === part)),
+});
 
 /** A call gives its result as an array of JavaScript: it is read already. */
 const successor = session(() => ({ nodes: [["Add", "a one", "out"]], constants: { one: scalar(1) } }));

@@ -5,39 +5,80 @@ const MOST_CALLS = 20_000;
 const SURE_ROUNDS = 5;
 const FAR_BEHIND = 2; // times the best peer's time
 
+/**
+ * @typedef {{ file: string, shape: number[] }} FileOf
+ * @typedef {{ inputs: FileOf[], outputs: FileOf[], tolerance: number }} Manifest
+ * @typedef {{ resolve: (value: any) => void, reject: (error: Error) => void }} Waiting
+ * @typedef {import("../../../web/src/protocol.js").SiteConfig} SiteConfig
+ * @typedef {import("../../../web/src/protocol.js").FromWorker} FromWorker
+ * @typedef {import("../../../web/src/protocol.js").Outcome} Outcome
+ * @typedef {object} Playground
+ * @property {Omit<SiteConfig, "assets">} site
+ * @property {string} exported
+ * @property {string} worker
+ * @property {string} base
+ * @property {Record<string, string>} modules
+ * @property {SiteConfig["assets"]} assets
+ */
+
 class Peer {
+  /** @type {Set<string>} */
+  workloads = new Set();
+  /** @type {Map<number, Waiting>} */
+  pending = new Map();
+  count = 0;
+
+  /**
+   * @param {string} name
+   * @param {string} url
+   */
   constructor(name, url) {
     this.name = name;
     this.worker = new Worker(url, { type: "module", name });
-    this.pending = new Map();
-    this.count = 0;
     this.worker.onmessage = ({ data: { id, value, error } }) => {
-      const [resolve, reject] = this.pending.get(id);
+      const waiting = this.pending.get(id);
       this.pending.delete(id);
-      if (error === undefined) resolve(value);
-      else reject(new Error(error));
+      if (error === undefined) waiting?.resolve(value);
+      else waiting?.reject(new Error(error));
     };
     this.worker.onerror = (event) => {
-      for (const [, reject] of this.pending.values()) reject(new Error(event.message || `${name} did not start`));
+      for (const { reject } of this.pending.values()) reject(new Error(event.message || `${name} did not start`));
     };
   }
 
+  /**
+   * @param {string} op
+   * @param {object} more
+   * @returns {Promise<any>}
+   */
   ask(op, more = {}) {
     return new Promise((resolve, reject) => {
-      this.pending.set(++this.count, [resolve, reject]);
+      this.pending.set(++this.count, { resolve, reject });
       this.worker.postMessage({ id: this.count, op, ...more });
     });
   }
 
+  /** @param {number} threads */
   async init(threads) {
     this.workloads = new Set(await this.ask("init", { threads }));
   }
+  /**
+   * @param {string} name
+   * @param {FileOf[]} inputs
+   * @returns {Promise<Float32Array[]>}
+   */
   prepare(name, inputs) {
     return this.ask("prepare", { name, inputs: inputs.map(({ file, shape }) => ({ file: `data/${file}`, shape })) });
   }
+  /**
+   * @param {string} name
+   * @param {number} calls
+   * @returns {Promise<number>}
+   */
   measure(name, calls) {
     return this.ask("measure", { name, calls });
   }
+  /** @param {string} name */
   forget(name) {
     return this.ask("forget", { name });
   }
@@ -46,36 +87,51 @@ class Peer {
 /** weft as a person runs it: programs sent to the playground's worker, which fetches the files that they name. */
 class Weft {
   name = "weft";
-  workloads = { has: (name) => name !== "exported" };
+  workloads = { has: (/** @type {string} */ name) => name !== "exported" };
+  printed = "";
+  /** @type {any} */
+  value = undefined;
+  /** @type {Waiting | null} */
+  booting = null;
+  /** @type {Waiting | null} */
+  running = null;
 
+  /**
+   * @param {Playground} playground
+   * @param {number} threads
+   */
   constructor({ site, worker, base, modules, assets }, threads) {
     this.modules = modules;
     this.worker = new Worker(new URL(worker, base), { type: "module", name: "weft-python" });
-    this.printed = "";
     this.booted = new Promise((resolve, reject) => {
-      this.settle = { ready: resolve, failed: reject };
+      this.booting = { resolve, reject };
     });
     this.worker.onmessage = ({ data }) => this.heard(data);
-    this.worker.onerror = (event) => this.settle.failed(new Error(event.message));
+    this.worker.onerror = (event) => this.booting?.reject(new Error(event.message));
     const interrupt = new SharedArrayBuffer(1);
     this.worker.postMessage({ type: "boot", site: { ...site, assets }, base, interrupt, threads });
   }
 
+  /** @param {FromWorker | { type: "bench", value: unknown }} data */
   heard(data) {
-    if (data.type === "ready") this.settle.ready(data);
-    else if (data.type === "failed") this.settle.failed(new Error(data.message));
+    if (data.type === "ready") this.booting?.resolve(data);
+    else if (data.type === "failed") this.booting?.reject(new Error(data.message));
     else if (data.type === "output") this.printed += data.text;
     else if (data.type === "bench") this.value = data.value;
     else if (data.type === "done") {
       const { status, error } = data.outcome;
-      if (status === "ok") this.done.resolve(this.value);
-      else this.done.reject(new Error(error ? `${error.type}: ${error.message}\n${error.full ?? error.short ?? ""}` : status));
+      if (status === "ok") this.running?.resolve(this.value);
+      else this.running?.reject(new Error(error ? `${error.type}: ${error.message}\n${error.full ?? error.short ?? ""}` : status));
     }
   }
 
+  /**
+   * @param {string} source
+   * @returns {Promise<any>}
+   */
   run(source) {
     return new Promise((resolve, reject) => {
-      this.done = { resolve, reject };
+      this.running = { resolve, reject };
       this.value = undefined;
       this.worker.postMessage({ type: "run", source, backend: "wasm", url: "", token: "" });
     });
@@ -89,54 +145,81 @@ module = sys.modules[${JSON.stringify(name)}] = types.ModuleType(${JSON.stringif
 exec(compile(${JSON.stringify(source)}, ${JSON.stringify(`${name}.py`)}, "exec"), module.__dict__)`);
     }
   }
+  /** @param {string} call */
   ask(call) {
     return this.run(`import page_side\npage_side.${call}`);
   }
+  /**
+   * @param {string} name
+   * @param {FileOf[]} inputs
+   * @returns {Promise<Float32Array[]>}
+   */
   prepare(name, inputs) {
     return this.ask(`prepare(${JSON.stringify(name)}, ${JSON.stringify(inputs)})`); // JSON of these is Python too
   }
+  /**
+   * @param {string} name
+   * @param {number} calls
+   * @returns {Promise<number>}
+   */
   measure(name, calls) {
     return this.ask(`measure(${JSON.stringify(name)}, ${calls})`);
   }
+  /** @param {string} name */
   forget(name) {
     return this.ask(`forget(${JSON.stringify(name)})`);
   }
 }
 
+/** @param {string} file */
 async function floats(file) {
   const response = await fetch(`data/${file}`);
   return new Float32Array(await response.arrayBuffer());
 }
 
-/** What is wrong with `results`, or null: the largest difference is allowed `tolerance` of the largest value. */
+/**
+ * What is wrong with `results`, or null: the largest difference is allowed `tolerance` of the largest value.
+ * @param {Float32Array[]} results
+ * @param {Float32Array[]} expected
+ * @param {number} tolerance
+ */
 export function difference(results, expected, tolerance) {
   if (results.length !== expected.length) return `${results.length} results instead of ${expected.length}`;
   for (const [k, want] of expected.entries()) {
-    const got = results[k];
+    const got = results[k] ?? new Float32Array();
     if (got.length !== want.length) return `result ${k} has ${got.length} values instead of ${want.length}`;
     let largest = 0;
     let worst = 0;
-    for (let i = 0; i < want.length; i++) {
-      const off = Math.abs(got[i] - want[i]);
+    for (const [i, value] of want.entries()) {
+      const off = Math.abs((got[i] ?? NaN) - value);
       if (off > worst || Number.isNaN(off)) worst = off; // NaN stays: nothing is larger
-      if (Math.abs(want[i]) > largest) largest = Math.abs(want[i]);
+      if (Math.abs(value) > largest) largest = Math.abs(value);
     }
     if (!(worst <= tolerance * largest)) return `result ${k} is off by ${worst.toExponential(2)} of ${largest.toPrecision(3)}`;
   }
   return null;
 }
 
+/** @param {number[]} values */
 export const least = (values) => Math.min(...values);
 
-let peers;
+/** @type {(Peer | Weft)[]} */
+let peers = [];
 
-/** Starts the workers; resolves to what could not start, {peer: message}. */
+/** @param {unknown} error */
+const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Starts the workers; resolves to what could not start, {peer: message}.
+ * @param {{ urls: Record<string, string>, threads: number, weft: Playground | null }} settings
+ */
 export async function start({ urls, threads, weft }) {
   const ours = weft ? [new Weft(weft, threads), new Peer("weft", weft.exported)] : [];
   const all = [...Object.entries(urls).map(([name, url]) => new Peer(name, url)), ...ours];
+  /** @type {Record<string, string>} */
   const failures = {};
   for (const peer of all) {
-    await peer.init(threads).catch((error) => (failures[peer.name] = error.message));
+    await peer.init(threads).catch((error) => (failures[peer.name] = messageOf(error)));
   }
   peers = all.filter(({ name }) => !(name in failures));
   return failures;
@@ -145,10 +228,15 @@ export async function start({ urls, threads, weft }) {
 /**
  * One workload: {times: {peer: ms}, problems: {peer: message}}. Each peer is measured once in a round, for as many seconds as given; a
  * time is the least. Peers far behind the best sit out after a few rounds.
+ * @param {string} name
+ * @param {Manifest} manifest
+ * @param {number} seconds
  */
 export async function measure(name, { inputs, outputs, tolerance }, seconds) {
   const expected = await Promise.all(outputs.map(({ file }) => floats(file)));
+  /** @type {Record<string, string>} */
   const problems = {};
+  /** @type {{ peer: Peer | Weft, once: number, samples: number[] }[]} */
   const running = [];
   for (const peer of peers.filter(({ workloads }) => workloads.has(name))) {
     try {
@@ -157,7 +245,7 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
       const once = await peer.measure(name, 1);
       running.push({ peer, once, samples: [] });
     } catch (error) {
-      problems[peer.name] = error.message;
+      problems[peer.name] = messageOf(error);
     }
   }
   if (running.length === 0) return { times: {}, problems };
@@ -168,7 +256,7 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
     const best = Math.min(...running.filter(({ peer }) => peer.name !== "weft").map(({ samples }) => least(samples)));
     const [one, ...others] = running.filter(({ samples }) => round < SURE_ROUNDS || least(samples) < FAR_BEHIND * best);
     // each after each other, since threads of some wait busily for a while after a call; nobody after itself, with its arrays still in the caches
-    for (const { peer, samples } of [one, ...(round % 2 ? others.reverse() : others)]) {
+    for (const { peer, samples } of [...(one ? [one] : []), ...(round % 2 ? others.reverse() : others)]) {
       samples.push(await peer.measure(name, calls));
     }
   }
@@ -178,7 +266,8 @@ export async function measure(name, { inputs, outputs, tolerance }, seconds) {
 
 /** An empty call from Python, in ms. */
 export async function emptyCall() {
-  const weft = peers.find(({ name }) => name === "weft");
+  const weft = peers.find((peer) => peer instanceof Weft);
+  /** @type {number[]} */
   const samples = [];
   for (let i = 0; weft && i < 7; i++) samples.push(await weft.ask("empty_call(20000)"));
   return samples.length ? least(samples) : null;

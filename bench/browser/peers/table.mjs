@@ -1,15 +1,28 @@
 // What bench/browser/peers.mjs measures, what is asked of weft, and how it is printed.
 
+/**
+ * @typedef {object} Asked
+ * @property {string} title as the tables call it
+ * @property {number} [target] the largest part of the best peer's time with one thread (with several it is 1 everywhere), or
+ * @property {number} [limit] the largest time in ms, or
+ * @property {number} [limitOverEmpty] the largest time in ms beyond that of an empty call
+ * @property {number} [flops] of a call, or
+ * @property {number} [bytes] moved by a call
+ * @property {string} [unit] and
+ * @property {number} [scale] what a ms is in it
+ * @typedef {Record<string, number | undefined>} Times of each peer in ms
+ * @typedef {Record<string, { times: Times, problems: Record<string, string> }>} Results
+ * @typedef {{ threads?: number, emptyMs?: number | null }} Circumstances
+ */
+
 export const PEERS = ["jax-js", "tfjs", "ort"];
 
+/** @type {(n: number, size: number, from: number, to: number) => number} */
 const conv = (n, size, from, to) => 2 * n * size * size * 9 * from * to;
 const mlp = 2 * 128 * (784 * 512 + 512 * 512 + 512 * 10);
 const MICRO = { unit: "µs", scale: 1000 };
 
-/**
- * name: title, as the tables call it; target, the largest part of the best peer's time with one thread (with several it is 1
- * everywhere), or limit, the largest time in ms; flops, or bytes moved, of a call; unit and what a ms is in it.
- */
+/** @type {Record<string, Asked>} */
 export const WORKLOADS = {
   matmul_256: { title: "matmul 256", target: 1, flops: 2 * 256 ** 3 },
   matmul_512: { title: "matmul 512", target: 2 / 3, flops: 2 * 512 ** 3 },
@@ -38,7 +51,20 @@ export const WORKLOADS = {
   exported: { title: "the same, weft exported: no Python", target: 1, ...MICRO },
 };
 
-/** The workloads that `--only a,b` names, all where it is not given. */
+/**
+ * The workload of that name.
+ * @param {string} name
+ */
+export function workload(name) {
+  const found = WORKLOADS[name];
+  if (!found) throw new Error(`no workload ${name}; there are ${Object.keys(WORKLOADS).join(", ")}`);
+  return found;
+}
+
+/**
+ * The workloads that `--only a,b` names, all where it is not given.
+ * @param {string | undefined} only
+ */
 export function chosen(only) {
   const names = only ? only.split(",").map((name) => name.trim()) : Object.keys(WORKLOADS);
   const unknown = names.filter((name) => !(name in WORKLOADS));
@@ -46,19 +72,31 @@ export function chosen(only) {
   return names;
 }
 
-/** The fastest peer that measured `times` and its time, or null. */
+/**
+ * The fastest peer that measured `times` and its time, or null.
+ * @param {Times} times
+ */
 export function best(times) {
-  const measured = PEERS.filter((name) => times[name] !== undefined);
-  if (!measured.length) return null;
-  const name = measured.reduce((a, b) => (times[b] < times[a] ? b : a));
-  return { name, ms: times[name] };
+  /** @type {{ name: string, ms: number } | null} */
+  let found = null;
+  for (const name of PEERS) {
+    const ms = times[name];
+    if (ms !== undefined && (found === null || ms < found.ms)) found = { name, ms };
+  }
+  return found;
 }
 
-/** What is asked of weft: {ratio of weft to the best peer, asked: its text, met: true, false, or null where it can't be said}. */
+/**
+ * What is asked of weft: {ratio of weft to the best peer, asked: its text, met: true, false, or null where it can't be said}.
+ * @param {string} name
+ * @param {Times} times
+ * @param {Circumstances} circumstances
+ */
 export function verdict(name, times, { threads = 1, emptyMs = null } = {}) {
-  const { target, limit, limitOverEmpty } = WORKLOADS[name];
+  const { target = 1, limit, limitOverEmpty } = workload(name);
   const peer = best(times);
   const ratio = peer && times.weft !== undefined ? times.weft / peer.ms : null;
+  /** @type {(value: number | null | undefined, test: (value: number) => boolean) => boolean | null} */
   const known = (value, test) => (value === null || value === undefined ? null : test(value));
   if (limit !== undefined) return { ratio, asked: `≤ ${limit * 1000} µs`, met: known(times.weft, (ms) => ms <= limit) };
   if (limitOverEmpty !== undefined) {
@@ -70,42 +108,60 @@ export function verdict(name, times, { threads = 1, emptyMs = null } = {}) {
   return { ratio, asked: share === 1 ? "< 1" : `≤ ${share.toFixed(2)}`, met: known(ratio, (r) => (share === 1 ? r < 1 : r <= share)) };
 }
 
-/** Three significant digits, as few characters as that takes. */
+/**
+ * Three significant digits, as few characters as that takes.
+ * @param {number | null | undefined} value
+ */
 export function figure(value) {
   if (value === undefined || value === null || Number.isNaN(value)) return "–";
   if (value >= 100) return value.toFixed(0);
   return value.toPrecision(3);
 }
 
+/**
+ * @param {Asked} asked
+ * @param {number | undefined} ms
+ */
 function rate({ flops, bytes }, ms) {
-  if (ms === undefined || !(flops || bytes)) return "";
-  return flops ? `${(flops / ms / 1e6).toFixed(1)} GFLOP/s` : `${(bytes / ms / 1e6).toFixed(1)} GB/s`;
+  if (ms === undefined) return "";
+  return flops ? `${(flops / ms / 1e6).toFixed(1)} GFLOP/s` : bytes ? `${(bytes / ms / 1e6).toFixed(1)} GB/s` : "";
 }
 
-/** The table as Markdown. results: {name: {times, problems}}; a figure with ! has a problem, named below the table. */
+/**
+ * The table as Markdown. A figure with ! has a problem, named below the table.
+ * @param {Results} results
+ * @param {Circumstances} circumstances
+ */
 export function table(results, { threads = 1, emptyMs = null } = {}) {
   const columns = [...PEERS, "weft"];
   const head = ["workload", "unit", ...columns, "weft / best peer", "asked", "met", "weft's rate", "numpy", "weft on XLA"];
   const rows = Object.entries(results).map(([name, { times, problems }]) => {
-    const { title, unit = "ms", scale = 1 } = WORKLOADS[name];
+    const { title, unit = "ms", scale = 1 } = workload(name);
+    /** @param {string} who */
     const cell = (who) => {
-      if (times[who] === undefined) return problems[who] ? "error" : "–";
-      return figure(times[who] * scale) + (problems[who] ? "!" : "");
+      const ms = times[who];
+      if (ms === undefined) return problems[who] ? "error" : "–";
+      return figure(ms * scale) + (problems[who] ? "!" : "");
     };
     const { ratio, asked, met } = verdict(name, times, { threads, emptyMs });
     const mark = met === null ? "–" : met ? "yes" : "no";
-    return [title, unit, ...columns.map(cell), figure(ratio), asked, mark, rate(WORKLOADS[name], times.weft), cell("numpy"), cell("xla")];
+    return [title, unit, ...columns.map(cell), figure(ratio), asked, mark, rate(workload(name), times.weft), cell("numpy"), cell("xla")];
   });
-  const widths = head.map((_, i) => Math.max(...[head, ...rows].map((row) => [...row[i]].length)));
-  const pad = (text, i) => (i === 0 ? text.padEnd(widths[i]) : text.padStart(widths[i]));
+  const widths = head.map((_, i) => Math.max(...[head, ...rows].map((row) => [...(row[i] ?? "")].length)));
+  /** @type {(text: string, i: number) => string} */
+  const pad = (text, i) => (i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0));
+  /** @param {string[]} row */
   const line = (row) => `| ${row.map(pad).join(" | ")} |`;
   const rule = `|${widths.map((width, i) => `${"-".repeat(width + 1)}${i === 0 ? "-" : ":"}`).join("|")}|`;
   return [line(head), rule, ...rows.map(line)].join("\n");
 }
 
-/** Every problem of `results`, a line each. */
+/**
+ * Every problem of `results`, a line each.
+ * @param {Results} results
+ */
 export function problems(results) {
   return Object.entries(results).flatMap(([name, { problems }]) =>
-    Object.entries(problems).map(([who, message]) => `${who}, ${WORKLOADS[name].title}: ${message}`),
+    Object.entries(problems).map(([who, message]) => `${who}, ${workload(name).title}: ${message}`),
   );
 }
