@@ -38,6 +38,7 @@ const session =
       nodes,
       constants: { ...constants, ...Object.fromEntries(Object.entries(inputs).filter(fixed)) },
     });
+    /** @type {{ executionProviders: ["wasm"], graphOptimizationLevel: "all" }} */
     const options = { executionProviders: ["wasm"], graphOptimizationLevel: "all" };
     const running = await ort.InferenceSession.create(bytes, options);
     const feeds = Object.fromEntries(fed.map(([name, { data, shape }]) => [name, new ort.Tensor("float32", data, shape)]));
