@@ -374,6 +374,27 @@ class TestStatements:
         body = lambda acc: [While([Let(twice, acc * 2)], Compare("lt", twice, v * 2), [Assign(acc, acc + 1)])]
         assert self.result(body, lambda acc: acc, x, variables=[v]) == x
 
+    @pytest.mark.parametrize("in_lanes", [False, True])
+    @pytest.mark.parametrize("kind", ["let", "declare", "assign", "store"])
+    def test_what_a_statement_shares_ends_with_it(self, kind, in_lanes):
+        out, v, acc = Buffer("o", "i32", (8,), "output"), Var("v"), Local("acc", "i32")
+        parts, blocks = self.made([out], [v])
+        if in_lanes:
+            parts.scope.env[parts.in_lanes(4)] = None
+            parts.scope.offset[parts.scope.lanes.var] = 0
+        blocks.open_block([Declare(acc, i32(0))])
+        total = acc + v
+        twice = total * total
+
+        def emit():
+            before = parts.fn.local_types.copy()
+            statement = {"let": Let(Var("a"), twice), "declare": Declare(Local("b", "i32"), twice), "assign": Assign(acc, twice), "store": Store(out, i32(0), twice)}[kind]
+            parts.scope.end(blocks.open_block([statement]))
+            return parts.fn.local_types[len(before):]
+
+        assert emit() and not emit(), "the second takes the locals of the first"
+        assert not parts.shared.cache and not parts.shared.refs
+
     def test_stores_of_16_bit_floats(self):
         half, v = Buffer("h", "f16", (4,), "output"), Var("v", "f32")
         parts, blocks = self.made([half], [v])

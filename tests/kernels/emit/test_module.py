@@ -55,6 +55,13 @@ class TestCaller:
         assert caller.takes(For(i, 8, [Store(OUT, i, b[i]) for b in many], "parallel", tasks=2))
         assert not caller.target.module.tasks and len(caller.parts.fn.code) > 1000 and not caller.sharing
 
+    def test_a_loop_that_fills_the_frame_is_a_task(self):
+        caller = made(frame=2)
+        many = [Buffer(f"x{k}", "f32", (8,), "input") for k in range(FRAME_BYTES // 8 - 1)]      # and OUT
+        caller.parts.storage.at |= {b: 0 for b in many}
+        i = Var("i")
+        assert caller.takes(For(i, 8, [Store(OUT, i, b[i]) for b in many], "parallel", tasks=2)) and caller.target.module.tasks
+
     def test_there_must_be_a_frame(self):
         with pytest.raises(RuntimeError, match="f shares a loop but has no frame"):
             made().takes(loop(tasks=4))
