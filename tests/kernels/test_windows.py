@@ -93,7 +93,7 @@ def test_slices(case, most, monkeypatch):
     check(case)
 
 
-@pytest.mark.parametrize("dtype", ["f64", "i32", "u32"])
+@pytest.mark.parametrize("dtype", ["f64", "i32", "u32", "i64", "u64"])
 def test_dtypes(dtype):
     check("ragged", dtype=dtype)
     check("groups", dtype=dtype)

@@ -77,6 +77,21 @@ def test_nested_loops():
     check(lambda x: list(g(x)), F(4, 5))
 
 
+def test_the_levels_of_loops():
+    """Loops of the program have names of their own, and what is inside them is shown so."""
+    f = lambda x: lax.scan(lambda c, row: lax.scan(lambda d, y: (lax.add(d, y), lax.sin(lax.mul(d, y))), c, row), np.float32(0), x)
+    made = compiled(lambda x: list(f(x)), F(4, 5))[0]
+    nest = [s for s in ir.walk(made.program.body) if type(s) is ir.For and s.body and type(s.body[-1]) in (ir.For, ir.Kernel)]
+    assert [loop.var.name for loop in nest] == ["t", "t1"]
+    indents = [len(line) - len(line.lstrip()) for line in made.as_text("groups").splitlines() if line.lstrip().startswith("group")]
+    assert indents == sorted(indents) and set(indents) == {0, 4, 8}
+
+    def after(x):      # the second loop is as deep as the first
+        y = lax.fori_loop(0, 3, lambda i, y: lax.sin(y), x)
+        return lax.fori_loop(0, 3, lambda i, y: lax.add(y, x), y)
+    assert [s.var.name for s in compiled(after, F(4))[0].program.body if type(s) is ir.For] == ["t", "t"]
+
+
 def test_loop_with_traced_bounds():
     check(lambda n, x: lax.fori_loop(0, n, lambda i, x: lax.mul(x, np.float32(1.5)), x), np.int32(5), F(3))
 

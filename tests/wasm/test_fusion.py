@@ -1,4 +1,6 @@
 """What is fused with what: the plans are data, so they are asserted as such."""
+import functools
+
 import numpy as np
 import pytest
 import weft
@@ -8,7 +10,7 @@ from weft import lax
 from weft_wasm import ir
 from weft_wasm.lower.fuse import plan
 from weft_wasm.lower import graph
-from weft_wasm.lower.blocks import choose, linear, regroup, slice_view, transpose_view
+from weft_wasm.lower.blocks import IDENTITY, broadcast_view, choose, linear, regroup, slice_view, transpose_view
 from weft_wasm.lower.program import lower
 
 rng = np.random.default_rng(5)
@@ -137,6 +139,87 @@ def test_dear_values_are_stored_and_cheap_ones_computed_again():
     cheap = groups(lambda x: (lambda e: [lax.reduce_sum(e, (0,)), lax.reduce_max(e, (1,))])(lax.neg(x)), F(8, 8))
     assert [g.kind for g in dear] == ["loop", "reduce", "reduce"] and [g.kind for g in cheap] == ["reduce", "reduce"]
     assert len(kernels(lambda x: lax.broadcast_in_dim(lax.exp(x), (100, 8), (1,)), F(8))) == 2, "not an exponential for each row"
+
+
+def test_what_many_cheap_operations_make_is_stored():
+    """The cost of a chain is that of all that it computes anew: beyond some, two kernels share it, and one is cut."""
+    def chain(x, length):
+        for k in range(length):
+            x = lax.add(lax.mul(x, x), x) if k % 2 else lax.neg(x)
+        return x
+
+    def twice(x, length):
+        e = chain(x, length)
+        return [lax.reduce_sum(e, (0,)), lax.reduce_max(e, (1,))]
+
+    assert [g.kind for g in groups(lambda x: twice(x, 1), F(8, 8))] == ["reduce", "reduce"]
+    assert [g.kind for g in groups(lambda x: twice(x, 4), F(8, 8))] == ["loop", "reduce", "reduce"]
+    dear = lambda x, length: lax.reduce_sum(functools.reduce(lambda x, _: lax.tanh(x), range(length), x), (0,))
+    assert [g.kind for g in groups(lambda x: dear(x, 3), F(8, 8))] == ["reduce"]
+    cut = groups(lambda x: dear(x, 50), F(8, 8))
+    assert [g.kind for g in cut][-1] == "reduce" and len(cut) > 1 and max(g.cost for g in cut) < 500
+    check(lambda x: dear(x, 50), F(8, 8))
+
+
+def test_views_that_change_nothing_are_none():
+    assert slice_view((2, 5), (2, 5), (0, 0), (1, 1)) is IDENTITY and slice_view((1,), (1,), (0,), (1,)) is IDENTITY
+    assert broadcast_view((3, 1, 4), (3, 4), (0, 2)) is IDENTITY and broadcast_view((1, 4), (4,), (1,)) is IDENTITY
+    assert slice_view((2, 5), (3, 5), (1, 0), (1, 1)) is not IDENTITY and broadcast_view((2, 4), (4,), (1,)) is not IDENTITY
+    # through one, a value is read at its own element: what follows a product stays in its kernel
+    (kernel,) = kernels(lambda x, w: lax.add(lax.broadcast_in_dim(lax.dot(x, w), (20, 1, 30), (0, 2)), np.float32(1)), F(20, 10), F(10, 30))
+    (kernel,) = kernels(lambda x: lax.add(lax.broadcast_in_dim(lax.reduce_sum(x, (1,)), (20, 1), (0,)), np.float32(1)), F(20, 10))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "uint16", "int32", "int64", "uint64", "bool"])
+def test_large_products_are_packed(dtype):
+    """But for booleans, where it takes longer."""
+    x = values(rng, dtype, (40, 50)), values(rng, dtype, (50, 60))
+    made = program(lambda x, y: lax.dot(x, y), *x)
+    assert (made.temps == []) == (dtype == "bool")
+    check(lambda x, y: lax.dot(x, y), *x, tolerance=0.3 if dtype == "bfloat16" else 1e-4)
+    assert not program(lambda x, y: lax.dot(x, y), x[0][:20], x[1][:, :20]).temps, "small ones are not"
+
+
+def test_sorts_write_right_into_their_results():
+    def copies(fun, *args):
+        return [s for s in ir.walk(program(fun, *args).body) if type(s) is ir.Copy]
+    assert not copies(lambda x, y: lax.sort((x, y), num_keys=2), F(3, 50), F(3, 50))
+    assert not copies(lambda x: lax.add(lax.sort(x), np.float32(1)), F(3, 50))
+    into_rows = lambda x: lax.scan(lambda c, row: (c, lax.sort(row)), np.float32(0), x)[1]
+    assert len(copies(into_rows, F(3, 50))) == 1, "a row of a result is a part of a buffer"
+    check(into_rows, F(3, 50))
+
+
+def test_ways_to_sort():
+    """Long rows go by the digits of their one key, others are merged, and targets with many invocations exchange pairs."""
+    def way(fun, *args, plain=False):
+        made, _ = lower(jaxpr_of(fun, args)[0], plain=plain)
+        names = [b.name.split(".")[-1] for b in made.temps]
+        return "digits" if "count" in names else "pairs" if "order" in names else "merged"
+
+    one, two = lambda x: lax.sort(x), lambda x, y: lax.sort((x, y), num_keys=2)
+    assert [way(one, F(n)) for n in (5, 1000, 3071, 3072, 9000)] == ["merged", "merged", "merged", "digits", "digits"]
+    assert way(one, np.zeros(300, np.int8)) == "digits", "of one digit of 8 bits"
+    assert way(two, F(9000), F(9000)) == "merged" and way(lambda x, y: lax.sort((x, y), num_keys=1), F(9000), F(9000)) == "digits"
+    assert way(one, F(9000), plain=True) == way(two, F(5), F(5), plain=True) == "pairs"
+    assert not lower(jaxpr_of(one, [F(0)])[0])[0].body and not lower(jaxpr_of(one, [F(0, 4)])[0])[0].body
+
+
+ONES = {
+    "elementwise": (lambda x: lax.sin(lax.add(x, x)), (1, 7, 1)), "broadcast": (lambda x: lax.exp(lax.broadcast_in_dim(x, (1, 5, 1, 7), (1, 3))), (1, 7)),
+    "reduce": (lambda x: lax.reduce_sum(lax.mul(x, x), (1,)), (1, 7, 1)), "argmax": (lambda x: lax.argmax(x, 0, np.int32), (7,)),
+    "argmin": (lambda x: lax.argmin(x, 1, np.int32), (1, 7, 1)), "cumsum": (lambda x: lax.cumsum(x, 1), (1, 7, 1)), "cumlogsumexp": (lax.cumlogsumexp, (7, 1)),
+    "concatenate": (lambda x: lax.concatenate([lax.sin(x), x], 1), (1, 7, 1)), "update": (lambda x: lax.dynamic_update_slice(x, lax.sin(x[:, :2]), (0, 3, 0)), (1, 7, 1)),
+    "scatter": (lambda x: x.at[:, np.array([3])].add(np.float32(1)), (1, 7, 1)), "transpose": (lambda x: lax.exp(lax.transpose(x, (2, 1, 0))), (1, 7, 5)),
+    "reversed": (lambda x: lax.exp(lax.rev(x, (0, 1))), (1, 7)), "windows": (lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3, 1), (1, 1, 1), "VALID"), (1, 7, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONES)
+def test_axes_of_one_element_have_no_loops(name):
+    fun, shape = ONES[name]
+    made = kernels(lambda x: fun(jnp.asarray(x)), F(*shape))
+    assert made and not [loop for kernel in made for loop in loops(kernel) if loop.extent == 1]
 
 
 def test_dead_equal_and_constant_nodes_go():

@@ -189,6 +189,20 @@ def test_scatter(shape, indices, updates, numbers, name, mode):
     check(lambda x, i, u: f(lax.neg(x), i, lax.mul(u, u), numbers, mode=mode), values(rng, "int16", shape), index, values(rng, "int16", updates))
 
 
+@pytest.mark.parametrize("name", ["scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"])
+def test_scatter_of_nothing(name):
+    """No place, no element at each, or no element at all: the operand stays as it is, in results of their own and in place."""
+    f = getattr(lax, name)
+    rows, windows = lax.ScatterDimensionNumbers((1,), (0,), (0,)), lax.ScatterDimensionNumbers((0, 1), (), (0,))
+    for shape, indices, updates, numbers in [((5, 4), (0, 1), (0, 4), rows), ((5, 4), (1,), (0, 4), windows), ((5, 4), (1,), (2, 0), windows), ((0, 4), (0, 1), (0, 4), rows),
+                                             ((5, 0), (3, 1), (3, 0), rows), ((5, 4), (0, 3, 1), (0, 3, 4), lax.ScatterDimensionNumbers((2,), (0,), (0,)))]:
+        args = F(*shape) + 5, np.zeros(indices, np.int32), F(*updates)
+        (got,) = check(lambda x, i, u: f(x, i, u, numbers), *args)
+        np.testing.assert_array_equal(got, args[0])
+        check(lambda x, i, u: f(lax.neg(x), i, lax.add(u, u), numbers), *args)
+        check(lambda x, i, u: lax.fori_loop(0, 3, lambda _, x: f(x, i, u, numbers), x), *args)
+
+
 def test_scatter_apply():
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     check(lambda x, i: lax.scatter_apply(x, i, lambda v: lax.sin(v), numbers, update_shape=(4,)), F(10), np.array([[1], [3], [8], [20]], np.int32))

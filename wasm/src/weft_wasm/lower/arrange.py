@@ -59,9 +59,8 @@ def emit_sort(body: Body, node: Node) -> list[Stmt]:
         return lambda flat: raw(body, x, flat)
 
     outs = [body.places[o] for o in node.outputs]
-    # the routine writes whole buffers: go through a temp where the place is a part of one, or is read meanwhile
-    direct = [p.offset is None and p.buffer.role == "temp" or p.offset is None and p.buffer.role == "output" for p in outs]
-    buffers = [p.buffer if ok else body.module.temp(o.dtype, o.shape) for p, ok, o in zip(outs, direct, node.outputs)]
+    # the routine writes whole buffers: go through a temp where the place is a part of one
+    buffers = [p.buffer if p.offset is None else body.module.temp(o.dtype, o.shape) for p, o in zip(outs, node.outputs)]
     name, elements, num_keys = body.module.name("sort_"), [operand(x) for x in xs], node.params["num_keys"]
     if body.module.plain:
         routine = sort_parallel(name, batch, n, elements, buffers, num_keys)
@@ -70,7 +69,7 @@ def emit_sort(body: Body, node: Node) -> list[Stmt]:
     else:
         routine = sort(name, batch, n, elements, buffers, num_keys)
     body.module.temps += routine.temps
-    copies = [ir.Copy(p.buffer, b, o.size, 0 if p.offset is None else p.offset) for p, b, o in zip(outs, buffers, node.outputs) if p.buffer is not b]
+    copies = [ir.Copy(p.buffer, b, o.size, p.offset) for p, b, o in zip(outs, buffers, node.outputs) if p.offset is not None]
     return [*routine.kernels, *copies]
 
 

@@ -169,10 +169,8 @@ def merge(sizes: list[int], sources: list[Source | None]) -> View:
             out.append(Source(s.size, len(parts), s.scale, s.offset))
         parts.append(n)
         previous = kind
-    if all(s is not None for s in out) and len(parts) == len(out) == 1 and out[0].plain and out[0].size == parts[0]:
+    if not parts or (len(parts) == len(out) == 1 and out[0].plain and out[0].size == parts[0]):
         return IDENTITY
-    if not parts:
-        return IDENTITY if not out else View(parts, out)
     return View(parts, out)
 
 

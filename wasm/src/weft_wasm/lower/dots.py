@@ -15,7 +15,7 @@ from weft_wasm.lower.types import scalar_dtype, settled
 from weft_wasm.routines.gemm import gemm
 
 graph.known.add("dot_general")
-TILED = ("f32", "f64", "i32", "u32")  # what products by tiles are summed in
+TILED = ("f32", "f64", "i32", "u32", "i64", "u64")  # what products by tiles are summed in; booleans take longer that way
 SMALL = 40_960  # products of fewer terms gain nothing from packing
 
 
