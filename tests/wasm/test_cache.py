@@ -77,7 +77,8 @@ def test_what_is_not_kept(kept):
     assert not kept.store
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"other" + data, lambda data: b""])
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"other" + data, lambda data: b"", lambda data: data[:-9] + bytes((data[-9] ^ 1,)) + data[-8:],
+                                    lambda data: data[:64] + b"weft\x01" + data[69:]])
 def test_damaged_programs_are_compiled_again(kept, damage):
     w = jnp.ones((5, 3), "float32")
     want = np.asarray(make()(w))
@@ -85,6 +86,16 @@ def test_damaged_programs_are_compiled_again(kept, damage):
     kept.store[key] = damage(good)
     np.testing.assert_array_equal(np.asarray(make()(w)), want)
     assert kept.hits() == 0 and kept.store == {key: good}
+
+
+def test_a_program_under_the_key_of_another_is_not_taken_for_it(kept):
+    w = jnp.ones((5, 3), "float32")
+    doubled, tripled = np.asarray(make()(w)), np.asarray(make(scale=3.0)(w))
+    (one, first), (other, second) = kept.store.items()
+    kept.store |= {one: second, other: first}
+    np.testing.assert_array_equal(np.asarray(make()(w)), doubled)
+    np.testing.assert_array_equal(np.asarray(make(scale=3.0)(w)), tripled)
+    assert kept.hits() == 0 and kept.store == {one: first, other: second} and not np.array_equal(doubled, tripled)
 
 
 def test_the_compiler_is_known_by_its_installed_files(monkeypatch):

@@ -6,6 +6,7 @@ import { WeftRuntimeError } from "./errors.js";
 import { checkPlan } from "./plan_contents.js";
 import { GpuBuffers } from "./gpu_buffers.js";
 import {
+  dispatches,
   largestCounter,
   waits,
   type CallStep,
@@ -137,6 +138,14 @@ export class GpuDevice {
       throw new WeftRuntimeError(`program ${metadata.name} was compiled for ${metadata.kind}; load it on that device`);
     }
     const plan = checkPlan(metadata, code, constants);
+    const most = this.limits.maxComputeWorkgroupsPerDimension;
+    for (const { groups } of dispatches(plan.steps)) {
+      if (groups.some((count) => count > most)) {
+        throw new WeftRuntimeError(
+          `program ${metadata.name} runs ${groups.join(" x ")} workgroups, this WebGPU device at most ${most} in a row; compile it for this device`,
+        );
+      }
+    }
     const missing = metadata.features.filter((feature) => !this.features.includes(feature));
     if (missing.length) {
       throw new WeftRuntimeError(`program ${metadata.name} uses ${missing.join(", ")}, which this WebGPU device lacks`);

@@ -80,6 +80,16 @@ export function waits(steps: readonly Step[]): boolean {
   );
 }
 
+/** All dispatches of a plan. */
+export function* dispatches(steps: readonly Step[]): Generator<DispatchStep> {
+  for (const step of steps) {
+    if (step.op === "dispatch") yield step;
+    else if (step.op === "loop") yield* dispatches(step.body);
+    else if (step.op === "while") yield* dispatches([...step.cond, ...step.body]);
+    else if (step.op === "switch") yield* dispatches(step.branches.flat());
+  }
+}
+
 /** The largest trip count whose counter is asked for. */
 export function largestCounter(steps: readonly Step[]): number {
   let largest = 0;

@@ -7,6 +7,8 @@ const WORD = 4; // bytes of every element
 const MOST_STEPS = 1 << 20;
 const MOST_NESTING = 128;
 const MOST_BOUND = 100;
+const MOST_COUNTED = 1 << 24; // iterations of a loop whose counter is asked for: they are written down before it runs
+const BINDING = /@binding\([ \t\n]*[0-9]+[ \t\n]*\)/g;
 const MOST_BRANCHES = 1 << 16;
 
 const BUFFER: Fields = { bytes: SIZE, role: words("input", "output", "temp", "constant"), index: COUNT };
@@ -29,6 +31,8 @@ export function checkPlan(metadata: Metadata, code: Uint8Array, constants: Uint8
 class PlanChecker extends Checker {
   private plan: Plan = { kernels: [], buffers: [], steps: [] };
   private left = MOST_STEPS;
+  /** How many buffers each kernel is given. */
+  private bindings: number[] = [];
 
   constructor(
     private readonly metadata: Metadata,
@@ -46,6 +50,7 @@ class PlanChecker extends Checker {
     const { plan } = this;
     this.fields(plan, "plan", { kernels: ARRAYS, buffers: ARRAYS, steps: ARRAYS });
     plan.kernels.forEach((kernel, k) => this.fields(kernel, `kernels[${k}]`, { wgsl: TEXT, entry: NAME }));
+    this.bindings = plan.kernels.map(({ wgsl }) => wgsl.match(BINDING)?.length ?? 0);
     const made = { input: new Set<number>(), output: new Set<number>() };
     plan.buffers.forEach((buffer, k) => this.buffer(buffer, `buffers[${k}]`, made));
     const { inputs, outputs, scratch } = this.metadata;
@@ -102,6 +107,9 @@ class PlanChecker extends Checker {
           this.fail(`${at}.kernel names kernel ${step.kernel} of ${this.plan.kernels.length}`);
         }
         step.bind.forEach((k, j) => this.size(k, `${at}.bind[${j}]`));
+        if (step.bind.length !== this.bindings[step.kernel] || new Set(step.bind).size !== step.bind.length) {
+          this.fail(`${at}.bind must be ${this.bindings[step.kernel]} buffers, each another, as kernel ${step.kernel} has bindings; got ${step.bind.length}`);
+        }
         if (step.groups.length !== 3) this.fail(`${at}.groups must be three numbers; got ${(step.groups as number[]).length}`);
         break;
       case "copy":
@@ -119,7 +127,12 @@ class PlanChecker extends Checker {
         }
         break;
       case "loop":
-        if (step.counter !== null) this.word(step.counter, `${at}.counter`);
+        if (step.counter !== null) {
+          this.word(step.counter, `${at}.counter`);
+          if (step.count > MOST_COUNTED) {
+            this.fail(`${at}.count must be at most ${MOST_COUNTED} where a counter is asked for; got ${step.count}`);
+          }
+        }
         this.steps(step.body, `${at}.body`, depth + 1);
         break;
       case "while":

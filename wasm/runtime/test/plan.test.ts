@@ -10,7 +10,7 @@ import { detectFeatures } from "../src/index.js";
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 const dispatch: Step = { op: "dispatch", kernel: 0, bind: [0, 1], groups: [1, 1, 1] };
 const plan = (more: Partial<Plan> = {}): Plan => ({
-  kernels: [{ wgsl: "", entry: "main" }],
+  kernels: [{ wgsl: "@group(0) @binding(0) var<storage, read> x: array<f32>; @group(0) @binding(1) var<storage, read_write> y: array<f32>;", entry: "main" }],
   buffers: [
     { bytes: 16, role: "input", index: 0 },
     { bytes: 16, role: "output", index: 0 },
@@ -27,6 +27,9 @@ test("plans with dangling indices are refused", () => {
   assert.throws(() => parse({}), /artifact test: plan.kernels is missing/);
   assert.throws(() => parse(plan({ steps: [{ ...dispatch, kernel: 1 }] })), /steps\[0\].kernel names kernel 1 of 1/);
   assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [0, 9] }] })), /steps\[0\].bind\[1\] names buffer 9 of 2/);
+  assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [0] }] })), /steps\[0\].bind must be 2 buffers, each another, as kernel 0 has bindings; got 1/);
+  assert.throws(() => parse(plan({ steps: [{ ...dispatch, bind: [1, 1] }] })), /must be 2 buffers, each another/);
+  assert.throws(() => parse(plan({ steps: [{ op: "loop", count: 2 ** 25, body: [], counter: 1 }] })), /count must be at most 16777216 where a counter/);
   assert.throws(() => parse(plan({ steps: [{ op: "dance" } as unknown as Step] })), /steps\[0\].op must be one of .*; got "dance"/);
   assert.throws(() => parse(plan({ buffers: [{ bytes: 16, role: "input", index: 0 }] })), /its plan has 0 of 1 outputs/);
   assert.throws(() => parse(plan({ buffers: [{ bytes: 4, role: "input", index: 0 }] })), /buffers\[0\] is input 0 of 4 bytes/);

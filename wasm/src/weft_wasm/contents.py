@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, NoReturn
 
 from weft_wasm.attributes import LABELS
@@ -17,6 +18,7 @@ WORD = 4  # bytes of every element on a WebGPU device
 MOST_ARRAYS = 1 << 16  # inputs, or outputs
 MOST_STEPS = 1 << 20  # of a plan
 MOST_NESTING = 128  # of its steps
+MOST_COUNTED = 1 << 24  # iterations of a loop whose counter is asked for: they are written down before it runs
 LARGEST = 1 << 53  # what JavaScript tells from its neighbours
 SIZE, COUNT = ints(range(LARGEST)), ints(range(MOST_ARRAYS))
 ROOM = {False: 1 << 32, True: 1 << 34}  # bytes of a memory, by whether its addresses have 64 bits
@@ -38,6 +40,7 @@ _STEPS: dict[str, dict[str, Check]] = {
     "switch": {"index": COUNT, "branches": several(list, _ARRAYS, MOST_ARRAYS)},
     "call": {"number": COUNT, "arguments": _ARRAYS, "results": _ARRAYS},
 }
+_BINDING = re.compile(r"@binding\([ \t\n]*[0-9]+[ \t\n]*\)")
 _OFFSETS = {"srcOffset": SIZE, "dstOffset": SIZE}
 
 
@@ -180,7 +183,8 @@ class _Contents:
         temps = sum(b["bytes"] for b in plan["buffers"] if b["role"] == "temp")
         if temps != self.metadata["scratch"]:
             self.fail(f"scratch must be {temps}, the bytes of its plan's temps; got {self.metadata['scratch']}")
-        self.left, self.sizes, self.kernels = MOST_STEPS, [b["bytes"] for b in plan["buffers"]], len(plan["kernels"])
+        self.left, self.sizes = MOST_STEPS, [b["bytes"] for b in plan["buffers"]]
+        self.bindings = [len(_BINDING.findall(kernel["wgsl"])) for kernel in plan["kernels"]]
         self.steps(plan["steps"], "steps", 0)
 
     def buffer(self, buffer: Any, place: str, made: set[tuple[str, int]]) -> None:
@@ -216,10 +220,12 @@ class _Contents:
         self.fields(step, at, {"op": TEXT, **_STEPS[op]}, _OFFSETS if op == "copy" else {})
         match op:
             case "dispatch":
-                if step["kernel"] >= self.kernels:
-                    self.fail(f"{at}.kernel names kernel {step['kernel']} of {self.kernels}")
+                if step["kernel"] >= len(self.bindings):
+                    self.fail(f"{at}.kernel names kernel {step['kernel']} of {len(self.bindings)}")
                 for j, b in enumerate(step["bind"]):
                     self.number(b, f"{at}.bind[{j}]")
+                if len(step["bind"]) != self.bindings[step["kernel"]] or len({*step["bind"]}) != len(step["bind"]):
+                    self.fail(f"{at}.bind must be {self.bindings[step['kernel']]} buffers, each another, as kernel {step['kernel']} has bindings; got {len(step['bind'])}")
                 if len(step["groups"]) != 3:
                     self.fail(f"{at}.groups must be three numbers; got {len(step['groups'])}")
             case "copy":
@@ -234,6 +240,8 @@ class _Contents:
             case "loop":
                 if step["counter"] is not None:
                     self.word(step["counter"], f"{at}.counter")
+                    if step["count"] > MOST_COUNTED:
+                        self.fail(f"{at}.count must be at most {MOST_COUNTED} where a counter is asked for; got {step['count']}")
                 self.steps(step["body"], f"{at}.body", depth + 1)
             case "while":
                 self.word(step["flag"], f"{at}.flag")

@@ -7,13 +7,14 @@ import re
 import struct
 import threading
 import weakref
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import wgpu
 
-from weft_wasm.artifact import Artifact
+from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.memory import DeviceMemoryError, exclusive
 from weft_wasm.runtimes import BytesFunction, Call, unloading
 
@@ -181,14 +182,19 @@ class WgpuDevice:
         if len(artifact.metadata.get("calls", ())) != len(functions):
             raise ValueError(f"{artifact.name} calls {len(artifact.metadata.get('calls', ()))} functions of the host, {len(functions)} are given")
         plan = json.loads(artifact.code)
+        most = self.limits["maxComputeWorkgroupsPerDimension"]
+        for step in steps_of(plan["steps"]):
+            if step["op"] == "dispatch" and max(step["groups"]) > most:
+                groups = " x ".join(map(str, step["groups"]))
+                raise ArtifactError(f"{artifact.name} runs {groups} workgroups, this WebGPU device at most {most} in a row: compile it for this device")
         pipelines = [self._pipeline(artifact.name, kernel) for kernel in plan["kernels"]]
         constants = {}
         for k, spec in enumerate(plan["buffers"]):
             if spec["role"] == "constant":
                 constants[k] = self.alloc(spec["bytes"])
                 self.write(constants[k], artifact.constants[spec["offset"] : spec["offset"] + spec["bytes"]])
-        count = largest_counter(plan["steps"])
-        iota = self.device.create_buffer_with_data(data=struct.pack(f"<{count}i", *range(count)), usage=wgpu.BufferUsage.COPY_SRC) if count else None
+        count = max((step["count"] for step in steps_of(plan["steps"]) if step["op"] == "loop" and step["counter"] is not None), default=0)
+        iota = self.device.create_buffer_with_data(data=array("i", range(count)).tobytes(), usage=wgpu.BufferUsage.COPY_SRC) if count else None
         return Loaded(artifact, plan, pipelines, constants, iota, functions)
 
     @exclusive
@@ -350,15 +356,12 @@ class _Run:
         self.device.submits += 1
 
 
-def largest_counter(steps: Sequence[Step]) -> int:
-    """The largest trip count whose counter is asked for."""
-    largest = 0
+def steps_of(steps: Sequence[Step]) -> Iterator[Step]:
+    """All steps, those inside others too."""
     for step in steps:
-        if step["op"] == "loop" and step["counter"] is not None:
-            largest = max(largest, step["count"])
+        yield step
         for body in (step.get("body", ()), step.get("cond", ()), *step.get("branches", ())):
-            largest = max(largest, largest_counter(body))
-    return largest
+            yield from steps_of(body)
 
 
 def _dashed(name: str) -> str:
