@@ -8,8 +8,9 @@ from weft_wasm import interpret, ir
 from weft_wasm.interpret import InterpretError
 from weft_wasm.ir import (
     Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local,
-    MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, covering, f32, i32,
+    MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, f32, i32,
 )
+from weft_wasm.kinds import covering
 from weft_wasm.rewriting import fresh, map_blocks, rewrite
 from weft_wasm.text import lines
 

@@ -35,22 +35,20 @@ from weft_wasm.ir import (
     Unary,
     Var,
     While,
-    covering,
     operands,
 )
+from weft_wasm.kinds import covering, of, same
 
 # What an expression is besides its operands; a constant by its text, which tells -0.0 from 0.0.
 _LABEL: dict[type, Callable[[Any], Hashable]] = covering(Expr, {
-    Const: lambda e: ("const", repr(e.value), e.dtype),
-    Load: lambda e: "load",
-    Unary: lambda e: e.op,
-    Binary: lambda e: e.op,
-    Compare: lambda e: e.op,
-    Select: lambda e: "rare" if e.rare else "select",
-    Convert: lambda e: ("convert", e.dtype),
-    Bitcast: lambda e: ("bitcast", e.dtype),
-    MulAdd: lambda e: "muladd",
-    Call: lambda e: ("call", e.fn),
+    **of(Const, lambda e: ("const", repr(e.value), e.dtype)),
+    **same("load", Load),
+    **of(Unary, Binary, Compare, lambda e: e.op),
+    **of(Select, lambda e: "rare" if e.rare else "select"),
+    **of(Convert, lambda e: ("convert", e.dtype)),
+    **of(Bitcast, lambda e: ("bitcast", e.dtype)),
+    **same("muladd", MulAdd),
+    **of(Call, lambda e: ("call", e.fn)),
 }, leaves=(Var, Local))  # fmt: skip
 
 

@@ -34,9 +34,10 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar, final, get_args
+from typing import Any, TypeAlias, TypeVar, final
 
 from weft.annotations import override
+from weft_wasm.kinds import covering, of, same
 
 ITEMSIZE = {
     "bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8,
@@ -615,24 +616,7 @@ def bitcast(x: Expr, dtype: str) -> Expr:
     return x if x.dtype == dtype else Bitcast(x, dtype)
 
 
-# ---- traversal: tables by kind, whose functions take a node of that kind, which a dict's type can't say (hence Any) ------
-
-_T = TypeVar("_T")
-
-
-def covering(union: object, table: dict[type, _T], leaves: tuple[type, ...] = ()) -> dict[type, _T]:
-    """A table by kind, which must have an entry for each class of the union (`Expr`, `Stmt`) but those in `leaves`, and none else.
-
-    >>> covering(Expr, {Const: 1})
-    Traceback (most recent call last):
-    TypeError: no entry for Binary, Bitcast, Call, Compare, Convert, Load, Local, MulAdd, Select, Unary, Var
-    """
-    wanted = set(get_args(union)) - set(leaves)
-    if missing := wanted - table.keys():
-        raise TypeError(f"no entry for {', '.join(sorted(c.__name__ for c in missing))}")
-    if extra := table.keys() - wanted:
-        raise TypeError(f"an entry for {', '.join(sorted(c.__name__ for c in extra))}, which should have none")
-    return table
+# ---- traversal: tables by kind of node --------------------------------------------------------------------------------
 
 
 def operands(e: Expr) -> tuple[Expr, ...]:
@@ -641,14 +625,17 @@ def operands(e: Expr) -> tuple[Expr, ...]:
 
 
 _OPERANDS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(Expr, {
-    **dict.fromkeys((Const, Var, Local), lambda e: ()),
-    **dict.fromkeys((Unary, Convert, Bitcast), lambda e: (e.x,)),
-    **dict.fromkeys((Binary, Compare), lambda e: (e.a, e.b)),
-    Load: lambda e: (e.index,),
-    Select: lambda e: (e.cond, e.a, e.b),
-    MulAdd: lambda e: (e.a, e.b, e.c),
-    Call: lambda e: e.args,
+    **same((), Const, Var, Local),
+    **of(Unary, Convert, Bitcast, lambda e: (e.x,)),
+    **of(Binary, Compare, lambda e: (e.a, e.b)),
+    **of(Load, lambda e: (e.index,)),
+    **of(Select, lambda e: (e.cond, e.a, e.b)),
+    **of(MulAdd, lambda e: (e.a, e.b, e.c)),
+    **of(Call, lambda e: e.args),
 })  # fmt: skip
+
+
+_Node = TypeVar("_Node")
 
 
 def rebuild(e: Expr, new: Sequence[Expr]) -> Expr:
@@ -657,16 +644,23 @@ def rebuild(e: Expr, new: Sequence[Expr]) -> Expr:
 
 
 _FOLD: dict[str, Callable[[Expr, Expr], Expr]] = {"add": add, "sub": sub, "mul": mul, "div": div, "rem": rem}
-_REBUILD: dict[type, Callable[[Any, Sequence[Expr]], Expr]] = covering(Expr, {
-    Load: lambda e, n: Load(e.buffer, n[0]),
-    Unary: lambda e, n: Unary(e.op, n[0]),
-    Binary: lambda e, n: _FOLD[e.op](n[0], n[1]) if e.op in _FOLD else Binary(e.op, n[0], n[1]),
-    Compare: lambda e, n: Compare(e.op, n[0], n[1]),
-    Select: lambda e, n: Select(n[0], n[1], n[2], e.rare),
-    Convert: lambda e, n: Convert(n[0], e.dtype),
-    Bitcast: lambda e, n: Bitcast(n[0], e.dtype),
-    MulAdd: lambda e, n: MulAdd(*n),
-    Call: lambda e, n: Call(e.fn, *n),
+_Rebuild: TypeAlias = Callable[[_Node, Sequence[Expr]], Expr]
+
+
+def _on(kind: type[_Node], function: _Rebuild[_Node]) -> dict[type, _Rebuild[Any]]:
+    return {kind: function}
+
+
+_REBUILD: dict[type, _Rebuild[Any]] = covering(Expr, {
+    **_on(Load, lambda e, n: Load(e.buffer, n[0])),
+    **_on(Unary, lambda e, n: Unary(e.op, n[0])),
+    **_on(Binary, lambda e, n: _FOLD[e.op](n[0], n[1]) if e.op in _FOLD else Binary(e.op, n[0], n[1])),
+    **_on(Compare, lambda e, n: Compare(e.op, n[0], n[1])),
+    **_on(Select, lambda e, n: Select(n[0], n[1], n[2], e.rare)),
+    **_on(Convert, lambda e, n: Convert(n[0], e.dtype)),
+    **_on(Bitcast, lambda e, n: Bitcast(n[0], e.dtype)),
+    **_on(MulAdd, lambda e, n: MulAdd(*n)),
+    **_on(Call, lambda e, n: Call(e.fn, *n)),
 }, leaves=(Const, Var, Local))  # fmt: skip
 
 
@@ -719,11 +713,11 @@ def blocks(s: Stmt) -> tuple[list[Stmt], ...]:
 
 
 _BLOCKS: dict[type, Callable[[Any], tuple[list[Stmt], ...]]] = covering(Stmt, {
-    **dict.fromkeys((For, Kernel), lambda s: (s.body,)),
-    While: lambda s: (s.cond, s.body),
-    If: lambda s: (s.then, s.orelse),
-    Switch: lambda s: tuple(s.branches),
-    **dict.fromkeys((Let, Declare, Assign, Store, Barrier, Copy, Fail, HostCall), lambda s: ()),
+    **of(For, Kernel, lambda s: (s.body,)),
+    **of(While, lambda s: (s.cond, s.body)),
+    **of(If, lambda s: (s.then, s.orelse)),
+    **of(Switch, lambda s: tuple(s.branches)),
+    **same((), Let, Declare, Assign, Store, Barrier, Copy, Fail, HostCall),
 })  # fmt: skip
 
 
@@ -737,18 +731,21 @@ def _no_ints(*xs: Expr | int) -> tuple[Expr, ...]:
 
 
 _EXPRESSIONS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(Stmt, {
-    For: lambda s: _no_ints(s.extent),
-    **dict.fromkeys((While, If), lambda s: (s.test,)),
-    **dict.fromkeys((Let, Assign), lambda s: (s.value,)),
-    Switch: lambda s: (s.index,),
-    Declare: lambda s: (s.init,),
-    Store: lambda s: (s.index, s.value),
-    Copy: lambda s: _no_ints(s.dst_index, s.src_index),
-    **dict.fromkeys((Barrier, Kernel, Fail, HostCall), lambda s: ()),
+    **of(For, lambda s: _no_ints(s.extent)),
+    **of(While, If, lambda s: (s.test,)),
+    **of(Let, Assign, lambda s: (s.value,)),
+    **of(Switch, lambda s: (s.index,)),
+    **of(Declare, lambda s: (s.init,)),
+    **of(Store, lambda s: (s.index, s.value)),
+    **of(Copy, lambda s: _no_ints(s.dst_index, s.src_index)),
+    **same((), Barrier, Kernel, Fail, HostCall),
 })  # fmt: skip
 
 
-def effects(s: Stmt) -> tuple[Sequence[Buffer], Sequence[Buffer]]:
+_Effects: TypeAlias = tuple[Sequence[Buffer], Sequence[Buffer]]
+
+
+def effects(s: Stmt) -> _Effects:
     """(read, written) buffers of a statement itself, besides what its expressions load and what its blocks do.
 
     Whoever asks whether memory changes asks here or one of the functions below.
@@ -756,11 +753,11 @@ def effects(s: Stmt) -> tuple[Sequence[Buffer], Sequence[Buffer]]:
     return _EFFECTS[type(s)](s)
 
 
-_EFFECTS: dict[type, Callable[[Any], tuple[Sequence[Buffer], Sequence[Buffer]]]] = covering(Stmt, {
-    Store: lambda s: ((), (s.buffer,)),
-    Copy: lambda s: ((s.src,), (s.dst,)),
-    HostCall: lambda s: (s.arguments, (s.table, *s.results)),
-    **dict.fromkeys((For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail), lambda s: ((), ())),
+_EFFECTS: dict[type, Callable[[Any], _Effects]] = covering(Stmt, {
+    **of(Store, lambda s: ((), (s.buffer,))),
+    **of(Copy, lambda s: ((s.src,), (s.dst,))),
+    **of(HostCall, lambda s: (s.arguments, (s.table, *s.results))),
+    **same(((), ()), For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail),
 })  # fmt: skip
 
 

@@ -50,7 +50,6 @@ from weft_wasm.ir import (
     Var,
     While,
     blocks,
-    covering,
     expressions,
     may_end,
     operands,
@@ -58,6 +57,7 @@ from weft_wasm.ir import (
     walk,
     walk_expr,
 )  # fmt: skip
+from weft_wasm.kinds import covering, method, of, same
 
 from weft_wasm.reduce_loops import assigned_outside, reduction
 from weft_wasm.text import lines, show
@@ -233,6 +233,10 @@ class _Verifier:
                 self.within(b, index, s, s.count)
             elif not 0 <= index <= b.size - s.count:
                 self.fail(f"{s.count} elements at {index} exceed {b!r}", s)
+
+    def barrier(self, s: Barrier, top: bool) -> None:
+        if self.vector:
+            self.fail("a barrier in a vector loop", s)
 
     def failure(self, s: Fail, top: bool) -> None:
         if s.code not in self.program.errors:
@@ -520,21 +524,21 @@ def _call(e: Call) -> str | None:
 
 
 _TYPES: dict[type, Callable[[Any], str | None]] = covering(Expr, {
-    Const: _const, Unary: _unary, Binary: _binary, Compare: _compare, Select: _select, Bitcast: _bitcast, Call: _call,
-    Var: lambda e: None, Local: lambda e: None, Convert: lambda e: None,
-    Load: lambda e: None if e.index.dtype == "i32" else f"an index of dtype {e.index.dtype}",
-    MulAdd: lambda e: None if e.dtype in FLOATS and e.a.dtype == e.b.dtype == e.c.dtype else
-        f"muladd of {e.a.dtype}, {e.b.dtype} and {e.c.dtype}",
+    **of(Const, _const), **of(Unary, _unary), **of(Binary, _binary), **of(Compare, _compare), **of(Select, _select), **of(Bitcast, _bitcast),
+    **of(Call, _call), **same(None, Var, Local, Convert),
+    **of(Load, lambda e: None if e.index.dtype == "i32" else f"an index of dtype {e.index.dtype}"),
+    **of(MulAdd, lambda e: None if e.dtype in FLOATS and e.a.dtype == e.b.dtype == e.c.dtype else
+        f"muladd of {e.a.dtype}, {e.b.dtype} and {e.c.dtype}"),
 })  # fmt: skip
 # What an expression has the dtype of.
 _SAME: dict[type, Callable[[Any], Expr | Buffer]] = {
-    Load: lambda e: e.buffer, Unary: lambda e: e.x, Binary: lambda e: e.a, Select: lambda e: e.a, MulAdd: lambda e: e.a, Call: lambda e: e.args[0],
+    **of(Load, lambda e: e.buffer), **of(Unary, lambda e: e.x), **of(Binary, Select, MulAdd, lambda e: e.a), **of(Call, lambda e: e.args[0]),
 }  # fmt: skip
 _CHECKS: dict[type, Callable[[_Verifier, Any, bool], Var | Local | None]] = covering(Stmt, {
-    Kernel: _Verifier.kernel, Copy: _Verifier.copy, For: _Verifier.loop, While: _Verifier.loop_while, If: _Verifier.branch, Switch: _Verifier.switch,
-    Let: _Verifier.let, Declare: _Verifier.declare, Assign: _Verifier.assign, Store: _Verifier.store,
-    Barrier: lambda self, s, top: self.fail("a barrier in a vector loop", s) if self.vector else None,
-    Fail: _Verifier.failure, HostCall: _Verifier.host_call,
+    **method(Kernel, _Verifier.kernel), **method(Copy, _Verifier.copy), **method(For, _Verifier.loop), **method(While, _Verifier.loop_while),
+    **method(If, _Verifier.branch), **method(Switch, _Verifier.switch), **method(Let, _Verifier.let), **method(Declare, _Verifier.declare),
+    **method(Assign, _Verifier.assign), **method(Store, _Verifier.store), **method(Barrier, _Verifier.barrier), **method(Fail, _Verifier.failure),
+    **method(HostCall, _Verifier.host_call),
 })  # fmt: skip
 _TOP = (Kernel, Copy, HostCall, Fail, For, While, If, Switch)
 _INNER = (For, While, If, Switch, Let, Declare, Assign, Store, Barrier)

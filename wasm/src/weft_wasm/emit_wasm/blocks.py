@@ -9,7 +9,7 @@ from weft_wasm.emit_wasm.interleave import Interleaved, Interleaving
 from weft_wasm.emit_wasm.scope import Name, Scope
 from weft_wasm.ir import Stmt
 
-# Emits a statement of one kind, which a dict's type can't say (hence Any); returns what it binds, if it does.
+# Emits a statement of one kind (see `kinds.of`); returns what it binds, if it does.
 Emit: TypeAlias = Callable[[Any], Name | None]
 
 

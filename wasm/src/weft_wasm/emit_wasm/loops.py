@@ -17,6 +17,7 @@ from weft_wasm.emit_wasm.steady import Steady
 from weft_wasm.emit_wasm.values import Held
 from weft_wasm.encode import I32, OP
 from weft_wasm.ir import Const, For, Stmt, Var
+from weft_wasm.kinds import of
 
 WORTH_DIVIDING = 8  # vectors of a loop from which a reciprocal pays
 _BR_IF_0 = OP["br_if"] + b"\0"
@@ -209,7 +210,7 @@ class Loops:
     @property
     def kinds(self) -> Mapping[type, Emit]:
         """What `Blocks.add` takes."""
-        return {For: self.loop}
+        return of(For, self.loop)
 
     def loop(self, s: For) -> None:
         if self.scope.lanes is None and self.functions.takes(s):

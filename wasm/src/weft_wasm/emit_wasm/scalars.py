@@ -30,8 +30,8 @@ from weft_wasm.ir import (
     Select,
     Unary,
     Var,
-    covering,
 )  # fmt: skip
+from weft_wasm.kinds import covering, method
 
 _EQZ = {I32: OP["i32.eqz"], I64: OP["i64.eqz"]}
 
@@ -347,8 +347,7 @@ class Scalars:
         self.fn.code += OP[f"{prefix}.add"]
 
 
-# By kind of node, each with a method that takes that kind, which a dict's type can't say (hence Any).
 _BY_KIND: dict[type, Callable[[Scalars, Any, Lane | None], None]] = covering(Expr, {
-    Load: Scalars.load, Unary: Scalars._unary, Binary: Scalars._binary, Compare: Scalars._compare, Select: Scalars._select,
-    Convert: Scalars._convert, Bitcast: Scalars._bitcast, MulAdd: Scalars._muladd,
+    **method(Load, Scalars.load), **method(Unary, Scalars._unary), **method(Binary, Scalars._binary), **method(Compare, Scalars._compare), **method(Select, Scalars._select),
+    **method(Convert, Scalars._convert), **method(Bitcast, Scalars._bitcast), **method(MulAdd, Scalars._muladd),
 }, leaves=(Const, Var, Local, Call))  # fmt: skip

@@ -15,6 +15,7 @@ from weft_wasm.emit_wasm.values import Shared
 from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.encode import I32, OP, V128, memarg, unsigned
 from weft_wasm.ir import ITEMSIZE, STORAGE_FLOATS, Assign, Declare, Expr, If, Let, Store, Switch, While
+from weft_wasm.kinds import of
 
 VOID = bytes((encode.VOID,))
 
@@ -37,7 +38,7 @@ class Simple:
     @property
     def kinds(self) -> Mapping[type, Emit]:
         """What `Blocks.add` takes."""
-        return {Let: self.let, Declare: self.declare, Assign: self.assign, Store: self.store}
+        return {**of(Let, self.let), **of(Declare, self.declare), **of(Assign, self.assign), **of(Store, self.store)}
 
     def let(self, s: Let) -> Name:
         return self._bind(s.var, s.value, self.scope.lanes is not None and self.scope.varying(s.value))
@@ -99,7 +100,7 @@ class Branches:
     @property
     def kinds(self) -> Mapping[type, Emit]:
         """What `Blocks.add` takes."""
-        return {If: self.choose, Switch: self.switch, While: self.repeat}
+        return {**of(If, self.choose), **of(Switch, self.switch), **of(While, self.repeat)}
 
     def choose(self, s: If) -> None:
         self.scalars.alone(s.test)

@@ -45,9 +45,9 @@ from weft_wasm.ir import (
     Select,
     Unary,
     Var,
-    covering,
     operands,
 )  # fmt: skip
+from weft_wasm.kinds import covering, method
 
 
 class Vectors:
@@ -397,8 +397,7 @@ def _extremum(e: Select) -> tuple[bytes, Expr, Expr] | None:
     return OP[f"{SHAPE[e.dtype]}.{name}"], a, b
 
 
-# By kind of node, each with a method that takes that kind, which a dict's type can't say (hence Any).
 _BY_KIND: dict[type, Callable[[Vectors, Any, int], None]] = covering(Expr, {
-    Load: Vectors._load, Unary: Vectors._unary, Binary: Vectors._binary, Compare: Vectors._compare, Select: Vectors._select,
-    Convert: Vectors._convert, Bitcast: Vectors._bitcast, MulAdd: Vectors._muladd,
+    **method(Load, Vectors._load), **method(Unary, Vectors._unary), **method(Binary, Vectors._binary), **method(Compare, Vectors._compare), **method(Select, Vectors._select),
+    **method(Convert, Vectors._convert), **method(Bitcast, Vectors._bitcast), **method(MulAdd, Vectors._muladd),
 }, leaves=(Const, Var, Local, Call))  # fmt: skip

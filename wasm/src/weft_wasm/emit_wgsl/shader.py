@@ -16,8 +16,9 @@ from weft_wasm import scalar_math
 from weft_wasm.emit_wgsl import prelude
 from weft_wasm.ir import (
     INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare,
-    Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Select, Stmt, Store, Switch, Unary, Var, While, covering, operands, walk_expr,
+    Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Select, Stmt, Store, Switch, Unary, Var, While, operands, walk_expr,
 )  # fmt: skip
+from weft_wasm.kinds import covering, method
 
 TYPES = {"bool": "bool", "i8": "i32", "i16": "i32", "i32": "i32", "u8": "u32", "u16": "u32", "u32": "u32", "f16": "f32", "bf16": "f32",
          "f32": "f32"}  # fmt: skip
@@ -301,6 +302,14 @@ def f32_bits(x: float) -> int:
 # ---- the table: (shader, node, texts of its operands) -> text
 
 
+def _const(s: Shader, e: Const, parts: list[str]) -> str:
+    return s.const(e)
+
+
+def _load(s: Shader, e: Load, parts: list[str]) -> str:
+    return s.load(e, parts[0])
+
+
 def _unary(s: Shader, e: Unary, parts: list[str]) -> str:
     x = s.runtime(e.x, parts[0])
     kind = s.type(e.dtype)
@@ -456,16 +465,7 @@ def _call(s: Shader, e: Call, parts: list[str]) -> str:
     return s.expanded(f"weft_{e.fn}", params, lambda: scalar_math.expand(Call(e.fn, *params), f64=False), parts)
 
 
-# A function takes a node of its kind, which a dict's type can't say (hence Any).
 _EMIT: dict[type, Callable[[Shader, Any, list[str]], str]] = covering(Expr, {
-    Const: lambda s, e, parts: s.const(e),
-    Load: lambda s, e, parts: s.load(e, parts[0]),
-    Unary: _unary,
-    Binary: _binary,
-    Compare: _compare,
-    Select: _select,
-    Convert: _convert,
-    Bitcast: _bitcast,
-    MulAdd: _mul_add,
-    Call: _call,
+    **method(Const, _const), **method(Load, _load), **method(Unary, _unary), **method(Binary, _binary), **method(Compare, _compare),
+    **method(Select, _select), **method(Convert, _convert), **method(Bitcast, _bitcast), **method(MulAdd, _mul_add), **method(Call, _call),
 }, leaves=(Var, Local))  # fmt: skip
