@@ -104,4 +104,5 @@ export const addConstant = artifact(
 
 export const failing = artifact(metadata(1, [null], { errors: { 7: "index out of range" } }), module(i32Const(7)));
 export const trapping = artifact(metadata(1, [0]), module([0x00]));
+export const recursive = artifact(metadata(1, [0]), module([0x20, 0, 0x10, 0]));
 export const needingThreads = artifact(metadata(0, [], { features: ["threads"] }), module(i32Const(0)));

@@ -111,6 +111,13 @@ test("a trap is a program error, and a donated input survives it", async () => {
   assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
 });
 
+test("a program that overflows the stack ends as one that trapped", async () => {
+  const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
+  const id = device.load(programs.recursive);
+  assert.throws(() => device.run(id, ptrs), (error) => error instanceof WeftProgramError && /test trapped: .*stack/.test(error.message));
+  assert.deepEqual(floats(device, ptrs[0]!), [1, 2, 3, 4]);
+});
+
 test("inputs are checked: count, life, size", async () => {
   const { device, ptrs } = await deviceWith([[1, 2, 3, 4]]);
   const id = device.load(programs.addOne);
