@@ -17,7 +17,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from typing import NamedTuple
 
 import mpmath
@@ -28,7 +28,7 @@ from mpmath import mp
 import weft
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from accuracy_cases import CASES, FEW, KINDS, POINTS, POINTWISE, Arrays, Pointwise, Whole, arguments, evaluate, points  # noqa: E402
+from accuracy_cases import CASES, COMPLEX, FEW, KINDS, PLANE, POINTS, POINTWISE, Arrays, Case, Complex, Pointwise, Whole, arguments, evaluate, plane, points  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "accuracy.md"
@@ -81,6 +81,7 @@ DOUBLE: dict[str, Callable[..., np.ndarray]] = {
     "igamma": scipy.special.gammainc, "igammac": scipy.special.gammaincc, "zeta": scipy.special.zeta, "polygamma 1": lambda x: scipy.special.polygamma(1, x),
     "betainc": scipy.special.betainc, "bessel_i0e": scipy.special.i0e, "bessel_i1e": scipy.special.i1e, "gelu": lambda x: x * scipy.special.ndtr(x),
     "ndtr": scipy.special.ndtr, "log_ndtr": scipy.special.log_ndtr, "ndtri": scipy.special.ndtri, "spence": scipy.special.spence, "betaln": scipy.special.betaln,
+    "exp1": scipy.special.exp1, "expi": scipy.special.expi,
 }
 
 
@@ -101,6 +102,17 @@ def _igamma(a, x):
         return x**a * mp.exp(-x) * mp.hyp1f1(1, a + 1, x) / mp.gamma(a + 1)
 
 
+def _ndtri(p):
+    """Newton's steps for the logarithm from SciPy's value; each doubles the digits."""
+    if p > 0.5:
+        return -_ndtri(1 - p)
+    x = mp.mpf(float(scipy.special.ndtri(float(p))))
+    for _ in range(3):
+        area = _ndtr(x)
+        x -= area * mp.log(area / p) * mp.sqrt(2 * mp.pi) * mp.exp(x * x / 2)
+    return x
+
+
 # To any precision.
 EXACT: dict[str, Callable] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / y, "reciprocal": lambda x: 1 / x,
@@ -117,9 +129,49 @@ EXACT: dict[str, Callable] = {
     "igammac": lambda a, x: 1 - _igamma(a, x), "zeta": mp.zeta, "polygamma 1": lambda x: mp.zeta(2, x),
     "betainc": lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True), "bessel_i0e": lambda x: mp.besseli(0, x) * mp.exp(-abs(x)),
     "bessel_i1e": lambda x: mp.besseli(1, x) * mp.exp(-abs(x)), "gelu": lambda x: x * _ndtr(x) if x < 1e3 else x, "ndtr": lambda x: _ndtr(x) if x > -1e3 else mp.mpf(0),
-    "log_ndtr": lambda x: mp.log(_ndtr(x)) if x < 0 else mp.log1p(-_ndtr(-x)), "ndtri": lambda p: -mp.sqrt(2) * mp.erfinv(1 - 2 * p),
+    "log_ndtr": lambda x: mp.log(_ndtr(x)) if x < 0 else mp.log1p(-_ndtr(-x)), "ndtri": _ndtri, "exp1": mp.e1, "expi": mp.ei,
     "spence": lambda x: mp.polylog(2, 1 - x).real, "betaln": lambda a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b),
 }
+
+
+class Found(NamedTuple):
+    """The largest error and where it occurs."""
+    error: float
+    where: str
+
+
+# Of complex numbers.
+EXACT_COMPLEX: dict[str, Callable] = {
+    "mul": lambda x, y: x * y, "div": lambda x, y: x / y, "pow": lambda x, y: x**y, "abs": abs, "square": lambda x: x * x, "reciprocal": lambda x: 1 / x,
+    "rsqrt": lambda x: 1 / mp.sqrt(x), "log1p": lambda x: mp.log(1 + x), "expm1": lambda x: mp.exp(x) - 1,
+    **{name: getattr(mp, name) for name in ("sqrt", "log", "exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh")},
+}
+
+
+def _exact_complex(name: str, rows: Sequence[tuple[complex, ...]], wide: type) -> np.ndarray:
+    mp.prec = PRECISION
+    found = np.empty(len(rows), np.result_type(wide, np.complex64))
+    for k, at in enumerate(rows):
+        value = mp.mpc(EXACT_COMPLEX[name](*[mp.mpc(z) for z in at]))
+        found.real[k], found.imag[k] = _rounded(value.real, wide), _rounded(value.imag, wide)
+    return found
+
+
+def worst_complex(case: Complex, args: Arrays, results: dict[str, np.ndarray], pool: Executor) -> dict[str, Found]:
+    """The largest error of each column: the distance from the exact result, in units in the last place of its size."""
+    kind = args[0].real.dtype
+    wide = np.float64 if kind == np.float32 else np.longdouble
+    rows = list(zip(*[x.tolist() for x in args]))
+    jobs = [pool.submit(_exact_complex, case.name.removeprefix("complex "), rows[k:k + 400], wide) for k in range(0, len(rows), 400)]
+    want = np.concatenate([job.result() for job in jobs])
+    unit = np.spacing(np.maximum(abs(want), np.finfo(kind).tiny).astype(kind)).astype(wide)
+    found = {}
+    for column, got in results.items():
+        with np.errstate(invalid="ignore"):
+            error = np.where(np.isfinite(got), abs(got.astype(want.dtype) - want) / unit, np.inf)
+        k = int(np.argmax(error))
+        found[column] = Found(float(error[k]), ", ".join(str(x[k]).strip("()") for x in args))
+    return found
 
 
 def _exact(name: str, rows: Sequence[tuple[float, ...]]) -> list[mpmath.mpf | None]:
@@ -144,7 +196,7 @@ def _rounded(value: mpmath.mpf, wide: type) -> np.floating:
     return wide(mpmath.nstr(value, 25))
 
 
-def reference(case: Pointwise, args: Arrays, pool: ProcessPoolExecutor) -> np.ndarray:
+def reference(case: Pointwise, args: Arrays, pool: Executor) -> np.ndarray:
     """The values in a wider type, nearly right."""
     kind = args[0].dtype
     wide = np.float64 if kind == np.float32 else np.longdouble
@@ -168,12 +220,6 @@ def ulps(got: np.ndarray, want: np.ndarray) -> np.ndarray:
         unit = np.spacing(np.clip(abs(w), tiny, info.max).astype(got.dtype)).astype(wide)
         error = np.where(np.isnan(g) & np.isnan(w), 0, np.where(np.isnan(g) | np.isnan(w), np.inf, abs(g - w) / unit))
         return np.where((abs(w) < tiny) & (abs(g) <= tiny), 0, error).astype(np.float64)
-
-
-class Found(NamedTuple):
-    """The largest error and where it occurs."""
-    error: float
-    where: str
 
 
 def worst(case: Pointwise, args: Arrays, got: np.ndarray, want: np.ndarray) -> Found:
@@ -301,12 +347,14 @@ def error_of(case: Whole, args: Arrays, outs: Arrays) -> float:
 # measuring -----------------------------------------------------------------------------------------------------------
 
 
-def calls(case: Pointwise | Whole, kind: str) -> dict[str, Arrays]:
-    return {"points": points(case, KINDS[kind])} if isinstance(case, Pointwise) else arguments(case, KINDS[kind])
+def calls(case: Case, kind: str) -> dict[str, Arrays]:
+    if isinstance(case, Whole):
+        return arguments(case, KINDS[kind])
+    return {"points": points(case, KINDS[kind]) if isinstance(case, Pointwise) else plane(case, KINDS[kind])}
 
 
 def on_weft(name: str, args: Arrays, platform: str) -> Arrays:
-    with weft.default_device(weft.devices(platform)[0]), weft.enable_x64(args[0].dtype == np.float64), warnings.catch_warnings():
+    with weft.default_device(weft.devices(platform)[0]), weft.enable_x64(args[0].real.dtype == np.float64), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return evaluate(name, weft, args)
 
@@ -334,13 +382,13 @@ class Row(NamedTuple):
     special: list[tuple[str, dict[str, str]]]     # arguments, and what each column gives there, where not all agree
 
 
-def results_of(case: Pointwise | Whole, kind: str, call: str, args: Arrays, peer: dict) -> dict[str, Arrays]:
+def results_of(case: Case, kind: str, call: str, args: Arrays, peer: dict) -> dict[str, Arrays]:
     """The results of each column; WebGPU has no float64."""
     found = {column: on_weft(case.name, args, platform) for platform, column in PLATFORMS.items() if kind == "f32" or platform != "webgpu"}
     return {**found, **({JAX: peer[case.name, kind, call]} if peer else {})}
 
 
-def measured(case: Pointwise | Whole, kind: str, peer: dict, pool: ProcessPoolExecutor) -> Row:
+def measured(case: Case, kind: str, peer: dict, pool: Executor) -> Row:
     if isinstance(case, Whole):
         cells: dict[str, Found] = {}
         for call, args in calls(case, kind).items():
@@ -349,8 +397,10 @@ def measured(case: Pointwise | Whole, kind: str, peer: dict, pool: ProcessPoolEx
                 if column not in cells or error > cells[column].error:
                     cells[column] = Found(error, call)
         return Row(case.name, kind, cells, [])
-    args = points(case, KINDS[kind])
+    args = calls(case, kind)["points"]
     results = {column: outs[0] for column, outs in results_of(case, kind, "points", args, peer).items()}
+    if isinstance(case, Complex):
+        return Row(case.name, kind, worst_complex(case, args, results, pool), [])
     want = reference(case, args, pool)
     return Row(case.name, kind, {column: worst(case, args, got, want) for column, got in results.items()}, special(args, results))
 
@@ -387,6 +437,13 @@ WHOLE_HEAD = """
 
 {text}
 """
+PLANE_HEAD = """
+## Complex functions
+
+Errors normwise: the distance from the exact result in units in the last place of its absolute value, at {points:,} places and next to zeros and poles, none of
+them on an axis. A part that is much smaller than the other may be wrong in all of its digits.
+
+"""
 FAMILIES = {
     "Reductions": (("sum", "positive", "values"), "In ulp: of the result; for sums, running sums and means of the sum of the magnitudes, since what cancels leaves an error of any "
                    "relative size; for logarithms of sums of the result or of 1, whichever is larger. The last column of each says for which of the operands."),
@@ -417,6 +474,9 @@ def page(rows: Sequence[Row]) -> str:
     parts = [HEAD.format(precision=PRECISION, points=POINTS, few=FEW)]
     for kind in KINDS:
         parts.append(f"\n## Elementwise functions, {KINDS[kind].__name__}\n\n" + table([r for r in rows if r.name in names and r.kind == kind], "at"))
+    parts.append(PLANE_HEAD.format(points=PLANE))
+    for kind in KINDS:
+        parts.append(f"### Complex functions of {KINDS[kind].__name__}\n\n" + table([r for r in rows if r.name in {c.name for c in COMPLEX} and r.kind == kind], "at") + "\n")
     for title, (families, text) in FAMILIES.items():
         parts.append(WHOLE_HEAD.format(title=title, text=text))
         for kind in KINDS:

@@ -12,7 +12,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -85,7 +85,8 @@ POINTWISE = [
     one("mish", "nn.mish", (-1e30, 1e30), (-10, 10)), one("logit", "scipy.special.logit", (0, 1), (0, 1), (0.5, 1)), one("ndtr", "scipy.special.ndtr", ALL, (-10, 10)),
     one("log_ndtr", "scipy.special.log_ndtr", (-1e15, INF), (-20, 10), (0, -5, -20, 5), slow=True), one("ndtri", "scipy.special.ndtri", (0, 1), (0, 1), (0.5, 0.1353352832), slow=True),
     two("xlogy", "scipy.special.xlogy", (ALL, POSITIVE), (UNIT, (0, 4))), one("entr", "scipy.special.entr", POSITIVE, (0, 4), (1,)),
-    one("spence", "scipy.special.spence", (0, 1e30), (0, 4), (1,), slow=True),
+    one("spence", "scipy.special.spence", (0, 1e30), (0, 4), (1,), slow=True), one("exp1", "scipy.special.exp1", (1e-2, 700), (0.01, 4), (1,), slow=True),      # jax does not come to an end for less
+    one("expi", "scipy.special.expi", (1e-2, 700), (0.01, 4), (0.37250741078136663,), slow=True),
     two("betaln", "scipy.special.betaln", ((1e-3, 1e6), (1e-3, 1e6)), ((0.1, 10), (0.1, 10)), slow=True),
 ]
 SPECIAL = (0.0, -0.0, INF, -INF, math.nan, 1.0, -1.0, 0.5, -0.5, 2.0)
@@ -126,6 +127,48 @@ def points(case: Pointwise, kind: type, count: int | None = None) -> Arrays:
         x[(x != 0) & (abs(x) < info.tiny)] = 0
         inside &= ~np.isfinite(x) | (x >= lo) & (x <= hi)
     return [np.ascontiguousarray(x[inside]) for x in args]
+
+
+# complex functions ---------------------------------------------------------------------------------------------------
+
+
+class Complex(NamedTuple):
+    """An elementwise function of complex numbers. size: the least and greatest of the parts of its arguments; marks: numbers whose neighbours are taken."""
+    name: str
+    path: str | Callable[[Any], Callable]
+    size: tuple[float, float] = (1e-12, 1e12)
+    marks: tuple[complex, ...] = (0, 1, -1, 1j)
+    arity: int = 1
+
+
+SMALL = (1e-12, 80.0)      # of which exponentials are neither too large nor too small
+COMPLEX = [
+    *[Complex(f"complex {name}", f"lax.{name}", arity=2, marks=()) for name in ("mul", "div")], Complex("complex pow", "lax.pow", (1e-3, 5.0), (), 2),
+    *[Complex(f"complex {name}", path) for name, path in (("abs", "lax.abs"), ("square", "lax.square"), ("reciprocal", "numpy.reciprocal"), ("sqrt", "lax.sqrt"), ("rsqrt", "lax.rsqrt"),
+                                                          ("log", "lax.log"), ("log1p", "lax.log1p"))],
+    *[Complex(f"complex {name}", f"lax.{name}", SMALL, marks) for name, marks in (("exp", (0,)), ("expm1", (0,)), ("sin", (0, math.pi)), ("cos", (math.pi / 2,)), ("tan", (0, math.pi / 2)),
+                                                                                ("sinh", (0, math.pi * 1j)), ("cosh", (math.pi / 2 * 1j,)), ("tanh", (0, math.pi / 2 * 1j)))],
+    *[Complex(f"complex {name}", f"lax.{name}") for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")],
+]
+PLANE = 8_000      # points of a complex function
+PARTS = {np.float32: np.complex64, np.float64: np.complex128}
+
+
+def plane(case: Complex, kind: type) -> Arrays:
+    """The arguments of a complex function, the same each time: parts of all sizes, and neighbours of marks in all directions. None stands on an axis, where cuts are."""
+    rng, info = np.random.default_rng([len(case.name), *map(ord, case.name)]), np.finfo(kind)
+    lo, hi = np.log(case.size)
+    columns = []
+    for _ in range(case.arity):
+        sizes = lambda a, b: np.exp(rng.uniform(a, b, PLANE // 2)) * rng.choice([-1, 1], PLANE // 2)
+        either = sizes(lo, hi) + 1j * sizes(lo, hi)
+        moderate = sizes(max(lo, -3), min(hi, 2)) + 1j * sizes(max(lo, -3), min(hi, 2))
+        far = 2.0 ** rng.uniform(-info.nmant, 0, (len(case.marks), 200))
+        near = (np.array(case.marks, complex).reshape(-1, 1) + far * np.exp(1j * rng.uniform(0, 2 * math.pi, far.shape))).ravel()
+        z = np.concatenate([either, moderate, near]).astype(PARTS[kind])
+        z.real[z.real == 0], z.imag[z.imag == 0] = info.tiny, info.tiny
+        columns.append(z)
+    return columns
 
 
 # arrays --------------------------------------------------------------------------------------------------------------
@@ -223,7 +266,8 @@ def arguments(case: Whole, kind: type) -> dict[str, Arrays]:
 
 # running them --------------------------------------------------------------------------------------------------------
 
-CASES: dict[str, Pointwise | Whole] = {case.name: case for case in (*POINTWISE, *WHOLE)}
+Case: TypeAlias = Pointwise | Complex | Whole
+CASES: dict[str, Case] = {case.name: case for case in (*POINTWISE, *COMPLEX, *WHOLE)}
 
 
 def function(name: str, api: Any) -> Callable:
