@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from platforms import need, on
+from platforms import need, on, under_test
 
 import weft
 import weft.numpy as jnp
@@ -346,3 +346,35 @@ def test_shardings_are_told_and_drawn(capsys):
     assert "CPU 0" in capsys.readouterr().out
     with pytest.raises(ValueError, match=r"1 and 2 dimensions; got \(2, 2, 2\)"):
         weft.debug.visualize_array_sharding(jnp.zeros((2, 2, 2)))
+
+
+@pytest.mark.parametrize("platform", under_test())
+def test_compiling_tells_where_values_of_one_device_lie(platform):
+    """Once for each program, also from inside loops and branches, and where the program is not run."""
+    seen = []
+
+    def f(x):
+        weft.debug.inspect_array_sharding(x * 2, callback=seen.append)
+        return x + 1
+    with on(platform) as device:
+        jitted = weft.jit(f)
+        for x in (X, X, X[:2]):
+            np.testing.assert_array_equal(jitted(x), x + 1)
+        assert [s.device_set for s in seen] == [{device}] * 2
+        for g, want in ((weft.vmap(f), X + 1), (lambda x: weft.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0], X + 2),
+                        (lambda x: weft.lax.cond(x.sum() < 1e6, f, lambda x: x, x), X + 1), (weft.grad(lambda x: f(x).sum()), np.ones_like(X))):
+            seen.clear()
+            np.testing.assert_array_equal(weft.jit(g)(X), want)
+            assert [s.device_set for s in seen] == [{device}]
+        seen.clear()
+        lowered = weft.jit(f).lower(X)
+        assert not seen
+        np.testing.assert_array_equal(lowered.compile()(X), X + 1)
+        assert [s.device_set for s in seen] == [{device}]
+
+
+def test_compiling_tells_where_values_on_a_mesh_of_one_device_lie():
+    need("cpu")
+    mesh, seen = weft.make_mesh((1,), ("i",), devices=weft.devices("cpu")[:1]), []
+    weft.jit(lambda x: (weft.debug.inspect_array_sharding(x, callback=seen.append), x)[1], in_shardings=weft.NamedSharding(mesh, weft.P("i")))(X)
+    assert [(s.mesh, s.spec) for s in seen] == [(mesh, weft.P())]

@@ -17,9 +17,7 @@ from weft.sharding import Mesh, NamedSharding, P
 # Rows that a platform refuses, and what it says.
 _IN_PROCESS = "can't leave the process|outside of its process|only a backend of this process"
 REFUSED = {
-    **{("remote", name): _IN_PROCESS for name in ("composite", "check", "dce_sink", "debug_callback", "pure_callback", "io_callback", "shard_map", "shard_map_of_the_largest",
-                                                  "pvary", "inspect_sharding", "todense")},
-    **{(platform, "inspect_sharding"): "effects .Debug., which compiled wasm and webgpu programs can't perform" for platform in ("wasm", "webgpu")},
+    **{("remote", name): _IN_PROCESS for name in ("debug_callback", "pure_callback", "io_callback")},
 }
 # Rows whose vmap is not the loop, and why.
 NO_LOOP = {"rng_bit_generator": "one generator makes the numbers of all, that of the first key, as in JAX"}

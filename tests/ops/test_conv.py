@@ -10,7 +10,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.core.portable import portable
+from weft.transforms.portable import portable
 from weft.core.serialize import deserialize, serialize
 from weft.runtime.device import devices
 

@@ -5,7 +5,7 @@ import numpy as np
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.core.portable import portable
+from weft.transforms.portable import portable
 from weft.runtime.dispatch import program_for
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4) / 7

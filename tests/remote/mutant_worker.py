@@ -40,13 +40,14 @@ from weft.config import enable_x64  # noqa: E402
 from weft.core.binary import DeserializationError  # noqa: E402
 from weft.core.interpret import ReferenceTrace, interpret  # noqa: E402
 from weft.core.jaxpr import Jaxpr, subjaxprs  # noqa: E402
-from weft.core.portable import NotPortable, portable  # noqa: E402
+from weft.core.portable import NotPortable  # noqa: E402
 from weft.core.specialize import check_constraints  # noqa: E402
 from weft.core.trace import tracing  # noqa: E402
 from weft.errors import BackendError  # noqa: E402
 from weft.export import artifact  # noqa: E402
 from weft.runtime.device import backend_of  # noqa: E402
 from weft.runtime.dispatch import program_for, run_jaxpr  # noqa: E402
+from weft.transforms.portable import portable  # noqa: E402
 from weft_native.host.limits import Limits  # noqa: E402
 from weft_native.host.programs import Programs, nbytes  # noqa: E402
 from weft_native.host.values import host_array, host_bytes  # noqa: E402

@@ -11,7 +11,7 @@ import weft.numpy as jnp
 from hosts import host_here, run_host
 from raw import F32, ONES, Raw, program
 from weft.avals import shaped
-from weft.core.portable import portable
+from weft.transforms.portable import portable
 from weft.core.serialize import serialize
 from weft.runtime.device import backend_of
 from weft_native.host.limits import PROGRAM_WEIGHT

@@ -64,10 +64,6 @@ def test_what_is_not_kept(kept):
     jnp.ones(3) + 1      # operations by themselves
     weft.jit(lambda x: weft.pure_callback(np.sin, x, x) + 1)(jnp.ones(3))
     weft.jit(lambda x: [weft.debug.print("{}", x), x * 2 + 1])(jnp.ones(3))
-    ours = core.Primitive("cubed_of_a_library")
-    ours.def_abstract_eval(lambda x: x)
-    mlir.register_lowering(ours, mlir.lower_fun(lambda x: x**3, multiple_results=False))
-    assert weft.jit(lambda x: ours.bind(x) + 1)(jnp.full(3, 2.0)).tolist() == [9, 9, 9]
     assert not kept.store and not kept.misses()
     weft.config.update("jax_enable_compilation_cache", False)
     try:
@@ -75,6 +71,15 @@ def test_what_is_not_kept(kept):
     finally:
         weft.config.update("jax_enable_compilation_cache", True)
     assert not kept.store
+
+
+def test_what_a_library_means_by_a_primitive_is_part_of_the_key(kept):
+    for power, want in ((3, 9), (4, 17), (3, 9)):
+        ours = core.Primitive("power_of_a_library")
+        ours.def_abstract_eval(lambda x: x)
+        mlir.register_lowering(ours, mlir.lower_fun(lambda x, power=power: x**power, multiple_results=False))
+        assert weft.jit(lambda x: ours.bind(x) + 1)(jnp.full(3, 2.0)).tolist() == [want] * 3
+    assert (kept.hits(), len(kept.store)) == (1, 2)
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"other" + data, lambda data: b"", lambda data: data[:-9] + bytes((data[-9] ^ 1,)) + data[-8:],

@@ -15,7 +15,7 @@ from candidates import Finder, Mutant, parses
 WEFT, WASM, NATIVE, REMOTE = "packages/weft/src/weft", "wasm/src/weft_wasm", "native/src/weft_native", "packages/weft-remote/src/weft_remote"
 # name -> patterns of files; a file belongs to the first that it matches
 STRATA = {
-    "the wire: codec, client, host": [f"{WEFT}/core/serialize.py", f"{WEFT}/core/binary.py", f"{WEFT}/core/portable.py", f"{WEFT}/core/verify.py", f"{WEFT}/export/artifact.py",
+    "the wire: codec, client, host": [f"{WEFT}/core/serialize.py", f"{WEFT}/core/binary.py", f"{WEFT}/core/portable.py", f"{WEFT}/transforms/portable.py", f"{WEFT}/core/verify.py", f"{WEFT}/export/artifact.py",
                                       f"{REMOTE}/**/*.py", f"{NATIVE}/host/**/*.py"],
     "core": [f"{WEFT}/core/**/*.py"],
     "ops": [f"{WEFT}/ops/**/*.py"],

@@ -10,8 +10,9 @@ from typing import Any, Iterable, Sequence
 from weft import monitoring
 from weft.config import config
 from weft.core.jaxpr import Jaxpr, subjaxprs
-from weft.core.portable import NotPortable, portable
+from weft.core.portable import NotPortable
 from weft.core.serialize import serialize
+from weft.transforms.portable import portable
 
 from weft_wasm.artifact import Artifact, ArtifactError
 
@@ -35,7 +36,7 @@ def compiler() -> str | None:
 
 
 def own(jaxpr: Jaxpr) -> bool:
-    """Whether all rules that compile a program are those of `PARTS`: a library's primitives may mean something else tomorrow."""
+    """Whether all rules that compile a program are those of `PARTS`: what is left of a library's primitives, once taken apart, may mean something else tomorrow."""
     for eqn in jaxpr.eqns:
         p = eqn.primitive
         if p.foreign or not all(rule is None or getattr(rule, "__module__", "").startswith("weft.") for rule in (p.abstract, p.decompose)):

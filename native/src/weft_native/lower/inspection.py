@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import jaxlib._jax as _jax
 from jaxlib.mlir import ir
-from weft.mesh import SingleDeviceSharding
 
 from .. import sharding as placing
 from .registry import rule
@@ -12,7 +11,8 @@ from .registry import rule
 @rule("inspect_sharding")
 def _inspect(b, ins, outs, x, *, callback):
     if b.partitions is None:
-        callback(SingleDeviceSharding(b.device))
+        if b.place is not None:      # nobody has said where it will run
+            callback(b.place)
         return []
     mesh, ndim = b.partitions.mesh, len(ins[0].shape)
 

@@ -12,6 +12,7 @@ from weft.config import config
 from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from weft.errors import BackendError
+from weft.mesh import NamedSharding, P, SingleDeviceSharding
 from weft.transforms.dce import live
 from weft.transforms.stage import stage_closed
 
@@ -43,7 +44,7 @@ class Lowering(Builder):
         self.symbols: set[str] = {"main"}
         self.decomposed: dict = {}
         self.callbacks: list = []
-        self.device: Any = None     # where the program runs, if on one device
+        self.place: Any = None     # the sharding of all arrays of a program on one device
         self.members: Any = None    # the devices that run what is being lowered, where it is one device's part (collective.Members)
         self.partitions: Any = None     # the Partition of a program over several devices
         self.meshes: dict = {}
@@ -243,7 +244,10 @@ def lower(jaxpr: Jaxpr, name: str = "main", donated: Sequence[bool] = (), keep_u
     alias, unusable = assign_donations([v.aval for v in invars], jaxpr.out_avals, [d for d, k in zip(donated, kept) if k])
     with home.context, ir.Location.unknown(home.context):
         state = Lowering(home, re.sub(r"[^\w.]", "_", symbol or f"jit_{name}"), platform)
-        state.device = device
+        if partition is not None:
+            state.place = NamedSharding(partition.mesh, P())
+        elif device is not None:
+            state.place = SingleDeviceSharding(device)
         attrs = [{"tf.aliasing_output": state.int_attr(alias[i], 32)} if i in alias else {} for i in range(len(invars))]
         result_attrs = None
         if partition is not None and len(partition.devices) > 1:      # one device holds everything whole

@@ -15,7 +15,6 @@ from weft.annotations import override
 from weft.avals import ShapedArray, array_type
 from weft.config import config
 from weft.core.jaxpr import Jaxpr
-from weft.core.portable import portable
 from weft.core.serialize import content_hash, serialize
 from weft.core.trace import get_aval
 from weft.errors import BackendError
@@ -24,6 +23,7 @@ from weft.runtime.array import BufferArray
 from weft.runtime.backend import Capabilities, CompileOptions
 from weft.runtime.device import backend_for, forget_default
 from weft.runtime.dispatch import to_backend
+from weft.transforms.portable import portable
 
 from . import protocol as p
 from .errors import ProtocolError

@@ -149,7 +149,7 @@ class _Serializer:
             for sub in subjaxprs({key: eqn.params[key] for key in sorted(eqn.params)}):
                 self.jaxpr(sub)
         if jaxpr.constvars:
-            raise NotPortable("a program with constants inside can't be written; see weft.core.portable.portable")
+            raise NotPortable("a program with constants inside can't be written; see weft.transforms.portable")
         w = Writer()
         numbers: dict[Any, Any] = {}
         w.unsigned(len(jaxpr.invars))
@@ -234,7 +234,7 @@ class _Serializer:
                 self.value(w, item)
         elif isinstance(value, ClosedJaxpr):
             if value.consts:
-                raise NotPortable("holds constants; see weft.core.portable.portable")
+                raise NotPortable("holds constants; see weft.transforms.portable")
             w.byte(_CLOSED)
             w.unsigned(self.jaxpr(value.jaxpr))
         elif isinstance(value, Jaxpr):
@@ -287,7 +287,7 @@ def write_shape(w: Writer, dtype: int, weak: int, shape: tuple[Any, ...], string
 
 
 def serialize(jaxpr: Jaxpr, lines: bool = True) -> bytes:
-    """The bytes of a portable jaxpr (see `weft.core.portable`); without `lines`, equal programs have equal bytes wherever they were written.
+    """The bytes of a portable jaxpr (see `weft.transforms.portable`); without `lines`, equal programs have equal bytes wherever they were written.
 
     Raises: NotPortable for a parameter that has no bytes, with the user's line.
 

@@ -14,7 +14,7 @@ from ..control.custom_vjp import custom_vjp
 from ..core.dim_parser import symbolic_shape
 from ..core.dims import Dim, SymbolicScope
 from ..core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
-from ..core.portable import NotPortable, portable
+from ..core.portable import NotPortable
 from ..core.specialize import check_constraints, solve, specialize, symbolic_scope
 from ..core.trace import Tracer, current_trace, get_aval, root
 from ..core.verify import verify
@@ -24,6 +24,7 @@ from ..runtime.device import default_platform, get_backend
 from ..runtime.dispatch import check_platform, device_of, program_for, run_jaxpr
 from ..runtime.jit import JitFunction, jit
 from ..source_info import api_boundary
+from ..transforms.portable import portable
 from ..transforms.valueless import without_valueless
 from ..tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from . import artifact
@@ -389,13 +390,16 @@ def _from_traced(name: str, closed: ClosedJaxpr, in_tree: PyTreeDef, out_tree: P
     if in_avals is None or out_avals is None:
         in_avals, out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
         closed = without_valueless(closed)
-    for eqn in closed.jaxpr.eqns:
+    _check_solvable(name, in_tree, in_avals, symbolic_scope(closed.jaxpr), closed)
+    program, consts = program_for(closed)
+    try:
+        program, more = portable(program)
+    except NotPortable as e:
+        raise NotPortable(f"{name} can't be exported: {e}") from None
+    for eqn in program.eqns:
         if eqn.effects:
             raise NotPortable(f"{name} can't be exported: {eqn.primitive.name} has the effect {', '.join(sorted(map(str, eqn.effects)))}, and a host function can't be "
                               f"written to a file. Return the value instead, or leave the call out of what is exported.\n  at {eqn.source_info}")
-    _check_solvable(name, in_tree, in_avals, symbolic_scope(closed.jaxpr), closed)
-    program, consts = program_for(closed)
-    program, more = portable(program)
     values = [*more, *consts]
     n = len(values)
     used = {a for eqn in program.eqns for a in eqn.invars if type(a) is not Literal} | {a for a in program.outvars if type(a) is not Literal}

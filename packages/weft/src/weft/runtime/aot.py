@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..annotations import override
+from ..control.inspection import without_inspections
 from ..avals import AbstractValue, ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr
 from ..core.specialize import symbolic_scope
@@ -141,6 +142,8 @@ class Lowered(Stage):
                     raise ValueError(at_user_line(f"the dialect {dialect!r} is XLA's: {e}")) from e
         closed, where, donated = runnable(self.closed, where, self.donated)
         jaxpr, consts = program_for(closed, where.platform, backend.capabilities.branches_of)
+        if backend.capabilities.spread is None:
+            jaxpr, _ = without_inspections(jaxpr)
         if type(where) is not Place:
             where = compile_place(where, consts)[0]
         options = (("keep_unused", True),) if self.traced_call.jitted.keep_unused else ()

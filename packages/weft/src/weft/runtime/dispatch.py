@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from .. import dtypes, source_info
 from ..avals import AbstractValue, ShapeDtypeStruct, array_aval, physical, shaped
 from ..config import config, logger
+from ..control.inspection import without_inspections
 from ..core.dims import live_scopes
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
@@ -180,6 +181,10 @@ def executable_for(closed: ClosedJaxpr, device: Where, name: str, donated: tuple
         if size >= most >= 0:
             warnings.warn(at_user_line(f"{name} closes over arrays of {size:,} bytes in all, which stay on the device with the program. Pass them as arguments, or raise "
                                          "jax_captured_constants_warn_bytes."), stacklevel=2)
+        if backend.capabilities.spread is None:
+            jaxpr, callbacks = without_inspections(jaxpr)
+            for callback in callbacks:
+                callback(SingleDeviceSharding(device))
         options = CompileOptions(name, (False,) * len(consts) + tuple(donated), (*compiler_options, *([("keep_unused", True)] if keep_unused else [])))
         if compiler_options and not backend.capabilities.takes_compiler_options:
             raise BackendError(f"the {backend.name} backend's compiler takes no options, and {name} was given {', '.join(k for k, _ in compiler_options)}. "
