@@ -283,8 +283,11 @@ def test_a_profile_of_other_backends_has_phases_and_annotations(tmp_path, monkey
 def test_memory_profiles_and_servers(tmp_path):
     need("cpu")
     x = arrays("cpu")
-    with pytest.warns(UserWarning, match="(?s)JAX_ARRAY_TRACEBACKS=1.*test_debugging.py"):
+    with pytest.warns(UserWarning, match="(?s)JAX_ARRAY_TRACEBACKS=1.*test_debugging.py") as warned:
         weft.profiler.save_device_memory_profile(tmp_path / "memory.pb.gz", "cpu")
+    with pytest.warns(UserWarning, match="JAX_ARRAY_TRACEBACKS=1") as again:
+        weft.profiler.device_memory_profile("cpu")
+    assert [w.filename for w in (*warned, *again)] == [__file__] * 2
     assert b"bytes" in gzip.decompress((tmp_path / "memory.pb.gz").read_bytes()) and x.shape
     weft.config.update("jax_array_tracebacks", True)
     try:

@@ -17,6 +17,7 @@ from platforms import need
 import weft
 import weft.numpy as jnp
 from weft import lax
+from weft.experimental import sparse
 
 from . import programs
 
@@ -82,6 +83,62 @@ def test_weak_types_are_said_in_words():
         assert "~" not in str(error.value)
         said += "weakly typed" in str(error.value)
     assert said >= 8
+
+
+# warnings ----------------------------------------------------------------------------------------------------------------
+
+
+def _donated(x):
+    return weft.jit(lambda x: x[:1], donate_argnums=0)(x)
+
+
+def _legacy():
+    with weft.legacy_prng_key("warn"):
+        weft.random.normal(weft.random.PRNGKey(0))
+
+
+def _ranks():
+    with weft.numpy_rank_promotion("warn"):
+        jnp.ones((2, 3)) + jnp.ones(3)
+
+
+def _constants():
+    big = jnp.ones(1000)
+    weft.config.update("jax_captured_constants_warn_bytes", 4000)
+    try:
+        weft.jit(lambda x: x + big)(1.0)
+    finally:
+        weft.config.update("jax_captured_constants_warn_bytes", 2_000_000_000)
+
+
+def _wide(**options):
+    with weft.enable_x64(False):
+        jnp.asarray(1.0, **options)
+
+
+WARNINGS = {
+    "an option": lambda: weft.config.update("jax_pprint_use_color", False), "its context": lambda: weft.softmax_custom_jvp(True).__enter__(), "a name": lambda: weft.host_id(),
+    "a dtype": lambda: _wide(dtype="float64"), "a dtype in a method": lambda: jnp.ones(2).astype("float64"), "a dtype in jit": lambda: weft.jit(lambda: jnp.zeros(2, "int64"))(),
+    "ranks": _ranks, "a key": _legacy, "an update": lambda: jnp.zeros(2, "int32").at[0].add(1.5), "an update in jit": lambda: weft.jit(lambda x: x.at[0].set(1.5))(jnp.zeros(2, "int32")),
+    "constants": _constants, "a donated argument": lambda: _donated(jnp.ones((3, 2)) + 1), "memory": lambda: weft.profiler.device_memory_profile("cpu"),
+    "an argument": lambda: lax.linalg.eig(jnp.eye(2), use_magma=False), "a layout": lambda: sparse.eye(3).update_layout(n_dense=1, on_inefficient="warn"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+def test_warnings_are_of_the_users_line(name):
+    """Python shows the line, and filters by its module."""
+    with weft.default_device(weft.devices("cpu")[0]), weft.enable_x64(False), pytest.warns() as warned:
+        WARNINGS[name]()
+    weft.config._options.pop("pprint_use_color", None)
+    assert warned and {w.filename for w in warned} == {__file__}, [str(w) for w in warned]
+
+
+def test_nothing_else_warns():
+    """`errors.warn` finds the line; numbers of frames are wrong as soon as somebody calls what warns from elsewhere."""
+    root = HERE.parents[1]
+    found = [path for folder in ("packages", "native", "wasm") for path in (root / folder).rglob("src/**/*.py") if re.search(r"warnings\.warn\(|stacklevel", path.read_text())]
+    assert [path.relative_to(root).as_posix() for path in found] == ["packages/weft/src/weft/errors.py"]
 
 
 # tracebacks --------------------------------------------------------------------------------------------------------------

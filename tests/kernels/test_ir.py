@@ -3,7 +3,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from kernel_harness import run_interpreted
+from kernel_harness import NUMPY, assert_same, run_interpreted, run_wasm
 from weft_wasm import interpret, ir
 from weft_wasm.interpret import InterpretError
 from weft_wasm.ir import (
@@ -157,7 +157,44 @@ def test_what_they_must_do_alike_is_not(body):
     assert len(_strict(*body, temps=[SCRATCH])) == 1
 
 
-def test_programs_that_do_not_end_can_be_ended():
+def test_copies_take_what_was_written_with_them():
+    x, out, part = Buffer("x", "f32", (8,), "input"), Buffer("o", "f32", (8,), "output"), Buffer("part", "f32", (8,))
+    i = Var("i")
+    half = Kernel("half", [For(i, 4, [Store(part, i, x[i])], "parallel")])
+    read = Kernel("read", [Store(out, i32(7), part[5])])
+
+    def strict(*body):
+        return interpret.run(Program("p", [x], [out], [part], list(body)), [np.arange(8, dtype=np.float32).tobytes()], strict=True)
+
+    assert np.frombuffer(strict(Copy(out, x, 8))[0], np.float32).tolist() == [*range(8)]
+    assert np.frombuffer(strict(half, Copy(out, x, 8), Copy(out, part, 4, 2, 0))[0], np.float32).tolist() == [0, 1, 0, 1, 2, 3, 6, 7]
+    for body, element, said in [([Copy(out, x, 7)], 7, "is never written"), ([Copy(out, x, 7, 1)], 0, "is never written"), ([half, Copy(out, part, 8)], 4, "is never written"),
+                                ([Copy(out, x, 8), half, Copy(out, part, 3, 5, 2)], 7, "is never written"), ([Copy(out, x, 8), half, read], 5, "is read, and was never written")]:
+        with pytest.raises(InterpretError, match=f"element {element} of .* {said}"):
+            strict(*body)
+    assert strict(Copy(out, x, 8), Copy(part, x, 8), read)
+
+
+EDGES = [0.0, -0.0, 1 + 2**-11, 1 + 2**-11 + 2**-40, 1 + 3 * 2**-11 - 2**-40, 1 + 2**-8, 1 + 2**-8 + 2**-40, 1 + 2**-24 + 2**-50, 2**-24 * 1.5, 2.0**-25, 2**-25 * (1 + 2**-40), 65519.99999999999,
+         65520.0, -2.5, 2.5, 127.5, 255.99, 1e9, 3e9, -3e9, 1e19, 3.4e38, 3.5e38, 1e-40, 1e300, float("inf"), float("-inf"), float("nan")]  # fmt: skip
+
+
+@pytest.mark.parametrize("src", NUMPY)
+def test_conversions(src):
+    """The interpreter rounds as compiled programs do: half precision from f64 by way of f32."""
+    n, i = len(EDGES), Var("i")
+    with np.errstate(all="ignore"):
+        values = np.array(EDGES)
+        if src[0] in "iu":
+            info = np.iinfo(NUMPY[src])
+            values = np.array([min(max(int(x), info.min), info.max) for x in EDGES[:-3]] + [info.min, info.max, 1], NUMPY[src])
+        data = values.astype(NUMPY[src])
+    x, outs = Buffer("x", src, (n,), "input"), [Buffer(f"o{d}", d, (n,), "output") for d in NUMPY]
+    program = Program("p", [x], outs, [], [Kernel("k", [For(i, n, [Store(o, i, ir.convert(x[i], o.dtype)) for o in outs], "sequential")])])
+    for dst, got, want in zip(NUMPY, run_interpreted(program, data), run_wasm(program, data)):
+        assert_same(got, want, f"{src} to {dst}")
+    if src == "f64":
+        assert run_interpreted(program, data)[list(NUMPY).index("f16")][3] == 1, "rounded twice"
     x = Buffer("x", "f32", (8,), "output")
     with pytest.raises(interpret.TooLong):
         interpret.run(Program("p", [], [x], [], [Kernel("k", [For(Var("i"), 1 << 30, [])])]), [], most=1000)

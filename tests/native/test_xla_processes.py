@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 import weft
+from weft_native import cluster
 
 PROGRAM = textwrap.dedent("""
     import sys
@@ -17,6 +18,9 @@ PROGRAM = textwrap.dedent("""
     import weft.numpy as jnp
     me = weft.process_index()
     assert (me, weft.process_count(), weft.process_indices()) == (int(sys.argv[1]), 2, [0, 1])
+    from weft_native import cluster
+    assert (cluster.joined.service is not None) == (me == 0)      # the address is that of process 0
+    assert cluster.gpu_options() == {"node_id": me, "num_nodes": 2}
     assert (weft.device_count(), weft.local_device_count()) == (4, 2)
     assert [d.process_index for d in weft.local_devices(1 - me)] == [1 - me] * 2
     x = jnp.arange(3.0)
@@ -69,13 +73,18 @@ def test_too_late():
     weft.distributed.shutdown()      # there is nothing to leave
 
 
+def test_the_gpus_of_a_process(monkeypatch):
+    assert cluster.gpu_options() == {}
+    for gpus, visible in [(None, {}), ([], {"visible_devices": []}), ((2, 3), {"visible_devices": [2, 3]})]:
+        monkeypatch.setattr(cluster, "joined", cluster.Cluster(None, None, 1, 4, gpus))
+        assert cluster.gpu_options() == {"node_id": 1, "num_nodes": 4, **visible}
+
+
 def test_one_process():
     assert weft.process_index() == 0 and weft.process_count() == 1 and weft.process_indices() == [0]
-    with pytest.warns(UserWarning, match="process_count"):
-        assert weft.host_count() == 1
-    with pytest.warns(UserWarning, match="process_index"):
-        assert weft.host_id() == 0
-    with pytest.warns(UserWarning, match="process_indices"):
-        assert weft.host_ids() == [0]
+    for old, new, want in [("host_count", "process_count", 1), ("host_id", "process_index", 0), ("host_ids", "process_indices", [0])]:
+        with pytest.warns(UserWarning, match=new) as warned:
+            assert getattr(weft, old)() == want
+        assert [w.filename for w in warned] == [__file__], "it points at the call"
     with pytest.raises(ValueError, match="no process 3"):
         weft.local_devices(process_index=3)

@@ -17,7 +17,6 @@ import struct
 import sys
 import tempfile
 import time
-import warnings
 from functools import lru_cache
 from threading import Thread
 from typing import Any, Callable, NamedTuple, Sequence
@@ -26,7 +25,7 @@ import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft import monitoring
 from weft.config import config
-from weft.errors import BackendError
+from weft.errors import BackendError, warn
 
 from . import compat
 
@@ -70,7 +69,7 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
     seconds = time.perf_counter() - begin
     if loaded is not None:
         if _text(loaded) != _text(compiled):
-            warnings.warn(f"the program in {path} differs from what XLA compiles now; its key misses something that it depends on.", stacklevel=2)
+            warn(f"the program in {path} differs from what XLA compiles now; its key misses something that it depends on.")
     elif seconds >= config.persistent_cache_min_compile_time_secs:
         _write(path, key, seconds, compiled)
         _took(devices[0].platform, path, seconds)
@@ -270,7 +269,7 @@ def _problem(message: str, cause: Exception | None = None) -> None:
     """Warns that the cache does not help, or raises where that is asked for."""
     if config.raise_persistent_cache_errors:
         raise BackendError(message) from cause
-    warnings.warn(message, stacklevel=4)
+    warn(message)
 
 
 def _read(path: pathlib.Path, key: bytes) -> tuple[bytes, float] | None:

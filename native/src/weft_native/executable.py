@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any, Sequence
 
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft.avals import array_type
 from weft.core.jaxpr import Jaxpr
-from weft.errors import BackendError, at_user_line
+from weft.errors import BackendError, at_user_line, warn
 from weft.runtime.effects import started, wait_for_ordered
 from weft.runtime.partition import Partition
 from weft.mesh import NamedSharding, P
@@ -123,8 +122,8 @@ def _bound(callbacks: Sequence, device) -> list:
 def compile_lowered(client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = ()) -> XlaExecutable:
     """Compiles a lowered program; what XLA refuses becomes a BackendError."""
     if lowered.unusable:
-        warnings.warn("Some donated buffers were not usable: " + ", ".join(a.str_short(short_dtypes=False) for a in lowered.unusable) +
-                      ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse.", stacklevel=2)
+        warn("Some donated buffers were not usable: " + ", ".join(a.str_short(short_dtypes=False) for a in lowered.unusable) +
+                      ".\nNo result has the shape and dtype of the donated argument; donate only what a result can reuse.")
     try:
         with lowered.home.context:
             devices = list(device.devices) if type(device) is Partition else [device]

@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 import gzip
-import warnings
 
 import jaxlib._profile_data as _profile_data
 import jaxlib._profiler as _profiler
 from weft.config import config
-from weft.errors import at_user_line
+from weft.errors import at_user_line, warn
 
 from .client import client_for
 
@@ -35,6 +34,6 @@ class Session:
 def memory_profile(platform: str) -> bytes:
     """What lies in the devices' memory, as pprof reads it."""
     if not config.array_tracebacks:
-        warnings.warn(at_user_line("this memory profile can't tell where its arrays were made, since the config option jax_array_tracebacks is off (calls are faster so). "
-                                   "Set JAX_ARRAY_TRACEBACKS=1 before they are made."), stacklevel=4)
+        warn(at_user_line("this memory profile can't tell where its arrays were made, since the config option jax_array_tracebacks is off (calls are faster so). "
+                                   "Set JAX_ARRAY_TRACEBACKS=1 before they are made."))
     return gzip.compress(client_for(platform).heap_profile())

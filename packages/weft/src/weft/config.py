@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
@@ -17,7 +16,7 @@ from typing import Any, ContextManager, Hashable, Iterator, Protocol
 
 from .annotations import override
 from . import source_info
-from .errors import at_user_line
+from .errors import at_user_line, warn
 
 _UNSET = object()
 _NOWHERE: dict = {}
@@ -193,7 +192,7 @@ class Config:
         option = self._find(name)
         value = option.check(value)
         if option.name in NO_EFFECT and value != option.default:
-            warnings.warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[option.name][2]}.", stacklevel=2)
+            warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[option.name][2]}.")
         option.default = value
         object.__setattr__(self, "_epoch", self._epoch + 1)
         self._notify(option.name)
@@ -437,7 +436,7 @@ def _without_effect(name: str) -> LocalOption:
         option = config._find(name)
         new_val = True if new_val is _UNSET else new_val
         if option.check(new_val) != option.get():
-            warnings.warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[name][2]}.", stacklevel=3)
+            warn(f"the config option {option.public!r} has no effect in weft: {NO_EFFECT[name][2]}.")
         before = option.set_here(new_val)
         try:
             yield

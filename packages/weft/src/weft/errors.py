@@ -1,6 +1,8 @@
 """The errors of the language. Each class's docstring is its help page: what causes it, an example, and what to do instead."""
 from __future__ import annotations
 
+import sys
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -244,6 +246,14 @@ def at_user_line(message: str) -> str:
     info = source_info.to_blame(2)
     line = f"\n  at {info}"
     return message if info.code is None or line in message else message + line      # what is quoted in it may have named it
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns of the user's own line: the innermost frame that is not ours."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and source_info.is_internal(frame.f_code):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def type_error(message: str) -> WeftTypeError:

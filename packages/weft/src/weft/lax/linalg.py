@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
 from .. import dtypes
 from ..control import bidiagonal as bidiagonal, factorise as factorise, schur as schur_loops  # noqa: F401  the primitives' loops
+from ..errors import warn
 from ..ops import linalg as ops
 from ..ops import linear
 from ..ops import matrix, spectral, tridiagonal as _tridiagonal
@@ -290,7 +290,7 @@ def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_e
     """
     implementation = _choice("eig", "implementation", EigImplementation, implementation)
     if use_magma is not None:
-        warnings.warn("eig: use_magma is deprecated, pass implementation=EigImplementation.MAGMA or LAPACK.", DeprecationWarning, stacklevel=2)
+        warn("eig: use_magma is deprecated, pass implementation=EigImplementation.MAGMA or LAPACK.", DeprecationWarning)
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     return spectral.eig_p.bind(_matrix("eig", x), compute_left_eigenvectors=bool(compute_left_eigenvectors),
                                compute_right_eigenvectors=bool(compute_right_eigenvectors), enable_eigvec_derivs=bool(enable_eigvec_derivs),

@@ -5,7 +5,6 @@ Indices out of bounds never fail: reads are moved to the nearest element (or fil
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ..annotations import override
@@ -14,7 +13,7 @@ from ..avals import SymbolicSize, as_size, check_range
 from ..control.loops import while_loop
 from ..core.dims import max_dim, min_dim
 from ..core.trace import Tracer, aval_of, get_aval
-from ..errors import NonConcreteBooleanIndexError, at_user_line
+from ..errors import NonConcreteBooleanIndexError, at_user_line, warn
 from ..host import is_host_array
 from ..lax import indexing as lax_index
 from ..ops import elementwise as el
@@ -415,8 +414,8 @@ def update_index(x: Value, idx: Any, y: Value, how: str, mode: Mode = None, indi
         raise TypeError(at_user_line(f"x.at[…].{how} does not take booleans; use .max (or) or .min (and), or convert the array with astype(int)."))
     if computed != aval.dtype and not (how == "set" and dtypes.is_complex(computed)):
         if not (dtypes.is_int(computed) and dtypes.is_int(aval.dtype)):
-            warnings.warn(f"an update of dtype {dtypes.name(computed)} is rounded to the array's dtype {dtypes.name(aval.dtype)}; "
-                          "convert one of them with astype.", FutureWarning, stacklevel=4)
+            warn(f"an update of dtype {dtypes.name(computed)} is rounded to the array's dtype {dtypes.name(aval.dtype)}; "
+                          "convert one of them with astype.", FutureWarning)
     if dtypes.is_complex(computed) and not dtypes.is_complex(aval.dtype):
         y, computed = el.real(linear.convert(y, computed)), aval.dtype
     work = linear.convert(x, computed) if computed != aval.dtype else x

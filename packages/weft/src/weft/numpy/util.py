@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from .. import dtypes
 from ..config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
-from ..errors import at_user_line, type_error
+from ..errors import at_user_line, type_error, warn
 from ..host import is_host_array
 from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int, static_size)
 from ..ops import linear
@@ -69,8 +68,8 @@ def asked_dtype(name: str, dtype: Any) -> ElementType | None:
     wanted = dtypes.dtype(dtype)
     got = dtypes.canonicalize(wanted)
     if got != wanted and dtype not in (int, float, complex):
-        warnings.warn(f"{name}: dtype {dtypes.name(wanted)} was asked for, but 64-bit types are off, so the result has {dtypes.name(got)}. "
-                      "Turn them on with weft.config.update('jax_enable_x64', True).", stacklevel=4)
+        warn(f"{name}: dtype {dtypes.name(wanted)} was asked for, but 64-bit types are off, so the result has {dtypes.name(got)}. "
+                      "Turn them on with weft.config.update('jax_enable_x64', True).")
     return got
 
 
@@ -168,7 +167,7 @@ def _check_rank_promotion(name: str, shapes: Sequence[tuple[Size, ...]]) -> None
         "Reshape them to one rank first."
     if mode == "raise":
         raise ValueError(at_user_line(message))
-    warnings.warn(message, stacklevel=5)
+    warn(message)
 
 
 def expand_ranks(x: Value, rank: int) -> Value:

@@ -1,7 +1,6 @@
 """Random keys: making, splitting, wrapping. Raw keys (uint32 words) are accepted everywhere, and stay raw."""
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import dtypes
@@ -9,7 +8,7 @@ from ..avals import shaped
 from ..config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
-from ..errors import at_user_line
+from ..errors import at_user_line, warn
 from ..host import from_flat
 from ..lax.common import canonical_shape, only, operand
 from ..control import uniform as _uniform  # noqa: F401  rng_uniform
@@ -162,7 +161,7 @@ def as_key(name: str, keys: Any, single: bool = True) -> Any:
                                    "or wrap these words with weft.random.wrap_key_data.")
             if config.legacy_prng_key == "error":
                 raise ValueError(message)
-            warnings.warn(message, FutureWarning, stacklevel=3)
+            warn(message, FutureWarning)
         keys = random_wrap_p.bind(keys, impl=generator.dtype)
         aval = get_aval(keys)
     if single and aval.shape:

@@ -1,7 +1,6 @@
 """Running programs: eager primitives and jit calls, on the backend that their arguments or the configuration choose."""
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Sequence
 
@@ -15,7 +14,7 @@ from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxp
 from ..core.primitive import Primitive
 from ..core.specialize import symbolic_scope
 from ..core.trace import EvalTrace, get_aval, is_array
-from ..errors import BackendError, InconclusiveDimensionOperation, at_user_line
+from ..errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
 from ..host import HostArray, converted, from_flat, np
 from ..monitoring import COMPILE, timed
 from ..ops.linear import copy_p
@@ -179,8 +178,8 @@ def executable_for(closed: ClosedJaxpr, device: Where, name: str, donated: tuple
             logger("weft.compile").warning("Compiling jit(%s) for %s with arguments %s\n  at %s", name, device, [a.str_short() for a in closed.in_avals], source_info.current(2))
         size, most = sum([getattr(c, "nbytes", 0) for c in consts]), config.captured_constants_warn_bytes
         if size >= most >= 0:
-            warnings.warn(at_user_line(f"{name} closes over arrays of {size:,} bytes in all, which stay on the device with the program. Pass them as arguments, or raise "
-                                         "jax_captured_constants_warn_bytes."), stacklevel=2)
+            warn(at_user_line(f"{name} closes over arrays of {size:,} bytes in all, which stay on the device with the program. Pass them as arguments, or raise "
+                              "jax_captured_constants_warn_bytes."))
         if backend.capabilities.spread is None:
             jaxpr, callbacks = without_inspections(jaxpr)
             for callback in callbacks:

@@ -1,9 +1,9 @@
 """Which process this is of how many, and whose the devices are. One process where no cluster was joined (`weft.distributed.initialize`)."""
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
+from ..errors import warn
 from .device import devices, get_backend
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def _renamed(old: str, new: str) -> None:
-    warnings.warn(f"weft.{old} is called weft.{new} now; the old name will go.", stacklevel=3)
+    warn(f"weft.{old} is called weft.{new} now; the old name will go.")
 
 
 def host_id(backend: str | None = None) -> int:

@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Sequence
 
 from ...annotations import override
 from ... import dtypes, lax, numpy as jnp
 from ...core.trace import Tracer
-from ...errors import ConcretizationTypeError, at_user_line
+from ...errors import ConcretizationTypeError, at_user_line, warn
 from ...source_info import api_boundary
 from ...tree import register_pytree_node_class
 from .base import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, SparseInfo, accumulate, columns, each, inside, spread, with_batch
@@ -391,7 +390,7 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
             message = f"for a matrix of shape {mat.shape}, increasing {name} from {old} to {new} results in inefficient storage; on_inefficient=None allows it."
             if on_inefficient == "error":
                 raise SparseEfficiencyError(f"bcoo_update_layout: {message}")
-            warnings.warn(message, SparseEfficiencyWarning, stacklevel=3)
+            warn(message, SparseEfficiencyWarning)
     while mat.n_dense > n_dense:
         mat = _dense_to_sparse(mat)
     while mat.n_batch > n_batch:
