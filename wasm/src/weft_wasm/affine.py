@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 
-from weft_wasm.ir import Binary, Const, Expr, Var, add, mul, walk_expr, wrap
+from weft_wasm.ir import Binary, Const, Expr, Var, add, mul, walk_expr, whole, wrap
 
 Linear = tuple[dict[Expr, int], int]
 
@@ -26,7 +26,7 @@ def linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
 
 def _linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
     if type(e) is Const:
-        return {}, e.value
+        return {}, whole(e)
     if type(e) is Binary:
         if e.op in ("add", "sub"):
             (terms_a, c_a), (terms_b, c_b) = linear(e.a, memo), linear(e.b, memo)
@@ -45,9 +45,9 @@ def _linear(e: Expr, memo: dict[Expr, Linear]) -> Linear:
                 return {e: 1}, 0
             (terms, c), k = (a, b[1]) if not b[0] else (b, a[1])
             return _scaled(terms, c, k)
-        if e.op == "shl" and type(e.b) is Const and 0 <= e.b.value < 31:
+        if e.op == "shl" and type(e.b) is Const and 0 <= whole(e.b) < 31:
             terms, c = linear(e.a, memo)
-            return _scaled(terms, c, 1 << e.b.value)
+            return _scaled(terms, c, 1 << whole(e.b))
     return {e: 1}, 0
 
 

@@ -148,7 +148,7 @@ class WasmExecutable:
         self.device = backend._devices[0]
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
-        functions = [functools.partial(c.perform_at, backend.runtime, self.device) for c in self.program.calls] if "calls" in artifact.metadata else []
+        functions = [functools.partial(c.perform_at, backend.runtime, self.device) for c in self.module.calls] if "calls" in artifact.metadata else []
         self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
 
     @functools.cached_property

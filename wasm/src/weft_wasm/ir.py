@@ -34,7 +34,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar, final
+from typing import Any, Protocol, TypeAlias, TypeVar, final
 
 from weft.annotations import override
 from weft_wasm.kinds import covering, of, same
@@ -173,12 +173,15 @@ class Node:
         return Unary("not", self)
 
 
+Number: TypeAlias = bool | int | float
+
+
 @final
 class Const(Node):
     """A literal: bool, int (in the dtype's range) or float (nan and inf allowed)."""
 
     __slots__ = ("value", "dtype")
-    value: Any  # bool, int or float, as dtype says
+    value: Number  # as dtype says
 
     def __init__(self, value: float, dtype: str):
         self.value, self.dtype = value, dtype
@@ -454,6 +457,19 @@ class HostCall:
 Stmt: TypeAlias = For | While | If | Switch | Let | Declare | Assign | Store | Barrier | Kernel | Copy | Fail | HostCall
 
 
+class Called(Protocol):
+    """What a host call calls: it is given the arrays `ins` and makes the arrays `outs`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ins(self) -> Sequence[object]: ...
+
+    @property
+    def outs(self) -> Sequence[object]: ...
+
+
 @final
 @dataclass(slots=True, eq=False, repr=False)
 class Program:
@@ -473,7 +489,7 @@ class Program:
     constants: list[Buffer] = field(default_factory=list)
     donated: dict[int, int] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
-    calls: list[Any] = field(default_factory=list)
+    calls: Sequence[Called] = field(default_factory=list)
 
     @override
     def __repr__(self) -> str:
@@ -501,6 +517,13 @@ def wrap(value: int, dtype: str) -> int:
     return value - (1 << bits) if dtype in SIGNED and value >> (bits - 1) else value
 
 
+def whole(e: Const) -> int:
+    """The value of a constant of an integer dtype."""
+    if isinstance(e.value, int):
+        return e.value
+    raise TypeError(f"a constant of dtype {e.dtype} that is {e.value!r}")
+
+
 def i32(x: int) -> Const:
     return Const(x, "i32")
 
@@ -514,7 +537,7 @@ def add(a: Expr, b: Operand) -> Expr:
     if a.dtype in INTEGERS:
         if type(b) is Const:
             if type(a) is Const:
-                return Const(wrap(a.value + b.value, a.dtype), a.dtype)
+                return Const(wrap(whole(a) + whole(b), a.dtype), a.dtype)
             if b.value == 0:
                 return a
         elif type(a) is Const and a.value == 0:
@@ -526,7 +549,7 @@ def sub(a: Expr, b: Operand) -> Expr:
     b = lift(b, a.dtype)
     if type(b) is Const and a.dtype in INTEGERS:
         if type(a) is Const:
-            return Const(wrap(a.value - b.value, a.dtype), a.dtype)
+            return Const(wrap(whole(a) - whole(b), a.dtype), a.dtype)
         if b.value == 0:
             return a
     return Binary("sub", a, b)
@@ -539,7 +562,7 @@ def mul(a: Expr, b: Operand) -> Expr:
             a, b = b, a
         if type(b) is Const:
             if type(a) is Const:
-                return Const(wrap(a.value * b.value, a.dtype), a.dtype)
+                return Const(wrap(whole(a) * whole(b), a.dtype), a.dtype)
             if b.value == 1:
                 return a
             if b.value == 0:

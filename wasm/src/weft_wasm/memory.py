@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Container
-from typing import Any, TypeVar, cast
+from contextlib import AbstractContextManager
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from weft_wasm.plan import ALIGNMENT, padded
 
@@ -17,19 +18,26 @@ def most_bytes(features: Container[str]) -> int:
     return LIMIT_64 if "memory64" in features else LIMIT
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+class Locked(Protocol):
+    @property
+    def lock(self) -> AbstractContextManager[object]: ...
 
 
-def exclusive(method: Method) -> Method:
+_Self = TypeVar("_Self", bound=Locked)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def exclusive(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concatenate[_Self, _P], _T]:
     """A method of something with a `lock`, for one thread at a time: what Python's threads share of a device is in order before and after a call, not during one.
     The lock is an RLock, since a program may call functions of the host that run programs, and collecting garbage frees memory anywhere."""
 
     @functools.wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: _Self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         with self.lock:
             return method(self, *args, **kwargs)
 
-    return cast(Method, call)
+    return call
 
 
 FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer

@@ -6,8 +6,8 @@ import ctypes
 import threading
 import weakref
 from dataclasses import dataclass
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import wasmtime
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 PAGE = 65536
 STALE = 1000  # programs that were unloaded and still take memory, at least, when the store is renewed
 HOST_FAILED = -1  # a program's code where a function of the host raised
+
+
+_Export = TypeVar("_Export")
 
 
 class ProgramError(RuntimeError):
@@ -199,9 +202,9 @@ class WasmtimeDevice:
         exports = instance.exports(self.store)
         shared = artifact.metadata.get("tasks")
         if shared:
-            tasks += [cast(wasmtime.Func, exports[f"task{k}"]) for k in range(shared["count"])]
-            cast(wasmtime.Global, exports["threads"]).set_value(self.store, self.threads)
-        return cast(wasmtime.Func, exports["main"])
+            tasks += [_export(exports, f"task{k}", wasmtime.Func) for k in range(shared["count"])]
+            _export(exports, "threads", wasmtime.Global).set_value(self.store, self.threads)
+        return _export(exports, "main", wasmtime.Func)
 
     def _share(self, name: str, tasks: Sequence[wasmtime.Func]) -> wasmtime.Func:
         """The import that shares a loop's iterations among `threads`; here they take turns, and run the iterations backwards."""
@@ -306,3 +309,11 @@ class WasmtimeDevice:
         """Bytes in use by arrays and constants, their peak, and bytes that can still be allocated."""
         a = self.allocator
         return {"allocated": a.allocated - self._own, "peak": a.peak - self._own, "free": a.limit - FIRST - a.allocated}
+
+
+def _export(exports: Mapping[str, object], name: str, kind: type[_Export]) -> _Export:
+    """An export of a module, of which `contents.py` says beforehand that it has it."""
+    found = exports[name]
+    if not isinstance(found, kind):
+        raise TypeError(f"the export {name} is {found!r}, not a {kind.__name__}")
+    return found

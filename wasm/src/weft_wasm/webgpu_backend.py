@@ -130,7 +130,7 @@ class WebGpuExecutable:
             self.forms = forms
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
-        functions = [partial(on_words, c, backend.devices()[0]) for c in self.program.calls] if "calls" in artifact.metadata else []
+        functions = [partial(on_words, c, backend.devices()[0]) for c in self.module.calls] if "calls" in artifact.metadata else []
         self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
 
     @cached_property

@@ -16,7 +16,7 @@ from weft_wasm.emit_wasm.statements import VOID
 from weft_wasm.emit_wasm.steady import Steady
 from weft_wasm.emit_wasm.values import Held
 from weft_wasm.encode import I32, OP
-from weft_wasm.ir import Const, For, Stmt, Var
+from weft_wasm.ir import Const, For, Stmt, Var, whole
 from weft_wasm.kinds import of
 
 WORTH_DIVIDING = 8  # vectors of a loop from which a reciprocal pays
@@ -216,7 +216,7 @@ class Loops:
         if self.scope.lanes is None and self.functions.takes(s):
             return
         self.scope.loop_vars.add(s.var)
-        extent = s.extent.value if type(s.extent) is Const else s.extent
+        extent = whole(s.extent) if type(s.extent) is Const else s.extent
         vector = s.vector and self.simd and self.scope.lanes is None
         if not isinstance(extent, int):
             self.scalars.alone(extent)

@@ -46,6 +46,7 @@ from weft_wasm.ir import (
     Unary,
     Var,
     operands,
+    whole,
 )  # fmt: skip
 from weft_wasm.kinds import covering, method
 
@@ -242,7 +243,7 @@ class Vectors:
         if op in ("shl", "shr"):
             if type(e.b) is Const and 0 <= e.b.value < 8 * ITEMSIZE[e.dtype]:
                 self.push(e.a, u)
-                self.fn.const(e.b.value)
+                self.fn.const(whole(e.b))
                 self.fn.code += VECTOR_SHIFT[(op, kind)]
                 return self._wrap(e.dtype) if op == "shl" else None
             return self._by_lanes(e, u)

@@ -4,7 +4,7 @@ arrays; a plan for WebGPU has a step for which its host reads them back."""
 from __future__ import annotations
 
 import traceback
-from typing import Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from weft import errors
 from weft.avals import ShapedArray
@@ -22,6 +22,9 @@ from weft_wasm.lower.graph import Builder, Node, Value
 from weft_wasm.lower.types import array_type, storage_dtype
 from weft_wasm.runtimes import WasmRuntime
 
+if TYPE_CHECKING:
+    from weft.runtime.partition import Where
+
 NAMES = ("debug_callback", "pure_callback", "io_callback")
 graph.known.add("host_call")
 
@@ -34,7 +37,7 @@ class HostCall(NamedTuple):
     ins: tuple[ShapedArray, ...]
     outs: tuple[ShapedArray, ...]
 
-    def perform(self, device: Any, arguments: Sequence[bytes]) -> list[bytes]:
+    def perform(self, device: Where, arguments: Sequence[bytes]) -> list[bytes]:
         """Calls the function on arrays, given and returned as their bytes."""
         values = [from_bytes(data, a.shape, a.dtype) for data, a in zip(arguments, self.ins)]
         try:
@@ -46,7 +49,7 @@ class HostCall(NamedTuple):
             raise errors.JaxRuntimeError("".join(traceback.format_exception_only(e)).strip()) from e
         return [bytes(to_bytes(x)) for x in results]
 
-    def perform_at(self, runtime: WasmRuntime, device: Any, addresses: Sequence[int]) -> None:
+    def perform_at(self, runtime: WasmRuntime, device: Where, addresses: Sequence[int]) -> None:
         """The same on what lies at the first addresses; its results go to the others."""
         arguments = [bytes(runtime.peek(p, a.size * a.dtype.itemsize)) for p, a in zip(addresses, self.ins)]
         for pointer, data in zip(addresses[len(self.ins) :], self.perform(device, arguments)):

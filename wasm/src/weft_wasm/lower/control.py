@@ -28,14 +28,14 @@ class Counters:
     counters grow by in each iteration."""
 
     t: Var
-    initial: dict[int, Value]
+    initial: dict[int, ir.Number]
     steps: dict[int, int] = field(default_factory=dict)
 
 
 def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], places: Sequence[Place | None], targets: Sequence[Place | None],
             counters: Counters | None = None) -> list[Stmt]:  # fmt: skip
     """The statements of a jaxpr whose arguments are in places, or known: constants and loop variables of the outer graph."""
-    constants = {k: x for k, x in enumerate(operands) if x is not None and x.constant is not None}
+    constants = {k: x.constant for k, x in enumerate(operands) if x is not None and x.constant is not None}
     candidates = Counters(Var("t"), {}) if counters is None else counters
     scalars: dict[Value, Expr] = {}
     targets = list(targets)
@@ -46,7 +46,7 @@ def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], p
             step = step_of(outputs[slot], inputs[k])
             if step is not None:
                 dtype = inputs[k].dtype
-                scalars[inputs[k]] = ir.add(ir.mul(ir.convert(candidates.t, dtype), step), constant(initial.constant, dtype))
+                scalars[inputs[k]] = ir.add(ir.mul(ir.convert(candidates.t, dtype), step), constant(initial, dtype))
                 outputs = [*outputs[:slot], inputs[k], *outputs[slot + 1 :]]
                 targets[slot] = None
                 candidates.steps[k] = step
@@ -98,7 +98,7 @@ def emit_scan(body: Body, node: Node) -> list[Stmt]:
     places += [None if x.constant is not None else row_of(body.placed(x), row, x.shape[1:]) for x in xs]
     targets = [*carry_places, *[row_of(body.places[y], row, y.shape[1:]) for y in node.outputs[n_carry:]]]
     operands = [*consts, *[None] * n_carry, *xs]
-    counters = Counters(t, {n_consts + i: x for i, x in enumerate(carry) if x.constant is not None and not x.shape and x.dtype in ir.INTEGERS})
+    counters = Counters(t, {n_consts + i: x.constant for i, x in enumerate(carry) if x.constant is not None and not x.shape and x.dtype in ir.INTEGERS})
     steps = body_of(body, p["jaxpr"], operands, places, targets, counters)
     counted = {k - n_consts: step for k, step in counters.steps.items()}
     kept = [i for i in range(n_carry) if i not in counted]

@@ -7,7 +7,7 @@ into `OPAQUE`.
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, NamedTuple, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypeVar
 
 from weft import source_info
 from weft.errors import BackendError
@@ -22,6 +22,9 @@ from weft_wasm.lower.formats import EXACT, KEEPS
 from weft_wasm.lower.graph import Graph, Node, Value
 from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, settled, widen
 from weft_wasm.memory import LIMIT_64, WIDER, most_bytes
+
+if TYPE_CHECKING:
+    from weft_wasm.lower.callbacks import HostCall
 
 # The emitters of opaque operations and of products: (body, node or group) -> statements.
 OPAQUE: dict[str, Callable[[Body, Any], list[Stmt]]] = {}
@@ -57,7 +60,7 @@ class Module:
         self.features, self.plain = features, plain
         self.temps: list[Buffer] = []
         self.constants: dict[bytes, Buffer] = {}
-        self.calls: list[Any] = []  # what the program calls of the host
+        self.calls: list[HostCall] = []  # what the program calls of the host
         self.plans: list[tuple[int, fuse.Plan]] = []  # (depth, fuse.Plan), for reading
         self.depth = 0
         self.count = 0

@@ -30,7 +30,7 @@ class Value:
 
     __slots__ = ("shape", "dtype", "size", "node", "slot", "constant", "data", "users", "name")
 
-    def __init__(self, shape: Shape, dtype: str, node: Node | None = None, slot: int = 0, constant: Any = None, name: str = ""):
+    def __init__(self, shape: Shape, dtype: str, node: Node | None = None, slot: int = 0, constant: ir.Number | None = None, name: str = ""):
         self.shape, self.dtype, self.node, self.slot, self.constant, self.name = shape, dtype, node, slot, constant, name
         self.size = math.prod(shape)
         self.data: bytes | None = None
@@ -94,7 +94,7 @@ class Builder:
 
     # ---- leaves
 
-    def literal(self, value: Any, shape: Shape, dtype: str) -> Value:
+    def literal(self, value: ir.Number, shape: Shape, dtype: str) -> Value:
         """A value of which all elements are one host scalar."""
         key = (shape, dtype, repr(value))
         found = self.constants.get(key)
@@ -327,20 +327,20 @@ rewrites: dict[str, Rewrite] = {
 }  # fmt: skip
 
 
-def build(jaxpr: Jaxpr, consts: Sequence[Any] = (), substitutes: dict[int, Value] | None = None,
+def build(jaxpr: Jaxpr, consts: Sequence[Any] = (), substitutes: dict[int, ir.Number] | None = None,
           adjust: Callable[[list[Value], list[Value]], list[Value]] | None = None) -> Graph:  # fmt: skip
     """The graph of a jaxpr.
 
-    substitutes: argument positions whose value is known (constants of an outer graph). adjust(inputs, outputs): other outputs, before
-    what they don't need is dropped.
+    substitutes: by position, the values of arguments whose elements all equal a known one (constants of an outer graph). adjust(inputs, outputs):
+    other outputs, before what they don't need is dropped.
     """
     b = Builder()
     substitutes = substitutes or {}
     inputs = [Value(a.shape, storage_dtype(a.dtype, f"argument {k}"), name=f"arg{k}") for k, a in enumerate(map(array_type, jaxpr.invars))]
     args = []
     for k, x in enumerate(inputs):
-        known_value = substitutes.get(k)
-        args.append(x if known_value is None else b.literal(known_value.constant, x.shape, x.dtype))
+        value = substitutes.get(k)
+        args.append(x if value is None else b.literal(value, x.shape, x.dtype))
     outputs = b.jaxpr(jaxpr, args, consts)
     if adjust is not None:
         outputs = adjust(inputs, outputs)

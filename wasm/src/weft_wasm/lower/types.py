@@ -77,7 +77,7 @@ def settled(e: Expr, storage: str) -> Expr:
     return widen(narrow(e, storage), storage) if storage in ir.STORAGE_FLOATS else settle(e, storage) if storage in FORMATS else e
 
 
-def constant(value: Any, storage: str) -> Const:
+def constant(value: ir.Number, storage: str) -> Const:
     """A host scalar as a constant of the dtype it is computed in."""
     kind = scalar_dtype(storage)
     if kind in ir.FLOATS:

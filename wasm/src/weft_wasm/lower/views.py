@@ -208,7 +208,7 @@ def clamped_start(start: Expr, limit: int) -> Expr:
         low = start if start.dtype in ir.UNSIGNED else ir.maximum(start, 0)
         return ir.convert(ir.minimum(low, limit), "i32")
     if type(start) is Const:
-        return i32(min(max(start.value, 0), limit))
+        return i32(min(max(ir.whole(start), 0), limit))
     return ir.clamp(0, ir.convert(start, "i32"), limit)
 
 

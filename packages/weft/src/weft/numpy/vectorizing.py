@@ -22,14 +22,15 @@ _CORE = rf"\((?:{_NAME}(?:,{_NAME})*)?,?\)"
 _SIGNATURE = re.compile(rf"^{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*$")
 
 
-def _parse(signature: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+def _parse(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     text = re.sub(r"\s+", "", signature)
     if not _SIGNATURE.match(text):
         raise ValueError(f"not a valid gufunc signature: {signature!r}. Write for example '(n,m),(m)->(n)'.")
-    return tuple([tuple(re.findall(_NAME, core)) for core in re.findall(_CORE, side)] for side in text.split("->"))  # type: ignore[return-value]
+    ins, outs = ([tuple(re.findall(_NAME, core)) for core in re.findall(_CORE, side)] for side in text.split("->"))
+    return ins, outs
 
 
-def _bind(sizes: dict[Any, Any], dims: tuple[Any, ...], shape: tuple[Any, ...], where: str) -> None:
+def _bind(sizes: dict[str, Any], dims: tuple[str, ...], shape: tuple[Any, ...], where: str) -> None:
     if len(shape) < len(dims):
         raise ValueError(f"{where} has rank {len(shape)}, but its core dimensions {dims} need at least {len(dims)}: shape {shape}.")
     for name, n in zip(dims, shape[len(shape) - len(dims):]):
