@@ -557,7 +557,7 @@ def power(x: Pair, y: Number) -> Pair:
 
 def scaled(x: Real, y: Real) -> Real:
     """x y; a zero x stays one even if y is infinite."""
-    return select(eq(x, like(x, 0.0)), x, mul(x, y))
+    return select(eq(x, like(x, 0.0)), select(lt(y, like(y, 0.0)), neg(x), x), mul(x, y))
 
 
 def hyperbolic_tangent(x: Pair) -> Pair:
@@ -614,9 +614,9 @@ def hyperbolic_arc_tangent(x: Pair) -> Pair:
     large, small = ew.max_(a, b), ew.min_(a, b)
     endless = eq(large, like(a, math.inf))
     ratio = select(or_(endless, eq(large, like(a, 0.0))), like(a, 0.0), div(small, large))
-    tail = div(select(endless, like(a, 0.0), div(a, large)), mul(large, add(one, mul(ratio, ratio))))
+    tail = lambda part: div(select(endless, like(a, 0.0), div(part, large)), mul(large, add(one, mul(ratio, ratio))))
     far = gt(large, like(a, 1e10))
-    return Pair(copy_sign(select(far, tail, re), x.re), side(select(far, like(a, math.pi / 2), im), x.im))
+    return Pair(copy_sign(select(far, tail(a), re), x.re), side(select(far, sub(like(a, math.pi / 2), tail(b)), im), x.im))
 
 
 def log_one_plus(x: Pair) -> Pair:

@@ -154,8 +154,9 @@ def _expn_real(n, x):
         return -power * y / (m + 1), total - jnp.where(off == 0, 0, power / jnp.where(off == 0, 1, off))
     _, series = fori_loop(0, terms, term, (jnp.ones_like(y), jnp.zeros_like(y)))
     odd = order - 2 * jnp.floor(order / 2)
-    leading = jnp.exp((order - 1) * jnp.log(y) - gammas.lgamma(order)) * (2 * odd - 1)
-    series = series + leading * (gammas.digamma(order) - jnp.log(y))
+    first = order == 1       # where XLA's digamma and lgamma have errors
+    leading = jnp.exp(jnp.where(first, 0, (order - 1) * jnp.log(y) - gammas.lgamma(order))) * (2 * odd - 1)
+    series = series + leading * (jnp.where(first, -_EULER, gammas.digamma(order)) - jnp.log(y))
     large = jnp.where(small, 1, x)
     value = jnp.where(small, series, jnp.exp(-large) * _fraction(order, large, steps))
     value = jnp.where(n == 0, jnp.exp(-x) / jnp.where(x == 0, 1, x), value)
