@@ -42,7 +42,7 @@ class Mutator:
         if not hasattr(target, name):
             return f"{where} is gone already"
         old = getattr(target, name)
-        if self.rng.random() < LEAST:
+        if self.rng.random() < LEAST or isinstance(old, (ir.Node, Buffer)) and not isinstance(getattr(old, "dtype", None), str):
             if self.rng.random() < 0.1:
                 delattr(target, name)
                 return f"{where} deleted"
@@ -69,7 +69,7 @@ class Mutator:
         if isinstance(old, ir.Node):
             return self.expression(old)
         if isinstance(old, Buffer):
-            return pick([pick([b for b in self.buffers if b.dtype == old.dtype]), pick(self.buffers), Buffer("stranger", old.dtype, old.shape, old.role)])
+            return pick([pick([b for b in self.buffers if alike(b, old)]), pick(self.buffers), Buffer("stranger", old.dtype, old.shape, old.role)])
         if isinstance(old, list):
             return self.several(list(old))
         if isinstance(old, tuple):
@@ -82,17 +82,17 @@ class Mutator:
 
     def expression(self, old: Any) -> Any:
         pick = self.rng.choice
-        alike = [n for n in self.nodes if n.dtype == old.dtype] if hasattr(old, "dtype") and isinstance(old.dtype, str) else []
+        same = [n for n in self.nodes if alike(n, old)]
         choice = self.rng.randrange(6)
-        if choice < 2 and alike:
-            return pick(alike)
+        if choice < 2:
+            return pick(same or [old])
         if choice == 2:
             return pick(self.nodes)
         if choice == 3 and old.dtype in ir.INTEGERS | ir.FLOATS:
-            return ir.Binary(pick(["add", "sub", "mul", "min", "max"]), old, pick(alike or [old]))
+            return ir.Binary(pick(["add", "sub", "mul", "min", "max"]), old, pick(same or [old]))
         if choice == 4:
             return Const(pick([0, 1, 7, -1, 99]), pick(["i32", old.dtype]))
-        return pick([pick(alike or [old]), pick(self.names), pick(NUMBERS)])
+        return pick([pick(same or [old]), pick(self.names), pick(NUMBERS)])
 
     def several(self, items: list[Any]) -> list[Any]:
         """A list of statements, blocks or buffers, damaged."""
@@ -114,6 +114,11 @@ class Mutator:
         else:
             items.clear()
         return items
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two nodes or buffers have one dtype; one damaged before may have none."""
+    return getattr(a, "dtype", None) == getattr(b, "dtype", None)
 
 
 def shortly(x: Any) -> str:

@@ -56,6 +56,8 @@ BAD = {
     "muladd of ints": (inside(Let(J, MulAdd(i32(1), i32(1), i32(1)))), "muladd"),
     "arithmetic on bf16": (inside(Let(Var("a", "bf16"), Unary("neg", Convert(f32(1.0), "bf16")))), "neg of bf16"),
     "bf16 literal": (inside(Let(Var("a", "bf16"), Const(1.0, "bf16"))), "constant of dtype"),
+    "literal beyond all floats": (inside(Let(Var("a", "f32"), Const(1 << 5000, "f32"))), "an int of 5001 bits is not of dtype f32"),
+    "literal beyond f32": (inside(Let(Var("a", "f32"), Const(1e300, "f32"))), "1e.300 is not of dtype f32"),
     "literal out of range": (inside(Let(Var("a", "u8"), Const(256, "u8"))), "not of dtype u8"),
     "bitcast of another size": (inside(Let(Var("a", "i64"), Bitcast(f32(1.0), "i64"))), "bitcast"),
     "condition": (loop(Store(OUT, I, Select(i32(1), X[I], X[I]))), "condition of dtype"),

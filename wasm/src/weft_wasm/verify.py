@@ -472,7 +472,7 @@ def _fits(value: float, dtype: str) -> bool:
     """Whether a number has a nearest one of a float dtype."""
     try:
         struct.pack("<f" if dtype == "f32" else "<d", value)
-    except OverflowError:
+    except (OverflowError, struct.error):  # of an int beyond all floats
         return False
     return True
 
