@@ -84,6 +84,22 @@ def test_it_is_the_default_when_asked_for_and_only_then(install):
         weft.config.update("jax_platforms", before)
 
 
+def test_one_that_was_forgotten_is_made_again(install):
+    """Nothing of it stays: neither for its platforms, nor as the default, nor for operations on its arrays."""
+    install("abacus", abacus="Abacus", beads="Abacus")
+    before = weft.config.platforms
+    weft.config.update("jax_platforms", "beads")
+    try:
+        first = device.default_device().backend
+        assert first is device.backend_for("abacus") and device.default_device().backend is first
+        device.forget_backend(first)
+        assert first not in device.known_backends()
+        again = device.default_device().backend
+        assert again is not first and again is device.backend_for("abacus") is device.backend_for("beads")
+    finally:
+        weft.config.update("jax_platforms", before)
+
+
 def test_one_that_does_not_start_says_why(install):
     install("toy", toy="Broken")
     with pytest.raises(BackendError, match="no beads"):

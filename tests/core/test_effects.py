@@ -1,7 +1,9 @@
 """Callbacks and printing: eagerly, compiled, in loops and branches, under every transformation."""
+import time
+
 import numpy as np
 import pytest
-from platforms import need
+from platforms import need, under_test
 
 import weft
 import weft.debug
@@ -103,6 +105,31 @@ def test_ordered_prints_go_through_loops_branches_and_calls(capfd):
     for _ in range(3):
         f(jnp.arange(3))
     assert lines(capfd) == once * 3
+
+
+@pytest.mark.parametrize("platform", under_test("cpu", "wasm", "webgpu"))
+def test_ordered_calls_wait_for_the_programs_before_them(platform):
+    """Each program's calls end before an ordered call begins that is made by itself, and before the next program's."""
+    need(platform)
+    seen = []
+
+    def note(what, slow=0.0):
+        def call(x):
+            time.sleep(slow)
+            seen.append((what, int(x)))
+            return np.asarray(x)
+        return call
+
+    def ordered(call, x):
+        return io_callback(call, weft.ShapeDtypeStruct((), np.int32), x, ordered=True)
+
+    with weft.default_device(weft.devices(platform)[0]):
+        slow = weft.jit(lambda x: ordered(note("program", 0.05), x))
+        for k in range(3):
+            slow(jnp.int32(k))
+            ordered(note("eager"), jnp.int32(k))
+    weft.effects_barrier()
+    assert seen == [(what, k) for k in range(3) for what in ("program", "eager")]
 
 
 def test_ordered_prints_of_several_programs_and_eager_ones(capfd):

@@ -67,6 +67,15 @@ def test_auto_finds_the_contiguous_axis():
     assert vector_axes(Program("exp", [x], [out], [], [Kernel("exp", [flat])])) == ["i"]
 
 
+@pytest.mark.parametrize(("rows", "columns", "want"), [(1, 1, []), (1, 2, ["j"]), (5, 2, ["j"]), (2, 1, ["i"]), (7, 1, ["i"]), (1, 9, ["j"])])
+def test_axes_of_one_element_have_no_lanes(rows, columns, want):
+    """Nor is their stride one that counts; those of two have."""
+    x, out, i, j = Buffer("x", "f32", (rows, columns), "input"), Buffer("out", "f32", (rows, columns), "output"), Var("i"), Var("j")
+    at = i * columns + j
+    loop = For(i, rows, [For(j, columns, [Store(out, at, Call("exp", x[at]))], "parallel")], "parallel")
+    assert vector_axes(Program("exp", [x], [out], [], [Kernel("exp", [loop])])) == want
+
+
 @pytest.mark.parametrize(
     "shape", [(4096, 8), (5000, 3), (10_000, 21), (1003, 70), (3, 9000), (4, 4097), (1, 100_003), (300, 300)], ids=str
 )

@@ -74,6 +74,32 @@ def test_only_what_takes_long_is_shared():
     assert large.metadata["tasks"] == {"count": 1, "private": 0}
 
 
+def test_estimates_count_every_part():
+    """Memory, operations, functions and loops, each once: what is made of more takes longer."""
+    x, out, wide, i = Buffer("x", "f32", (64,), "input"), Buffer("out", "f32", (64,), "output"), Buffer("w", "f64", (64,), "output"), Var("i")
+    none, one = [], [Store(out, ir.i32(0), ir.f32(1.0))]
+    store, node, call, byte = tasks.cost(one), tasks.NODE, tasks.CALL, tasks.BYTE
+    assert tasks.cost(none) == 0 and store == pytest.approx(2 * node + 4 * byte), "two constants, four bytes"
+    assert tasks.cost([Store(wide, ir.i32(0), ir.Const(1.0, "f64"))]) == pytest.approx(2 * node + 8 * byte)
+    loaded = tasks.cost([Store(out, ir.i32(0), x[ir.i32(0)])])
+    assert loaded == pytest.approx(3 * node + 8 * byte)
+    called = tasks.cost([Store(out, ir.i32(0), ir.Call("exp", ir.f32(1.0)))])
+    assert called == pytest.approx(store + call)
+    for extent in (1, 10, 1000):
+        assert tasks.cost([For(i, extent, one)]) == pytest.approx(extent * store)
+        assert tasks.cost([For(i, extent, one, vector=1)]) == pytest.approx(extent * store / tasks.LANES)
+    assert tasks.cost([For(i, Var("n"), one)]) == pytest.approx(store + node), "how often is not known"
+    test = ir.lt(Var("n"), 3)
+    assert tasks.cost([ir.If(test, one, one * 3)]) == pytest.approx(3 * node + tasks.cost(one * 3))
+    assert tasks.cost([Let(Var("a", "f32"), ir.f32(1.0)), *one]) == pytest.approx(store + node)
+
+
+def test_what_artifacts_say():
+    said = {"abi", "kind", "name", "inputs", "outputs", "scratch", "memory", "features", "errors"}
+    assert set(compile_program(scaled()).metadata) == said
+    assert set(compile_program(scaled(1 << 22)).metadata) == {*said, "tasks"}
+
+
 def test_the_place_of_the_memory_s_kind():
     artifact = compile_program(scaled())
     at = artifact.metadata["memory"]

@@ -6,7 +6,9 @@ import time
 import os
 import subprocess
 import sys
+import pathlib
 import textwrap
+import types
 import warnings
 import weakref
 
@@ -252,6 +254,34 @@ def test_missing_platforms_say_what_to_install(backend):
         backend.devices("tpu")
     with pytest.raises(BackendError, match="abacus"):
         backend.devices("abacus")
+
+
+def test_what_the_cuda_plugin_brings_is_registered(monkeypatch):
+    """Of a plugin that isn't there: its types, and the calls of every library, before the client is made."""
+    done = []
+    note = lambda name: lambda *args, **options: done.append((name, *args, *sorted(options.items()))) or name
+    extension = types.SimpleNamespace(register_custom_type=lambda *args: None, register_custom_call_target=lambda *args: None,
+                                      ffi_types=lambda: {"a_type": 1}, ffi_handlers=lambda: {"a_handler": 2, "another": 3})
+    modules = {"jax_cuda13_plugin.cuda_plugin_extension": extension, "jaxlib._profiler": types.SimpleNamespace(register_plugin_profiler=note("profiler"))}
+    for k, family in enumerate(("gpu_solver", "gpu_sparse", "gpu_prng", "gpu_linalg")):
+        calls = {"registrations": lambda family=family, k=k: {"CUDA": [(family, k, 1)], "ROCM": [(f"{family}_rocm", k, 0)]}} if family != "gpu_prng" else {}
+        modules[f"jaxlib.{family}"] = types.SimpleNamespace(**calls)
+    names = ("register_custom_type_handler", "register_custom_call_handler", "register_custom_type", "register_custom_call_target", "initialize_pjrt_plugin", "make_c_api_client")
+    xc = types.SimpleNamespace(**{name: note(name) for name in names}, load_pjrt_plugin_dynamically=note("load"), pjrt_plugin_initialized=lambda name: False,
+                               generate_pjrt_gpu_plugin_options=lambda: {"memory": 7})
+    monkeypatch.setattr(client, "xc", xc)
+    monkeypatch.setattr(client, "importlib", types.SimpleNamespace(import_module=modules.__getitem__))
+    monkeypatch.setattr(client, "_cuda_plugin", lambda: ("13", pathlib.Path("plugin.so")))
+    monkeypatch.setattr(client, "_preload_nvidia_libraries", lambda major: None)
+    monkeypatch.setattr(client, "cuda_data_folder", "before")
+    assert client.cuda_client() == "make_c_api_client" and client.cuda_data_folder is None
+    assert done[:2] == [("load", "cuda", "plugin.so"), ("profiler", "load")] and done[-2:] == [("initialize_pjrt_plugin", "cuda"), ("make_c_api_client", "cuda", {"memory": 7}, None)]
+    assert [d[0] for d in done[2:4]] == ["register_custom_type_handler", "register_custom_call_handler"] and done[4] == ("register_custom_type", "a_type", 1, ("platform", "CUDA"))
+    targets = [(name, value, dict(rest)) for what, name, value, *rest in done[5:-2] if what == "register_custom_call_target"]
+    assert len(targets) == len(done) - 7 and targets == [
+        (name, value, {"platform": platform, "api_version": version}) for name, value, platform, version in (
+            ("a_handler", 2, "CUDA", 1), ("another", 3, "CUDA", 1), ("gpu_solver", 0, "CUDA", 1), ("gpu_solver_rocm", 0, "ROCM", 0), ("gpu_sparse", 1, "CUDA", 1),
+            ("gpu_sparse_rocm", 1, "ROCM", 0), ("gpu_linalg", 3, "CUDA", 1), ("gpu_linalg_rocm", 3, "ROCM", 0))]
 
 
 def test_a_platform_that_is_missing_keeps_nothing_of_its_callers():

@@ -82,6 +82,15 @@ def test_what_a_library_means_by_a_primitive_is_part_of_the_key(kept):
     assert (kept.hits(), len(kept.store)) == (1, 2)
 
 
+def test_programs_of_ones_own_primitives_are_known_wherever_the_primitive_stands():
+    ours = core.Primitive("unknown_of_a_library")
+    ours.def_abstract_eval(lambda x: x)
+    for program in (lambda x: ours.bind(x) + 1, lambda x: ours.bind(jnp.sin(x)), lambda x: jnp.sin(x) + weft.jit(lambda x: 1 + ours.bind(x))(x),
+                    lambda x: weft.lax.cond(x > 0, jnp.sin, lambda x: ours.bind(x) + 1, jnp.cos(x)) + x):
+        assert not cache.own(weft.make_jaxpr(program)(1.0).jaxpr)
+    assert cache.own(weft.make_jaxpr(lambda x: weft.lax.cond(x > 0, jnp.sin, jnp.cos, x) + weft.jit(jnp.tanh)(x))(1.0).jaxpr)
+
+
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"other" + data, lambda data: b"", lambda data: data[:-9] + bytes((data[-9] ^ 1,)) + data[-8:],
                                     lambda data: data[:64] + b"weft\x01" + data[69:]])
 def test_damaged_programs_are_compiled_again(kept, damage):

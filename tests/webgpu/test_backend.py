@@ -17,6 +17,7 @@ from weft.errors import BackendError
 from weft.transforms.physical import lower_types
 from weft_wasm.artifact import Artifact
 from weft_wasm.cache import Programs
+from weft_wasm.webgpu_backend import check_dtypes
 
 pytestmark = pytest.mark.xdist_group("webgpu")
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -184,6 +185,16 @@ def test_text_of_a_program():
     assert compiled.cost_analysis()["kernels"] == 1
     with pytest.raises(ValueError, match="wgsl"):
         compiled.as_text("hlo")
+
+
+@pytest.mark.parametrize(("wide", "narrow"), [("float64", "float32"), ("int64", "int32"), ("uint64", "uint32"), ("complex128", "complex64")])
+def test_what_to_convert_a_wide_dtype_to(wide, narrow):
+    with weft.enable_x64(True):
+        for given, made in ((wide, "bool"), (narrow, wide)):
+            jaxpr = weft.make_jaxpr(lambda x: (x != 0).astype(made) if made == "bool" else x.astype(made))(weft.ShapeDtypeStruct((3,), given)).jaxpr
+            with pytest.raises(BackendError, match=rf"has dtype {wide} .*convert to a 32-bit dtype \(x.astype\('{narrow}'\)\)"):
+                check_dtypes(jaxpr)
+        check_dtypes(weft.make_jaxpr(lambda x: x * 2)(weft.ShapeDtypeStruct((3,), narrow)).jaxpr)
 
 
 def test_a_wide_dtype_names_the_primitive_and_the_line():
