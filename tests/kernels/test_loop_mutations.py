@@ -36,7 +36,7 @@ WORK, STEPS = 60_000, 20_000      # how long a program may take in the interpret
 FEATURES = [frozenset(), frozenset(("simd128",)), frozenset(("simd128", "relaxed-simd"))]
 # Of what no mutant may hang on the rounding of: sums in another order change them by more than a little.
 NAMES = ["softmax", "sum", "sums of rows", "columns of integers", "product", "branches", "steps", "gather and scatter", "pairs and quads", "bytes",
-         "loop in a loop", "normalised rows", "halves", "complex", "shared storage", "products of batches", "every kind"]
+         "loop in a loop", "normalised rows", "halves", "complex", "shared storage", "products of batches", "attention", "largest of rows", "transform", "every kind"]
 
 
 def every_kind() -> tuple[Program, list[bytes]]:
