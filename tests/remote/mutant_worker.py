@@ -141,7 +141,7 @@ class Bounded(ReferenceTrace):
             raise TooLong
         out = super().process(primitive, args, params)
         if self.finite and primitive.name not in EXACT:
-            self.finite = all([not isinstance(o, np.ndarray) or o.dtype.kind not in "fcV" or o.dtype == dtypes.float0 or np.isfinite(o.astype(complex)).all()
+            self.finite = all([not isinstance(o, np.ndarray) or o.dtype.kind not in "fcV" or np.isfinite(o.astype(complex)).all()
                                for o in (out if primitive.multiple_results else [out])])
         return out
 
@@ -186,9 +186,7 @@ def nudge(rng: np.random.Generator, a, size: float):
 
 def argument(rng: np.random.Generator, aval) -> np.ndarray:
     """An array as the wire makes one."""
-    name, shape = dtypes.name(aval.dtype), aval.shape
-    if name == "float0":
-        return np.zeros(shape, dtypes.float0)
+    shape = aval.shape
     if dtypes.is_bool(aval.dtype):
         return rng.random(shape) < 0.5
     if dtypes.is_int(aval.dtype):
@@ -269,8 +267,7 @@ class Judge:
             return {"kind": "the reference fails", "what": f"{type(e).__name__}: {e}"[:600]}
         try:
             executable = self.programs.compile(digest, program, size, self.device, "mutant", (False,) * len(args))
-            put = [self.backend.put(a, v.aval, self.device, True) if v.aval.dtype != dtypes.float0 else
-                   self.backend.put(np.zeros(a.shape, bool), v.aval.update(dtype=dtypes.bool_), self.device, True) for a, v in zip(args, jaxpr.invars)]
+            put = [self.backend.put(a, v.aval, self.device, True) for a, v in zip(args, jaxpr.invars)]
             got = [np.asarray(o) for o in executable.execute(put)]
         except Exception as e:
             if deliberate(origin(e)) and any(words in str(e) for words in LACKS):
@@ -287,9 +284,7 @@ class Judge:
         limit = 0.0 if names <= EXACT else max([1e-3, *[8 * float(dtypes.finfo(n).eps) for n in dtypes_of(jaxpr) if n.startswith(LOW)]])
         loose = bool(names & CHOICE) or "float8_e8m0fnu" in dtypes_of(jaxpr)      # which has neither zero nor sign: XLA computes in wider types, and rounds later
         wrong = []
-        for k, (g, w, v) in enumerate(zip(got, want, jaxpr.outvars, strict=True)):
-            if v.aval.dtype == dtypes.float0:
-                continue
+        for k, (g, w) in enumerate(zip(got, want, strict=True)):
             if g.shape != w.shape or g.dtype != w.dtype:
                 return {"kind": "another type", "what": f"result {k} is {g.dtype}{list(g.shape)}, in the reference {w.dtype}{list(w.shape)}"}
             if not loose and (off(g, w) > limit).any():
@@ -312,10 +307,10 @@ class Judge:
             rng = np.random.default_rng(seed)
             try:
                 with np.errstate(all="ignore"), tracing(Rounding(rng, size)):
-                    other = interpret(jaxpr, [nudge(rng, a, size) if a.dtype != dtypes.float0 else a for a in args])
+                    other = interpret(jaxpr, [nudge(rng, a, size) for a in args])
             except TooLong:
                 return [np.full(w.shape, np.inf) for w in want]
-            most = [np.maximum(m, 30 * off(o, w)) if w.dtype != dtypes.float0 else m for m, o, w in zip(most, other, want)]
+            most = [np.maximum(m, 30 * off(o, w)) for m, o, w in zip(most, other, want)]
         return most
 
 

@@ -363,6 +363,8 @@ def _derived(eqn: Equation) -> list:
 def _pass_on(eqn: Equation, carrier, avals: list) -> None:
     """Gives programs that an equation carries the types of its operands."""
     carried = [v for key in carrier.keys for v in (eqn.params[key] if type(eqn.params[key]) is tuple else [eqn.params[key]])]
+    if sum(max(eqn.params.get(name, 0), 0) for name in ("num_consts", "num_carry", "cond_nconsts", "body_nconsts")) > len(avals):
+        raise ValueError("it counts operands that are not there")
     places = carrier.operands(eqn.params, len(avals))
     if not places:
         half = len(avals) // 2

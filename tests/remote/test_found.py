@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hosts import host_here
+from platforms import on, under_test
 from raw import Raw
 from test_hostile import F32, I32, LINE, careless, one_equation
 
@@ -16,7 +17,7 @@ from weft.avals import shaped, token
 from weft.core import serialize as s
 from weft.core.binary import DeserializationError
 from weft.core.interpret import interpret
-from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from weft.core.primitive import registry
 from weft.numpy import files
 from weft_remote import protocol as p
@@ -204,6 +205,45 @@ def test_sorts_of_few_bits(dtype):
     values, places = weft.jit(lambda v: lax.top_k(v, 3))(x)
     np.testing.assert_array_equal(np.asarray(values).astype(float), -np.sort(-x.astype(float), 1)[:, :3])
     np.testing.assert_array_equal(np.take_along_axis(x, np.asarray(places), 1), values)
+
+
+@pytest.mark.parametrize("platform", under_test())
+def test_reductions_over_no_axes(platform):
+    """Nothing is combined, with the initial value neither."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with on(platform):
+        for f in (lax.max, lambda a, b: a * b + a):
+            np.testing.assert_array_equal(weft.jit(lambda x, f=f: lax.reduce(x, 2.0, f, ()))(x), x)
+        both = weft.jit(lambda x: lax.reduce((x, x + 1), (2.0, 3.0), lambda a, b: (a[0] * b[0], a[1] + b[1]), ()))(x)
+        np.testing.assert_array_equal(both, [x, x + 1])
+
+
+@pytest.mark.parametrize("platform", under_test())
+def test_complex_numbers_become_the_nearest_integers(platform):
+    z = np.array([-0.6 - 0.7j, 1.2, -1.4, 300, -300, 5e9, -5e9, np.nan, np.inf]).astype(np.complex64)
+    with on(platform):
+        for dtype, want in (("uint8", [0, 1, 0, 255, 0, 255, 0, 0, 255]), ("int8", [0, 1, -1, 127, -128, 127, -128, 0, 127]), ("uint2", [0, 1, 0, 3, 0, 3, 0, 0, 3])):
+            np.testing.assert_array_equal(np.asarray(weft.jit(lambda z, dtype=dtype: lax.convert_element_type(z, dtype))(z)).astype(int), want)
+
+
+@pytest.mark.parametrize("platform", under_test("cpu", "reference", "remote"))
+def test_products_of_floats_of_few_bits_with_wider_ones(platform):
+    x, few = np.arange(6, dtype=np.float32).reshape(2, 3) / 7, np.array([[1, -2], [0.5, 3], [6, 0]]).astype(ml_dtypes.float4_e2m1fn)
+    with on(platform):
+        np.testing.assert_allclose(weft.jit(lambda x, y: lax.dot(x, y))(x, few), x @ few.astype(np.float32), rtol=1e-6)
+        np.testing.assert_allclose(weft.jit(lambda x, y: lax.dot(y, x))(x, few), few.astype(np.float32) @ x, rtol=1e-6)
+
+
+def test_starts_of_several_dtypes():
+    x = Var(vector("float32", 5, 4))
+    i, out = Var(I32), Var(vector("float32", 2, 3))
+    few = Literal(9, shaped((), "uint4"))
+    jaxpr = Jaxpr([], [x, i], [out], [JaxprEqn([x, i, few], [out], registry["dynamic_slice"], {"slice_sizes": (2, 3)}, frozenset(), LINE)])
+    a = np.arange(20, dtype=np.float32).reshape(5, 4)
+    program = weft.jit(lambda x, i: eval_jaxpr(jaxpr, [], x, i)[0])
+    for start in (1, 9, -3):
+        at = min(max(start, 0), 3)
+        np.testing.assert_array_equal(program(a, np.int32(start)), a[at:at + 2, 1:4])
 
 
 def test_random_bits_of_no_shape():

@@ -83,6 +83,11 @@ def _list(values) -> str:
 def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
     (xc, yc), (xb, yb) = dimension_numbers
     out = outs[0]
+    if ins[0].dtype != ins[1].dtype and all(dtypes.is_float(a.dtype) for a in ins) and any(dtypes.bits(a.dtype) < 8 for a in ins):
+        # XLA multiplies floats of few bits by their like alone
+        wide = max((a.dtype for a in ins), key=dtypes.bits)
+        x, y = (v if a.dtype == wide else b.convert(v, a.shape, wide) for v, a in zip((x, y), ins))
+        ins = [a.update(dtype=wide) for a in ins]
     real = not dtypes.is_complex(out.dtype) and any(dtypes.is_complex(a.dtype) for a in ins)
     if not dtypes.is_bool(out.dtype) and not real and ins[0].dtype != ins[1].dtype and (dtypes.is_complex(out.dtype) or not (dtypes.is_float(ins[0].dtype) and dtypes.is_float(ins[1].dtype))):
         # only products of two float types are XLA's own; the rest is converted first

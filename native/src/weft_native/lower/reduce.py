@@ -50,6 +50,8 @@ for _name, _monoid in _MONOIDS.items():
 @rule("reduce")
 def _reduce(b, ins, outs, *operands, jaxpr, dimensions, computation=None):
     n = len(operands) // 2
+    if not dimensions:
+        return list(operands[:n])
     kinds = [a.dtype for a in ins[:n]]
     inside = [stored(dt) for dt in kinds] if len(set(kinds)) > 1 else kinds
     to = lambda values, shapes, old, new: [v if p == q else b.convert(v, shape, q) for v, shape, p, q in zip(values, shapes, old, new)]

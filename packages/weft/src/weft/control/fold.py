@@ -105,6 +105,8 @@ def _abstract(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> 
 
 def _reference(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     xs, inits = halves(args)
+    if not dimensions:
+        return list(xs)
     kept = [d for d in range(xs[0].ndim) if d not in dimensions]
     flat = [np.transpose(x, [*kept, *dimensions]).reshape(math.prod(x.shape[d] for d in kept), math.prod(x.shape[d] for d in dimensions)) for x in xs]
     rows = [fold_one(jaxpr, inits, row) for row in zip(*flat)]
@@ -114,6 +116,8 @@ def _reference(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) ->
 
 def _folded(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     xs, inits = halves(args)
+    if not dimensions:      # nothing is combined, not even with the initial values
+        return list(xs)
     kept = [d for d in range(len(shape_of(xs[0]))) if d not in dimensions]
     return fold_last(jaxpr, [flatten_axes(x, kept, dimensions) for x in xs], inits)
 

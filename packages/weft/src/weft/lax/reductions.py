@@ -129,7 +129,7 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, An
            out_sharding: OutSharding = None) -> Any: ...
 def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
            out_sharding: OutSharding = None) -> Any:
-    """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`.
+    """Folds `computation` (associative, on scalars; pytrees allowed) over `dimensions`, starting from `init_values`; over none it gives the operands.
 
     Raises:
         TypeError: if dtypes of operands, initial values and results of the computation differ.
@@ -161,7 +161,7 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[Any, An
         if eqn.invars == jaxpr.jaxpr.invars and eqn.outvars == jaxpr.jaxpr.outvars:
             out = _MONOIDS[eqn.primitive.name](xs[0], dims)
             init = linear.convert(inits[0], dtype_of(xs[0])) if get_aval(inits[0]).weak_type else inits[0]
-            return tree.unflatten([eqn.primitive.bind(out, init)])
+            return tree.unflatten([eqn.primitive.bind(out, init) if dims else out])
     for x, i in zip(xs, inits):
         if dtype_of(x) != dtype_of(i):
             raise type_error(f"reduce: operands and initial values must have the same dtypes, got {get_aval(x)} and {get_aval(i)}.")

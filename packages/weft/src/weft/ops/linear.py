@@ -38,14 +38,14 @@ def _convert_abstract(x: ShapedArray, *, new_dtype: ElementType, weak_type: bool
 def _convert_reference(x: Value, *, new_dtype: ElementType, weak_type: bool, sharding: Any) -> Any:
     if x.dtype == dtypes.float0:
         return np.zeros(x.shape, new_dtype)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype) and not dtypes.is_bool(new_dtype):
+        x = x.real
     if dtypes.is_int(new_dtype) and dtypes.is_float(x.dtype):     # XLA saturates, and NaN becomes 0
         info = dtypes.iinfo(new_dtype)
         wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
         clipped = np.clip(np.trunc(wide), float(info.min), float(info.max))
         safe = np.where(clipped >= float(info.max), 0, clipped).astype(new_dtype)
         return np.where(clipped >= float(info.max), np.array(info.max, new_dtype), safe)
-    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype):
-        x = x.real
     if dtypes.is_bool(new_dtype):
         return x != np.zeros((), x.dtype)
     if dtypes.is_int(x.dtype) and dtypes.bits(x.dtype) < 8:      # NumPy knows no way from one of these to another
