@@ -108,6 +108,7 @@ SHAPES = {
     "softmax": (weft.nn.softmax, [F(9, 40)]),
     "normalised rows": (lambda x, g: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-3) * g, [F(7, 33), F(33)]),
     "sum": (lambda x: x.sum(), [F(300)]),
+    "sum of a matrix against the grain": (lambda x, y: (x.T * y).sum(), [F(20, 9), F(9, 20)]),
     "several reductions": (lambda x: (x.sum(), x.max(), x.min(), (x * x).sum()), [F(260)]),
     "sums of rows": (lambda x: (x.sum(-1), jnp.exp(x).sum(-1)), [F(6, 70)]),
     "largest of rows": (lambda x: (x.max(-1), x.argmax(-1)), [F(6, 70)]),

@@ -53,10 +53,42 @@ EVERY_LOOP_CUT = tuple(
         ("rows", "WORTH", 0),
     ]
 )
+# And however small an array is, what is done for large ones is done for it.
+EVERYTHING_LARGE = tuple(
+    (f"weft_wasm.{module}", name, value)
+    for module, name, value in [
+        *passes.SMALL,
+        ("lower.emit", "BIG_ARRAY", 8),
+        ("lower.sequences", "PART", 4),
+        ("read_ahead", "LONG", 1 << 20),
+        ("routines.fft", "FITS", 8),
+        ("routines.fft", "TABLE", 16),
+        ("routines.fft", "TALL", 4),
+        ("routines.gemm", "DEEP", 2),
+        ("routines.gemm", "KEPT", 256),
+        ("routines.gemm", "KNOWN_PAGES", 4),
+        ("routines.gemm", "NARROW", 8),
+        ("routines.radix", "DIGIT", 2),
+        ("routines.windows", "NARROW", 1),
+        ("routines.windows", "ROWS", 8),
+        ("routines.windows", "SMALL", 0),
+        ("routines.windows", "TERMS", 6),
+        ("rows", "ROW_BYTES", 64),
+        ("rows", "BATCH_BYTES", 256),
+    ]
+)
+SHADERS_LARGE = (
+    ("weft_wasm.emit_wgsl.chunks", "LIMIT", 4),
+    ("weft_wasm.emit_wgsl.rows", "LONG", 4),
+    ("weft_wasm.emit_wgsl.rows", "VERY_LONG", 16),
+    ("weft_wasm.lower.sequences", "PART", 4),
+    ("weft_wasm.lower.sequences", "LONG", 8),
+)
 
 
 @functools.cache
-def wasm(relaxed: bool = True, **options: Any) -> Any:
+def wasm(changes: tuple, relaxed: bool = True, **options: Any) -> Any:
+    """A device for each of the configurations."""
     need("wasm")
     device = guarded_device(relaxed=relaxed, **options)
     device.backend.after = passes.Watcher(passes.SHARE)
@@ -65,7 +97,7 @@ def wasm(relaxed: bool = True, **options: Any) -> Any:
 
 def guarded(name: str, changes: tuple = (), **options: Any) -> Target:
     """A Wasm device of its own, whose buffers have edges that nobody may touch."""
-    return Target(name, lambda: wasm(**options), changes=changes, check=lambda device: device.backend.runtime.check())
+    return Target(name, lambda: wasm(changes, **options), changes=changes, check=lambda device: device.backend.runtime.check())
 
 
 def xla(name: str, optimised: bool) -> Target:
@@ -77,10 +109,10 @@ def xla(name: str, optimised: bool) -> Target:
     }
     # and then makes NaN of what float8 types without a negative zero would round to one
     allowed = frozenset(d for d in KINDS if optimised or not d.endswith("fnuz"))
-    return Target(name, lambda: first_device("cpu"), Settings(dtypes=allowed), options)
+    return Target(name, lambda: first_device("cpu"), Settings(allowed, frozenset(("wide_product",))), options)
 
 
-WITHOUT_WIDE = Settings(frozenset(KINDS) - set(WIDE), OURS)
+WITHOUT_WIDE = Settings(frozenset(KINDS) - set(WIDE), OURS | {"accurate", "wide_product"})
 TARGETS: dict[str, list[Target]] = {
     "cpu": [xla("XLA", optimised=True), *[xla("XLA that does not optimise", optimised=False)] * 2],
     "wasm": [
@@ -91,8 +123,15 @@ TARGETS: dict[str, list[Target]] = {
             guarded(f"every loop cut, {n} threads", EVERY_LOOP_CUT, threads=n, relaxed=n != 2, memory64=n == 3)
             for n in (1, 2, 3)
         ],
+        *[
+            guarded(f"everything large, {n} threads", EVERYTHING_LARGE, threads=n, relaxed=n == 2)
+            for n in (1, 2, 3)
+        ],
     ],
-    "webgpu": [Target("webgpu", lambda: first_device("webgpu"), WITHOUT_WIDE)],
+    "webgpu": [
+        Target("shaders", lambda: first_device("webgpu"), WITHOUT_WIDE),
+        Target("shaders, everything large", lambda: first_device("webgpu"), WITHOUT_WIDE, changes=SHADERS_LARGE),
+    ],
 }
 
 

@@ -8,6 +8,7 @@ from platforms import on, under_test
 import weft
 import weft.numpy as jnp
 from weft import lax
+from weft.core.interpret import interpret
 
 
 @pytest.fixture(params=under_test("cpu", "reference", "wasm", "webgpu"), autouse=True)
@@ -268,3 +269,31 @@ def test_windows_of_one_element_with_less_than_no_padding(op, start):
     y = np.float32([[1, 2, 3], [4, 5, 6]])
     np.testing.assert_array_equal(weft.jit(weft.grad(lambda v: jnp.sum(f(v) * f(v))))(y), [[0, 4, 6], [0, 0, 0]])
     np.testing.assert_array_equal(weft.jit(lambda v: weft.jvp(f, (v,), (v,))[1])(y), [[2, 3]])
+
+
+@pytest.mark.parametrize("policy", ["everything_saveable", "nothing_saveable", "dots_saveable"])
+@pytest.mark.parametrize("branch", [False, True])
+def test_references_inside_a_checkpoint_are_not_saved(policy, branch):
+    """They are made and written again, once, on the way back, also in a branch."""
+
+    def f(x):
+        ref = weft.new_ref(jnp.sin(x))
+        weft.ref.addupdate(ref, 1, x[0] * 2.0)
+        y = ref[...] * x
+        ref[0] = y[1]
+        return jnp.sum(weft.freeze(ref) * y)
+
+    g = (lambda x: lax.cond(x[0] > 0, f, lambda v: jnp.sum(v), x)) if branch else f
+    x = jnp.array([0.5, -1.0, 2.0])
+    want_value, want = weft.value_and_grad(g)(x)
+    value, got = weft.jit(weft.value_and_grad(weft.checkpoint(g, policy=getattr(weft.checkpoint_policies, policy))))(x)
+    np.testing.assert_allclose(value, want_value, rtol=1e-5)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_high_words_of_products_of_one_number_and_none():
+    f = lambda x: lax.mulhi(np.int32(1 << 30), x)
+    for x in (np.zeros(0, np.int32), np.arange(6, dtype=np.int32)):
+        want = (x.astype(np.int64) << 30) >> 32
+        np.testing.assert_array_equal(weft.jit(f)(x), want)
+        np.testing.assert_array_equal(interpret(weft.make_jaxpr(f)(x), [x])[0], want)

@@ -124,7 +124,7 @@ def values(m: Maker) -> None:
 
 def fourier(m: Maker) -> None:
     n, kind = (
-        m.rng.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 30)),
+        m.rng.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 30, 31, 32, 37, 48, 64)),
         m.rng.choice(["fft", "ifft", "rfft", "irfft", "fft2"]),
     )
     dtype = real(m)

@@ -210,7 +210,7 @@ def roll(m: Maker) -> None:
 
 def made_of_nothing(m: Maker) -> None:
     """Constants, and numbers that count."""
-    dtype = m.rng.choice(m.palette.of_kinds("fiu"))
+    dtype = m.rng.choice(m.palette.of_kinds("fiuc"))
     shape = m.rng.choice(m.palette.shapes)
     type = Type(dtype, shape)
     if shape and m.chance(0.5):
@@ -249,6 +249,27 @@ def triangle(m: Maker) -> None:
     )
 
 
+LONG = [
+    "lax.sort({0})",
+    "lax.rev({0}, (0,))",
+    "lax.cumsum({0}, 0)",
+    "lax.cummax({0}, 0)",
+    "lax.cummin({0}, 0, True)",
+    "jnp.roll({0}, 7)",
+    "lax.sort(({0}, {0}), num_keys=2)[1]",
+]
+
+
+def long(m: Maker) -> None:
+    """Arrays of some hundred elements, of which few remain."""
+    v = m.within(m.value("ffiu", most=24), 1.0)
+    n = m.rng.choice((40, 64, 100, 129, 200, 300))
+    v = m.as_shape(v, (n,))
+    text, step = m.rng.choice(LONG), m.rng.choice((17, 23, 31))
+    bound = v.bound * n if "cumsum" in text else v.bound
+    m.emit(f"{text}[::{step}]", v, type=v.type.shaped(-(-n // step)), bound=bound)
+
+
 FAMILIES = {
     "transpose": Family(transpose, 2),
     "reshape": Family(reshape, 2),
@@ -266,4 +287,5 @@ FAMILIES = {
     "made_of_nothing": Family(made_of_nothing, 1),
     "unchanged": Family(unchanged, 0.7),
     "triangle": Family(triangle, 0.5),
+    "long": Family(long, 0.5),
 }

@@ -118,8 +118,18 @@ def square(m: Maker) -> None:
     )
 
 
+def wide_product(m: Maker) -> None:
+    """Summed in float64, whatever its operands are."""
+    n, k = m.rng.randint(1, 4), m.rng.randint(1, 9)
+    v = m.within(m.as_type(m.value("f"), Type("float32", (n, k))), 4.0)
+    w = m.within(m.as_type(m.value("f"), Type("float32", (k, 2))), 4.0)
+    how = "precision=lax.DotAlgorithmPreset.F64_F64_F64"
+    m.emit(f"lax.dot_general({{0}}, {{1}}, (((1,), (0,)), ((), ())), {how})", v, w, type=v.type.shaped(n, 2), bound=16.0 * k)
+
+
 FAMILIES = {
     "dot_general": Family(dot_general, 2.5, finite=True),
     "sugar": Family(sugar, 0.8, finite=True),
     "square": Family(square, 0.4, finite=True),
+    "wide_product": Family(wide_product, 0.1, finite=True),
 }

@@ -36,6 +36,7 @@ FLOATS: dict[str, list[tuple[str, float]]] = {
         ("lax.round({0}, 0)", 4),
         ("lax.round({0}, 1)", 4),
         ("lax.integer_pow({0}, 3)", 64),
+        ("lax.integer_pow({0}, 0)", 1),
         ("{0} ** 2", 16),
         ("weft.nn.relu({0})", 4),
         ("weft.nn.gelu({0})", 4),
@@ -196,7 +197,7 @@ def binary(m: Maker) -> None:
         m.emit(text, v, w, type=v.type)
     elif kind == "s":
         v, w = m.within(v, 2.0), m.within(w, 2.0)
-        m.emit(m.rng.choice(PAIRS), v, w, type=v.type, bound=4.5)
+        m.emit(m.rng.choice([*PAIRS, "lax.nextafter({0}, {1})"]), v, w, type=v.type, bound=4.5)
     else:
         text, v, w, bound = pair_of_floats(m, v, w)
         m.emit(text, v, w, type=v.type, bound=bound)
@@ -205,7 +206,9 @@ def binary(m: Maker) -> None:
 def pair_of_floats(m: Maker, v: Value, w: Value) -> tuple[str, Value, Value, float]:
     op = m.rng.random()
     if op < 0.6:
-        text = m.rng.choice(PAIRS if v.type.kind == "f" else PAIRS[:3])
+        text = m.rng.choice(PAIRS)
+        if v.type.kind == "c" and "lax.m" in text and "mul" not in text:  # which come first, by real and imaginary parts
+            v, w = m.still(v), m.still(w)
         if "mul" in text:
             v, w = m.within(v, 16.0), m.within(w, 16.0)
             return text, v, w, v.bound * w.bound * 1.01
@@ -233,8 +236,9 @@ def pair_of_floats(m: Maker, v: Value, w: Value) -> tuple[str, Value, Value, flo
 
 
 def compare(m: Maker) -> None:
-    v = m.value("fiubqs")
-    m.emit(m.rng.choice(COMPARISONS), v, m.like(v), type=v.type.of("bool"))
+    v = m.value("ffiiubqsc")
+    texts = COMPARISONS if v.type.kind != "c" else [*COMPARISONS[:2], "{0} < {1}", "{0} >= {1}"]
+    m.emit(m.rng.choice(texts), v, m.like(v), type=v.type.of("bool"))
 
 
 def classify(m: Maker) -> None:
@@ -265,7 +269,7 @@ def select(m: Maker) -> None:
         m.emit(
             "lax.select_n(jnp.clip({0}, 0, 2), {1}, {2}, {3})", which, v, w, z, type=v.type, bound=max(bound, z.bound)
         )
-    elif v.type.kind in "fiu":
+    elif v.type.kind in "fiub":
         m.emit(
             "lax.clamp(jnp.minimum({0}, {1}), {2}, jnp.maximum({0}, {1}))", v, w, m.like(v), type=v.type, bound=bound
         )
@@ -300,7 +304,11 @@ def broadcasting(m: Maker) -> None:
 
 def to_dtype(m: Maker) -> None:
     v = m.value("fffiubcqs")
-    m.as_dtype(v, m.rng.choice(m.palette.dtypes))
+    if v.type.kind == "c" and m.chance(0.4):  # the real part, or whether there is anything
+        dtype = m.rng.choice([real_of(v.type.dtype), "bool"])
+        m.emit(f"{{0}}.astype({dtype!r})", v, type=v.type.of(dtype), bound=v.bound)
+    else:
+        m.as_dtype(v, m.rng.choice(m.palette.dtypes))
 
 
 def bits(m: Maker) -> None:
@@ -315,6 +323,22 @@ def bits(m: Maker) -> None:
         v,
         type=Type(name, v.type.shape if size == new else (*v.type.shape, size // new)),
     )
+
+
+ACCURATE = ["exp", "sin", "cos", "tanh", "tan", "logistic", "cbrt", "expm1"]
+ACCURACY = ["lax.AccuracyMode.HIGHEST", "lax.AccuracyMode.DEFAULT", "lax.Tolerance(1e-3, 1e-3, 0)", "lax.Tolerance(0.0, 0.0, 1)", "lax.Tolerance(0.0, 1e-7, 0)"]
+
+
+def accurate(m: Maker) -> None:
+    """Functions with a bound of their errors."""
+    v = m.within(m.as_dtype(m.value("f"), "float32"), 0.5)
+    m.emit(f"lax.{m.rng.choice(ACCURATE)}({{0}}, accuracy={m.rng.choice(ACCURACY)})", v, type=v.type, bound=2.0)
+
+
+def powers_of_two(m: Maker) -> None:
+    """By way of the format that has nothing else."""
+    v = m.still(m.above(m.value("f")))
+    m.emit(f"{{0}}.astype('float8_e8m0fnu').astype({v.type.dtype!r})", v, type=v.type, bound=8.0)
 
 
 def rounded(m: Maker) -> None:
@@ -360,5 +384,7 @@ FAMILIES = {
     "to_dtype": Family(to_dtype, 2),
     "bits": Family(bits, 0.7),
     "rounded": Family(rounded, 0.3),
+    "accurate": Family(accurate, 0.2, finite=True),
+    "powers_of_two": Family(powers_of_two, 0.15, finite=True),
     "complexes": Family(complexes, 1),
 }

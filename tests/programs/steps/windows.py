@@ -78,36 +78,34 @@ def window(m: Maker, v: Value) -> tuple[str, tuple[int, ...], int] | None:
 
 
 def reduce_window(m: Maker) -> None:
-    v = m.value("fffiuc", least=1, most=60)
+    v = m.value("fffiucb", least=1, most=60)
     made = window(m, v)
     if made is None:
         return
     text, shape, count = made
-    ops = ["add", "mul"] + ["max", "min"] * (v.type.kind != "c")
-    op = m.rng.choice(ops)
+    type = v.type.shaped(*shape)
+    if v.type.kind == "b":
+        op, start = m.rng.choice([("or", "False"), ("and", "True")])
+        m.emit(f"lax.reduce_window({{0}}, {start}, lax.bitwise_{op}, {text})", v, type=type)
+        return
+    op = m.rng.choice(["add", "mul", "max", "min"])
     v = m.within(v, 1.0 if op == "mul" else 16.0)
-    if op == "mul":
+    if op == "mul" or v.type.kind == "c" and op != "add":
         v = m.still(v)
     start = {"add": "0", "mul": "1", "max": "-9", "min": "9"}[op]
-    if v.type.kind == "f" and op in ("max", "min") and m.chance(0.5):
+    if v.type.kind in "fc" and op in ("max", "min") and (v.type.kind == "c" or m.chance(0.5)):
         start = "-np.inf" if op == "max" else "np.inf"
     elif v.type.kind == "f" and op in ("max", "min"):
         v = m.still(v)  # from another beginning it has no derivative
     if start == "-9" and v.type.kind == "u":
         start = "0"
     bound = v.bound * count * 1.1 if op == "add" else 17.0
+    whole = f"lax.reduce_window({{0}}, jnp.asarray({start}, {v.type.dtype!r}), lax.{op}, {text})"
     if "inf" in start:  # windows of nothing
-        m.emit(
-            f"jnp.nan_to_num(lax.reduce_window({{0}}, {start}, lax.{op}, {text}), posinf=9.0, neginf=-9.0)",
-            v, type=v.type.shaped(*shape), bound=max(bound, 9.0),
-        )  # fmt: skip
-        return
-    m.emit(
-        f"lax.reduce_window({{0}}, jnp.asarray({start}, {v.type.dtype!r}), lax.{op}, {text})",
-        v,
-        type=v.type.shaped(*shape),
-        bound=bound,
-    )
+        if v.type.kind == "f":
+            whole = whole.replace(f"jnp.asarray({start}, {v.type.dtype!r})", start)
+        whole, bound = f"jnp.nan_to_num({whole}, posinf=9.0, neginf=-9.0)", max(bound, 9.0)
+    m.emit(whole, v, type=type, bound=bound)
 
 
 def patches(m: Maker) -> None:

@@ -97,18 +97,18 @@ def in_streams(s: For, most: int) -> list[Stmt]:
     if len(ops) != 1 or not count:
         return [s]
     ((acc, op),), each = ops.items(), s.count // count
-    parts = [acc, *(Local(f"{acc.name}{k}", acc.dtype) for k in range(1, count))]
+    parts = [Local(f"{acc.name}{k}", acc.dtype) for k in range(count)]
     body = [x for k, part in enumerate(parts) for x in fresh(s.body, {s.var: s.var + k * each, acc: part})]
-    out: list[Stmt] = [Declare(part, identity(op, acc.dtype)) for part in parts[1:]]
+    out: list[Stmt] = [Declare(part, identity(op, acc.dtype)) for part in parts]
     out.append(replace(s, extent=each, body=body))
     if s.count % count:
         rest = Var(s.var.name)
         out.append(replace(s, var=rest, extent=s.count % count, body=fresh(s.body, {s.var: rest + count * each})))
     if op != "add" or acc.dtype != "f32":
-        return out + [Assign(acc, Binary(op, acc, part)) for part in parts[1:]]
+        return out + [Assign(acc, Binary(op, acc, part)) for part in parts]
     wide: list[Expr] = [convert(part, "f64") for part in parts]
     total = functools.reduce(lambda a, b: Binary("add", a, b), wide)
-    return [*out, Assign(acc, convert(total, "f32"))]
+    return [*out, Assign(acc, Binary("add", acc, convert(total, "f32")))]  # a loop around this one adds to acc too
 
 
 def side_by_side(rows: For, body: list[Stmt], most: int) -> list[For]:

@@ -327,7 +327,8 @@ population_count, clz = _fn(population_count_p), _fn(clz_p)
 
 def _mulhi_reference(x: Value, y: Value) -> Any:
     bits = dtypes.bits(x.dtype)
-    wide = np.vectorize(lambda a, b: (int(a) * int(b)) >> bits, otypes=[object])(*np.broadcast_arrays(x, y)) if x.size and y.size else x
+    x, y = np.broadcast_arrays(x, y)
+    wide = np.vectorize(lambda a, b: (int(a) * int(b)) >> bits, otypes=[object])(x, y) if x.size else x
     return np.asarray(wide).astype(x.dtype)
 
 
