@@ -15,6 +15,7 @@ import weft
 from weft import lax
 from weft import numpy as jnp
 from weft.config import enable_x64
+from weft.control.inspection import without_inspections
 from weft.core.trace import get_aval
 from weft.dtypes import dtype as dtype_of, is_float
 from weft.runtime.dispatch import program_for
@@ -42,7 +43,7 @@ def lowered(fun, args, features, donated=()) -> tuple[Program, list[bytes]]:
     flat = lambda *xs: weft.tree_util.tree_leaves(fun(*xs))
     jaxpr, consts = program_for(lower_types(stage_closed(flat, [get_aval(a) for a in args])), "wasm", ("wasm",))
     data = [np.asarray(c._host() if hasattr(c, "_host") else c) for c in consts] + [np.asarray(a) for a in args]
-    program = lower(jaxpr, "main", donated, features)[0]
+    program = lower(without_inspections(jaxpr)[0], "main", donated, features)[0]
     return program, [np.ascontiguousarray(x).tobytes() for x in data]
 
 

@@ -82,9 +82,9 @@ def test_the_gpus_of_a_process(monkeypatch):
 
 def test_one_process():
     assert weft.process_index() == 0 and weft.process_count() == 1 and weft.process_indices() == [0]
-    for old, new, want in [("host_count", "process_count", 1), ("host_id", "process_index", 0), ("host_ids", "process_indices", [0])]:
+    for old, new, want in [(weft.host_count, "process_count", 1), (weft.host_id, "process_index", 0), (weft.host_ids, "process_indices", [0])]:
         with pytest.warns(UserWarning, match=new) as warned:
-            assert getattr(weft, old)() == want
+            assert old() == want
         assert [w.filename for w in warned] == [__file__], "it points at the call"
     with pytest.raises(ValueError, match="no process 3"):
         weft.local_devices(process_index=3)

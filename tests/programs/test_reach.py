@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -30,7 +31,7 @@ GONE = {
     "stage": "tracing is what it asks for",
     "custom_lin": "it stands for a derivative until that is transposed",
 }
-SEEDS = range(3000)
+SEEDS, FEW = range(3000), 3
 CALLS = re.compile(r"\b(?:over_rows\(lambda x: )?(?:lax|jnp|weft)\.[\w.]+|\b[a-z_]+(?=[(=])")
 
 
@@ -42,13 +43,13 @@ def names(jaxpr: Jaxpr) -> Iterator[str]:
 
 
 def of_new_calls() -> Iterator[Program]:
-    """The programs that call something that none before them has called in its form."""
-    called = set()
+    """The programs that call something that few before them have called in their form: what the source calls may be in a function that nothing traces."""
+    called = Counter()
     for seed in SEEDS:
         program = make(seed)
         calls = {(name, "vjp" in program.form) for name in CALLS.findall(program.source())}
-        if not calls <= called:
-            called |= calls
+        if any(called[call] < FEW for call in calls):
+            called.update(calls)
             yield program
 
 

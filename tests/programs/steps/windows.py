@@ -62,12 +62,13 @@ def transposed(m: Maker) -> None:
 def window(m: Maker, v: Value) -> tuple[str, tuple[int, ...], int] | None:
     """(arguments, shape of the result, elements of a window)."""
     size, strides, base, dilation, padding, shape = [], [], [], [], [], []
+    wide = (1, 1, 1, 2) if m.chance(0.5) else (1,)
     for n in v.type.shape:
         plain = m.chance(0.3)
         size.append(1 if plain else m.rng.choice((1, 2, 3, 4)))
         strides.append(1 if plain else m.rng.choice((1, 1, 2, 3)))
-        base.append(1 if plain else m.rng.choice((1, 1, 1, 2)))
-        dilation.append(1 if plain else m.rng.choice((1, 1, 1, 2)))
+        base.append(1 if plain else m.rng.choice(wide))
+        dilation.append(1 if plain else m.rng.choice(wide))
         pad = (0, 0) if plain else (m.rng.choice((0, 0, 1, 2, -1)), m.rng.choice((0, 0, 1, 2, -1)))
         padding.append(pad if (max(n - 1, 0) * base[-1] + 1 if n else 0) + sum(pad) >= 0 else (0, 0))
         shape.append(covered(n, size[-1], *padding[-1], strides[-1], base[-1], dilation[-1]))

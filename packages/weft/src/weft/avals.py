@@ -335,7 +335,10 @@ class ShapeDtypeStruct:
             return cls((), scalar_aval(x).dtype, weak_type=scalar_aval(x).weak_type)
         if not hasattr(x, "shape") or not hasattr(x, "dtype") or isinstance(getattr(x, "aval", None), AbstractRef):
             raise type_error(f"ShapeDtypeStruct.like takes an array or a number, got a {type(x).__name__}.")
-        where = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        given: Any = x
+        where = getattr(given, "sharding", None)
+        if where is not None and not isinstance(x, ShapeDtypeStruct) and not given.committed:
+            where = None
         if isinstance(where, NamedSharding) and where.mesh.empty:
             where = None
         return cls(x.shape, dtypes.canonicalize(x.dtype), sharding=where, weak_type=getattr(x, "weak_type", False))

@@ -199,6 +199,8 @@ def is_concrete(x: object) -> bool:
 
 def host_list(x: Value) -> Any:
     """A concrete array as nested Python lists (a number for rank 0)."""
+    if type(x) is TypedScalar:
+        return x.val
     if dtypes.is_python_scalar(x):
         return x
     return (x if is_host_array(x) else x._host()).tolist()
