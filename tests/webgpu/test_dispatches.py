@@ -93,6 +93,26 @@ def test_long_loops_in_grids_of_two_axes():
     np.testing.assert_array_equal(got_last, (start + total) * 10 + np.arange(2)[:, None] * 7 + np.arange(3))
 
 
+@gpu
+@pytest.mark.parametrize("outer", [1, 3])
+def test_long_loops_inside_of_loops_and_after_another(outer):
+    """However they lie, no invocation has more iterations than systems let it have: Mesa's llvmpipe leaves what is longer without a word."""
+    n = 2 * chunks.LIMIT + 9
+    out, i, t, u, v = Buffer("out", "i32", (4,), "output"), Var("i"), Var("t"), Var("u"), Var("v")
+    acc, low = Local("acc", "i32"), Local("low", "i32")
+    body = [
+        Declare(acc, i), Declare(low, i32(0)),
+        For(t, outer, [Assign(acc, acc * 3), For(u, n, [Assign(acc, acc + 1)]), Assign(low, low + acc)]),
+        For(v, n, [Assign(low, low + (v + 1 - v))]), Store(out, i, acc - low),
+    ]  # fmt: skip
+    (got,) = run_webgpu(Program("p", [], [out], [], [Kernel("k", [For(i, 4, body, "parallel")])]))
+    acc, low = np.arange(4), np.zeros(4, int)
+    for _ in range(outer):
+        acc = acc * 3 + n
+        low += acc
+    np.testing.assert_array_equal(got, acc - (low + n))
+
+
 # ---- texts
 
 

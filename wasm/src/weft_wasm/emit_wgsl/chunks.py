@@ -66,15 +66,19 @@ def _parts(d: Dispatch, temp: NewTemp) -> list[Stmt] | None:
     save = [Store(kept[name], point, name) for name in carried]
     restore = [*(_binding(name, Load(kept[name], point)) for name in carried), *lets]
 
-    def part(body: list[Stmt]) -> Kernel:
-        return Kernel(d.name, [*d.prologue, *_grid(d, body)])
+    def part(body: list[Stmt]) -> list[Stmt]:
+        """A kernel of these statements; cut in turn, where they hold another long loop."""
+        kernel = Kernel(d.name, [*d.prologue, *_grid(d, body)])
+        return chunked(kernel, temp) or [kernel]
 
     count = max(1, LIMIT // (1 + iterations(loop.body)))
     chunk, inside = Var(f"{loop.var.name}.chunk"), Var(loop.var.name)
-    step: list[Stmt] = [Let(loop.var, chunk * count + inside), If(lt(loop.var, loop.extent), loop.body)]
-    chunks = For(chunk, -(-loop.count // count), [part([*restore, For(inside, count, step), *save])])
-    out: list[Stmt] = [part([*before, *save])] if len(lets) < len(before) else []
-    return [*out, chunks, *([part([*restore, *after])] if after else [])]
+    if count == 1:
+        step: list[Stmt] = [Let(loop.var, chunk), *loop.body]
+    else:
+        step = [For(inside, count, [Let(loop.var, chunk * count + inside), If(lt(loop.var, loop.extent), loop.body)])]
+    chunks = For(chunk, -(-loop.count // count), part([*restore, *step, *save]))
+    return [*(part([*before, *save]) if len(lets) < len(before) else []), chunks, *(part([*restore, *after]) if after else [])]
 
 
 def _long(s: Stmt) -> TypeGuard[For]:
