@@ -1,5 +1,6 @@
 """Programs that no tracer makes: what a client could send to have the host do more than compute."""
 import hashlib
+import pathlib
 import subprocess
 import sys
 
@@ -70,6 +71,21 @@ def test_a_client_can_call_no_compiled_code(tmp_path):
         assert isinstance(answer, p.End), f"the host sent {getattr(answer, 'size', answer)} bytes of its memory"
         assert answer.error == "DeserializationError" and "ffi_call" in answer.message and "compiled code" in answer.message
         assert float(weft.device_put(np.float32(2), device) * 2) == 4.0
+
+
+def test_a_client_has_no_python_function_called_and_learns_nothing_of_the_host(tmp_path):
+    with run_host(tmp_path) as host:
+        for name in ("pure_callback", "io_callback", "debug_callback"):
+            data = one_equation(name, [F32], [F32])
+            digest = hashlib.sha256(data).digest()
+            with Raw(host.url) as raw:
+                raw.send(p.Program, digest, len(data), data)
+                answer = raw.until(p.End)
+            assert answer.error == "DeserializationError" and name in answer.message and "client.py:7" in answer.message
+            said = answer.message.replace("client.py", "")
+            assert "Traceback" not in said and ".py" not in said and str(pathlib.Path.home()) not in said and str(pathlib.Path(weft.__file__).parents[2]) not in said
+        log = host.log.read_text()
+        assert "Traceback" not in log
 
 
 # what programs from outside hold ----------------------------------------------------------------------------------------
