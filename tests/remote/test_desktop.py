@@ -15,7 +15,7 @@ def test_uploads_wait_until_half_of_the_log_is_confirmed(host, monkeypatch):
         for size, expected in ((0, True), (desktop.LOG // 2, True), (desktop.LOG // 2 + 1, False), (desktop.LOG, False)):
             monkeypatch.setattr(session, "_log_bytes", size)
             assert may_go_on() is expected
-        monkeypatch.setattr(session, "failure", errors.ConnectionLost("gone"))
+        session.fail(errors.ConnectionLost("gone"))      # for good: a session that looks alive and is not would be the newest of all
         assert may_go_on()
 
 
@@ -40,6 +40,15 @@ def test_a_closed_session_leaves_no_thread(host):
     assert session.transport.thread.is_alive()
     session.close()
     assert not session.transport.thread.is_alive() and session.transport.loop.is_closed()
+
+
+def test_nobody_waits_for_a_thread_that_has_ended(host, monkeypatch):
+    """Whatever a session believes of itself."""
+    session = host.connect()
+    session.close()
+    with monkeypatch.context() as patch, pytest.raises(errors.ConnectionLost, match="has ended. Connect again"):
+        patch.setattr(session, "failure", None)
+        session.ping()
 
 
 def test_a_session_may_be_closed_in_its_own_thread(host):

@@ -213,7 +213,7 @@ def test_uploads_wait_until_half_of_the_log_is_confirmed(page, host, monkeypatch
     for size, expected in ((0, True), (LOG // 2, True), (LOG // 2 + 1, False), (LOG, False)):
         monkeypatch.setattr(session, "_log_bytes", size)
         assert may_go_on() is expected
-    session.failure = errors.ConnectionLost("gone")
+    session.fail(errors.ConnectionLost("gone"))
     assert may_go_on()
 
 

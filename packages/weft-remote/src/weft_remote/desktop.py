@@ -26,7 +26,7 @@ class ThreadTransport(Transport):
         self.changed = threading.Condition()
         self.loop = asyncio.new_event_loop()
         self.work = asyncio.Event()
-        self.awake = self.tidying = False
+        self.awake = self.tidying = self.ended = False
         self.opened: Exception | bool | None = None
         self.thread = threading.Thread(target=self._run, name=f"weft-remote {session.url}", daemon=True)
 
@@ -69,7 +69,9 @@ class ThreadTransport(Transport):
     @override
     def wait(self, done: Callable[[], bool]) -> None:
         with self.changed:
-            self.changed.wait_for(done)
+            self.changed.wait_for(lambda: self.ended or done())
+        if not done():      # nothing will ever come
+            raise ConnectionLost(f"the session on {self.session.url} has ended. Connect again with weft.remote.connect.")
 
     @override
     async def until(self, done: Callable[[], bool]) -> None:
@@ -96,6 +98,7 @@ class ThreadTransport(Transport):
             self._fail(BackendError(f"the connection to {self.session.url} failed: {type(e).__name__}: {e}"))
             raise
         finally:
+            self.ended = True
             self._tell()
             self.loop.close()
 
