@@ -197,7 +197,7 @@ def switch(m: Maker) -> None:
     n = len(values)
     m.emit_all(
         f"lax.switch({{0}}, [{branches}]{''.join(f', {{{k + 1}}}' for k in range(n))})",
-        m.index() if m.chance(0.9) else m.emit(f"lax.stage(jnp.asarray({m.rng.randint(-1, 3)}))", type=Type("int32", ())),
+        m.index() if m.chance(0.9) else m.emit(f"lax.stage(jnp.asarray({m.rng.randint(-1, 3)}, 'int32'))", type=Type("int32", ())),
         *values,
         types=out,
         bounds=bounds(out),
