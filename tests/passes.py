@@ -17,7 +17,7 @@ from unittest import mock
 
 import ml_dtypes
 import numpy as np
-from weft_wasm import interpret, ir
+from weft_wasm import interpret, ir, traversal
 from weft_wasm.backend import WasmBackend
 from weft_wasm.compile import AFTER_PLANNING, BEFORE_PLANNING, LOWERING, Pass, run_passes, verify_after
 from weft_wasm.ir import Program
@@ -122,17 +122,17 @@ def work(program: Program) -> float:
     sizes: dict[ir.Expr, int] = {}
 
     def size(e: ir.Expr) -> int:
-        return sum(FUNCTION if type(node) is ir.Call else 1 for node in ir.walk_expr(e))
+        return sum(FUNCTION if type(node) is ir.Call else 1 for node in traversal.walk_expr(e))
 
     def cost(body: Sequence[ir.Stmt]) -> float:
         total = 0.0
         for s in body:
-            for e in ir.expressions(s):
+            for e in traversal.expressions(s):
                 if e not in sizes:
                     sizes[e] = size(e)
                 total += sizes[e]
             times = (s.extent if isinstance(s.extent, int) else UNKNOWN) if type(s) is ir.For else UNKNOWN if type(s) is ir.While else 1
-            total += 1 + times * sum(map(cost, ir.blocks(s)))
+            total += 1 + times * sum(map(cost, traversal.blocks(s)))
         return total
 
     return cost(program.body)

@@ -19,8 +19,10 @@ import weft.numpy as jnp  # noqa: E402
 from artifacts import FEATURES, least_times  # noqa: E402
 from weft_wasm import scalar_math, schedule  # noqa: E402
 from weft_wasm.ir import (  # noqa: E402
-    Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Var, operands, walk,
+    Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Kernel, Let, Load, Local, MulAdd, Program, Select,
+    Store, Var,
 )  # fmt: skip
+from weft_wasm.traversal import operands, walk  # noqa: E402
 from weft_wasm.lower.program import lower  # noqa: E402
 from workloads import chain  # noqa: E402
 

@@ -6,7 +6,7 @@ import pickle
 import random
 from typing import Any
 
-from weft_wasm import ir
+from weft_wasm import ir, traversal
 from weft_wasm.attributes import CHECKS, WORDS
 from weft_wasm.ir import Buffer, Const, Expr, Local, Program, Stmt, Var
 
@@ -22,10 +22,10 @@ class Mutator:
         self.rng = random.Random(seed)
         self.program: Program = pickle.loads(pickle.dumps(program))
         p = self.program
-        self.statements: list[Stmt] = [s for outer in ir.walk(p.body) for s in (outer, *(ir.walk([*outer.plain, *outer.parts]) if type(outer) is ir.Kernel else ()))]
+        self.statements: list[Stmt] = [s for outer in traversal.walk(p.body) for s in (outer, *(traversal.walk([*outer.plain, *outer.parts]) if type(outer) is ir.Kernel else ()))]
         seen: set[Expr] = set()
-        self.nodes: list[Expr] = [node for s in self.statements for e in ir.expressions(s) for node in ir.walk_expr(e, seen)]
-        self.buffers: list[Buffer] = list(dict.fromkeys([*p.inputs, *p.outputs, *p.temps, *ir.constants_of(p)]))
+        self.nodes: list[Expr] = [node for s in self.statements for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen)]
+        self.buffers: list[Buffer] = list(dict.fromkeys([*p.inputs, *p.outputs, *p.temps, *traversal.constants_of(p)]))
         for node in self.nodes:
             if hasattr(node, "_loaded"):    # what has been found out of it so far
                 del node._loaded

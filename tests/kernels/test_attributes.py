@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import get_args
 
 import pytest
-from weft_wasm import attributes, ir
+from weft_wasm import attributes, ir, traversal
 from weft_wasm.attributes import CHECKS, MOST_DEPTH, MOST_NESTING, RANGES, WORDS, VerifyError
 from weft_wasm.compile import compile_program
 from weft_wasm.ir import (
@@ -33,8 +33,8 @@ def everything():
         kernel, Copy(out, x, 2), Kernel("flag", [Store(flag, i32(0), Const(True, "bool"))]), While([], flag[0], [For(k, 3, [If(flag[0], [Fail(1)])])]),
         HostCall(0, table, [x], [out]),
     ], errors={1: "it failed"}, calls=[SimpleNamespace(ins=[0], outs=[0])])
-    nodes = {type(n): n for s in ir.walk(program.body) for e in ir.expressions(s) for n in ir.walk_expr(e)}
-    nodes |= {type(s): s for s in reversed(list(ir.walk(program.body)))} | {Buffer: x, Program: program, Var: v, Local: acc}
+    nodes = {type(n): n for s in traversal.walk(program.body) for e in traversal.expressions(s) for n in traversal.walk_expr(e)}
+    nodes |= {type(s): s for s in reversed(list(traversal.walk(program.body)))} | {Buffer: x, Program: program, Var: v, Local: acc}
     return program, nodes
 
 

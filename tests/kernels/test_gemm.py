@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from kernel_harness import NUMPY, RELAXED, run_wasm
-from weft_wasm import ir
+from weft_wasm import ir, traversal
 from weft_wasm.ir import Buffer, Call, Program, Store, f32
 from weft_wasm.routines.gemm import Panels, Tile, default_tile, gemm
 
@@ -154,7 +154,7 @@ def test_columns_are_packed_by_the_first_panel_of_rows(shape, ta):
 
 def test_the_panel_that_packs_has_one_height():
     """Which height it has is known: one tile for it, and one for each height of the others."""
-    tiles = [s for s in ir.walk(product(40, 160, 300, features=RELAXED).body[0].body) if type(s) is ir.For and s.outline]
+    tiles = [s for s in traversal.walk(product(40, 160, 300, features=RELAXED).body[0].body) if type(s) is ir.For and s.outline]
     assert Panels(40, 6).tall < Panels(40, 6).count and len(tiles) == 3
 
 

@@ -4,7 +4,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from kernel_harness import NUMPY, assert_same, run_interpreted, run_wasm
-from weft_wasm import interpret, ir
+from weft_wasm import interpret, ir, traversal
 from weft_wasm.interpret import InterpretError
 from weft_wasm.ir import (
     Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local,
@@ -50,19 +50,19 @@ def test_there_is_a_sample_of_each_kind():
 
 @pytest.mark.parametrize("s,reads,writes", STATEMENTS, ids=lambda x: type(x).__name__)
 def test_what_statements_read_and_write(s, reads, writes):
-    assert ir.touched([s]) == (reads, writes)
+    assert traversal.touched([s]) == (reads, writes)
 
 
 @pytest.mark.parametrize("e,count", EXPRESSIONS, ids=lambda x: type(x).__name__)
 def test_expressions_are_rebuilt_of_their_operands(e, count):
-    old = ir.operands(e)
-    assert len(old) == count and ir.walk_expr(e)[-1] is e
+    old = traversal.operands(e)
+    assert len(old) == count and traversal.walk_expr(e)[-1] is e
     new = [Var(f"n{k}", x.dtype) for k, x in enumerate(old)]
-    copy = ir.rebuild(e, new)
-    assert type(copy) is type(e) and copy.dtype == e.dtype and list(ir.operands(copy)) == new
+    copy = traversal.rebuild(e, new)
+    assert type(copy) is type(e) and copy.dtype == e.dtype and list(traversal.operands(copy)) == new
     mapping = dict(zip(old, new))
-    same = ir.substitute(e, mapping)
-    assert type(same) is type(e) and list(ir.operands(same)) == [mapping[x] for x in old]
+    same = traversal.substitute(e, mapping)
+    assert type(same) is type(e) and list(traversal.operands(same)) == [mapping[x] for x in old]
 
 
 @pytest.mark.parametrize("s", [s for s, _, _ in STATEMENTS], ids=lambda s: type(s).__name__)
@@ -76,7 +76,7 @@ def test_every_rewriter_knows_every_statement_of_its_level(s):
                 rewriter([s], {})
     else:
         mapping = {X[0]: f32(0.0), ACC: Local("other", "f32")}
-        assert [type(x) for x in ir.walk(fresh([s], mapping))] == [type(x) for x in ir.walk([s])]
+        assert [type(x) for x in traversal.walk(fresh([s], mapping))] == [type(x) for x in traversal.walk([s])]
     if program_level:
         assert map_blocks([s], lambda block: block) == [s]
     elif not both:

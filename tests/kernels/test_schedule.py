@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from kernel_harness import run_interpreted, run_wasm
 from weft_wasm import ir
-from weft_wasm.ir import Assign, Buffer, Call, Declare, For, Kernel, Local, Program, Store, Var, f32, i32, walk
+from weft_wasm.ir import Assign, Buffer, Call, Declare, For, Kernel, Local, Program, Store, Var, f32, i32
+from weft_wasm.traversal import walk
 from weft_wasm.schedule import Schedule, ScheduleError, apply, auto
 from weft_wasm.verify import verify
 

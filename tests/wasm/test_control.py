@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from wasm_harness import check, compiled, run, values
 from weft import lax
-from weft_wasm import ir
+from weft_wasm import ir, traversal
 
 rng = np.random.default_rng(3)
 F = lambda *shape: values(rng, "float32", shape)
@@ -11,7 +11,7 @@ F = lambda *shape: values(rng, "float32", shape)
 
 def statements(fun, *args, kind=None):
     program = compiled(fun, *args)[0].program
-    return [s for s in ir.walk(program.body) if kind is None or type(s) is kind]
+    return [s for s in traversal.walk(program.body) if kind is None or type(s) is kind]
 
 
 def loop_of(fun, *args) -> list:
@@ -81,7 +81,7 @@ def test_the_levels_of_loops():
     """Loops of the program have names of their own, and what is inside them is shown so."""
     f = lambda x: lax.scan(lambda c, row: lax.scan(lambda d, y: (lax.add(d, y), lax.sin(lax.mul(d, y))), c, row), np.float32(0), x)
     made = compiled(lambda x: list(f(x)), F(4, 5))[0]
-    nest = [s for s in ir.walk(made.program.body) if type(s) is ir.For and s.body and type(s.body[-1]) in (ir.For, ir.Kernel)]
+    nest = [s for s in traversal.walk(made.program.body) if type(s) is ir.For and s.body and type(s.body[-1]) in (ir.For, ir.Kernel)]
     assert [loop.var.name for loop in nest] == ["t", "t1"]
     indents = [len(line) - len(line.lstrip()) for line in made.as_text("groups").splitlines() if line.lstrip().startswith("group")]
     assert indents == sorted(indents) and set(indents) == {0, 4, 8}
@@ -126,7 +126,7 @@ def test_scatter_into_a_carry_is_in_place():
         return lax.scan(lambda c, i: (lax.scatter_add(c, lax.reshape(i, (1, 1)), lax.full((1,), np.float32(1)), numbers), None), x, index)[0]
     index = rng.integers(0, 6, size=20).astype(np.int32)
     check(f, F(6), index)
-    assert not [s for s in ir.walk(loop_of(f, F(6), index)) if type(s) is ir.Copy]
+    assert not [s for s in traversal.walk(loop_of(f, F(6), index)) if type(s) is ir.Copy]
 
 
 def rotated(x, i, j):
@@ -140,7 +140,7 @@ def rotated(x, i, j):
 def test_rows_that_are_computed_from_each_other_are_put_back_in_place():
     f = lambda x: lax.fori_loop(0, 5, lambda i, x: rotated(x, i, lax.add(i, 1)), x)
     check(f, F(6, 4), tolerance=1e-5)
-    assert not [s for s in ir.walk(loop_of(f, F(6, 4))) if type(s) is ir.Copy]
+    assert not [s for s in traversal.walk(loop_of(f, F(6, 4))) if type(s) is ir.Copy]
 
     def swapped(v, k):     # one entry of each of two vectors, read after the first was put back
         x, y = v
@@ -149,7 +149,7 @@ def test_rows_that_are_computed_from_each_other_are_put_back_in_place():
         return x, lax.dynamic_update_slice(y, lax.mul(lax.mul(a, a), lax.sin(a)), (k,))
     g = lambda x, y: list(lax.fori_loop(0, 3, lambda k, v: swapped(v, k), (x, y)))
     check(g, F(5), F(5))
-    assert not [s for s in ir.walk(loop_of(g, F(5), F(5))) if type(s) is ir.Copy]
+    assert not [s for s in traversal.walk(loop_of(g, F(5), F(5))) if type(s) is ir.Copy]
 
 
 def test_updates_whose_results_are_read_come_first():
@@ -176,7 +176,7 @@ def test_cond_in_a_loop():
     def f(x):
         return lax.fori_loop(0, 6, lambda i, x: lax.cond(lax.eq(lax.rem(i, 2), 0), lambda x: lax.add(x, np.float32(1)), lambda x: x, x), x)
     check(f, F(4))
-    assert not [s for s in ir.walk(loop_of(f, F(4))) if type(s) is ir.Copy], "both branches work on the carry itself"
+    assert not [s for s in traversal.walk(loop_of(f, F(4))) if type(s) is ir.Copy], "both branches work on the carry itself"
     check(lambda x: lax.fori_loop(0, 6, lambda i, v: lax.cond(lax.lt(i, 3), lambda v: (v[1], v[0]), lambda v: (v[0], lax.add(v[0], v[1])), v), (x, lax.neg(x))), F(4))
     check(lambda x: lax.fori_loop(0, 3, lambda i, x: lax.switch(i, [lambda x: lax.rev(x, (0,)), lambda x: x, lambda x: lax.sort(x)], x), x), F(6))
 

@@ -7,7 +7,7 @@ import weft
 import weft.numpy as jnp
 from wasm_harness import check, compiled, flat, jaxpr_of, values
 from weft import lax
-from weft_wasm import ir
+from weft_wasm import ir, traversal
 from weft_wasm.lower.fuse import plan
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import IDENTITY, broadcast_view, choose, linear, regroup, slice_view, transpose_view
@@ -22,7 +22,7 @@ def program(fun, *args) -> ir.Program:
 
 
 def kernels(fun, *args) -> list:
-    return [s for s in ir.walk(program(fun, *args).body) if type(s) is ir.Kernel]
+    return [s for s in traversal.walk(program(fun, *args).body) if type(s) is ir.Kernel]
 
 
 def groups(fun, *args) -> list:
@@ -30,12 +30,12 @@ def groups(fun, *args) -> list:
 
 
 def loops(kernel) -> list:
-    return [s for s in ir.walk(kernel.body) if type(s) is ir.For]
+    return [s for s in traversal.walk(kernel.body) if type(s) is ir.For]
 
 
 def calls(kernels, name: str) -> int:
     seen: set = set()
-    nodes = [e for k in kernels for s in ir.walk(k.body) for root in ir.expressions(s) for e in ir.walk_expr(root, seen)]
+    nodes = [e for k in kernels for s in traversal.walk(k.body) for root in traversal.expressions(s) for e in traversal.walk_expr(root, seen)]
     return sum(1 for e in nodes if type(e) is ir.Call and e.fn == name)
 
 
@@ -50,7 +50,7 @@ def test_an_adam_update_is_one_kernel_with_three_stores():
         v = lax.add(lax.mul(v, np.float32(0.99)), lax.mul(lax.mul(g, g), np.float32(0.01)))
         return [lax.sub(p, lax.div(m, lax.add(lax.sqrt(v), np.float32(1e-8)))), m, v]
     (kernel,) = kernels(adam, *[F(16, 8)] * 4)
-    assert [loop.extent for loop in loops(kernel)] == [128] and sum(type(s) is ir.Store for s in ir.walk(kernel.body)) == 3
+    assert [loop.extent for loop in loops(kernel)] == [128] and sum(type(s) is ir.Store for s in traversal.walk(kernel.body)) == 3
 
 
 def test_broadcasting_splits_loops_where_it_must_only():
@@ -182,7 +182,7 @@ def test_large_products_are_packed(dtype):
 
 def test_sorts_write_right_into_their_results():
     def copies(fun, *args):
-        return [s for s in ir.walk(program(fun, *args).body) if type(s) is ir.Copy]
+        return [s for s in traversal.walk(program(fun, *args).body) if type(s) is ir.Copy]
     assert not copies(lambda x, y: lax.sort((x, y), num_keys=2), F(3, 50), F(3, 50))
     assert not copies(lambda x: lax.add(lax.sort(x), np.float32(1)), F(3, 50))
     into_rows = lambda x: lax.scan(lambda c, row: (c, lax.sort(row)), np.float32(0), x)[1]

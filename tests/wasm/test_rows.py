@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from wasm_harness import check, compiled, values
 from weft import lax, nn
-from weft_wasm import ir, plan, rows, schedule
+from weft_wasm import ir, plan, rows, schedule, traversal
 from weft_wasm.compile import compile_program
 from weft_wasm.ir import Assign, Buffer, Declare, For, Kernel, Local, Program, Store, Var, f32
 from weft_wasm.read_ahead import read_ahead
@@ -16,7 +16,7 @@ ROWS, SIZE = 300, 131       # more than what two kernels must share to become on
 
 def merged(fun, *args) -> tuple[Program, list[Kernel]]:
     program = rows.merge(compiled(fun, *args)[0].program)
-    return program, [s for s in ir.walk(program.body) if type(s) is Kernel]
+    return program, [s for s in traversal.walk(program.body) if type(s) is Kernel]
 
 
 def layer_norm(x):
@@ -41,7 +41,7 @@ def test_the_next_row_of_a_large_array_is_fetched(fun, shape, ahead):
     import weft.numpy as jnp
     f = lambda x: fun(jnp.asarray(x))
     scheduled = rows.by_batches(schedule.auto(rows.merge(compiled(f, F(*shape))[0].program)))
-    loads = [s.value for s in ir.walk(read_ahead(scheduled).body) if type(s) is ir.Let and s.var.name == "ahead"]
+    loads = [s.value for s in traversal.walk(read_ahead(scheduled).body) if type(s) is ir.Let and s.var.name == "ahead"]
     assert [x.buffer.role for x in loads] == ["input"] * ahead
     if ahead:
         check(f, F(*shape), tolerance=2e-5)
@@ -123,7 +123,7 @@ def test_a_row_is_reduced_as_it_is_written(value, index, fused):
         store_rows("last", out, lambda i, j: t[i * SIZE + j] - sums[i])])
     merged = rows.merge(program)
     (kernel,) = merged.body
-    assert any(type(s) is For and s.kind == "reduce" and any(type(inner) is Store for inner in s.body) for s in ir.walk(kernel.body)) == fused
+    assert any(type(s) is For and s.kind == "reduce" and any(type(inner) is Store for inner in s.body) for s in traversal.walk(kernel.body)) == fused
     assert [b.size for b in merged.temps] == [SIZE]
     data = F(ROWS, SIZE)
     want = np.exp(data) if value(x[0]).__class__ is ir.Call else data * 2
@@ -155,7 +155,7 @@ def joined(fun, *args) -> Program:
 
 
 def by_batch(fun, *args) -> list[Kernel]:
-    return [s for s in ir.walk(joined(fun, *args).body) if type(s) is Kernel]
+    return [s for s in traversal.walk(joined(fun, *args).body) if type(s) is Kernel]
 
 
 def scores(q, k):

@@ -13,9 +13,10 @@ from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.encode import I32, OP, V128, memarg
 from weft_wasm.ir import (
-    BINARY_OPS, COMPARE_OPS, FLOATS, INTEGERS, ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Compare, Const, Convert, Let, Load, MulAdd, Select, Unary,
-    Var, f32, i32, walk_expr,
+    BINARY_OPS, COMPARE_OPS, FLOATS, INTEGERS, ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Compare, Const, Convert,
+    Let, Load, MulAdd, Select, Unary, Var, f32, i32,
 )  # fmt: skip
+from weft_wasm.traversal import walk_expr
 from weft_wasm.scalar_math import int_range
 from weft_wasm.verify import _TYPES
 

@@ -6,30 +6,10 @@ import functools
 from dataclasses import replace
 
 from weft_wasm.ir import (
-    FLOATS,
-    ITEMSIZE,
-    Assign,
-    Binary,
-    Bitcast,
-    Call,
-    Compare,
-    Const,
-    Declare,
-    Expr,
-    For,
-    Let,
-    Load,
-    Local,
-    MulAdd,
-    Select,
-    Stmt,
-    Store,
-    Var,
-    convert,
-    i32,
-    walk,
-    walk_expr,
+    FLOATS, ITEMSIZE, Assign, Binary, Bitcast, Call, Compare, Const, Declare, Expr, For, Let, Load, Local, MulAdd,
+    Select, Stmt, Store, Var, convert, i32,
 )  # fmt: skip
+from weft_wasm.traversal import walk, walk_expr
 from weft_wasm.reduce_loops import assigned_outside, identity, reductions
 from weft_wasm.rewriting import fresh, rewrite
 

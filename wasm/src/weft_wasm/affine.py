@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 
-from weft_wasm.ir import Binary, Const, Expr, Var, add, mul, walk_expr, whole, wrap
+from weft_wasm.ir import Binary, Const, Expr, Var, add, mul, whole, wrap
+from weft_wasm.traversal import walk_expr
 
 Linear = tuple[dict[Expr, int], int]
 

@@ -16,7 +16,8 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from weft_wasm import ir
 from weft_wasm.checks import BOOL, NAME, NONE, Check, brief, either, ints, is_name, pairs, several, words
-from weft_wasm.ir import Buffer, Expr, Load, Program, Stmt, operands
+from weft_wasm.ir import Buffer, Expr, Load, Program, Stmt
+from weft_wasm.traversal import operands
 
 VECTOR_COUNTS = (0, 1, 2, 4, 8)
 MOST_NESTING = 128  # of statements in each other

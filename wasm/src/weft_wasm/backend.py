@@ -17,7 +17,7 @@ from weft.errors import BackendError
 from weft.host import to_bytes
 from weft.runtime.backend import Capabilities, CompileOptions, FastCall, nothing
 
-from weft_wasm import ir
+from weft_wasm import ir, traversal
 from weft_wasm.artifact import Artifact
 from weft_wasm.cache import Programs, programs_of
 from weft_wasm.calls import Calls, WasmArray
@@ -198,7 +198,7 @@ class WasmExecutable:
 
     def cost_analysis(self) -> dict[str, int]:
         """Sizes in bytes, and how many kernels there are."""
-        kernels = sum(1 for s in ir.walk(self.program.body) if type(s) is ir.Kernel)
+        kernels = sum(1 for s in traversal.walk(self.program.body) if type(s) is ir.Kernel)
         return {"kernels": kernels, "code bytes": len(self.artifact.code), "constant bytes": len(self.artifact.constants)}
 
     def memory_analysis(self) -> dict[str, int]:

@@ -10,29 +10,10 @@ from collections.abc import Callable
 
 from weft_wasm.accumulate import SIDE_BY_SIDE, exact_add, extrema_by_bits, is_sum
 from weft_wasm.ir import (
-    FLOATS,
-    ITEMSIZE,
-    Assign,
-    Binary,
-    Buffer,
-    Call,
-    Const,
-    Declare,
-    Expr,
-    For,
-    Let,
-    Load,
-    Local,
-    Stmt,
-    Store,
-    Var,
-    expressions,
+    FLOATS, ITEMSIZE, Assign, Binary, Buffer, Call, Const, Declare, Expr, For, Let, Load, Local, Stmt, Store, Var,
     i32,
-    loaded,
-    substitute,
-    walk,
-    walk_expr,
 )  # fmt: skip
+from weft_wasm.traversal import expressions, loaded, substitute, walk, walk_expr
 from weft_wasm.reduce_loops import assigned_outside
 from weft_wasm.rewriting import fresh, rewrite
 

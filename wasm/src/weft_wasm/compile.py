@@ -13,7 +13,8 @@ from weft_wasm.contents import abi_of
 from weft_wasm.emit_wasm import emit_module
 from weft_wasm.emit_wasm.module import frame_bytes, lay_out_constants
 from weft_wasm.encode import custom_section, shared_memory_flag
-from weft_wasm.ir import Buffer, Program, constants_of
+from weft_wasm.ir import Buffer, Program
+from weft_wasm.traversal import constants_of
 from weft_wasm.plan import plan
 from weft_wasm.read_ahead import read_ahead
 from weft_wasm.verify import VerifyError, verify

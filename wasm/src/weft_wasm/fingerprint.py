@@ -6,37 +6,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, assert_never
 
 from weft_wasm.ir import (
-    Assign,
-    Barrier,
-    Binary,
-    Bitcast,
-    Buffer,
-    Call,
-    Compare,
-    Const,
-    Convert,
-    Copy,
-    Declare,
-    Expr,
-    Fail,
-    For,
-    HostCall,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Local,
-    MulAdd,
-    Node,
-    Select,
-    Stmt,
-    Store,
-    Switch,
-    Unary,
-    Var,
-    While,
-    operands,
-)
+    Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For,
+    HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Select, Stmt, Store, Switch, Unary, Var, While,
+)  # fmt: skip
+from weft_wasm.traversal import operands
 from weft_wasm.kinds import covering, of, same
 
 # What an expression is besides its operands; a constant by its text, which tells -0.0 from 0.0.

@@ -11,9 +11,11 @@ from typing import Any, assert_never
 from weft_wasm import scalar_math
 from weft_wasm.interpret_memory import InterpretError, Memory, StrictMemory
 from weft_wasm.ir import (
-    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert, Copy, Declare,
-    Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, constants_of, wrap,
+    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert,
+    Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt,
+    Store, Switch, Unary, Var, While, wrap,
 )  # fmt: skip
+from weft_wasm.traversal import constants_of
 
 Scalar = Any  # a bool, int or float, as the dtype beside it says
 Visit = Callable[[Expr], Scalar]  # the value of an operand, computed once for each statement

@@ -12,31 +12,10 @@ from dataclasses import dataclass
 
 from weft_wasm.affine import Linear, linear
 from weft_wasm.ir import (
-    Assign,
-    Buffer,
-    Copy,
-    Declare,
-    Expr,
-    Fail,
-    For,
-    HostCall,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Program,
-    Stmt,
-    Store,
-    Switch,
+    Assign, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program, Stmt, Store, Switch,
     While,
-    blocks,
-    effects,
-    expressions,
-    loaded,
-    touched,
-    walk,
-    walk_expr,
-)
+)  # fmt: skip
+from weft_wasm.traversal import blocks, effects, expressions, loaded, touched, walk, walk_expr
 
 PLANNED = ("temp", "workgroup")
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from weft_wasm import rows
 from weft_wasm.affine import Linear, distinct, linear
-from weft_wasm.ir import ITEMSIZE, Buffer, Expr, For, Kernel, Let, Load, Program, Store, Var, expressions, touched, walk, walk_expr
+from weft_wasm.ir import ITEMSIZE, Buffer, Expr, For, Kernel, Let, Load, Program, Store, Var
+from weft_wasm.traversal import expressions, touched, walk, walk_expr
 from weft_wasm.liveness import lifetimes
 
 ALIGNMENT = 64

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft_wasm.affine import Linear, linear
-from weft_wasm.ir import ITEMSIZE, Buffer, Call, Expr, For, Let, Load, Program, Var, expressions, i32, minimum, touched, walk, walk_expr
+from weft_wasm.ir import ITEMSIZE, Buffer, Call, Expr, For, Let, Load, Program, Var, i32, minimum
+from weft_wasm.traversal import expressions, touched, walk, walk_expr
 from weft_wasm.rewriting import map_kernels
 
 LARGE = 1 << 20  # bytes: smaller arrays stay in the second cache

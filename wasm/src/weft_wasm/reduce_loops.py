@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from weft_wasm.ir import FLOATS, SIGNED, Assign, Binary, Const, Declare, Expr, For, Local, MulAdd, walk
+from weft_wasm.ir import FLOATS, SIGNED, Assign, Binary, Const, Declare, Expr, For, Local, MulAdd
+from weft_wasm.traversal import walk
 from weft_wasm.scalar_math import int_range
 
 

@@ -7,28 +7,10 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from weft_wasm.ir import (
-    Assign,
-    Barrier,
-    Copy,
-    Declare,
-    Expr,
-    Fail,
-    For,
-    HostCall,
-    If,
-    Kernel,
-    Let,
-    Local,
-    Node,
-    Program,
-    Stmt,
-    Store,
-    Switch,
-    Var,
-    While,
-    substitute,
-    walk,
+    Assign, Barrier, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local, Node, Program, Stmt, Store,
+    Switch, Var, While,
 )  # fmt: skip
+from weft_wasm.traversal import substitute, walk
 
 
 def rewrite(body: Sequence[Stmt], mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | None = None) -> list[Stmt]:

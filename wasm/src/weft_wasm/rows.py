@@ -15,32 +15,10 @@ from dataclasses import dataclass, replace
 
 from weft_wasm.affine import Linear, distinct, linear
 from weft_wasm.ir import (
-    ITEMSIZE,
-    Assign,
-    Buffer,
-    Call,
-    Const,
-    Declare,
-    Expr,
-    For,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Program,
-    Stmt,
-    Store,
-    Switch,
-    Var,
-    While,
-    blocks,
-    expressions,
-    i32,
-    substitute,
-    touched,
-    walk,
-    walk_expr,
+    ITEMSIZE, Assign, Buffer, Call, Const, Declare, Expr, For, If, Kernel, Let, Load, Program, Stmt, Store, Switch,
+    Var, While, i32,
 )  # fmt: skip
+from weft_wasm.traversal import blocks, expressions, substitute, touched, walk, walk_expr
 from weft_wasm.rewriting import fresh, map_blocks, rewrite
 
 ROW_BYTES = 64 << 10  # of all rows in use at a time: they must stay in the nearest caches

@@ -13,34 +13,10 @@ from weft_wasm.accumulate import SUM_BLOCK, extrema_by_bits, in_blocks, in_strea
 from weft_wasm.affine import Linear, linear
 from weft_wasm.columns import by_rows
 from weft_wasm.ir import (
-    FLOATS,
-    Assign,
-    Barrier,
-    Binary,
-    Buffer,
-    Call,
-    Copy,
-    Declare,
-    Expr,
-    Fail,
-    For,
-    HostCall,
-    If,
-    Kernel,
-    Let,
-    Load,
-    MulAdd,
-    Program,
-    Stmt,
-    Store,
-    Switch,
-    Var,
-    While,
-    blocks,
-    expressions,
-    walk,
-    walk_expr,
+    FLOATS, Assign, Barrier, Binary, Buffer, Call, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load,
+    MulAdd, Program, Stmt, Store, Switch, Var, While,
 )  # fmt: skip
+from weft_wasm.traversal import blocks, expressions, walk, walk_expr
 from weft_wasm.reduce_loops import reduction, reductions
 from weft_wasm.rewriting import map_kernels, rewrite
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from weft_wasm.ir import ITEMSIZE, Assign, Buffer, Call, Declare, Expr, For, Let, Load, Program, Stmt, Store, Var, blocks, expressions, touched, walk_expr
+from weft_wasm.ir import ITEMSIZE, Assign, Buffer, Call, Declare, Expr, For, Let, Load, Program, Stmt, Store, Var
+from weft_wasm.traversal import blocks, expressions, touched, walk_expr
 from weft_wasm.rewriting import fresh, map_kernels
 
 WORTH = 150_000  # ns: a loop that takes less stays on one thread

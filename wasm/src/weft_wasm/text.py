@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Never
 
 from weft_wasm.ir import (
-    Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd,
-    Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, expressions, operands, shown, walk_expr,
+    Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If,
+    Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, shown,
 )  # fmt: skip
+from weft_wasm.traversal import expressions, operands, walk_expr
 
 _SYMBOL = {"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
            "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip

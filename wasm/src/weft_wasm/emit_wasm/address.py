@@ -16,7 +16,8 @@ from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.scope import Lane, Scope
 from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.values import Shared
-from weft_wasm.ir import ITEMSIZE, Buffer, Expr, Load, Stmt, Store, Var, blocks, expressions, operands
+from weft_wasm.ir import ITEMSIZE, Buffer, Expr, Load, Stmt, Store, Var
+from weft_wasm.traversal import blocks, expressions, operands
 
 # An offset immediate is added without wrapping, so a pointer that may lie before its buffer must not carry one that is
 # larger than the lowest address a host hands out.

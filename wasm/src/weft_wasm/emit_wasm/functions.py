@@ -12,21 +12,8 @@ from weft_wasm.emit_wasm.scope import Name
 from weft_wasm.emit_wasm.storage import Overlap
 from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.encode import F32, F64, I32, I64, OP, VOID, Module, memarg, unsigned
-from weft_wasm.ir import (
-    Buffer,
-    Declare,
-    Expr,
-    For,
-    Let,
-    Local,
-    Node,
-    Stmt,
-    Var,
-    expressions,
-    touched,
-    walk,
-    walk_expr,
-)
+from weft_wasm.ir import Buffer, Declare, Expr, For, Let, Local, Node, Stmt, Var
+from weft_wasm.traversal import expressions, touched, walk, walk_expr
 from weft_wasm.plan import Plan
 
 FRAME_BYTES = 8192  # a loop that uses more than a thousand buffers and variables from outside stays on one thread

@@ -14,30 +14,9 @@ from weft_wasm.emit_wasm.values import Expansions, Held, Shared, constant_key
 from weft_wasm.emit_wasm.vectors import Vectors
 from weft_wasm.encode import V128
 from weft_wasm.ir import (
-    Assign,
-    Binary,
-    Bitcast,
-    Buffer,
-    Compare,
-    Const,
-    Expr,
-    For,
-    Let,
-    Load,
-    MulAdd,
-    Select,
-    Stmt,
-    Store,
-    Unary,
-    Var,
-    blocks,
-    expressions,
-    may_end,
-    operands,
-    walk,
-    walk_expr,
-    written,
+    Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Let, Load, MulAdd, Select, Stmt, Store, Unary, Var,
 )  # fmt: skip
+from weft_wasm.traversal import blocks, expressions, may_end, operands, walk, walk_expr, written
 
 MAX_HOISTED = 24
 

@@ -8,7 +8,8 @@ from weft_wasm import scalar_math
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.scope import Lane
 from weft_wasm.emit_wasm.storage import Storage
-from weft_wasm.ir import Const, Expr, Load, operands
+from weft_wasm.ir import Const, Expr, Load
+from weft_wasm.traversal import operands
 
 # What of an expression a local holds: its one value (None), that value in all lanes, one of its vectors, or one lane of one.
 Form: TypeAlias = Literal["splat"] | int | Lane | None

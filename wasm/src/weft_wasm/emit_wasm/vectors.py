@@ -29,25 +29,10 @@ from weft_wasm.emit_wasm.tables import (
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared, constant_key
 from weft_wasm.encode import OP, V128, memarg
 from weft_wasm.ir import (
-    ITEMSIZE,
-    SIGNED,
-    Binary,
-    Bitcast,
-    Buffer,
-    Call,
-    Compare,
-    Const,
-    Convert,
-    Expr,
-    Load,
-    Local,
-    MulAdd,
-    Select,
-    Unary,
-    Var,
-    operands,
-    whole,
+    ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Expr, Load, Local, MulAdd, Select,
+    Unary, Var, whole,
 )  # fmt: skip
+from weft_wasm.traversal import operands
 from weft_wasm.kinds import covering, method
 
 

@@ -9,9 +9,8 @@ from typing import TypeGuard
 from weft_wasm.affine import linear_index, row_major
 from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, free, split
-from weft_wasm.ir import (
-    Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Var, lt, walk_expr, written,
-)  # fmt: skip
+from weft_wasm.ir import Buffer, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Var, lt
+from weft_wasm.traversal import walk_expr, written
 
 LIMIT = 1 << 15  # iterations of one invocation
 

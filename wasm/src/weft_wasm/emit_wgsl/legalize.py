@@ -11,9 +11,10 @@ from weft_wasm.emit_wgsl.chunks import chunked
 from weft_wasm.emit_wgsl.dispatches import free, split
 from weft_wasm.emit_wgsl.shader import TYPES, WgslError
 from weft_wasm.ir import (
-    Assign, Barrier, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program, Select, Stmt, Store, Switch, Var, While,
-    constants_of, i32, lt, operands, rebuild, touched, walk, walk_expr,
+    Assign, Barrier, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program,
+    Select, Stmt, Store, Switch, Var, While, i32, lt,
 )  # fmt: skip
+from weft_wasm.traversal import constants_of, operands, rebuild, touched, walk, walk_expr
 
 WORD = 4
 

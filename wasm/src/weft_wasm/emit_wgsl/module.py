@@ -11,7 +11,11 @@ from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, split
 from weft_wasm.emit_wgsl.legalize import WORD, Legal, legalize
 from weft_wasm.emit_wgsl.shader import Shader, WgslError, storage
-from weft_wasm.ir import Assign, Barrier, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Program, Stmt, Store, Switch, While, touched
+from weft_wasm.ir import (
+    Assign, Barrier, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Program, Stmt, Store,
+    Switch, While,
+)  # fmt: skip
+from weft_wasm.traversal import touched
 from weft_wasm.plan import Plan, plan
 from weft_wasm.verify import verify
 

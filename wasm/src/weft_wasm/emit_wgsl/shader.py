@@ -15,9 +15,11 @@ from typing import Any, assert_never
 from weft_wasm import scalar_math
 from weft_wasm.emit_wgsl import prelude
 from weft_wasm.ir import (
-    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare,
-    Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Select, Stmt, Store, Switch, Unary, Var, While, operands, walk_expr,
+    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const,
+    Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Select, Stmt, Store,
+    Switch, Unary, Var, While,
 )  # fmt: skip
+from weft_wasm.traversal import operands, walk_expr
 from weft_wasm.kinds import covering, method
 
 TYPES = {"bool": "bool", "i8": "i32", "i16": "i32", "i32": "i32", "u8": "u32", "u16": "u32", "u32": "u32", "f16": "f32", "bf16": "f32",

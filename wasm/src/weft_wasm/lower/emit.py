@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypeVar
 from weft import source_info
 from weft.errors import BackendError
 
-from weft_wasm import ir
+from weft_wasm import ir, traversal
 from weft_wasm.affine import Linear
 from weft_wasm.affine import linear as affine
 from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Stmt, Store, Var
@@ -481,8 +481,8 @@ def tile(loops: Loops, blocks: Blocks, body: list[Stmt]) -> tuple[Loops, Loops, 
     other: Var | None = None
     rows = False
     seen: set[Expr] = set()
-    for s in ir.walk(body):
-        indices = [node.index for e in ir.expressions(s) for node in ir.walk_expr(e, seen) if type(node) is Load]
+    for s in traversal.walk(body):
+        indices = [node.index for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen) if type(node) is Load]
         for index in [*indices, *([s.index] if type(s) is Store else [])]:
             terms, _ = affine(index, forms)
             if any(type(t) is not Var for t in terms):

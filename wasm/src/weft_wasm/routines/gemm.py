@@ -13,31 +13,10 @@ from typing import TypeVar
 
 from weft_wasm.affine import Linear, linear
 from weft_wasm.ir import (
-    FLOATS,
-    ITEMSIZE,
-    Assign,
-    Binary,
-    Buffer,
-    Const,
-    Declare,
-    Expr,
-    For,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Local,
-    MulAdd,
-    Stmt,
-    Store,
-    Var,
-    gt,
-    i32,
-    le,
-    minimum,
-    sub,
-    walk_expr,
+    FLOATS, ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, MulAdd, Stmt,
+    Store, Var, gt, i32, le, minimum, sub,
 )  # fmt: skip
+from weft_wasm.traversal import walk_expr
 from weft_wasm.rewriting import fresh
 
 SMALL = 8192  # products of fewer terms are not packed
