@@ -6,39 +6,28 @@ from kernel_harness import run_interpreted, run_wasm
 from weft_wasm import ir
 from weft_wasm.ir import Assign, Buffer, Call, Declare, For, Kernel, Local, Program, Store, Var, f32, i32
 from weft_wasm.traversal import walk
-from weft_wasm.schedule import Schedule, ScheduleError, apply, auto
+from weft_wasm.schedule import auto
 from weft_wasm.verify import verify
 
 SIMD = frozenset(("simd128",))
 
 
-def nest(rows: int, columns: int) -> tuple[Program, For]:
+@pytest.mark.parametrize("order", ["ij", "ji"])  # from outside inwards
+@pytest.mark.parametrize("vector", [0, 1, 2, 4])  # of the innermost loop
+@pytest.mark.parametrize("unroll", [{}, {"j": 3}, {"i": 6, "j": 6}], ids=str)
+@pytest.mark.parametrize("rows,columns", [(12, 24), (5, 7)])
+def test_nests_run_as_they_say(rows, columns, unroll, vector, order):
     x, out = Buffer("x", "f32", (rows, columns), "input"), Buffer("out", "f32", (columns, rows), "output")
     i, j = Var("i"), Var("j")
-    loop = For(i, rows, [For(j, columns, [Store(out, j * rows + i, x[i * columns + j] + 1.0)], "parallel")], "parallel")
-    return Program("nest", [x], [out], [], [Kernel("nest", [loop])]), loop
-
-
-@pytest.mark.parametrize("schedule", [
-    Schedule(), Schedule(order=("j", "i")), Schedule(vector="j"), Schedule(vector="i", order=("i",), vectors=2),
-    Schedule(tile={"i": 4}), Schedule(tile={"i": 4, "j": 8}, order=("i", "j")), Schedule(unroll={"j": 3}),
-    Schedule(tile={"i": 4}, order=("i",), vector="i"), Schedule(tile={"j": 6}, order=("j", "i"), unroll={"j": 6}),
-], ids=str)  # fmt: skip
-def test_apply(schedule):
-    program, loop = nest(12, 24)
-    scheduled = Program("nest", program.inputs, program.outputs, [], [Kernel("nest", [apply(schedule, loop)])])
-    verify(scheduled)
-    data = np.arange(12 * 24, dtype=np.float32).reshape(12, 24)
-    np.testing.assert_array_equal(run_wasm(scheduled, data, schedule=False)[0], data.T + 1)
-    np.testing.assert_array_equal(run_interpreted(scheduled, data)[0], data.T + 1)
-
-
-@pytest.mark.parametrize("schedule,message", [
-    (Schedule(vector="k"), "no axis 'k'"), (Schedule(tile={"i": 5}), "doesn't divide"), (Schedule(order=("k",)), "no axis 'k'"),
-])  # fmt: skip
-def test_misfits_are_errors(schedule, message):
-    with pytest.raises(ScheduleError, match=message):
-        apply(schedule, nest(12, 24)[1])
+    extents = {"i": (i, rows), "j": (j, columns)}
+    body = [Store(out, j * rows + i, x[i * columns + j] + 1.0)]
+    for axis in reversed(order):
+        body = [For(*extents[axis], body, "parallel", vector if axis == order[1] else 0, unroll.get(axis, 1))]
+    program = Program("nest", [x], [out], [], [Kernel("nest", body)])
+    verify(program)
+    data = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+    np.testing.assert_array_equal(run_wasm(program, data, schedule=False)[0], data.T + 1)
+    np.testing.assert_array_equal(run_interpreted(program, data)[0], data.T + 1)
 
 
 def vector_axes(program: Program) -> list[str]:

@@ -1,4 +1,4 @@
-"""Schedules: how a loop nest runs. A `Schedule` is data, `apply` rewrites a nest by it, `auto` chooses one for every nest of a program.
+"""Schedules: how loop nests run. `auto` chooses the order of the loops of every nest of a program, and which of them run in SIMD lanes.
 
 None of it changes what a program computes, except the rounding of float sums.
 """
@@ -6,7 +6,7 @@ None of it changes what a program computes, except the rounding of float sums.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import assert_never
 
 from weft_wasm.accumulate import SUM_BLOCK, extrema_by_bits, in_blocks, in_streams, side_by_side
@@ -18,30 +18,9 @@ from weft_wasm.ir import (
 )  # fmt: skip
 from weft_wasm.traversal import blocks, expressions, walk, walk_expr
 from weft_wasm.reduce_loops import reduction, reductions
-from weft_wasm.rewriting import map_kernels, rewrite
+from weft_wasm.rewriting import map_kernels
 
 BIG = 16  # nodes in a body above which unrolling a vector loop only makes code
-
-
-class ScheduleError(ValueError):
-    """A schedule that doesn't fit its loop nest: an axis that isn't there, or a rewrite that would change the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """How to run a perfect nest of parallel loops; axes are loop variables' names.
-
-    tile: {axis: size} splits the axis into an outer loop `axis.o` and an inner one of that size, `axis`.
-    order: the axes from outermost (names after tiling; unnamed ones keep their order, outside the named ones).
-    vector: the axis that runs in SIMD lanes, with `vectors` of them at a time.
-    unroll: {axis: copies}.
-    """
-
-    tile: dict[str, int] = field(default_factory=dict)
-    order: tuple[str, ...] = ()
-    vector: str | None = None
-    vectors: int = 1
-    unroll: dict[str, int] = field(default_factory=dict)
 
 
 def nest_of(loop: For) -> tuple[list[For], list[Stmt]]:
@@ -51,44 +30,6 @@ def nest_of(loop: For) -> tuple[list[For], list[Stmt]]:
         loops.append(inner)
         body = inner.body
     return loops, body
-
-
-def apply(schedule: Schedule, loop: For) -> For:
-    """The nest that starts at loop, rewritten. ScheduleError if it doesn't fit."""
-    loops, body = nest_of(loop)
-    names = [x.var.name for x in loops]
-    for axis in (*schedule.tile, *schedule.unroll, *((schedule.vector,) if schedule.vector else ())):
-        if axis not in names:
-            raise ScheduleError(f"the nest {names} has no axis {axis!r}")
-    axes: list[For] = []
-    mapping: dict[Expr, Expr] = {}
-    for x in loops:
-        size = schedule.tile.get(x.var.name)
-        if size is None or size >= x.count:
-            axes.append(x)
-            continue
-        if x.count % size:
-            raise ScheduleError(f"tile {size} doesn't divide the extent {x.count} of {x.var.name}")
-        outer, inner = Var(f"{x.var.name}.o"), Var(x.var.name)
-        mapping[x.var] = outer * size + inner
-        axes += [For(outer, x.count // size, [], "parallel"), For(inner, size, [], "parallel")]
-    ordered = [x for x in axes if x.var.name not in schedule.order]
-    for name in schedule.order:
-        match = [x for x in axes if x.var.name == name]
-        if not match:
-            raise ScheduleError(f"the nest has no axis {name!r} to order")
-        ordered += match
-    if mapping:
-        body = rewrite(body, mapping)
-    for x in reversed(ordered):
-        name = x.var.name
-        vector = schedule.vectors if name == schedule.vector else 0
-        loop = For(x.var, x.extent, body, x.kind, vector, schedule.unroll.get(name, x.unroll))
-        body = [loop]
-    return loop
-
-
-# ---- the automatic choice ---------------------------------------------------------------------------------------------------
 
 
 def auto(program: Program, features: frozenset[str] = frozenset()) -> Program:
