@@ -1,6 +1,7 @@
-"""A process that reads mutants of programs as a host does, and runs those that it accepts on XLA and in the reference interpreter.
+"""A process that reads mutants of programs as a host does, and runs those that it accepts on a platform and in the reference interpreter.
 
-    python mutant_worker.py FIRST COUNT        # before each seed a line with it; after it, where something is wrong, a line of JSON
+    python mutant_worker.py FIRST COUNT        # on XLA; before each seed a line with it; after it, where something is wrong, a line of JSON
+    python mutant_worker.py FIRST COUNT wasm   # on Wasm, in all of its configurations, as a page runs what it reads from a file; or webgpu
     python mutant_worker.py FIRST COUNT files  # the same for files of exported programs, and frames of the wire
 
 What becomes of a process that ends here, or never ends, is its parent's to say (`test_mutations.py`).
@@ -30,6 +31,7 @@ from catalogue import ROWS  # noqa: E402
 from mutants import Body, Source, mutant  # noqa: E402
 from mutant_files import emit, mutant_fields, recorded  # noqa: E402
 from example_programs import PROGRAMS  # noqa: E402
+from programs.targets import TARGETS, target_for  # noqa: E402
 from refusals import deliberate, origin, unclear  # noqa: E402
 
 import weft  # noqa: E402
@@ -39,7 +41,7 @@ from weft.avals import shaped  # noqa: E402
 from weft.config import enable_x64  # noqa: E402
 from weft.core.binary import DeserializationError  # noqa: E402
 from weft.core.interpret import ReferenceTrace, interpret  # noqa: E402
-from weft.core.jaxpr import Jaxpr, subjaxprs  # noqa: E402
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs  # noqa: E402
 from weft.core.portable import NotPortable  # noqa: E402
 from weft.core.specialize import check_constraints  # noqa: E402
 from weft.core.trace import tracing  # noqa: E402
@@ -53,6 +55,7 @@ from weft_native.host.programs import Programs, nbytes  # noqa: E402
 from weft_native.host.values import host_array, host_bytes  # noqa: E402
 from weft_remote import protocol as p  # noqa: E402
 from weft_remote.errors import LimitError  # noqa: E402
+from weft_wasm.lower.types import LoweringError  # noqa: E402
 
 STEPS, BYTES = 2_000, 1 << 16      # primitives that the interpreter applies; bytes of one result
 SECONDS = 20                       # of one mutant
@@ -226,6 +229,9 @@ def off(got: np.ndarray, want: np.ndarray) -> np.ndarray:
 
 
 class Judge:
+    """What becomes of programs on XLA, as a host runs them."""
+    name = "XLA"
+
     def __init__(self):
         self.programs = Programs(Limits(session_bytes=BYTES))
         self.device = weft.devices("cpu")[0]
@@ -266,18 +272,26 @@ class Judge:
         except Exception as e:
             return {"kind": "the reference fails", "what": f"{type(e).__name__}: {e}"[:600]}
         try:
-            executable = self.programs.compile(digest, program, size, self.device, "mutant", (False,) * len(args))
-            put = [self.backend.put(a, v.aval, self.device, True) for a, v in zip(args, jaxpr.invars)]
-            got = [np.asarray(o) for o in executable.execute(put)]
+            got = self.platform(digest, program, args, size, seed)
         except Exception as e:
-            if deliberate(origin(e)) and any(words in str(e) for words in LACKS):
+            if deliberate(root := origin(e)) and self.lacks(root):
                 self.counts["refused"] += 1
                 return None
-            return {"kind": "XLA fails", "what": f"{type(e).__name__}: {e}"[:900]}
+            return {"kind": f"{self.name} fails", "what": f"{type(e).__name__}: {e}"[:900]}
         self.counts["ran"] += 1
         if want is None:
             return None
         return self.compare(jaxpr, args, got, want, trace.finite)
+
+    def platform(self, digest: bytes, program, args: list, size: int, seed: int) -> list[np.ndarray]:
+        """The results of a program that the reader has accepted."""
+        executable = self.programs.compile(digest, program, size, self.device, "mutant", (False,) * len(args))
+        put = [self.backend.put(a, v.aval, self.device, True) for a, v in zip(args, program.jaxpr.invars)]
+        return [np.asarray(o) for o in executable.execute(put)]
+
+    def lacks(self, e: BaseException) -> bool:
+        """Whether a platform says that it can't run a program, in words for its user."""
+        return any(words in str(e) for words in LACKS)
 
     def compare(self, jaxpr, args, got, want, finite: bool) -> dict | None:
         names = primitives(jaxpr)
@@ -312,6 +326,25 @@ class Judge:
                 return [np.full(w.shape, np.inf) for w in want]
             most = [np.maximum(m, 30 * off(o, w)) for m, o, w in zip(most, other, want)]
         return most
+
+
+class CompiledHere(Judge):
+    """What becomes of programs on Wasm or WebGPU, in each of their configurations, as of those that a page reads from files."""
+
+    def __init__(self, platform: str):
+        super().__init__()
+        self.name = platform
+
+    def platform(self, digest, program, args, size, seed) -> list[np.ndarray]:
+        target = target_for(self.name, seed)
+        with target.here() as device:
+            try:
+                return [np.asarray(o) for o in run_jaxpr(ClosedJaxpr(program.jaxpr, []), args, "mutant", device=device)]
+            finally:
+                target.check(device)
+
+    def lacks(self, e: BaseException) -> bool:
+        return isinstance(e, LoweringError)
 
 
 # files and frames -----------------------------------------------------------------------------------------------------
@@ -450,11 +483,11 @@ def _slow(signum, frame):
 
 def main() -> None:
     first, count = map(int, sys.argv[1:3])
-    files = sys.argv[3:] == ["files"]
+    what = (sys.argv[3:] or ["programs"])[0]
     memory = 12 << 30
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))      # addresses that nothing stands at are for engines to reserve
     signal.signal(signal.SIGALRM, _slow)
-    judge = FileJudge() if files else Judge()
+    judge = CompiledHere(what) if what in TARGETS else FileJudge() if what == "files" else Judge()
     for seed in range(first, first + count):
         print(seed, flush=True)
         signal.alarm(SECONDS)

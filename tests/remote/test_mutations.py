@@ -1,8 +1,9 @@
-"""Programs, files, frames and arrays whose structure was changed, as somebody could send them: each is refused in clear words, or is a program that runs on XLA and
-gives what the interpreter gives, or an array with the values that its bytes say.
+"""Programs, files, frames and arrays whose structure was changed, as somebody could send them: each is refused in clear words, or is a program that runs on XLA, Wasm and
+WebGPU and gives what the interpreter gives, or an array with the values that its bytes say.
 
 They are read in a process of their own, whose end or silence is a failure. WEFT_HOSTILE_PROGRAMS and WEFT_HOSTILE_FILES set how many; WEFT_HOSTILE_START where the seeds
-begin. A failure names its seed; `python tests/remote/mutant_worker.py SEED 1` (or `… SEED 1 files`, or mutant_arrays.py) judges it again.
+begin; a fourth of the programs run on Wasm and a tenth on WebGPU. A failure names its seed; `python tests/remote/mutant_worker.py SEED 1` (or `… SEED 1 wasm`, `webgpu`,
+`files`, or mutant_arrays.py) judges it again.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import sys
 import threading
 
 import pytest
-from platforms import need
+from platforms import need, under_test
 
 need("cpu")
 
@@ -22,6 +23,7 @@ HERE = pathlib.Path(__file__).parent
 PROGRAMS = int(os.environ.get("WEFT_HOSTILE_PROGRAMS", "200"))
 FILES = int(os.environ.get("WEFT_HOSTILE_FILES", "1000"))
 START = int(os.environ.get("WEFT_HOSTILE_START", "0"))
+SHARES = {"wasm": 4, "webgpu": 10}      # of how many programs one runs there
 CHUNK = 2_000        # mutants of one process: XLA keeps memory of each program
 SILENCE = 120        # seconds that a process may take for its start or for one mutant
 
@@ -62,6 +64,14 @@ def chunks(most: int) -> list[tuple[int, int]]:
 def test_programs_are_refused_or_right(first, count):
     counts = judge(first, count)
     assert counts["refused"] > 0 and counts["ran"] > 0      # the mutations are neither all nonsense nor all harmless
+
+
+@pytest.mark.parametrize("platform,first,count", [(name, *chunk) for name in under_test(*SHARES) for chunk in chunks(PROGRAMS // SHARES[name])])
+def test_programs_that_pages_read_are_refused_or_right(platform, first, count):
+    """Compiled by ourselves: nothing traps, writes beside its buffers or computes another number."""
+    need(platform)
+    counts = judge(first, count, "mutant_worker.py", platform)
+    assert counts["refused"] > 0 and counts["ran"] > 0
 
 
 @pytest.mark.parametrize("first,count", chunks(FILES))
