@@ -9,6 +9,7 @@ import weft
 import weft.numpy as jnp
 from weft import lax
 from weft.core.interpret import interpret
+from weft.experimental import io_callback
 
 
 @pytest.fixture(params=under_test("cpu", "reference", "wasm", "webgpu"), autouse=True)
@@ -297,3 +298,89 @@ def test_high_words_of_products_of_one_number_and_none():
         want = (x.astype(np.int64) << 30) >> 32
         np.testing.assert_array_equal(weft.jit(f)(x), want)
         np.testing.assert_array_equal(interpret(weft.make_jaxpr(f)(x), [x])[0], want)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: io_callback(np.array, weft.ShapeDtypeStruct((2,), "uint32"), x),
+    lambda x: weft.pure_callback(np.array, weft.ShapeDtypeStruct((2,), "uint32"), x, vmap_method="sequential"),
+    lambda x: weft.pure_callback(np.array, weft.ShapeDtypeStruct((2,), "uint32"), x, vmap_method="sequential_unrolled"),
+])  # fmt: skip
+def test_a_function_of_the_host_in_a_batch_of_none(call):
+    """An io_callback gave no results at all, and a pure one was called with a batch although it takes single elements."""
+    x = jnp.zeros((0, 2), "uint32")
+    assert weft.vmap(call)(x).shape == weft.jit(weft.vmap(call))(x).shape == (0, 2)
+
+
+def with_vjp(fun, keep, back, **more):
+    fun = weft.custom_vjp(fun)
+    fun.defvjp(lambda x: (fun.fun(x), keep(x)), back, **more)
+    return fun
+
+
+def test_a_function_that_stands_in_for_its_forward_rule_may_use_random_keys():
+    """It was hidden from what rewrites keys into words, and compiled with keys in it."""
+    f = with_vjp(lambda x: x * weft.random.uniform(weft.random.key(3), (3,)), jnp.sin, lambda kept, ct: (ct * kept,), optimize_remat=True)
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(weft.jit(lambda v: weft.vjp(f, v)[0])(x), f.fun(x), rtol=1e-6)
+    np.testing.assert_allclose(weft.jit(weft.grad(lambda v: jnp.sum(jnp.cos(weft.checkpoint(f)(v)))))(x), np.sin(x) * -np.sin(f.fun(x)), rtol=1e-5)
+
+
+def test_a_forward_rule_with_effects_runs_as_it_is():
+    """Where nothing needed what it keeps, its prints were lost."""
+    seen = []
+    f = with_vjp(lambda x: x * 2, lambda x: (weft.debug.callback(lambda v: seen.append(float(v)), x), x)[1], lambda kept, ct: (ct * kept,), optimize_remat=True)
+    weft.jit(lambda v: weft.vjp(weft.vmap(f), v)[0])(jnp.arange(3.0))
+    weft.effects_barrier()
+    assert sorted(seen) == [0, 1, 2]
+
+
+def test_random_keys_that_a_branch_hands_to_the_way_back():
+    """The other branches hand over keys of zeros in their place."""
+    f = with_vjp(lambda x: x * 2, lambda x: weft.random.key(7), lambda key, ct: (ct * weft.random.uniform(key),))
+    either = lambda x: lax.cond(x > 0, f, lambda v: v * 3, x)
+    want = float(weft.random.uniform(weft.random.key(7)))
+    for g in (either, weft.checkpoint(either, policy=weft.checkpoint_policies.everything_saveable)):
+        assert [float(weft.jit(weft.grad(g))(x)) for x in (1.0, -1.0)] == [pytest.approx(want), 3]
+
+
+def test_branches_may_save_random_keys():
+    def f(x, n):
+        drawn = lambda v: v * weft.random.uniform(weft.random.fold_in(weft.random.key(1), n))
+        return lax.switch(n, [drawn, jnp.sin, lambda v: drawn(jnp.cos(v))], x)
+
+    saved = weft.checkpoint(f, policy=weft.checkpoint_policies.everything_saveable)
+    for n in range(3):
+        np.testing.assert_allclose(weft.jit(weft.grad(saved))(0.5, n), weft.grad(f)(0.5, n), rtol=1e-6)
+
+
+def doubled(x):
+    room = weft.new_ref(x)
+    room[...] = room[...] * 2
+    return weft.freeze(room)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: weft.custom_batching.sequential_vmap(doubled)(x),
+    lambda x: weft.vjp(with_vjp(doubled, lambda v: v, lambda kept, ct: (ct,), optimize_remat=True), x)[0],
+    lambda x: weft.vjp(with_vjp(doubled, doubled, lambda kept, ct: (ct,), optimize_remat=True), x)[1](x)[0] * 2,
+    lambda x: lax.custom_linear_solve(lambda v: doubled(v) / 2, x, lambda matvec, b: doubled(b)),
+    lambda x: weft.custom_derivatives.linear_call(lambda p, v: doubled(v), lambda p, v: v * 2, (), x),
+])  # fmt: skip
+def test_references_that_live_in_a_function_of_a_call(call):
+    """Only some of the primitives that hold programs could be rid of references; the others refused them."""
+    x = np.float32([1, 2, 3])
+    np.testing.assert_array_equal(weft.jit(call)(x), 2 * x)
+    np.testing.assert_array_equal(weft.jit(weft.checkpoint(call))(x), 2 * x)
+
+
+def test_hessenberg_of_no_matrices():
+    closed = weft.make_jaxpr(lax.linalg.hessenberg)(jnp.zeros((0, 2, 2)))
+    assert [o.shape for o in interpret(closed, [np.zeros((0, 2, 2), np.float32)])] == [(0, 2, 2), (0, 1)]
+
+
+def test_random_keys_in_a_solution_without_a_transpose():
+    """What stands in the place of a program that was not given is no program."""
+    x = np.float32([1, 2, 3])
+    draw = lambda v: v * weft.random.uniform(weft.random.key(3), (3,))
+    got = weft.jit(lambda b: lax.custom_linear_solve(lambda v: v / 2, b, lambda matvec, c: draw(c)))(x)
+    np.testing.assert_allclose(got, draw(x), rtol=1e-6)

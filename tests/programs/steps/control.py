@@ -346,7 +346,9 @@ def custom_vjp(m: Maker) -> None:
 
 def grad(m: Maker) -> None:
     v = carried(m, m.value("f", most=60))
-    body = m.block([v.type], [v.type], taken=(m.taken - {"forward"}) | {"reverse"})
+    # a forward derivative goes through the reverse one, but not through a function that has only that of what is seen besides
+    seen = [w for w in m.scope if w.type.kind not in DIFFERENTIABLE] if "forward" in m.taken else None
+    body = m.block([v.type], [v.type], outer=seen, taken=(m.taken - {"forward"}) | {"reverse"})
     m.emit("weft.grad(lambda x: jnp.sum({f0}(x)).astype({0}.dtype))({0})", v, type=v.type, blocks=[body])
 
 

@@ -138,10 +138,10 @@ def batch_by_method(primitive: Primitive, what: str, axis: Axis, args: Sequence[
         raise NotImplementedError(at_user_line(
             f"{what} is batched by vmap and doesn't say how: pass vmap_method, one of {', '.join(map(repr, VMAP_METHODS))} "
             "('sequential' calls the function once for each element, 'broadcast_all' once with a leading axis)."))
-    if vmap_method == "sequential" and axis.size:
-        return _one_by_one(primitive, axis, args, dims, params)
     if vmap_method == "sequential_unrolled" and axis.size:
         return _unrolled(primitive, axis, args, dims, params)
+    if vmap_method in ("sequential", "sequential_unrolled"):
+        return _one_by_one(primitive, axis, args, dims, params)
     if vmap_method == "broadcast_all":
         args = [to_front(axis, x, d) for x, d in zip(args, dims)]
     elif vmap_method == "expand_dims":
@@ -164,7 +164,7 @@ def check_vmap_method(vmap_method: str | None) -> None:
 def _io_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Any, Any]:
     if params["ordered"]:
         raise ValueError(at_user_line("vmap of an ordered io_callback: the elements of a batch have no order. Use ordered=False, or lax.map over the elements."))
-    return _one_by_one(io_callback_p, axis, args, dims, params) if axis.size else ([], [])
+    return _one_by_one(io_callback_p, axis, args, dims, params)
 
 
 # the other rules -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from .. import dtypes
-from ..avals import AbstractRef, tangent_aval
+from ..avals import AbstractRef, physical, tangent_aval
 from ..config import config
 from ..core.effects import any_io
 from ..core.interpret import interpret
@@ -16,6 +16,7 @@ from ..errors import at_user_line, type_error
 from ..ops.elementwise import clamp, eq, ne, select_n_p
 from ..ops.linear import broadcast_in_dim, convert, stop_gradient_p, zeros
 from ..ops.positions import narrowed
+from ..ops.random_bits import random_wrap_p
 from ..ops.rules import scalar_like, shape_of
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
@@ -30,7 +31,7 @@ from .common import describe_mismatch, trace_open, widen
 
 if TYPE_CHECKING:
     from ..annotations import PyTree
-    from ..avals import AbstractValue
+    from ..avals import AbstractValue, ShapedArray
     from ..core.jaxpr import Jaxpr
     from ..core.trace import Axis
     from ..core.types import Dims, Params, Value
@@ -207,7 +208,14 @@ def _slots(branches: Sequence[Sequence[Any]]) -> tuple[list[Any], list[Any]]:
 def _placed(values: Sequence[Any], places: Sequence[int], avals: Sequence[Any]) -> list[Any]:
     """One branch's values in their places, and zeros in the others'."""
     mine = dict(zip(places, values))
-    return [mine[i] if i in mine else zeros(a) for i, a in enumerate(avals)]
+    return [mine[i] if i in mine else _stand_in(a) for i, a in enumerate(avals)]
+
+
+def _stand_in(aval: ShapedArray) -> Any:
+    """Zeros of any type that a value can have, keys and float0 too."""
+    if aval.dtype == dtypes.float0:
+        return dtypes.float0_zeros(aval.shape)
+    return random_wrap_p.bind(zeros(physical(aval)), impl=aval.dtype) if dtypes.is_key(aval.dtype) else zeros(aval)
 
 
 cond_p.hand_over = _cond_hand_over

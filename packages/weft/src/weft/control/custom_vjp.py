@@ -234,7 +234,7 @@ def _bind_remat_opt(primals: Sequence[Value], form: Any, fwd: Callable[..., Any]
     unused = [Var(v.aval) for v in fun_jaxpr.constvars]
     whole = opened.replace(invars=[*jaxpr.constvars, *unused, *jaxpr.invars], outvars=[*[opened.outvars[i] for i in own], *opened.outvars[n:]])
     plain = fun_jaxpr.replace(constvars=[], invars=[*[Var(v.aval) for v in jaxpr.constvars], *fun_jaxpr.constvars, *fun_jaxpr.invars])
-    outs = remat_opt_p.bind(*operands, fwd_jaxpr=ClosedJaxpr(whole, []), fun_jaxpr_thunk=Rule(name, lambda: ClosedJaxpr(plain, [])),
+    outs = remat_opt_p.bind(*operands, fwd_jaxpr=ClosedJaxpr(whole, []), fun_jaxpr=ClosedJaxpr(plain, []),
                             num_consts=len(consts) + len(fun_consts), num_res=len(own))
     values = [*consts, *primals]
     computed = iter(outs)
@@ -244,7 +244,7 @@ def _bind_remat_opt(primals: Sequence[Value], form: Any, fwd: Callable[..., Any]
 
 
 def _opt_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, fwd_jaxpr: ClosedJaxpr,
-             fun_jaxpr_thunk: Callable[..., Any], num_consts: int, num_res: int) -> tuple[Any, Any]:
+             fun_jaxpr: ClosedJaxpr, num_consts: int, num_res: int) -> tuple[Any, Any]:
     nonzeros = [type(t) is not Zero for t in tangents]
     n_out = len(fwd_jaxpr.out_avals) - num_res
     both, out_nz = jvp_jaxpr(fwd_jaxpr, nonzeros, [False] * num_res + [True] * n_out)
@@ -253,8 +253,8 @@ def _opt_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, fwd_jaxpr: 
     live = [i for i, nz in enumerate(out_nz) if nz]
     order = [*range(num_res), *range(n, n + res_nz), *range(num_res, n), *range(n + res_nz, n + len(live))]
     both = ClosedJaxpr(both.jaxpr.replace(outvars=[both.jaxpr.outvars[i] for i in order]), both.consts)
-    thunk = Rule(fun_jaxpr_thunk.__name__, lambda: jvp_jaxpr(fun_jaxpr_thunk(), nonzeros, [nz for nz in out_nz[num_res:]])[0])
-    outs = remat_opt_p.bind(*primals, *[t for t in tangents if type(t) is not Zero], fwd_jaxpr=both, fun_jaxpr_thunk=thunk, num_consts=num_consts,
+    fun, _ = jvp_jaxpr(fun_jaxpr, nonzeros, out_nz[num_res:])
+    outs = remat_opt_p.bind(*primals, *[t for t in tangents if type(t) is not Zero], fwd_jaxpr=both, fun_jaxpr=fun, num_consts=num_consts,
                             num_res=num_res + res_nz)
     res, res_t = outs[:num_res], outs[num_res:num_res + res_nz]
     rest = outs[num_res + res_nz:]
@@ -264,19 +264,19 @@ def _opt_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, fwd_jaxpr: 
 
 
 def _opt_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, fwd_jaxpr: ClosedJaxpr,
-               fun_jaxpr_thunk: Callable[..., Any], **params: Any) -> tuple[Any, Any]:
+               fun_jaxpr: ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     batched = [d is not None for d in dims]
     new, _ = batch_jaxpr(fwd_jaxpr, axis, batched, True)
-    thunk = Rule(fun_jaxpr_thunk.__name__, lambda: batch_jaxpr(fun_jaxpr_thunk(), axis, batched, True)[0])
-    outs = remat_opt_p.bind(*[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], fwd_jaxpr=new, fun_jaxpr_thunk=thunk, **params)
+    fun, _ = batch_jaxpr(fun_jaxpr, axis, batched, True)
+    outs = remat_opt_p.bind(*[x if d is None else to_front(axis, x, d) for x, d in zip(args, dims)], fwd_jaxpr=new, fun_jaxpr=fun, **params)
     return outs, [0] * len(outs)
 
 
 def _opt_dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> JaxprEqn | None:
-    num_res = eqn.params["num_res"]
-    if any(used_outputs[:num_res]) or not num_res:
+    num_res, fun = eqn.params["num_res"], eqn.params["fun_jaxpr"]
+    if any(used_outputs[:num_res]) or not num_res or eqn.effects or fun.effects:      # effects stay what they are
         return eqn
-    params = dict(eqn.params, fwd_jaxpr=eqn.params["fun_jaxpr_thunk"](), num_res=0)
+    params = dict(eqn.params, fwd_jaxpr=fun, num_res=0)
     return eqn.replace(outvars=eqn.outvars[num_res:], params=params)
 
 
@@ -327,8 +327,8 @@ class custom_vjp(Generic[Args, Result]):
         """Sets the forward and backward rules.
 
         With `symbolic_zeros` fwd takes each array as a `CustomVJPPrimal`, and bwd may get cotangents as `SymbolicZero`. With
-        `optimize_remat` a checkpoint that needs no residual of fwd runs the function instead of it; fwd must then be traceable
-        and have no effects.
+        `optimize_remat` a checkpoint that needs no residual of fwd runs the function instead of it, unless one of them has
+        effects; fwd must then be traceable.
         """
         if symbolic_zeros and optimize_remat:
             raise NotImplementedError("optimize_remat for custom_vjp does not support symbolic zeros: choose one of the two.")

@@ -198,14 +198,14 @@ def _jaxprs_in(value: Any) -> Iterator[Jaxpr]:
 
 
 def map_jaxprs(value: Any, f: Callable[[ClosedJaxpr], ClosedJaxpr]) -> Any:
-    """A parameter with `f` applied to the jaxprs in it."""
+    """A parameter with `f` applied to the jaxprs in it, in tuples too."""
     if isinstance(value, ClosedJaxpr):
         return f(value)
     if isinstance(value, Jaxpr):
         return f(ClosedJaxpr(value, [])).jaxpr
-    if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
-        mapped = [f(v) for v in value]
-        return value._make(mapped) if hasattr(value, "_make") else tuple(mapped)
+    if isinstance(value, (tuple, list)) and any(True for _ in _jaxprs_in(value)):
+        mapped = [map_jaxprs(v, f) for v in value]
+        return value._make(mapped) if isinstance(value, tuple) and hasattr(value, "_make") else type(value)(mapped)
     return value
 
 

@@ -290,7 +290,7 @@ def _hessenberg_reference(x: Value) -> Any:
             block -= np.conj(tau[0]) * np.outer(v, v.conj() @ block)
             a[k + 1:, k] = stored
         return a, taus
-    return _per_matrix(one, x, outs=2) if x.size else [x, np.zeros((*x.shape[:-2], 0), x.dtype)]
+    return _per_matrix(one, x, outs=2) if x.size else [x, np.zeros((*x.shape[:-2], max(x.shape[-1] - 1, 0)), x.dtype)]
 
 
 hessenberg_p.abstract, hessenberg_p.reference, hessenberg_p.batch = _hessenberg_abstract, _hessenberg_reference, _batch(hessenberg_p)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..avals import AbstractRef
 from ..core.effects import touches
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, literal_value
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, literal_value, map_jaxprs
 from ..core.trace import get_aval, reset_trace, set_trace
 from ..errors import at_user_line
 from .stage import JaxprTrace
@@ -68,10 +68,13 @@ def eval_discharged(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value]
     for eqn in jaxpr.eqns:
         values = [read(a) for a in eqn.invars]
         if touches in eqn.effects or any(map(is_ref, eqn.invars)):
-            if eqn.primitive.discharge is None:
+            if eqn.primitive.discharge is not None:
+                outs, news = eqn.primitive.discharge(eqn, values)
+                env.update(news)
+            elif any(map(is_ref, eqn.invars)):
                 raise TypeError(at_user_line(f"{eqn.primitive.name} takes no mutable references. Read them first: ref[...]."))
-            outs, news = eqn.primitive.discharge(eqn, values)
-            env.update(news)
+            else:      # they live and die in its programs
+                outs = eqn.primitive.bind(*values, **{k: map_jaxprs(v, discharge) for k, v in eqn.params.items()})
         else:
             out = eqn.primitive.bind(*values, **eqn.params)
             outs = out if eqn.primitive.multiple_results else [out]

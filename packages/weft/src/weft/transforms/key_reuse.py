@@ -86,7 +86,7 @@ def signature_of(primitive: Primitive, params: Params, avals: Sequence[AbstractV
         return _while(**params)
     if name == "cond":
         return _cond(params["branches"])
-    inner = list(subjaxprs(params))
+    inner = list(subjaxprs(params)) if name != "remat_opt" else [params["fwd_jaxpr"].jaxpr]      # its other program stands by
     if len(inner) == 1 and len(inner[0].invars) == len(avals):
         closed = next((v for v in params.values() if isinstance(v, ClosedJaxpr) and v.jaxpr is inner[0]), inner[0])
         return signature(closed)
