@@ -128,6 +128,13 @@ def test_where_exp_ends(features, vector):
         assert np.isnan(evaluate(fn, payloads, vector=vector, features=features)).all()
 
 
+def test_erf_inv_next_to_one():
+    """Between where numbers of f32 end and 1, which the first guess must reach."""
+    x = 1 - np.concatenate([np.exp(np.random.default_rng(0).uniform(-36, -14, 2000)), 2.0 ** -np.arange(20, 54)])
+    np.testing.assert_allclose(evaluate("erf_inv", x), special.erfinv(x), rtol=2e-15)
+    np.testing.assert_array_equal(evaluate("erf_inv", -x), -evaluate("erf_inv", x))
+
+
 GAMMA = {"lgamma": lambda x: mpmath.log(abs(mpmath.gamma(x))), "digamma": mpmath.digamma}
 
 

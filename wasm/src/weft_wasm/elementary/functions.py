@@ -492,7 +492,10 @@ class Float:
         a = _abs(x)
         w = -self.log((1.0 - a) * (a + 1.0))
         central = self.poly(_ERFINV_CENTRAL, w - 2.5)
-        tail = self.poly(_ERFINV_TAIL, _sqrt(w) - 3.0)
+        root = _sqrt(w)
+        tail = self.poly(_ERFINV_TAIL, root - 3.0)
+        if not self.f32:  # which comes nearer to 1: there it is all but a line
+            tail = Select(lt(w, 16.0), tail, self.poly(_ERFINV_END, root - 5.0))
         y = Select(lt(w, 5.0), central, tail) * a
         if not self.f32:
             for _ in range(2):  # Halley steps on erf(y) = a, on the side where it isn't cancelled
@@ -536,3 +539,4 @@ _ERFINV_CENTRAL = [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00
                    3.43273939e-07, 2.81022636e-08]  # fmt: skip
 _ERFINV_TAIL = [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558,
                 -0.000200214257]  # fmt: skip
+_ERFINV_END = [4.8498665, 1.0101172]
