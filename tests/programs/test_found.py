@@ -384,3 +384,15 @@ def test_random_keys_in_a_solution_without_a_transpose():
     draw = lambda v: v * weft.random.uniform(weft.random.key(3), (3,))
     got = weft.jit(lambda b: lax.custom_linear_solve(lambda v: v / 2, b, lambda matvec, c: draw(c)))(x)
     np.testing.assert_allclose(got, draw(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("around", [
+    lambda f, x: lax.cond(x > 0, f, lambda v: v * 3, x),
+    lambda f, x: lax.scan(lambda c, _: (f(c), ()), x, length=2)[0],
+    lambda f, x: weft.jit(f)(x),
+])  # fmt: skip
+def test_tokens_are_not_saved(around):
+    """There is nothing in them that a branch or a step could hand over."""
+    ordered = lambda v: (lax.after_all(lax.create_token(v)), jnp.sin(v))[1]
+    f = weft.checkpoint(lambda x: around(ordered, x), policy=weft.checkpoint_policies.everything_saveable)
+    np.testing.assert_allclose(weft.jit(weft.grad(f))(0.5), weft.grad(lambda x: around(jnp.sin, x))(0.5), rtol=1e-6)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
-from ..avals import AbstractRef
+from ..avals import AbstractRef, AbstractToken
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, map_jaxprs, subjaxprs
 from .inline import without_calls
 from .policies import Offloadable, Recompute, Saveable
@@ -56,7 +56,8 @@ def equations(policy: Callable[..., Any] | None,
             found, first, second = {}, [eqn], eqn
         else:
             answer = verdict(policy, eqn.primitive, [a.aval for a in eqn.invars], eqn.params)
-            kept = [v for v in eqn.outvars if type(v.aval) is not AbstractRef]      # what a reference holds changes: it is made and written again
+            # what a reference holds changes: it is made and written again; a token holds nothing
+            kept = [v for v in eqn.outvars if not isinstance(v.aval, (AbstractRef, AbstractToken))]
             found, first, second = {} if answer is Recompute else dict.fromkeys(kept, answer), [eqn], eqn
         saved.update(found)
         now += first
