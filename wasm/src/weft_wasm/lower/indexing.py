@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from weft.ops.index import GatherScatterMode
 
 from weft_wasm import ir
@@ -97,7 +99,8 @@ def emit_scatter(body: Body, node: Node) -> list[Stmt]:
     store: list[Stmt] = [place.store(where, value)]
     apart: set[int] = set()  # axes of the updates along which no two meet: each has invocations of its own where there are many
     if body.module.plain:
-        apart.update(u for d, u in window.items() if sizes[d] == x.shape[d])
+        alone = math.prod(updates.shape[d] for d in batch_axes) == 1
+        apart.update(u for d, u in window.items() if alone or sizes[d] == x.shape[d])
         apart.update(batch_axes[k] for k in batching.values())
     own = [(variables[d], updates.shape[d]) for d in sorted(apart) if d in variables]
     inner = [(variables[d], updates.shape[d]) for d in dn.update_window_dims if d in variables and d not in apart]
