@@ -113,6 +113,8 @@ def _rows():
             yield Row(f"convert_{new}", lambda x, new=new: lax.convert_element_type(x, new), (f"{old}[4]" + (":0..9" if old in ("f32", "f16", "bf16") else ""),), grad=False)
     yield Row("bitcast", lambda x: lax.bitcast_convert_type(x, "int32"), ("f32[3]",), grad=False)
     yield Row("bitcast8", lambda x: lax.bitcast_convert_type(x, "uint8"), ("f32[3]",), grad=False)
+    yield Row("bitcast_to_itself", lambda x: lax.bitcast_convert_type(x, x.dtype), ("bool[3]",), grad=False)
+    yield Row("bitcast_complex", lambda x: lax.bitcast_convert_type(x, x.dtype), ("c64[3]",), grad=False)
     yield Row("reduce_precision", lambda x: lax.reduce_precision(x, 5, 7), ("f32[5]",), grad=False)
     yield Row("complex", lax.complex, ("f32[3]", "f32[3]"), grad=False)
     for name in ("real", "imag", "conj", "abs", "neg", "exp"):

@@ -18,7 +18,7 @@ from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import (
     IDENTITY, NONE, Blocks, Shape, Source, Splits, View, broadcast_view, linear, merge, regroup, slice_view, trailing, transpose_view,
 )  # fmt: skip
-from weft_wasm.lower.elementwise import bitcast_same_size, check_bitcast
+from weft_wasm.lower.elementwise import bitcast_same_size
 from weft_wasm.lower.formats import FORMATS, converted, limits
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.random_bits import COST as THREEFRY_COST
@@ -117,9 +117,10 @@ def _bitcast_splits(node: Node) -> Splits:
 
 @element_rule("bitcast_convert_type", 1, _bitcast_splits)
 def _bitcast(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
-    check_bitcast(node)
     x, out = node.inputs[0], node.outputs[0]
     old, new = x.dtype, out.dtype
+    if old == new:  # booleans and complex numbers have no other
+        return reader.element(x, blocks)
     if x.size != out.size and (old in FORMATS or new in FORMATS):
         raise LoweringError(f"bitcast_convert_type between {old} and {new} of another size can't be compiled: a number takes a whole byte here. At {node.info}")
     if x.size == out.size:
