@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-passes test-hostile test-math test-mutants accuracy
+.PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-random-coverage test-passes test-hostile test-math test-mutants accuracy
 
 ## help: this list
 help:
@@ -75,6 +75,10 @@ test-random: setup vulkan
 	@PYTHONPATH=tests $(PY) -m programs --platform wasm --count $(RANDOM_WASM)
 	@PYTHONPATH=tests $(PY) -m programs --platform cpu --count $(RANDOM_XLA)
 	@PYTHONPATH=tests $(PY) -m programs --platform webgpu --count $(RANDOM_WEBGPU)
+
+## test-random-coverage: what random programs alone reach of the compiler for Wasm and WebGPU: docs/random-coverage.md (10 minutes)
+test-random-coverage: setup vulkan
+	@$(PY) tools/random_coverage
 
 ## test-passes: the loop IR before and after each pass of the compiler in the interpreter: the catalogue with derivatives and batches, acceptance programs, random ones
 test-passes: setup

@@ -1,0 +1,51 @@
+"""Compiles random programs, and runs those that call functions of the host: what reaches the compiler. What it gives is compared by `make test-random`.
+
+PYTHONPATH=tests python tools/random_coverage/compiling.py wasm START COUNT
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+os.environ["WEFT_VERIFY_JAXPRS"] = "0"
+
+import weft
+from programs.check import compiled_for, run
+from programs.forms import form_of
+from programs.maker import make
+from programs.steps.host import FAMILIES as OF_HOST
+from programs.targets import Target, target_for
+from programs.tree import Program
+from weft.config import enable_x64
+
+
+def main(platform: str, start: int, count: int) -> None:
+    refused: list[str] = []
+    for seed in range(start, start + count):
+        target = target_for(platform, seed)
+        try:
+            compile_for(target, make(seed, target.settings))
+        except Exception as e:  # `make test-random` says why
+            refused.append(f"{seed} ({type(e).__name__})")
+        if seed % 200 == 199:
+            weft.clear_caches()
+    print(f"{platform}: programs {start} to {start + count - 1}" + (f", not compiled: {', '.join(refused)}" if refused else ""))
+
+
+def compile_for(target: Target, program: Program) -> None:
+    with enable_x64(program.x64), warnings.catch_warnings(), target.here() as device, weft.default_device(device):
+        warnings.filterwarnings("ignore", message="Some donated buffers")
+        device.backend.after = None  # no need to look at each pass
+        form = form_of(program, [])
+        data = form.draw(program.seed)
+        compiled = compiled_for(program, weft.make_jaxpr(form.call)(*data), target)
+        if program.families & OF_HOST.keys():
+            run(compiled, data, device)
+        else:
+            compiled.lower(*data).compile()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
