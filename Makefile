@@ -97,9 +97,9 @@ test-math: setup
 
 ## test-mutants: 552 faults put into the code one by one, and this project's own past ones: which do the tests catch? (two hours)
 test-mutants: setup web browser $(DIGITS)
-	@$(PY) tools/mutants reach
-	@$(PY) tools/mutants run
-	@$(PY) tools/mutants history
+	@XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PY) tools/mutants reach
+	@XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PY) tools/mutants run
+	@XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PY) tools/mutants history
 	@$(PY) tools/mutants report
 
 ## coverage: write docs/coverage.md: which names of jax there are, and what tests them

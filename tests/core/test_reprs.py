@@ -9,7 +9,7 @@ from weft.control.custom_vjp import CustomVJPPrimal
 from weft.control.foreign import Attribute
 from weft.control.policies import Recompute, Saveable
 from weft.core.effects import DebugEffect, Effect
-from weft.core.jaxpr import DropVar, Literal, TypedScalar
+from weft.core.jaxpr import DropVar, Literal, TypedScalar, Var
 from weft.core.primitive import UndefinedPrimal, Zero
 
 F32 = shaped((2, 3), "float32")
@@ -40,6 +40,16 @@ def test_how_objects_are_shown(value, text):
                                         (lax.RandomAlgorithm.RNG_THREE_FRY, "RNG_THREE_FRY")])
 def test_names_of_choices(value, text):
     assert str(value) == text
+
+
+def test_variables_are_shown_by_what_they_are():
+    var = Var(F32)
+    assert repr(var) == f"Var(id={id(var)}):float32[2,3]"
+
+
+def test_effects_without_options_have_none():
+    assert (Effect("Its own").ordered, Effect("Its own").io) == (False, False)
+    assert (Effect("Its own", ordered=True).ordered, Effect("Its own", io=True).io) == (True, True)
 
 
 def test_values_under_transformation_show_what_they_are():

@@ -110,10 +110,12 @@ def test_a_derivative_is_refused_and_can_be_given(library):
 
 def test_all_kinds_of_attributes_are_written():
     call = ffi.ffi_call("nothing", weft.ShapeDtypeStruct((3,), "float32"))
-    text = weft.jit(lambda x: call(x, a=1.5, b=2, c=True, d="text", e=np.array([1, 2], np.int16), f=(1, "x"), g={"h": np.float32(1)}, i=np.array([True, False]))
+    text = weft.jit(lambda x: call(x, a=1.5, b=2, c=True, d="text", e=np.array([1, 2], np.int16), f=(1, "x"), g={"h": np.float32(1)}, i=np.array([True, False]),
+                                     j=np.array([[True, False, True]] * 3), k=np.ones((2, 2), bool), l=np.zeros((0, 2), bool))
                     ).lower(jnp.ones(3)).as_text()
     for part in ("a = 1.500000e+00 : f64", "b = 2 : i64", "c = true", 'd = "text"', "e = dense<[1, 2]> : tensor<2xi16>", 'f = [1, "x"]', "g = {h = 1.000000e+00 : f32}",
-                 "i = dense<[true, false]> : tensor<2xi1>"):
+                 "i = dense<[true, false]> : tensor<2xi1>", "j = dense<[[true, false, true], [true, false, true], [true, false, true]]> : tensor<3x3xi1>",
+                 "k = dense<true> : tensor<2x2xi1>", "l = dense<> : tensor<0x2xi1>"):
         assert part in text, part
 
 

@@ -13,6 +13,7 @@ import weft.numpy as jnp
 from hosts import run_host
 from raw import F32, ONES, Raw, program
 from weft.core.binary import DeserializationError
+from weft_native.host.limits import Limits
 from weft_remote import errors
 from weft_remote import protocol as p
 
@@ -145,6 +146,13 @@ def test_number_of_sessions(tight):
             r.frame(p.encode(p.Bye()))
             r.end()
         r.socket.close()
+
+
+def test_what_a_host_grants_where_nothing_is_said():
+    one = Limits()
+    assert one.frame_bytes < one.program_bytes < one.session_bytes < one.total_bytes
+    assert one.total_bytes == 2 * one.session_bytes == 8 << 30
+    assert one.programs < one.handles and one.grace < one.seconds
 
 
 def command(*options, env=()):

@@ -217,6 +217,15 @@ def test_uploads_wait_until_half_of_the_log_is_confirmed(page, host, monkeypatch
     assert may_go_on()
 
 
+def test_a_session_that_is_closed_closes_its_connection(page, host, monkeypatch):
+    session, closed = opened(page, host.url), []
+    socket = session.transport.socket
+    monkeypatch.setattr(socket, "close", lambda: closed.append(socket))
+    session.close()
+    page.loop.run_until_complete(asyncio.sleep(0.01))
+    assert closed == [socket]
+
+
 def test_errors(page, host):
     with pytest.raises(errors.AuthenticationError):
         opened(page, host.url, "wrong")

@@ -8,6 +8,7 @@ from weft import export, lax
 from weft.control.composite import composite
 from weft.core.jaxpr import subjaxprs
 from weft.core.parameters import PORTABLE
+from weft.core.primitive import Primitive
 from weft.experimental import checkify, sparse
 from weft.runtime.dispatch import program_for
 from weft.transforms.portable import portable
@@ -55,6 +56,13 @@ def test_in_a_file(name):
     fun, want = PROGRAMS[name]
     saved = export.deserialize(export.export(weft.jit(fun))(weft.ShapeDtypeStruct((3,), "float32")).serialize())
     np.testing.assert_allclose(saved.call(X), want, rtol=1e-6)
+
+
+def test_a_primitive_of_a_library_is_not_taken_for_ours_of_the_same_name():
+    p = Primitive("sin", foreign=True)
+    p.abstract, p.decompose = (lambda x: x), (lambda x: x * 2)
+    program, _ = portable(program_for(weft.make_jaxpr(p.bind)(X))[0])
+    assert primitives(program) == {"mul"}
 
 
 def test_what_has_no_parts(session):

@@ -52,6 +52,11 @@ def test_beyond_four_gib_as_below(name, monkeypatch):
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+def test_a_device_has_64_bit_addresses_only_where_asked():
+    assert "memory64" not in DesktopRuntime().features
+    assert "memory64" in DesktopRuntime(memory64=True).features
+
+
 def test_callbacks_in_the_upper_half_of_four_gib():
     """Addresses of 32 bits come from a module with a sign."""
     fun, args = PROGRAMS["callbacks"]

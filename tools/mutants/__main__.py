@@ -27,13 +27,14 @@ import tree
 from candidates import Mutant
 
 BUILD = tree.ROOT / "build" / "mutants"
+RESULTS, HISTORY = BUILD / "results.json", BUILD / "history.json"
 FIRST = 60      # tests of the first, quick run
 
 
 class Test(NamedTuple):
     name: str
     seconds: float
-    reached: frozenset[int]
+    reached: int      # how many faults
 
 
 def main() -> None:
@@ -50,9 +51,9 @@ def main() -> None:
     BUILD.mkdir(parents=True, exist_ok=True)
     if options.action == "history":
         return history(options)
-    if options.action == "report":
-        return report.write(BUILD / "results.json")
     sampled = list(strata.numbered(strata.sample(tree.ROOT, options.count, options.seed)))
+    if options.action == "report":
+        return report.write(sampled, read_results(), json.loads(HISTORY.read_text()) if HISTORY.exists() else {})
     if options.action == "try":
         return attempt(sampled, options.faults, options.tests)
     if options.action == "list":
@@ -81,28 +82,28 @@ def reach(sampled: list[tuple[int, str, Mutant]], tests: list[str], workers: int
     print(f"exit {code}; see {BUILD / 'reach.log'}")
 
 
-def tests_reaching(sampled: list[tuple[int, str, Mutant]]) -> tuple[list[Test], dict[int, list[Test]]]:
-    """All tests that passed, and for each fault those that reach it, in the order in which to run them."""
+def tests_reaching(sampled: list[tuple[int, str, Mutant]]) -> dict[str, list[Test]]:
+    """For each fault that `reach` looked for the tests that passed and reach it, in the order in which to run them."""
     folder = BUILD / "reach"
-    if json.loads((folder / "sample.json").read_text()) != [m.key for _, _, m in sampled]:
-        raise SystemExit("build/mutants/reach is of another sample; run `reach` again.")
-    found = []
+    keys: list[str] = json.loads((folder / "sample.json").read_text())
+    reaching: dict[str, list[Test]] = {key: [] for key in keys}
     for file in folder.glob("*.tests"):
         for line in file.read_text().splitlines():
             name, seconds, outcome, reached = json.loads(line)
             if outcome == "passed":
-                found.append(Test(name, seconds, frozenset(reached)))
-    order = {k: sorted([t for t in found if k in t.reached], key=lambda t: (0.02 + t.seconds) * (1 + len(t.reached))) for k, _, _ in sampled}
-    return found, order
+                for k in reached:
+                    reaching[keys[k]].append(Test(name, seconds, len(reached)))
+    wanted = {m.key for _, _, m in sampled}
+    return {key: sorted(tests, key=lambda t: (0.02 + t.seconds) * (1 + t.reached)) for key, tests in reaching.items() if key in wanted}
 
 
 def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> None:
-    everything, order = tests_reaching(sampled)
-    results_file = BUILD / "results.json"
-    results: dict[str, Any] = json.loads(results_file.read_text()) if results_file.exists() else {}
-    left = [item for item in sampled if item[2].key not in results and (options.only is None or item[0] in options.only)]
-    if options.only is not None:
-        left = [item for item in sampled if item[0] in options.only]
+    order = tests_reaching(sampled)
+    results = read_results()
+    left = [item for item in sampled if (item[2].key not in results if options.only is None else item[0] in options.only)]
+    if unknown := [str(k) for k, _, m in left if m.key not in order and not m.file.endswith(".ts")]:
+        print(f"left out, for the tests that reach them aren't known: {' '.join(unknown)}; run `reach`, or `try` them.")
+    left = [item for item in left if str(item[0]) not in unknown]
     lock = threading.Lock()
 
     def work(worker: int) -> None:
@@ -112,16 +113,26 @@ def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> 
                 if not left:
                     return
                 k, stratum, m = left.pop(0)
-            start = time.perf_counter()
-            outcome = judge(copy, m, order[k], options.budget, BUILD / f"log-{worker}")
+            start, tests = time.perf_counter(), order.get(m.key, [])
+            outcome = judge(copy, m, tests, options.budget, BUILD / f"log-{worker}")
             with lock:
-                results[m.key] = {"number": k, "stratum": stratum, "line": m.line, "reaching": len(order[k]), "seconds": round(time.perf_counter() - start, 1), **outcome}
-                results_file.write_text(json.dumps(results, indent=1))
+                results[m.key] = {"number": k, "stratum": stratum, "line": m.line, "reaching": len(tests), "seconds": round(time.perf_counter() - start, 1), **outcome}
+                write_results(results)
                 caught = sum(r["outcome"] == "caught" for r in results.values())
                 print(f"{k:4} {outcome['outcome']:9} {results[m.key]['seconds']:6.1f} s  {m.file}:{m.line} {m.key.split('::')[1][:110]}   [{caught}/{len(results)}]", flush=True)
     threads = [threading.Thread(target=work, args=(w,)) for w in range(options.workers)]
     [t.start() for t in threads]
     [t.join() for t in threads]
+
+
+def read_results() -> dict[str, Any]:
+    """What has been found out, by the keys of faults; those of code that has changed since are of no more use, and do no harm."""
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return results
+
+
+def write_results(results: dict[str, Any]) -> None:
+    RESULTS.write_text(json.dumps(results, indent=1))
 
 
 def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: pathlib.Path) -> dict[str, Any]:
@@ -166,10 +177,10 @@ def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: li
     """Whether these tests pass as the code is, and fail with each of the faults."""
     chosen: list[Mutant] = []
     places = {m.key: (k, stratum) for k, stratum, m in sampled}
-    results_file = BUILD / "results.json"
     everything = [m for found in strata.mutants_of(tree.ROOT).values() for m in found]
     for fault in faults:
-        found = [m for k, _, m in sampled if fault == str(k)] if fault.isdigit() else [m for m in everything if fault in m.key]
+        found = [m for k, _, m in sampled if fault == str(k)] if fault.isdigit() else \
+            [m for m in everything if fault == m.key] or [m for m in everything if fault in m.key]
         if not found:
             raise SystemExit(f"there is no fault {fault!r}; see `python tools/mutants list`.")
         chosen += found
@@ -185,16 +196,17 @@ def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: li
         by = "time" if code == -9 else (failed or [f"exit {code}"])[0][:200]
         print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {'by ' + by if code else ''}", flush=True)
         if code and m.key in places:
-            results: dict[str, Any] = json.loads(results_file.read_text()) if results_file.exists() else {}
+            results = read_results()
             number, stratum = places[m.key]
             results[m.key] = {"seconds": 0.0, "reaching": 0, **results.get(m.key, {}), "number": number, "stratum": stratum, "line": m.line, "outcome": "caught", "ran": 0, "by": by}
-            results_file.write_text(json.dumps(results, indent=1))
+            write_results(results)
 
 
 def history(options: argparse.Namespace) -> None:
     """Puts back the bugs that this project has had. history.toml says of each what the code reads now and what it would read with the bug."""
     bugs = tomllib.loads((tree.HERE / "history.toml").read_text())["bug"]
-    copy, missed = tree.copy(BUILD / "tree-0"), []
+    copy, missed = tree.copy(BUILD / "tree-history"), []
+    found: dict[str, Any] = json.loads(HISTORY.read_text()) if HISTORY.exists() else {}
     for k, bug in enumerate(bugs):
         if options.only is not None and k not in options.only:
             continue
@@ -208,6 +220,8 @@ def history(options: argparse.Namespace) -> None:
         start = time.perf_counter()
         code = tree.pytest(copy, ["-x", *bug["tests"]], log=BUILD / "log-history", timeout=900)
         print(f"{k:3} {'caught' if code else 'MISSED':7} {time.perf_counter() - start:6.1f} s  {bug['name']} ({bug['commit']})", flush=True)
+        found[bug["name"]] = {"commit": bug["commit"], "caught": bool(code)}
+        HISTORY.write_text(json.dumps(found, indent=1))
         if not code:
             missed.append(bug["name"])
         for file, data in originals.items():

@@ -6,7 +6,9 @@ that overrides nothing, an invalidation left out, a wrong dtype or axis. Message
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+import collections
+from dataclasses import dataclass, replace
+from typing import Iterable, Iterator
 
 SWAPPED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult, ast.LShift, ast.RShift, ast.Pow)
 ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Div: "*", ast.LShift: ">>", ast.RShift: "<<", ast.BitAnd: "|", ast.BitOr: "&"}
@@ -31,11 +33,17 @@ class Mutant:
     replacement: str
     mark: tuple[int, int]
     in_statement: bool
+    nth: int = 1        # of those that read the same in one function
+
+    @property
+    def edit(self) -> str:
+        """File, function, operator and what is written instead of what."""
+        return f"{self.file}::{self.function} {self.operator}: {self.original!r} -> {self.replacement!r}"
 
     @property
     def key(self) -> str:
-        """What names it as long as the code around it moves: file, function, operator and the edit."""
-        return f"{self.file}::{self.function} {self.operator}: {self.original!r} -> {self.replacement!r}"
+        """What names it as long as the code around it moves."""
+        return self.edit if self.nth == 1 else f"{self.edit} #{self.nth}"
 
     def apply(self, data: bytes) -> bytes:
         return data[:self.start] + self.replacement.encode() + data[self.end:]
@@ -278,6 +286,14 @@ class Finder(ast.NodeVisitor):
     def visit_Tuple(self, node: ast.Tuple) -> None:
         if not isinstance(node.ctx, ast.Store):
             self.generic_visit(node)
+
+
+def told_apart(mutants: Iterable[Mutant]) -> Iterator[Mutant]:
+    """The same mutants; those that read the same are counted through, so that each has a key of its own."""
+    seen: collections.Counter[str] = collections.Counter()
+    for m in mutants:
+        seen[m.edit] += 1
+        yield replace(m, nth=seen[m.edit])
 
 
 def _symbol(op: ast.operator) -> str:

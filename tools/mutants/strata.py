@@ -10,7 +10,7 @@ import pathlib
 from typing import Iterable
 
 import typescript
-from candidates import Finder, Mutant, parses
+from candidates import Finder, Mutant, parses, told_apart
 
 WEFT, WASM, NATIVE, REMOTE = "packages/weft/src/weft", "wasm/src/weft_wasm", "native/src/weft_native", "packages/weft-remote/src/weft_remote"
 # name -> patterns of files; a file belongs to the first that it matches
@@ -38,11 +38,11 @@ def mutants_of(root: pathlib.Path) -> dict[str, list[Mutant]]:
     found: dict[str, list[Mutant]] = {}
     for name, patterns in STRATA.items():
         if any(p.endswith(".ts") for p in patterns):
-            found[name] = typescript.find_all(root, patterns)
+            found[name] = list(told_apart(typescript.find_all(root, patterns)))
             continue
         files = sorted({f for p in patterns for f in root.glob(p)} - taken)
         taken.update(files)
-        found[name] = [m for f in files for m in Finder(str(f.relative_to(root)), f.read_text()).found]
+        found[name] = list(told_apart(m for f in files for m in Finder(str(f.relative_to(root)), f.read_text()).found))
     return found
 
 
@@ -59,7 +59,7 @@ def _evenly(root: pathlib.Path, found: list[Mutant], count: int, seed: int) -> l
         by_operator[m.operator].append(m)
     uses: collections.Counter[str] = collections.Counter()
     chosen: list[Mutant] = []
-    place = lambda m: hashlib.sha256(f"{seed} {m.key}".encode()).digest()
+    place = lambda m: hashlib.sha256(f"{seed} {m.edit}".encode()).digest()
     queues = {name: sorted(group, key=place) for name, group in sorted(by_operator.items())}
     while len(chosen) < count and queues:
         for name in list(queues):

@@ -30,10 +30,7 @@ def attribute(b, value: Any):
 
 
 def _dense(b, array: np.ndarray):
-    dt = dtypes.dtype(array.dtype)
-    if dtypes.is_bool(dt):
-        return b.attr(f"dense<{str(array.tolist()).lower()}> : tensor<{''.join(f'{n}x' for n in array.shape)}i1>")
-    return dense(np.ascontiguousarray(array), b.element(dt), shape=array.shape)
+    return dense(np.ascontiguousarray(array), b.element(dtypes.dtype(array.dtype)), shape=array.shape)
 
 
 def layouts(b, orders: Sequence, fastest_first: bool = False):

@@ -24,7 +24,7 @@ class Var:
 
     @override
     def __repr__(self) -> str:
-        return f"Var(id={id(self)}):{self.aval.str_short()}"
+        return f"Var(id={id(self)}):{self.aval.str_short(short_dtypes=False)}"
 
 
 @final

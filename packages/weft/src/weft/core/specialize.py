@@ -70,7 +70,7 @@ def specialize(jaxpr: Jaxpr, sizes: dict[Any, Any]) -> Jaxpr:
     if symbolic_scope(jaxpr) is None:
         return jaxpr
     known = jaxpr.cache.setdefault("specialized", {})
-    key = tuple(sorted(sizes.items(), key=lambda item: item[0]))
+    key = frozenset(sizes.items())
     if key not in known:
         if len(known) >= _KEPT:
             known.pop(next(iter(known)))

@@ -75,8 +75,7 @@ class Tracer:
     __array_priority__ = 1000
     __hash__ = None    # type: ignore[assignment]
 
-    def __init__(self, trace: Trace):
-        self._trace = trace
+    _trace: Trace
 
     @property
     def aval(self) -> AbstractValue:
