@@ -116,8 +116,7 @@ def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> 
             start, tests = time.perf_counter(), order.get(m.key, [])
             outcome = judge(copy, m, tests, options.budget, BUILD / f"log-{worker}")
             with lock:
-                results[m.key] = {"number": k, "stratum": stratum, "line": m.line, "reaching": len(tests), "seconds": round(time.perf_counter() - start, 1), **outcome}
-                write_results(results)
+                results = record(m, {"number": k, "stratum": stratum, "reaching": len(tests), "seconds": round(time.perf_counter() - start, 1), **outcome})
                 caught = sum(r["outcome"] == "caught" for r in results.values())
                 print(f"{k:4} {outcome['outcome']:9} {results[m.key]['seconds']:6.1f} s  {m.file}:{m.line} {m.key.split('::')[1][:110]}   [{caught}/{len(results)}]", flush=True)
     threads = [threading.Thread(target=work, args=(w,)) for w in range(options.workers)]
@@ -131,8 +130,12 @@ def read_results() -> dict[str, Any]:
     return results
 
 
-def write_results(results: dict[str, Any]) -> None:
+def record(m: Mutant, found: dict[str, Any]) -> dict[str, Any]:
+    """Writes down what was found out about one fault, beside what other processes have; gives all."""
+    results = read_results()
+    results[m.key] = {**results.get(m.key, {}), "line": m.line, **found}
     RESULTS.write_text(json.dumps(results, indent=1))
+    return results
 
 
 def judge(copy: pathlib.Path, m: Mutant, tests: list[Test], budget: float, log: pathlib.Path) -> dict[str, Any]:
@@ -196,10 +199,8 @@ def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: li
         by = "time" if code == -9 else (failed or [f"exit {code}"])[0][:200]
         print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {'by ' + by if code else ''}", flush=True)
         if code and m.key in places:
-            results = read_results()
             number, stratum = places[m.key]
-            results[m.key] = {"seconds": 0.0, "reaching": 0, **results.get(m.key, {}), "number": number, "stratum": stratum, "line": m.line, "outcome": "caught", "ran": 0, "by": by}
-            write_results(results)
+            record(m, {"seconds": 0.0, "reaching": 0, "number": number, "stratum": stratum, "outcome": "caught", "ran": 0, "by": by})
 
 
 def history(options: argparse.Namespace) -> None:
