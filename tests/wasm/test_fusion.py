@@ -8,7 +8,7 @@ import weft.numpy as jnp
 from wasm_harness import check, compiled, flat, jaxpr_of, values
 from weft import lax
 from weft_wasm import ir, traversal
-from weft_wasm.lower.fuse import plan
+from weft_wasm.lower.fuse import Planner
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import IDENTITY, broadcast_view, choose, linear, regroup, slice_view, transpose_view
 from weft_wasm.lower.program import lower
@@ -26,7 +26,7 @@ def kernels(fun, *args) -> list:
 
 
 def groups(fun, *args) -> list:
-    return plan(graph.build(jaxpr_of(fun, args)[0])).groups
+    return Planner(graph.build(jaxpr_of(fun, args)[0])).plan().groups
 
 
 def loops(kernel) -> list:
@@ -237,7 +237,7 @@ def test_calls_are_written_in_place():
 
 
 def test_plans_can_be_read():
-    text = str(plan(graph.build(jaxpr_of(lambda x: lax.reduce_sum(lax.exp(x), (0,)), [F(4, 5)])[0])))
+    text = str(Planner(graph.build(jaxpr_of(lambda x: lax.reduce_sum(lax.exp(x), (0,)), [F(4, 5)])[0])).plan())
     assert text.startswith("group 0: reduce 5 elements") and "(output)" in text and "reads arg0*" in text
 
 

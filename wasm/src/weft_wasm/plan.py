@@ -26,9 +26,7 @@ class Plan:
     private_size: int
 
     def overlap(self, a: Buffer, b: Buffer) -> bool:
-        """Whether two arena buffers share bytes."""
-        if a is b:
-            return True
+        """Whether two different arena buffers share bytes."""
         if a not in self.offsets or b not in self.offsets:
             return False
         x, y = self.offsets[a], self.offsets[b]

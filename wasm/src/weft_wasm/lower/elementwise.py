@@ -15,7 +15,7 @@ from weft_wasm.ir import Binary, Bitcast, Call, Const, Convert, Expr, Select, Un
 from weft_wasm.lower import formats, graph
 from weft_wasm.lower.graph import Node
 from weft_wasm.lower.formats import FORMATS, Int
-from weft_wasm.lower.types import memory_dtype, narrow, scalar_dtype, widen
+from weft_wasm.lower.types import memory_dtype, narrow, widen
 
 Rule = Callable[[Node, Sequence[Expr]], Expr]
 RULES: dict[str, Rule] = {}
@@ -280,8 +280,3 @@ def _reduce_precision(n: Node, a: Sequence[Expr]) -> Expr:
 def bitcast_same_size(x: Expr, old: str, new: str) -> Expr:
     """The bits of a value of storage dtype `old` as storage dtype `new` of the same size."""
     return widen(ir.bitcast(narrow(x, old), memory_dtype(new)), new)
-
-
-def result_dtype(node: Node) -> str:
-    """The dtype in which the node's (first) result is computed."""
-    return scalar_dtype(node.outputs[0].dtype)

@@ -411,8 +411,3 @@ class Planner:
                 self.join(index, v, reads, cost, splits)
                 return
         self.append(Group("reduce", v.size, [v], None, cost, splits, reads))
-
-
-def plan(graph: Graph) -> Plan:
-    """The fusion of a graph."""
-    return Planner(graph).plan()

@@ -11,7 +11,7 @@ from weft_wasm.ir import Binary, Const, Expr, For, If, Let, Stmt, Var, add
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import Blocks, Source, choose, linear, merge, regroup
 from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
-from weft_wasm.lower.graph import Builder, Graph, Node, Value, live
+from weft_wasm.lower.graph import Node
 from weft_wasm.lower.reductions import REDUCERS
 from weft_wasm.lower.views import clamped_start, inside_bounds, window_dims
 
@@ -95,7 +95,7 @@ def emit_scatter(body: Body, node: Node) -> list[Stmt]:
             at.append((n, e))
     where: Blocks = tuple(at)
     blocks = tuple(b for d in range(len(updates.shape)) for b in part[d])
-    value = combined(body, node, place, where, reader.element(updates, blocks))
+    value = combined(node, place, where, reader.element(updates, blocks))
     store: list[Stmt] = [place.store(where, value)]
     apart: set[int] = set()  # axes of the updates along which no two meet: each has invocations of its own where there are many
     if body.module.plain:
@@ -117,18 +117,6 @@ def emit_scatter(body: Body, node: Node) -> list[Stmt]:
 _COMBINE = {"scatter-add": "reduce_sum", "scatter-mul": "reduce_prod", "scatter-min": "reduce_min", "scatter-max": "reduce_max"}
 
 
-def combined(body: Body, node: Node, place: Place, where: Blocks, update: Expr) -> Expr:
+def combined(node: Node, place: Place, where: Blocks, update: Expr) -> Expr:
     """What a place holds after one update."""
-    if node.op in _COMBINE:
-        return REDUCERS[_COMBINE[node.op]][1](place.load(where), update)
-    closed = node.params.get("update_jaxpr")
-    if closed is None:
-        return update
-    b = Builder()
-    old, new = (Value((), place.buffer.dtype, name=s) for s in ("old", "update"))
-    outs = b.closed(closed, [old, new])
-    inner = Graph([old, new], outs, live(b.nodes, outs))
-    reader = Reader(Body(body.module, inner, {}, [None]))
-    reader.remember(old, (), place.load(where))
-    reader.remember(new, (), update)
-    return reader.element(outs[0], ())
+    return REDUCERS[_COMBINE[node.op]][1](place.load(where), update) if node.op in _COMBINE else update
