@@ -19,6 +19,7 @@ from weft.core.binary import DeserializationError
 from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from weft.core.primitive import registry
+from weft.errors import BackendError
 from weft.numpy import files
 from weft_remote import protocol as p
 
@@ -315,3 +316,46 @@ def test_damaged_archives_without_numpy():
         files._Archive(io.BytesIO(bytes(data)))["a"]
     with pytest.raises(ValueError, match="not a .npz file"):
         files._Archive(io.BytesIO(b"PK" + bytes(30)))
+
+
+@pytest.mark.parametrize("shape", [(0, 1 << 40, 1 << 40), (1 << 40, 0, 1 << 42), (0, 1 << 31, 1 << 31, 1 << 31)])
+def test_arrays_without_elements_have_sizes_that_can_be_counted(shape):
+    """XLA ends its process where sizes that are not zero make more than 63 bits count."""
+    with pytest.raises(DeserializationError, match="sizes that are not zero make more than 2.63 bytes"):
+        s.deserialize(one_equation("neg", [shaped(shape, "float32")], [shaped(shape, "float32")]))
+    with pytest.raises(DeserializationError, match=r"an array of type f32\[.* is too large"):
+        list(p.decode(p.encode(p.Put(1, 2, shaped(shape, "float32"), 0, b""))))
+    with pytest.raises(BackendError, match=r"XLA has no arrays of shape \(.*more than 2.63 bytes"):
+        weft.jit(lambda: lax.full(shape, 0.0, "float32").T.reshape(-1))()
+    assert s.deserialize(one_equation("neg", [shaped((0, 1 << 40), "float32")] * 1, [shaped((0, 1 << 40), "float32")]))
+
+
+def test_files_of_arrays_that_are_too_large_without_elements():
+    header = b"{'descr': '<f4', 'fortran_order': True, 'shape': (0, 99999999999, 99999999999), }"
+    with pytest.raises(ValueError, match="is too large, though it has no elements"):
+        files._parse(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header)
+
+
+@pytest.mark.parametrize("length,unroll,copies", [(1 << 40, 1 << 39, 1 << 39), (1 << 40, True, 1 << 40), (1 << 62, 1 << 62, 1 << 62), (10, 3, 4), (12, 3, 3), (3, 99, 3), (5, False, 1),
+                                                  (5, 0, 1), (0, True, 1)])
+def test_unrolled_loops_count_as_what_they_become(length, unroll, copies):
+    """A few bytes made a host write down a program without end, while all others waited for their turn to compile."""
+    def loop(body: Jaxpr) -> Jaxpr:
+        c, out = Var(F32), Var(F32)
+        params = dict(jaxpr=ClosedJaxpr(body, []), length=length, reverse=False, unroll=unroll, num_consts=0, num_carry=1)
+        return Jaxpr([], [c], [out], [JaxprEqn([c], [out], registry["scan"], params, frozenset(), LINE)])
+    c, two = Var(F32), [Var(F32), Var(F32)]
+    body = Jaxpr([], [c], [two[1]], [JaxprEqn([c], [two[0]], registry["neg"], {}, frozenset(), LINE), JaxprEqn([two[0]], [two[1]], registry["neg"], {}, frozenset(), LINE)])
+    nothing = Jaxpr([], [c], [c], [])
+    for jaxpr, equations in ((loop(body), 1 + 2 * copies), (loop(loop(body)), 1 + copies * (1 + 2 * copies)), (loop(nothing), copies)):
+        if equations > 1000:
+            with pytest.raises(DeserializationError, match="equations exceeds the limit of 1000"):
+                s.deserialize(careless(jaxpr), s.Limits(equations=1000))
+        else:
+            s.deserialize(careless(jaxpr), s.Limits(equations=equations))
+
+
+def test_loops_of_more_steps_than_32_bits_count():
+    """One of 2^31 steps made none."""
+    text = weft.jit(lambda x: lax.scan(lambda c, _: (c * 3 + 1, None), x, None, length=(1 << 31) + 5)[0]).lower(np.uint32(0)).as_text()
+    assert "dense<2147483653> : tensor<i64>" in text and "tensor<i32>" not in text

@@ -11,7 +11,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from weft import dtypes
-from weft.avals import AbstractToken, AbstractValue
+from weft.avals import AbstractToken, AbstractValue, countable
 from weft.errors import BackendError
 
 _ELEMENTS: dict[str, Callable[[], Any]] = {
@@ -114,7 +114,9 @@ class Builder:
             return made
 
     def tensor(self, shape, dtype):
-        """The tensor type of a shape and a dtype."""
+        """The tensor type of a shape and a dtype. XLA ends the process for what 64 bits don't count."""
+        if not countable(shape, dtype):
+            raise BackendError(f"XLA has no arrays of shape {tuple(shape)}: their sizes that are not zero make more than 2^63 bytes. Make the largest smaller.")
         return ir.RankedTensorType.get(tuple(shape), self.element(dtype))
 
     def attr(self, text: str):

@@ -95,7 +95,7 @@ def _scan(b, ins, outs, *args, jaxpr, length, reverse, num_consts, num_carry, un
     consts, carry, xs = args[:num_consts], list(args[num_consts:num_consts + num_carry]), args[num_consts + num_carry:]
     x_avals = ins[num_consts + num_carry:]
     y_avals = outs[num_carry:]
-    counter = shaped((), dtypes.int32)
+    counter = shaped((), dtypes.int32 if length < 1 << 31 else dtypes.int64)
     step_count = b.tensor((), counter.dtype)
 
     def index(value):

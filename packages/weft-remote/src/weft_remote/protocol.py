@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, dataclass_transform, get_args
 
 from weft import dtypes
-from weft.avals import ShapedArray, shaped
+from weft.avals import ShapedArray, countable, shaped
 from weft.core.binary import DeserializationError, Reader, Writer
 
 if TYPE_CHECKING:
@@ -74,7 +74,10 @@ def _read_aval(r: Reader) -> ShapedArray:
     start, rank = r.at, r.count()
     if rank > MAX_RANK:
         r.fail(f"an array of rank {rank}", start)
-    return shaped(tuple([r.unsigned(1 << 48) for _ in range(rank)]), dtypes.dtype(name), weak)
+    aval = shaped(tuple([r.unsigned(1 << 48) for _ in range(rank)]), dtypes.dtype(name), weak)
+    if not countable(aval.shape, aval.dtype):
+        r.fail(f"an array of type {aval.str_short()} is too large", start)
+    return aval
 
 
 # annotation -> (write, read); the annotation says what is written, which a dict's type can't (hence Any)

@@ -1,6 +1,7 @@
 """Abstract values: what is known of an array while a program is traced."""
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from operator import index
 from typing import TYPE_CHECKING, Any, Iterable, TypeAlias, final
@@ -242,6 +243,12 @@ def shaped(shape: Shape, dtype: dtypes.ElementType, weak_type: bool = False,
            vma: frozenset[Any] = frozenset()) -> ShapedArray:
     """The aval of a shape and dtype; equal ones are one object, so comparing them is cheap."""
     return ShapedArray(shape, dtype, weak_type, vma=vma)
+
+
+def countable(shape: Shape, dtype: dtypes.ElementType) -> bool:
+    """Whether 63 bits count an array's bytes, and would if none of its sizes were zero: strides and layouts are products of the others."""
+    sizes = [n for n in shape if type(n) is int and n]
+    return math.prod(sizes) * max(1, dtypes.itemsize(dtype)) < 1 << 63
 
 
 @lru_cache(maxsize=65536)

@@ -328,10 +328,20 @@ class Body:
                 emitter = OPAQUE.get(group.origin.op)
                 if emitter is None:
                     raise BackendError(f"{group.origin.op} has no kernel. At {group.origin.info}")
-                out += emitter(self, group.origin)
+                out += self.counted(group, emitter(self, group.origin))
             elif group.size:
-                out += self.dot(group) if group.kind == "dot" else self.loops(group)
+                out += self.counted(group, self.dot(group) if group.kind == "dot" else self.loops(group))
         return out + self.deliver()
+
+    @staticmethod
+    def counted(group: fuse.Group, statements: list[Stmt]) -> list[Stmt]:
+        """LoweringError where a loop is longer than an index can count: of an array that is never stored, or of a program."""
+        for s in traversal.walk(statements):
+            if type(s) is For and type(s.extent) is int and s.extent >= ir.MOST_ELEMENTS:
+                node = group.members[-1].origin if group.node is None else group.node
+                raise LoweringError(f"{node.op} is a loop of {s.extent} iterations; here WebAssembly and WebGPU count up to 2^31 - 1. Compute in parts (weft.lax.map with "
+                                    f"batch_size, or a loop in a loop), or use the cpu backend. At {node.info}")
+        return statements
 
     def dot(self, group: fuse.Group) -> list[Stmt]:
         return OPAQUE[group.origin.op](self, group)

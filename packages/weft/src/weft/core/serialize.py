@@ -18,7 +18,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Hashable, NamedTuple, Sequence
 
 from .. import dtypes
-from ..avals import AbstractToken, ShapedArray, SymbolicSize, physical, shaped, token
+from ..avals import AbstractToken, ShapedArray, SymbolicSize, countable, physical, shaped, token
 from ..config import config, enable_x64
 from ..errors import VerificationError
 from ..source_info import UNKNOWN, SourceInfo
@@ -40,7 +40,7 @@ MAGIC, VERSION = b"weft\x00", 1
 
 
 class Limits(NamedTuple):
-    """What a reader accepts. `equations` counts those of a carried jaxpr once for each time that it is carried."""
+    """What a reader accepts. `equations` counts those of a carried jaxpr once for each time that it is carried, and for each copy that a loop unrolls to."""
     size: int = 64 << 20         # bytes
     equations: int = 1_000_000
     depth: int = 48              # jaxprs inside jaxprs
@@ -321,6 +321,16 @@ def deserialize(data: Buffer, limits: Limits = DEFAULT_LIMITS, scope: SymbolicSc
         raise DeserializationError(f"not a program: {type(e).__name__}: {e}", reader.at) from e
 
 
+def _copies(length: Size, unroll: int | bool) -> int:
+    """How often the program of a loop stands in what is compiled."""
+    if isinstance(length, SymbolicSize):
+        if unroll is True:
+            raise VerificationError(f"scan can't unroll a loop of the symbolic length {str(length)[:80]!r}")
+        return max(1, unroll)
+    steps = length if unroll is True else max(1, unroll)
+    return max(1, length) if steps >= length else steps + length % steps
+
+
 class _Deserializer:
     def __init__(self, reader: Reader, limits: Limits, scope: SymbolicScope | None = None):
         self.r, self.limits, self.scope = reader, limits, scope
@@ -382,6 +392,8 @@ class _Deserializer:
             size *= n
             if n > self.limits.array_bytes or size > self.limits.array_bytes:
                 r.fail(f"an array of shape {shape} exceeds the limit of {self.limits.array_bytes} bytes", start)
+        if not countable(shape, dt):
+            r.fail(f"an array of shape {shape} and dtype {dtypes.name(dt)} is too large: its sizes that are not zero make more than 2^63 bytes", start)
         return shaped(shape, dt, bool(weak))
 
     def size(self) -> Size:
@@ -435,7 +447,7 @@ class _Deserializer:
         self.equations += 1
         invars = self.atoms(vars_)
         params: dict[str, Any] = {}
-        last = ""
+        last, before = "", self.equations
         for _ in range(r.count()):
             key = self.string()
             if key <= last:
@@ -456,6 +468,8 @@ class _Deserializer:
             check_parameters(eqn)
             if name in CARRIERS:
                 check_operands(eqn)
+            if name == "scan":      # copies of its program are made only when it is compiled
+                self.equations += (_copies(params["length"], params["unroll"]) - 1) * max(1, self.equations - before)
         except Exception as e:
             raise DeserializationError(f"{eqn.source_info}: {e}", start) from e
         return eqn

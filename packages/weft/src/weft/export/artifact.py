@@ -22,7 +22,7 @@ import pkgutil
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from .. import dtypes
-from ..avals import ShapedArray, SymbolicSize, physical, shaped
+from ..avals import ShapedArray, SymbolicSize, countable, physical, shaped
 from ..config import enable_x64
 from ..core.binary import DeserializationError, Reader, Writer
 from ..core.dims import SymbolicScope, parse_dimension
@@ -236,7 +236,7 @@ class _File:
                     r.fail(f"{text[:60]!r} is no dimension: {e}", start)
             else:
                 shape.append(n >> 1)
-        if math.prod([n for n in shape if type(n) is int]) > DEFAULT_LIMITS.array_bytes:
+        if math.prod([n for n in shape if type(n) is int]) > DEFAULT_LIMITS.array_bytes or not countable(tuple(shape), dt):
             r.fail(f"an array of shape {tuple(shape)} is too large", start)
         return shaped(tuple(shape), dt, bool(weak))
 
@@ -249,6 +249,8 @@ class _File:
         data = r.view()
         if math.prod(shape) * dtypes.itemsize(dt) != len(data):
             r.fail(f"a constant of shape {shape} and dtype {dtypes.name(dt)} has {len(data)} bytes", start)
+        if not countable(shape, dt):
+            r.fail(f"a constant of shape {shape} is too large, though it has no elements", start)
         wrong = foreign(bytes(data), dt)
         if wrong is not None:
             r.fail(f"a constant of dtype {dtypes.name(dt)} has an element of the bits {wrong:#x}", start)

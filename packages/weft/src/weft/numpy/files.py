@@ -11,6 +11,7 @@ import zlib
 from typing import IO, TYPE_CHECKING, Any, Iterator, NoReturn, Self
 
 from .. import dtypes
+from ..avals import countable
 from ..core.trace import Tracer
 from ..errors import TracerArrayConversionError
 from ..host import CODES, HostArray, foreign, from_bytes, from_flat, has_numpy, is_host_array, np, to_bytes, unpack
@@ -129,6 +130,8 @@ def _parse(data: bytes) -> HostArray:
     n = math.prod(shape)
     if n * size > len(data) - start:
         _refuse(f"an array of shape {str(shape)[:80]} and dtype {name} has {n * size} bytes, and {len(data) - start} are there")
+    if not countable(shape, dtypes.dtype(name)):
+        _refuse(f"an array of shape {str(shape)[:80]} is too large, though it has no elements")
     wrong = foreign(data[start:start + n * size], dtypes.dtype(name))
     if wrong is not None:
         _refuse(f"an element of dtype {name} has the bits {wrong:#x}")
