@@ -396,3 +396,19 @@ def test_tokens_are_not_saved(around):
     ordered = lambda v: (lax.after_all(lax.create_token(v)), jnp.sin(v))[1]
     f = weft.checkpoint(lambda x: around(ordered, x), policy=weft.checkpoint_policies.everything_saveable)
     np.testing.assert_allclose(weft.jit(weft.grad(f))(0.5), weft.grad(lambda x: around(jnp.sin, x))(0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("preferred", ["float32", "complex64"])
+def test_products_of_which_one_side_is_complex(dtype, preferred):
+    """And whose result is not: the derivative with respect to a real operand is the real part of one."""
+    x = np.array([1 + 2j, -3 + 0.5j, 0.25 - 1j], "complex64")
+    y = np.array([[1, 2], [0.5, -1], [4, 3]]).astype(dtype)
+    product = weft.jit(lambda a, b: lax.dot_general(a, b, (((0,), (0,)), ((), ())), preferred_element_type=preferred))
+    for a, b in ((x, y), (y, x), (y, y)):
+        want = np.tensordot(a.astype("complex64"), b.astype("complex64"), (0, 0))
+        got = np.asarray(product(a, b))
+        assert got.dtype == preferred
+        np.testing.assert_allclose(got, want if preferred == "complex64" else want.real, rtol=1e-5)
+    slope = weft.jit(weft.grad(lambda y: jnp.sum(jnp.real(lax.dot_general(x, y, (((0,), (0,)), ((), ())))))))
+    np.testing.assert_allclose(np.asarray(slope(np.ones((3, 2), "float32"))), np.stack([x.real, x.real], 1), rtol=1e-5)

@@ -16,6 +16,7 @@ from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, 
 from weft.core.primitive import Unsupported, registry
 from weft.control.loops import fori_loop
 from weft.core.trace import get_aval, is_array
+from weft.errors import BackendError
 from weft.host import from_bytes, to_bytes
 from weft.ops import elementwise as ew
 from weft.ops.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, or_, select, sub
@@ -200,7 +201,10 @@ def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:
             raise LoweringError(f"{name}: the wasm and webgpu backends promise no {params['accuracy']} for complex numbers. Leave accuracy out, or use the cpu backend. "
                                 f"At {eqn.source_info}")  # fmt: skip
         outs = special(eqn, *ins)
-        return outs if primitive.multiple_results else [outs]
+        outs = outs if primitive.multiple_results else [outs]
+        if any((type(o) is Pair) != is_complex(v.aval) for o, v in zip(outs, eqn.outvars)):
+            raise BackendError(f"{name} of complex numbers has results of other types than it says. This is a bug of the compiler; please report the program. At {eqn.source_info}")
+        return outs
     rule = primitive.decompose
     if rule is None or isinstance(rule, Unsupported):
         kinds = ", ".join(a.aval.str_short() for a in eqn.invars)
@@ -320,10 +324,16 @@ def times(x: Number, y: Number, product: Callable[[Real, Real], Real]) -> Pair:
 
 
 @rule("dot_general", "conv_general_dilated")
-def _bilinear(eqn: JaxprEqn, x: Number, y: Number) -> Pair:
+def _bilinear(eqn: JaxprEqn, x: Number, y: Number) -> Number:
+    """What is asked for may be real where an operand is complex, as the derivative with respect to a real operand is, and the other way round."""
     kind = eqn.params.get("preferred_element_type")
     params = dict(eqn.params, preferred_element_type=dtypes.real_of(kind) if kind is not None and dtypes.is_complex(kind) else kind)
-    return times(x, y, lambda a, b: eqn.primitive.bind(a, b, **params))
+    product = lambda a, b: eqn.primitive.bind(a, b, **params)
+    if type(x) is not Pair and type(y) is not Pair:
+        real = product(x, y)
+        return Pair(real, like(real, 0.0))
+    out = times(x, y, product)
+    return out if is_complex(eqn.outvars[0].aval) else out.re
 
 
 def spread(x: Number, shape: tuple[int, ...]) -> Number:
