@@ -412,3 +412,20 @@ def test_products_of_which_one_side_is_complex(dtype, preferred):
         np.testing.assert_allclose(got, want if preferred == "complex64" else want.real, rtol=1e-5)
     slope = weft.jit(weft.grad(lambda y: jnp.sum(jnp.real(lax.dot_general(x, y, (((0,), (0,)), ((), ())))))))
     np.testing.assert_allclose(np.asarray(slope(np.ones((3, 2), "float32"))), np.stack([x.real, x.real], 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("f, factor", [(jnp.hypot, 1.25**0.5), (lambda a, b: jnp.maximum(a, b), 1), (lambda a, b: jnp.minimum(a, b), 0.5)])
+def test_derivatives_of_extrema_whose_operands_are_computed_twice(platform, f, factor):
+    """XLA, told not to optimise, rounds the copies differently: neither operand was equal to the result, and the derivative was lost."""
+    options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True, "xla_cpu_use_fusion_emitters": False}
+    x = np.clip(np.random.default_rng(0).normal(size=500), -4, 4).astype(np.float32)
+    g = weft.grad(lambda v: jnp.sum(f((v * v + 0.5) * 0.5, v * v + 0.5)))
+    np.testing.assert_allclose(weft.jit(g, compiler_options=options if platform == "cpu" else {})(x), factor * 2 * x, rtol=1e-5)
+
+
+def test_derivatives_of_extrema_of_complex_numbers():
+    """By real part, then by imaginary part; equal ones share."""
+    x, y = np.complex64([1 + 2j, 1 + 2j, 3 - 1j, 2j]), np.complex64([1 + 3j, 1 + 2j, 2 + 9j, 1 - 1j])
+    for f, want in ((lax.max, [0, 0.5, 1, 0]), (lax.min, [1, 0.5, 0, 1])):
+        np.testing.assert_array_equal(weft.jvp(f, (x, y), (np.ones_like(x), np.zeros_like(x)))[1], want)
+        np.testing.assert_array_equal(weft.jvp(f, (x, y), (np.zeros_like(x), np.ones_like(x)))[1], 1 - np.array(want))

@@ -257,10 +257,21 @@ lt_to_p = _total("lt_to", lambda x, y: x < y, lt)
 le_to_p = _total("le_to", lambda x, y: x <= y, le)
 
 
-def _half_where_equal(t: Value, o: Value, x: Value, y: Value) -> Value:
-    """The derivative of max and min: 1 for the larger operand, 1/2 where they are equal."""
-    mask = select(eq(x, o), select(eq(x, y), half(o), one(o)), scalar_like(o, 0))
-    return mul(t, mask)
+def _share(compare: Callable[..., Value], x: Value, y: Value) -> Value:
+    """The derivative of max and min by x: 1 where x comes first, 1/2 where both are equal.
+
+    The operands are compared with each other. A compiler may compute a value twice and round it differently each time; then
+    neither operand would equal the result, and both derivatives would be lost.
+    """
+    if dtypes.is_complex(dtype_of(x)):
+        first = or_(compare(real(x), real(y)), and_(eq(real(x), real(y)), compare(imag(x), imag(y))))
+    else:
+        first = compare(x, y)
+    return select(first, one(x), select(eq(x, y), half(x), scalar_like(x, 0)))
+
+
+def _extremum_jvp(compare: Callable[..., Value]) -> list[Callable[..., Value]]:
+    return [lambda t, o, x, y: mul(t, _share(compare, x, y)), lambda t, o, x, y: mul(t, _share(compare, y, x))]
 
 
 def extremum_reference(ufunc: Callable[..., Any], x: Value, y: Value) -> Any:
@@ -271,10 +282,8 @@ def extremum_reference(ufunc: Callable[..., Any], x: Value, y: Value) -> Any:
     return np.where(before(x.real, y.real) | (x.real == y.real) & before(x.imag, y.imag), x, y)
 
 
-max_p = _elementwise("max", "biufc", lambda x, y: extremum_reference(np.maximum, x, y), arity=2,
-                     jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
-min_p = _elementwise("min", "biufc", lambda x, y: extremum_reference(np.minimum, x, y), arity=2,
-                     jvp=[lambda t, o, x, y: _half_where_equal(t, o, x, y), lambda t, o, x, y: _half_where_equal(t, o, y, x)])
+max_p = _elementwise("max", "biufc", lambda x, y: extremum_reference(np.maximum, x, y), arity=2, jvp=_extremum_jvp(gt))
+min_p = _elementwise("min", "biufc", lambda x, y: extremum_reference(np.minimum, x, y), arity=2, jvp=_extremum_jvp(lt))
 max_: Function = _fn(max_p)
 min_: Function = _fn(min_p)
 
