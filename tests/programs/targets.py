@@ -101,15 +101,14 @@ def guarded(name: str, changes: tuple = (), **options: Any) -> Target:
 
 
 def xla(name: str, optimised: bool) -> Target:
-    """Programs compile in half the time where XLA does not optimise."""
+    """Programs compile faster where XLA does not optimise. Its older emitters, which are faster still, compute wrong values: they read the place of an
+    update again after the update has written over it, and make NaN of what float8 types without a negative zero would round to one."""
     options = {
         "xla_backend_optimization_level": 3 if optimised else 0,
         "xla_llvm_disable_expensive_passes": not optimised,
-        "xla_cpu_use_fusion_emitters": optimised,
+        "xla_cpu_use_fusion_emitters": True,
     }
-    # and then makes NaN of what float8 types without a negative zero would round to one
-    allowed = frozenset(d for d in KINDS if optimised or not d.endswith("fnuz"))
-    return Target(name, lambda: first_device("cpu"), Settings(allowed, frozenset(("wide_product",))), options)
+    return Target(name, lambda: first_device("cpu"), Settings(left_out=frozenset(("wide_product",))), options)
 
 
 WITHOUT_WIDE = Settings(frozenset(KINDS) - set(WIDE), OURS | {"accurate", "wide_product"})
