@@ -26,6 +26,7 @@ NESTS = (
     "vmap",
 )
 DERIVATIVES = ("grad", "jvp", "linearize")  # control flow of a kind: functions of functions inside of programs
+OTHERS = ("counted",)
 FORMS: tuple[tuple[str, ...], ...] = (
     (),
     ("jvp",),
@@ -370,7 +371,7 @@ class Maker:
     def step(self) -> None:
         if len(self.path) < DEEPEST and self.chance(0.05):
             kept, self.nest = self.nest, ()
-            self.nested(self.rng.choice((*NESTS, *DERIVATIVES)))
+            self.nested(self.rng.choice((*NESTS, *DERIVATIVES, *OTHERS)))
             self.nest = kept
             return
         left_out = self.world.settings.left_out

@@ -13,6 +13,8 @@ from unittest import mock
 import passes
 from guarded import guarded_device
 from platforms import first_device, need
+from weft_wasm.emit_wgsl import compile_webgpu
+from weft_wasm.routines.gemm import Tile
 
 from .maker import Settings
 from .types import KINDS, WIDE
@@ -74,7 +76,19 @@ EVERYTHING_LARGE = tuple(
         ("routines.windows", "SMALL", 0),
         ("routines.windows", "TERMS", 6),
         ("rows", "ROW_BYTES", 64),
-        ("rows", "BATCH_BYTES", 256),
+        ("rows", "BATCH_BYTES", 1024),
+    ]
+)
+# As many panels and blocks as there may be, of a few rows and columns each.
+SMALL_TILE = functools.partial(Tile, mr=2, nr=4, kc=8, mc=4, nc=8, unroll=2)
+EVERYTHING_LARGE += tuple(
+    (f"weft_wasm.{module}", name, value)
+    for module, name, value in [
+        ("lower.emit", "TILES", (4, 3, 2)),
+        ("routines.fft", "LARGEST", 5),
+        ("routines.radix", "worth", lambda n, dtype: n > 3),
+        ("routines.gemm", "default_tile", lambda dtype, features=frozenset(): SMALL_TILE()),
+        ("routines.windows", "default_tile", lambda dtype, features=frozenset(): SMALL_TILE()),
     ]
 )
 SHADERS_LARGE = (
@@ -84,6 +98,11 @@ SHADERS_LARGE = (
     ("weft_wasm.lower.sequences", "PART", 4),
     ("weft_wasm.lower.sequences", "LONG", 8),
 )
+
+
+def within(**less: int) -> tuple[tuple[str, str, Any], ...]:
+    """A change: shaders are compiled as for a device with lower limits."""
+    return (("weft_wasm.webgpu_backend", "compile_webgpu", lambda program, limits, check=True: compile_webgpu(program, {**limits, **less}, check=check)),)
 
 
 @functools.cache
@@ -130,6 +149,18 @@ TARGETS: dict[str, list[Target]] = {
     "webgpu": [
         Target("shaders", lambda: first_device("webgpu"), WITHOUT_WIDE),
         Target("shaders, everything large", lambda: first_device("webgpu"), WITHOUT_WIDE, changes=SHADERS_LARGE),
+        Target(
+            "shaders, few buffers and workgroups",
+            lambda: first_device("webgpu"),
+            WITHOUT_WIDE,
+            changes=within(maxStorageBuffersPerShaderStage=3, maxComputeWorkgroupsPerDimension=2),
+        ),
+        Target(
+            "shaders, small buffers",
+            lambda: first_device("webgpu"),
+            WITHOUT_WIDE,
+            changes=within(maxStorageBuffersPerShaderStage=32, maxStorageBufferBindingSize=8192),
+        ),
     ],
 }
 

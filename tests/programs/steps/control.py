@@ -93,6 +93,17 @@ def scan(m: Maker) -> None:
     m.emit_all(text, *values, *rows, types=out, bounds=bounds(out), blocks=[body])
 
 
+def counted(m: Maker) -> None:
+    """A scan that counts up and down beside what it does, from numbers that the program knows."""
+    v, length, dtype = carried(m, m.value("fffiu", most=60)), m.rng.choice((0, 1, 3, 4)), m.palette.int
+    body = m.block([v.type], [v.type])
+    up, down = m.rng.choice(("2 + s[1]", "s[1] + 1")), m.rng.choice(("s[2] - 1", "s[2] + 3"))
+    start = f"jnp.asarray({m.rng.randint(0, 5)}, {dtype!r}), jnp.asarray({m.rng.randint(4, 9)}, {dtype!r})"
+    text = f"lax.scan(lambda s, _: (({{f0}}(s[0]), {up}, {down}), s[1] * s[2]), ({{0}}, {start}), None, length={length})"
+    out = [v.type, Type(dtype, ()), Type(dtype, ()), Type(dtype, (length,))]
+    m.emit_all(f"weft.tree.leaves({text})", v, types=out, bounds=bounds(out), blocks=[body])
+
+
 def while_(m: Maker) -> None:
     """Ends by a counter, by a flag that its own body computes, or by a function of what it carries; the number that it counts to may change outside."""
     values, outer = frozen(m, carry(m))
@@ -367,6 +378,7 @@ def linearize(m: Maker) -> None:
 
 KINDS: dict[str, Callable[[Maker], None]] = {
     "scan": scan,
+    "counted": counted,
     "while": while_,
     "fori": fori,
     "cond": cond,

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ..tree import Value
-from ..types import Type
+from ..types import Type, real_of
 from .family import Family
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def operand(m: Maker, dtype: str, groups: list[list[int]]) -> tuple[Value, list[
 
 def dot_general(m: Maker) -> None:
     dtype = m.rng.choice([d for d in m.palette.of_kinds("fciu")] + [m.palette.float] * 3)
+    if m.chance(0.03):
+        dtype = "bool"
     batch, contracted = sizes(m, m.rng.choice((0, 0, 1, 1, 2))), sizes(m, m.rng.choice((1, 1, 1, 0, 2)))
     left, right = sizes(m, m.rng.choice((0, 1, 1, 2))), sizes(m, m.rng.choice((0, 1, 1, 2)))
     if (
@@ -42,10 +44,14 @@ def dot_general(m: Maker) -> None:
         return
     x, (b1, c1, free1) = operand(m, dtype, [batch, contracted, left])
     y, (b2, c2, free2) = operand(m, dtype, [batch, contracted, right])
+    if x.type.kind == "c" and m.chance(0.3):
+        y = m.emit("lax.real({0})", y, type=y.type.of(real_of(dtype)), bound=y.bound)
+    if x.type.kind == "c" and m.chance(0.2) and y.type.kind == "c":
+        x = m.emit("lax.imag({0})", x, type=x.type.of(real_of(dtype)), bound=x.bound)
     shape = (*batch, *[x.type.shape[d] for d in sorted(free1)], *[y.type.shape[d] for d in sorted(free2)])
     x, y = m.within(x, 4.0), m.within(y, 4.0)
     wider = {
-        "int8": ["int32"],
+        "int8": ["int32", "float32"],
         "uint8": ["int32", "uint32"],
         "bfloat16": ["float32"],
         "float16": ["float32"],
@@ -127,9 +133,26 @@ def wide_product(m: Maker) -> None:
     m.emit(f"lax.dot_general({{0}}, {{1}}, (((1,), (0,)), ((), ())), {how})", v, w, type=v.type.shaped(n, 2), bound=16.0 * k)
 
 
+def attention(m: Maker) -> None:
+    """A product with weights that come to one in each row."""
+    if m.chance(0.4):  # of several heads
+        heads, n, width = m.rng.choice((4, 5)), m.rng.choice((4, 5, 8, 16)), m.rng.choice((4, 6, 8))
+        q, k, v = (m.within(m.as_type(m.value("f"), Type(m.palette.float, (heads, n, width))), 2.0) for _ in range(3))
+        text = "weft.nn.softmax({0} @ jnp.swapaxes({1}, 1, 2) * 0.25) @ {2}"
+        m.emit(text, q, k, v, type=v.type, bound=2.1)
+        return
+    batch, (rows, keys, width) = sizes(m, m.rng.choice((0, 0, 1))), sizes(m, 3)
+    if keys * max(math.prod(batch) * rows, width) > 200:
+        return
+    scores = m.within(m.as_type(m.value("f"), Type(m.palette.float, (*batch, rows, keys))), 4.0)
+    v = m.within(m.as_type(m.value("f"), Type(m.palette.float, (*batch, keys, width))), 4.0)
+    m.emit("weft.nn.softmax({0}) @ {1}", scores, v, type=v.type.shaped(*batch, rows, width), bound=4.2)
+
+
 FAMILIES = {
     "dot_general": Family(dot_general, 2.5, finite=True),
     "sugar": Family(sugar, 0.8, finite=True),
     "square": Family(square, 0.4, finite=True),
+    "attention": Family(attention, 0.4, finite=True),
     "wide_product": Family(wide_product, 0.1, finite=True),
 }

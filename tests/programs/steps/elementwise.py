@@ -161,7 +161,7 @@ COMPARISONS = [
 
 
 def unary(m: Maker) -> None:
-    v = m.value("fffffciuqb")
+    v = m.value("fffffffccciiuqb")
     kind = v.type.kind
     if kind == "b":
         m.emit("lax.bitwise_not({0})", v, type=v.type)
@@ -217,6 +217,8 @@ def pair_of_floats(m: Maker, v: Value, w: Value) -> tuple[str, Value, Value, flo
         v = m.within(v, 2.0)
         if op < 0.8:
             return "lax.div({0}, {1} + 2.0)", v, m.within(w, 1.0), 4.0
+        if op < 0.85:
+            return "lax.atan2({0}, {1} + 3.0)", m.within(v, 1.0), m.within(w, 1.0), 3.2
         return "lax.mul({0}, lax.conj({1}))", v, m.within(w, 2.0), 8.0
     if op < 0.7:
         return "lax.div({0}, {1})", v, m.above(w), v.bound * 2.01
@@ -284,6 +286,9 @@ def broadcasting(m: Maker) -> None:
     shape = tuple(keep) if m.chance(0.6) else v.type.shape[m.rng.randint(1, v.type.rank) :]
     w = m.like(v, v.type.shaped(*shape))
     v, w = m.within(v, 16.0), m.within(w, 16.0)
+    if v.type.kind == "f" and m.chance(0.2):
+        m.emit("{0} / {1}", v, m.above(w), type=v.type, bound=2 * v.bound)
+        return
     text = m.rng.choice(
         [
             "{0} + {1}",
@@ -312,8 +317,16 @@ def to_dtype(m: Maker) -> None:
 
 
 def bits(m: Maker) -> None:
-    """The same bits as another type, and back through integers."""
-    v = m.still(m.value("fiu"))
+    """The same bits as another type, or as their own; of narrow integers as wider ones."""
+    v = m.still(m.value("fffiiiubcqs"))
+    if v.type.kind in "bcqs" or m.chance(0.1):
+        m.emit(f"lax.bitcast_convert_type({{0}}, {v.type.dtype!r})", v, type=v.type, bound=v.bound)
+        return
+    if v.type.rank < 6 and m.chance(0.3):
+        size = m.rng.choice([n for n in (2, 4, 8) if f"uint{8 * n}" in m.world.settings.dtypes and (n < 8 or m.world.x64)])
+        narrow = m.as_type(v, Type("uint8", (*v.type.shape, size)))
+        m.emit(f"lax.bitcast_convert_type({{0}}, 'uint{8 * size}')", narrow, type=v.type.of(f"uint{8 * size}"))
+        return
     size = SIZES.get(v.type.dtype) or v.type.bits() // 8
     names = [n for n in (f"int{8 * size}", f"uint{8 * size}", "uint8") if n in m.world.settings.dtypes]
     name = m.rng.choice(names)

@@ -16,10 +16,10 @@ EACH = frozenset(("scan", "map", "vmap", "jit"))
 
 
 def callback(m: Maker) -> None:
-    v = m.still(m.value("ffiub"))
+    v = m.still(m.value("ffiubc"))
     if v.type.dtype == "bfloat16":
         return
-    text = m.rng.choice(["np.flip(x, -1) if x.ndim else x", "np.copy(x)", "np.where(x > 0, x, x[..., :1] if x.ndim and x.shape[-1] else x)"])
+    text = m.rng.choice(["np.flip(x, -1) if x.ndim else x", "np.copy(x)", "np.where(x != 0, x, x[..., :1] if x.ndim and x.shape[-1] else x)"])
     method = m.rng.choice(["sequential", "broadcast_all", "expand_dims"])
     m.emit(
         f"weft.pure_callback(lambda x: (lambda x: {text})(np.asarray(x)).astype({v.type.dtype!r}), "

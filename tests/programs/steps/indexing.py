@@ -165,7 +165,7 @@ def scatter(m: Maker) -> None:
         op = "scatter_add"
     once = op == "scatter" or op == "scatter_mul" and bool(m.taken)
     w = window(m, v, batch=() if once else None)
-    if w is None:
+    if w is None or not w.index_map and math.prod(w.indices) > 1:  # of several updates without an index XLA takes the last one on a CPU, real jax too
         return
     mode = m.rng.choice(["clip", "drop", "promise_in_bounds"])
     index, unique = indices_for(m, w, v, mode), ", unique_indices=True" if once else ""
@@ -276,7 +276,21 @@ def one_hot(m: Maker) -> None:
     )
 
 
+def multiplied(m: Maker) -> None:
+    """Places of each row, which may be the same ones, several times multiplied."""
+    v = m.still(m.within(m.value("fcc", least=2), 2.0))
+    rows, columns, *rest = v.type.shape
+    if not v.type.size or v.type.rank > 5:
+        return
+    count = m.rng.randint(1, 3)
+    index = m.as_type(m.index(), Type(m.rng.choice(m.palette.of_kinds("iu")), (rows, count)))
+    factors = m.still(m.within(m.like(v, v.type.shaped(rows, count, *rest)), 1.5))
+    text = "weft.vmap(lambda x, i, u: x.at[i].multiply(u))({0}, {1}, {2})"
+    m.emit(text, v, index, factors, type=v.type, bound=2.0 * 1.5**count)
+
+
 FAMILIES = {
+    "multiplied": Family(multiplied, 0.3),
     "dynamic_slice": Family(dynamic_slice, 2.5),
     "dynamic_update": Family(dynamic_update, 2.5),
     "gather": Family(gather, 3),

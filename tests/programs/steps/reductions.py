@@ -28,12 +28,12 @@ def count(v: Value, axes: tuple[int, ...]) -> int:
 
 
 def reduce(m: Maker) -> None:
-    v = m.value("fffiucb", least=1 if m.chance(0.9) else 0)
+    v = m.value("fffiucbq", least=1 if m.chance(0.9) else 0)
     axes, kind = some_axes(m, v), v.type.kind
-    if kind == "b":
-        m.emit(
-            f"lax.{m.rng.choice(['reduce_and', 'reduce_or'])}({{0}}, {axes})", v, type=v.type.shaped(*without(v, axes))
-        )
+    if kind in "bq":
+        names = ["reduce_max", "reduce_min"] * (count(v, axes) > 0) + ["reduce_and", "reduce_or"] * (kind == "b")
+        if names:
+            m.emit(f"lax.{m.rng.choice(names)}({{0}}, {axes})", v, type=v.type.shaped(*without(v, axes)))
         return
     names = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min"] + ["reduce_and", "reduce_or", "reduce_xor"] * (
         kind in "iu"
@@ -52,7 +52,7 @@ def reduce(m: Maker) -> None:
 
 
 def extremum(m: Maker) -> None:
-    v = m.value("fiu", least=1)
+    v = m.value("ffiub", least=1)
     axes = [d for d, n in enumerate(v.type.shape) if n]
     if not axes:
         return
