@@ -36,6 +36,15 @@ class Lacking:
     def devices(self, platform=None):
         return []
 
+class Once(Abacus):
+    made = False
+
+    def __init__(self):
+        if Once.made:
+            raise BackendError("it was unplugged")
+        super().__init__()
+        Once.made = True
+
 class Misnamed(ReferenceBackend):
     name, platforms = "misnamed", ("slate",)
 """
@@ -96,6 +105,18 @@ def test_one_that_was_forgotten_is_made_again(install):
         assert first not in device.known_backends()
         again = device.default_device().backend
         assert again is not first and again is device.backend_for("abacus") is device.backend_for("beads")
+    finally:
+        weft.config.update("jax_platforms", before)
+
+
+def test_one_that_was_forgotten_and_is_gone_is_the_default_no_more(install):
+    install("once", abacus="Once")
+    before = weft.config.platforms
+    weft.config.update("jax_platforms", "abacus,reference")
+    try:
+        assert device.default_platform() == "abacus"
+        device.forget_backend(device.default_device().backend)
+        assert device.default_platform() == "reference"
     finally:
         weft.config.update("jax_platforms", before)
 

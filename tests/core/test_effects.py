@@ -1,4 +1,5 @@
 """Callbacks and printing: eagerly, compiled, in loops and branches, under every transformation."""
+import collections
 import time
 
 import numpy as np
@@ -11,6 +12,7 @@ import weft.numpy as jnp
 from weft import lax
 from weft.errors import BackendError
 from weft.experimental import io_callback
+from weft.runtime import effects
 
 
 def lines(capfd):
@@ -130,6 +132,21 @@ def test_ordered_calls_wait_for_the_programs_before_them(platform):
             ordered(note("eager"), jnp.int32(k))
     weft.effects_barrier()
     assert seen == [(what, k) for k in range(3) for what in ("program", "eager")]
+
+
+@pytest.mark.parametrize("call", [lambda x: io_callback(lambda v: v, weft.ShapeDtypeStruct((), np.int32), x, ordered=True),
+                                  lambda x: weft.debug.callback(lambda v: None, x, ordered=True)], ids=["io_callback", "debug.callback"])
+def test_an_ordered_call_waits_for_what_runs(call, monkeypatch):
+    """Also for a program that a device has not ended: here one that ends when it is waited for."""
+    class Running:
+        ended = False
+
+        def block_until_ready(self):
+            self.ended = True
+    running = Running()
+    monkeypatch.setattr(effects, "_running", collections.deque([running]))
+    call(jnp.int32(1))
+    assert running.ended and not effects._running
 
 
 def test_ordered_prints_of_several_programs_and_eager_ones(capfd):

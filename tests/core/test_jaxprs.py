@@ -56,6 +56,8 @@ def test_verifier_accepts_and_rejects():
     verify(Jaxpr([], [x, y], [z], [good]))
     with pytest.raises(VerificationError, match="before its definition"):
         verify(Jaxpr([], [x], [z], [good]))
+    with pytest.raises(VerificationError, match="the result .*before its definition"):
+        verify(Jaxpr([], [x, y], [*variables(aval), z], [good]))
     with pytest.raises(VerificationError, match="twice"):
         verify(Jaxpr([], [x, y], [z], [good, good]))
     with pytest.raises(VerificationError, match="declares"):

@@ -14,7 +14,7 @@ from weft.avals import shaped
 from weft.transforms.portable import portable
 from weft.core.serialize import serialize
 from weft.runtime.device import backend_of
-from weft_native.host.limits import PROGRAM_WEIGHT
+from weft_native.host.limits import PROGRAM_WEIGHT, WINDOW
 from weft_native.host.memory import Charge, Tally, of_host
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError
@@ -202,6 +202,22 @@ def test_replies_that_nobody_reads_are_counted():
             assert answer is not None
         assert answer.op == ops[1] and "takes 800000 bytes; 800000 of at most 1048576 wait for the client" in answer.message
         assert host.memory.used == 800_000
+
+
+def test_a_download_waits_for_its_client():
+    """No more than a window's bytes are on their way without the client's word that it has them."""
+    data = bytes(3 * WINDOW)
+    with host_here() as host, Raw(host.url) as raw:
+        upload(raw, 1, data, shaped((len(data) // 4,), "float32"))
+        op, have = raw.send(p.Fetch, 1), 0
+        for credited in (0, WINDOW):
+            while have < credited + WINDOW:
+                have += len(raw.until(p.Data).data)
+            with pytest.raises(TimeoutError):
+                raw.receive(timeout=0.1)
+            raw.frame(p.encode(p.Credit(op, have)))
+        while have < len(data):
+            have += len(raw.until(p.Data).data)
 
 
 def test_intermediate_results_wait_for_their_turn():

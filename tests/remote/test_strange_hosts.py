@@ -51,3 +51,15 @@ def test_no_text_in_the_place_of_one():
         compiled = weft.jit(lambda x: x + 1).lower(x).compile()
         with pytest.raises(ProtocolError, match="no text where one is asked for"):
             compiled.as_text()
+
+
+@pytest.mark.parametrize("offset,size", [(0, 1 << 17), (8, (1 << 17) + 8), (0, 8)], ids=["complete", "not from where it stopped", "more than it said"])
+def test_bytes_of_an_array_that_were_not_announced(offset, size):
+    sent = lambda op: p.Data(op, size, offset, bytes(1 << 17))
+    with host(WELCOME, {p.Fetch: sent}) as url, remote.connect(url, token="") as session:
+        x = weft.device_put(np.ones(1 << 15, np.float32), session.devices()[0])
+        if (offset, size) == (0, 1 << 17):
+            assert not np.asarray(x).any()
+        else:
+            with pytest.raises(ProtocolError, match="of a reply of which 0 are here"):
+                np.asarray(x)

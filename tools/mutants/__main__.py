@@ -16,6 +16,7 @@ import argparse
 import json
 import pathlib
 import shutil
+import tempfile
 import threading
 import time
 import tomllib
@@ -53,7 +54,7 @@ def main() -> None:
         return history(options)
     sampled = list(strata.numbered(strata.sample(tree.ROOT, options.count, options.seed)))
     if options.action == "report":
-        return report.write(sampled, read_results(), json.loads(HISTORY.read_text()) if HISTORY.exists() else {})
+        return report.write(strata.mutants_of(tree.ROOT), sampled, read_results(), json.loads(HISTORY.read_text()) if HISTORY.exists() else {})
     if options.action == "try":
         return attempt(sampled, options.faults, options.tests)
     if options.action == "list":
@@ -104,6 +105,8 @@ def run(sampled: list[tuple[int, str, Mutant]], options: argparse.Namespace) -> 
     if unknown := [str(k) for k, _, m in left if m.key not in order and not m.file.endswith(".ts")]:
         print(f"left out, for the tests that reach them aren't known: {' '.join(unknown)}; run `reach`, or `try` them.")
     left = [item for item in left if str(item[0]) not in unknown]
+    if any(m.file.endswith(".ts") for _, _, m in left) and tree.node(tree.copy(BUILD / "tree-0"), 600, BUILD / "log-node"):
+        raise SystemExit(f"the page's tests fail without a fault, so they say nothing: see {BUILD / 'log-node'}. Has the page been built (make web browser)?")
     lock = threading.Lock()
 
     def work(worker: int) -> None:
@@ -187,7 +190,11 @@ def attempt(sampled: list[tuple[int, str, Mutant]], faults: list[str], tests: li
         if not found:
             raise SystemExit(f"there is no fault {fault!r}; see `python tools/mutants list`.")
         chosen += found
-    copy, log = tree.copy(BUILD / "tree-try"), BUILD / "log-try"
+    with tempfile.TemporaryDirectory(prefix="try-", dir=BUILD) as folder:      # of its own: several may run at a time
+        tried(tree.copy(pathlib.Path(folder, "tree")), pathlib.Path(folder, "log"), chosen, places, tests)
+
+
+def tried(copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], places: dict[str, tuple[int, str]], tests: list[str]) -> None:
     if tree.pytest(copy, ["-x", *tests], log=log):
         raise SystemExit(f"{log.read_text()[-3000:]}\nthese tests fail without a fault.")
     for m in chosen:

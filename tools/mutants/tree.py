@@ -33,7 +33,7 @@ def copy(to: pathlib.Path) -> pathlib.Path:
 
 def node(tree: pathlib.Path, timeout: float, log: pathlib.Path) -> int:
     """Runs the tests of the page's runtime: under Node, then in Chromium; -9 where they did not end in time."""
-    tests = "npm test --silent -w @weft/runtime && cd e2e && npx playwright test --workers 1 -x --project page --project page-webgpu runtime exported webgpu"
+    tests = "npm test --silent -w @weft/runtime && cd e2e && npx playwright test runtime exported webgpu --workers=1 -x --project=page --project=page-webgpu"
     with open(log, "w") as out:
         process = subprocess.Popen(["sh", "-c", tests], cwd=tree, env={**environment(tree), "PYTHON": sys.executable}, stdout=out, stderr=subprocess.STDOUT,
                                    start_new_session=True)

@@ -1,0 +1,33 @@
+"""Operands that primitives don't take are refused when a program is traced, not when it runs."""
+import numpy as np
+import pytest
+import weft
+import weft.numpy as jnp
+from weft import lax
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_complex_numbers_have_no_order(name):
+    with pytest.raises(TypeError, match=f"{name} does not accept dtype complex64"):
+        weft.make_jaxpr(lambda x: getattr(lax, name)(x, 0, np.int32))(jnp.ones(3, "complex64"))
+
+
+@pytest.mark.parametrize("decompose", [lax.linalg.cholesky, lax.linalg.eig, lax.linalg.eigh, lax.linalg.schur])
+def test_decompositions_of_square_matrices(decompose):
+    for shape in ((2, 3), (3, 2), (4, 2, 3)):
+        with pytest.raises((TypeError, ValueError), match=r"square|\(\.\.\., n, n\)|equal"):
+            weft.make_jaxpr(decompose)(jnp.ones(shape))
+
+
+@pytest.mark.parametrize("decompose", [lax.linalg.cholesky, lax.linalg.qr, lax.linalg.lu, lax.linalg.svd, lax.linalg.eigh])
+def test_decompositions_of_what_is_no_matrix_of_numbers(decompose):
+    with pytest.raises((TypeError, ValueError)):
+        weft.make_jaxpr(decompose)(jnp.ones(3))
+    with pytest.raises(NotImplementedError, match="not computed in bfloat16"):
+        weft.make_jaxpr(decompose)(jnp.ones((3, 3), "bfloat16"))
+
+
+@pytest.mark.parametrize("decompose", [lax.linalg.qr, lax.linalg.lu, lax.linalg.svd, lax.linalg.eig, lax.linalg.schur])
+def test_decompositions_of_integers(decompose):
+    with pytest.raises(TypeError, match="does not accept dtype int32"):
+        weft.make_jaxpr(decompose)(jnp.ones((3, 3), "int32"))
