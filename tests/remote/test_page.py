@@ -217,6 +217,17 @@ def test_uploads_wait_until_half_of_the_log_is_confirmed(page, host, monkeypatch
     assert may_go_on()
 
 
+def test_what_is_freed_is_told_once_it_is_much(page, host, monkeypatch):
+    session, woken = opened(page, host.url), []
+    with monkeypatch.context() as patch:
+        patch.setattr(session.transport, "wake", lambda: woken.append(len(session._garbage)))
+        for k in range(page.module.TIDY):
+            session.release(1_000_000 + k)
+    assert woken == [page.module.TIDY]
+    session._garbage.clear()
+    session.close()
+
+
 def test_a_session_that_is_closed_closes_its_connection(page, host, monkeypatch):
     session, closed = opened(page, host.url), []
     socket = session.transport.socket
