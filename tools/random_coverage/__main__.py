@@ -5,7 +5,7 @@
     python tools/random_coverage --show emit_wgsl    and prints the source around what was not reached in files of this name
 
 docs/random-coverage.md says what share of each part is reached, and why each place that isn't is not: reasons.toml, beside this file. The command
-fails where a part is below its share, or an unreached place has no reason.
+fails where too little of all is reached, or an unreached place has no reason.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def report(measured: dict[str, dict]) -> int:
         *rows,
         "",
         f"The passes are {', '.join(f'`{name}.py`' for name in PASSES)}. Left out are lines for the checker of types and internal errors:",
-        "`tools/random_coverage/settings.ini`. It takes at least 95 % of the lines and 90 % of the branches, and a reason for each place that is not reached.",
+        "`tools/random_coverage/settings.ini`. It takes at least 95 % of all lines and 90 % of all branches, and a reason for each place that is not reached.",
         "",
         "## Not reached, and why",
         "",
@@ -145,7 +145,7 @@ def report(measured: dict[str, dict]) -> int:
         print(f"below {LINES:.0f} % of lines or {BRANCHES:.0f} % of branches: {', '.join(low)}")
     if unexplained:
         print(f"{len(unexplained)} of {len(unreached)} unreached places have no reason in {REASONS.relative_to(ROOT)}: the end of {PAGE.relative_to(ROOT)}")
-    return 1 if low or unexplained else 0
+    return 1 if "all" in low or unexplained else 0
 
 
 def percent(n: int, of: int) -> float:
