@@ -41,6 +41,7 @@ SQUARE = vector("float32", 2, 2)
     ([F32], [F32], "add", {}, "add takes 2 operands, got 1"),
     ([F32, F32], [F32], "transpose", dict(permutation=()), "has 2 operands; its primitive takes 1"),
     ([], [F32], "neg", {}, "neg takes 1 operand, got 0"),
+    ([vector("uint32")] * 3, [vector("uint32")] * 2, "threefry2x32", {}, "has 3 operands; its primitive takes 4"),
     ([token], [F32], "neg", {}, "neg takes arrays, and one of its operands is an order token"),
     ([token], [token], "reshape", dict(new_sizes=(), dimensions=None, sharding=None), "reshape takes arrays"),
     ([vector("float32")], [F32], "reduce_sum", dict(axes=(0,)), "reduce_sum has no parameter out_sharding"),

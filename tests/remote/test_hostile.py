@@ -1,5 +1,6 @@
 """Programs that no tracer makes: what a client could send to have the host do more than compute."""
 import hashlib
+import logging
 import pathlib
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from weft.core.parameters import COUNT, INTEGER, PORTABLE, REFUSED, SIZE
 from weft.core.portable import NotPortable
 from weft.core.primitive import registry
 from weft.runtime.device import backend_of
-from weft_native.host.messages import LONGEST, public_text
+from weft_native.host.messages import LONGEST, LogFormatter, public_text
 from weft_native.host.programs import Executable
 from weft_remote import protocol as p
 
@@ -199,3 +200,33 @@ def test_a_client_hears_of_a_failure_and_not_of_paths(step, monkeypatch):
     assert ("/home/someone/client.py:7" in answer.message) == (step != "put")
     for secret in ("/srv", "/opt", "/home/ho", "Users", "Traceback", "site-packages", "secret", "File "):
         assert secret not in answer.message, answer.message
+
+
+STRANGE = "a\x1b]0;title\x07\n2026-01-01 weft.host INFO session 7 begins\r\u2028\ud800é"
+SHOWN = r"a\x1b]0;title\x07\n2026-01-01 weft.host INFO session 7 begins\r\u2028\ud800" + "é"
+
+
+def test_lines_of_strangers_are_printable():
+    """They stand in errors and in what is compiled, which can't hold half of a surrogate pair."""
+    line = s.RecordedLine(STRANGE, 7, STRANGE, (STRANGE,))
+    x, out = Var(F32), Var(F32)
+    program = s.deserialize(careless(Jaxpr([], [x], [out], [JaxprEqn([x], [out], registry["neg"], {}, frozenset(), line)])))
+    assert str(program.jaxpr.eqns[0].source_info) == f"{SHOWN}:7 ({SHOWN})" and program.files == {SHOWN}
+    with pytest.raises(DeserializationError) as e:
+        s.deserialize(careless(Jaxpr([], [x], [out], [JaxprEqn([x], [out], registry["cos"], {}, frozenset(), line), JaxprEqn([], [], registry["neg"], {}, frozenset(), line)])))
+    assert str(e.value).isprintable()
+    data = s.serialize(program.jaxpr)
+    digest = hashlib.sha256(data).digest()
+    with host_here("cpu") as host, Raw(host.url) as raw:
+        raw.send(p.Program, digest, len(data), data)
+        raw.send(p.Compile, 2, digest, 0, STRANGE, (False,))
+        raw.send(p.Ping)
+        answer = raw.receive()
+        while not isinstance(answer, (p.Ready, p.Error, p.End)):
+            answer = raw.receive()
+    assert isinstance(answer, p.Ready)
+
+
+def test_a_client_writes_no_entry_of_the_log():
+    record = logging.LogRecord("weft.host", logging.INFO, "here.py", 1, "compiling %s\n  at %s", (STRANGE, "x.py"), None)
+    assert LogFormatter("%(name)s %(message)s").format(record) == f"weft.host compiling {SHOWN.replace(chr(92) + 'n', chr(10) + '    ')}\n      at x.py"

@@ -17,6 +17,7 @@ from weft.runtime.backend import Device
 from weft.runtime.device import get_backend
 
 from . import limits
+from .messages import LogFormatter
 from .server import Host
 
 
@@ -64,7 +65,9 @@ async def run(options: argparse.Namespace, devices: list[Device], token: str) ->
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of `weft-host`."""
     options = parser().parse_args(arguments)
-    logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=options.log_level.upper(), handlers=[handler])
     logging.getLogger("websockets").setLevel(logging.ERROR)      # refused handshakes are logged here, with the reason
     if not _is_loopback(options.host) and not options.allow_remote:
         print(f"weft-host: {options.host} is not this machine alone. Anyone who learns the token could run programs here; "

@@ -1,8 +1,12 @@
-"""What clients are told of errors: nothing of where files lie on the host."""
+"""What clients are told of errors: nothing of where files lie on the host. And what the log tells of clients."""
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
+
+from weft.annotations import override
+from weft.core.binary import printable
 
 LONGEST = 10_000      # characters; failures are kept as long as a client holds what they stand for
 
@@ -10,6 +14,14 @@ LONGEST = 10_000      # characters; failures are kept as long as a client holds 
 _FRAMES = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*(?:\n|$))*")
 _QUOTED = re.compile(r"""(?P<quote>["'])(?P<path>(?:/|[A-Za-z]:[\\/])[^"'\n]*)(?P=quote)""")
 _BARE = re.compile(r"""(?<![\w./\\:-])(?P<path>(?:/|[A-Za-z]:[\\/])[^\s"'<>|()\[\]{},;:*?]+)""")
+
+
+class LogFormatter(logging.Formatter):
+    """Entries that hold words of clients: none passes for another entry, since all lines but the first are set in, or for a command to a terminal."""
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n    ".join([printable(line) for line in super().format(record).split("\n")])
 
 
 def public_text(error: BaseException, said: Callable[[str], bool]) -> str:

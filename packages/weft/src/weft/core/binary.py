@@ -19,6 +19,16 @@ class DeserializationError(WeftError):
         self.offset = offset
 
 
+def printable(text: str) -> str:
+    """A stranger's text for messages and logs: what shows nothing, such as a new line, a terminal's escape or half of a surrogate pair, is written as Python escapes it.
+
+    Example:
+        >>> printable("f(x) ≥ 0\\n\\x1b[2J")
+        'f(x) ≥ 0\\\\n\\\\x1b[2J'
+    """
+    return text if text.isprintable() else "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in text])
+
+
 class Writer:
     """Appends integers, strings and bytes to `data`."""
     __slots__ = ("data",)

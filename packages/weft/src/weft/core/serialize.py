@@ -22,7 +22,7 @@ from ..avals import AbstractToken, ShapedArray, SymbolicSize, countable, physica
 from ..config import config, enable_x64
 from ..errors import VerificationError
 from ..source_info import UNKNOWN, SourceInfo
-from .binary import DeserializationError, Reader, Writer
+from .binary import DeserializationError, Reader, Writer, printable
 from .dims import SymbolicScope, parse_dimension
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, round_scalar, subjaxprs
 from .parameters import check_parameters, why_refused
@@ -419,8 +419,8 @@ class _Deserializer:
         return self.dims[text]
 
     def line(self) -> SourceInfo:
-        file, line, function = self.string(), self.r.unsigned(1 << 31), self.string()
-        return RecordedLine(file, line, function, tuple([self.string() for _ in range(self.r.count())]))
+        file, line, function = printable(self.string()), self.r.unsigned(1 << 31), printable(self.string())
+        return RecordedLine(file, line, function, tuple([printable(self.string()) for _ in range(self.r.count())]))
 
     def jaxpr(self) -> tuple[Jaxpr, int, int]:
         r, start = self.r, self.r.at

@@ -31,7 +31,8 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 
 
-def _threefry_abstract(*xs: Any) -> list[ShapedArray]:
+def _threefry_abstract(k1: Any, k2: Any, x1: Any, x2: Any) -> list[ShapedArray]:
+    xs = (k1, k2, x1, x2)
     if any(x.dtype != dtypes.uint32 for x in xs):
         raise type_error(f"threefry2x32 takes uint32 arrays, got {', '.join(map(format, xs))}.")
     shape = next((x.shape for x in xs if x.shape), ())
