@@ -1,4 +1,5 @@
-"""What docs/accuracy.md measures: functions and their inputs. Needs NumPy alone, so that real jax runs the same cases in a process of its own.
+"""What docs/accuracy.md measures: functions and their inputs. Needs NumPy alone, so that real jax runs the same cases in
+a process of its own.
 
     python tools/accuracy_cases.py INPUTS.npz RESULTS.npz
 
@@ -170,7 +171,9 @@ SPECIAL = (0.0, -0.0, INF, -INF, math.nan, 1.0, -1.0, 0.5, -0.5, 2.0)
 
 
 def points(case: Pointwise, kind: type, count: int | None = None) -> Arrays:
-    """The arguments of an elementwise function, the same each time: special values, neighbours of marks, random bits, and places in the domain and the focus.
+    """The arguments of an elementwise function, the same each time.
+
+    They are special values, neighbours of marks, random bits, and places in the domain and the focus.
     No subnormal numbers are among them."""
     rng, info = np.random.default_rng([len(case.name), *map(ord, case.name)]), np.finfo(kind)
     count = count or (FEW if kind in case.slow else POINTS)
@@ -216,7 +219,9 @@ def points(case: Pointwise, kind: type, count: int | None = None) -> Arrays:
 
 
 class Complex(NamedTuple):
-    """An elementwise function of complex numbers. size: the least and greatest of the parts of its arguments; marks: numbers whose neighbours are taken."""
+    """An elementwise function of complex numbers.
+
+    size: the least and greatest of the parts of its arguments. marks: numbers whose neighbours are taken."""
 
     name: str
     path: str | Callable[[Any], Callable]
@@ -265,7 +270,8 @@ PARTS = {np.float32: np.complex64, np.float64: np.complex128}
 
 
 def plane(case: Complex, kind: type) -> Arrays:
-    """The arguments of a complex function, the same each time: parts of all sizes, and neighbours of marks in all directions. None stands on an axis, where cuts are."""
+    """The arguments of a complex function, the same each time: parts of all sizes, and neighbours of marks in all
+    directions. None stands on an axis, where cuts are."""
     rng, info = np.random.default_rng([len(case.name), *map(ord, case.name)]), np.finfo(kind)
     lo, hi = np.log(case.size)
     columns = []
@@ -287,7 +293,9 @@ def plane(case: Complex, kind: type) -> Arrays:
 
 
 class Whole(NamedTuple):
-    """A function of arrays. make(rng) gives float64 arguments of each of its cases; family says how its error is measured."""
+    """A function of arrays.
+
+    family: how its error is measured. make(rng): float64 arguments of each of its cases."""
 
     name: str
     family: str
@@ -357,8 +365,9 @@ def _only_square(make: Callable) -> Callable:
 
 def _symmetric(rng: np.random.Generator) -> dict[str, Arrays]:
     """At most 40 × 40: WebGPU's software adapter takes more than ten minutes for 100 × 100."""
-    squares = _only_square(_matrices)(rng).items()
-    return {name: [(a + a.T) / 2] for name, [a] in squares if len(a) <= 40} | {"40 × 40": [(a := _square(40, rng)) + a.T]}
+    squares = {name: a for name, [a] in _only_square(_matrices)(rng).items() if len(a) <= 40}
+    squares["40 × 40"] = 2 * _square(40, rng)
+    return {name: [(a + a.T) / 2] for name, a in squares.items()}
 
 
 def _definite(rng: np.random.Generator) -> dict[str, Arrays]:

@@ -1,5 +1,5 @@
-"""What docs/accuracy.md takes for right: the functions of accuracy_cases.py in wider types, which find the worst points,
-and by mpmath, which says how bad they are."""
+"""What docs/accuracy.md takes for right: the functions of accuracy_cases.py in wider types, which find the worst
+points, and by mpmath, which says how bad they are."""
 
 from __future__ import annotations
 
@@ -153,11 +153,13 @@ def _igamma(a, x):
 
 
 def _zeta(s, q):
-    """The sum of Euler and Maclaurin after as many terms as it needs: mpmath's own is absolutely exact, and it may be tiny."""
+    """The sum of Euler and Maclaurin after as many terms as it needs. mpmath's own is only absolutely exact, and the
+    result may be tiny."""
     count = max(0, int(s + 40 - q))
     a = q + count
     rest = a ** (1 - s) / (s - 1) + a**-s / 2
-    corrections = [mp.bernoulli(2 * k) / mp.factorial(2 * k) * mp.rf(s, 2 * k - 1) * a ** (1 - s - 2 * k) for k in range(1, 30)]
+    weights = [mp.bernoulli(n) / mp.factorial(n) for n in range(2, 60, 2)]
+    corrections = [w * mp.rf(s, 2 * k - 1) * a ** (1 - s - 2 * k) for k, w in enumerate(weights, 1)]
     return mp.fsum([*[(q + n) ** -s for n in range(count)], rest, *corrections])
 
 

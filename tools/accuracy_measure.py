@@ -25,7 +25,8 @@ import weft  # noqa: E402
 from weft_wasm.backend import WasmBackend  # noqa: E402
 from weft_wasm.desktop_runtime import DesktopRuntime  # noqa: E402
 
-from accuracy_cases import CASES, KINDS, Arrays, Case, Complex, Pointwise, Whole, arguments, evaluate, plane, points  # noqa: E402, I001
+from accuracy_cases import CASES, KINDS, Arrays, Case, Complex, Pointwise, Whole  # noqa: E402
+from accuracy_cases import arguments, evaluate, plane, points  # noqa: E402
 from accuracy_errors import Found, at, error_of, worst, worst_complex  # noqa: E402
 from accuracy_exact import reference  # noqa: E402
 
@@ -37,12 +38,14 @@ AT_ONCE = 6  # functions that one process of jax is asked for
 
 
 class Cell(NamedTuple):
-    """What was measured of a function in one dtype on one backend. special: what it gives at zeros, infinities and NaN."""
+    """What was measured of a function in one dtype on one backend.
+
+    special: what it gives at zeros, infinities and NaN. arguments, sources: digests of what the cell depends on."""
 
     error: float
     where: str
     special: dict[str, str]
-    arguments: str  # digests of what the cell depends on
+    arguments: str
     sources: str
     seconds: float
 
@@ -67,7 +70,7 @@ def _code(value: Any) -> str:
 
 def digest_of(case: Case, given: dict[str, Arrays]) -> str:
     path = case.path if isinstance(case.path, str) else _code(case.path.__code__)
-    return digest(path, *[part for call, args in given.items() for x in args for part in (call, str(x.shape), x.tobytes())])
+    return digest(path, *[p for call, args in given.items() for x in args for p in (call, str(x.shape), x.tobytes())])
 
 
 @functools.cache

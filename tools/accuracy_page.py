@@ -28,13 +28,14 @@ backend, and of {jax} on the CPU beside them. `make accuracy` measures them and 
 
 **The unit** is the ulp, the unit in the last place: the distance between two neighbouring floating-point numbers of the
 size of the exact result, about 10⁻⁷ of it in float32 and 2·10⁻¹⁶ in float64. A result that is rounded correctly is off
-by at most 0.5 ulp; one that is off by 4 ulp has lost the last three of its 24 (float32) or 53 (float64) binary digits. "> 10⁹" says
-that the result is nothing like the exact one: another number where that is zero, or zero, an infinity or NaN where it
-is not. Decompositions, products and Fourier transforms have errors relative to what they are made of; their sections
-say how.
+by at most 0.5 ulp; one that is off by 4 ulp has lost the last three of its 24 (float32) or 53 (float64) binary digits.
+"> 10⁹" says that the result is nothing like the exact one: another number where that is zero, or zero, an infinity or
+NaN where it is not. Decompositions, products and Fourier transforms have errors relative to what they are made of;
+their sections say how.
 
-**What is right** is computed by [mpmath](https://mpmath.org) with {precision} binary digits. A quicker reference (float64 for
-float32, 80-bit floating point for float64) finds the worst points first, then mpmath says how bad they are.
+**What is right** is computed by [mpmath](https://mpmath.org) with {precision} binary digits. A quicker reference
+(float64 for float32, 80-bit floating point for float64) finds the worst points first, then mpmath says how bad they
+are. Functions of arrays are computed in 80-bit floating point.
 
 **Where it is tried**: an elementwise function at about {points:,} points in each dtype, or {few:,} where exact values
 take long: random bits, random magnitudes, the range in which the function does something, and the neighbours of its
@@ -44,12 +45,12 @@ numbers are left out: every backend may take them for zero, as XLA does.
 
 **On what**: {machine}. Each function is compiled alone, by `jit`.
 
-- *XLA* is the CPU through jaxlib {jaxlib}. jax uses the same compiler, so the two columns agree unless weft asks for another
-  computation. A *remote* host runs XLA, so its results are those of its machine's XLA column.
-- *Wasm* runs in wasmtime {wasmtime}, with relaxed SIMD (which fuses multiplications and additions) as engines offer today, and with
-  *plain SIMD* as they do without.
-- *WebGPU* is the software adapter {adapter}, which has no float64. Other adapters round a few operations
-  differently; weft computes most functions of its own there, from operations that WebGPU keeps to a few ulp.
+- *XLA* is the CPU through jaxlib {jaxlib}. jax uses the same compiler, so the two columns agree unless weft asks for
+  another computation. A *remote* host runs XLA: its results are those of the XLA column on its machine.
+- *Wasm* runs in wasmtime {wasmtime}, with relaxed SIMD, which fuses multiplications and additions, and in the next column
+  without it (*plain SIMD*).
+- *WebGPU* is the software adapter {adapter}, which has no float64. Other adapters may round
+  some operations in other ways.
 
 A **remark** says why a result is off by more than {large:g} ulp, or why weft is notably worse than jax:
 by more than twice as much, and one ulp.
@@ -64,7 +65,8 @@ SECTIONS: dict[str, tuple[Callable[[Case], bool], str]] = {
     "Reductions and softmax": (
         lambda case: isinstance(case, Whole) and case.family in IN_ULP,
         "In ulp of the result; for sums, running sums and means in ulp of the sum of the magnitudes, since terms that "
-        "cancel leave an error of any relative size; for logarithms of sums in ulp of the result or of 1, whichever is larger.",
+        "cancel leave an error of any relative size; for logarithms of sums in ulp of the result or of 1, whichever is "
+        "larger.",
     ),
     "Products": (
         lambda case: isinstance(case, Whole) and case.family == "product",
@@ -78,8 +80,9 @@ SECTIONS: dict[str, tuple[Callable[[Case], bool], str]] = {
     "Decompositions": (
         lambda case: isinstance(case, Whole) and case.family in ("cholesky", "lu", "qr", "eigh", "svd", "solve"),
         "Backward errors in eps: ‖a − product of the factors‖ / ‖a‖ in the norm of Frobenius, or how far their columns "
-        "are from being orthonormal, ‖qᵀq − 1‖ / √n, whichever is larger; of solutions ‖a x − b‖ / (‖a‖ ‖x‖). They grow with the size, which is at "
-        "most 100 × 100; of eigh 40 × 40 on every backend, since WebGPU's software adapter takes more than ten minutes for 100 × 100.",
+        "are from being orthonormal, ‖qᵀq − 1‖ / √n, whichever is larger; of solutions ‖a x − b‖ / (‖a‖ ‖x‖). They grow "
+        "with the size, which is at most 100 × 100; of eigh 40 × 40 on every backend, since WebGPU's software adapter "
+        "takes more than ten minutes for 100 × 100.",
     ),
 }
 ODD = """## Zeros, infinities and NaN
@@ -118,7 +121,8 @@ def rows(kind: str) -> Iterator[Row]:
         cells = saved(name, kind)
         lacking = [c for c in columns_of(kind) if c not in cells]
         if lacking:
-            raise SystemExit(f"{name} in {kind} is not measured for {', '.join(lacking)}: python tools/accuracy.py '{name}'")
+            what = f"{name} in {kind} is not measured for {', '.join(lacking)}"
+            raise SystemExit(f"{what}: python tools/accuracy.py '{name}'")
         yield Row(case, kind, {c: cells[c] for c in columns_of(kind)}, texts.get((name, kind), ""))
 
 

@@ -41,8 +41,8 @@ def stated():
                 cells[name, kind] = {c: (v, "") for c, v in zip(columns, values[:-1])}
                 remarks[name, kind] = values[-1]
             else:
-                row = cells[name, kind]
-                row.update({c.removesuffix(", at"): (row[c.removesuffix(", at")][0], v) for c, v in zip(columns, values)})
+                for column, where in zip([c.removesuffix(", at") for c in columns], values):
+                    cells[name, kind][column] = cells[name, kind][column][0], where
     return cells, remarks
 
 
@@ -78,7 +78,8 @@ def test_every_elementwise_primitive_has_a_row():
 
 def test_remarks_stand_where_rows_need_them_and_nowhere_else():
     number = lambda shown: float("inf") if shown.startswith(">") else float(shown)  # noqa: E731
-    needed = {row for row, cells in CELLS.items() if page.remarkable(CASES[row[0]], {c: number(e) for c, (e, _) in cells.items()})}
+    found = {row: {column: number(shown) for column, (shown, _) in cells.items()} for row, cells in CELLS.items()}
+    needed = {row for row, errors in found.items() if page.remarkable(CASES[row[0]], errors)}
     assert {row for row, remark in REMARKS.items() if remark} == needed
 
 
@@ -86,11 +87,13 @@ def remeasured(case, call, args, column):
     """The largest error at these arguments, on this machine."""
     with ThreadPoolExecutor(1) as pool:
         want = None if isinstance(case, Whole) else reference(case, args, pool)
-    return measure.found_by(case, {call: args}, {call: measure.on_weft(case.name, args, measure.device_of(column))}, want)
+    results = measure.on_weft(case.name, args, measure.device_of(column))
+    return measure.found_by(case, {call: args}, {call: results}, want)
 
 
 @pytest.mark.parametrize("column", [c for c, platform in measure.PLATFORMS.items() if platform in under_test()])
-@pytest.mark.parametrize("name", ["exp", "log1p", "erf_inv", "div", "atan2", "complex log", "sum", "softmax", "dot", "fft", "cholesky"])
+@pytest.mark.parametrize("name", ["exp", "log1p", "erf_inv", "div", "atan2", "complex log",
+                                  "sum", "softmax", "dot", "fft", "cholesky"])  # fmt: skip
 def test_its_bounds_hold(name, column):
     """Where the page says that the error is largest; of elementwise functions at some other points as well."""
     need(measure.PLATFORMS[column])
