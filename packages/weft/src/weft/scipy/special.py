@@ -184,10 +184,55 @@ i0 = _unary("i0", "The modified Bessel function of order 0.", lambda x: el.mul(e
 i1 = _unary("i1", "The modified Bessel function of order 1.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i1e(x)))
 
 
+_STIRLING = [b / (2 * k * (2 * k - 1)) for k, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510), 1)]
+_LARGE = 10     # from where on eight terms of Stirling's series are exact in float64
+
+
+def _stirling_rest(z):
+    """gammaln(z) - ((z - 1/2) log z - z + log(2 pi) / 2) for large z."""
+    inverse = 1 / z
+    square, total = inverse * inverse, _STIRLING[-1]
+    for coefficient in reversed(_STIRLING[:-1]):
+        total = total * square + coefficient
+    return total * inverse
+
+
+@custom_jvp
+def _log1p_ratio(x, y):
+    """log1p(x / y) of positive numbers, whose derivative does not square them: that may overflow."""
+    return el.log1p(x / y)
+
+
+@_log1p_ratio.defjvp
+def _log1p_ratio_jvp(primals, tangents):
+    (x, y), (tx, ty) = primals, tangents
+    return _log1p_ratio(x, y), (tx - x / y * ty) / (x + y)
+
+
 def betaln(a, b):
-    """log of the beta function."""
+    """log of the beta function.
+
+    Example:
+        >>> from weft.scipy import special
+        >>> round(float(special.betaln(2.0, 1e6)), 4)
+        -27.631
+    """
     a, b = promote_shapes("betaln", *promote_inexact("betaln", a, b))
-    return el.sub(el.add(gammas.lgamma(a), gammas.lgamma(b)), gammas.lgamma(el.add(a, b)))
+    ordered = el.le(a, b)
+    less, more = _where(ordered, a, b), _where(ordered, b, a)
+    # gammaln of large numbers is large: its differences are taken by Stirling's formula, in which the large terms cancel exactly
+    far = comparisons.logical_and(comparisons.logical_and(el.ge(more, scalar_like(more, _LARGE)), el.lt(more, scalar_like(more, math.inf))),
+                                  el.gt(less, scalar_like(less, 0)))
+    both = comparisons.logical_and(far, el.ge(less, scalar_like(less, _LARGE)))
+    p, q = _where(far, less, 1.0), _where(far, more, _LARGE)
+    rest = _stirling_rest(q) - _stirling_rest(p + q) - (q - 0.5) * _log1p_ratio(p, q)
+    large = _where(both, p, _LARGE)
+    both_large = rest + _stirling_rest(large) - large * _log1p_ratio(q, large) + 0.5 * el.log(2 * math.pi / large)
+    small = _where(both, 1.0, p)
+    one_large = rest + gammas.lgamma(small) + small * (1 - el.log(p + q))
+    x, y = _where(far, 1.0, a), _where(far, 1.0, b)
+    near = el.sub(el.add(gammas.lgamma(x), gammas.lgamma(y)), gammas.lgamma(el.add(x, y)))
+    return _where(both, both_large, _where(far, one_large, near))
 
 
 def beta(a, b):
