@@ -339,7 +339,9 @@ def test_shardings_are_told_and_drawn(capsys):
     assert seen[0].spec == weft.P("b", "a") and seen[1].spec == weft.P("a", "b") and seen[2].device_set == {first[1]}
     seen.clear()
     total = lambda x: (weft.debug.inspect_array_sharding(x, callback=seen.append), x.sum())[1]
-    for f in (weft.vmap(total), weft.grad(total), lambda x: weft.jvp(total, (x,), (x,)), weft.vmap(weft.grad(total))):
+    again = weft.grad(weft.checkpoint(lambda x: weft.jit(total)(x) ** 2, policy=weft.checkpoint_policies.dots_saveable))
+    for f in (weft.vmap(total), weft.grad(total), lambda x: weft.jvp(total, (x,), (x,)), weft.vmap(weft.grad(total)),
+              weft.grad(weft.checkpoint(lambda x: jnp.sin(total(x)))), again):
         f(x)
         assert [s.spec for s in seen] == [weft.P("a", "b")]      # once: of the whole batch, and of the value alone
         seen.clear()

@@ -121,6 +121,7 @@ def _rows():
         yield Row(name, getattr(lax, name), ("c64[3]",), grad=False, rtol=5e-5)
     for name in ("mul", "atan2", "max", "min"):
         yield Row(name, getattr(lax, name), ("c64[3]", "c64[3]"), grad=False, rtol=5e-5)
+    yield Row("clamp", lax.clamp, ("c64[]:-1..-0.5", "c64[5]", "c64[]:0.5..1"), grad=False)
     # structure
     yield Row("broadcast_in_dim", lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (1,)), ("f32[3]",))
     yield Row("broadcast_in_dim1", lambda x: lax.broadcast_in_dim(x, (3, 4), (0, 1)), ("f32[3,1]",))
@@ -145,6 +146,8 @@ def _rows():
         numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))
         yield Row(name, lambda x, u, f=getattr(lax, name), numbers=numbers: f(x, _constant([[3], [0], [9]]), u, numbers, unique_indices=True),
                   ("f32[4,3]", "f32[3,3]"))
+    for name in ("scatter_min", "scatter_max"):
+        yield Row(name, lambda x, u, f=getattr(lax, name): f(x, _constant([[1], [1], [2]]), u, lax.ScatterDimensionNumbers((), (0,), (0,))), ("c64[4]", "c64[3]"), grad=False)
     yield Row("scatter_add_twice", lambda x, u: lax.scatter_add(x, _constant([[1], [1], [2]]), u, lax.ScatterDimensionNumbers((), (0,), (0,))),
               ("f32[4]", "f32[3]"))
     # reductions

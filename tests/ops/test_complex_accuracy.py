@@ -39,3 +39,18 @@ def test_sines_and_cosines_where_an_exponential_alone_is_too_large(platform):
             known = ~(np.isnan(want.real) | np.isnan(want.imag))
             np.testing.assert_allclose(got[known].real, want[known].real, rtol=1e-6)
             np.testing.assert_allclose(got[known].imag, want[known].imag, rtol=1e-6)
+
+
+@pytest.mark.parametrize("platform", under_test("cpu", "wasm", "webgpu"))
+def test_signs_of_zero_of_sines_and_cosines(platform):
+    """Those of C's functions, which tell the sides of branch cuts apart in what follows: a zero part is a product, of whose signs it has that of one times that of the other."""
+    need(platform)
+    z = np.array([complex(a, b) for a in (0.0, -0.0, 1.0, -1.0, 90.0) for b in (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf)], np.complex64)
+    with weft.default_device(weft.devices(platform)[0]), np.errstate(invalid="ignore", over="ignore"):
+        for name in ("sin", "cos", "sinh", "cosh"):
+            for x in (z, -z, z * 1j):
+                got, want = np.asarray(weft.jit(getattr(lax, name))(x)), EXACT[name](x.astype(np.complex128))
+                for part in ("real", "imag"):
+                    a, b = getattr(got, part), getattr(want, part)
+                    zero = (a == 0) & (b == 0)
+                    np.testing.assert_array_equal(np.signbit(a)[zero], np.signbit(b)[zero], f"{name}, {part} of {x[zero]}")

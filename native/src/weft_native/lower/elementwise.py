@@ -60,10 +60,11 @@ def _by_parts(name: str, lower):
         sinh, cosh, scale = _hyperbolic(b, size, part)
 
         def product(x, y):
-            """Times the scale. Of zero and infinity it is zero."""
+            """Times the scale. Of zero and infinity it is zero, with the sign of one times that of the other."""
             pick = lambda which, v, w: b.select(which, v, w, part.shape, part.dtype)
-            none = pick(b.compare("LT", y, zero, part), of("stablehlo.negate", x), x)
-            return pick(b.compare("EQ", x, zero, part), none, of("stablehlo.multiply", of("stablehlo.multiply", x, y), scale))
+            plain = of("stablehlo.multiply", x, y)
+            none = pick(b.compare("EQ", y, zero, part), plain, pick(b.compare("LT", y, zero, part), of("stablehlo.negate", x), x))
+            return pick(b.compare("EQ", x, zero, part), none, of("stablehlo.multiply", plain, scale))
         if name in ("sin", "sinh"):
             parts = (product(sine, cosh), product(sinh, cosine)) if turned else (product(sinh, cosine), product(sine, cosh))
         else:

@@ -8,6 +8,7 @@ terms of weft's own primitives; operations without a rule that have a decomposit
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Callable, NamedTuple, Sequence, TypeGuard
 
 from weft import dtypes
@@ -237,9 +238,8 @@ def _gather(eqn: JaxprEqn, x: Pair, indices: Real) -> Pair:
     return Pair(*[eqn.primitive.bind(v, indices, **dict(eqn.params, fill_value=f)) for v, f in zip(x, (value.real, value.imag))])
 
 
-@rule("scatter-mul")
-def _scatter_mul(eqn: JaxprEqn, x: Pair, indices: Real, updates: Pair) -> Pair:
-    """One window after the other is read, multiplied and written, since indices may repeat."""
+def scattered(combine: Callable[[Pair, Pair], Pair], eqn: JaxprEqn, x: Pair, indices: Real, updates: Pair) -> Pair:
+    """One window after the other is read, combined and written, since indices may repeat."""
     p = eqn.params
     dn = p["dimension_numbers"]
     if dn.operand_batching_dims:  # the place along them is an index like others
@@ -266,7 +266,7 @@ def _scatter_mul(eqn: JaxprEqn, x: Pair, indices: Real, updates: Pair) -> Pair:
     def step(k: Real, planes: Sequence[Real]) -> tuple[Real, ...]:
         at = row(indices, k)
         here = Pair(*[gather(v, at, read, sizes, mode=GatherScatterMode.CLIP) for v in planes])
-        there = multiply(here, Pair(*[row(u, k) for u in updates]))
+        there = combine(here, Pair(*[row(u, k) for u in updates]))
         return tuple([registry["scatter"].bind(v, at, t, **params) for v, t in zip(planes, there)])
 
     return Pair(*fori_loop(0, count, step, tuple(x))) if count and 0 not in window else x
@@ -447,6 +447,10 @@ def extremum(before: Callable[[Real, Real], Real]) -> Callable[[Pair, Pair], Pai
 
 
 RULES["max"], RULES["min"] = _same_shape(extremum(gt)), _same_shape(extremum(lt))
+for _name, _combine in (("scatter-mul", multiply), ("scatter-max", extremum(gt)), ("scatter-min", extremum(lt))):
+    RULES[_name] = partial(scattered, _combine)
+
+RULES["clamp"] = _same_shape(lambda low, x, high: extremum(lt)(extremum(gt)(x, low), high))
 
 
 def folded(eqn: JaxprEqn, x: Pair, combine: Callable[[Pair, Pair], Pair], empty: tuple[float, float]) -> Pair:
@@ -547,8 +551,9 @@ def power(x: Pair, y: Number) -> Pair:
 
 
 def scaled(x: Real, y: Real) -> Real:
-    """x y; a zero x stays one even if y is infinite."""
-    return select(eq(x, like(x, 0.0)), select(lt(y, like(y, 0.0)), neg(x), x), mul(x, y))
+    """x y; a zero x stays one even if y is infinite, with the sign that it has times that of y."""
+    zero = like(x, 0.0)
+    return select(eq(x, zero), select(eq(y, zero), mul(x, y), select(lt(y, zero), neg(x), x)), mul(x, y))
 
 
 def hyperbolic_tangent(x: Pair) -> Pair:

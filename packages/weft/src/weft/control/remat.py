@@ -23,6 +23,7 @@ from ..tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 from .call import bind_jit, collective_names
 from .custom import name_of
 from .inline import without_calls
+from .inspection import without_inspections
 from .policies import Offloadable
 from .saving import equations, under
 
@@ -75,6 +76,7 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
     n_known = len(known.outvars) - split.num_handed_over
     residuals = split.residuals(known.invars, known.outvars[:n_known], known.outvars[n_known:])
     now, again, verdicts = equations(policy, known.eqns)
+    again = without_inspections(known.replace(eqns=again))[0].eqns      # what was looked at lies where it lay
     moved = {v: verdict for v, verdict in verdicts.items() if isinstance(verdict, Offloadable)}
     known = known.replace(eqns=now)
     saved = [*verdicts]
