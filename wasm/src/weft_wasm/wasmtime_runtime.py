@@ -71,15 +71,15 @@ class WasmtimeDevice:
                 config.memory_reservation = LIMIT_64  # of addresses, so that growth moves nothing
             self._engines[kind] = wasmtime.Engine(config)
         self.engine, self.patience = self._engines[kind], patience
-        most = LIMIT_64 if memory64 else LIMIT
-        self.most_pages, self.memory64 = most // PAGE, memory64
+        most = limit or (LIMIT_64 if memory64 else LIMIT)
+        self.most_pages, self.memory64 = -(-most // PAGE), memory64  # a module can grow the memory too, no further
         self.word: type[ctypes.c_uint64] | type[ctypes.c_uint32] = ctypes.c_uint64 if memory64 else ctypes.c_uint32
         self.pointer = wasmtime.ValType.i64() if memory64 else wasmtime.ValType.i32()
         self.threads = threads
         self.raised: BaseException | None = None  # by a function of the host, for `run` to raise again
         self.stores = self.live = self.running = 0  # stores made, programs that are loaded, runs that have begun and not ended
         self._new_store(1)
-        self.allocator = Allocator(self._grow, limit=limit or most)
+        self.allocator = Allocator(self._grow, limit=most)
         self.lock = threading.RLock()  # neither a wasmtime.Store nor the memory in it is for several threads at once
         self.table, self.table_entries = self.alloc(256 * ctypes.sizeof(self.word)), 256
         self._own = self.allocator.allocated
