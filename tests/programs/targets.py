@@ -153,7 +153,7 @@ TARGETS: dict[str, list[Target]] = {
             "shaders, few buffers and workgroups",
             lambda: first_device("webgpu"),
             WITHOUT_WIDE,
-            changes=within(maxStorageBuffersPerShaderStage=3, maxComputeWorkgroupsPerDimension=2),
+            changes=within(maxStorageBuffersPerShaderStage=4, maxComputeWorkgroupsPerDimension=2),
         ),
         Target(
             "shaders, small buffers",

@@ -109,6 +109,15 @@ def test_more_arrays_than_bindings(limit):
 
 
 @gpu
+def test_copies_at_places_that_a_loop_counts_keep_to_the_bindings():
+    x, out, t = vector("x", "input"), vector("out", "output"), Var("t")
+    program = Program("copies", [x], [out], [], [Kernel("k", [over(10, lambda i: [Store(out, i, x[i])])]), For(t, 3, [Copy(out, x, 2, t * 3, t)])])
+    (loop,) = [s for s in plan_of(program, {"maxStorageBuffersPerShaderStage": 3})["steps"] if s["op"] == "loop"]
+    assert max(len(s["bind"]) for s in loop["body"] if s["op"] == "dispatch") <= 3
+    agree(program, np.arange(10), maxStorageBuffersPerShaderStage=3)
+
+
+@gpu
 def test_large_temps_leave_the_arena():
     x, a, b, out = vector("x", "input", 1000), vector("a", n=1000), vector("b", n=1000), vector("out", "output", 1000)
     program = Program("p", [x], [out], [a, b], [

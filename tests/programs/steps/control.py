@@ -95,12 +95,13 @@ def scan(m: Maker) -> None:
 
 def counted(m: Maker) -> None:
     """A scan that counts up and down beside what it does, from numbers that the program knows."""
-    v, length, dtype = carried(m, m.value("fffiu", most=60)), m.rng.choice((0, 1, 3, 4)), m.palette.int
+    v, length = carried(m, m.value("fffiu", most=60)), m.rng.choice((0, 1, 3, 4))
+    number = Type("int64" if m.world.x64 else "int32", ())
     body = m.block([v.type], [v.type])
     up, down = m.rng.choice(("2 + s[1]", "s[1] + 1")), m.rng.choice(("s[2] - 1", "s[2] + 3"))
-    start = f"jnp.asarray({m.rng.randint(0, 5)}, {dtype!r}), jnp.asarray({m.rng.randint(4, 9)}, {dtype!r})"
-    text = f"lax.scan(lambda s, _: (({{f0}}(s[0]), {up}, {down}), s[1] * s[2]), ({{0}}, {start}), None, length={length})"
-    out = [v.type, Type(dtype, ()), Type(dtype, ()), Type(dtype, (length,))]
+    start = f"({{0}}, {m.rng.randint(0, 5)}, {m.rng.randint(4, 9)})"
+    text = f"lax.scan(lambda s, _: (({{f0}}(s[0]), {up}, {down}), s[1] * s[2]), {start}, None, length={length})"
+    out = [v.type, number, number, number.shaped(length)]
     m.emit_all(f"weft.tree.leaves({text})", v, types=out, bounds=bounds(out), blocks=[body])
 
 

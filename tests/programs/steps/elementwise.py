@@ -42,6 +42,8 @@ FLOATS: dict[str, list[tuple[str, float]]] = {
         ("weft.nn.gelu({0})", 4),
         ("weft.nn.silu({0})", 4),
         ("{0} * 0.5 - 1.0", 3),
+        ("{0} / 3.0", 2),
+        ("{0} / 7.0 + 1.0", 2),
         ("jnp.nan_to_num({0})", 4),
         ("jnp.trunc({0})", 4),
         ("jnp.modf({0})[0]", 1),

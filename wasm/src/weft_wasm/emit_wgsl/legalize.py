@@ -160,9 +160,9 @@ class _Legalizer:
         cells: list[Let] = []
         to, at = (i32(x) if isinstance(x, int) else self.in_cells(x, cells) for x in (s.dst_index, s.src_index))
         if dst is not src:
-            return [self.copying(dst, to, src, at, s.count, cells)]
+            return self.bound(self.copying(dst, to, src, at, s.count, cells))
         between = self.temp(f"{src.name}.copy", src.dtype, (s.count,))  # the two ranges may overlap
-        return [self.copying(between, i32(0), src, at, s.count, cells), self.copying(dst, to, between, i32(0), s.count, cells)]
+        return [*self.bound(self.copying(between, i32(0), src, at, s.count, cells)), *self.bound(self.copying(dst, to, between, i32(0), s.count, cells))]
 
     def copying(self, dst: Buffer, to: Expr, src: Buffer, at: Expr, count: int, cells: Sequence[Stmt]) -> Kernel:
         k = Var("k")
