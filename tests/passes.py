@@ -76,13 +76,26 @@ def compare(step: Pass, program: Program, old: list[bytes] | str, new: list[byte
         if old != new:
             raise PassError(f"{step.name} has changed {program.name}: it gave {_short(old)}, and gives {_short(new)}\n{describe(program)}")
         return
+    allowed = {} if step.exact else tolerances(program)
     for buffer, a, b in zip(program.outputs, old, new, strict=True):
         x, y = (np.frombuffer(data, NUMPY[buffer.dtype]) for data in (a, b))
-        wrong = differing(x, y, 0.0 if step.exact else TOLERANCE.get(buffer.dtype, 0.0))
+        wrong = differing(x, y, allowed.get(buffer, 0.0))
         if wrong.any():
             k = int(np.argmax(wrong))
             raise PassError(f"{step.name} has changed {program.name}: element {k} of {buffer!r} was {x[k]!r} and is {y[k]!r} ({wrong.sum()} of {len(x)} differ)\n"
                             f"{describe(program)}")
+
+
+def tolerances(program: Program) -> dict[ir.Buffer, float]:
+    """By how much each buffer may be off: as the narrowest float type that it is computed from, which may be another than its own."""
+    found: dict[ir.Buffer, float] = {}
+    for statement in program.body:
+        read, wrote = traversal.touched([statement])
+        nodes = [node for s in traversal.walk([statement]) for e in traversal.expressions(s) for node in traversal.walk_expr(e)]
+        most = max([*[TOLERANCE.get(node.dtype, 0.0) for node in nodes], *[found.get(b, 0.0) for b in read]], default=0.0)
+        for b in wrote:
+            found[b] = max(found.get(b, 0.0), most, TOLERANCE.get(b.dtype, 0.0))
+    return found
 
 
 def differing(x: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:

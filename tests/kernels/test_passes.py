@@ -220,6 +220,16 @@ def test_rounding_is_left_to_passes_that_may():
     assert checker.compared == 1
 
 
+def test_a_wide_result_may_be_off_as_the_narrow_numbers_that_it_is_made_of():
+    """And one that is made of wide ones alone, in the same program, as these."""
+    narrow, wide, i = Buffer("x", "f32", (8,), "input"), Buffer("y", "f64", (8,), "input"), Var("i")
+    kept, mixed, pure = Buffer("t", "f64", (8,), "temp"), Buffer("mixed", "f64", (8,), "output"), Buffer("pure", "f64", (8,), "output")
+    store = lambda name, out, value: Kernel(name, [For(i, 8, [Store(out, i, value)], "parallel")])
+    body = [store("a", kept, ir.convert(narrow[i] * 2.0, "f64")), store("b", mixed, kept[i] + 1.0), store("c", pure, wide[i] + 1.0)]
+    found = passes.tolerances(Program("widened", [narrow, wide], [mixed, pure], [kept], body))
+    assert [found[b] for b in (kept, mixed, pure)] == [passes.TOLERANCE["f32"], passes.TOLERANCE["f32"], passes.TOLERANCE["f64"]]
+
+
 def test_a_pass_that_changes_its_argument_is_found():
     def in_place(program, features):
         program.body[0].body[0].body[0] = Store(program.outputs[0], i32(0), Const(1.0, "f32"))
