@@ -134,6 +134,12 @@ def test_warnings_are_of_the_users_line(name):
     assert warned and {w.filename for w in warned} == {__file__}, [str(w) for w in warned]
 
 
+@pytest.mark.parametrize("old,new,alone", [("host_id", "process_index", 0), ("host_ids", "process_indices", [0]), ("host_count", "process_count", 1)])
+def test_names_that_will_go_say_what_to_write(old, new, alone):
+    with pytest.warns(match=rf"weft\.{old} is called weft\.{new} now"):
+        assert getattr(weft, old)("cpu") == getattr(weft, new)("cpu") == alone
+
+
 def test_nothing_else_warns():
     """`errors.warn` finds the line; numbers of frames are wrong as soon as somebody calls what warns from elsewhere."""
     root = HERE.parents[1]

@@ -4,6 +4,7 @@ import logging
 import pathlib
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -230,3 +231,14 @@ def test_lines_of_strangers_are_printable():
 def test_a_client_writes_no_entry_of_the_log():
     record = logging.LogRecord("weft.host", logging.INFO, "here.py", 1, "compiling %s\n  at %s", (STRANGE, "x.py"), None)
     assert LogFormatter("%(name)s %(message)s").format(record) == f"weft.host compiling {SHOWN.replace(chr(92) + 'n', chr(10) + '    ')}\n      at x.py"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_program_runs_with_the_width_that_it_was_traced_with(wide):
+    """Whatever the host's own is: a backend may interpret the program only then."""
+    seen = []
+    compiled = SimpleNamespace(memory_analysis=dict, execute=lambda args: seen.append(weft.config.enable_x64) or args)
+    Executable(compiled, Jaxpr([], [], [], []), None, wide).execute([])
+    with weft.enable_x64(not wide):
+        Executable(compiled, Jaxpr([], [], [], []), None, wide).execute([])
+    assert seen == [wide, wide]

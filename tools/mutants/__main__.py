@@ -213,28 +213,34 @@ def tried(copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], places: d
 def history(options: argparse.Namespace) -> None:
     """Puts back the bugs that this project has had. history.toml says of each what the code reads now and what it would read with the bug."""
     bugs = tomllib.loads((tree.HERE / "history.toml").read_text())["bug"]
-    copy, missed = tree.copy(BUILD / "tree-history"), []
-    found: dict[str, Any] = json.loads(HISTORY.read_text()) if HISTORY.exists() else {}
-    for k, bug in enumerate(bugs):
-        if options.only is not None and k not in options.only:
-            continue
-        originals: dict[str, bytes] = {}
-        for edit in bug["edit"]:
-            data = (copy / edit["file"]).read_bytes()
-            originals.setdefault(edit["file"], data)
-            if data.count(edit["now"].encode()) != 1:
-                raise SystemExit(f"{bug['name']} no longer fits: {edit['file']} has {data.count(edit['now'].encode())} times\n{edit['now']}")
-            tree.put(copy, edit["file"], data.replace(edit["now"].encode(), edit["then"].encode()))
-        start = time.perf_counter()
-        code = tree.pytest(copy, ["-x", *bug["tests"]], log=BUILD / "log-history", timeout=900)
-        print(f"{k:3} {'caught' if code else 'MISSED':7} {time.perf_counter() - start:6.1f} s  {bug['name']} ({bug['commit']})", flush=True)
-        found[bug["name"]] = {"commit": bug["commit"], "caught": bool(code)}
-        HISTORY.write_text(json.dumps(found, indent=1))
-        if not code:
-            missed.append(bug["name"])
-        for file, data in originals.items():
-            tree.put(copy, file, data)
-    print(f"{len(bugs)} bugs, {len(missed)} missed" + "".join(f"\n  {name}" for name in missed))
+    chosen = [(k, bug) for k, bug in enumerate(bugs) if options.only is None or k in options.only]
+    missed = []
+    with tempfile.TemporaryDirectory(prefix="history-", dir=BUILD) as folder:
+        copy, log = tree.copy(pathlib.Path(folder, "tree")), pathlib.Path(folder, "log")
+        for k, bug in chosen:
+            start = time.perf_counter()
+            caught = put_back(copy, bug, log)
+            print(f"{k:3} {'caught' if caught else 'MISSED':7} {time.perf_counter() - start:6.1f} s  {bug['name']} ({bug['commit']})", flush=True)
+            known = json.loads(HISTORY.read_text()) if HISTORY.exists() else {}
+            HISTORY.write_text(json.dumps({**known, bug["name"]: {"commit": bug["commit"], "caught": caught}}, indent=1))
+            if not caught:
+                missed.append(bug["name"])
+    print(f"{len(chosen)} bugs, {len(missed)} missed" + "".join(f"\n  {name}" for name in missed))
+
+
+def put_back(copy: pathlib.Path, bug: dict[str, Any], log: pathlib.Path) -> bool:
+    """Whether the tests of a past bug see it."""
+    originals: dict[str, bytes] = {}
+    for edit in bug["edit"]:
+        data = (copy / edit["file"]).read_bytes()
+        originals.setdefault(edit["file"], data)
+        if data.count(edit["now"].encode()) != 1:
+            raise SystemExit(f"{bug['name']} no longer fits: {edit['file']} has {data.count(edit['now'].encode())} times\n{edit['now']}")
+        tree.put(copy, edit["file"], data.replace(edit["now"].encode(), edit["then"].encode()))
+    code = tree.pytest(copy, ["-x", *bug["tests"]], log=log, timeout=900)
+    for file, data in originals.items():
+        tree.put(copy, file, data)
+    return code != 0
 
 
 main()
