@@ -42,7 +42,7 @@ class Mutator:
         if not hasattr(target, name):
             return f"{where} is gone already"
         old = getattr(target, name)
-        if self.rng.random() < LEAST or isinstance(old, (ir.Node, Buffer)) and not isinstance(getattr(old, "dtype", None), str):
+        if self.rng.random() < LEAST or not whole(old):
             if self.rng.random() < 0.1:
                 delattr(target, name)
                 return f"{where} deleted"
@@ -114,6 +114,13 @@ class Mutator:
         else:
             items.clear()
         return items
+
+
+def whole(x: Any) -> bool:
+    """Whether a value is of a kind that a program holds, and was not damaged before."""
+    if isinstance(x, (ir.Node, Buffer)):
+        return isinstance(getattr(x, "dtype", None), str) and all(hasattr(x, name) for name, *_ in CHECKS[type(x)])
+    return x is None or isinstance(x, (bool, int, float, str, bytes, list, tuple, dict))
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -157,6 +157,14 @@ def test_what_they_must_do_alike_is_not(body):
     assert len(_strict(*body, temps=[SCRATCH])) == 1
 
 
+def test_a_buffer_of_each_threads_own_lasts_for_one_kernel():
+    x, out = Buffer("x", "f32", (8,), "input"), Buffer("o", "f32", (8,), "output")
+    i = Var("i")
+    kernels = [Kernel("a", [For(i, 8, [Store(SCRATCH, i, x[i])], "parallel")]), Kernel("b", [For(i, 8, [Store(out, i, SCRATCH[i])], "parallel")])]
+    with pytest.raises(interpret.InterpretError, match="element 0 of s: f32.8. is read, and was never written"):
+        interpret.run(Program("p", [x], [out], [SCRATCH], kernels), [bytes(32)], strict=True)
+
+
 def test_copies_take_what_was_written_with_them():
     x, out, part = Buffer("x", "f32", (8,), "input"), Buffer("o", "f32", (8,), "output"), Buffer("part", "f32", (8,))
     i = Var("i")

@@ -30,7 +30,17 @@ def tampered(thing, **attributes):
     return thing
 
 
+def rows(body, plain=(), parts=()):
+    """A kernel over 8 rows that has been scheduled, and what it was."""
+    return Program("p", [X], [OUT], [OTHER], [Kernel("k", list(body), plain=list(plain), parts=list(parts))])
+
+
+ROWS = For(I, 8, [Store(OTHER, I, X[I]), Store(OUT, I, X[I])], "parallel")
 BAD = {
+    "a body of nothing": (rows([], [ROWS]), "its depth is 1, and 0 loops over rows are there"),
+    "a part of nothing": (rows([ROWS], [], [Kernel("a", [], plain=[ROWS])]), "its depth is 1, and 0 loops over rows are there"),
+    "a temp left out": (rows([For(I, 8, [Store(OUT, I, X[I])], "parallel")], [ROWS]), "plain writes what its body does not: other"),
+    "an index that no number is": (inside(For(I, (1 << 31) - 1, [For(J, 8, [Store(OUT, I * 8 + J, f32(0.0))])])), "the index runs from 0 to 17179869175, outside"),
     "size of a buffer": (Program("p", [tampered(Buffer("x", "f32", (8,), "input"), size=9)], [], [], []), "said to have 9 elements in 32 bytes"),
     "bytes of a buffer": (Program("p", [tampered(Buffer("x", "f32", (8,), "input"), dtype="f64")], [], [], []), "said to have 8 elements in 32 bytes"),
     "shape of a buffer": (Program("p", [Buffer("x", "f32", (-2, -4), "input")], [], [], []), r"p, program: inputs\[0\]: shape of Buffer x must be a tuple of at most 64, each an int from 0"),

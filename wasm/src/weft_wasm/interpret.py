@@ -12,7 +12,7 @@ from weft_wasm import scalar_math
 from weft_wasm.interpret_memory import InterpretError, Memory, StrictMemory
 from weft_wasm.ir import (
     INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Call, Compare, Const, Convert,
-    Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt,
+    Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt,
     Store, Switch, Unary, Var, While, wrap,
 )  # fmt: skip
 from weft_wasm.traversal import constants_of
@@ -46,7 +46,7 @@ def run(program: Program, inputs: Sequence[bytes], most: int | None = None, stri
         memory.begin(buffer, buffer.content)
     for buffer in (*program.outputs, *program.temps):
         memory.begin(buffer)
-    _Machine(memory, most, strict).block(program.body)
+    _Machine(memory, most, strict, [b for b in program.temps if b.role == "private"]).block(program.body)
     return [memory.result(b) for b in program.outputs]
 
 
@@ -94,8 +94,8 @@ def to_storage(value: float, dtype: str) -> float:
 
 
 class _Machine:
-    def __init__(self, memory: Memory, most: int | None = None, strict: bool = False) -> None:
-        self.memory, self.strict = memory, strict
+    def __init__(self, memory: Memory, most: int | None = None, strict: bool = False, private: Sequence[Buffer] = ()) -> None:
+        self.memory, self.strict, self.private = memory, strict, private
         self.env: dict[Expr, Scalar] = {}
         self.left = math.inf if most is None else most
 
@@ -109,7 +109,7 @@ class _Machine:
         self.step()
         match s:
             case Kernel():
-                for b in s.workgroup:
+                for b in (*s.workgroup, *self.private):
                     self.memory.begin(b)
                 self.block(s.body)
             case For():

@@ -139,13 +139,18 @@ class _Verifier:
 
     def rows(self, s: Kernel) -> None:
         """What a kernel says of itself to passes must be what it does."""
-        counts = [self.counts(body, s) for body in (s.body, s.plain) if body]
+        counts = [self.counts(body, s) for body in (s.body, s.plain or s.body)]
         if counts[0] != counts[-1]:
             self.fail(f"the loops over rows run {counts[0]} times in the body, {counts[1]} times in plain")
         if s.plain:
             for same, reads_or_writes in zip(self.visible(s.body), self.visible(s.plain)):
                 if differ := same ^ reads_or_writes:
                     self.fail(f"body and plain don't use the same: {min(b.name for b in differ)}")
+            left_out = {b for b in touched(s.plain)[1] if b.role != "private"}.difference(touched(s.body)[1])
+            if left_out:
+                self.fail(f"plain writes what its body does not: {min(b.name for b in left_out)}")
+        for part in s.parts:
+            self.rows(part)
         if s.parts:
             own = [self.visible(part.plain or part.body) for part in s.parts]
             for k, same in enumerate(self.visible(s.body)):
@@ -375,7 +380,7 @@ class _Verifier:
                 return
             reach = step * (extent - 1)
             low, high = low + min(reach, 0), high + max(reach, 0)
-        if -(1 << 31) <= low and high < 1 << 31 and not (low >= 0 and high <= b.size - count):
+        if low < 0 or high > b.size - count:
             self.fail(f"the index runs from {low} to {high}, outside {b!r}", s)
 
     def expr(self, root: Expr, s: Stmt) -> None:
