@@ -220,3 +220,36 @@ def test_barriers_pass_on_the_derivatives_that_there_are():
     assert [float(v) for v in outs] == [2, 5, 6] and [float(t) for t in tangents] == [20, 0, 60]
     assert [float(g) for g in weft.grad(lambda x, z: sum(barred(x, 5.0, z)), (0, 1))(1.0, 2.0)] == [2, 3]
     assert float(weft.grad(lambda z: barred(1.0, 5.0, z)[2])(2.0)) == 3
+
+
+def test_forward_mode_inside_of_a_rule_is_refused():
+    """In a rule that ran while its caller was linearized, the derivative was zero, silently."""
+    cube = weft.custom_vjp(lambda x: x**3)
+    cube.defvjp(lambda x: (x**3, x), lambda x, ct: (3 * x * x * ct,))
+    backward = weft.custom_vjp(lambda x: x * 1.0)
+    backward.defvjp(lambda x: (x * 1.0, weft.jvp(cube, (x,), (1.0,))[1]), lambda slope, ct: (slope * ct,))
+    forward = weft.custom_jvp(lambda x: x)
+    forward.defjvp(lambda primals, tangents: (primals[0], weft.jvp(cube, primals, (1.0,))[1] * tangents[0]))
+    for fun in (backward, forward):
+        with pytest.raises(TypeError, match="forward-mode"):
+            weft.grad(fun)(2.0)
+
+
+def test_a_tangent_that_depends_on_no_input_is_zero_in_a_linearization():
+    constant = weft.custom_jvp(lambda x: x * 2)
+    constant.defjvp(lambda primals, tangents: (primals[0] * 2, 5.0))
+    assert weft.jvp(constant, (2.0,), (1.0,))[1] == 5
+    assert weft.linearize(constant, 2.0)[1](1.0) == 0 and weft.linearize(lambda x: constant(x) * x, 2.0)[1](1.0) == 4
+    assert weft.grad(constant)(2.0) == 0 and weft.grad(lambda x: constant(x) * x)(2.0) == 4
+
+
+def test_rules_that_give_zeros_as_arrays_leave_nothing_behind():
+    """top_k of no elements did; a custom_vjp of what it gave was then asked for its forward derivative, in a loop."""
+    twice = weft.custom_vjp(lambda x: x)
+    twice.defvjp(lambda x: (x, x), lambda x, ct: (ct * 2,))
+
+    def program(x):
+        none = weft.lax.top_k(jnp.broadcast_to(x, (2, 1, 1)), 0)[0]
+        weft.lax.map(lambda i: (twice(none), i)[1], jnp.ones(2), batch_size=2)
+        return x * 3
+    assert weft.grad(program)(1.0) == 3

@@ -9,12 +9,11 @@ from .. import dtypes
 from ..avals import ShapedArray, shaped, tangent_aval
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
-from ..core.trace import current_trace, get_aval, is_array_like
+from ..core.trace import get_aval, is_array_like
 from ..errors import at_user_line
 from ..ops.linear import broadcast_to_axis, convert, moveaxis, reduce_sum, settled
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.jvp import instantiate, jvp_jaxpr
-from ..transforms.linearize import PartialTrace
 from ..transforms.stage import consts_as_args, stage
 from ..tree import register_pytree_node, tree_flatten, tree_map, tree_unflatten
 from .call import collective_names
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from ..core.jaxpr import Atom
     from ..core.trace import Axis
     from ..core.types import Dims, Params, Value
+    from ..transforms.linearize import PartialTrace
     from ..transforms.stage import JaxprTrace
     from ..tree import PyTreeDef
 
@@ -79,9 +79,6 @@ def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, call_jaxpr: ClosedJaxpr, fwd: Callable[..., Any],
          bwd: Callable[..., Any], name: str, num_consts: int, symbolic_zeros: bool,
          optimize_remat: bool) -> tuple[Any, Any]:
-    trace = current_trace()
-    if isinstance(trace, PartialTrace):      # which records what depends on the unknown tangents, linearly: what does not is zero
-        tangents = [t if type(t) is Zero or trace.is_unknown(t) else Zero(get_aval(t)) for t in tangents]
     perturbed = tuple([type(t) is not Zero for t in tangents])
     if not any(perturbed):
         outs = custom_vjp_call_p.bind(*primals, call_jaxpr=call_jaxpr, fwd=fwd, bwd=bwd, name=name, num_consts=num_consts, symbolic_zeros=symbolic_zeros,

@@ -37,10 +37,14 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(PairTrace):
-    """Applies jvp rules, evaluated under the parent. A value whose tangent is zero is not wrapped at all."""
+    """Applies jvp rules, evaluated under the parent. A value whose tangent is zero is not wrapped at all.
 
-    def __init__(self, parent: Trace):
-        self.parent, self.closed = parent, False
+    depends: in a linearization, whether a tangent depends on those of the inputs. One that doesn't is zero, being linear in
+    them, also where a rule gave it as an array of zeros.
+    """
+
+    def __init__(self, parent: Trace, depends: Callable[[Value], bool] | None = None):
+        self.parent, self.depends, self.closed = parent, depends, False
         self.checked = config.verify_jaxprs or config.enable_checks
 
     @override
@@ -52,7 +56,7 @@ class JVPTrace(PairTrace):
 
     @override
     def join(self, primal: Value, tangent: Value) -> Value:
-        if type(tangent) is Zero:
+        if type(tangent) is Zero or self.depends is not None and not self.depends(tangent):
             return primal
         if self.checked:
             check_type(tangent, get_aval(primal), "a tangent")
@@ -69,10 +73,11 @@ class JVPTrace(PairTrace):
         return self.by_rule(primitive.jvp, primitive, args, params)
 
 
-def jvp_flat(fun: Callable[..., Any], primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[list[Any], list[Any]]:
-    """Runs `fun` (flat in, flat out) with tangents: (primal results, tangent results, which may be `Zero`)."""
+def jvp_flat(fun: Callable[..., Any], primals: Sequence[Value], tangents: Sequence[Value],
+             depends: Callable[[Value], bool] | None = None) -> tuple[list[Any], list[Any]]:
+    """Runs `fun` (flat in, flat out) with tangents: (primal results, tangent results, which may be `Zero`). `depends`: see `JVPTrace`."""
     parent = current_trace()
-    trace = JVPTrace(parent)
+    trace = JVPTrace(parent, depends)
     watch_origins(trace)
     args = [trace.join(p, t) for p, t in zip(primals, tangents)]
     token = set_trace(trace)

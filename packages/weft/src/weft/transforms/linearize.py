@@ -58,9 +58,10 @@ def linearize_flat(fun: Callable[..., Any], primals: Sequence[Value], nonzeros: 
         aval = tangent_aval(get_aval(p))
         known_zero = aval.dtype == dtypes.float0 or (nonzeros is not None and not nonzeros[i])
         tangents.append(Zero(aval) if known_zero else staged.new_arg(aval))
-    token = set_trace(PartialTrace(parent, staged))
+    trace = PartialTrace(parent, staged)
+    token = set_trace(trace)
     try:
-        outs, out_tangents = jvp_flat(fun, primals, tangents)
+        outs, out_tangents = jvp_flat(fun, primals, tangents, trace.is_unknown)
     finally:
         reset_trace(token)
     out_nonzeros = [type(t) is not Zero for t in out_tangents]
