@@ -75,7 +75,6 @@ class _ByRows:
     def __init__(self, axis: For, body: list[Stmt], rest: list[Stmt], vectors: int, temps: list[Buffer]):
         self.axis, self.body, self.rest, self.vectors, self.temps = axis, body, rest, vectors, temps
         self.here = Var("here")
-        self.arrays: dict[tuple[Local, str], Buffer] = {}
         self.known: dict[Var | Local, Expr] = {}
 
     def nest(self) -> list[Stmt]:
@@ -91,7 +90,7 @@ class _ByRows:
     def part(self, first: Expr, columns: int) -> list[Stmt]:
         """All of the body for some columns. What it has computed is in `self.known`: locals as buffers, bindings as expressions.
         The buffers are this part's alone, so that threads can share its loop whatever stands beside it."""
-        self.columns, self.known, self.arrays = columns, {self.axis.var: first + self.here}, {}
+        self.columns, self.known = columns, {self.axis.var: first + self.here}
         out: list[Stmt] = []
         for s in self.body:
             match s:
@@ -186,10 +185,8 @@ class _ByRows:
 
     def array(self, acc: Local, name: str) -> Buffer:
         """One number for each column of a part."""
-        buffer = self.arrays.get((acc, name))
-        if buffer is None:
-            buffer = self.arrays[acc, name] = Buffer(f"{acc.name}{name}.{len(self.temps)}", acc.dtype, (self.width,), "private")
-            self.temps.append(buffer)
+        buffer = Buffer(f"{acc.name}{name}.{len(self.temps)}", acc.dtype, (self.width,), "private")
+        self.temps.append(buffer)
         return buffer
 
     def lanes(self, statements: list[Stmt]) -> For:
