@@ -3,6 +3,7 @@ import asyncio
 import dataclasses
 import importlib
 import sys
+import threading
 import types
 
 import numpy as np
@@ -12,6 +13,7 @@ from hosts import TOKEN
 from proxy import Proxy
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import serve
 from weft_remote import backend as remote
 from weft_remote import errors
 from weft_remote.session import LOG
@@ -153,6 +155,23 @@ def test_without_jspi_a_program_awaits_its_connection(page, host):
     session = page.loop.run_until_complete(remote.connect_async(host.url, token=TOKEN))
     assert [d.platform for d in session.devices()] == ["remote"]
     session.close()
+
+
+def test_a_session_is_closed_before_the_host_has_answered(page):
+    async def close_early(url):
+        connecting = asyncio.ensure_future(remote.connect_async(url, token=TOKEN))
+        while not page.sessions or page.sessions[0].transport.socket is None:
+            await asyncio.sleep(0.01)
+        page.sessions[0].close()
+        await connecting
+
+    with serve(list, "127.0.0.1", 0, compression=None) as silent:      # takes all that comes
+        thread = threading.Thread(target=silent.serve_forever)
+        thread.start()
+        with pytest.raises(errors.ConnectionLost, match="closed the connection"):
+            page.loop.run_until_complete(close_early(f"ws://127.0.0.1:{silent.socket.getsockname()[1]}"))
+        silent.shutdown()
+        thread.join()
 
 
 def test_a_broken_connection_is_taken_up_again(page, host):

@@ -82,6 +82,15 @@ def test_what_a_library_means_by_a_primitive_is_part_of_the_key(kept):
     assert (kept.hits(), len(kept.store)) == (1, 2)
 
 
+def test_a_rule_that_a_library_has_put_in_the_place_of_ours_is_not_kept(monkeypatch):
+    """The key names the program and the compiler, but not what the library means by it tomorrow."""
+    jaxpr = weft.make_jaxpr(lambda x: weft.lax.erfc(x) + 1)(1.0).jaxpr
+    key = lambda: Programs({}, "compiler 1").key(jaxpr, "f", (False,), ("simd128",))
+    assert key() is not None
+    monkeypatch.setattr(jaxpr.eqns[0].primitive, "decompose", lambda x: x * 2)
+    assert key() is None
+
+
 def test_programs_of_ones_own_primitives_are_known_wherever_the_primitive_stands():
     ours = core.Primitive("unknown_of_a_library")
     ours.def_abstract_eval(lambda x: x)
