@@ -253,6 +253,7 @@ def test_a_profile_of_xla_has_functions_scopes_and_annotations(tmp_path):
     assert b"my_scope" in data and b"jit_layer" in data
     names = {e.name for p in weft.profiler.ProfileData.from_serialized_xspace(data).planes for line in p.lines for e in line.events}
     assert {"my_annotation", "train", "my_call"} <= names
+    assert not [name for name in names if name.startswith("$")], "calls of Python functions, which the options leave out"
     events = json.loads(gzip.decompress((folder / "perfetto_trace.json.gz").read_bytes()))["traceEvents"]
     assert any(e.get("name") == "my_annotation" for e in events)
 

@@ -136,6 +136,16 @@ def test_collectives_over_a_named_axis():
     assert Axis("i", 2).size == 2
 
 
+@pytest.mark.parametrize("way", ["jit", "cond", "scan", "checkpoint"])
+def test_programs_that_communicate_are_mapped_although_their_operands_are_not(way):
+    """Also where the collective does not stand first."""
+    late = lambda v: lax.psum(lax.sin(v), "i")
+    f = {"jit": weft.jit(late), "cond": lambda v: lax.cond(v > 0, late, lax.cos, v), "scan": lambda v: lax.scan(lambda c, _: (late(c), None), v, None, length=1)[0],
+         "checkpoint": weft.checkpoint(late)}[way]
+    y = np.float32(0.5)
+    close(value(weft.vmap(lambda x, v: f(v) + x, in_axes=(0, None), axis_name="i")(np.arange(3, dtype=np.float32), y)), np.arange(3) + 3 * np.sin(y))
+
+
 def test_hessians_and_jacobians():
     f = lambda x: lax.reduce_sum(lax.mul(lax.mul(x, x), x), (0,))
     x = np.array([1.0, 2.0], np.float32)

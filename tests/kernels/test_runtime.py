@@ -84,7 +84,7 @@ def test_constants_are_kept_once():
     out, i = Buffer("out", "f32", (5,), "output"), Var("i")
     program = Program("c", [], [out], [], [Kernel("k", [For(i, 5, [Store(out, i, a[i] + b[i])], "parallel")])])
     artifact = compile_program(program)
-    assert len(artifact.constants) == 64
+    assert len(artifact.constants) == 64 and Artifact.from_bytes(artifact.to_bytes()) == artifact
     device = WasmtimeDevice()
     (p,) = device.run(device.load(artifact), [])
     np.testing.assert_array_equal(np.frombuffer(device.read(p, 20), np.float32), np.arange(5) * 2)
@@ -179,6 +179,22 @@ def test_fail_raises_its_text_and_frees_outputs():
     assert device.read(q, 4) == b"\3\0\0\0"
 
 
+def test_nothing_that_follows_a_failure_is_read():
+    """Where a loop's index is outside of an array the program fails in time: what it would have read there is not read before the loop."""
+    n, x, out, t = Buffer("n", "i32", (), "input"), Buffer("x", "i32", (4,), "input"), Buffer("out", "i32", (), "output"), Var("t")
+    body = [If(gt(n[0], 3), [Fail(7)]), If(gt(x[n[0]], 0), [Kernel("k", [Store(out, i32(0), x[n[0]] + t)])])]
+    program = Program("checked", [n, x], [out], [], [Kernel("zero", [Store(out, i32(0), i32(0))]), For(t, 3, body)], errors={7: "n is too large"})
+    device = WasmtimeDevice()
+    loaded = device.load(compile_program(program))
+    p, q = device.alloc(4), device.alloc(16)
+    device.write(q, np.arange(4, dtype=np.int32))
+    device.write(p, np.int32(2))
+    assert device.read(*device.run(loaded, [p, q]), 4) == b"\4\0\0\0"
+    device.write(p, np.int32(1 << 28))
+    with pytest.raises(ProgramError, match="error 7: n is too large"):
+        device.run(loaded, [p, q])
+
+
 def test_many_buffers_grow_the_table():
     inputs = [Buffer(f"x{k}", "f32", (), "input") for k in range(300)]
     out = Buffer("out", "f32", (300,), "output")
@@ -199,6 +215,17 @@ def adding(k: int) -> Program:
     x, out = Buffer("x", "f32", (4,), "input"), Buffer("out", "f32", (4,), "output")
     i = Var("i")
     return Program("adding", [x], [out], [], [Kernel("k", [For(i, 4, [Store(out, i, x[i] + f32(float(k)))], kind="parallel")])])
+
+
+def test_a_device_holds_more_than_ten_thousand_programs():
+    """Which is what wasmtime allows a store where nothing else is said."""
+    device, artifact = WasmtimeDevice(), compile_program(adding(1))
+    for _ in range(10_001):
+        loaded = device.load(artifact)
+    p = device.alloc(16)
+    device.write(p, np.arange(4, dtype=np.float32))
+    assert np.frombuffer(device.read(*device.run(loaded, [p]), 16), np.float32).tolist() == [1, 2, 3, 4]
+    assert device.stores == 1
 
 
 @pytest.mark.parametrize("threads,memory64", [(1, False), (2, False), (1, True)])

@@ -187,6 +187,8 @@ def test_nested_pmap_runs_on_all_devices():
     np.testing.assert_array_equal(np.asarray(c), np.broadcast_to(x.sum(1)[:, None], (4, 2)))
     assert (np.asarray(both) == x.sum()).all()
     assert r.devices() == set(weft.devices())
+    after_others = weft.pmap(lambda x: inner(jnp.sin(x))[0], axis_name="rows")(x)
+    assert after_others.devices() == set(weft.devices())
 
 
 def test_code_around_a_nested_pmap():

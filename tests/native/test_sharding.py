@@ -272,6 +272,8 @@ def test_spmd_axis_name(mesh):
     f = lambda v: lax.with_sharding_constraint(jnp.sin(v), NamedSharding(mesh, P("y")))
     assert weft.jit(weft.vmap(f, spmd_axis_name="x"))(X).sharding.spec == P("x", "y")
     assert "UNCONSTRAINED" in str(weft.make_jaxpr(weft.vmap(f))(X))
+    whole = lambda v: lax.with_sharding_constraint(jnp.sin(v), NamedSharding(mesh, P()))
+    assert weft.jit(weft.vmap(whole, spmd_axis_name=("x", "y")))(X).sharding.spec == P(("x", "y"))
     g = weft.shard_map(lambda v: lax.psum(v, "y"), mesh=mesh, in_specs=P("y"), out_specs=P())
     out = weft.vmap(g, spmd_axis_name="x")(X)
     assert out.sharding.spec == P("x")

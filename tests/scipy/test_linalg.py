@@ -74,6 +74,14 @@ def test_functions_of_matrices(matrices):
     assert np.abs(np.tril(np.asarray(t), -1)).max() < 1e-5
 
 
+def test_an_eigenvalue_of_a_block_keeps_its_digits():
+    """Half the difference of the diagonal and the root nearly cancel in one of the block's two eigenvalues."""
+    block = np.array([[0, 1], [1e-6, 1]], "float32")
+    with weft.default_device(checks.REFERENCE):
+        t, z = linalg.rsf2csf(jnp.asarray(block), jnp.eye(2))
+        checks.same((z @ t @ z.conj().T).real, block, 0, 1e-6)
+
+
 @pytest.mark.slow
 def test_stacks_are_loops():
     stack = np.stack([SQUARE, OTHER]).astype("float32")

@@ -86,6 +86,14 @@ def test_reduce_bits():
             check(lambda x: f(x, (0,)), x)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "uint16", "int32"])
+def test_long_reductions_begin_with_what_changes_nothing(dtype):
+    x = rng.integers(1, 100, (2, 5000)).astype(dtype)
+    for f in (lax.reduce_max, lax.reduce_min, lax.reduce_sum, lax.reduce_prod, lax.reduce_and, lax.reduce_or, lax.reduce_xor):
+        if dtype != "bool" or f not in (lax.reduce_sum, lax.reduce_prod):
+            check(lambda x: [f(x, (1,)), f(x, (0, 1))], x)
+
+
 def test_nan_wins_extrema():
     x = F(4, 20)
     x[1, 3] = np.nan

@@ -5,7 +5,7 @@
     python tools/mutants run      [--workers 2] [--budget 120]    runs for each fault the tests that reach it, the quickest and most particular first: build/mutants/results.json
     python tools/mutants report                                   docs/mutants.md, from the results and from tools/mutants/verdicts.toml
     python tools/mutants try FAULT... --tests tests/core/test_x.py    which of these faults these tests catch, as both stand in the working tree now: a fault's number, or a part of its name;
-                                                                      of faults of the sample it is added to the results
+                                                                      of faults that are in the sample, or were, it is added to the results
     python tools/mutants history                                  the same with the faults that this project has had: tools/mutants/history.toml
 
 A fault is caught when a test fails, or does not end. Those that no test catches are shown to change nothing in verdicts.toml, or get a test.
@@ -205,9 +205,12 @@ def tried(copy: pathlib.Path, log: pathlib.Path, chosen: list[Mutant], places: d
         failed = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED", "ERROR"))]
         by = "time" if code == -9 else (failed or [f"exit {code}"])[0][:200]
         print(f"{'caught' if code else 'MISSED':7} {m.key}  (line {m.line}) {'by ' + by if code else ''}", flush=True)
+        found = {"outcome": "caught", "ran": 0, "by": by}
         if code and m.key in places:
             number, stratum = places[m.key]
-            record(m, {"seconds": 0.0, "reaching": 0, "number": number, "stratum": stratum, "outcome": "caught", "ran": 0, "by": by})
+            record(m, {"seconds": 0.0, "reaching": 0, "number": number, "stratum": stratum, **found})
+        elif code and m.key in read_results():      # of an earlier sample
+            record(m, found)
 
 
 def history(options: argparse.Namespace) -> None:

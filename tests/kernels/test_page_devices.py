@@ -1,0 +1,109 @@
+"""The runtimes of a page, over stand-ins for what the page and Pyodide give to Python (web/CONTRACT.md)."""
+
+import importlib
+import sys
+import types
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from kernel_harness import compile_program
+from weft_wasm.ir import Buffer, For, Kernel, Program, Store, Var
+from weft_wasm.wasmtime_runtime import WasmtimeDevice
+
+
+class JsException(Exception):
+    message = property(lambda self: str(self))
+
+
+class Results:
+    """The fixed array of a program's results; nothing but an array of the same numbers takes them."""
+
+    def __init__(self, kind: str):
+        self.kind, self.values = kind, []
+
+    def assign_to(self, there):
+        assert (there.typecode, len(there)) == (self.kind, len(self.values))
+        there[:] = type(there)(self.kind, self.values)
+
+
+class Programs:
+    """What the devices of a page have of programs. run(program, handles): the handles of the results."""
+
+    def __init__(self, load, run, kind):
+        self.load_, self.run, self.kind, self.programs = load, run, kind, []
+
+    def load(self, data):
+        self.programs.append((self.load_(data), Results(self.kind)))
+        return len(self.programs) - 1
+
+    def entry(self, number):
+        program, results = self.programs[number]
+
+        def call(*handles):
+            results.values = self.run(program, list(handles))
+            return results.values[0] if results.values else 0
+        return call
+
+    def results(self, number):
+        return self.programs[number][1]
+
+    def isAsync(self, number):
+        return False
+
+    def unload(self, number):
+        self.programs[number] = None
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The module that a page gives to Python."""
+    ffi, js, page = types.ModuleType("pyodide.ffi"), types.ModuleType("js"), types.ModuleType("_weft_page")
+    ffi.JsException, ffi.can_run_sync, ffi.run_sync = JsException, lambda: True, lambda value: value
+    ffi.create_proxy = ffi.to_js = lambda value: value
+    js.Uint8Array = bytearray
+    for name, module in {"pyodide": types.ModuleType("pyodide"), "pyodide.ffi": ffi, "js": js, "_weft_page": page}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    names = ("weft_wasm.pyodide_runtime", "weft_wasm.pyodide_gpu")
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield page
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def adding(count: int) -> Program:
+    """x + 1, x + 2, …"""
+    x, i = Buffer("x", "i32", (4,), "input"), Var("i")
+    outs = [Buffer(f"out{k}", "i32", (4,), "output") for k in range(count)]
+    return Program("adding", [x], outs, [], [Kernel("k", [For(i, 4, [Store(out, i, x[i] + (k + 1)) for k, out in enumerate(outs)], "parallel")])] if outs else [])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+@pytest.mark.parametrize("memory64", [False, True])
+def test_wasm(page, count, memory64):
+    features = ("simd128", *(("memory64",) if memory64 else ()))
+    device = WasmtimeDevice(memory64=memory64)
+    page.features = SimpleNamespace(to_py=lambda: features)
+    programs = Programs(device.load, device.run, "d" if memory64 else "I")
+    page.device = SimpleNamespace(small=SimpleNamespace(assign_to=None), view=None, fetch=None, alloc=device.alloc, free=device.free, load=programs.load, entry=programs.entry,
+                                  results=programs.results, unload=programs.unload)
+    call = importlib.import_module("weft_wasm.pyodide_runtime").PyodideRuntime().load(compile_program(adding(count), set(features)))
+    p = device.alloc(16)
+    for start in (0, 10):
+        device.write(p, np.arange(start, start + 4, dtype=np.int32))
+        found = call([p])
+        assert all(type(q) is int for q in found)
+        assert [np.frombuffer(device.read(q, 16), np.int32).tolist() for q in found] == [list(range(start + k, start + k + 4)) for k in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_webgpu(page, count):
+    """Of a program only the handles are asked for: `e2e/` runs some on the device of a browser."""
+    artifact = SimpleNamespace(name="adding", to_bytes=lambda: b"", metadata={"outputs": [{}] * count})
+    page.gpu = Programs(lambda data: None, lambda program, handles: [handles[0] + k for k in range(1, count + 1)], "I")
+    page.gpu.limits = SimpleNamespace(to_py=dict)
+    page.gpu.alloc = page.gpu.free = page.gpu.write = page.gpu.read = None
+    call = importlib.import_module("weft_wasm.pyodide_gpu").PyodideGpu().load(artifact)
+    for first in (7, 20):
+        assert call([first]) == [first + k for k in range(1, count + 1)]
