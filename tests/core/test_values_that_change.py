@@ -5,6 +5,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
+from weft.compat import core, mlir
 from weft.runtime.device import devices
 
 PLATFORMS = ["reference", "cpu", "wasm", "webgpu"]
@@ -185,3 +186,19 @@ def test_the_sign_of_a_zero_that_fills():
     assert not np.signbit(np.asarray(a))[0] and np.signbit(np.asarray(b))[0]
     assert not np.signbit(np.asarray(fill(jnp.array(x), jnp.array(at), 0.0)))[0]
     assert np.signbit(np.asarray(fill(jnp.array(x), jnp.array(at), -0.0)))[0]
+
+
+def test_parameters_that_are_equal_but_not_the_same():
+    """Nor are they the same by another name: a library's own primitive may be called with its parameters in any order."""
+    line = core.Primitive("line_of_a_library")
+    line.def_abstract_eval(lambda x, *, slope, start: x)
+    mlir.register_lowering(line, mlir.lower_fun(lambda x, *, slope, start: x * slope + start, multiple_results=False))
+    calls = [{"slope": 2.0, "start": 3.0}, {"start": 2.0, "slope": 3.0}, {"slope": 0.0, "start": -0.0}, {"slope": -0.0, "start": -0.0}]
+    got = weft.jit(lambda x: [line.bind(x, **call) for call in calls])(jnp.float32(2))
+    assert [str(np.asarray(x)) for x in got] == ["7.0", "8.0", "0.0", "-0.0"]
+
+
+def test_operations_by_themselves_with_parameters_that_are_equal_but_not_the_same():
+    numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+    fill = lambda value: lax.gather(jnp.arange(3.0), jnp.array([[5]]), numbers, (1,), mode="fill", fill_value=value)
+    assert [str(np.asarray(fill(value))[0]) for value in (0.0, -0.0, 0.0, 1, True)] == ["0.0", "-0.0", "0.0", "1.0", "1.0"]

@@ -9,6 +9,7 @@ from weft import dtypes, tree
 from weft.avals import array_type, shaped
 from weft.config import config
 from weft.core.jaxpr import TypedScalar
+from weft.core.primitive import exact
 from weft.core.trace import get_aval
 from weft.runtime import guards
 from weft.runtime.array import KeyArray
@@ -163,7 +164,7 @@ class Eager:
     def apply(self, primitive, args: tuple, params: dict):
         """The result of a primitive for arrays, host arrays and host scalars."""
         try:
-            call = self.calls[primitive, *params.values()] if params else self.calls[primitive]
+            call = self.calls[primitive, *exact(params)] if params else self.calls[primitive]
         except KeyError:
             call = self._new_call(primitive, params)
         except TypeError:      # a parameter that can't be hashed
@@ -191,7 +192,7 @@ class Eager:
         if len(self.calls) >= self.CAPACITY:
             for key in list(self.calls)[:self.CAPACITY // 2]:
                 del self.calls[key]
-        self.calls[(primitive, *params.values()) if params else primitive] = call
+        self.calls[(primitive, *exact(params)) if params else primitive] = call
         return call
 
     def _miss(self, primitive, params: dict, args: tuple):

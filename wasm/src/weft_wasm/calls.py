@@ -12,7 +12,7 @@ from weft import dtypes
 from weft.avals import AbstractValue
 from weft.config import config
 from weft.core.jaxpr import TypedScalar
-from weft.core.primitive import Primitive
+from weft.core.primitive import Primitive, exact
 from weft.core.trace import current_trace, get_aval, root
 from weft.runtime.array import BufferArray, register_array_class
 from weft.runtime.backend import FastCall
@@ -118,7 +118,7 @@ class Calls:
                 return apply_by_compiling(primitive, args, params)
             values.append(x)
         try:
-            key = (primitive, *params.values(), *[x.aval for x in values], config.call_context())
+            key = (primitive, *exact(params), *[x.aval for x in values], config.call_context())
             execute = self.eager.get(key)
         except TypeError:  # a parameter that doesn't hash
             return apply_by_compiling(primitive, args, params)

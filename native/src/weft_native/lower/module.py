@@ -11,6 +11,7 @@ from weft import dtypes
 from weft.config import config
 from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
+from weft.core.primitive import exact
 from weft.errors import BackendError
 from weft.mesh import NamedSharding, P, SingleDeviceSharding
 from weft.transforms.dce import live
@@ -149,7 +150,7 @@ class Lowering(Builder):
     def decomposition(self, primitive, avals: tuple, params: dict) -> ClosedJaxpr:
         """A primitive's meaning in simpler ones, as a jaxpr."""
         try:
-            key = (primitive, avals, *params.values())
+            key = (primitive, avals, *exact(params))
             hash(key)
         except TypeError:
             key = None

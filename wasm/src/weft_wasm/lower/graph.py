@@ -13,7 +13,7 @@ from typing import Any, Callable, Hashable, Sequence
 
 from weft.config import config
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from weft.core.primitive import Unsupported
+from weft.core.primitive import Unsupported, exact
 from weft.core.trace import is_array
 from weft.host import to_bytes
 from weft.transforms.stage import stage_closed
@@ -240,11 +240,6 @@ class Builder:
         if isinstance(result, float) and not math.isfinite(result):
             return None
         return self.literal(result, shape, dtype)
-
-
-def exact(params: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Parameters as a part of a key: numbers that are equal but not the same, such as 0.0 and -0.0, or 1 and True, are told apart."""
-    return [(name, type(v), repr(v)) if type(v) in (int, float, bool, complex) else (name, v) for name, v in params.items()]
 
 
 def round_f32(x: float) -> float:

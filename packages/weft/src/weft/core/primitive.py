@@ -147,7 +147,7 @@ class Primitive:
         if cache is None:
             return self.abstract(*avals, **params)
         try:
-            key = (avals, *params, *params.values())      # names too: not every caller has them in one order
+            key = (avals, *exact(params))
             found = cache.get(key)
         except TypeError:      # an unhashable parameter
             return self.abstract(*avals, **params)
@@ -160,6 +160,15 @@ class Primitive:
     @override
     def __repr__(self) -> str:
         return self.name
+
+
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def exact(params: Params) -> list[Any]:
+    """Parameters as a part of a key: their names, since not every caller has them in one order, and their values, where numbers that are equal but not the
+    same, such as 0.0 and -0.0, or 1 and True, are told apart."""
+    return [*params, *[(type(v), repr(v)) if type(v) in _NUMBERS else v for v in params.values()]]
 
 
 @final

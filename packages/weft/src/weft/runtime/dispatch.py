@@ -11,7 +11,7 @@ from ..control.inspection import without_inspections
 from ..core.dims import live_scopes
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, exact
 from ..core.specialize import symbolic_scope
 from ..core.trace import EvalTrace, get_aval, is_array
 from ..errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
@@ -292,7 +292,7 @@ def forget_operations() -> None:
 def single_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[Any, Any]) -> ClosedJaxpr:
     """The program `primitive[params]` for arguments of these avals."""
     try:
-        key = (primitive, avals, tuple(params.items()), config.trace_context())
+        key = (primitive, avals, *exact(params), config.trace_context())
         closed = _eager.get(key)
     except TypeError:
         key, closed = None, None
