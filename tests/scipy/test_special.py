@@ -244,7 +244,7 @@ def test_betaln_where_gammaln_is_large(platform):
         slope = np.array([float(mpmath.digamma(b) - mpmath.digamma(a + b)) for a, b in pairs])
         eps = float(np.finfo(kind).eps)
         for first, second, number in ((x, y, 1), (y, x, 0)):
-            checks.same(weft.jit(special.betaln)(first, second), want, 4 * eps, 4 * eps)
+            checks.same(weft.jit(special.betaln)(first, second), want, 4 * eps, 8 * eps)      # next to its zero: an ulp or two of its parts
             checks.same(weft.jit(weft.vmap(weft.grad(special.betaln, number)))(first, second), slope, 40 * eps, 0)
         curvature = weft.grad(weft.grad(special.betaln))(jnp.asarray(20, kind), jnp.asarray(20, kind))      # where neither is the larger
         checks.same(curvature, float(mpmath.polygamma(1, 20) - mpmath.polygamma(1, 40)), 100 * eps, 0)
