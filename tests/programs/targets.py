@@ -67,7 +67,7 @@ EVERYTHING_LARGE = tuple(
         ("routines.fft", "TABLE", 16),
         ("routines.fft", "TALL", 4),
         ("routines.gemm", "DEEP", 2),
-        ("routines.gemm", "KEPT", 256),
+        ("routines.gemm", "KEPT", 512),
         ("routines.gemm", "KNOWN_PAGES", 4),
         ("routines.gemm", "NARROW", 8),
         ("routines.radix", "DIGIT", 2),
@@ -92,10 +92,10 @@ EVERYTHING_LARGE += tuple(
     ]
 )
 SHADERS_LARGE = (
-    ("weft_wasm.emit_wgsl.chunks", "LIMIT", 4),
+    ("weft_wasm.emit_wgsl.chunks", "LIMIT", 2),
     ("weft_wasm.emit_wgsl.rows", "LONG", 4),
     ("weft_wasm.emit_wgsl.rows", "VERY_LONG", 16),
-    ("weft_wasm.lower.sequences", "PART", 4),
+    ("weft_wasm.lower.sequences", "PART", 2),  # not more than LIMIT: the last part is a loop whose length only the device knows
     ("weft_wasm.lower.sequences", "LONG", 8),
 )
 

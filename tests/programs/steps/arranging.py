@@ -258,6 +258,8 @@ LONG = [
     "jnp.roll({0}, 7)",
     "lax.sort(({0}, {0}), num_keys=2)[1]",
 ]
+EIGHT = "{0}[:, None] * jnp.arange(8, dtype={0}.dtype)"
+SUMS = {"lax.reduce_sum({0}, (0,))": (), "lax.reduce_sum({0} * {0}, (0,))": (), f"lax.reduce_sum({EIGHT}, (0,))": (8,)}  # and the shapes of their results
 
 
 def long(m: Maker) -> None:
@@ -265,7 +267,10 @@ def long(m: Maker) -> None:
     v = m.within(m.value("ffiu", most=24), 1.0)
     n = m.rng.choice((40, 64, 100, 129, 200, 300))
     v = m.as_shape(v, (n,))
-    text, step = m.rng.choice(LONG), m.rng.choice((17, 23, 31))
+    text, step = m.rng.choice([*LONG, *SUMS]), m.rng.choice((17, 23, 31))
+    if text in SUMS:
+        m.emit(text, v, type=v.type.shaped(*SUMS[text]), bound=8.0 * n)
+        return
     bound = v.bound * n if "cumsum" in text else v.bound
     m.emit(f"{text}[::{step}]", v, type=v.type.shaped(-(-n // step)), bound=bound)
 
