@@ -30,6 +30,23 @@ def test_nests_run_as_they_say(rows, columns, unroll, vector, order):
     np.testing.assert_array_equal(run_interpreted(program, data)[0], data.T + 1)
 
 
+@pytest.mark.parametrize("vector", [1, 2])
+@pytest.mark.parametrize("length", [-3, 0, 3, 4, 8, 21, 37])
+def test_reductions_of_a_length_that_only_the_program_knows_run_in_lanes(length, vector):
+    x, n, out = Buffer("x", "f32", (37,), "input"), Buffer("n", "i32", (1,), "input"), Buffer("out", "f32", (2,), "output")
+    j, total, top = Var("j"), Local("total", "f32"), Local("top", "f32")
+    steps = [Assign(total, total + x[j]), Assign(top, ir.Binary("max", top, x[j]))]
+    loop = For(j, n[0], steps, "reduce", vector=vector)
+    body = [Declare(total, f32(1.0)), Declare(top, f32(-7.0)), loop, Store(out, i32(0), total), Store(out, i32(1), top)]
+    program = Program("sum", [x, n], [out], [], [Kernel("sum", body)])
+    verify(program)
+    data = np.arange(37, dtype=np.float32) % 11 - 4
+    part = data[: max(length, 0)]
+    want = [1 + part.sum(), max([-7, *part])]
+    np.testing.assert_array_equal(run_wasm(program, data, [length], schedule=False)[0], want)
+    np.testing.assert_array_equal(run_interpreted(program, data, [length])[0], want)
+
+
 def vector_axes(program: Program) -> list[str]:
     return [s.var.name for s in walk(auto(program, SIMD).body) if type(s) is For and s.vector]
 
