@@ -360,3 +360,53 @@ def test_loops_of_more_steps_than_32_bits_count():
     """One of 2^31 steps made none."""
     text = weft.jit(lambda x: lax.scan(lambda c, _: (c * 3 + 1, None), x, None, length=(1 << 31) + 5)[0]).lower(np.uint32(0)).as_text()
     assert "dense<2147483653> : tensor<i64>" in text and "tensor<i32>" not in text
+
+
+@pytest.mark.parametrize("platform", under_test())
+@pytest.mark.parametrize("select,best", [(lax.max, -np.inf), (lax.min, np.inf)])
+@pytest.mark.parametrize("sizes,strides,padding", [((2, 2), (1, 1), ((0, 0), (1, 0))), ((3, 2), (2, 1), ((2, 1), (-1, 1))), ((2, 2), (2, 2), ((2, 2), (2, 2)))])
+def test_the_first_of_equal_elements_has_the_derivative_of_padded_windows(platform, select, best, sizes, strides, padding):
+    """XLA goes through windows that it pads in another order, and took a later one."""
+    x = np.array([[2, 1, 1, 1], [1, 1, 0, 0], [1, 2, 0, 0], [2, 1, 1, 2]], np.float32)
+    pool = lambda v: lax.reduce_window(v, best, select, sizes, strides, padding)
+    ct, t = np.arange(1, 1 + pool(x).size, dtype=np.float32).reshape(pool(x).shape), np.arange(1, 17, dtype=np.float32).reshape(4, 4)
+    programs = (lambda x, ct: weft.vjp(pool, x)[1](ct)[0], ct), (lambda x, t: weft.jvp(pool, (x,), (t,))[1], t)
+    with on(platform):
+        for program, other in programs:
+            np.testing.assert_array_equal(weft.jit(program)(x, other), interpret(weft.make_jaxpr(program)(x, other).jaxpr, [x, other])[0])
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int2"])
+@pytest.mark.parametrize("wide", ["int32", "int8", "float32"])
+def test_products_of_few_bits_with_wide_results(dtype, wide):
+    x, y = (np.arange(n).reshape(shape).astype(dtypes.dtype(dtype)) for n, shape in ((12, (2, 2, 3)), (24, (2, 3, 4))))
+    got = weft.jit(lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))), preferred_element_type=wide))(x, y)
+    assert got.dtype.name == wide
+    np.testing.assert_array_equal(got, (x.astype(int) @ y.astype(int)).astype(wide))
+
+
+@pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "float4_e2m1fn"])
+@pytest.mark.parametrize("index", ["int32", "int4"])
+def test_places_of_extrema_of_few_bits(dtype, index):
+    x = (np.arange(30).reshape(2, 3, 5) * 7 % 4).astype(dtypes.dtype(dtype))
+    for axis in range(3):
+        for f, want in ((lax.argmin, np.argmin), (lax.argmax, np.argmax)):
+            got = np.asarray(weft.jit(lambda v: f(v, axis, index))(x))
+            assert got.dtype.name == index
+            np.testing.assert_array_equal(got.astype(int), want(x.astype(float), axis))
+
+
+@pytest.mark.parametrize("platform", under_test())
+def test_exponents_that_are_no_numbers_of_the_base(platform):
+    x = np.array([1, -2, -1, 0]).astype(ml_dtypes.int4)
+    with on(platform):
+        assert np.asarray(weft.jit(lambda v: lax.integer_pow(v, 9))(x)).astype(int).tolist() == [1, 0, -1, 0]
+        assert np.asarray(weft.jit(lambda v: lax.integer_pow(v, 301))(np.array([3, -1, 2], np.int8))).tolist() == [pow(3, 301, 256), -1, 0]
+
+
+def test_an_algorithm_keeps_sums_of_integers_in_floats():
+    """So a sum that is none of the result's dtype becomes the nearest."""
+    x, y = np.array([[1, 1, 1, 1], [-2, 1, 0, 1]]).astype(ml_dtypes.int2), np.ones((4, 2)).astype(ml_dtypes.int2)
+    product = lambda x, y: lax.dot(x, y, precision=lax.DotAlgorithmPreset.F32_F32_F32)
+    for got in (weft.jit(product)(x, y), interpret(weft.make_jaxpr(product)(x, y).jaxpr, [x, y])[0]):
+        assert np.asarray(got).astype(int).tolist() == [[1, 1], [0, 0]]

@@ -111,7 +111,7 @@ def _dot_general(b, ins, outs, x, y, *, dimension_numbers, precision=None, prefe
         wide = max((a.dtype for a in ins if dtypes.is_complex(a.dtype)), key=dtypes.bits)
         product = b.op("stablehlo.dot_general", [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)], b.tensor(out.shape, wide), attributes)
         return b.convert(b.op("stablehlo.real", [product], b.tensor(out.shape, dtypes.real_of(wide))), out.shape, out.dtype)
-    if any(dtypes.is_int(a.dtype) and dtypes.bits(a.dtype) < 4 for a in (*ins, out)):      # XLA has no products of two bits
+    if any(dtypes.is_int(a.dtype) and dtypes.bits(a.dtype) < 8 for a in (*ins, out)):      # XLA has no products of two bits, and of four bits none with wider results
         wide = next((a.dtype for a in (*ins, out) if dtypes.is_inexact(a.dtype)), dtypes.int32)
         product = b.op("stablehlo.dot_general", [b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)], b.tensor(out.shape, wide), attributes)
         return b.convert(product, out.shape, out.dtype)

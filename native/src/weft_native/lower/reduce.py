@@ -65,7 +65,9 @@ def _reduce(b, ins, outs, *operands, jaxpr, dimensions, computation=None):
 def _arg_reduction(direction, start):
     """The first extremum by index; NaN wins over every number."""
     def lower(b, ins, outs, x, *, axes, index_dtype):
-        (axis,), aval = axes, ins[0]
+        (axis,), wanted = axes, index_dtype
+        aval, index_dtype = ins[0].update(dtype=stored(ins[0].dtype)), stored(wanted)
+        x = x if aval.dtype == ins[0].dtype else b.convert(x, aval.shape, aval.dtype)
         value, position = shaped((), aval.dtype), shaped((), index_dtype)
         vt, pt = b.type(value), b.type(position)
 
@@ -83,9 +85,10 @@ def _arg_reduction(direction, start):
             wins = b.select(same, tie, better, (), dtypes.bool_)
             return [b.select(better, v, w, (), aval.dtype), b.select(wins, i, j, (), index_dtype)]
         positions = b.iota(aval.shape, axis, index_dtype)
-        out = b.tensor(outs[0].shape, aval.dtype)
-        return b.ops("stablehlo.reduce", [x, positions, b.splat(start(aval.dtype), aval.dtype), b.splat(0, index_dtype)],
-                     [out, b.type(outs[0])], {"dimensions": b.i64s([axis])}, [([vt, pt, vt, pt], pick)])[1]
+        types = [b.tensor(outs[0].shape, dt) for dt in (aval.dtype, index_dtype)]
+        found = b.ops("stablehlo.reduce", [x, positions, b.splat(start(aval.dtype), aval.dtype), b.splat(0, index_dtype)], types, {"dimensions": b.i64s([axis])},
+                      [([vt, pt, vt, pt], pick)])[1]
+        return found if index_dtype == wanted else b.convert(found, outs[0].shape, wanted)
     return lower
 
 
@@ -102,13 +105,14 @@ def _window_attributes(b, rank, window_dimensions, window_strides, padding, base
             "padding": b.pairs(flat)}
 
 
-def _reduce_windows(b, xs, avals, starts, types, body, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None):
-    """Windows of one or more arrays of one shape, combined by `body` from `starts`.
+def _reduce_windows(b, xs, avals, starts, types, body, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None, ordered=False):
+    """Windows of one or more arrays of one shape, combined by `body` from `starts`; `ordered` where it matters which element comes first.
 
-    Padding that takes elements away is applied before: XLA's simplifier forgets it where a window is one element, and ends the process.
+    Padding that takes elements away is applied before: XLA's simplifier forgets it where a window is one element, and ends the process. So is any where
+    the order matters: XLA goes through windows that it pads in another one.
     """
     rank = len(padding)
-    if any(p < 0 for pair in padding for p in pair):
+    if ordered or any(p < 0 for pair in padding for p in pair):
         gaps = base_dilation or (1,) * rank
         config = [(lo, hi, gap - 1) for (lo, hi), gap in zip(padding, gaps)]
         shape = [dilated(n, gap) + lo + hi for n, gap, (lo, hi) in zip(avals[0].shape, gaps, padding)]
@@ -146,19 +150,23 @@ def _select_and_gather_add(b, ins, outs, tangents, operand, *, select_prim, **wi
         wins = b.compare(select_prim.upper(), x, y, aval)
         return [b.select(wins, x, y, (), aval.dtype), b.select(wins, s, t, (), carried.dtype)]
     return _reduce_windows(b, [operand, tangents], [ins[1], ins[0]], [b.splat(worst, aval.dtype), b.splat(0, carried.dtype)],
-                           [b.tensor(outs[0].shape, aval.dtype), b.type(outs[0])], pick, **window)[1]
+                           [b.tensor(outs[0].shape, aval.dtype), b.type(outs[0])], pick, **window, ordered=True)[1]
 
 
 @rule("select_and_scatter_add")
 def _select_and_scatter_add(b, ins, outs, source, operand, *, select_prim, window_dimensions, window_strides, padding):
-    aval = shaped((), ins[1].dtype)
-    scalar = b.type(aval)
-    attributes = _window_attributes(b, len(ins[1].shape), window_dimensions, window_strides, padding)
-    direction = {"ge": "GE", "le": "LE", "gt": "GT", "lt": "LT"}[getattr(select_prim, "name", select_prim)]
-    return b.ops("stablehlo.select_and_scatter", [operand, source, b.splat(0, ins[1].dtype)], [b.type(outs[0])],
+    """With the padding applied before and taken off after: where XLA pads, not the first of equal elements wins."""
+    dt, rank = ins[1].dtype, len(padding)
+    aval, scalar = shaped((), dt), b.tensor((), dt)
+    worst = (lowest if select_prim == "ge" else highest)(dt)
+    wide = [n + lo + hi for n, (lo, hi) in zip(ins[1].shape, padding)]
+    operand = b.pad(operand, b.splat(worst, dt), [(lo, hi, 0) for lo, hi in padding], wide, dt)
+    attributes = _window_attributes(b, rank, window_dimensions, window_strides, ((0, 0),) * rank)
+    made = b.ops("stablehlo.select_and_scatter", [operand, source, b.splat(0, dt)], [b.tensor(wide, dt)],
                  {k: attributes[k] for k in ("window_dimensions", "window_strides", "padding")},
-                 [([scalar, scalar], lambda p, q: [b.compare(direction, p, q, aval)]),
+                 [([scalar, scalar], lambda p, q: [b.compare(select_prim.upper(), p, q, aval)]),
                   ([scalar, scalar], lambda p, q: [b.op("stablehlo.add", [p, q], scalar)])])[0]
+    return b.pad(made, b.splat(0, dt), [(-lo, -hi, 0) for lo, hi in padding], outs[0].shape, dt)
 
 
 # cumulative ----------------------------------------------------------------------------------------------------------

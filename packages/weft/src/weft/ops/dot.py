@@ -111,14 +111,18 @@ def _product_dtype(x: Value, y: Value, preferred: ElementType | None, precision:
     wide, other = (x.dtype, y.dtype) if _width(x.dtype) >= _width(y.dtype) else (y.dtype, x.dtype)
     if wide != other and _width(wide) == _width(other):
         raise type_error(f"dot_general: neither of the dtypes {dtypes.name(x.dtype)} and {dtypes.name(y.dtype)} is the wider one. Convert one with astype.")
-    algorithm = isinstance(precision, DotAlgorithm) or isinstance(precision, DotAlgorithmPreset) and precision is not DotAlgorithmPreset.DEFAULT
-    if algorithm and dtypes.is_complex(wide):
+    if _has_algorithm(precision) and dtypes.is_complex(wide):
         raise type_error(f"dot_general: the algorithm {precision} is for real numbers, got {dtypes.name(wide)}. Leave the precision out.")
     if preferred is None or preferred == wide:
         return wide
     if not isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) and not dtypes.is_float(wide) and _bits(preferred) < _bits(wide):
         raise type_error(f"dot_general: preferred_element_type must not be narrower than the operands' type, got {dtypes.name(preferred)} for {dtypes.name(wide)}.")
     return preferred
+
+
+def _has_algorithm(precision: Any) -> bool:
+    """Whether a product is asked for whose sums are kept in floats of a given type."""
+    return isinstance(precision, DotAlgorithm) or isinstance(precision, DotAlgorithmPreset) and precision is not DotAlgorithmPreset.DEFAULT
 
 
 def _bits(dt: ElementType) -> int:
@@ -134,7 +138,7 @@ def _dot_reference(x: Value, y: Value, *, dimension_numbers: Any, precision: Any
         narrow = dtypes.dtype("float16" if precision.name.startswith("F16") else "bfloat16")
         x, y = x.astype(narrow), y.astype(narrow)
     involved = (x.dtype, y.dtype, dt)
-    wide = np.complex128 if any(map(dtypes.is_complex, involved)) else np.float64 if any(map(dtypes.is_float, involved)) else dt if dtypes.bits(dt) >= 8 else np.int32
+    wide = np.complex128 if any(map(dtypes.is_complex, involved)) else np.float64 if _has_algorithm(precision) or any(map(dtypes.is_float, involved)) else dt if dtypes.bits(dt) >= 8 else np.int32
     x, y = x.astype(wide), y.astype(wide)
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     xs, ys = [next(letters) for _ in x.shape], [next(letters) for _ in y.shape]

@@ -471,8 +471,10 @@ erf, erfc, erf_inv = map(_fn, (erf_p, erfc_p, erf_inv_p))
 
 def _integer_pow_reference(x: Value, *, y: Value) -> Any:
     with np.errstate(all="ignore"):
-        if dtypes.is_int(x.dtype):
-            return np.power(x, np.array(y, x.dtype)) if y >= 0 else _div_reference(np.ones_like(x), np.power(x, np.array(-y, x.dtype)))
+        if dtypes.is_int(x.dtype):      # in integers of any size: the exponent may be none of the dtype's
+            count = 1 << dtypes.bits(x.dtype)
+            below = count >> 1 if dtypes.is_signed(x.dtype) else 0
+            return np.array([(pow(int(v), y, count) + below) % count - below for v in x.ravel()], x.dtype).reshape(x.shape)
         return (x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64) ** y).astype(x.dtype)
 
 
