@@ -210,3 +210,17 @@ def test_clearing_frees_compiled_programs():
         f.clear_cache()
         assert len(live()) < before
         assert f(1.0) == 8
+
+
+def test_a_known_call_is_traced_after_a_computation_while_tracing():
+    """XLA's calls of known programs don't come to Python, and must be told that a trace goes on."""
+    need("cpu")
+    with weft.default_device(weft.devices("cpu")[0]):
+        f, c = weft.jit(lambda x: x + 1), jnp.ones(3)
+        f(c), f(c)
+
+        def g(x):
+            with weft.ensure_compile_time_eval():
+                assert (c * 2).tolist() == [2, 2, 2]
+            return f(c) + x
+        assert [e.primitive.name for e in weft.make_jaxpr(g)(np.ones(3, np.float32)).jaxpr.eqns] == ["jit", "add"]

@@ -73,6 +73,8 @@ def test_container_round_trip_and_bad_bytes():
         (data.replace(b'"abi":1', b'"abi":9'), "damaged artifact: .*checksum"),
         (data[:60] + b"x" + data[61:], "damaged"),
         (Artifact(artifact.metadata | {"abi": 9}, artifact.code).to_bytes(), "abi must be 1, which this runtime has; got 9"),
+        (Artifact(artifact.metadata | {"scratch": 1 << 32}, artifact.code).to_bytes(), "scratch must be 0, as its code says; got 4294967296"),
+        (Artifact(artifact.metadata | {"scratch": (1 << 32) + 1}, artifact.code).to_bytes(), "scratch must be at most 4294967296, the size of a memory"),
     ):
         with pytest.raises(ArtifactError, match=message):
             Artifact.from_bytes(bad)

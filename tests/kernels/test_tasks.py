@@ -1,6 +1,8 @@
 """Loops that threads share: every cut gives what one thread gives. The harness's threads take turns and run the iterations backwards."""
 
 import functools
+from dataclasses import replace
+from types import SimpleNamespace
 
 import changing_programs
 import kernel_harness
@@ -12,9 +14,10 @@ from kernel_harness import run_wasm
 from weft_wasm import ir, tasks
 from weft_wasm.compile import compile_program
 from weft_wasm.encode import shared_memory_flag
-from weft_wasm.ir import Assign, Buffer, Declare, For, Kernel, Let, Local, Program, Store, Var
+from weft_wasm.ir import Assign, Buffer, Declare, For, HostCall, Kernel, Let, Local, Program, Store, Var
 from weft_wasm.routines import gemm
 from weft_wasm.verify import VerifyError, verify
+from weft_wasm.wasm_module import parts
 from weft_wasm.wasmtime_runtime import WasmtimeDevice
 
 
@@ -98,6 +101,19 @@ def test_what_artifacts_say():
     said = {"abi", "kind", "name", "inputs", "outputs", "scratch", "memory", "features", "errors"}
     assert set(compile_program(scaled()).metadata) == said
     assert set(compile_program(scaled(1 << 22)).metadata) == {*said, "tasks"}
+
+
+def test_what_modules_import():
+    """Nothing, what shares a loop out, what calls the host, and both."""
+    table, copied = Buffer("table", "i32", (4,), "temp"), Buffer("copied", "f64", (1 << 22,), "output")
+    imports = []
+    for program in (scaled(), scaled(1 << 22)):
+        imports.append(parts(compile_program(program).code).imports)
+        (x,) = program.inputs
+        call = SimpleNamespace(ins=[x], outs=[copied])
+        program = replace(program, outputs=[*program.outputs, copied], temps=[table], body=[*program.body, HostCall(0, table, [x], [copied])], calls=[call])
+        imports.append(parts(compile_program(program).code).imports)
+    assert list(map(sorted, imports)) == [[], ["call"], ["share"], ["call", "share"]]
 
 
 def test_the_place_of_the_memory_s_kind():

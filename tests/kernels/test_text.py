@@ -22,3 +22,10 @@ def test_small_operands_are_written_where_they_are():
     x = Buffer("x", "f32", (4,), "input")
     assert show(ir.maximum(x[0] * 2.0, x[1])) == "max((x[0] * 2.0), x[1])"
     assert "out[i] = ((x[i] * x[i]) + 1.0)" in describe(squares(1))
+
+
+def test_what_index_and_value_share_is_written_once():
+    out, i = Buffer("out", "i32", (12,), "output"), Var("i")
+    both = i * i + i
+    text = describe(Program("p", [], [out], [], [Kernel("k", [For(i, 3, [Store(out, both, both * 3)], "parallel")])]))
+    assert text.count("(i * i)") == 1 and "] = (%0 * 3)" in text, text

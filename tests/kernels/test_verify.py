@@ -2,6 +2,7 @@
 
 import pytest
 from weft_wasm import ir
+from weft_wasm.compile import compile_program
 from weft_wasm.ir import (
     Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Load, Local,
     MulAdd, Program, Select, Store, Unary, Var, While, f32, i32,
@@ -118,6 +119,12 @@ def test_rejects(case):
     program, message = BAD[case]
     with pytest.raises(VerifyError, match=message):
         verify(program)
+
+
+def test_what_is_compiled_is_verified():
+    with pytest.raises(VerifyError, match="read-only"):
+        compile_program(BAD["copy to an input"][0])
+    compile_program(inside())
 
 
 def test_error_names_kernel_and_statement():

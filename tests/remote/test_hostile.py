@@ -107,6 +107,11 @@ print(*registry)
     assert {*PORTABLE, *REFUSED} == {*names}
 
 
+@pytest.mark.parametrize("kind,least", [(INTEGER, -1 << 63), (COUNT, 0), (SIZE, -1 << 63)], ids=["integer", "count", "size"])
+def test_integers_have_64_bits(kind, least):
+    assert kind.holds((1 << 63) - 1) and kind.holds(least) and not any(map(kind.holds, (1 << 63, least - 1, True, 1.0)))
+
+
 @pytest.mark.parametrize("name", [name for name in REFUSED if name in registry])
 def test_what_exists_in_one_process_only_is_refused(name):
     """Whatever its parameters are: by the writer, and by the reader should someone write it all the same."""

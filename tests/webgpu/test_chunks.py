@@ -150,14 +150,17 @@ def test_reductions_that_a_workgroup_shares(monkeypatch):
 
 
 @gpu
-def test_loops_of_one_iteration_in_what_a_workgroup_shares(monkeypatch):
+def test_loops_within_what_a_workgroup_shares(monkeypatch):
+    """One has a single iteration, around another stands a statement more."""
     monkeypatch.setattr(rows, "LONG", 8)
     x, out, i, acc = Buffer("x", "i32", (3, 600), "input"), Buffer("out", "i32", (3,), "output"), Var("i"), Local("acc", "i32")
     j, one, k = Var("j"), Var("one"), Var("k")
-    nest = For(j, 2, [For(one, 1, [For(k, 300, [Assign(acc, acc + x[i * 600 + j * 300 + one * 7 + k] * (k + 1))], "reduce")], "reduce")], "reduce")
+    inner = For(one, 1, [For(k, 300, [Assign(acc, acc + x[i * 600 + j * 300 + one * 7 + k] * (k + 1))], "reduce")], "reduce")
+    nests = For(j, 2, [inner], "reduce"), For(j, 2, [inner, Assign(acc, acc + (j + 5))], "reduce")
     data = np.arange(1800, dtype=np.int32).reshape(3, 600) % 13
-    (got,) = run_webgpu(Program("p", [x], [out], [], [Kernel("k", [For(i, 3, [Declare(acc, i), nest, Store(out, i, acc)], "parallel")])]), data)
-    np.testing.assert_array_equal(got, data.reshape(3, 2, 300).sum(1) @ np.arange(1, 301) + np.arange(3))
+    for nest, more in zip(nests, (0, 11), strict=True):
+        (got,) = run_webgpu(Program("p", [x], [out], [], [Kernel("k", [For(i, 3, [Declare(acc, i), nest, Store(out, i, acc)], "parallel")])]), data)
+        np.testing.assert_array_equal(got, data.reshape(3, 2, 300).sum(1) @ np.arange(1, 301) + np.arange(3) + more)
 
 
 def test_long_loops_in_ones_of_unknown_length_are_refused():

@@ -26,7 +26,7 @@ The last column leaves them out.
 
 def write(everything: dict[str, list[Mutant]], sampled: list[tuple[int, str, Mutant]], results: dict[str, Any], history: dict[str, Any]) -> None:
     same = {v["key"]: v["why"] for v in tomllib.loads((tree.HERE / "verdicts.toml").read_text())["equivalent"]}
-    judged = {name: [m for m in found if m.key in results] for name, found in everything.items()}
+    judged = {name: [m for m in found if m.key in results or m.key in same] for name, found in everything.items()}
     outcomes = {m.key: "the same program" if m.key in same else results[m.key]["outcome"] for found in judged.values() for m in found}
     rows = {name: collections.Counter({"faults": len(found)}) + collections.Counter(outcomes[m.key] for m in found) for name, found in judged.items()}
     total: collections.Counter[str] = sum(rows.values(), collections.Counter())
@@ -34,7 +34,7 @@ def write(everything: dict[str, list[Mutant]], sampled: list[tuple[int, str, Mut
     for name, row in [*rows.items(), ("all", total)]:
         real = row["faults"] - row["the same program"]
         lines.append(f"| {name} | " + " | ".join(str(row[c]) for c in COLUMNS) + f" | {100 * row['caught'] / max(real, 1):.1f} % |")
-    left = sum(m.key not in results for _, _, m in sampled)
+    left = sum(m.key not in results and m.key not in same for _, _, m in sampled)
     lines += ["", f"Of the {len(sampled)} faults of the sample of today's code {left} have not been judged yet." if left else f"All {len(sampled)} faults of the sample of today's code have been judged."]
     table = lines[1:]
     for title, outcome in (("Not caught", ("survived", "unreached")), ("The same program", ("the same program",))):
