@@ -64,7 +64,7 @@ def test_it_has_every_function_on_every_backend(kind):
 
 def test_every_elementwise_primitive_has_a_row():
     """As the operation that a row's function ends with; none is left out but for a reason."""
-    elementwise = {name for name, p in registry.items() if p.abstract.__qualname__.startswith("_elementwise.")}
+    elementwise = {name for name, p in registry.items() if getattr(p.abstract, "__qualname__", "").startswith("_elementwise.")}      # a rule that can't be has no such name
     assert len(elementwise) > 70
     measured = set()
     for case in CASES.values():
