@@ -34,8 +34,9 @@ def write(everything: dict[str, list[Mutant]], sampled: list[tuple[int, str, Mut
     for name, row in [*rows.items(), ("all", total)]:
         real = row["faults"] - row["the same program"]
         lines.append(f"| {name} | " + " | ".join(str(row[c]) for c in COLUMNS) + f" | {100 * row['caught'] / max(real, 1):.1f} % |")
-    left = sum(m.key not in results and m.key not in same for _, _, m in sampled)
-    lines += ["", f"Of the {len(sampled)} faults of the sample of today's code {left} have not been judged yet." if left else f"All {len(sampled)} faults of the sample of today's code have been judged."]
+    left = collections.Counter(stratum for _, stratum, m in sampled if m.key not in results and m.key not in same)
+    where = "; ".join(f"{name}: {count}" for name, count in left.items())
+    lines += ["", f"Of the {len(sampled)} faults of the sample of today's code {left.total()} have not been judged yet ({where})." if left else f"All {len(sampled)} faults of the sample of today's code have been judged."]
     table = lines[1:]
     for title, outcome in (("Not caught", ("survived", "unreached")), ("The same program", ("the same program",))):
         found = [f"- `{m.key}`" + (f": {same[m.key]}" if m.key in same else f" (line {m.line})") for group in judged.values() for m in group if outcomes[m.key] in outcome]

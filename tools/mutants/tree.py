@@ -25,10 +25,22 @@ def copy(to: pathlib.Path) -> pathlib.Path:
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, to / name)
     (to / "build").mkdir(exist_ok=True)
-    for built in ("node_modules", "build/site", "build/wheels"):      # made by the Makefile; tests of the page read them
+    for built in ("build/site", "build/wheels"):      # made by the Makefile; tests of the page read them
         if (ROOT / built).exists():
             (to / built).symlink_to(ROOT / built)
+    link_modules(ROOT / "node_modules", to / "node_modules", to)
     return to
+
+
+def link_modules(modules: pathlib.Path, to: pathlib.Path, tree: pathlib.Path) -> None:
+    """The packages that npm has installed; those that are parts of this repository are the tree's own, else its tests would test the repository."""
+    to.mkdir()
+    for package in modules.iterdir() if modules.exists() else ():
+        real = package.resolve()
+        if package.name.startswith("@"):
+            link_modules(package, to / package.name, tree)
+        else:
+            (to / package.name).symlink_to(package if modules in real.parents else tree / real.relative_to(ROOT))
 
 
 def node(tree: pathlib.Path, timeout: float, log: pathlib.Path) -> int:
