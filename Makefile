@@ -7,6 +7,8 @@ PACKAGES := packages/weft packages/weft-library packages/weft-extra packages/wef
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
+# On both cores. A worker that crashes ends the run: in place of one that crashes at the end, xdist starts another and waits for it without end.
+PYTESTS := $(PYTEST) -n 2 --max-worker-restart=0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-quick test-python demo lint types wheels bench clean coverage test-random test-random-coverage test-passes test-hostile test-math test-mutants accuracy
@@ -51,13 +53,13 @@ test: lint test-python test-web
 # tests in OPTIMISED run programs as users do, with the optimiser, and compare them with what real jax gave, or with the errors in docs/accuracy.md.
 UNOPTIMISED_XLA := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 OPTIMISED := tests/acceptance tests/libraries tests/native tests/nn tests/random tests/core/test_conformance.py tests/ops/test_linalg_against_jax.py tests/meta/test_accuracy.py
-RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTEST) -n 2 --dist loadgroup $(1) tests $(addprefix --ignore=,$(OPTIMISED)) && \
-  $(PYTEST) -n 2 --dist loadgroup $(1) $(OPTIMISED)
+RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTESTS) --dist loadgroup $(1) tests $(addprefix --ignore=,$(OPTIMISED)) && \
+  $(PYTESTS) --dist loadgroup $(1) $(OPTIMISED)
 
 ## test-python: the Python tests
 test-python: setup vulkan $(DIGITS)
 	@$(call RUN_TESTS,)
-	@ACCEPT_BACKEND=webgpu $(PYTEST) -n 2 -q tests/acceptance
+	@ACCEPT_BACKEND=webgpu $(PYTESTS) -q tests/acceptance
 
 ## test-quick: what a change is likely to break, in under five minutes
 test-quick: setup $(DIGITS)
@@ -82,14 +84,14 @@ test-random-coverage: setup vulkan
 
 ## test-passes: the loop IR before and after each pass of the compiler in the interpreter: the catalogue with derivatives and batches, acceptance programs, random ones
 test-passes: setup
-	@WEFT_COMPARE_PASSES=all $(PYTEST) -n 2 -q tests/kernels/test_passes.py
+	@WEFT_COMPARE_PASSES=all $(PYTESTS) -q tests/kernels/test_passes.py
 	@WEFT_COMPARE_PASSES=all ACCEPT_BACKEND=wasm $(PYTEST) -q tests/acceptance
 	@WEFT_COMPARE_PASSES=all PYTHONPATH=tests $(PY) -m programs --platform wasm --count 2000
 
 ## test-hostile: 100,000 programs, and as many files, frames and arrays, programs of the loop IR and artifacts, changed in their structure: refused in clear words, or right (over an hour)
 test-hostile: setup $(NPM_STAMP)
-	@WEFT_HOSTILE_PROGRAMS=100000 WEFT_HOSTILE_FILES=100000 $(PYTEST) -n 2 -q tests/remote/test_mutations.py
-	@WEFT_HOSTILE_LOOPS=100000 WEFT_HOSTILE_ARTIFACTS=100000 $(PYTEST) -n 2 -q tests/kernels/test_loop_mutations.py tests/wasm/test_artifact_mutations.py tools/web/test_readers.py
+	@WEFT_HOSTILE_PROGRAMS=100000 WEFT_HOSTILE_FILES=100000 $(PYTESTS) -q tests/remote/test_mutations.py
+	@WEFT_HOSTILE_LOOPS=100000 WEFT_HOSTILE_ARTIFACTS=100000 $(PYTESTS) -q tests/kernels/test_loop_mutations.py tests/wasm/test_artifact_mutations.py tools/web/test_readers.py
 
 ## test-math: the elementary functions of Wasm at a million points each against mpmath
 test-math: setup
