@@ -284,8 +284,7 @@ def extremum_reference(ufunc: Callable[..., Any], x: Value, y: Value) -> Any:
 
 max_p = _elementwise("max", "biufc", lambda x, y: extremum_reference(np.maximum, x, y), arity=2, jvp=_extremum_jvp(gt))
 min_p = _elementwise("min", "biufc", lambda x, y: extremum_reference(np.minimum, x, y), arity=2, jvp=_extremum_jvp(lt))
-max_: Function = _fn(max_p)
-min_: Function = _fn(min_p)
+max_, min_ = map(_fn, (max_p, min_p))
 
 # bits ----------------------------------------------------------------------------------------------------------------
 
