@@ -129,7 +129,7 @@ def test_select_and_scatter_add(backend):
         block = x[2 * i:2 * i + 2, 2 * j:2 * j + 2]
         a, b = np.unravel_index(np.argmax(block), (2, 2))
         want[2 * i + a, 2 * j + b] += ct[i, j]
-    (got,) = run(backend, "select_and_scatter_add", [ct, x], [(x.shape, "float32")], select_prim=e.ge_p, window_dimensions=(2, 2), window_strides=(2, 2),
+    (got,) = run(backend, "select_and_scatter_add", [ct, x], [(x.shape, "float32")], select_prim="ge", window_dimensions=(2, 2), window_strides=(2, 2),
                  padding=((0, 0), (0, 0)))
     np.testing.assert_allclose(got, want)
 
