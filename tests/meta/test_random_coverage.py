@@ -64,3 +64,21 @@ def test_the_most_particular_reason_counts(source):
     assert reasons.of(at("return x")).why == "all of it"
     assert reasons.of(at("return x")._replace(function="g")) is None
     assert reasons.needless([at("return x")]) == [one]
+
+
+def test_a_file_that_changed_while_the_programs_ran_is_an_error(source):
+    before = places.fingerprints()
+    places.require_unchanged(before)
+    file = places.SOURCE / source
+    text = file.read_text()
+    file.write_text("\n" + text)
+    with pytest.raises(RuntimeError, match=r"^1 measured files changed after the programs had begun to run: a\.py\. Lines"):
+        places.require_unchanged(before)
+    file.write_text(text)
+    (places.SOURCE / "inner").mkdir()
+    (places.SOURCE / "inner" / "b.py").write_text("")
+    with pytest.raises(RuntimeError, match=r": inner/b\.py\."):
+        places.require_unchanged(before)
+    file.unlink()
+    with pytest.raises(RuntimeError, match=r"^2 measured files .*: a\.py, inner/b\.py\."):
+        places.require_unchanged(before)

@@ -22,7 +22,7 @@ import sys
 import time
 
 import coverage
-from places import REASONS, ROOT, SOURCE, Place, Reasons, places
+from places import REASONS, ROOT, SOURCE, Place, Reasons, fingerprints, places, require_unchanged
 
 HERE = pathlib.Path(__file__).parent
 BUILD = ROOT / "build" / "random-coverage"
@@ -60,6 +60,7 @@ def collect(counts: dict[str, int], workers: int) -> None:
     """Runs the programs, in processes that each leave their data in BUILD."""
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
+    (BUILD / "sources.json").write_text(json.dumps(fingerprints()))
     env = os.environ | {"PYTHONPATH": os.pathsep.join(["tests", *filter(None, [os.environ.get("PYTHONPATH")])]), "PYTHONHASHSEED": "0"}
     tool = [sys.executable, "-m", "coverage", "run", f"--rcfile={HERE / 'settings.ini'}", f"--data-file={BUILD / 'data'}"]
     runs = [(platform, start, min(RUN, count - start)) for platform, count in counts.items() for start in range(0, count, RUN)]
@@ -80,7 +81,8 @@ def collect(counts: dict[str, int], workers: int) -> None:
 
 
 def measure() -> dict[str, dict]:
-    """By file, relative to the package: what coverage.py's report in JSON says of it."""
+    """By file, relative to the package: what coverage.py's report in JSON says of it. RuntimeError where a file has changed since `collect` began."""
+    require_unchanged(json.loads((BUILD / "sources.json").read_text()))
     tool = coverage.Coverage(data_file=str(BUILD / "all"), config_file=str(HERE / "settings.ini"))
     tool.combine([str(p) for p in BUILD.glob("data.*")], strict=True, keep=True)
     tool.save()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import hashlib
 import pathlib
 import tomllib
 from typing import NamedTuple
@@ -65,6 +66,22 @@ class Reasons(NamedTuple):
 
     def needless(self, unreached: list[Place]) -> list[Named]:
         return [named for reason in self.all for named in reason.places if not any(named.holds(place) for place in unreached)]
+
+
+def fingerprints() -> dict[str, str]:
+    """What each file of the source holds, as a hash."""
+    return {p.relative_to(SOURCE).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(SOURCE.rglob("*.py"))}
+
+
+def require_unchanged(before: dict[str, str]) -> None:
+    """Refuses to speak of lines by their numbers where the files are others than those that were measured."""
+    now = fingerprints()
+    changed = sorted(file for file in before.keys() | now.keys() if before.get(file) != now.get(file))
+    if changed:
+        raise RuntimeError(
+            f"{len(changed)} measured files changed after the programs had begun to run: {', '.join(changed[:5])}{', …' if changed[5:] else ''}. "
+            "Lines of the one and the other are mixed: run `make test-random-coverage` again, and change nothing meanwhile."
+        )
 
 
 @functools.cache
