@@ -7,10 +7,18 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from weft_wasm.ir import (
-    Assign, Barrier, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local, Node, Program, Stmt, Store,
+    Assign, Barrier, Binary, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local, Node, Program, Stmt, Store,
     Switch, Var, While,
 )  # fmt: skip
+from weft_wasm.reduce_loops import reduction
 from weft_wasm.traversal import substitute, walk
+
+
+def assigned(s: Assign, new: Callable[[Expr], Expr]) -> Expr:
+    """What a statement assigns, rewritten. `acc ⊕ e` stays one even where e becomes a constant that changes nothing: reduce loops are known by that form."""
+    if type(s.value) is Binary and reduction(s)[0] is not None:
+        return Binary(s.value.op, new(s.value.a), new(s.value.b))
+    return new(s.value)
 
 
 def rewrite(body: Sequence[Stmt], mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | None = None) -> list[Stmt]:
@@ -40,7 +48,7 @@ def rewrite(body: Sequence[Stmt], mapping: Mapping[Any, Expr], memo: dict[Expr, 
                 local = mapping.get(s.local, s.local)
                 if type(local) is not Local:
                     raise TypeError(f"{s.local.name} is assigned, so it can't become {local!r}")
-                out.append(Assign(local, new(s.value)))
+                out.append(Assign(local, assigned(s, new)))
             case Store():
                 out.append(Store(s.buffer, new(s.index), new(s.value)))
             case Barrier():

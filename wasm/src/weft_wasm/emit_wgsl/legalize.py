@@ -14,6 +14,7 @@ from weft_wasm.ir import (
     Assign, Barrier, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program,
     Select, Stmt, Store, Switch, Var, While, i32, lt,
 )  # fmt: skip
+from weft_wasm.rewriting import assigned
 from weft_wasm.traversal import constants_of, operands, rebuild, touched, walk, walk_expr
 
 WORD = 4
@@ -248,7 +249,7 @@ class Rewriter:
             case Declare():
                 return Declare(s.local, self.expr(s.init))
             case Assign():
-                return Assign(s.local, self.expr(s.value))
+                return Assign(s.local, assigned(s, self.expr))
             case Store():
                 return Store(self.buffers.get(s.buffer, s.buffer), self.expr(s.index), self.expr(s.value))
             case Barrier():
