@@ -1,7 +1,11 @@
 """Every lowering rule against the primitive's reference value."""
 from __future__ import annotations
 
+import json
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -345,6 +349,43 @@ def test_clz_of_constants_with_the_sign_set(dt):
         want = 0 if dt[0] == "i" else np.dtype(dt).itemsize * 8 - 2
         assert jit(lambda: lax.clz(lax.full((1,), number, dt)))()[0] == want      # an array would be an argument, and not folded
         assert lax.clz(np.array([number], dt))[0] == want
+
+
+DIVISIONS = """
+import json
+from weft import config, jit, lax
+config.update("jax_enable_x64", True)
+
+def programs(dt):
+    zero, iota = (lambda: lax.full((1,), 0, dt)), (lambda: lax.iota(dt, 1))
+    mixed = lambda: lax.concatenate([zero(), lax.full((1,), 2, dt)], 0)
+    for division in (lax.div, lax.rem):
+        yield lambda: division(lax.full((1,), 3, dt), zero())
+        yield lambda: division(iota(), zero())
+        yield lambda: division(lax.full((2,), 3, dt), mixed())
+        yield lambda: division(lax.full((1,), 3, dt), jit(zero)() + iota())
+
+for dt in config_dtypes:
+    print(json.dumps([[int(v) for v in jit(f)()] for f in programs(dt)]), flush=True)
+"""
+
+
+def test_division_of_constants_by_zero():
+    """Where jaxlib folds a division by a constant zero, it divides, which ends the process."""
+    names = [f"{sign}int{bits}" for sign in ("", "u") for bits in (4, 8, 16, 32, 64)]
+    ran = subprocess.run([sys.executable, "-c", f"config_dtypes = {names}{DIVISIONS}"], capture_output=True, text=True, env={**os.environ, "JAX_NUM_CPU_DEVICES": "1"})
+    assert ran.returncode == 0, (ran.returncode, ran.stdout, ran.stderr[-2000:])
+    for name, line in zip(names, ran.stdout.splitlines(), strict=True):
+        ones = (1 << int(name.removeprefix("uint"))) - 1 if name[0] == "u" else -1
+        assert json.loads(line) == [[ones], [ones], [ones, 1], [ones], [3], [0], [3, 1], [3]], name
+
+
+def test_a_division_by_a_constant_that_is_not_zero_is_one_operation():
+    from weft import jit, lax
+    text = lambda divisor: jit(lambda x: lax.div(x, lax.full((3,), divisor, "int32"))).lower(np.zeros(3, np.int32)).as_text()
+    assert "select" not in text(2) and "select" not in text(-1) and "select" in text(0)
+    floats = jit(lambda x, y: lax.rem(x, y)).lower(np.zeros(3, np.float32), np.zeros(3, np.float32)).as_text()
+    assert "select" not in floats
 
 
 def test_scattered_extrema_of_complex_numbers_are_ordered_by_real_then_imaginary_part():

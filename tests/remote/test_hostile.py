@@ -12,6 +12,7 @@ import weft
 import weft.numpy as jnp
 from hosts import host_here, run_host
 from raw import Raw
+from weft import lax
 from weft.avals import shaped, token
 from weft.core import serialize as s
 from weft.core.binary import DeserializationError
@@ -73,6 +74,14 @@ def test_a_client_can_call_no_compiled_code(tmp_path):
         assert isinstance(answer, p.End), f"the host sent {getattr(answer, 'size', answer)} bytes of its memory"
         assert answer.error == "DeserializationError" and "ffi_call" in answer.message and "compiled code" in answer.message
         assert float(weft.device_put(np.float32(2), device) * 2) == 4.0
+
+
+def test_a_client_ends_no_host_with_a_division_by_zero(tmp_path):
+    """Where a compiler divides constants."""
+    with run_host(tmp_path, "--platform", "cpu") as host, host.connect(default=True):
+        five, zero = lambda: lax.full((4,), 5, "int32"), lambda: lax.full((4,), 0, "int32")
+        assert weft.jit(lambda: (lax.div(five(), zero()), lax.rem(five(), zero())))()[0].tolist() == [-1] * 4
+        assert weft.jit(lambda: lax.rem(lax.broadcasted_iota("int32", (1, 1), 0), lax.full((1, 1), 0, "int32")))().tolist() == [[0]]
 
 
 def test_a_client_has_no_python_function_called_and_learns_nothing_of_the_host(tmp_path):

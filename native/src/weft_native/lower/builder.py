@@ -209,6 +209,14 @@ class Builder:
         attr = dense(data, tensor) if value.size else self._splat(0, value.dtype, value.shape)
         return self.op("stablehlo.constant", [], tensor, {"value": attr})
 
+    @staticmethod
+    def nonzero(value) -> bool:
+        """Whether an integer of the program is a constant whose elements are all one number, and not zero."""
+        if isinstance(value.owner, ir.Block) or value.owner.name != "stablehlo.constant":
+            return False
+        elements = value.owner.attributes["value"]
+        return elements.is_splat and ir.IntegerAttr(elements.get_splat_value()).value != 0
+
     def broadcast(self, value, dims, shape, dtype):
         """`value` with its axes at `dims` of `shape`."""
         return self.op("stablehlo.broadcast_in_dim", [value], self.tensor(shape, dtype), {"broadcast_dimensions": self.i64s(dims)})

@@ -20,7 +20,6 @@ _DIRECT = {
     "real": "stablehlo.real", "imag": "stablehlo.imag", "not": "stablehlo.not",
     "population_count": "stablehlo.popcnt",
     "add": "stablehlo.add", "add_any": "stablehlo.add", "sub": "stablehlo.subtract", "mul": "stablehlo.multiply",
-    "div": "stablehlo.divide", "rem": "stablehlo.remainder",
     "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor", "shift_left": "stablehlo.shift_left",
     "shift_right_logical": "stablehlo.shift_right_logical", "shift_right_arithmetic": "stablehlo.shift_right_arithmetic",
     "atan2": "stablehlo.atan2", "nextafter": "chlo.next_after", "complex": "stablehlo.complex",
@@ -125,6 +124,24 @@ def _accuracy(b, accuracy) -> dict | None:
 for _name, _op in _DIRECT.items():
     rules[_name] = _by_parts(_name, _direct(_op)) if _name in ("sin", "cos", "sinh", "cosh") else _direct(_op)
     broadcasting.add(_name)
+
+
+def _division(op: str):
+    """The rule of `div` or `rem`. jaxlib folds constants before XLA sees them, and a constant zero as an integer divisor would end the process there: none gets there."""
+    def lower(b, ins, outs, x, y):
+        out = outs[0]
+        if not dtypes.is_int(out.dtype) or b.nonzero(y):
+            return b.op(op, [x, y], b.type(out))
+        number = lambda value: b.splat(value, out.dtype, out.shape)
+        none = b.compare("EQ", y, number(0), out)
+        made = b.op(op, [x, b.select(none, number(1), y, out.shape, out.dtype)], b.type(out))
+        of_none = x if op == "stablehlo.remainder" else number(-1 if dtypes.is_signed(out.dtype) else dtypes.iinfo(out.dtype).max)
+        return b.select(none, of_none, made, out.shape, out.dtype)
+    return lower
+
+
+elementwise("div")(_division("stablehlo.divide"))
+elementwise("rem")(_division("stablehlo.remainder"))
 
 
 def _comparison(direction: str):
