@@ -57,9 +57,9 @@ def put(x):
     return backend().put(x, get_aval(x), backend().devices()[0], False)
 
 
-def run(fun, *args):
-    """Results on the Wasm backend, as NumPy arrays."""
-    executable, consts = compiled(fun, *args)
+def run(fun, *args, donated=()):
+    """Results on the Wasm backend, as NumPy arrays; donated: for each argument, whether its storage may become a result's."""
+    executable, consts = compiled(fun, *args, donated=(*(False for _ in jaxpr_of(fun, args)[1]), *donated) if donated else ())
     return [np.asarray(o._host()) for o in executable.execute([put(x) for x in (*consts, *args)])]
 
 
@@ -78,9 +78,9 @@ def assert_close(got, want, tolerance=None, context=""):
     np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=t, atol=t, err_msg=context)
 
 
-def check(fun, *args, tolerance=None):
+def check(fun, *args, tolerance=None, donated=()):
     """The Wasm backend gives what the reference rules give."""
-    got, want = run(fun, *args), reference(fun, *args)
+    got, want = run(fun, *args, donated=donated), reference(fun, *args)
     assert len(got) == len(want)
     for g, w in zip(got, want):
         assert_close(g, w, tolerance)

@@ -1,7 +1,10 @@
 """What a compiler may take to stay as it is, in programs where it changes: WebGPU computes what the interpreter does."""
 
+import changing_functions
 import pytest
+import wasm_harness
 from changing_programs import CASES, check
+from weft import tree
 from webgpu_harness import kernels, run_webgpu
 from weft_wasm.emit_wgsl.legalize import legalize
 from weft_wasm.emit_wgsl.shader import WgslError
@@ -17,6 +20,14 @@ def test_webgpu(name, device):
             run_webgpu(CASES[name][0], *CASES[name][1])
     else:
         check(name, run_webgpu)
+
+
+@pytest.mark.parametrize("name", changing_functions.CASES)
+def test_functions(name, backend, monkeypatch):
+    """Lowered for WebGPU they are other programs, and arguments are donated."""
+    monkeypatch.setattr(wasm_harness, "backend", lambda: backend)
+    fun, args = changing_functions.CASES[name]
+    wasm_harness.check(lambda *xs: tree.leaves(fun(*xs)), *args, donated=(True,) * len(args))
 
 
 def test_a_barrier_stands_between_uses_of_the_same_storage():
