@@ -90,7 +90,7 @@ JAXPRS = [
     *[f"(lax.{n}, [(2,)])" for n in ("bessel_i0e", "bessel_i1e", "lgamma", "digamma")], *[f"(lax.{n}, [(2,), (2,)])" for n in TWO], "(lax.betainc, [(2,)] * 3)",
     *[f"(tangent(lax.{n}), [(2,)])" for n in ("bessel_i0e", "bessel_i1e", "lgamma", "digamma")],
     *[f"(tangent(lambda a: lax.{n}(a, 2.0 * a)), [(2,)])" for n in ("igamma", "igammac")], *[f"(tangent(lambda a: lax.{n}(jnp.ones(2), a)), [(2,)])" for n in ("igamma", "igammac")],
-    "(tangent(lambda a: lax.polygamma(jnp.ones(2), a)), [(2,)])", "(tangent(lambda a: lax.betainc(jnp.ones(2), jnp.ones(2), a)), [(2,)])",
+    "(tangent(lambda a: lax.polygamma(jnp.ones(2), a)), [(2,)])",      # that of betainc is weft's own: jax's is off by any factor for large parameters
     "(lambda x: linalg.svd(x, algorithm=linalg.SvdAlgorithm.QR), [(3, 2)])", "(lambda x: linalg.qr(x, pivoting=True, use_magma=True), [(3, 2)])",
     "(lambda x: linalg.eig(x, implementation=linalg.EigImplementation.LAPACK), [(3, 3)])", "(linalg.tridiagonal, [(3, 3)])", "(linalg.tridiagonal_solve, [(3,), (3,), (3,), (3, 2)])",
     "(linalg.cholesky_update, [(3, 3), (3,)])", "(linalg.ormqr, [(3, 2), (2,), (3, 4)])", "(linalg.symmetric_product, [(3, 2), (3, 3)])",

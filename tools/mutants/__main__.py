@@ -86,7 +86,8 @@ def reach(sampled: list[tuple[int, str, Mutant]], tests: list[str], workers: int
 def tests_reaching(sampled: list[tuple[int, str, Mutant]]) -> dict[str, list[Test]]:
     """For each fault that `reach` looked for the tests that passed and reach it, in the order in which to run them."""
     folder = BUILD / "reach"
-    keys: list[str] = json.loads((folder / "sample.json").read_text())
+    sample = folder / "sample.json"
+    keys: list[str] = json.loads(sample.read_text()) if sample.exists() else []
     reaching: dict[str, list[Test]] = {key: [] for key in keys}
     for file in folder.glob("*.tests"):
         for line in file.read_text().splitlines():

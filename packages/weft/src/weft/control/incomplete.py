@@ -8,10 +8,11 @@ import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from .. import dtypes
-from ..ops.elementwise import abs_, add, and_, div, eq, exp, ge, gt, is_finite, le, log, log1p, lt, mul, ne, neg, not_, or_, select, sub
+from ..ops.elementwise import abs_, add, and_, div, eq, exp, ge, gt, is_finite, le, log, lt, min_, mul, ne, neg, not_, or_, select, sqrt, sub
 from ..ops.reduce import reduce_or
 from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.special import (digamma, epsilon, filled, igamma_grad_a_p, igamma_p, igammac_p, in_single, lgamma, plus, regularized_incomplete_beta_p, times, where)
+from ..ops.special import (LARGE_BETA, NODE_STEP, NODES, beta_offset, beta_power, digamma, epsilon, excess, filled, igamma_grad_a_p, igamma_p, igammac_p, in_single,
+                           lgamma, plus, regularized_incomplete_beta_p, times, where)
 from .loops import while_loop
 
 if TYPE_CHECKING:
@@ -143,8 +144,51 @@ def _gamma_derivative(a: Value, x: Value, sample: bool) -> Value:
 random_gamma_grad = in_single("random_gamma_grad", lambda a, x: _gamma_derivative(a, x, True))
 
 
+def _beta_fraction(a: Value, b: Value, x: Value, y: Value, offset: Value, on: Value) -> Value:
+    """I(a, b, x) B(a, b) / (xᵃ yᵇ) by the even part of the continued fraction of DLMF 8.17.22, whose terms are positive as long as n < b.
+
+    It is NaN where it does not converge.
+    """
+    eps, zero, one = filled(a, epsilon(a)), filled(a, 0), filled(a, 1)
+
+    def step(n: Value, state: Value) -> tuple[Value, Value]:
+        before, q, value, _ = state
+        middle = add(a, times(n, 2))
+        even = div(mul(mul(n, sub(b, n)), x), plus(middle, -1))
+        alpha = mul(mul(div(add(a, plus(n, -1)), plus(middle, -1)), mul(add(add(a, b), plus(n, -1)), x)), even)
+        beta = add(add(n, even), mul(div(add(a, n), plus(middle, 1)), add(plus(offset, 1), mul(n, plus(y, 1)))))
+        divisor = add(beta, mul(alpha, q))
+        new = div(add(mul(beta, value), mul(alpha, before)), divisor)
+        moved = abs_(sub(new, value))
+        return gt(moved, mul(eps, abs_(new))), (div(value, divisor), div(one, divisor), new, moved)
+    first = div(plus(a, 1), mul(a, plus(offset, 1)))
+    _, _, value, moved = _iterate(step, on, (zero, first, first, zero), STEPS)
+    return where(le(moved, mul(times(eps, 16), abs_(value))), value, math.nan)
+
+
+def _beta_integral(a: Value, b: Value, x: Value, y: Value, offset: Value, on: Value) -> Value:
+    """The same as ∫ (1 - s/x)ᵃ⁻¹ (1 + s/y)ᵇ⁻¹ ds / (x y) from 0 to x, for a and b so large that the integrand falls to nothing well before x."""
+    a, b = plus(a, -1), plus(b, -1)
+    slope = add(sub(offset, y), x)
+    per = mul(x, y)
+    scale = div(per, add(abs_(slope), sqrt(add(mul(a, mul(y, y)), mul(b, mul(x, x))))))
+
+    def step(n: Value, state: Value) -> tuple[Value, Value]:
+        t = times(plus(n, -NODES // 2), NODE_STEP)
+        fall = exp(neg(t))
+        node = exp(sub(t, fall))
+        s = mul(scale, node)
+        u, v = div(s, x), div(s, y)
+        inside = lt(u, filled(u, 1))
+        u = where(inside, u, 0)
+        exponent = add(mul(div(s, per), slope), add(excess(neg(mul(a, u)), a, sub(filled(u, 1), u)), excess(mul(b, v), b, plus(v, 1))))
+        return on, (add(state[0], mul(mul(plus(fall, 1), node), where(inside, exp(neg(exponent)), 0))),)
+    total, = _iterate(step, on, (filled(a, 0),), NODES)
+    return div(mul(times(total, NODE_STEP), scale), per)
+
+
 def _betainc(a: Value, b: Value, x: Value) -> Value:
-    """DLMF 8.17.22 on the side of (a+1)/(a+b+2) where it converges fast, by the modified Lentz method."""
+    """xᵃ yᵇ / B(a, b), where y = 1 - x, times a continued fraction or, of large parameters, an integral, on the side of the mean where the fraction converges fast."""
     zero, one = filled(x, 0), filled(x, 1)
     infinite_a, infinite_b = _is(a, math.inf), _is(b, math.inf)
     undefined = or_(or_(ne(a, a), ne(b, b)), ne(x, x))
@@ -154,28 +198,14 @@ def _betainc(a: Value, b: Value, x: Value) -> Value:
     everything = or_(or_(_is(a, 0), infinite_b), _is(x, 1))
     on = not_(or_(undefined, or_(nothing, everything)))
     a, b, x = where(on, a, 1), where(on, b, 1), where(on, x, 0.5)
-    swap = ge(x, div(plus(a, 1), plus(add(a, b), 2)))
-    a, b, x = select(swap, b, a), select(swap, a, b), select(swap, sub(one, x), x)
-    tiny = filled(x, float(dtypes.finfo(dtype_of(x)).tiny) * 1e3)
-    nonzero = lambda v: select(_is(v, 0), tiny, v)
-    both = add(a, b)
-
-    def half(numerator: Value, c: Value, d: Value, h: Value) -> tuple[Value, Value, Value]:
-        d = div(one, nonzero(add(one, mul(numerator, d))))
-        c = nonzero(add(one, div(numerator, c)))
-        return c, d, mul(h, mul(c, d))
-
-    def step(m: Value, state: Value) -> tuple[Value, Value]:
-        middle = add(a, times(m, 2))
-        even = div(mul(mul(m, sub(b, m)), x), mul(plus(middle, -1), middle))
-        odd = neg(div(mul(mul(add(a, m), add(both, m)), x), mul(middle, plus(middle, 1))))
-        c, d, h = half(odd, *half(even, *state))
-        return gt(abs_(plus(mul(c, d), -1)), filled(x, epsilon(x))), (c, d, h)
-    first = div(one, nonzero(sub(one, div(mul(both, x), plus(a, 1)))))
-    fraction = _iterate(step, on, (one, first, first), STEPS)[2]
-    front = add(mul(a, log(x)), mul(b, log1p(neg(x))))
-    front = sub(front, sub(add(lgamma(a), lgamma(b)), lgamma(both)))
-    value = div(mul(exp(front), fraction), a)
+    y, offset = beta_offset(a, b, x)
+    swap = le(offset, sub(x, y))
+    a, b, x, y, offset = select(swap, b, a), select(swap, a, b), select(swap, y, x), select(swap, x, y), select(swap, neg(offset), offset)
+    large = gt(min_(a, b), filled(a, LARGE_BETA))
+    fraction = _beta_fraction(a, b, x, y, offset, and_(on, not_(large)))
+    p, q, u, v, w = [where(large, value, instead) for value, instead in ((a, 2 * LARGE_BETA), (b, 2 * LARGE_BETA), (x, 0.5), (y, 0.5), (offset, 0))]
+    integral = _beta_integral(p, q, u, v, w, and_(on, large))
+    value = mul(beta_power(a, b, x, y, offset), select(large, integral, fraction))
     value = select(swap, sub(one, value), value)
     value = where(not_(everything), value, 1)
     value = where(not_(nothing), value, 0)

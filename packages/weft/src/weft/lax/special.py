@@ -150,6 +150,8 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function, the integral of tᵃ⁻¹ (1-t)ᵇ⁻¹ from 0 to x over B(a, b), for x in 0..1. Differentiable in x.
 
+    Parameters may be large: where real jax loses all digits, or gives inf, this and its derivative are right. A result is NaN where nothing is known of it.
+
     Raises:
         TypeError: for a dtype that is no float, or shapes that do not fit. ValueError: for the derivative with respect to a or b.
 

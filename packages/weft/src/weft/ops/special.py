@@ -5,12 +5,14 @@ Those whose decomposition needs no loop have it here; the others' stand in `cont
 from __future__ import annotations
 
 import math
+import sys
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Sequence
 
 from .. import dtypes
 from ..host import has_numpy, np
-from .elementwise import (Function, _elementwise, _fn, _of_scalars, _wide, abs_, add, and_, div, eq, exp, floor, ge, gt, integer_pow, is_finite, le, log, log1p, lt, mul, ne, neg, not_,
-                          or_, pow_, rsqrt, select, sign, sub)
+from .elementwise import (Function, _elementwise, _fn, _of_scalars, _wide, abs_, add, and_, div, eq, exp, floor, ge, gt, integer_pow, is_finite, le, log, log1p, lt, max_, min_, mul,
+                          ne, neg, not_, or_, pow_, rsqrt, select, sign, sqrt, sub)
 from .linear import convert, full
 from .rules import broadcast_shapes, dtype_of, scalar_like, shape_of
 
@@ -345,21 +347,64 @@ igammac: Function = _fn(igammac_p)
 igamma_grad_a: Function = _fn(igamma_grad_a_p)
 
 # the incomplete beta function ----------------------------------------------------------------------------------------
+#
+# With y = 1 - x, `offset` is a y - b x: how far x lies below the mean a / (a + b), times a + b. What is large in the logarithm of xᵃ yᵇ / B(a, b) cancels:
+# of log B by Stirling's formula, of a log x and b log y next to the mean. So the terms are put together first, by `_excess`, and none of them is negative.
+
+# log Γ(z) = (z - 1/2) log z - z + log(2π) / 2 + Σ weight / zʲ for j = 1, 3, …: these weights are enough for float64 from 10 on
+STIRLING = tuple([b / (2 * j * (2 * j - 1)) for j, b in enumerate(_BERNOULLI[:8], 1)])
+_STIRLING_FROM = 10.0
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+# Where both parameters are larger, an integral replaces the continued fraction, which needs ever more terms: the double exponential rule of Takahasi and Mori
+LARGE_BETA = 2.0 ** 12
+NODES, NODE_STEP = 60, 0.125
 
 
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """DLMF 8.17.22, by the modified Lentz method."""
-    tiny = 1e-300
-    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
-    h = d
-    for m in range(1, 100_000):
-        for numerator in (m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)), -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))):
-            d = 1 / ((1 + numerator * d) or tiny)
-            c = (1 + numerator / c) or tiny
-            h *= c * d
-        if abs(c * d - 1) < 1e-16:
-            break
-    return h
+def _stirling_scalar(z: float) -> float:
+    """What log Γ(z) has besides (z - 1/2) log z - z + log(2π) / 2."""
+    if z < _STIRLING_FROM:
+        return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + _HALF_LOG_2PI)
+    return sum([w * (1 / z) ** (2 * j + 1) for j, w in enumerate(STIRLING)])
+
+
+def _excess_scalar(change: float, z: float, ratio: float) -> float:
+    """change - z log(ratio), where ratio = 1 + change / z."""
+    t = change / z
+    if not -0.5 <= t <= 1:
+        return change - z * math.log(ratio)
+    r = t / (2 + t)      # log(1 + t) = 2 artanh(r)
+    return z * (t * r - 2 * r ** 3 * sum([r ** (2 * k) / (2 * k + 3) for k in range(16)]))
+
+
+def _beta_fraction_scalar(a: float, b: float, x: float, y: float, offset: float) -> float:
+    """The even part of DLMF 8.17.22, whose terms are positive as long as n < b."""
+    before, value = 0.0, (a + 1) / (a * (offset + 1))
+    q = value
+    for n in range(1, 100_000):
+        middle = a + 2 * n
+        even = n * (b - n) * x / (middle - 1)
+        alpha = (a + n - 1) / (middle - 1) * ((a + b + n - 1) * x) * even
+        beta = n + even + (a + n) / (middle + 1) * (offset + 1 + n * (1 + y))
+        divisor = beta + alpha * q
+        before, q, value, old = value / divisor, 1 / divisor, (beta * value + alpha * before) / divisor, value
+        if abs(value - old) <= 1e-16 * abs(value):
+            return value
+    return math.nan
+
+
+def _beta_integral_scalar(a: float, b: float, x: float, y: float, offset: float) -> float:
+    """∫ (1 - s/x)ᵃ⁻¹ (1 + s/y)ᵇ⁻¹ ds / (x y) from 0 to x."""
+    slope = offset - y + x
+    scale = x * y / (abs(slope) + math.sqrt(a * y * y + b * x * x))
+    total = 0.0
+    for n in range(2 * NODES):
+        t = (n - NODES) * NODE_STEP / 2
+        node = math.exp(t - math.exp(-t))
+        u, v = scale * node / x, scale * node / y
+        if u < 1:
+            exponent = -(scale * node * slope / (x * y) + _excess_scalar(-(a - 1) * u, a - 1, 1 - u) + _excess_scalar((b - 1) * v, b - 1, 1 + v))
+            total += (1 + math.exp(-t)) * node * math.exp(exponent)
+    return total * NODE_STEP / 2 * scale / (x * y)
 
 
 def _betainc_scalar(a: float, b: float, x: float) -> float:
@@ -369,17 +414,84 @@ def _betainc_scalar(a: float, b: float, x: float) -> float:
         return 0.0
     if x == 1 or a == 0 or math.isinf(b):
         return 1.0
-    front = math.exp(a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
-    if x < (a + 1) / (a + b + 2):
-        return front * _beta_fraction(a, b, x) / a
-    return 1 - front * _beta_fraction(b, a, 1 - x) / b
+    exact = Fraction(x)
+    y, offset = float(1 - exact), float(Fraction(a) * (1 - exact) - Fraction(b) * exact)
+    swap = offset <= x - y
+    if swap:
+        a, b, x, y, offset = b, a, y, x, -offset
+    rest = _stirling_scalar(a) + _stirling_scalar(b) - _stirling_scalar(a + b)
+    exponent = _excess_scalar(-offset, a, x + b * x / a) + _excess_scalar(offset, b, min(y + a * y / b, sys.float_info.max)) + rest
+    less, more = min(a, b), max(a, b)
+    front = math.sqrt(less / (1 + less / more) / (2 * math.pi)) * math.exp(-exponent)
+    value = front * (_beta_integral_scalar if less > LARGE_BETA else _beta_fraction_scalar)(a, b, x, y, offset)
+    return 1 - value if swap else value
+
+
+def _stirling(z: Value) -> Value:
+    far = ge(z, filled(z, _STIRLING_FROM))
+    inverse, near = div(filled(z, 1), where(far, z, _STIRLING_FROM)), where(not_(far), z, 1)
+    square, series = mul(inverse, inverse), filled(z, STIRLING[-1])
+    for w in reversed(STIRLING[:-1]):
+        series = plus(mul(series, square), w)
+    plain = plus(sub(mul(plus(near, -0.5), log(near)), near), _HALF_LOG_2PI)
+    return select(far, mul(series, inverse), sub(lgamma(near), plain))
+
+
+def excess(change: Value, z: Value, ratio: Value) -> Value:
+    """change - z log(ratio), where ratio = 1 + change / z: nothing cancels where that is next to 1."""
+    t = div(change, z)
+    near = and_(ge(t, filled(t, -0.5)), le(t, filled(t, 1)))
+    t = where(near, t, 0)
+    r = div(t, plus(t, 2))      # log(1 + t) = 2 artanh(r)
+    square, series = mul(r, r), filled(r, 0)
+    for k in reversed(range(15 if dtypes.bits(dtype_of(t)) == 64 else 7)):
+        series = plus(mul(series, square), 1 / (2 * k + 3))
+    inside = mul(z, sub(mul(t, r), times(mul(mul(r, square), series), 2)))
+    most = filled(ratio, float(dtypes.finfo(dtype_of(ratio)).max))
+    return select(near, inside, sub(change, mul(z, log(min_(where(not_(near), ratio, 1), most)))))
+
+
+def _halves(x: Value) -> tuple[Value, Value]:
+    """A number as the sum of two with half as many digits (Dekker)."""
+    multiple = times(x, 2 ** 27 + 1 if dtypes.bits(dtype_of(x)) == 64 else 2 ** 12 + 1)
+    high = sub(multiple, sub(multiple, x))
+    return high, sub(x, high)
+
+
+def _product(x: Value, y: Value) -> tuple[Value, Value]:
+    """x y, and what it lost by rounding."""
+    product, (a, b), (c, d) = mul(x, y), _halves(x), _halves(y)
+    return product, add(add(add(sub(mul(a, c), product), mul(a, d)), mul(b, c)), mul(b, d))
+
+
+def beta_offset(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
+    """(1 - x, a (1 - x) - b x). The latter is computed as if exactly: what large products lose by rounding may be more than a standard deviation."""
+    one = filled(x, 1)
+    y = sub(one, x)
+    (p, lost_p), (q, lost_q) = _product(a, y), _product(b, x)
+    lost = add(sub(lost_p, lost_q), mul(a, sub(sub(one, y), x)))
+    return y, add(sub(p, q), where(is_finite(lost), lost, 0))
+
+
+def beta_power(a: Value, b: Value, x: Value, y: Value, offset: Value) -> Value:
+    """xᵃ yᵇ / B(a, b)."""
+    rest = sub(add(_stirling(a), _stirling(b)), _stirling(add(a, b)))
+    below, above = excess(neg(offset), a, add(x, div(mul(b, x), a))), excess(offset, b, add(y, div(mul(a, y), b)))
+    less, more = min_(a, b), max_(a, b)
+    return mul(sqrt(times(div(less, plus(div(less, more), 1)), 1 / (2 * math.pi))), exp(neg(add(add(below, above), rest))))
 
 
 def _betainc_slope(t: Value, o: Value, a: Value, b: Value, x: Value) -> Value:
     """xᵃ⁻¹ (1-x)ᵇ⁻¹ / B(a, b)."""
+    both = add(a, b)
+    large = and_(and_(gt(both, filled(x, 32)), is_finite(both)), and_(gt(x, filled(x, 0)), lt(x, filled(x, 1))))
+    p, q, u = where(large, a, 1), where(large, b, 1), where(large, x, 0.5)
+    v, offset = beta_offset(p, q, u)
+    of_large = div(beta_power(p, q, u, v, offset), mul(u, v))
+    a, b, x = where(not_(large), a, 1), where(not_(large), b, 1), where(not_(large), x, 0.5)
     log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
-    powers = add(mul(sub(b, scalar_like(b, 1)), log1p(neg(x))), mul(sub(a, scalar_like(a, 1)), log(x)))
-    return mul(exp(sub(powers, log_beta)), t)
+    powers = add(mul(plus(b, -1), log1p(neg(x))), mul(plus(a, -1), log(x)))
+    return mul(select(large, of_large, exp(sub(powers, log_beta))), t)
 
 
 regularized_incomplete_beta_p = _elementwise(

@@ -184,15 +184,14 @@ i0 = _unary("i0", "The modified Bessel function of order 0.", lambda x: el.mul(e
 i1 = _unary("i1", "The modified Bessel function of order 1.", lambda x: el.mul(el.exp(el.abs_(x)), gammas.bessel_i1e(x)))
 
 
-_STIRLING = [b / (2 * k * (2 * k - 1)) for k, b in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510), 1)]
 _LARGE = 10     # from where on eight terms of Stirling's series are exact in float64
 
 
 def _stirling_rest(z):
     """gammaln(z) - ((z - 1/2) log z - z + log(2 pi) / 2) for large z."""
     inverse = 1 / z
-    square, total = inverse * inverse, _STIRLING[-1]
-    for coefficient in reversed(_STIRLING[:-1]):
+    square, total = inverse * inverse, gammas.STIRLING[-1]
+    for coefficient in reversed(gammas.STIRLING[:-1]):
         total = total * square + coefficient
     return total * inverse
 
