@@ -114,20 +114,12 @@ def emit_scan(body: Body, node: Node) -> list[Stmt]:
 
 
 def initialise(body: Body, carry: Sequence[Value], places: Sequence[Place]) -> list[Stmt]:
-    """Puts initial values into their carries, all of them read before any is written over."""
-    moves = [(v, p) for v, p in zip(carry, places) if body.place_of(v) != p]
-    written = {p.buffer for _, p in moves}
-    first: list[Stmt] = []
+    """Puts initial values into their carries. A carry has the storage of a value from before the loop only where that begins it and no other operand reads it
+    (`Body.dies_at`, `Body.may_write`): no initial value is read from a carry that another one has been put into."""
     out: list[Stmt] = []
-    for v, p in moves:
-        leaves = [body.place_of(x) for x in body.planner.leaves(v)]
-        if len(moves) > 1 and any(place is not None and place.buffer in written for place in leaves):
-            spare = body.new_place(v)
-            first += body.fill(v, spare)
-            out += [p.copy(spare, v.size)] if v.size else []
-        else:
-            out += body.fill(v, p)
-    return first + out
+    for v, p in zip(carry, places):
+        out += body.fill(v, p)
+    return out
 
 
 @opaque("while")
