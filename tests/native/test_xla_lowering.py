@@ -351,6 +351,14 @@ def test_clz_of_constants_with_the_sign_set(dt):
         assert lax.clz(np.array([number], dt))[0] == want
 
 
+@pytest.mark.parametrize("dt", ["int4", "uint4", *INTS])
+def test_floats_of_four_bits_as_integers(check, dt):
+    """The largest of them too, which XLA takes for infinite."""
+    every = np.arange(16, dtype=np.uint8).view(dtypes.dtype("float4_e2m1fn"))
+    with wide(dt):
+        check(lambda a: linear.convert(a, dtypes.dtype(dt)), every)
+
+
 DIVISIONS = """
 import json
 from weft import config, jit, lax

@@ -20,6 +20,8 @@ from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from weft.core.primitive import registry
 from weft.errors import BackendError
+from weft.runtime.device import backend_of
+from weft.runtime.dispatch import run_jaxpr
 from weft.numpy import files
 from weft_remote import protocol as p
 
@@ -34,6 +36,8 @@ DOT = dict(dimension_numbers=(((0,), (0,)), ((), ())), precision=None, preferred
 SOLVE = dict(left_side=True, lower=True, transpose_a=False, conjugate_a=True, unit_diagonal=False)
 GATHER = dict(dimension_numbers=lax.GatherDimensionNumbers((), (0,), (0,)), slice_sizes=(1,), indices_are_sorted=False, unique_indices=False,
               mode=lax.GatherScatterMode.FILL_OR_DROP)
+SCATTER = dict(dimension_numbers=lax.ScatterDimensionNumbers((), (0,), (0,)), indices_are_sorted=False, unique_indices=False, mode=lax.GatherScatterMode.FILL_OR_DROP,
+               update_jaxpr=None, update_consts=())
 SQUARE = vector("float32", 2, 2)
 
 
@@ -64,6 +68,13 @@ SQUARE = vector("float32", 2, 2)
     ([SQUARE, vector("int32", 2, 1)], [vector("float32", 2)], "gather", {**GATHER, "dimension_numbers": lax.GatherDimensionNumbers((), (0,), (1,), (1,), (0,)),
      "slice_sizes": (1, 1), "fill_value": None}, r"start_index_map \(1,\) and operand_batching_dims \(1,\) must have no axis in common"),
     ([vector("uint8"), vector("int32", 2, 1)], [vector("uint8", 2)], "gather", {**GATHER, "fill_value": -1}, "the fill_value -1 is no uint8"),
+    ([vector("float32", 4), vector("int32", 2, 1)], [vector("float32", 2)], "gather", {**GATHER, "slice_sizes": (0,), "fill_value": None},
+     r"slice_sizes \(0,\) must be 1, or 0 of an empty axis, along collapsed_slice_dims \(0,\)"),
+    ([vector("float32", 3, 2), vector("int32", 1), vector("float32", 4)], [vector("float32", 3, 2)], "scatter-add",
+     {**SCATTER, "dimension_numbers": lax.ScatterDimensionNumbers((0,), (0,), (0,))}, r"updates of shape \(4,\).*must not exceed the operand's shape \(3, 2\)"),
+    *[([vector("bool"), vector("int32", 1, 1), vector("bool", 1)], [vector("bool")], name, SCATTER, f"{name} does not accept dtype bool: it takes int, uint, float, complex")
+      for name in ("scatter-add", "scatter-sub", "scatter-mul")],
+    ([], [I32], "platform_index", dict(platforms=()), "platform_index takes at least one platform"),
 ])
 def test_refused(ins, outs, primitive, params, message):
     """By the primitive's own rule, in its words; and the error names the client's line and none of the host's."""
@@ -101,6 +112,19 @@ def test_the_interpreter_keeps_64_bits_of_a_program_that_has_them():
         jaxpr = weft.make_jaxpr(lambda x: (lax.cummax(x, 0), lax.cumlogsumexp(x.astype("float64"), 0)))(np.arange(3)).jaxpr
     got = interpret(jaxpr, [np.array([1 << 40, 0, 1 << 41])])
     assert got[0].dtype == np.int64 and got[0].tolist() == [1 << 40, 1 << 40, 1 << 41] and got[1].dtype == np.float64
+
+
+@pytest.mark.parametrize("platform", under_test("cpu", "reference", "wasm", "remote"))
+@pytest.mark.parametrize("dt", ["int64", "uint64"])
+def test_what_is_made_of_simpler_operations_keeps_64_bits(platform, dt):
+    """Where 64-bit types are off, and a program has them all the same."""
+    sizes, lhs, rhs = np.array([1, 2], dt), np.arange(6, dtype=np.float32).reshape(3, 2), np.ones((2, 2, 2), np.float32)
+    with weft.enable_x64(True):
+        closed = weft.make_jaxpr(lax.ragged_dot)(lhs, rhs, sizes)
+    with on(platform) as device:
+        put = [backend_of(device).put(a, v.aval, device, True) for a, v in zip((lhs, rhs, sizes), closed.jaxpr.invars)]
+        got = run_jaxpr(closed, put, "f", device=device)
+    np.testing.assert_array_equal(np.asarray(got[0]), (lhs @ rhs[0]))
 
 
 def test_tokens_are_interpreted():

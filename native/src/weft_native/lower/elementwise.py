@@ -266,6 +266,8 @@ def convert_value(b, x, aval, dtype):
         x, aval = b.op("stablehlo.real", [x], b.tensor(aval.shape, real)), shaped(aval.shape, real)
     if dtypes.is_bool(dtype):
         return b.compare("NE", x, b.splat(0, aval.dtype, aval.shape), aval)
+    if dtypes.is_float(aval.dtype) and dtypes.bits(aval.dtype) < 8 and dtypes.is_int(dtype):      # XLA makes the largest integer of the largest of these
+        x = b.convert(x, aval.shape, dtypes.float32)
     return x if aval.dtype == dtype else b.convert(x, aval.shape, dtype)
 
 

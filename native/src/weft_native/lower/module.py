@@ -15,7 +15,7 @@ from weft.core.primitive import exact
 from weft.errors import BackendError
 from weft.mesh import NamedSharding, P, SingleDeviceSharding
 from weft.transforms.dce import live
-from weft.transforms.stage import stage_closed
+from weft.transforms.stage import decomposition
 
 from . import barriers, callback, collective, control, dot, elementwise, fft, foreign, inspection, index, linalg, random, reduce, shape, sort  # noqa: F401  their rules enter the registry
 from .builder import Builder, Dialects, dialects
@@ -155,10 +155,7 @@ class Lowering(Builder):
         except TypeError:
             key = None
         if key is None or key not in self.decomposed:
-            def run(*args):
-                out = primitive.decompose(*args, **params)
-                return list(out) if primitive.multiple_results else [out]
-            made = stage_closed(run, avals, primitive.name)
+            made = decomposition(primitive, primitive.decompose, avals, params)
             if key is None:
                 return made
             self.decomposed[key] = made

@@ -4,11 +4,11 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from operator import index
-from typing import TYPE_CHECKING, Any, Iterable, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ContextManager, Iterable, TypeAlias, final
 
 from .annotations import override
 from . import dtypes
-from .config import config
+from .config import config, enable_x64
 from .errors import BackendError, at_user_line, type_error
 from .mesh import AbstractMesh, NamedSharding, P, Sharding, canonical_sharding
 
@@ -249,6 +249,11 @@ def countable(shape: Shape, dtype: dtypes.ElementType) -> bool:
     """Whether 63 bits count an array's bytes, and would if none of its sizes were zero: strides and layouts are products of the others."""
     sizes = [n for n in shape if type(n) is int and n]
     return math.prod(sizes) * max(1, dtypes.itemsize(dtype)) < 1 << 63
+
+
+def keeping_64_bits(avals: Iterable[AbstractValue]) -> ContextManager[None]:
+    """Turns 64-bit types on where one of `avals` has one: a program that was traced without them may have been given such arrays."""
+    return enable_x64(config.enable_x64 or any([isinstance(a, ShapedArray) and dtypes.is_wide(a.dtype) for a in avals]))
 
 
 @lru_cache(maxsize=65536)

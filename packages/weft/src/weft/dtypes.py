@@ -277,6 +277,11 @@ _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex1
 _narrow = {_by_name[a]: _by_name[b] for a, b in _NARROW.items()}
 
 
+def is_wide(dt: ElementType) -> bool:
+    """Whether arrays have a dtype only where `jax_enable_x64` is on, or where they were given."""
+    return dt in _narrow
+
+
 def canonicalize(spec: Any) -> ElementType:
     """The dtype that arrays get for `spec`: 64-bit types become 32-bit ones unless `jax_enable_x64` is on."""
     dt = dtype(spec)

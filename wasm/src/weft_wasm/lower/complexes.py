@@ -25,7 +25,7 @@ from weft.ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDim
 from weft.ops.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
 from weft.ops.rules import dtype_of, scalar_of, shape_of
 from weft.ops.shape import concatenate, iota, slice_
-from weft.transforms.stage import stage_closed
+from weft.transforms.stage import decomposition, stage_closed
 
 from weft_wasm.lower.types import LoweringError, array_type
 
@@ -211,8 +211,7 @@ def equation(eqn: JaxprEqn, ins: list[Number]) -> list[Number]:
         kinds = ", ".join(a.aval.str_short() for a in eqn.invars)
         raise LoweringError(f"the wasm and webgpu backends can't compile {name} of ({kinds}): it has no rule for complex numbers. Use the cpu backend "
                             f"for it. At {eqn.source_info}")  # fmt: skip
-    many = primitive.multiple_results
-    closed = stage_closed((lambda *xs: list(rule(*xs, **params))) if many else (lambda *xs: [rule(*xs, **params)]), [a.aval for a in eqn.invars])
+    closed = decomposition(primitive, rule, [a.aval for a in eqn.invars], params)
     return run(closed.jaxpr, [apart_constant(c) for c in closed.consts], ins)
 
 

@@ -16,7 +16,7 @@ from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from weft.core.primitive import Unsupported, exact
 from weft.core.trace import is_array
 from weft.host import to_bytes
-from weft.transforms.stage import stage_closed
+from weft.transforms.stage import decomposition
 
 from weft_wasm import ir
 from weft_wasm.lower.blocks import Shape
@@ -220,8 +220,7 @@ class Builder:
         except TypeError:
             closed, hashable = None, False
         if closed is None:
-            many = primitive.multiple_results
-            closed = planes(stage_closed((lambda *xs: list(rule(*xs, **params))) if many else (lambda *xs: [rule(*xs, **params)]), avals))
+            closed = planes(decomposition(primitive, rule, avals, params))
             if hashable:
                 _decomposed[key] = closed
         return self.closed(closed, ins)

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
 from ..annotations import override
-from ..avals import AbstractToken, ShapedArray, shaped
-from ..config import config, enable_x64
+from ..avals import AbstractToken, keeping_64_bits, shaped
 from ..errors import BackendError
 from ..host import np
 from .jaxpr import ClosedJaxpr, Jaxpr, TypedScalar, eval_jaxpr
@@ -27,16 +26,12 @@ class ReferenceTrace(Trace):
             if primitive.decompose is None:
                 why = "it has no reference rule and no decomposition" if isinstance(primitive.reference, Missing) else primitive.reference.why
                 raise BackendError(f"the reference interpreter can't run {primitive.name}: {why}.")
-            with enable_x64(config.enable_x64 or any([a.dtype in _WIDE for a in map(_aval, args) if isinstance(a, ShapedArray)])):
+            with keeping_64_bits([_aval(x) for x in args]):
                 out = primitive.decompose(*args, **params)
             return list(out) if primitive.multiple_results else out
         out = primitive.reference(*[_array(x) for x in args], **params)
         avals = primitive.abstract_eval(tuple([_aval(x) for x in args]), params)
         return [_checked(primitive, o, a) for o, a in zip(out, avals)] if primitive.multiple_results else _checked(primitive, out, avals)
-
-
-# Arrays of these a program may have that was traced without 64-bit types: it was given them.
-_WIDE = (dtypes.int64, dtypes.dtype("uint64"), dtypes.float64, dtypes.complex128)
 
 
 def _aval(x: Value) -> AbstractValue:

@@ -15,7 +15,7 @@ from ..errors import type_error
 from ..host import np
 from .elementwise import add, div as _div, eq, mul, neg, select
 from .linear import broadcast_to_axis, convert, expand_dims, full, moveaxis, reshape, zeros
-from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
+from .rules import check_kind, dtype_of, is_linear_arg, scalar_like, shape_of
 from .shape import concatenate, iota
 
 if TYPE_CHECKING:
@@ -232,9 +232,9 @@ def _gather_abstract(x: ShapedArray, indices: ShapedArray, *, dimension_numbers:
     _check_axes("gather", len(x.shape), False, start_index_map=dn.start_index_map)
     _check_axes("gather", len(indices.shape) - 1, False, start_indices_batching_dims=dn.start_indices_batching_dims)
     _check_batching("gather", x, indices, dn.operand_batching_dims, dn.start_indices_batching_dims)
-    if any(not isinstance(s := slice_sizes[d], int) or s > 1 for d in (*dn.collapsed_slice_dims, *dn.operand_batching_dims)):
-        raise type_error(f"gather: slice_sizes {slice_sizes} must be at most 1 along collapsed_slice_dims {dn.collapsed_slice_dims} and operand_batching_dims "
-                         f"{dn.operand_batching_dims}.")
+    if any(not isinstance(s := slice_sizes[d], int) or s != 1 and (s, x.shape[d]) != (0, 0) for d in (*dn.collapsed_slice_dims, *dn.operand_batching_dims)):
+        raise type_error(f"gather: slice_sizes {slice_sizes} must be 1, or 0 of an empty axis, along collapsed_slice_dims {dn.collapsed_slice_dims} and "
+                         f"operand_batching_dims {dn.operand_batching_dims} of the operand's shape {x.shape}.")
     if fill_value is not None and not _holds(x.dtype, fill_value):
         raise type_error(f"gather: the fill_value {fill_value!r} is no {dtypes.name(x.dtype)}.")
     window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])
@@ -393,11 +393,19 @@ def _scatter_abstract(x: ShapedArray, indices: ShapedArray, updates: ShapedArray
     batch = tuple(n for d, n in enumerate(updates.shape) if d not in dn.update_window_dims)
     if batch != indices.shape[:-1]:
         raise type_error(f"scatter: updates have batch sizes {batch}, indices {indices.shape[:-1]}.")
+    sizes = [n for d, n in enumerate(x.shape) if d not in dn.inserted_window_dims and d not in dn.operand_batching_dims]
+    if any(not updates.shape[d] <= n for d, n in zip(dn.update_window_dims, sizes)):
+        raise type_error(f"scatter: a window of updates of shape {updates.shape} along update_window_dims {dn.update_window_dims} must not exceed the operand's shape {x.shape}.")
     return shaped(x.shape, x.dtype, x.weak_type)
 
 
-def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None) -> Primitive:
+def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None, *, arithmetic: bool = False) -> Primitive:
     primitive = Primitive(name)
+
+    def abstract(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, **params: Any) -> ShapedArray:
+        if arithmetic:
+            check_kind(name, x, "iufc")
+        return _scatter_abstract(x, indices, updates, **params)
 
     def reference(x: Value, indices: Value, updates: Value, *, dimension_numbers: Any, indices_are_sorted: bool,
                   unique_indices: bool, mode: Any, update_jaxpr: Any, update_consts: Any) -> Any:
@@ -439,13 +447,13 @@ def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None) -> 
                                           (0, *up(dn.operand_batching_dims)), (0, *up(dn.scatter_indices_batching_dims)))
         return primitive.bind(x, indices, updates, dimension_numbers=numbers, indices_are_sorted=indices_are_sorted, **params), 0
 
-    primitive.abstract, primitive.reference, primitive.batch = _scatter_abstract, reference, batch
+    primitive.abstract, primitive.reference, primitive.batch = abstract, reference, batch
     return primitive
 
 
 scatter_p = _scatter_primitive("scatter", None)
-scatter_add_p = _scatter_primitive("scatter-add", lambda a, b: a + b)
-scatter_mul_p = _scatter_primitive("scatter-mul", lambda a, b: a * b)
+scatter_add_p = _scatter_primitive("scatter-add", lambda a, b: a + b, arithmetic=True)
+scatter_mul_p = _scatter_primitive("scatter-mul", lambda a, b: a * b, arithmetic=True)
 scatter_min_p = _scatter_primitive("scatter-min", lambda a, b: min(a, b) if a == a and b == b else a + b)
 scatter_max_p = _scatter_primitive("scatter-max", lambda a, b: max(a, b) if a == a and b == b else a + b)
 
@@ -489,7 +497,7 @@ def _scatter_linear(primitive: Primitive, sign: Callable[[Value], Value]) -> Non
     primitive.jvp, primitive.transpose = jvp, transpose
 
 
-scatter_sub_p = _scatter_primitive("scatter-sub", lambda a, b: a - b)
+scatter_sub_p = _scatter_primitive("scatter-sub", lambda a, b: a - b, arithmetic=True)
 scatter_sub_p.basic = False
 scatter_sub_p.decompose = lambda x, indices, updates, **params: scatter_add_p.bind(x, indices, neg(updates), **params)
 _scatter_linear(scatter_add_p, lambda ct: ct)

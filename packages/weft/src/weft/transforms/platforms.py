@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import dtypes
-from ..avals import shaped
+from ..avals import ShapedArray, shaped
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
 from ..core.primitive import Primitive, unsupported
 from ..core.trace import reset_trace, set_trace
+from ..errors import type_error
 from ..host import np
 from .stage import JaxprTrace
 
@@ -35,7 +36,15 @@ def index_of(platform: str, platforms: Sequence[Any], branches_of: Sequence[str]
 
 
 platform_index_p = Primitive("platform_index", basic=False)
-platform_index_p.abstract = lambda *, platforms: shaped((), dtypes.int32)
+
+
+def _platform_index_abstract(*, platforms: tuple[Any, ...]) -> ShapedArray:
+    if not platforms:
+        raise type_error("platform_index takes at least one platform, or a default (None).")
+    return shaped((), dtypes.int32)
+
+
+platform_index_p.abstract = _platform_index_abstract
 platform_index_p.batch = lambda axis, args, dims, *, platforms: (platform_index_p.bind(platforms=platforms), None)
 
 platform_index_p.jvp = unsupported("it has no arguments, so no derivative meets it")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..annotations import override
 from .. import dtypes, source_info
-from ..avals import AbstractRef, AbstractValue, SymbolicSize, scalar_aval
+from ..avals import AbstractRef, AbstractValue, SymbolicSize, keeping_64_bits, scalar_aval
 from ..config import config
 from ..core.dims import dim_as_value_p
 from ..core.leaks import check_leaks
@@ -162,6 +162,15 @@ def stage(fun: Callable[..., Any], avals: Sequence[AbstractValue], what: str = "
 def stage_closed(fun: Callable[..., Any], avals: Sequence[AbstractValue],
                  what: str = "a traced function") -> ClosedJaxpr:
     return ClosedJaxpr(*stage(fun, avals, what))
+
+
+def decomposition(primitive: Primitive, rule: Callable[..., Any], avals: Sequence[AbstractValue], params: dict[str, Any]) -> ClosedJaxpr:
+    """A primitive's meaning in simpler ones by its `rule`, for operands of these types, whose 64 bits it keeps."""
+    def run(*args: Value) -> list[Value]:
+        out = rule(*args, **params)
+        return list(out) if primitive.multiple_results else [out]
+    with keeping_64_bits(avals):
+        return stage_closed(run, avals, primitive.name)
 
 
 def hoist_tracers(jaxpr: Jaxpr, consts: Sequence[Value]) -> tuple[ClosedJaxpr, list[Any]]:
