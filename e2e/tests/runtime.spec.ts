@@ -21,6 +21,18 @@ test("WasmDevice runs programs in the browser, with relaxed SIMD known", async (
   expect(result.gpu).toBeNull();
 });
 
+test("memories have addresses of 64 bits where the engine can", async ({ page, runtime }) => {
+  await page.goto(runtime);
+  const got = await page.evaluate(async (url) => {
+    const { WasmDevice } = (await import(url)) as typeof import("../fixtures/runtime_page.js");
+    const device = await WasmDevice.create({ memory64: true });
+    const ptr = device.alloc(2 ** 27);
+    device.write(ptr, Uint8Array.of(1, 2, 3));
+    return { maximum: device.memory.maximum, bytes: Array.from(device.view(ptr, 3)), wide: device.features.includes("memory64") };
+  }, `${runtime}runtime.js`);
+  expect(got).toEqual({ maximum: 2 ** 18, bytes: [1, 2, 3], wide: true });
+});
+
 test("ProgramCache keeps what was used last, within its limit", async ({ page, runtime }) => {
   await page.goto(runtime);
   const got = await page.evaluate(async (module) => {
@@ -45,10 +57,15 @@ test("ProgramCache keeps what was used last, within its limit", async ({ page, r
     const second = await open();
     const kept = keys(second);
     second.delete("a");
+    second.get("e"); // which it never had: nothing is written
     await settled();
+    const names: any = await new Promise((resolve) => {
+      indexedDB.open("cache-test").onsuccess = ({ target }: any) =>
+        (target.result.transaction("used").objectStore("used").getAllKeys().onsuccess = (found: any) => (target.result.close(), resolve(found.target.result)));
+    });
     const third = keys(await open());
     const without = await ProgramCache.open(100, { toString: () => { throw new Error("refused"); } });
-    return { a, now, kept, third, without };
+    return { a, now, kept, names, third, without };
   }, `${runtime}runtime.js`);
-  expect(got).toEqual({ a: 1, now: [true, true], kept: ["a", "c"], third: ["c"], without: null });
+  expect(got).toEqual({ a: 1, now: [true, true], kept: ["a", "c"], names: ["c"], third: ["c"], without: null });
 });

@@ -65,6 +65,28 @@ const plans = {
       },
     ],
   },
+  // y = x + 0, doubled until the first element is 100 or more; then y + 1, and so on: each iteration waits
+  waitingLoop: {
+    kernels: kernels(ADD_COUNTER, BELOW_100, DOUBLE),
+    buffers: [input, output, temp(4), temp(4)],
+    steps: [
+      copyIn,
+      {
+        op: "loop",
+        count: 3,
+        counter: 2,
+        body: [
+          { op: "dispatch", kernel: 0, bind: [2, 1], groups },
+          {
+            op: "while",
+            flag: 3,
+            cond: [{ op: "dispatch", kernel: 1, bind: [1, 3], groups }],
+            body: [{ op: "dispatch", kernel: 2, bind: [1], groups }],
+          },
+        ],
+      },
+    ],
+  },
   // branch x[0], clamped to the branches there are: nothing, double, double twice
   switchStep: {
     kernels: kernels(DOUBLE),
@@ -130,6 +152,7 @@ test("GpuDevice runs plans: kernels, loops, waits, constants", async ({ page, ru
         addOne: await run("addOne", 1, 2, 3, 4),
         loop: await run("loop", 1, 2, 3, 4),
         whileLoop: await run("whileLoop", 3, 1, 2, 4),
+        waitingLoop: await run("waitingLoop", 3, 1, 2, 4),
         switch0: await run("switchStep", 0, 5, 6, 7),
         switch1: await run("switchStep", 1, 5, 6, 7),
         switch9: await run("switchStep", 9, 5, 6, 7),
@@ -149,6 +172,7 @@ test("GpuDevice runs plans: kernels, loops, waits, constants", async ({ page, ru
     addOne: { value: [2, 3, 4, 5], ...once },
     loop: { value: [11, 12, 13, 14], ...once },
     whileLoop: { value: [192, 64, 128, 256], ...waiting },
+    waitingLoop: { value: [195, 67, 131, 259], ...waiting },
     switch0: { value: [0, 5, 6, 7], ...waiting },
     switch1: { value: [2, 10, 12, 14], ...waiting },
     switch9: { value: [36, 20, 24, 28], ...waiting },

@@ -253,3 +253,33 @@ def test_rules_that_give_zeros_as_arrays_leave_nothing_behind():
         weft.lax.map(lambda i: (twice(none), i)[1], jnp.ones(2), batch_size=2)
         return x * 3
     assert weft.grad(program)(1.0) == 3
+
+
+def test_a_batching_rule_returns_a_pair_and_has_derivatives():
+    @weft.custom_batching.custom_vmap
+    def f(x, y):
+        return x * y
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, x, y):
+        return 2.0 * x * y, True
+    xs, ys = np.arange(1.0, 4.0, dtype=np.float32), np.float32([5.0, 7.0, 11.0])
+    close(weft.vmap(lambda x, y: weft.jvp(f, (x, y), (1.0, 0.0))[1])(xs, ys), 2 * ys)
+    close(weft.vmap(lambda x, y: weft.jvp(lambda y: f(x, y), (y,), (1.0,))[1], (0, None))(xs, 5.0), 2 * xs)
+    for returned in (3, (xs,), (xs, True, 1), {"value": xs, "batched": True}):
+        f.def_vmap(lambda axis_size, in_batched, x, y, returned=returned: returned)
+        with pytest.raises(ValueError, match=f"must return a pair .* got {type(returned).__name__}"):
+            weft.vmap(f)(xs, ys)
+
+
+def test_the_transpose_of_a_linear_call_has_the_type_of_its_input():
+    with pytest.raises(TypeError, match=r"transpose output types must match .*, got f32\[2,3\] for an input of type f32\[3\]"):
+        weft.custom_derivatives.linear_call(lambda r, x: x * r, lambda r, t: jnp.stack([t, t]), 2.0, jnp.ones(3))
+
+
+def test_a_composite_is_documented_as_what_it_is_composed_of():
+    def wave(x):
+        """A wave."""
+        return jnp.sin(x)
+    made = weft.lax.composite(wave, "my.wave")
+    assert (made.__name__, made.__doc__) == ("wave", "A wave.")

@@ -79,6 +79,12 @@ test("a memory that can't grow gives an error that says so, and goes on working"
   assert.throws(() => large.alloc(2 ** 33), /ends at 4 GiB/);
 });
 
+test("a memory grows by no more than is missing where it can't grow by more", () => {
+  const wasm = memory(2, 4);
+  const ptr = new Allocator(wasm).alloc(4 * 65536 - 64); // all but the bytes at address 0
+  assert.deepEqual([ptr, wasm.buffer.byteLength], [64, 4 * 65536]);
+});
+
 // The pages are reserved, not touched.
 test("addresses above 2 GiB work", () => {
   const wasm = memory(2, 65536);

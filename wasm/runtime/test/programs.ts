@@ -1,6 +1,6 @@
 /** Small modules, encoded by hand, of the artifact ABI. */
 import { abiOf } from "../src/contents.js";
-import { packArtifact, type Metadata, type OutputSpec } from "../src/index.js";
+import { packArtifact, parseArtifact, type Metadata, type OutputSpec } from "../src/index.js";
 
 const u32 = (value: number): number[] => {
   const bytes: number[] = [];
@@ -106,3 +106,9 @@ export const failing = artifact(metadata(1, [null], { errors: { 7: "index out of
 export const trapping = artifact(metadata(1, [0]), module([0x00]));
 export const recursive = artifact(metadata(1, [0]), module([0x20, 0, 0x10, 0]));
 export const needingThreads = artifact(metadata(0, [], { features: ["threads"] }), module(i32Const(0)));
+
+/** The file that `weft.export.web` writes of an artifact: its code, with the metadata in a section. */
+export function exported(bytes: Uint8Array): Uint8Array {
+  const { metadata, code } = parseArtifact(bytes);
+  return Uint8Array.of(...code, ...section(0, text("weft.metadata").concat(Array.from(new TextEncoder().encode(JSON.stringify(metadata))))));
+}

@@ -172,6 +172,13 @@ test("damaged artifacts are refused with the reason", async () => {
   refused(pack(1, [0, 0]), /outputs\[0\] and outputs\[1\] both have alias 0/);
   refused(pack(1, [0], { abi: 2 }), /abi must be 1, which this runtime has; got 2/);
   refused(pack(1, [0], { inputs: [{ dtype: "f32", shape: [5], bytes: 16 }] }), /inputs\[0\].bytes must be 20 for f32\[5\]; got 16/);
+  for (const [dtype, bytes] of Object.entries({ u8: 1, i16: 2, f32: 4, f64: 8 }))
+    refused(pack(1, [0], { inputs: [{ dtype, shape: [5], bytes: 16 }] }), new RegExp(`inputs\\[0\\].bytes must be ${5 * bytes} for ${dtype}\\[5\\]; got 16`));
+  for (const [features, room] of [[[], 2 ** 32], [["memory64"], 2 ** 34]] as const) {
+    const [large, most] = [room + 1, new RegExp(`must be at most ${room}, the size of a memory; got ${room + 1}`)];
+    refused(pack(1, [0], { features, inputs: [{ dtype: "u8", shape: [large], bytes: large }] }), most);
+    refused(pack(1, [0], { features, scratch: large }), most);
+  }
   refused(pack(1, [0], { tasks: { count: 1, private: 0 } }), /tasks.count must be 0, as many as the module exports; got 1/);
   refused(pack(1, [0], { memory: 3 }), /memory must be 32, the byte of the module/);
   refused(pack(1, [0], { shapes: [] }), /the metadata has "shapes", which nobody knows/);
