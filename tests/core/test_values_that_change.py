@@ -202,3 +202,13 @@ def test_operations_by_themselves_with_parameters_that_are_equal_but_not_the_sam
     numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
     fill = lambda value: lax.gather(jnp.arange(3.0), jnp.array([[5]]), numbers, (1,), mode="fill", fill_value=value)
     assert [str(np.asarray(fill(value))[0]) for value in (0.0, -0.0, 0.0, 1, True)] == ["0.0", "-0.0", "0.0", "1.0", "1.0"]
+
+
+def test_tuples_of_parameters_that_are_equal_but_not_the_same():
+    """Numbers inside of tuples, and NumPy's, are told apart as well."""
+    line = core.Primitive("line_by_coefficients")
+    line.def_abstract_eval(lambda x, *, by: x)
+    mlir.register_lowering(line, mlir.lower_fun(lambda x, *, by: x * by[0][0] + by[1], multiple_results=False))
+    calls = [((0.0,), -0.0), ((-0.0,), -0.0), ((0.0,), 0.0), ((np.float32(-0.0),), -0.0), ((np.float32(0.0),), -0.0)]
+    got = weft.jit(lambda x: [line.bind(x, by=by) for by in calls])(jnp.float32(2))
+    assert [str(np.asarray(x)) for x in got] == ["0.0", "-0.0", "0.0", "-0.0", "0.0"]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Collection, Concatenate, Iterable, NoReturn, Sequence, TypeAlias, TypeGuard, TypeVar, final
 
+import numpy as np
+
 from ..annotations import override
 from ..errors import at_user_line
 from .trace import current_trace
@@ -167,8 +169,20 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 def exact(params: Params) -> list[Any]:
     """Parameters as a part of a key: their names, since not every caller has them in one order, and their values, where numbers that are equal but not the
-    same, such as 0.0 and -0.0, or 1 and True, are told apart."""
-    return [*params, *[(type(v), repr(v)) if type(v) in _NUMBERS else v for v in params.values()]]
+    same, such as 0.0 and -0.0, or 1 and True, are told apart, inside of tuples as well."""
+    return [*params, *[v if v is None else _exact(v) for v in params.values()]]
+
+
+def _exact(v: Any) -> Any:
+    kind = type(v)
+    if kind is tuple:
+        for x in v:
+            if type(x) is not int:
+                return (kind, *map(_exact, v))
+        return v  # most are shapes, and asked for with each operation
+    if kind in _NUMBERS or isinstance(v, np.generic):
+        return kind, repr(v)
+    return (kind, *map(_exact, v)) if isinstance(v, tuple) else v
 
 
 @final
