@@ -28,13 +28,17 @@ test("a worker that comes when a loop is done takes no part in it", { timeout: 2
   const words = new Int32Array(memory.buffer, 0, CONTROL_BYTES / 4);
   const { start, spawn } = later();
   const pool = new ThreadPool(memory, 0, 2, spawn);
-  const done: number[] = [];
-  pool.run({ number: 1, code: 0, length: 0, tasks: [(_frame, _thread, begin, end) => void done.push(begin, end)] }, 0, 64, 10, 4);
-  assert.deepEqual(done, [0, 4, 4, 8, 8, 10]);
-  const closed = Atomics.load(words, GATE);
-  await start();
-  while (!pool.ready || Atomics.load(words, GATE) === closed) await setTimeout(1); // it has looked whether it may come in
-  await setTimeout(50);
-  assert.equal(Atomics.load(words, LEFT), 0);
-  pool.close();
+  try {
+    const done: number[] = [];
+    pool.run({ number: 1, code: 0, length: 0, tasks: [(_frame, _thread, begin, end) => void done.push(begin, end)] }, 0, 64, 10, 4);
+    assert.deepEqual(done, [0, 4, 4, 8, 8, 10]);
+    const closed = Atomics.load(words, GATE);
+    await start();
+    for (let ms = 0; ms < 10_000 && Atomics.load(words, GATE) === closed; ms++) await setTimeout(1);
+    assert.deepEqual([pool.ready, Atomics.load(words, GATE)], [true, closed + 1]); // it has looked whether it may come in
+    await setTimeout(50);
+    assert.equal(Atomics.load(words, LEFT), 0);
+  } finally {
+    pool.close(); // a worker that goes on would keep the process
+  }
 });
