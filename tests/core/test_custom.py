@@ -283,3 +283,13 @@ def test_a_composite_is_documented_as_what_it_is_composed_of():
         return jnp.sin(x)
     made = weft.lax.composite(wave, "my.wave")
     assert (made.__name__, made.__doc__) == ("wave", "A wave.")
+
+
+def test_checkpoints_have_the_constants_of_what_they_call():
+    table, offsets = jnp.array([1.0, 2.0, 3.0]), jnp.array([0.5, 0.25, 0.125])
+    called = weft.jit(lambda x: jnp.sin(x) * table + offsets)
+    x = np.float32([0.1, 0.2, 0.3])
+    slope = weft.grad(lambda x: called(called(x)).sum())(x)
+    for policy in (None, weft.checkpoint_policies.everything_saveable, weft.checkpoint_policies.dots_saveable):
+        close(weft.grad(lambda x: weft.checkpoint(lambda x: called(called(x)).sum(), policy=policy)(x))(x), slope)
+        close(weft.grad(weft.jit(weft.checkpoint(lambda x: called(called(x)).sum(), policy=policy)))(x), slope)

@@ -344,3 +344,14 @@ def test_pulling_back_into_references():
         pull.with_refs(weft.ad.DontWant(), weft.ad.DontWant())
     with pytest.raises(ValueError, match=r"shape \(3,\) is not the shape \(2,\)"):
         pull.with_refs({"a": weft.new_ref(jnp.zeros(2))}, weft.ad.DontWant())(1.0)
+
+
+def test_a_program_that_writes_takes_over_donated_arguments():
+    r = weft.new_ref(jnp.zeros(4))
+
+    def f(x):
+        r[...] += x
+        return x * 2
+    inner = weft.jit(f, donate_argnums=0)
+    assert weft.jit(lambda x: inner(x + 1) + r[...])(X).tolist() == (3 * (X + 1)).tolist()
+    assert inner(jnp.array(X)).tolist() == (2 * X).tolist() and r[...].tolist() == (2 * X + 1).tolist()

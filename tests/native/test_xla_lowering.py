@@ -83,6 +83,10 @@ def test_binary_with_scalar_literal(check, name):
     check(lambda a: registry[name].bind(a, linear.convert(2, dtypes.dtype(dt))), x) if name != "add_any" else None
 
 
+def test_powers_of_integers(check):
+    check(lambda a, b: registry["pow"].bind(a, b), np.float32([2, 3, -2, 0, 1.5]), np.int32([3, -1, 3, 0, -2]))
+
+
 @pytest.mark.parametrize("dt", ["int32", "uint8", "int64"])
 def test_integer_edges(check, dt):
     with wide(dt):
