@@ -363,6 +363,29 @@ def test_floats_of_four_bits_as_integers(check, dt):
         check(lambda a: linear.convert(a, dtypes.dtype(dt)), every)
 
 
+ODD = (-0.0, 0.0, math.nan, -math.inf, 1.0)
+
+
+@pytest.mark.parametrize("compare", ["eq", "lt", "le"])
+def test_the_total_order_of_constants(compare):
+    """Which XLA's compiler compares as numbers: there 0 is -0, and a NaN no number's neighbour."""
+    from weft import jit, lax
+    total = registry[compare + "_to"]
+    every = [np.float32(v) for v in ODD]
+    want = [[bool(total.reference(x, y)) for y in every] for x in every]
+    assert want[0][1] == (compare != "eq") and want[3][2] == (compare != "eq") and want[2][2] == (compare != "lt")
+    assert [[bool(v) for v in row] for row in jit(lambda: [[total.bind(lax.full((), x), lax.full((), y)) for y in every] for x in every])()] == want
+
+
+def test_the_total_order_of_floats_of_four_bits(check):
+    every = np.arange(16, dtype=np.uint8).view(dtypes.dtype("float4_e2m1fn"))
+    x, y = np.repeat(every, 16), np.tile(every, 16)
+    check(registry["lt_to"].bind, x, y)
+    wide_x, wide_y = (v.astype(np.float32) for v in (x, y))
+    want = (wide_x < wide_y) | (wide_x == wide_y) & np.signbit(wide_x) & ~np.signbit(wide_y)
+    np.testing.assert_array_equal(registry["lt_to"].reference(x, y), want)
+
+
 DIVISIONS = """
 import json
 from weft import config, jit, lax

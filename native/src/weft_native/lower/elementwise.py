@@ -152,9 +152,6 @@ def _comparison(direction: str):
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     elementwise(_name)(_comparison(_name.upper()))
-for _name in ("eq", "lt", "le"):
-    elementwise(_name + "_to")(lambda b, ins, outs, x, y, _d=_name.upper():
-                               b.compare(_d, x, y, shaped(outs[0].shape, ins[0].dtype), total=True))
 
 
 @elementwise("exp2")

@@ -242,9 +242,9 @@ def _ordered(x: Value) -> Value:
 def _ordered_reference(x: Value) -> Any:
     if not dtypes.is_float(x.dtype):
         return x
-    bits = 8 * x.dtype.itemsize
-    word = x.view(np.dtype(f"int{bits}"))
-    return np.where(word < 0, word ^ word.dtype.type((1 << (bits - 1)) - 1), word)
+    bits, stored = dtypes.bits(x.dtype), 8 * x.dtype.itemsize
+    word = x.view(np.dtype(f"int{stored}")) << (stored - bits)
+    return np.where(word < 0, word ^ np.array((1 << (stored - 1)) - 1, word.dtype), word)
 
 
 def _total(name: str, reference: Callable[..., Any], compare: Callable[..., Any]) -> Primitive:
