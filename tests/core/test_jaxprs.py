@@ -1,4 +1,6 @@
 """Jaxprs: how they print, that they verify, and that the verifier sees what is wrong."""
+import weakref
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,7 @@ import weft
 import weft.numpy as jnp
 from weft import dtypes, lax
 from weft.avals import shaped
+from weft.compat.core import Primitive, ShapedArray
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from weft.core.verify import verify
 from weft.errors import UnexpectedTracerError, VerificationError
@@ -132,3 +135,24 @@ def test_long_programs_inside_of_others_are_printed_in_front():
     assert text.startswith("let jaxpr = { lambda ; a:f32[]. let\n") and "p:f32[] = cond[branches=({ lambda ; q:f32[]. let  in (q,) } jaxpr)] o m\n" in text
     text = str(weft.make_jaxpr(lambda x: lax.while_loop(lambda x: long(x) > 0, long, x))(1.0))
     assert "let jaxpr1 = " in text and "body_jaxpr=jaxpr1\n" in text and "cond_jaxpr=jaxpr\n" in text
+
+
+def test_literals_are_equal_where_their_values_and_types_are():
+    single, whole = shaped((), "float32"), shaped((), "int32")
+    literals = [Literal(1.0, single), Literal(1.0, single), Literal(0.0, single), Literal(-0.0, single), Literal(1, whole), Literal(float("nan"), single), Literal(float("nan"), single)]
+    assert len(set(literals)) == 5 and hash(literals[0]) == hash(literals[1])
+
+
+def test_evaluation_keeps_no_value_that_nothing_reads_any_more():
+    p, seen, alive = Primitive("seen"), [], []
+    p.def_abstract_eval(lambda x: ShapedArray(x.shape, x.dtype))
+
+    @p.def_impl
+    def _(x):
+        alive.append(sum(r() is not None for r in seen))
+        made = jnp.asarray(np.asarray(x) + 1)
+        seen.append(weakref.ref(made))
+        return made
+    closed = weft.make_jaxpr(lambda x: p.bind(p.bind(p.bind(p.bind(x)))))(1.0)
+    assert weft.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.float32(1.0))[0] == 5.0
+    assert alive == [0, 1, 1, 1]

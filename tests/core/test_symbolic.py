@@ -188,3 +188,12 @@ def test_arrays_outside_of_traced_programs_have_numbers():
         weft.jit(lambda x: x).lower(weft.ShapeDtypeStruct((b,), "float32")).compile()
     with pytest.raises(ValueError, match="Unsatisfiable constraints: a >= 4, a <= 3"):
         export.symbolic_shape("a", constraints=["a >= 4", "a <= 3"])
+
+
+def test_a_size_is_found_beside_a_product_of_others():
+    a, b, c = export.symbolic_shape("a, b, c")
+    shapes = [weft.ShapeDtypeStruct(shape, "float32") for shape in ((a * b + c,), (a, b))]
+    f = export.export(weft.jit(lambda x, y: x[y.size:]))(*shapes)
+    assert f.call(np.arange(10.0, dtype=np.float32), np.ones((2, 3), np.float32)).tolist() == [6, 7, 8, 9]
+    with pytest.raises(ValueError, match="for which c = 0; dimension variables are at least 1"):
+        f.call(np.ones(6, np.float32), np.ones((2, 3), np.float32))

@@ -1,4 +1,6 @@
 """Carries, flags, counts and indices that loops change, on every backend: each iteration sees what the one before has left."""
+import collections
+
 import numpy as np
 import pytest
 
@@ -210,5 +212,7 @@ def test_tuples_of_parameters_that_are_equal_but_not_the_same():
     line.def_abstract_eval(lambda x, *, by: x)
     mlir.register_lowering(line, mlir.lower_fun(lambda x, *, by: x * by[0][0] + by[1], multiple_results=False))
     calls = [((0.0,), -0.0), ((-0.0,), -0.0), ((0.0,), 0.0), ((np.float32(-0.0),), -0.0), ((np.float32(0.0),), -0.0)]
+    named = collections.namedtuple("named", "slope constant")
+    calls += [named((0.0,), -0.0), named((-0.0,), -0.0), named((np.float32(0.0),), -0.0)]
     got = weft.jit(lambda x: [line.bind(x, by=by) for by in calls])(jnp.float32(2))
-    assert [str(np.asarray(x)) for x in got] == ["0.0", "-0.0", "0.0", "-0.0", "0.0"]
+    assert [str(np.asarray(x)) for x in got] == ["0.0", "-0.0", "0.0", "-0.0", "0.0", "0.0", "-0.0", "0.0"]
