@@ -355,3 +355,16 @@ def test_a_program_that_writes_takes_over_donated_arguments():
     inner = weft.jit(f, donate_argnums=0)
     assert weft.jit(lambda x: inner(x + 1) + r[...])(X).tolist() == (3 * (X + 1)).tolist()
     assert inner(jnp.array(X)).tolist() == (2 * X).tolist() and r[...].tolist() == (2 * X + 1).tolist()
+
+
+@pytest.mark.parametrize("around", [lambda f: f, weft.jit])
+@pytest.mark.parametrize("fun,out,grad", [
+    (lambda f, x: f(jnp.ones(2)), [1, 1], [0, 0]), (lambda f, x: f(jnp.ones(2)) * x, [1, 2], [1, 1]), (lambda f, x: f(x) + f(jnp.ones(2)) * x, [2, 4], [2, 2]),
+], ids=["constant", "times", "both"])
+def test_a_rule_in_reverse_for_constants_that_went_through_a_reference(around, fun, out, grad):
+    """What a reference holds has a tangent, and where it depends on no argument it is zero: it needs no derivative in forward mode."""
+    rule = weft.custom_vjp(lambda x: x * 1)
+    rule.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+    through = lambda x: rule(weft.new_ref(x)[...])
+    got, pull = weft.vjp(around(lambda x: fun(through, x)), jnp.array([1.0, 2.0]))
+    assert got.tolist() == out and pull(jnp.ones(2))[0].tolist() == grad

@@ -202,7 +202,7 @@ def _lin_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, num_res: int, b
 custom_lin_p.abstract = lambda *avals, out_avals, **_: list(out_avals)
 custom_lin_p.impl = custom_lin_p.decompose = custom_lin_p.jvp = _forward_mode_error
 custom_lin_p.reference = unsupported("the derivative of a custom_vjp function is known in reverse only: custom_lin is transposed before a program runs")
-custom_lin_p.transpose, custom_lin_p.batch = _lin_transpose, _lin_batch
+custom_lin_p.transpose, custom_lin_p.batch, custom_lin_p.in_reverse_only = _lin_transpose, _lin_batch, True
 
 
 # forward rules that need not run -------------------------------------------------------------------------------------

@@ -126,6 +126,7 @@ class Primitive:
         self.effects: Callable[[Params], frozenset[Effect]] | None = None     # for primitives that have some
         self.discharge: DischargeRule | None = None
         self.show: ShowRule | None = None
+        self.in_reverse_only = False              # of a linear function: what its cotangents become is known, and not what it computes
         self.makes_reference = False              # transformations apply their rules to it, whatever its arguments
         self.axis_names: Callable[[Params], Collection[Any]] | None = None     # names of mapped axes it communicates over
         self.vary: VaryRule | None = None

@@ -10,7 +10,7 @@ from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, literal_value
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import reset_trace, set_trace
-from ..ops.linear import add_any
+from ..ops.linear import add_any, zeros
 from .discharge import discharge
 from .jvp import check_type, instantiate
 from .stage import JaxprTrace
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], cotangents: Sequence[Value]) -> list[Any]:
     """The cotangents of the arguments that are `UndefinedPrimal`; None for the others.
 
-    Equations that do not depend on an undefined argument are evaluated forwards first.
+    Equations that do not depend on an undefined argument are evaluated forwards first. Of those known in reverse only the results are zero: tangents that
+    depend on no argument, as of constants that went through a reference.
     """
     if touches in jaxpr.effects:      # it makes references; of those of the outer program it uses none but in rules of the user's
         closed = discharge(ClosedJaxpr(jaxpr, consts))
@@ -47,6 +48,8 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], 
         if any(type(a) is not Literal and a in linear for a in eqn.invars):
             linear_eqns.append(eqn)
             linear.update(eqn.outvars)
+        elif eqn.primitive.in_reverse_only:
+            env.update((v, zeros(v.aval)) for v in eqn.outvars)
         else:
             outs = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
