@@ -16,8 +16,8 @@ RNG = np.random.default_rng(5)
 
 
 def _points(dtype: str) -> list[tuple[float, float, float]]:
-    """Around the mean of the beta distribution, which is where its integral is neither 0 nor 1; and one that overflowed."""
-    points = [(5.55e7, 6.8, 0.9999997), (6.8, 5.55e7, 3e-7), (2e15, 1e15, 0.6666667), (1e30, 1e30, 0.5), (3.0, 4.0, 1e-9), (0.25, 1e8, 1e-9), (5000.0, 5000.0, 0.51)]
+    """Around the mean of the beta distribution, where its integral is neither 0 nor 1; what overflowed; and next to subnormal numbers."""
+    points = [(5.55e7, 6.8, 0.9999997), (6.8, 5.55e7, 3e-7), (2e15, 1e15, 0.6666667), (1e30, 1e30, 0.5), (3.0, 4.0, 1e-9), (0.25, 1e8, 1e-9), (5000.0, 5000.0, 0.51), (0.6, 0.6, 1.75e-38), (0.07, 0.07, 1.6e-307)]
     for most in (1, 3, 5, 8, 12):
         for _ in range(10):
             a, b = 10 ** RNG.uniform(-1, most, 2)

@@ -420,7 +420,8 @@ def _betainc_scalar(a: float, b: float, x: float) -> float:
     if swap:
         a, b, x, y, offset = b, a, y, x, -offset
     rest = _stirling_scalar(a) + _stirling_scalar(b) - _stirling_scalar(a + b)
-    exponent = _excess_scalar(-offset, a, x + b * x / a) + _excess_scalar(offset, b, min(y + a * y / b, sys.float_info.max)) + rest
+    below, above = [min(u * (1 + more / z), sys.float_info.max) for u, more, z in ((x, b, a), (y, a, b))]
+    exponent = _excess_scalar(-offset, a, below) + _excess_scalar(offset, b, above) + rest
     less, more = min(a, b), max(a, b)
     front = math.sqrt(less / (1 + less / more) / (2 * math.pi)) * math.exp(-exponent)
     value = front * (_beta_integral_scalar if less > LARGE_BETA else _beta_fraction_scalar)(a, b, x, y, offset)
@@ -476,7 +477,7 @@ def beta_offset(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
 def beta_power(a: Value, b: Value, x: Value, y: Value, offset: Value) -> Value:
     """xᵃ yᵇ / B(a, b)."""
     rest = sub(add(_stirling(a), _stirling(b)), _stirling(add(a, b)))
-    below, above = excess(neg(offset), a, add(x, div(mul(b, x), a))), excess(offset, b, add(y, div(mul(a, y), b)))
+    below, above = excess(neg(offset), a, mul(x, plus(div(b, a), 1))), excess(offset, b, mul(y, plus(div(a, b), 1)))
     less, more = min_(a, b), max_(a, b)
     return mul(sqrt(times(div(less, plus(div(less, more), 1)), 1 / (2 * math.pi))), exp(neg(add(add(below, above), rest))))
 
