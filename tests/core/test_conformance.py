@@ -239,7 +239,7 @@ def test_the_programs_have_every_primitive():
             importlib.import_module(module.name)
     become = {"geqrf", "geqp3", "remat_opt", "custom_lin", "dce_sink", "device_put", "stage", "dim_as_value", "after_all", "create_token", "addupdate", "empty_ref", "free_ref",
               "todense", "call_exported"}
-    elsewhere = {"all_gather", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin", "ppermute", "psum", "pvary", "reduce_scatter", "shard_map", "sharding_constraint",
+    elsewhere = {"all_gather", "all_gather_invariant", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin", "ppermute", "psum", "pvary", "reduce_scatter", "shard_map", "sharding_constraint",
                  "transfer", "debug_callback", "io_callback", "pure_callback", "inspect_sharding", "rng_uniform", "check", "ffi_call"}
     found = set()
     with weft.enable_x64(True):

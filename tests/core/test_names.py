@@ -162,8 +162,8 @@ def test_arguments_that_say_nothing_are_refused():
         x.flatten(ordr="F")
     with pytest.raises(ValueError, match="needs a dtype"):
         weft.lax.convert_element_type(x, None)
-    with pytest.raises(ValueError, match="`to` must be 'varying'"):
-        weft.vmap(lambda x: weft.lax.all_gather(x, "i", to="reduced"), axis_name="i")(x)
+    with pytest.raises(ValueError, match="`to` must be 'varying' or 'invarying', got 'other'"):
+        weft.vmap(lambda x: weft.lax.all_gather(x, "i", to="other"), axis_name="i")(x)
     with pytest.raises(TypeError, match="takes the new value"):
         weft.default_device()
 

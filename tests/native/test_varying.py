@@ -37,6 +37,40 @@ def test_types_say_where_values_vary():
     assert "f32[2]{V:x}" in str(out) and not out.out_avals[0].vma
 
 
+@pytest.mark.parametrize("checked,to,out,gradient", [
+    (True, "varying", "x", 4), (True, "invarying", None, 1), (False, "varying", "x", 4), (False, "varying", None, 1), (False, "invarying", None, 0.25),
+])
+def test_gathered_values_may_be_the_same_everywhere(checked, to, out, gradient):
+    """Derivatives as jax 0.10.2 has them, also where nobody checks what varies."""
+    n = np.arange(8, dtype=np.float32)
+    seen = []
+
+    def body(x):
+        seen.append(lax.all_gather(x, "x", tiled=True, to=to))
+        return seen[-1] * n
+    f = weft.shard_map(body, mesh=weft.make_mesh((4,), ("x",)), in_specs=weft.P("x"), out_specs=weft.P(out), check_vma=checked)
+    np.testing.assert_array_equal(np.asarray(weft.grad(lambda x: f(x).sum())(n)), n * np.float32(gradient))
+    np.testing.assert_array_equal(np.asarray(weft.jvp(f, (n,), (n,))[1])[:8], n * n)
+    assert set(seen[0].aval.vma) == ({"x"} if checked and to == "varying" else set())
+
+
+def test_gathered_values_that_are_the_same_everywhere():
+    two = weft.make_mesh((2, 2), ("x", "y"))
+    over = lambda f, mesh, given, out: weft.jit(weft.shard_map(f, mesh=mesh, in_specs=weft.P(given), out_specs=weft.P(out)))
+    gather = lambda names, **more: lambda x: lax.all_gather(x, names, to="invarying", **more)
+    x = np.array([-0.0, 0, np.inf, np.nan, 1, 2, 3, 4], np.float32)
+    for got in (over(gather(("x", "y"), tiled=True), two, ("x", "y"), None)(x), over(gather("y", tiled=True), two, ("x", "y"), "x")(x)):
+        np.testing.assert_array_equal(np.asarray(got).view("int32"), x.view("int32"))
+    four = weft.make_mesh((4,), ("x",))
+    assert np.asarray(over(gather("x", axis=-1), four, "x", None)(x > 0)).tolist() == (x > 0).reshape(4, 2).T.tolist()
+    rows = np.arange(16, dtype=np.int32).reshape(8, 2)
+    assert np.asarray(over(weft.vmap(gather("x", tiled=True), in_axes=1), four, "x", None)(rows)).tolist() == rows.T.tolist()
+    with pytest.raises(NotImplementedError, match="groups gather differs"):
+        over(gather("x", axis_index_groups=[[0, 1], [2, 3]]), four, "x", None)(x)
+    with pytest.raises(NotImplementedError, match="no types that say 'reduced'"):
+        over(lambda x: lax.all_gather(x, "x", to="reduced"), four, "x", None)(x)
+
+
 def test_pcast_takes_axes_in_scope():
     with pytest.raises(ValueError, match="'varying'"):
         lax.pcast(1.0, "x", to="reduced")

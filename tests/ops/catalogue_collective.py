@@ -9,6 +9,8 @@ def rows(Row):
     for name, f in {
         "psum": lambda x: lax.psum(x, "i"), "psum_groups": lambda x: lax.psum(x, "i", axis_index_groups=pairs), "pmean": lambda x: lax.pmean(x, "i"),
         "all_gather": lambda x: lax.all_gather(x, "i", axis=1), "all_gather_tiled": lambda x: lax.all_gather(x, "i", tiled=True),
+        "all_gather_invariant": lambda x: lax.all_gather(x, "i", axis=1, to="invarying"),
+        "all_gather_invariant_tiled": lambda x: lax.all_gather(x, "i", tiled=True, to="invarying"),
         "all_to_all": lambda x: lax.all_to_all(x, "i", 0, 1), "all_to_all_tiled": lambda x: lax.all_to_all(x, "i", 0, 1, tiled=True),
         "psum_scatter": lambda x: lax.psum_scatter(x, "i"), "psum_scatter_tiled": lambda x: lax.psum_scatter(x, "i", tiled=True),
         "ppermute": lambda x: lax.ppermute(x, "i", [(0, 1), (1, 3)]), "pshuffle": lambda x: lax.pshuffle(x, "i", [2, 0, 3, 1]),

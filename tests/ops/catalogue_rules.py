@@ -142,7 +142,8 @@ def _collectives(Row):
     """Derivatives inside a mapped function, which meet the collectives' own rules."""
     four = functools.partial(weft.vmap, axis_name="i")
     for name, f in {
-        "psum": lambda x: lax.psum(x, "i"), "all_gather": lambda x: lax.all_gather(x, "i"), "all_to_all": lambda x: lax.all_to_all(x, "i", 0, 0),
+        "psum": lambda x: lax.psum(x, "i"), "all_gather": lambda x: lax.all_gather(x, "i"),
+        "all_gather_invariant": lambda x: lax.all_gather(x, "i", to="invarying"), "all_to_all": lambda x: lax.all_to_all(x, "i", 0, 0),
         "psum_scatter": lambda x: lax.psum_scatter(x, "i"), "ppermute": lambda x: lax.ppermute(x, "i", [(0, 1), (1, 3)]), "pbroadcast": lambda x: lax.pbroadcast(x, "i", 2),
     }.items():
         yield Row(f"{name}_inside", four(lambda x, f=f: weft.vjp(lambda v: lax.sin(f(v)), x)[1](lax.cos(f(x)))[0]), ("f32[4,4]",), rtol=5e-5)

@@ -177,7 +177,7 @@ def close(got, want, about):
 
 
 # Operations that need no transpose for what they seem to be, and those whose batched form is not the loop.
-NOT_ALONE = {**dict.fromkeys(("all_gather", "all_to_all", "pbroadcast", "ppermute", "psum", "reduce_scatter"), "it works over a mapped axis, so test_catalogue.py transposes it"),
+NOT_ALONE = {**dict.fromkeys(("all_gather", "all_gather_invariant", "all_to_all", "pbroadcast", "ppermute", "psum", "reduce_scatter"), "it works over a mapped axis, so test_catalogue.py transposes it"),
              "custom_lin": "it is known in reverse only", "reduce_precision": "it rounds, so it is linear but for that"}
 ALMOST_LINEAR = {"nextafter": "it differs from its first operand in the last place"}
 OTHER_BATCHES = {"rng_bit_generator": "one generator makes the numbers of all, as in JAX", "rng_uniform": "no two draws are alike"}

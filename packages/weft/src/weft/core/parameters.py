@@ -196,8 +196,8 @@ _PLACE = "it names devices of this process"
 REFUSED: dict[str, str] = {
     **{name: _PYTHON for name in ("debug_callback", "io_callback", "pure_callback")},
     **{name: _REFERENCE for name in ("addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "swap")},
-    **{name: _COLLECTIVE for name in ("all_gather", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin", "ppermute", "psum", "pvary",
-                                      "reduce_scatter", "shard_map")},
+    **{name: _COLLECTIVE for name in ("all_gather", "all_gather_invariant", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin", "ppermute", "psum",
+                                      "pvary", "reduce_scatter", "shard_map")},
     **{name: _KEY for name in ("random_bits", "random_clone", "random_fold_in", "random_gamma", "random_seed", "random_split", "random_unwrap",
                                "random_wrap")},
     **{name: _CALL for name in ("call_exported", "custom_jvp_call", "custom_lin", "custom_linear_solve", "custom_vjp_call", "custom_vmap_call",

@@ -154,22 +154,33 @@ def all_gather(x: Tree, axis_name: AxisName, *, axis_index_groups: Sequence[Sequ
     """The values of all members, stacked along `axis` (or concatenated, when `tiled`), on every member.
 
     Args:
-        to: what the result's type says inside `shard_map`: that it may be 'varying' over the members, the one there is.
+        to: what the result's type says inside `shard_map`: that it may be 'varying' over the members, whose cotangents are then added up, or, 'invarying',
+            that it is the same on all of them, so that it may leave where `out_specs` does not name the axis, and its cotangent is taken once.
+
+    Raises:
+        ValueError: if `to` is another word.
+        NotImplementedError: for 'reduced', a type that weft does not have, and for groups of which each has a result of its own, which are not the same.
 
     Example:
         >>> import weft, weft.numpy as jnp
         >>> weft.vmap(lambda x: weft.lax.all_gather(x, 'i').sum(), axis_name='i')(jnp.arange(3.))
         Array([3., 3., 3.], dtype=float32)
     """
-    if to != "varying":
-        raise ValueError(f"all_gather: `to` must be 'varying', got {to!r}; weft has no gathers whose results are of other types. Use psum for one that varies nowhere.")
+    if to == "reduced":
+        raise NotImplementedError("all_gather: weft has no types that say 'reduced'; gather to='varying' or to='invarying'.")
+    if to not in ("varying", "invarying"):
+        raise ValueError(f"all_gather: `to` must be 'varying' or 'invarying', got {to!r}.")
+    if to == "invarying" and axis_index_groups is not None:
+        raise NotImplementedError("all_gather: what groups gather differs among them, so it can't be to='invarying'; leave axis_index_groups out, or gather to='varying'.")
     names, groups = _names(axis_name), _groups("all_gather", axis_index_groups, axis_name)
 
     def one(leaf: Value) -> Value:
         leaf = operand("all_gather", leaf)
         d = canonical_axis(axis, len(shape_of(leaf)) + (not tiled))
-        return ops.all_gather_p.bind(leaf, axis_name=names, all_gather_dimension=d, axis_size=ops.group_size(names, groups), tiled=bool(tiled),
-                                     axis_index_groups=groups)
+        params = {"axis_name": names, "all_gather_dimension": d, "axis_size": ops.group_size(names, groups), "tiled": bool(tiled)}
+        if to == "invarying":
+            return ops.all_gather_invariant_p.bind(leaf, **params)
+        return ops.all_gather_p.bind(leaf, **params, axis_index_groups=groups)
     return tree_map(one, x)
 
 

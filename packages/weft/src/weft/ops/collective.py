@@ -319,6 +319,16 @@ def _all_gather_transpose(ct: Value, x: Value, *, axis_name: Any, all_gather_dim
                                   axis_index_groups=axis_index_groups)]
 
 
+def _own_part(ct: Value, x: Value, *, axis_name: Any, all_gather_dimension: int, axis_size: int, tiled: bool) -> list[Value | None]:
+    """Each member's own part of a cotangent that is the same on all of them."""
+    d, shape = all_gather_dimension, shape_of(ct)
+    width = shape[d] // axis_size
+    start = _mul(member_index(names_of(axis_name)), full((), width, dtypes.int32))
+    starts = [start if i == d else full((), 0, dtypes.int32) for i in range(len(shape))]
+    part = _dynamic_slice_p.bind(ct, *starts, slice_sizes=tuple(width if i == d else n for i, n in enumerate(shape)))
+    return [part if tiled else _reshape(part, (*shape[:d], *shape[d + 1:]))]
+
+
 def _reduce_scatter_abstract(x: ShapedArray, *, axis_name: Any, scatter_dimension: int, axis_size: int, tiled: bool,
                              axis_index_groups: Any) -> ShapedArray:
     d, n = scatter_dimension, x.shape[scatter_dimension]
@@ -382,6 +392,10 @@ def _pbroadcast_decompose(x: Value, *, axis_name: Any, source: Any) -> Value:
 
 
 all_gather_p = _collective("all_gather", _gathered, ("all_gather_dimension",), _all_gather_abstract, _all_gather_transpose)
+all_gather_invariant_p = _collective("all_gather_invariant", _gathered, ("all_gather_dimension",),
+                                     lambda x, **params: _all_gather_abstract(x, axis_index_groups=None, **params), _own_part)
+all_gather_invariant_p.decompose = lambda x, **params: all_gather_p.bind(x, axis_index_groups=None, **params)
+all_gather_invariant_p.vary = lambda params, ins: [ins[0] - frozenset(checked(names_of(params["axis_name"])))]
 reduce_scatter_p = _collective("reduce_scatter", _scattered, ("scatter_dimension",), _reduce_scatter_abstract, _reduce_scatter_transpose)
 all_to_all_p = _collective("all_to_all", _exchanged, ("split_axis", "concat_axis"), _all_to_all_abstract, _all_to_all_transpose)
 ppermute_p = _collective("ppermute", _permuted, (), lambda x, *, axis_name, perm: (axis_size(axis_name), x)[1], _ppermute_transpose)
@@ -389,5 +403,5 @@ pbroadcast_p = _collective("pbroadcast", _broadcast, (), lambda x, *, axis_name,
 pbroadcast_p.decompose = _pbroadcast_decompose
 
 # which axes are in scope decides whether there is a result at all
-for _p in (psum_p, pmax_p, pmin_p, axis_index_p, all_gather_p, reduce_scatter_p, all_to_all_p, ppermute_p, pbroadcast_p):
+for _p in (psum_p, pmax_p, pmin_p, axis_index_p, all_gather_p, all_gather_invariant_p, reduce_scatter_p, all_to_all_p, ppermute_p, pbroadcast_p):
     _p.cache = None
