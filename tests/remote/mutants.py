@@ -697,6 +697,20 @@ class Mutator:
             call = Equation("jit", list(inputs), {"jaxpr": Carried(inner, True), "name": "f", "donated_invars": (False,) * len(inputs), "keep_unused": False, "inline": False}, list(results))
             self.body = Body(inputs, [call], list(results))
 
+    def constants(self) -> None:
+        """Known values in the place of arguments: compilers compute with those themselves, and not always what a program would."""
+        rng, body = self.rng, self.body
+        for name in [n for n in body.inputs if n.type and n.type[0] in DTYPES and rng.random() < 0.7]:
+            dtype, _, shape = name.type
+            if shape and dtype != "bool" and rng.random() < 0.3:
+                made = Equation("iota", [], {"dtype": DType(dtype), "shape": shape, "dimension": rng.randrange(len(shape)), "sharding": None}, [name])
+            else:
+                number = Number((dtype, False, ()), as_dtype(rng.choice((0, 0, 1, 2, 3) if dtype.startswith("u") else (0, 0, -1, 1, 2, -0.0, 1.5)), dtype))
+                made = Equation("broadcast_in_dim", [number], {"shape": shape, "broadcast_dimensions": (), "sharding": None}, [name])
+            name.type = dtype, False, shape
+            body.inputs.remove(name)
+            body.equations.insert(0, made)
+
 
 def replaced(value, change: Callable):
     """A value with each of its leaves changed."""
@@ -724,4 +738,6 @@ def mutant(seed: int, body: Body) -> bytes:
     rng = random.Random(seed)
     mutator = Mutator(rng, copy.deepcopy(body))
     mutator.mutate()
+    if random.Random(~seed).random() < 0.25:
+        mutator.constants()
     return write(mutator.body, rng.random() < 0.15, mutator.header)
