@@ -363,6 +363,11 @@ def test_floats_of_four_bits_as_integers(check, dt):
         check(lambda a: linear.convert(a, dtypes.dtype(dt)), every)
 
 
+def in_its_own_process(source: str) -> subprocess.CompletedProcess:
+    """Runs what an XLA that compiles it wrongly does not survive."""
+    return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, env={**os.environ, "JAX_NUM_CPU_DEVICES": "1"})
+
+
 ODD = (-0.0, 0.0, math.nan, -math.inf, 1.0)
 
 
@@ -384,6 +389,20 @@ def test_the_total_order_of_floats_of_four_bits(check):
     wide_x, wide_y = (v.astype(np.float32) for v in (x, y))
     want = (wide_x < wide_y) | (wide_x == wide_y) & np.signbit(wide_x) & ~np.signbit(wide_y)
     np.testing.assert_array_equal(registry["lt_to"].reference(x, y), want)
+
+
+ABSOLUTE = """
+from weft import config, jit, lax
+config.update("jax_enable_x64", True)
+for dt in ("complex64", "complex128"):
+    print(jit(lambda: lax.abs(lax.broadcasted_iota(dt, (2, 3), 1)))().tolist(), flush=True)
+"""
+
+
+def test_the_absolute_value_of_complex_numbers_that_count():
+    """They are not negative, so XLA's compiler leaves the operation out, which has another type."""
+    ran = in_its_own_process(ABSOLUTE)
+    assert ran.stdout == "[[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]\n" * 2 and ran.returncode == 0, (ran.returncode, ran.stdout, ran.stderr[-2000:])
 
 
 DIVISIONS = """
@@ -408,7 +427,7 @@ for dt in config_dtypes:
 def test_division_of_constants_by_zero():
     """Where jaxlib folds a division by a constant zero, it divides, which ends the process."""
     names = [f"{sign}int{bits}" for sign in ("", "u") for bits in (4, 8, 16, 32, 64)]
-    ran = subprocess.run([sys.executable, "-c", f"config_dtypes = {names}{DIVISIONS}"], capture_output=True, text=True, env={**os.environ, "JAX_NUM_CPU_DEVICES": "1"})
+    ran = in_its_own_process(f"config_dtypes = {names}{DIVISIONS}")
     assert ran.returncode == 0, (ran.returncode, ran.stdout, ran.stderr[-2000:])
     for name, line in zip(names, ran.stdout.splitlines(), strict=True):
         ones = (1 << int(name.removeprefix("uint"))) - 1 if name[0] == "u" else -1

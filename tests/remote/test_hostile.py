@@ -76,12 +76,13 @@ def test_a_client_can_call_no_compiled_code(tmp_path):
         assert float(weft.device_put(np.float32(2), device) * 2) == 4.0
 
 
-def test_a_client_ends_no_host_with_a_division_by_zero(tmp_path):
-    """Where a compiler divides constants."""
+def test_a_client_ends_no_host_with_constants(tmp_path):
+    """Which the compiler divides by zero, or takes for numbers of another type."""
     with run_host(tmp_path, "--platform", "cpu") as host, host.connect(default=True):
         five, zero = lambda: lax.full((4,), 5, "int32"), lambda: lax.full((4,), 0, "int32")
         assert weft.jit(lambda: (lax.div(five(), zero()), lax.rem(five(), zero())))()[0].tolist() == [-1] * 4
         assert weft.jit(lambda: lax.rem(lax.broadcasted_iota("int32", (1, 1), 0), lax.full((1, 1), 0, "int32")))().tolist() == [[0]]
+        assert weft.jit(lambda: lax.abs(lax.iota("complex64", 3)))().tolist() == [0, 1, 2]
 
 
 def test_a_client_has_no_python_function_called_and_learns_nothing_of_the_host(tmp_path):

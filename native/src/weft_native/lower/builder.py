@@ -251,4 +251,6 @@ class Builder:
             "edge_padding_low": self.i64s(low), "edge_padding_high": self.i64s(high), "interior_padding": self.i64s(interior)})
 
     def iota(self, shape, dimension: int, dtype):
+        if dtypes.is_complex(dtype):      # XLA's compiler takes the absolute value of a complex one for the numbers themselves, and ends the process
+            return self.convert(self.iota(shape, dimension, dtypes.real_of(dtype)), shape, dtype)
         return self.op("stablehlo.iota", [], self.tensor(shape, dtype), {"iota_dimension": self.int_attr(dimension)})

@@ -50,7 +50,7 @@ def _rev(b, ins, outs, x, *, dimensions):
 
 @rule("iota")
 def _iota(b, ins, outs, *, dtype, shape, dimension, sharding=None):
-    return b.op("stablehlo.iota", [], b.type(outs[0]), {"iota_dimension": b.int_attr(dimension)})
+    return b.iota(outs[0].shape, dimension, outs[0].dtype)
 
 
 @rule("split")
