@@ -22,11 +22,12 @@ from weft.runtime.dispatch import program_for
 from weft.transforms.physical import lower_types
 from weft.transforms.stage import stage_closed
 from weft_wasm import compile as driver
-from weft_wasm import ir
+from weft_wasm import interpret, ir, traversal
 from weft_wasm.compile import AFTER_PLANNING, BEFORE_PLANNING, LOWERING, Pass, compile_program, run_passes
-from weft_wasm.ir import Buffer, Const, For, Kernel, Load, Program, Store, Var, i32
+from weft_wasm.ir import Assign, Buffer, Const, Declare, For, Kernel, Load, Local, Program, Store, Var, i32
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import LoweringError
+from weft_wasm.read_ahead import read_ahead
 from weft_wasm.text import describe
 from weft_wasm.verify import VerifyError
 
@@ -261,3 +262,33 @@ def test_a_backend_is_watched_while_it_is():
         compile_program(doubling(), after=after)
         compile_program(doubling(100_000), after=after)
     assert watcher.compared == [len(BEFORE_PLANNING + AFTER_PLANNING), 0] and backend.after is None
+
+
+# ---- rows that are fetched before their turn
+
+
+def by_rows(second, extra: int = 0, n=5, m=8) -> Program:
+    """Each row's largest number, and then a loop over it: `second(array, output, index)`, over `extra` more than a row."""
+    x, a, out = Buffer("x", "f32", (n, m), "input"), Buffer("a", "f32", (n, m), "temp"), Buffer("out", "f32", (n, m + extra), "output")
+    i, j, k, t, top = Var("i"), Var("j"), Var("k"), Var("t"), Local("top", "f32")
+    at = i * m + (ir.minimum(k, i32(m - 1)) if extra else k)
+    rows = For(i, n, [
+        Declare(top, ir.f32(-100.0)), For(j, m, [Assign(top, ir.maximum(top, a[i * m + j]))], "reduce"),
+        For(k, m + extra, [*second(a, at), Store(out, i * (m + extra) + k, ir.Call("exp", a[at] - top))], "parallel", 1),
+    ], "parallel")  # fmt: skip
+    fill = Kernel("fill", [For(t, n * m, [Store(a, t, x[t])], "parallel")])
+    return Program("ahead", [x], [out], [a], [fill, Kernel("rows", [rows])])
+
+
+@pytest.mark.parametrize(("program", "fetched"), [
+    (by_rows(lambda a, at: []), 1),
+    (by_rows(lambda a, at: [Store(a, at, a[at] * 0.5)]), 0),
+    (by_rows(lambda a, at: [], extra=3), 0),
+], ids=["rows that stay", "rows that the loop changes", "loops longer than a row"])  # fmt: skip
+def test_rows_fetched_before_their_turn_are_there_and_stay(program, fetched):
+    """A row that another iteration may be writing is none to be fetched, nor is there a row after the last one."""
+    inputs = passes.inputs_for(program, 1)
+    with passes.small_sizes():
+        after = read_ahead(program)
+    assert sum(type(s) is ir.Let for s in traversal.walk(after.body)) == fetched
+    assert interpret.run(after, inputs, strict=True) == interpret.run(program, inputs, strict=True)
