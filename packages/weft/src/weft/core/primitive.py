@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Collection, Concatenate, Iterable, NoReturn, Sequence, TypeAlias, TypeGuard, TypeVar, final
 
-import numpy as np
-
 from ..annotations import override
 from ..errors import at_user_line
+from ..host import has_numpy, np
 from .trace import current_trace
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ def _exact(v: Any) -> Any:
             if type(x) is not int:
                 return (kind, *map(_exact, v))
         return v  # most are shapes, and asked for with each operation
-    if kind in _NUMBERS or isinstance(v, np.generic):
+    if kind in _NUMBERS or has_numpy and isinstance(v, np.generic):
         return kind, repr(v)
     return (kind, *map(_exact, v)) if isinstance(v, tuple) else v
 
