@@ -239,9 +239,6 @@ def _clamp(b, ins, outs, lo, x, hi):
     if dtypes.is_bool(outs[0].dtype):      # XLA has no clamp of booleans
         lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
         return b.op("stablehlo.and", [b.op("stablehlo.or", [x, lo], b.type(outs[0])), hi], b.type(outs[0]))
-    if dtypes.is_complex(outs[0].dtype):
-        lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
-        return larger(b, larger(b, x, lo, outs[0], "GT"), hi, outs[0], "LT")
     if bool(ins[0].shape) != bool(ins[2].shape):      # both bounds scalar, or none
         lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
     return b.op("stablehlo.clamp", [lo, x, hi], b.type(outs[0]))

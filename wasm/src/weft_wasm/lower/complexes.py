@@ -449,7 +449,16 @@ RULES["max"], RULES["min"] = _same_shape(extremum(gt)), _same_shape(extremum(lt)
 for _name, _combine in (("scatter-mul", multiply), ("scatter-max", extremum(gt)), ("scatter-min", extremum(lt))):
     RULES[_name] = partial(scattered, _combine)
 
-RULES["clamp"] = _same_shape(lambda low, x, high: extremum(lt)(extremum(gt)(x, low), high))
+
+def _clamped(low: Pair, x: Pair, high: Pair) -> Pair:
+    """By real parts alone: decision 027."""
+    below = ge(low.re, x.re)
+    x = Pair(select(below, low.re, x.re), select(below, low.im, x.im))
+    within = ge(high.re, x.re)
+    return Pair(select(within, x.re, high.re), select(within, x.im, high.im))
+
+
+RULES["clamp"] = _same_shape(_clamped)
 
 
 def folded(eqn: JaxprEqn, x: Pair, combine: Callable[[Pair, Pair], Pair], empty: tuple[float, float]) -> Pair:

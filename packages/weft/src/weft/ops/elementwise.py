@@ -679,8 +679,7 @@ def _clamp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Val
     masks = ((lambda: and_(gt(lo, x), lt(lo, hi))), (lambda: and_(gt(x, lo), lt(x, hi))), (lambda: lt(hi, x)))
     for mask, t in zip(masks, tangents):
         if type(t) is not Zero:
-            m = mask()
-            terms.append(select(broadcast_to_rank_shape(m, aval.shape), broadcast_to_rank_shape(t, aval.shape), zero))
+            terms.append(select(broadcast_to_rank_shape(mask(), aval.shape), broadcast_to_rank_shape(t, aval.shape), zero))
     total = Zero(aval)
     for term in terms:
         total = term if type(total) is Zero else add_any(total, term)
@@ -688,7 +687,8 @@ def _clamp_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Val
 
 
 clamp_p.abstract, clamp_p.jvp = _clamp_abstract, _clamp_jvp
-clamp_p.reference = lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi)
+clamp_p.reference = lambda lo, x, hi: (  # complex numbers by their real parts: docs/decisions/027
+    np.where((m := np.asarray(np.where(lo.real >= x.real, lo, x))).real <= hi.real, m, hi) if np.iscomplexobj(x) else np.minimum(np.maximum(x, lo), hi))
 
 
 def _clamp_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
