@@ -10,10 +10,10 @@ import time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: E402
-from weft_wasm.compile import compile_program  # noqa: E402
-from weft_wasm.ir import Buffer, Program, Store  # noqa: E402
+from weft_wasm.compile import compile_program# noqa: E402
+from weft_wasm.ir.nodes import Buffer, Program, Store  # noqa: E402
 from weft_wasm.routines.gemm import gemm  # noqa: E402
-from weft_wasm.wasmtime_runtime import WasmtimeDevice  # noqa: E402
+from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice  # noqa: E402
 
 
 def matmul_program(m: int, features: frozenset[str], n: int = 0, k: int = 0, batch: int = 1, **options) -> Program:

@@ -1,9 +1,9 @@
 """A Wasm device that notices what programs do outside of their buffers."""
 from __future__ import annotations
 
-from weft_wasm.backend import WasmBackend, WasmDevice
-from weft_wasm.desktop_runtime import DesktopRuntime
-from weft_wasm.plan import padded
+from weft_wasm.backends.wasm import WasmBackend, WasmDevice
+from weft_wasm.runtimes.desktop import DesktopRuntime
+from weft_wasm.ir.nodes import padded
 
 EDGE = 64       # bytes on both sides of every buffer
 POISON = b"\xff"    # NaN to floats: what is read before it is written, or beside a buffer, spoils the result

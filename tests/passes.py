@@ -17,11 +17,12 @@ from unittest import mock
 
 import ml_dtypes
 import numpy as np
-from weft_wasm import interpret, ir, traversal
-from weft_wasm.backend import WasmBackend
-from weft_wasm.compile import AFTER_PLANNING, BEFORE_PLANNING, LOWERING, Pass, run_passes, verify_after
-from weft_wasm.ir import Program
-from weft_wasm.text import describe
+from weft_wasm.interpreter import interpret
+from weft_wasm.ir import nodes, traversal
+from weft_wasm.backends.wasm import WasmBackend
+from weft_wasm.passes.pipeline import AFTER_PLANNING, BEFORE_PLANNING, LOWERING, Pass, run_passes, verify_after
+from weft_wasm.ir.nodes import Program
+from weft_wasm.ir.text import describe
 
 NUMPY = {"bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32, "i64": np.int64,
          "u64": np.uint64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
@@ -32,9 +33,9 @@ STEPS = 20_000      # statements and iterations of a run; what takes more, becau
 FUNCTION = 30       # nodes of a function that is written out
 UNKNOWN = 4         # iterations that a loop is taken to have whose extent is computed
 # Sizes from which passes do something, in their modules, and what `small_sizes` makes of them.
-SMALL = [("tasks", "WORTH", 0), ("tasks", "GRAIN", 1), ("tasks", "UNIT", 2), ("rows", "WORTH", 0), ("rows", "SHORTEST", 2),
-         ("accumulate", "FROM_MEMORY", 0), ("accumulate", "SUM_BLOCK", 8), ("columns", "COLUMNS", 4), ("columns", "ROWS", 2), ("columns", "PARTS", (8, 4)),
-         ("columns", "FAR", 0), ("read_ahead", "LARGE", 0), ("read_ahead", "SHORT", 4), ("routines.gemm", "SMALL", 0), ("routines.gemm", "WORTH", 0), ("routines.gemm", "PACKING_WORTH", 0),
+SMALL = [("passes.threads", "WORTH", 0), ("passes.threads", "GRAIN", 1), ("passes.threads", "UNIT", 2), ("passes.kernel_fusion", "WORTH", 0), ("passes.kernel_fusion", "SHORTEST", 2),
+         ("passes.accumulators", "FROM_MEMORY", 0), ("passes.accumulators", "SUM_BLOCK", 8), ("passes.column_reductions", "COLUMNS", 4), ("passes.column_reductions", "ROWS", 2), ("passes.column_reductions", "PARTS", (8, 4)),
+         ("passes.column_reductions", "FAR", 0), ("passes.prefetch", "LARGE", 0), ("passes.prefetch", "SHORT", 4), ("routines.gemm", "SMALL", 0), ("routines.gemm", "WORTH", 0), ("routines.gemm", "PACKING_WORTH", 0),
          ("routines.gemm", "SHARED_COLUMNS", 1), ("lower.dots", "SMALL", 0)]
 
 
@@ -86,9 +87,9 @@ def compare(step: Pass, program: Program, old: list[bytes] | str, new: list[byte
                             f"{describe(program)}")
 
 
-def tolerances(program: Program) -> dict[ir.Buffer, float]:
+def tolerances(program: Program) -> dict[nodes.Buffer, float]:
     """By how much each buffer may be off: as the narrowest float type that it is computed from, which may be another than its own."""
-    found: dict[ir.Buffer, float] = {}
+    found: dict[nodes.Buffer, float] = {}
     for statement in program.body:
         read, wrote = traversal.touched([statement])
         nodes = [node for s in traversal.walk([statement]) for e in traversal.expressions(s) for node in traversal.walk_expr(e)]
@@ -122,8 +123,8 @@ def inputs_for(program: Program, seed: int) -> list[bytes]:
     for b in program.inputs:
         if b.dtype == "bool":
             x = rng.random(b.size) < 0.5
-        elif b.dtype in ir.INTEGERS:
-            x = rng.integers(-3 if b.dtype in ir.SIGNED else 0, 10, size=b.size)
+        elif b.dtype in nodes.INTEGERS:
+            x = rng.integers(-3 if b.dtype in nodes.SIGNED else 0, 10, size=b.size)
         else:
             x = rng.normal(size=b.size) * 1.5
         out.append(x.astype(NUMPY[b.dtype]).tobytes())
@@ -132,19 +133,19 @@ def inputs_for(program: Program, seed: int) -> list[bytes]:
 
 def work(program: Program) -> float:
     """About how many nodes of expressions a run of the program visits."""
-    sizes: dict[ir.Expr, int] = {}
+    sizes: dict[nodes.Expr, int] = {}
 
-    def size(e: ir.Expr) -> int:
-        return sum(FUNCTION if type(node) is ir.Call else 1 for node in traversal.walk_expr(e))
+    def size(e: nodes.Expr) -> int:
+        return sum(FUNCTION if type(node) is nodes.Call else 1 for node in traversal.walk_expr(e))
 
-    def cost(body: Sequence[ir.Stmt]) -> float:
+    def cost(body: Sequence[nodes.Stmt]) -> float:
         total = 0.0
         for s in body:
             for e in traversal.expressions(s):
                 if e not in sizes:
                     sizes[e] = size(e)
                 total += sizes[e]
-            times = (s.extent if isinstance(s.extent, int) else UNKNOWN) if type(s) is ir.For else UNKNOWN if type(s) is ir.While else 1
+            times = (s.extent if isinstance(s.extent, int) else UNKNOWN) if type(s) is nodes.For else UNKNOWN if type(s) is nodes.While else 1
             total += 1 + times * sum(map(cost, traversal.blocks(s)))
         return total
 
@@ -165,7 +166,7 @@ def small_sizes() -> Iterator[None]:
         yield
 
 
-def check(program: Program, inputs: Sequence[bytes] | None = None, features: frozenset[str] = frozenset(("simd128",)), most: float = MOST) -> int:
+def check(program: Program, inputs: Sequence[bytes] | None = None, most: float = MOST) -> int:
     """Takes a program through all passes, verifies and compares; returns how many passes were compared. VerifyError or PassError name the pass.
 
     inputs: random ones if None. most: nodes that the interpreter may visit; of a program that takes more, the verifier alone is asked.
@@ -174,7 +175,7 @@ def check(program: Program, inputs: Sequence[bytes] | None = None, features: fro
         inputs = inputs_for(program, zlib.crc32(program.name.encode()))
     checker = Checker(inputs if runs(program, most) else None)
     checker(LOWERING, program)
-    run_passes(BEFORE_PLANNING + AFTER_PLANNING, program, features, checker)
+    run_passes(BEFORE_PLANNING + AFTER_PLANNING, program, checker)
     return checker.compared
 
 

@@ -22,8 +22,8 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # wgpu complains without
 import weft  # noqa: E402
-from weft_wasm.backend import WasmBackend  # noqa: E402
-from weft_wasm.desktop_runtime import DesktopRuntime  # noqa: E402
+from weft_wasm.backends.wasm import WasmBackend  # noqa: E402
+from weft_wasm.runtimes.desktop import DesktopRuntime  # noqa: E402
 
 from accuracy_cases import CASES, KINDS, Arrays, Case, Complex, Pointwise, Whole  # noqa: E402
 from accuracy_cases import arguments, evaluate, plane, points  # noqa: E402

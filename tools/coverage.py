@@ -21,8 +21,9 @@ import sys
 from typing import Any, Iterable, Iterator, NamedTuple
 
 import weft
-from weft import compat, dtypes
-from weft.avals import shaped
+from weft import compat
+from weft.base import dtypes
+from weft.base.avals import shaped
 from weft.transforms.stage import stage
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]

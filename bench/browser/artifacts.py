@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft_wasm.compile import compile_program
-from weft_wasm.ir import Program
+from weft_wasm.ir.nodes import Program
 
 FEATURES = frozenset(("simd128", "relaxed-simd"))
 

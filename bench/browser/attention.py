@@ -13,8 +13,8 @@ sys.path.insert(0, str(HERE / "peers"))
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
 from artifacts import FEATURES, least_times  # noqa: E402
-from weft_wasm.compile import compile_program  # noqa: E402
-from weft_wasm.ir import Program  # noqa: E402
+from weft_wasm.compile import compile_program# noqa: E402
+from weft_wasm.ir.nodes import Program  # noqa: E402
 from weft_wasm.lower.program import lower  # noqa: E402
 from workloads import attention  # noqa: E402
 

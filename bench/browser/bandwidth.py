@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE / "peers"))
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
 from artifacts import FEATURES, least_times  # noqa: E402
-from weft_wasm.ir import Assign, Binary, Bitcast, Buffer, Const, Copy, Declare, For, Kernel, Local, Program, Store, Var, i32  # noqa: E402
+from weft_wasm.ir.nodes import Assign, Binary, Bitcast, Buffer, Const, Copy, Declare, For, Kernel, Local, Program, Store, Var, i32  # noqa: E402
 from weft_wasm.lower.program import lower  # noqa: E402
 from workloads import layer_norm  # noqa: E402
 

@@ -17,12 +17,10 @@ sys.path.insert(0, str(HERE / "peers"))
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
 from artifacts import FEATURES, least_times  # noqa: E402
-from weft_wasm import scalar_math, schedule  # noqa: E402
-from weft_wasm.ir import (  # noqa: E402
-    Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Kernel, Let, Load, Local, MulAdd, Program, Select,
-    Store, Var,
-)  # fmt: skip
-from weft_wasm.traversal import operands, walk  # noqa: E402
+from weft_wasm.elementary import expansion  # noqa: E402
+from weft_wasm.passes import schedule  # noqa: E402
+from weft_wasm.ir.nodes import (Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Var)  # noqa: E402  # fmt: skip
+from weft_wasm.ir.traversal import operands, walk  # noqa: E402
 from weft_wasm.lower.program import lower  # noqa: E402
 from workloads import chain  # noqa: E402
 
@@ -46,7 +44,7 @@ def peak(operation) -> Program:
 
 def instructions(program: Program) -> tuple[int, int]:
     """(divisions, other operations) of the one vector loop of a program."""
-    scheduled = schedule.auto(program, FEATURES)
+    scheduled = schedule.schedule_loops(program)
     (loop,) = [s for kernel in scheduled.body for s in walk(kernel.body) if type(s) is For and s.vector]
     seen: set[Expr] = set()
     found = [0, 0]
@@ -55,8 +53,8 @@ def instructions(program: Program) -> tuple[int, int]:
         if e in seen:
             return
         seen.add(e)
-        if scalar_math.needs_expansion(e):
-            return visit(scalar_math.expand(e))
+        if expansion.needs_expansion(e):
+            return visit(expansion.expand(e))
         if type(e) in (Const, Load, Var, Local):
             return
         if type(e) is Select and e.rare:

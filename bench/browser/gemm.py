@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gemm import matmul_program  # noqa: E402
-from weft_wasm.compile import compile_program  # noqa: E402
+from weft_wasm.compile import compile_program# noqa: E402
 
 SCRIPT = Path(__file__).with_name("artifact.mjs")
 

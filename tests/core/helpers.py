@@ -2,7 +2,7 @@
 import numpy as np
 
 import weft
-from weft.config import enable_x64
+from weft.base.config import enable_x64
 
 
 def value(x):

@@ -13,7 +13,7 @@ from platforms import need
 import weft
 import weft.numpy as jnp
 from weft import monitoring
-from weft.config import config
+from weft.base.config import config
 from weft.errors import BackendError
 
 need("cpu")

@@ -7,7 +7,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.ad_checkpoint import checkpoint_name, print_saved_residuals, saved_residuals
+from weft.api.residuals import checkpoint_name, print_saved_residuals, saved_residuals
 
 from .helpers import close
 

@@ -11,7 +11,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.config import enable_x64
+from weft.base.config import enable_x64
 from weft.custom_batching import custom_vmap
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from platforms import need
 
 import weft
 import weft.numpy as jnp
-from weft.config import NO_EFFECT, config
+from weft.base.config import NO_EFFECT, config
 
 
 @pytest.fixture

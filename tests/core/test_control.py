@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 import weft
-from weft.control.cond import _bind_cond, cond, switch
-from weft.control.loops import fori_loop, scan, while_loop
-from weft.control.prefix import associative_scan, map_
+from weft.higher_order.cond import _bind_cond, cond, switch
+from weft.higher_order.loops import fori_loop, scan, while_loop
+from weft.higher_order.prefix import associative_scan, map_
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, eval_jaxpr
 from weft.transforms.platforms import depends_on_platform, for_platform
 from weft import lax, numpy as jnp

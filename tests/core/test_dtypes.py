@@ -9,12 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from weft import dtypes
-from weft.avals import shaped
-from weft.config import enable_x64, numpy_dtype_promotion
+from weft.base import dtypes
+from weft.base.avals import shaped
+from weft.base.config import enable_x64, numpy_dtype_promotion
 from weft.errors import TypePromotionError
-from weft.host import pack, unpack
-from weft.ops.rules import check_kind
+from weft.base.host import pack, unpack
+from weft.primitives.rules import check_kind
 
 NAMES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64",
          "complex64", "complex128"]
@@ -95,7 +95,7 @@ def test_an_operation_says_which_dtypes_it_takes(kinds, words):
 
 def test_without_numpy():
     """The same table and packing where NumPy is blocked."""
-    code = ("import weft.dtypes as d\nassert d.np is None\n"
+    code = ("import weft.base.dtypes as d\nassert d.np is None\n"
             "assert d.promote((d.dtype('bfloat16'), False), (d.dtype('float16'), False))[0].name == 'float32'\n"
             "assert d.dtype('float32') == 'float32' and d.issubdtype('bfloat16', d.floating) and d.finfo('float32').eps == 2.0 ** -23\n"
             "assert d.iinfo('int8').max == 127")

@@ -414,7 +414,7 @@ def test_wasm_calls_the_functions(name, call, capfd):
 
 
 def test_programs_with_callbacks_do_not_leave_the_process():
-    from weft.core.portable import NotPortable
+    from weft.serialization.portable import NotPortable
     from weft.transforms.portable import portable
     closed = weft.make_jaxpr(sin_callback())(1.0)
     with pytest.raises(NotPortable, match=r"pure_callback(.|\n)*test_effects.py"):

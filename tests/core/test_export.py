@@ -9,8 +9,8 @@ from platforms import on
 import weft
 import weft.numpy as jnp
 from weft import export, lax, stages
-from weft.core.binary import DeserializationError
-from weft.core.portable import NotPortable
+from weft.serialization.binary import DeserializationError
+from weft.serialization.portable import NotPortable
 from weft.errors import BackendError, InconclusiveDimensionOperation
 from weft.runtime import aot
 
@@ -280,7 +280,7 @@ def test_mutated_files_with_a_fitting_sum_are_refused_or_well_formed():
 
 
 def test_symbolic_programs_do_not_go_over_the_wire():
-    from weft.core.serialize import deserialize, serialize
+    from weft.serialization.programs import deserialize, serialize
     jaxpr = weft.make_jaxpr(lambda x: x * 2)(spec("n")).jaxpr
     with pytest.raises(DeserializationError, match="must be specialised"):
         deserialize(serialize(jaxpr))

@@ -7,9 +7,9 @@ import weft.numpy as jnp
 from platforms import on, under_test
 from weft import export, lax
 from weft.core.jaxpr import Jaxpr, Var
-from weft.core.portable import NotPortable
-from weft.core.serialize import serialize
-from weft.avals import shaped
+from weft.serialization.portable import NotPortable
+from weft.serialization.programs import serialize
+from weft.base.avals import shaped
 from weft.runtime.dispatch import program_for
 
 FLOAT0 = weft.dtypes.float0

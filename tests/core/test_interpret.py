@@ -1,8 +1,8 @@
 """The reference interpreter where a primitive has no reference rule: it runs what the primitive decomposes into."""
 import numpy as np
 import pytest
-from weft.avals import shaped, token
-from weft.config import config
+from weft.base.avals import shaped, token
+from weft.base.config import config
 from weft.core.interpret import interpret
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import Primitive

@@ -6,13 +6,14 @@ import pytest
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes, lax
-from weft.avals import shaped
+from weft.base import dtypes
+from weft import lax
+from weft.base.avals import shaped
 from weft.compat.core import Primitive, ShapedArray
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from weft.core.verify import verify
 from weft.errors import UnexpectedTracerError, VerificationError
-from weft.ops.elementwise import add_p, sin_p
+from weft.primitives.elementwise import add_p, sin_p
 from weft.transforms.stage import as_literal
 
 F32 = np.dtype("float32")

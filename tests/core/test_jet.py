@@ -6,7 +6,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.config import enable_x64
+from weft.base.config import enable_x64
 from weft.experimental.jet import jet, jet2
 
 pytestmark = pytest.mark.slow

@@ -161,7 +161,7 @@ def test_tracebacks_show_the_users_frames():
             f(np.ones((2, 3), F))
         names = [frame.name for frame in traceback.extract_tb(e.value.__traceback__)]
         assert "inner" in names and "process" not in names and "stage" not in names
-    from weft.config import traceback_filtering
+    from weft.base.config import traceback_filtering
     with traceback_filtering("off"), pytest.raises(TypeError) as e:
         weft.jit(loss)(np.ones(3, F))
     assert "process" in [frame.name for frame in traceback.extract_tb(e.value.__traceback__)]

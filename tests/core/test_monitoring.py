@@ -2,7 +2,8 @@
 import pytest
 
 import weft
-from weft import lax, monitoring
+from weft import lax
+from weft.base import monitoring
 
 
 PHASES = [monitoring.TRACE, monitoring.LOWER, monitoring.COMPILE]

@@ -5,7 +5,7 @@ from scipy.integrate import solve_ivp
 
 import weft
 import weft.numpy as jnp
-from weft.config import enable_x64
+from weft.base.config import enable_x64
 from weft.experimental.ode import odeint
 
 pytestmark = pytest.mark.slow

@@ -229,7 +229,7 @@ def test_refused_across_transformations():
 @pytest.mark.parametrize("jit", [False, True])
 def test_parts_are_read_and_written_where_numpy_has_them(outer, inner, jit):
     want = np.arange(12.0, dtype=np.float32).reshape(3, 4)
-    at = lambda i: slice(i.start, i.start + i.size) if isinstance(i, weft.ref.Slice) else i
+    at = lambda i: slice(i.start, i.start + i.size) if isinstance(i, weft.api.refs.Slice) else i
     part = want[at(outer)].copy()
 
     def run(ref):

@@ -4,10 +4,10 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.avals import shaped
-from weft.control.custom_vjp import CustomVJPPrimal
-from weft.control.foreign import Attribute
-from weft.control.policies import Recompute, Saveable
+from weft.base.avals import shaped
+from weft.higher_order.custom_vjp import CustomVJPPrimal
+from weft.effects.foreign import Attribute
+from weft.higher_order.policies import Recompute, Saveable
 from weft.core.effects import DebugEffect, Effect
 from weft.core.jaxpr import DropVar, Literal, TypedScalar, Var
 from weft.core.primitive import UndefinedPrimal, Zero

@@ -9,10 +9,10 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import core, export, lax
-from weft.core.dims import Dim, bounds, parse_dimension
+from weft.symbolic.dims import Dim, bounds, parse_dimension
 from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr
-from weft.core.specialize import solve, specialize
+from weft.symbolic.specialize import solve, specialize
 from weft.core.verify import verify
 from weft.errors import InconclusiveDimensionOperation
 from weft.transforms.physical import lower_types

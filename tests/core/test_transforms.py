@@ -118,7 +118,7 @@ def test_vmap_rejects():
 
 
 def test_collectives_over_a_named_axis():
-    from weft.ops.collective import axis_index_p, psum_p
+    from weft.primitives.collective import axis_index_p, psum_p
     x = np.arange(4, dtype=np.float32)
     psum = lambda v, name: psum_p.bind(v, axes=(name,), axis_index_groups=None)[0]
     close(value(weft.vmap(lambda v: lax.div(v, psum(v, "i")), axis_name="i")(x)), x / 6)

@@ -49,7 +49,7 @@ def test_dicts_flatten_in_the_order_of_their_keys():
 
 
 def test_prefixes():
-    from weft.tree import broadcast_prefix
+    from weft.base.tree import broadcast_prefix
     assert broadcast_prefix((0, None), ([1, 2], {"a": 3})) == [0, 0, None]
     with pytest.raises(ValueError, match=r"\[1\]"):
         tu.tree_map(lambda x, y: x, [1, (2, 3)], [1, 2])

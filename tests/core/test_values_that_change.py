@@ -20,7 +20,7 @@ def platform(request):
 
 
 def agree(got, want) -> None:
-    for a, b in zip(weft.tree.tree_leaves(got), want, strict=True):
+    for a, b in zip(weft.tree_util.tree_leaves(got), want, strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
 
 

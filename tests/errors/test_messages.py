@@ -144,7 +144,7 @@ def test_nothing_else_warns():
     """`errors.warn` finds the line; numbers of frames are wrong as soon as somebody calls what warns from elsewhere."""
     root = HERE.parents[1]
     found = [path for folder in ("packages", "native", "wasm") for path in (root / folder).rglob("src/**/*.py") if re.search(r"warnings\.warn\(|stacklevel", path.read_text())]
-    assert [path.relative_to(root).as_posix() for path in found] == ["packages/weft/src/weft/errors.py"]
+    assert [path.relative_to(root).as_posix() for path in found] == ["packages/weft/src/weft/base/errors.py"]
 
 
 # tracebacks --------------------------------------------------------------------------------------------------------------

@@ -7,11 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 from kernel_harness import run_interpreted
-from weft_wasm import interpret, ir
-from weft_wasm.ir import (
-    Assign, Binary, Buffer, Call, Const, Convert, Copy, Declare, For, If, Kernel, Let, Local, MulAdd, Program, Select, Store, Switch,
-    Var, While, f32, i32,
-)  # fmt: skip
+from weft_wasm.interpreter import interpret
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import (Assign, Binary, Buffer, Call, Const, Convert, Copy, Declare, For, If, Kernel, Let, Local, MulAdd, Program, Select, Store, Switch, Var, While, f32, i32)  # fmt: skip
 from weft_wasm.routines.gemm import gemm
 
 Case = tuple[Program, list[np.ndarray]] | tuple[Program, list[np.ndarray], list[np.ndarray]]
@@ -53,7 +51,7 @@ def flag_that_copies_write() -> Case:
     yes, flag, n = Buffer("yes", "bool", (), "constant", b"\1"), Buffer("flag", "bool", ()), ints("n", role="temp")
     no, more, t = Buffer("no", "bool", (), "constant", b"\0"), Buffer("more", "bool", ()), Var("t")
     count = Kernel("count", [Store(n, i32(0), n[0] + 1)])
-    again = Kernel("again", [Store(more, i32(0), ir.lt(n[0], x[t]))])
+    again = Kernel("again", [Store(more, i32(0), nodes.lt(n[0], x[t]))])
     body = [
         Copy(flag, yes, 1),
         Kernel("zero", [Store(n, i32(0), i32(0))]),
@@ -69,8 +67,8 @@ def flag_that_a_kernel_writes() -> Case:
     flag, n = Buffer("flag", "bool", ()), ints("n", role="temp")
     t = Var("t")
     body = [
-        Kernel("begin", [Store(n, i32(0), i32(0)), Store(flag, i32(0), ir.lt(i32(0), x[t]))]),
-        While([], flag[0], [Kernel("step", [Store(n, i32(0), n[0] + 1), Store(flag, i32(0), ir.lt(n[0], x[t]))])]),
+        Kernel("begin", [Store(n, i32(0), i32(0)), Store(flag, i32(0), nodes.lt(i32(0), x[t]))]),
+        While([], flag[0], [Kernel("step", [Store(n, i32(0), n[0] + 1), Store(flag, i32(0), nodes.lt(n[0], x[t]))])]),
         Kernel("put", [Store(out, t, n[0])]),
     ]
     return Program("flag", [x], [out], [flag, n], [For(t, 4, body)]), [np.array([3, 0, 5, 2])]
@@ -81,7 +79,7 @@ def flag_that_the_condition_of_an_outer_while_writes() -> Case:
     x, out = ints("x", 5), ints("out", 5, role="output")
     flag, t = Buffer("flag", "bool", ()), ints("t", role="temp")
     step = Kernel("step", [Store(out, t[0], x[t[0]]), Store(t, i32(0), t[0] + 1)])
-    cond = [Kernel("test", [Store(flag, i32(0), ir.lt(t[0], 5))])]
+    cond = [Kernel("test", [Store(flag, i32(0), nodes.lt(t[0], 5))])]
     begin = Kernel("begin", [Store(t, i32(0), i32(0))])
     return Program("while", [x], [out], [flag, t], [begin, For(Var("k"), 1, [While(cond, flag[0], [step])])]), [np.arange(5)]
 
@@ -112,7 +110,7 @@ def branch_that_a_kernel_chooses() -> Case:
     out, which = ints("out", 7, role="output"), ints("which", role="temp")
     t = Var("t")
     branches = [[Kernel(f"put{k}", [Store(out, t, i32(10 * k) + t)])] for k in range(3)]
-    body = [Kernel("choose", [Store(which, i32(0), ir.rem(t * 2, 3))]), Switch(which[0], branches)]
+    body = [Kernel("choose", [Store(which, i32(0), nodes.rem(t * 2, 3))]), Switch(which[0], branches)]
     return Program("switch", [], [out], [which], [For(t, 7, body)]), []
 
 
@@ -157,12 +155,12 @@ def load_before_a_store() -> Case:
 
 @case
 def load_before_a_store_in_a_branch() -> Case:
-    return _changed_by(lambda state, t: [If(ir.lt(t, 3), [Store(state, i32(0), state[0] + 5)], [Store(state, i32(0), state[0] - 1)])])
+    return _changed_by(lambda state, t: [If(nodes.lt(t, 3), [Store(state, i32(0), state[0] + 5)], [Store(state, i32(0), state[0] - 1)])])
 
 
 @case
 def load_before_a_store_in_a_switch() -> Case:
-    return _changed_by(lambda state, t: [Switch(ir.rem(t, 3), [[], [Store(state, i32(0), t)], [Store(state, i32(0), t + 100)]])])
+    return _changed_by(lambda state, t: [Switch(nodes.rem(t, 3), [[], [Store(state, i32(0), t)], [Store(state, i32(0), t + 100)]])])
 
 
 @case
@@ -179,7 +177,7 @@ def load_before_a_store_in_an_outlined_loop() -> Case:
 def load_before_a_store_in_a_while() -> Case:
     def loop(state, t):
         left = Local("left", "i32")
-        return [Declare(left, t), While([], ir.gt(left, 0), [Assign(left, left - 1), Store(state, i32(0), state[0] + 3)])]
+        return [Declare(left, t), While([], nodes.gt(left, 0), [Assign(left, left - 1), Store(state, i32(0), state[0] + 3)])]
 
     return _changed_by(loop)
 
@@ -188,7 +186,7 @@ def load_before_a_store_in_a_while() -> Case:
 def load_before_a_store_in_the_condition_of_a_while() -> Case:
     def loop(state, t):
         left = Local("left", "i32")
-        return [Declare(left, t), While([Store(state, i32(0), state[0] + 1)], ir.gt(left, 0), [Assign(left, left - 1)])]
+        return [Declare(left, t), While([Store(state, i32(0), state[0] + 1)], nodes.gt(left, 0), [Assign(left, left - 1)])]
 
     return _changed_by(loop)
 
@@ -281,7 +279,7 @@ def branch_that_is_rare() -> Case:
     x, out = floats("x", 16), floats("out", 16, 2, role="output")
     i = Var("i")
     shared = Call("log", x[i] + 2.0)
-    rare = Select(ir.lt(x[i], f32(0.0)), shared * 2.0, x[i], rare=True)
+    rare = Select(nodes.lt(x[i], f32(0.0)), shared * 2.0, x[i], rare=True)
     body = [Store(out, i * 2, rare), Store(out, i * 2 + 1, rare + shared)]
     data = np.where(np.arange(16) == 9, -1.0, np.arange(16))
     return Program("rare", [x], [out], [], [Kernel("k", [For(i, 16, body, "parallel", 1)])]), [data]
@@ -292,7 +290,7 @@ def loop_that_may_not_run() -> Case:
     """A load may only move before a loop that runs: before this one its index is outside."""
     x, n, out = ints("x", 4), ints("n", 1), ints("out", 2, role="output")
     i, t = Var("i"), Var("t")
-    inner = For(i, n[0], [Store(out, i32(0), x[ir.clamp(0, n[0] + 1, 3)] + i)])
+    inner = For(i, n[0], [Store(out, i32(0), x[nodes.clamp(0, n[0] + 1, 3)] + i)])
     kernel = Kernel("k", [Store(out, i32(0), i32(-1)), For(t, 2, [inner, Store(out, i32(1), t)])])
     return Program("none", [x, n], [out], [], [kernel]), [np.arange(4), np.array([0])]
 
@@ -352,7 +350,7 @@ def places_that_fall_together() -> Case:
 def shifted_in_one_kernel() -> Case:
     """An output may not lie where its neighbour is read."""
     x, a, b, out = floats("x", 33), floats("a", 33, role="temp"), floats("b", 33, role="temp"), floats("out", 33, role="output")
-    shifted = elementwise("shift", b, lambda i: a[ir.clamp(0, i - 1, 32)] * 2.0)
+    shifted = elementwise("shift", b, lambda i: a[nodes.clamp(0, i - 1, 32)] * 2.0)
     body = [elementwise("fill", a, lambda i: x[i]), shifted, elementwise("put", out, lambda i: b[i])]
     return Program("shifted", [x], [out], [a, b], body), [np.arange(33)]
 
@@ -382,7 +380,7 @@ def sums_that_are_stored_on_the_way() -> Case:
     """A reduce loop that also stores; and one that reads what it stored just now."""
     x, out, sums = floats("x", 50), floats("out", 50, role="output"), floats("sums", 2, role="output")
     i, acc, top = Var("i"), Local("acc", "f32"), Local("top", "f32")
-    body = [Store(out, i, x[i] * 2.0), Assign(acc, acc + out[i]), Assign(top, ir.maximum(top, out[i]))]
+    body = [Store(out, i, x[i] * 2.0), Assign(acc, acc + out[i]), Assign(top, nodes.maximum(top, out[i]))]
     kernel = [Declare(acc, f32(0.0)), Declare(top, f32(-1e9)), For(i, 50, body, "reduce"), Store(sums, i32(0), acc), Store(sums, i32(1), top)]
     return Program("sums", [x], [out, sums], [], [Kernel("k", kernel)]), [np.arange(50)]
 
@@ -423,8 +421,8 @@ def _on_host(index, rows: np.ndarray) -> list[int]:
     return [machine.value(index(i32(int(r)))) for r in rows]
 
 
-CASES["rows_before"] = _rows_of_another(lambda i: ir.clamp(0, i - 1, 63))
-CASES["rows_after"] = _rows_of_another(lambda i: ir.clamp(0, i + 1, 63))
+CASES["rows_before"] = _rows_of_another(lambda i: nodes.clamp(0, i - 1, 63))
+CASES["rows_after"] = _rows_of_another(lambda i: nodes.clamp(0, i + 1, 63))
 CASES["rows_backwards"] = _rows_of_another(lambda i: i32(63) - i)
 CASES["rows_of_which_one_is_read"] = _rows_of_another(lambda i: i32(63))
 CASES["rows_written_backwards"] = _rows_of_another(lambda i: i, lambda i: i32(63) - i)
@@ -437,7 +435,7 @@ def rows_that_are_written_after_others_were_read() -> Case:
     x, a, out = floats("x", n, m), floats("a", n, m, role="temp"), floats("out", n, m, role="output")
     i, j, i2, j2 = Var("i"), Var("j"), Var("i"), Var("j")
     begin = elementwise("begin", a, lambda i: x[i])
-    ahead = ir.clamp(0, i + 1, n - 1) * m + j
+    ahead = nodes.clamp(0, i + 1, n - 1) * m + j
     first = Kernel("first", [For(i, n, [For(j, m, [Store(out, i * m + j, a[ahead] + a[i * m + j])], "parallel")], "parallel")])
     second = Kernel("second", [For(i2, n, [For(j2, m, [Store(a, i2 * m + j2, f32(0.0))], "parallel")], "parallel")])
     last = elementwise("last", out2 := floats("out2", n, m, role="output"), lambda i: a[i])
@@ -543,7 +541,7 @@ def kernels_that_differ_in_one_number() -> Case:
     """Kernels alike but for a constant (and the sign of a zero), a size, an operation, or what overlaps are functions of their own."""
     x, outs = floats("x", 9), [floats(f"out{k}", 9, role="output") for k in range(6)]
     values = [lambda i: x[i] * 0.0, lambda i: x[i] * Const(-0.0, "f32"), lambda i: x[i] + 0.0, lambda i: x[i] - 0.0,
-              lambda i: Select(ir.lt(x[i], f32(4.0)), x[i], f32(1.0)), lambda i: Select(ir.le(x[i], f32(4.0)), x[i], f32(1.0))]  # fmt: skip
+              lambda i: Select(nodes.lt(x[i], f32(4.0)), x[i], f32(1.0)), lambda i: Select(nodes.le(x[i], f32(4.0)), x[i], f32(1.0))]  # fmt: skip
     return Program("alike", [x], outs, [], [elementwise("k", b, v) for b, v in zip(outs, values)]), [np.arange(9) - 4]
 
 
@@ -589,9 +587,9 @@ def carry_that_an_iteration_may_keep() -> Case:
     kept, other, flag = ints("kept", 4, role="temp"), ints("other", 4, role="temp"), Buffer("flag", "bool", ())
     t = Var("t")
     body = [
-        Kernel("test", [Store(flag, i32(0), ir.eq(ir.rem(t, 3), 0))]),
+        Kernel("test", [Store(flag, i32(0), nodes.eq(nodes.rem(t, 3), 0))]),
         If(flag[0], [elementwise("keep", kept, lambda i: t * 10 + i)]),
-        elementwise("put", out, lambda i: Select(ir.eq(i, t), kept[ir.rem(i, 4)], out[i])),
+        elementwise("put", out, lambda i: Select(nodes.eq(i, t), kept[nodes.rem(i, 4)], out[i])),
         elementwise("other", other, lambda i: t * 1000 + i),
         Kernel("use", [Store(out, i32(7), other[2])]),
     ]
@@ -605,8 +603,8 @@ def carry_that_a_kernel_keeps() -> Case:
     kept, other = ints("kept", 4, role="temp"), ints("other", 4, role="temp")
     t, i = Var("t"), Var("i")
     body = [
-        Kernel("keep", [If(ir.eq(ir.rem(t, 3), 0), [For(i, 4, [Store(kept, i, t * 10 + i)], "parallel")])]),
-        elementwise("put", out, lambda i: Select(ir.eq(i, t), kept[ir.rem(i, 4)], out[i])),
+        Kernel("keep", [If(nodes.eq(nodes.rem(t, 3), 0), [For(i, 4, [Store(kept, i, t * 10 + i)], "parallel")])]),
+        elementwise("put", out, lambda i: Select(nodes.eq(i, t), kept[nodes.rem(i, 4)], out[i])),
         elementwise("other", other, lambda i: t * 1000 + i),
         Kernel("use", [Store(out, i32(7), other[2])]),
     ]
@@ -648,7 +646,7 @@ def sum_that_a_kernel_carries() -> Case:
     total, other = ints("total", 1, role="temp"), ints("other", 6, role="temp")
     t = Var("t")
     body = [
-        Kernel("add", [If(ir.eq(t, 0), [Store(total, i32(0), i32(0))]), Store(total, i32(0), total[0] + x[t])]),
+        Kernel("add", [If(nodes.eq(t, 0), [Store(total, i32(0), i32(0))]), Store(total, i32(0), total[0] + x[t])]),
         Kernel("put", [Store(out, t, total[0])]),
         elementwise("other", other, lambda i: i * 1000 + t), Kernel("use", [Store(out, t, out[t] + other[0] * 0)]),
     ]  # fmt: skip
@@ -699,7 +697,7 @@ def long_loop_that_changes_what_it_reads() -> Case:
     """A loop so long that WebGPU cuts it into dispatches, with a local and a binding from before it."""
     state, out = ints("state", 2, role="output"), ints("out", 2, role="output")
     i, first, acc = Var("i"), Var("first"), Local("acc", "i32")
-    step = [Store(state, i32(0), ir.rem(state[0] * 5 + 1, 1009)), Assign(acc, acc + state[0] + first)]
+    step = [Store(state, i32(0), nodes.rem(state[0] * 5 + 1, 1009)), Assign(acc, acc + state[0] + first)]
     body = [Store(state, i32(0), i32(3)), Store(state, i32(1), i32(4)), Let(first, state[1]), Declare(acc, i32(0)), For(i, 70_000, step),
             Store(out, i32(0), acc), Store(out, i32(1), first)]  # fmt: skip
     return Program("long", [], [out, state], [], [Kernel("k", body)]), []

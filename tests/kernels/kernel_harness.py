@@ -4,12 +4,12 @@ import functools
 
 import ml_dtypes
 import numpy as np
-from weft_wasm import interpret
+from weft_wasm.interpreter import interpret
 from weft_wasm.compile import compile_program
-from weft_wasm.ir import Program
-from weft_wasm.schedule import auto
-from weft_wasm.verify import verify
-from weft_wasm.wasmtime_runtime import WasmtimeDevice
+from weft_wasm.ir.nodes import Program
+from weft_wasm.passes.schedule import schedule_loops
+from weft_wasm.ir.verify import verify
+from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
 
 NUMPY = {
     "bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
@@ -34,7 +34,7 @@ def run_wasm(program: Program, *inputs: np.ndarray, features=("simd128",), sched
     d = device()
     before = d.stats()["allocated"]
     if schedule:
-        verify(auto(program))
+        verify(schedule_loops(program))
     loaded = d.load(compile_program(program, features, schedule=schedule))
     pointers = []
     for b, x in zip(program.inputs, inputs, strict=True):

@@ -6,9 +6,9 @@ import pickle
 import random
 from typing import Any
 
-from weft_wasm import ir, traversal
-from weft_wasm.attributes import CHECKS, WORDS
-from weft_wasm.ir import Buffer, Const, Expr, Local, Program, Stmt, Var
+from weft_wasm.ir import nodes, traversal
+from weft_wasm.ir.attributes import CHECKS, WORDS
+from weft_wasm.ir.nodes import Buffer, Const, Expr, Local, Program, Stmt, Var
 
 NUMBERS = [0, 1, 2, 3, 4, 7, 8, 16, 64, -1, -7, (1 << 31) - 1, 1 << 31, -(1 << 31), 1 << 70]
 JUNK = [None, 1.5, float("nan"), True, "x", b"x", (), [], {}, object(), 1 << 5000, "\ud800", "x" * 5000, int, [None], [[]], {1: 1}]
@@ -22,7 +22,7 @@ class Mutator:
         self.rng = random.Random(seed)
         self.program: Program = pickle.loads(pickle.dumps(program))
         p = self.program
-        self.statements: list[Stmt] = [s for outer in traversal.walk(p.body) for s in (outer, *(traversal.walk([*outer.plain, *outer.parts]) if type(outer) is ir.Kernel else ()))]
+        self.statements: list[Stmt] = [s for outer in traversal.walk(p.body) for s in (outer, *(traversal.walk([*outer.plain, *outer.parts]) if type(outer) is nodes.Kernel else ()))]
         seen: set[Expr] = set()
         self.nodes: list[Expr] = [node for s in self.statements for e in traversal.expressions(s) for node in traversal.walk_expr(e, seen)]
         self.buffers: list[Buffer] = list(dict.fromkeys([*p.inputs, *p.outputs, *p.temps, *traversal.constants_of(p)]))
@@ -66,7 +66,7 @@ class Mutator:
             return pick(sorted(words)) if words else pick(["", "é" * 40, "a b\n\"'\\", "main", old[::-1]])
         if isinstance(old, (Var, Local)) and where.split(".")[0] in ("For", "Let", "Declare", "Assign"):
             return pick([pick([n for n in self.names if type(n) is type(old)] or [old]), pick(self.names), type(old)("stranger", old.dtype)])
-        if isinstance(old, ir.Node):
+        if isinstance(old, nodes.Node):
             return self.expression(old)
         if isinstance(old, Buffer):
             return pick([pick([b for b in self.buffers if alike(b, old)]), pick(self.buffers), Buffer("stranger", old.dtype, old.shape, old.role)])
@@ -88,8 +88,8 @@ class Mutator:
             return pick(same or [old])
         if choice == 2:
             return pick(self.nodes)
-        if choice == 3 and old.dtype in ir.INTEGERS | ir.FLOATS:
-            return ir.Binary(pick(["add", "sub", "mul", "min", "max"]), old, pick(same or [old]))
+        if choice == 3 and old.dtype in nodes.INTEGERS | nodes.FLOATS:
+            return nodes.Binary(pick(["add", "sub", "mul", "min", "max"]), old, pick(same or [old]))
         if choice == 4:
             return Const(pick([0, 1, 7, -1, 99]), pick(["i32", old.dtype]))
         return pick([pick(same or [old]), pick(self.names), pick(NUMBERS)])
@@ -118,7 +118,7 @@ class Mutator:
 
 def whole(x: Any) -> bool:
     """Whether a value is of a kind that a program holds, and was not damaged before."""
-    if isinstance(x, (ir.Node, Buffer)):
+    if isinstance(x, (nodes.Node, Buffer)):
         return isinstance(getattr(x, "dtype", None), str) and all(hasattr(x, name) for name, *_ in CHECKS[type(x)])
     return x is None or isinstance(x, (bool, int, float, str, bytes, list, tuple, dict))
 

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from weft_wasm.affine import distinct, row_major
-from weft_wasm.ir import Var, i32
+from weft_wasm.ir.affine import distinct, row_major
+from weft_wasm.ir.nodes import Var, i32
 
 NAMES = [Var("i"), Var("j"), Var("k")]
 

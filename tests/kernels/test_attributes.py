@@ -4,14 +4,11 @@ from types import SimpleNamespace
 from typing import get_args
 
 import pytest
-from weft_wasm import attributes, ir, traversal
-from weft_wasm.attributes import CHECKS, MOST_DEPTH, MOST_NESTING, RANGES, WORDS, VerifyError
+from weft_wasm.ir import attributes, nodes, traversal
+from weft_wasm.ir.attributes import CHECKS, MOST_DEPTH, MOST_NESTING, RANGES, WORDS, VerifyError
 from weft_wasm.compile import compile_program
-from weft_wasm.ir import (
-    Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local,
-    MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, f32, i32,
-)
-from weft_wasm.verify import MOST_COPIES, verify
+from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local, MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, f32, i32)
+from weft_wasm.ir.verify import MOST_COPIES, verify
 
 KINDS = (*get_args(Expr), *get_args(Stmt), Buffer, Program)
 
@@ -117,7 +114,7 @@ def chain(n):
 
 
 def nest(n, wide=1):
-    out, test = Buffer("out", "f32", (8,), "output"), ir.lt(i32(0), 1)
+    out, test = Buffer("out", "f32", (8,), "output"), nodes.lt(i32(0), 1)
     body = [For(i := Var("i"), 8, [Store(out, i, f32(0.0))], "parallel")]
     for _ in range(n):
         body = [If(test, body)] * wide

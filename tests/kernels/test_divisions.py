@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_harness import NUMPY, RELAXED, run_wasm
 from weft_wasm.compile import compile_program
-from weft_wasm.ir import Binary, Buffer, Const, For, Kernel, Let, Program, Store, Var
+from weft_wasm.ir.nodes import Binary, Buffer, Const, For, Kernel, Let, Program, Store, Var
 
 ROWS, COLUMNS = 60, 1003  # the last columns of a row don't fill a vector
 MULTIPLY_ADD = b"\xfd\x85\x02"  # f32x4.relaxed_madd

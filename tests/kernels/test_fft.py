@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_harness import NUMPY, RELAXED, run_wasm
 from test_tasks import cut  # noqa: F401
-from weft_wasm.ir import ITEMSIZE, Buffer, Program
+from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Program
 from weft_wasm.routines import fft
 
 

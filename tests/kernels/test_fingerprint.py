@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from kernel_harness import run_interpreted, run_wasm
 from weft_wasm.emit_wasm.functions import uses
-from weft_wasm.fingerprint import fingerprint
-from weft_wasm.ir import (
-    Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Declare, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Switch,
-    Unary, Var, While, f32, i32,
-)  # fmt: skip
+from weft_wasm.ir.fingerprint import fingerprint
+from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Declare, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Switch, Unary, Var, While, f32, i32)  # fmt: skip
 
 X, Y, OUT = Buffer("x", "f32", (8,), "input"), Buffer("y", "f32", (8,), "input"), Buffer("out", "f32", (8,), "output")
 A, B, N = Var("a", "f32"), Var("b", "f32"), Var("n")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from kernel_harness import NUMPY, RELAXED, run_wasm
-from weft_wasm import ir, traversal
-from weft_wasm.ir import Buffer, Call, Program, Store, f32
+from weft_wasm.ir import nodes, traversal
+from weft_wasm.ir.nodes import Buffer, Call, Program, Store, f32
 from weft_wasm.routines.gemm import Panels, Tile, default_tile, gemm
 
 SHAPES = [(1, 1, 1), (1, 64, 300), (64, 1, 64), (3, 5, 2), (5, 7, 9), (16, 16, 16), (33, 17, 65), (6, 8, 256), (61, 64, 128), (128, 10, 64),
@@ -73,7 +73,7 @@ def test_dtypes(dtype):
 
 @pytest.mark.parametrize("shape", [(30, 20, 40), (8, 8, 3)], ids=str)
 def test_batch_and_epilogue(shape):
-    check(*shape, batch=3, epilogue=lambda bias, value: ir.maximum(value + bias, 0.0))
+    check(*shape, batch=3, epilogue=lambda bias, value: nodes.maximum(value + bias, 0.0))
 
 
 @pytest.mark.parametrize("shape", [(256, 20, 300), (256, 130, 1280), (384, 32, 100), (211, 30, 200)], ids=str)
@@ -81,13 +81,13 @@ def test_batch_and_epilogue(shape):
 def test_batches_in_blocks_of_rows(shape, ta):
     m, n, k = shape
     assert product(m, n, k, ta=ta, batch=4).body[0].depth == (1 if m == 211 else 2)
-    check(*shape, ta=ta, batch=4, epilogue=lambda bias, value: ir.maximum(value + bias, 0.0))
+    check(*shape, ta=ta, batch=4, epilogue=lambda bias, value: nodes.maximum(value + bias, 0.0))
 
 
 @pytest.mark.parametrize("shape", [(128, 10, 512), (300, 5, 64), (50, 10, 100), (31, 9, 70), (65, 17, 200)], ids=str)
 @pytest.mark.parametrize("ta,tb", [(False, False), (True, False), (False, True)])
 def test_few_columns_become_rows(shape, ta, tb):
-    check(*shape, ta=ta, tb=tb, epilogue=lambda bias, value: ir.maximum(value + bias, 0.0))
+    check(*shape, ta=ta, tb=tb, epilogue=lambda bias, value: nodes.maximum(value + bias, 0.0))
     assert np.prod(product(*shape).temps[0].shape) == shape[2] * -(-shape[1] // -(-shape[1] // 5)) * -(-shape[1] // 5)
 
 
@@ -104,8 +104,8 @@ def test_operands_are_any_expression():
     m, n, k = 20, 24, 28
     x, y = Buffer("x", "bf16", (m, k), "input"), Buffer("y", "f32", (k, n), "input")
     out = Buffer("out", "bf16", (m, n), "output")
-    routine = gemm("fused", m, n, k, lambda _, i, q: ir.convert(x[i * k + q], "f32"), lambda _, q, j: Call("exp", y[q * n + j] * f32(0.5)),
-                   lambda _, i, j, value: [Store(out, i * n + j, ir.convert(value, "bf16"))])  # fmt: skip
+    routine = gemm("fused", m, n, k, lambda _, i, q: nodes.convert(x[i * k + q], "f32"), lambda _, q, j: Call("exp", y[q * n + j] * f32(0.5)),
+                   lambda _, i, j, value: [Store(out, i * n + j, nodes.convert(value, "bf16"))])  # fmt: skip
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(m, k)).astype(NUMPY["bf16"]), rng.normal(size=(k, n)).astype(np.float32)
     got = run_wasm(Program("fused", [x, y], [out], routine.temps, routine.kernels), a, b)[0]
@@ -154,7 +154,7 @@ def test_columns_are_packed_by_the_first_panel_of_rows(shape, ta):
 
 def test_the_panel_that_packs_has_one_height():
     """Which height it has is known: one tile for it, and one for each height of the others."""
-    tiles = [s for s in traversal.walk(product(40, 160, 300, features=RELAXED).body[0].body) if type(s) is ir.For and s.outline]
+    tiles = [s for s in traversal.walk(product(40, 160, 300, features=RELAXED).body[0].body) if type(s) is nodes.For and s.outline]
     assert Panels(40, 6).tall < Panels(40, 6).count and len(tiles) == 3
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_harness import assert_same, random_array, run_interpreted, run_wasm
 from weft_wasm.compile import compile_program
-from weft_wasm.ir import Binary, Buffer, For, Kernel, Program, Store, Var
+from weft_wasm.ir.nodes import Binary, Buffer, For, Kernel, Program, Store, Var
 
 
 def columns(dtype: str, count: int, rows: int, stride: int, vector: int) -> Program:

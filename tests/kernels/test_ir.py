@@ -4,20 +4,18 @@ from typing import get_args
 import numpy as np
 import pytest
 from kernel_harness import NUMPY, assert_same, run_interpreted, run_wasm
-from weft_wasm import interpret, ir, traversal
-from weft_wasm.interpret import InterpretError
-from weft_wasm.ir import (
-    Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local,
-    MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, f32, i32,
-)
-from weft_wasm.kinds import covering
-from weft_wasm.rewriting import fresh, map_blocks, rewrite
-from weft_wasm.text import lines
+from weft_wasm.interpreter import interpret
+from weft_wasm.ir import nodes, traversal
+from weft_wasm.interpreter.interpret import InterpretError
+from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Local, MulAdd, Program, Select, Stmt, Store, Switch, Unary, Var, While, f32, i32)
+from weft_wasm.ir.kinds import covering
+from weft_wasm.ir.rewriting import fresh, map_blocks, rewrite
+from weft_wasm.ir.text import lines
 
 X, Y = Buffer("x", "f32", (8,), "input"), Buffer("y", "f32", (8,))
 TABLE = Buffer("table", "i32", (4,))
 I, V, ACC = Var("i"), Var("v", "f32"), Local("acc", "f32")
-TEST = ir.lt(X[0], Y[1])
+TEST = nodes.lt(X[0], Y[1])
 WORK = Store(Y, I, X[I])
 
 # One of each kind, the buffers that it reads (in the order of first use) and those that it writes.
@@ -135,13 +133,13 @@ SCRATCH = Buffer("s", "f32", (8,), "private")
 
 @pytest.mark.parametrize(("body", "said"), [
     ([_each(lambda x, o, i: [Store(o, i32(0), x[i])])], "iterations 0 and 1 of the parallel loop over i both touch element 0 of o0"),
-    ([FILL, _each(lambda x, o, i: [Store(o, i, o[ir.minimum(i + 1, 7)])])], "both touch element 1"),
-    ([FILL, _each(lambda x, o, i: [Store(o, i, o[ir.maximum(i - 1, 0)])], "reduce")], "of the reduce loop over i"),
+    ([FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.minimum(i + 1, 7)])])], "both touch element 1"),
+    ([FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.maximum(i - 1, 0)])], "reduce")], "of the reduce loop over i"),
     ([FILL, _each(lambda x, o, i: [Let(Var("a", "f32"), o[i32(7)]), Store(o, i, x[i])])], "of which several and 7"),
     ([_each(lambda x, o, i: [Store(o, i, o[i])])], "element 0 of o0: f32.8. is read, and was never written"),
     ([lambda x, o: [Store(o, i32(0), x[0])]], "element 1 of o0: f32.8. is never written"),
-    ([FILL, _each(lambda x, o, i: [If(ir.eq(i, 0), [Store(SCRATCH, i32(0), x[i])]), Store(o, i, SCRATCH[0])])], "element 0 of s: f32.8."),
-    ([_each(lambda x, o, i: [Store(o, i, ir.convert(ir.bitcast(x[i] - x[i] / 0.0, "u32"), "f32"))])], "the bits of a NaN that was computed"),
+    ([FILL, _each(lambda x, o, i: [If(nodes.eq(i, 0), [Store(SCRATCH, i32(0), x[i])]), Store(o, i, SCRATCH[0])])], "element 0 of s: f32.8."),
+    ([_each(lambda x, o, i: [Store(o, i, nodes.convert(nodes.bitcast(x[i] - x[i] / 0.0, "u32"), "f32"))])], "the bits of a NaN that was computed"),
 ], ids=["one place", "ahead", "behind", "several", "never written", "not wholly", "own", "NaN"])  # fmt: skip
 def test_what_targets_may_do_in_different_ways_is_refused(body, said):
     with pytest.raises(interpret.InterpretError, match=said):
@@ -150,7 +148,7 @@ def test_what_targets_may_do_in_different_ways_is_refused(body, said):
 
 @pytest.mark.parametrize("body", [
     [FILL], [FILL, _each(lambda x, o, i: [Store(o, i, o[i] + x[i32(3)])])],
-    [FILL, _each(lambda x, o, i: [Store(o, i, o[ir.maximum(i - 1, 0)])], "sequential")],
+    [FILL, _each(lambda x, o, i: [Store(o, i, o[nodes.maximum(i - 1, 0)])], "sequential")],
     [_each(lambda x, o, i: [Store(SCRATCH, i32(0), x[i]), Store(o, i, SCRATCH[0])])],
 ], ids=["each its own", "one is read by all", "in order", "a buffer of each thread's own"])  # fmt: skip
 def test_what_they_must_do_alike_is_not(body):
@@ -198,7 +196,7 @@ def test_conversions(src):
             values = np.array([min(max(int(x), info.min), info.max) for x in EDGES[:-3]] + [info.min, info.max, 1], NUMPY[src])
         data = values.astype(NUMPY[src])
     x, outs = Buffer("x", src, (n,), "input"), [Buffer(f"o{d}", d, (n,), "output") for d in NUMPY]
-    program = Program("p", [x], outs, [], [Kernel("k", [For(i, n, [Store(o, i, ir.convert(x[i], o.dtype)) for o in outs], "sequential")])])
+    program = Program("p", [x], outs, [], [Kernel("k", [For(i, n, [Store(o, i, nodes.convert(x[i], o.dtype)) for o in outs], "sequential")])])
     for dst, got, want in zip(NUMPY, run_interpreted(program, data), run_wasm(program, data)):
         assert_same(got, want, f"{src} to {dst}")
     if src == "f64":

@@ -1,9 +1,9 @@
 """Which temps an iteration writes wholly before it reads them, and which it may read from the one before."""
 
 import pytest
-from weft_wasm import ir
-from weft_wasm.ir import Assign, Buffer, Copy, Declare, For, If, Kernel, Let, Local, Program, Store, Switch, Var, While, i32
-from weft_wasm.liveness import lifetimes
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Assign, Buffer, Copy, Declare, For, If, Kernel, Let, Local, Program, Store, Switch, Var, While, i32
+from weft_wasm.passes.liveness import lifetimes
 
 N, M = 6, 4
 X, OUT = Buffer("x", "i32", (N, M), "input"), Buffer("out", "i32", (N, M), "output")
@@ -31,7 +31,7 @@ FILLS = {
     "what the same iteration has written": [Kernel("k", nest(Store(T, AT, X[AT]), Store(OUT, AT, T[AT] + 1)))],
     "both branches": [If(FLAG[0], [Kernel("a", nest(Store(T, AT, X[AT])))], [Copy(T, X, N * M)])],
     "all branches": [Switch(i32(1), [[Copy(T, X, N * M)], [Copy(T, X, N * M)]])],
-    "branches of a kernel": [Kernel("k", [If(ir.lt(t, 2), nest(Store(T, AT, X[AT])), [For(k, N * M, [Store(T, k, i32(0))])])])],
+    "branches of a kernel": [Kernel("k", [If(nodes.lt(t, 2), nest(Store(T, AT, X[AT])), [For(k, N * M, [Store(T, k, i32(0))])])])],
     "a copy": [Copy(T, X, N * M)],
     "a loop that runs": [For(v, 2, [Kernel("k", nest(Store(T, AT, X[AT] + v)))])],
     "the condition of a while": [While([Kernel("k", nest(Store(T, AT, X[AT])))], FLAG[0], [READ])],
@@ -45,10 +45,10 @@ NEEDS = {
     "all but the first": [Kernel("k", [For(k, N * M - 1, [Store(T, k + 1, X[k])])])],
     "every other": [Kernel("k", [For(k, 12, [Store(T, k * 2, X[k])])])],
     "a sum": [Kernel("k", [For(k, N * M, [Store(T, k, T[k] + X[k])])])],
-    "what comes after": [Kernel("k", nest(Store(T, AT, X[AT]), Store(OUT, AT, T[ir.minimum(AT + 1, N * M - 1)])))],
-    "the next row": [Kernel("k", [For(i, N, [For(j, M, [Store(T, AT, X[AT])]), For(k, M, [Store(OUT, i * M + k, T[ir.minimum(i + 1, N - 1) * M + k])])])])],
+    "what comes after": [Kernel("k", nest(Store(T, AT, X[AT]), Store(OUT, AT, T[nodes.minimum(AT + 1, N * M - 1)])))],
+    "the next row": [Kernel("k", [For(i, N, [For(j, M, [Store(T, AT, X[AT])]), For(k, M, [Store(OUT, i * M + k, T[nodes.minimum(i + 1, N - 1) * M + k])])])])],
     "one branch": [If(FLAG[0], [Copy(T, X, N * M)])],
-    "one branch of a kernel": [Kernel("k", [If(ir.lt(t, 2), nest(Store(T, AT, X[AT])))])],
+    "one branch of a kernel": [Kernel("k", [If(nodes.lt(t, 2), nest(Store(T, AT, X[AT])))])],
     "one branch of a switch": [Switch(i32(1), [[Copy(T, X, N * M)], [], [Copy(T, X, N * M)]])],
     "half a copy": [Copy(T, X, 10)],
     "a copy from a place on": [Copy(T, X, 10, 14)],
@@ -56,15 +56,15 @@ NEEDS = {
     "a loop of a kernel that may not run": [Kernel("k", [For(v, X[0], nest(Store(T, AT, X[AT])))])],
     "a loop of unknown length": [Kernel("k", [For(k, X[0], [Store(T, k, X[k])])])],
     "the body of a while": [While([], FLAG[0], [Kernel("k", nest(Store(T, AT, X[AT])))])],
-    "the body of a while of a kernel": [Kernel("k", [Declare(ACC, i32(3)), While([], ir.gt(ACC, 0), [Assign(ACC, ACC - 1), *nest(Store(T, AT, X[AT]))])])],
-    "places from memory": [Kernel("k", [For(k, N * M, [Let(v, X[k]), Store(T, ir.clamp(0, v, 23), X[k])])])],
+    "the body of a while of a kernel": [Kernel("k", [Declare(ACC, i32(3)), While([], nodes.gt(ACC, 0), [Assign(ACC, ACC - 1), *nest(Store(T, AT, X[AT]))])])],
+    "places from memory": [Kernel("k", [For(k, N * M, [Let(v, X[k]), Store(T, nodes.clamp(0, v, 23), X[k])])])],
     "read first": [READ, Copy(T, X, N * M)],
 }  # fmt: skip
 
 
 def lives_through(body: list) -> bool:
     """Whether T holds its content from one iteration of a loop with this body to the next, as the flag does that is set before the loop."""
-    begin = Kernel("begin", [Store(FLAG, i32(0), ir.gt(X[0], 0))])
+    begin = Kernel("begin", [Store(FLAG, i32(0), nodes.gt(X[0], 0))])
     use = Kernel("use", [If(FLAG[0], [Store(OUT, i32(0), t)])])
     lives = lifetimes(Program("p", [X], [OUT], [T, FLAG], [begin, For(t, 5, [use, *body, READ])]))
     return lives[T][1] == lives[FLAG][1]

@@ -14,14 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from weft_wasm import interpret, ir
-from weft_wasm.compile import AFTER_PLANNING, BEFORE_PLANNING, compile_program, run_passes, verify_after
-from weft_wasm.ir import (
-    Assign, Barrier, Bitcast, Buffer, Call, Compare, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, MulAdd, Program, Select, Store,
-    Switch, Unary, Var, While, f32, i32,
-)
-from weft_wasm.verify import VerifyError, verify
-from weft_wasm.wasmtime_runtime import ProgramError
+from weft_wasm.interpreter import interpret
+from weft_wasm.ir import nodes
+from weft_wasm.compile import compile_program
+from weft_wasm.passes.pipeline import AFTER_PLANNING, BEFORE_PLANNING, run_passes, verify_after
+from weft_wasm.ir.nodes import (Assign, Barrier, Bitcast, Buffer, Call, Compare, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, MulAdd, Program, Select, Store, Switch, Unary, Var, While, f32, i32)
+from weft_wasm.ir.verify import VerifyError, verify
+from weft_wasm.runtimes.wasmtime_device import ProgramError
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import passes  # noqa: E402
@@ -45,16 +44,16 @@ def every_kind() -> tuple[Program, list[bytes]]:
     whole, half = Buffer("whole", "i32", (8,), "output"), Buffer("half", "bf16", (8,))
     ones = Buffer("ones", "f32", (8,), "constant", np.arange(8, dtype=np.float32).tobytes())
     i, j, k, n, t, v, acc = Var("i"), Var("j"), Var("k"), Var("n"), Var("t"), Var("v", "f32"), Local("acc", "f32")
-    value = MulAdd(Select(Compare("lt", x[i], f32(0.5)), Unary("abs", x[i]), Call("logistic", x[i])), ones[i], ir.add(v, Convert(i, "f32")))
+    value = MulAdd(Select(Compare("lt", x[i], f32(0.5)), Unary("abs", x[i]), Call("logistic", x[i])), ones[i], nodes.add(v, Convert(i, "f32")))
     first = Kernel("first", [
         Let(v, f32(2.0)), Declare(acc, f32(0.0)), Barrier(),
-        For(j, 8, [Assign(acc, ir.maximum(acc, x[j]))], "reduce"),
+        For(j, 8, [Assign(acc, nodes.maximum(acc, x[j]))], "reduce"),
         For(i, 8, [Store(out, i, value), Store(half, i, Convert(x[i], "bf16"))], "parallel", 1),
         If(Compare("lt", acc, f32(1.0)), [Store(out, i32(0), acc)], [Switch(Convert(acc, "i32"), [[], [Store(out, i32(1), acc)]])]),
         Store(flag, i32(0), Compare("gt", acc, f32(100.0))), Store(count, i32(0), i32(0)),
     ])
-    zero = Kernel("zero", [For(n, 8, [Store(whole, n, Bitcast(ir.convert(half[n], "f32"), "i32"))], "parallel")])
-    step = Kernel("step", [Store(flag, i32(0), ir.lt(count[0], 3)), Store(count, i32(0), count[0] + 1)])
+    zero = Kernel("zero", [For(n, 8, [Store(whole, n, Bitcast(nodes.convert(half[n], "f32"), "i32"))], "parallel")])
+    step = Kernel("step", [Store(flag, i32(0), nodes.lt(count[0], 3)), Store(count, i32(0), count[0] + 1)])
     inner = Kernel("inner", [For(k, 4, [Store(whole, t * 4 + k, whole[t * 4 + k] + 1)], "parallel")])
     program = Program("every kind", [x], [out, whole], [flag, count, half], [
         first, If(flag[0], [Fail(7)]), zero, While([step], flag[0], [For(t, 2, [inner])]), Copy(out, x, 2, 4, 1),
@@ -70,7 +69,7 @@ def original(name: str, features: frozenset[str], scheduled: bool) -> Program:
     small = [a[(slice(5 if name == "product" else 9),) * a.ndim] for a in args]
     with passes.small_sizes() if scheduled else contextlib.nullcontext():
         program = lowered(fun, small, features, (True,) * len(args) if name == "shared storage" else ())[0]
-        return run_passes(BEFORE_PLANNING + AFTER_PLANNING, program, features) if scheduled else program
+        return run_passes(BEFORE_PLANNING + AFTER_PLANNING, program) if scheduled else program
 
 
 def choices(seed: int) -> tuple[str, frozenset[str], bool, Program]:

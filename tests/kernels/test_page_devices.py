@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from kernel_harness import compile_program
-from weft_wasm.ir import Buffer, For, Kernel, Program, Store, Var
-from weft_wasm.wasmtime_runtime import WasmtimeDevice
+from weft_wasm.ir.nodes import Buffer, For, Kernel, Program, Store, Var
+from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
 
 
 class JsException(Exception):
@@ -64,7 +64,7 @@ def page(monkeypatch):
     js.Uint8Array = bytearray
     for name, module in {"pyodide": types.ModuleType("pyodide"), "pyodide.ffi": ffi, "js": js, "_weft_page": page}.items():
         monkeypatch.setitem(sys.modules, name, module)
-    names = ("weft_wasm.pyodide_runtime", "weft_wasm.pyodide_gpu")
+    names = ("weft_wasm.runtimes.page", "weft_wasm.runtimes.page_gpu")
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     yield page
@@ -88,7 +88,7 @@ def test_wasm(page, count, memory64):
     programs = Programs(device.load, device.run, "d" if memory64 else "I")
     page.device = SimpleNamespace(small=SimpleNamespace(assign_to=None), view=None, fetch=None, alloc=device.alloc, free=device.free, load=programs.load, entry=programs.entry,
                                   results=programs.results, unload=programs.unload)
-    call = importlib.import_module("weft_wasm.pyodide_runtime").PyodideRuntime().load(compile_program(adding(count), set(features)))
+    call = importlib.import_module("weft_wasm.runtimes.page").PyodideRuntime().load(compile_program(adding(count), set(features)))
     p = device.alloc(16)
     for start in (0, 10):
         device.write(p, np.arange(start, start + 4, dtype=np.int32))
@@ -104,6 +104,6 @@ def test_webgpu(page, count):
     page.gpu = Programs(lambda data: None, lambda program, handles: [handles[0] + k for k in range(1, count + 1)], "I")
     page.gpu.limits = SimpleNamespace(to_py=dict)
     page.gpu.alloc = page.gpu.free = page.gpu.write = page.gpu.read = None
-    call = importlib.import_module("weft_wasm.pyodide_gpu").PyodideGpu().load(artifact)
+    call = importlib.import_module("weft_wasm.runtimes.page_gpu").PyodideGpu().load(artifact)
     for first in (7, 20):
         assert call([first]) == [first + k for k in range(1, count + 1)]

@@ -14,22 +14,24 @@ import pytest
 import weft
 from weft import lax
 from weft import numpy as jnp
-from weft.config import enable_x64
-from weft.control.inspection import without_inspections
+from weft.base.config import enable_x64
+from weft.primitives.inspection import without_inspections
 from weft.core.trace import get_aval
-from weft.dtypes import dtype as dtype_of, is_float
+from weft.base.dtypes import dtype as dtype_of, is_float
 from weft.runtime.dispatch import program_for
 from weft.transforms.physical import lower_types
 from weft.transforms.stage import stage_closed
 from weft_wasm import compile as driver
-from weft_wasm import interpret, ir, traversal
-from weft_wasm.compile import AFTER_PLANNING, BEFORE_PLANNING, LOWERING, Pass, compile_program, run_passes
-from weft_wasm.ir import Assign, Buffer, Const, Declare, For, Kernel, Load, Local, Program, Store, Var, i32
+from weft_wasm.compile import compile_program
+from weft_wasm.interpreter import interpret
+from weft_wasm.ir import nodes, traversal
+from weft_wasm.ir.nodes import Assign, Buffer, Const, Declare, For, Kernel, Load, Local, Program, Store, Var, i32
+from weft_wasm.passes.pipeline import AFTER_PLANNING, BEFORE_PLANNING, LOWERING, Pass, run_passes
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import LoweringError
-from weft_wasm.read_ahead import read_ahead
-from weft_wasm.text import describe
-from weft_wasm.verify import VerifyError
+from weft_wasm.passes.prefetch import fetch_ahead
+from weft_wasm.ir.text import describe
+from weft_wasm.ir.verify import VerifyError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 from catalogue import ROWS
@@ -79,7 +81,7 @@ def test_the_catalogue(form, row):
         except LoweringError as e:
             assert re.search(REFUSED.get(("wasm", row.name), "this row is not refused"), str(e))
             return
-        passes.check(program, inputs, features_for(row.id))
+        passes.check(program, inputs)
 
 
 rng = np.random.default_rng(0)
@@ -149,7 +151,7 @@ def test_shapes_that_passes_change(name):
     with passes.small_sizes(), enable_x64(any(a.dtype.itemsize == 8 for a in args)):
         donated = (True,) * len(args) if name == "shared storage" else ()
         program, inputs = lowered(fun, args, features, donated)
-        assert passes.check(program, inputs, features, most=100_000) == len(BEFORE_PLANNING + AFTER_PLANNING)
+        assert passes.check(program, inputs, most=100_000) == len(BEFORE_PLANNING + AFTER_PLANNING)
 
 
 def test_every_pass_changes_some_of_them():
@@ -180,7 +182,7 @@ def doubling(n=8) -> Program:
 
 def edited(change):
     """A pass that changes the one store of `doubling`."""
-    def run(program, features):
+    def run(program):
         (kernel,) = program.body
         (loop,) = kernel.body
         (store,) = loop.body
@@ -192,7 +194,7 @@ def edited(change):
 x = np.arange(8, dtype=np.float32)
 TWICE = lambda loop, s: [Store(s.buffer, s.index, s.value * 2.0)]
 OFF_BY_ONE = lambda loop, s: [Store(s.buffer, s.index, Load(s.value.a.buffer, s.index + 1))]
-UNSEEN = lambda loop, s: [Store(s.buffer, s.index, Load(s.value.a.buffer, ir.maximum(s.index + 1, 1)))]
+UNSEEN = lambda loop, s: [Store(s.buffer, s.index, Load(s.value.a.buffer, nodes.maximum(s.index + 1, 1)))]
 UNBOUND = lambda loop, s: [Store(s.buffer, Var("j"), s.value)]
 ROUNDED = lambda loop, s: [Store(s.buffer, s.index, s.value * (1 + 2.0**-22))]
 
@@ -205,7 +207,7 @@ ROUNDED = lambda loop, s: [Store(s.buffer, s.index, s.value * (1 + 2.0**-22))]
     (ROUNDED, True, passes.PassError, "broken has changed doubling: element 1"),
 ], ids=["value", "index", "unseen index", "scope", "rounding"])  # fmt: skip
 def test_a_broken_pass_is_named(monkeypatch, change, exact, error, said):
-    broken = Pass("broken", edited(change), exact)
+    broken = Pass("broken", edited(change), exact=exact)
     monkeypatch.setattr(driver, "BEFORE_PLANNING", (broken,))
     monkeypatch.setattr(passes, "BEFORE_PLANNING", (broken,))
     with pytest.raises(error, match=said):
@@ -217,7 +219,7 @@ def test_a_broken_pass_is_named(monkeypatch, change, exact, error, said):
 def test_rounding_is_left_to_passes_that_may():
     checker = passes.Checker([x.tobytes()])
     checker(LOWERING, doubling())
-    run_passes([Pass("rounds", edited(ROUNDED), exact=False)], doubling(), FEATURES[0], checker)
+    run_passes([Pass("rounds", edited(ROUNDED), exact=False)], doubling(), checker)
     assert checker.compared == 1
 
 
@@ -226,34 +228,34 @@ def test_a_wide_result_may_be_off_as_the_narrow_numbers_that_it_is_made_of():
     narrow, wide, i = Buffer("x", "f32", (8,), "input"), Buffer("y", "f64", (8,), "input"), Var("i")
     kept, mixed, pure = Buffer("t", "f64", (8,), "temp"), Buffer("mixed", "f64", (8,), "output"), Buffer("pure", "f64", (8,), "output")
     store = lambda name, out, value: Kernel(name, [For(i, 8, [Store(out, i, value)], "parallel")])
-    body = [store("a", kept, ir.convert(narrow[i] * 2.0, "f64")), store("b", mixed, kept[i] + 1.0), store("c", pure, wide[i] + 1.0)]
+    body = [store("a", kept, nodes.convert(narrow[i] * 2.0, "f64")), store("b", mixed, kept[i] + 1.0), store("c", pure, wide[i] + 1.0)]
     found = passes.tolerances(Program("widened", [narrow, wide], [mixed, pure], [kept], body))
     assert [found[b] for b in (kept, mixed, pure)] == [passes.TOLERANCE["f32"], passes.TOLERANCE["f32"], passes.TOLERANCE["f64"]]
 
 
 def test_a_pass_that_changes_its_argument_is_found():
-    def in_place(program, features):
+    def in_place(program):
         program.body[0].body[0].body[0] = Store(program.outputs[0], i32(0), Const(1.0, "f32"))
         return program
 
     checker, program = passes.Checker([x.tobytes()]), doubling()
     checker(LOWERING, program)
     with pytest.raises(passes.PassError, match="in place has changed"):
-        run_passes([Pass("in place", in_place)], program, FEATURES[0], checker)
+        run_passes([Pass("in place", in_place)], program, checker)
 
 
 def test_programs_that_do_not_end_or_take_long_are_verified_only():
     flag = Buffer("flag", "bool", (), "temp")
     forever = doubling()
     forever.temps.append(flag)
-    forever.body.append(ir.While([Kernel("t", [Store(flag, i32(0), Const(True, "bool"))])], flag[i32(0)], []))
+    forever.body.append(nodes.While([Kernel("t", [Store(flag, i32(0), Const(True, "bool"))])], flag[i32(0)], []))
     assert passes.check(forever, [x.tobytes()]) == 0
     assert passes.check(doubling(100_000)) == 0
     assert passes.check(doubling()) == len(BEFORE_PLANNING + AFTER_PLANNING)
 
 
 def test_a_backend_is_watched_while_it_is():
-    from weft_wasm.backend import WasmBackend
+    from weft_wasm.backends.wasm import WasmBackend
 
     backend = WasmBackend()
     with passes.watching(backend) as watcher:
@@ -271,10 +273,10 @@ def by_rows(second, extra: int = 0, n=5, m=8) -> Program:
     """Each row's largest number, and then a loop over it: `second(array, output, index)`, over `extra` more than a row."""
     x, a, out = Buffer("x", "f32", (n, m), "input"), Buffer("a", "f32", (n, m), "temp"), Buffer("out", "f32", (n, m + extra), "output")
     i, j, k, t, top = Var("i"), Var("j"), Var("k"), Var("t"), Local("top", "f32")
-    at = i * m + (ir.minimum(k, i32(m - 1)) if extra else k)
+    at = i * m + (nodes.minimum(k, i32(m - 1)) if extra else k)
     rows = For(i, n, [
-        Declare(top, ir.f32(-100.0)), For(j, m, [Assign(top, ir.maximum(top, a[i * m + j]))], "reduce"),
-        For(k, m + extra, [*second(a, at), Store(out, i * (m + extra) + k, ir.Call("exp", a[at] - top))], "parallel", 1),
+        Declare(top, nodes.f32(-100.0)), For(j, m, [Assign(top, nodes.maximum(top, a[i * m + j]))], "reduce"),
+        For(k, m + extra, [*second(a, at), Store(out, i * (m + extra) + k, nodes.Call("exp", a[at] - top))], "parallel", 1),
     ], "parallel")  # fmt: skip
     fill = Kernel("fill", [For(t, n * m, [Store(a, t, x[t])], "parallel")])
     return Program("ahead", [x], [out], [a], [fill, Kernel("rows", [rows])])
@@ -289,6 +291,6 @@ def test_rows_fetched_before_their_turn_are_there_and_stay(program, fetched):
     """A row that another iteration may be writing is none to be fetched, nor is there a row after the last one."""
     inputs = passes.inputs_for(program, 1)
     with passes.small_sizes():
-        after = read_ahead(program)
-    assert sum(type(s) is ir.Let for s in traversal.walk(after.body)) == fetched
+        after = fetch_ahead(program)
+    assert sum(type(s) is nodes.Let for s in traversal.walk(after.body)) == fetched
     assert interpret.run(after, inputs, strict=True) == interpret.run(program, inputs, strict=True)

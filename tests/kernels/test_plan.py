@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from kernel_harness import run_interpreted, run_wasm
-from weft_wasm import ir
-from weft_wasm.ir import Buffer, Copy, For, If, Kernel, Program, Store, Switch, Var, While, i32
-from weft_wasm.plan import ALIGNMENT, padded, plan
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import ALIGNMENT, padded, Buffer, Copy, For, If, Kernel, Program, Store, Switch, Var, While, i32
+from weft_wasm.passes.buffers import plan
 
 
 def move(dst: Buffer, src: Buffer, step: int = 0) -> Kernel:
     i = Var("i")
-    return Kernel("move", [For(i, dst.size, [Store(dst, i, src[ir.rem(i, src.size)] + step)], "parallel")])
+    return Kernel("move", [For(i, dst.size, [Store(dst, i, src[nodes.rem(i, src.size)] + step)], "parallel")])
 
 
 def chain(rng: np.random.Generator) -> Program:
@@ -29,9 +29,9 @@ def chain(rng: np.random.Generator) -> Program:
             body.append(For(t, 2, [move(target, written[rng.integers(len(written) - 1)], 3), _increment(target)]))
     i = Var("i")
     sums = [
-        b[ir.rem(i, b.size)] * (k + 1) for k, b in enumerate(written) if rng.random() < 0.7 or k == len(written) - 1
+        b[nodes.rem(i, b.size)] * (k + 1) for k, b in enumerate(written) if rng.random() < 0.7 or k == len(written) - 1
     ]
-    total: ir.Expr = sums[0]
+    total: nodes.Expr = sums[0]
     for s in sums[1:]:
         total = total + s
     body.append(Kernel("sum", [For(i, 20, [Store(out, i, total)], "parallel")]))
@@ -108,8 +108,8 @@ def test_conditional_writes_survive(kind):
     t = Var("t")
     write, spoil, read = move(kept, x, 5), move(noise, x, 77), move(out, kept)
     tick = Kernel("tick", [Store(counter, i32(0), counter[0] + 1)])
-    test = Kernel("test", [Store(flag, i32(0), ir.lt(counter[0], 1))])
-    first = {"if": If(ir.eq(counter[0], 0), [write], []), "switch": Switch(counter[0], [[write], []]),
+    test = Kernel("test", [Store(flag, i32(0), nodes.lt(counter[0], 1))])
+    first = {"if": If(nodes.eq(counter[0], 0), [write], []), "switch": Switch(counter[0], [[write], []]),
              "while": While([test], flag[0], [write, Kernel("tick", [Store(counter, i32(0), counter[0] + 1)])])}[kind]  # fmt: skip
     program = Program("keep", [x], [out], [kept, noise, flag, counter], [
         Kernel("zero", [Store(counter, i32(0), i32(0))]), For(t, 3, [first, tick, read, spoil])])  # fmt: skip
@@ -146,15 +146,15 @@ def test_not_in_place(case):
     )
     i, j = Var("i"), Var("j")
     first = (
-        elementwise(b, a, at=(lambda i: ir.sub(i32(39), i)) if case == "other index" else lambda i: i)
+        elementwise(b, a, at=(lambda i: nodes.sub(i32(39), i)) if case == "other index" else lambda i: i)
         if case != "wider"
         else None
     )
     if case == "wider":
-        first = Kernel("wide", [For(i, 40, [Store(b, i, ir.convert(a[i], "i64"))], "parallel")])
+        first = Kernel("wide", [For(i, 40, [Store(b, i, nodes.convert(a[i], "i64"))], "parallel")])
     if case == "read after the write":
         first = Kernel("two", [For(i, 40, [Store(b, i, a[i] + 1), Store(c, i, a[i] + 2)], "parallel")])
-    total = ir.convert(b[j], "i32")
+    total = nodes.convert(b[j], "i32")
     if case == "read later":
         total = total + a[j]
     if case == "read after the write":

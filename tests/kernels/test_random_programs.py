@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 from kernel_harness import NUMPY, assert_same, random_array, run_interpreted, run_wasm
-from weft_wasm import ir
-from weft_wasm.ir import (
-    Assign, Binary, Bitcast, Buffer, Compare, Const, Convert, Declare, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select,
-    Store, Switch, Unary, Var, While, i32,
-)  # fmt: skip
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import (Assign, Binary, Bitcast, Buffer, Compare, Const, Convert, Declare, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Switch, Unary, Var, While, i32)  # fmt: skip
 
 DTYPES = ["bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "f16", "bf16"]
 COMPUTE = [d for d in DTYPES if d not in ("f16", "bf16")]
@@ -17,23 +14,23 @@ ARITHMETIC = ["add", "sub", "mul", "div", "min", "max"]
 class Generator:
     """Expressions over some leaves, of a given dtype."""
 
-    def __init__(self, rng: np.random.Generator, leaves: list[ir.Expr]):
+    def __init__(self, rng: np.random.Generator, leaves: list[nodes.Expr]):
         self.rng, self.leaves, self.made = rng, leaves, []
 
     def pick(self, items):
         return items[self.rng.integers(len(items))]
 
-    def leaf(self, dtype: str) -> ir.Expr:
+    def leaf(self, dtype: str) -> nodes.Expr:
         same = [e for e in self.leaves if e.dtype == dtype]
         if same and self.rng.random() < 0.85:
             return self.pick(same)
         if self.rng.random() < 0.5 and self.leaves:
-            return ir.convert(self.pick(self.leaves), dtype)
+            return nodes.convert(self.pick(self.leaves), dtype)
         if dtype in ("f16", "bf16"):
             return Convert(Const(1.5, "f32"), dtype)
         return Const(bool(self.rng.integers(2)) if dtype == "bool" else int(self.rng.integers(0, 9)), dtype)
 
-    def expr(self, dtype: str, depth: int) -> ir.Expr:
+    def expr(self, dtype: str, depth: int) -> nodes.Expr:
         shared = [e for e in self.made if e.dtype == dtype]
         if shared and self.rng.random() < 0.2:
             return self.pick(shared)
@@ -42,25 +39,25 @@ class Generator:
         self.made.append(e)
         return e
 
-    def node(self, dtype: str, d: int) -> ir.Expr:
+    def node(self, dtype: str, d: int) -> nodes.Expr:
         choice = self.rng.random()
         if choice < 0.12:
             return Select(
                 self.expr("bool", d), self.expr(dtype, d), self.expr(dtype, d), rare=bool(self.rng.random() < 0.3)
             )
         if choice < 0.24 or dtype in ("f16", "bf16"):
-            return ir.convert(self.expr(self.pick(DTYPES if dtype == "f32" else COMPUTE), d), dtype)
+            return nodes.convert(self.expr(self.pick(DTYPES if dtype == "f32" else COMPUTE), d), dtype)
         if choice < 0.3 and dtype != "bool":
-            other = self.pick([x for x in COMPUTE if ir.ITEMSIZE[x] == ir.ITEMSIZE[dtype] and x != "bool"])
+            other = self.pick([x for x in COMPUTE if nodes.ITEMSIZE[x] == nodes.ITEMSIZE[dtype] and x != "bool"])
             # the payload of a NaN is unspecified, so float bits are only read from loads, which keep them
             source = self.leaf(other) if other[0] == "f" else self.expr(other, d)
             if other[0] == "f" and type(source) is not Load:
                 return self.expr(dtype, d)
-            return ir.bitcast(source, dtype)
+            return nodes.bitcast(source, dtype)
         if dtype == "bool":
             if choice < 0.65:
                 other = self.pick(COMPUTE)
-                return Compare(self.pick(sorted(ir.COMPARE_OPS)), self.expr(other, d), self.expr(other, d))
+                return Compare(self.pick(sorted(nodes.COMPARE_OPS)), self.expr(other, d), self.expr(other, d))
             if choice < 0.75:
                 return Unary("not", self.expr("bool", d))
             return Binary(self.pick(["and", "or", "xor"]), self.expr("bool", d), self.expr("bool", d))
@@ -90,7 +87,7 @@ def elementwise_program(rng: np.random.Generator) -> Program:
     if rng.random() < 0.5:  # mostly one width, as real kernels are
         inputs = [Buffer(b.name, pick(["f32", "i32", "u32", "bool", "i8", "bf16"]), b.shape, "input") for b in inputs]
     i = Var("i")
-    index = lambda: pick([i, i, i, i + 3, i * 2, i * 3 + 1, i32(2), i32(n) - i, ir.rem(i * 7, n)])  # noqa: E731
+    index = lambda: pick([i, i, i, i + 3, i * 2, i * 3 + 1, i32(2), i32(n) - i, nodes.rem(i * 7, n)])  # noqa: E731
     leaves: list = [b[index()] for b in inputs for _ in range(2)] + [i]
     generator = Generator(rng, leaves)
     body: list = []
@@ -109,7 +106,7 @@ def elementwise_program(rng: np.random.Generator) -> Program:
     first = [For(Var("z"), out.size, []) for out in outputs]
     for loop, out in zip(first, outputs):
         zero = Const(0, "f32") if out.dtype in ("f16", "bf16") else Const(0, out.dtype)
-        loop.body.append(Store(out, loop.var, ir.convert(zero, out.dtype)))
+        loop.body.append(Store(out, loop.var, nodes.convert(zero, out.dtype)))
     vector = pick([0, 1, 2, 4])
     return Program(
         "random", inputs, outputs, [], [Kernel("random", [*first, For(i, n, body, "parallel", vector=vector)])]
@@ -168,7 +165,7 @@ def test_dynamic_extents(extent, vector):
     z, i, j, n = Var("z"), Var("i"), Var("j"), Var("n")
     acc = Local("acc", "i32")
     program = Program("dynamic", [count, x], [out, total], [], [Kernel("k", [
-        For(z, 100, [Store(out, z, ir.f32(0.0))]),
+        For(z, 100, [Store(out, z, nodes.f32(0.0))]),
         Let(n, count[0]),
         For(i, n, [Store(out, i, x[i] * 2.0)], "parallel", vector),
         Declare(acc, i32(0)),
@@ -201,12 +198,12 @@ def test_control_flow(index):
     low = Var("low")
     program = Program("control", [where, x], [out, trace], [carry, fresh, flag, counter], [
         Kernel("zero", [over(lambda i: [Store(carry, i, i32(1))]), Store(counter, i32(0), i32(0))]),
-        For(t, 4, [step, ir.Copy(carry, fresh, 3)]),
+        For(t, 4, [step, nodes.Copy(carry, fresh, 3)]),
         Switch(where[0], branches),
-        While([Kernel("test", [Store(flag, i32(0), ir.lt(counter[0], 3))])], flag[0], [
+        While([Kernel("test", [Store(flag, i32(0), nodes.lt(counter[0], 3))])], flag[0], [
             Kernel("body", [Let(low, counter[0]), Store(counter, i32(0), low + 1), over(lambda i: [Store(carry, i, carry[i] + low)])]),
         ]),
-        If(ir.gt(where[0], 1), [Kernel("yes", [over(lambda i: [Store(out, i, carry[i])])])],
+        If(nodes.gt(where[0], 1), [Kernel("yes", [over(lambda i: [Store(out, i, carry[i])])])],
            [Kernel("no", [over(lambda i: [Store(out, i, -carry[i])])])]),
     ])  # fmt: skip
     data = np.arange(12, dtype=np.int32).reshape(4, 3)
@@ -247,7 +244,7 @@ def test_an_index_that_a_hoisted_load_shares_with_a_pointer(terms):
     """What hoisting a load has computed is computed again for the pointers of the loop: its locals are given away by then."""
     row, weight, out = Buffer("row", "f32", (2, 8), "input"), Buffer("weight", "f32", (2,), "input"), Buffer("out", "f32", (2, 8), "output")
     i, j = Var("i"), Var("j")
-    above = ir.clamp(0, i + (-1), 1)
+    above = nodes.clamp(0, i + (-1), 1)
     a, b = row[above * 8 + j], weight[above]
     value = row[i * 8 + j] + (b + a if terms == "hoisted first" else a + b)
     body = [For(i, 2, [For(j, 8, [Store(out, i * 8 + j, value)], "parallel")], "parallel")]

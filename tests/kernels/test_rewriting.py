@@ -2,9 +2,9 @@
 
 import pytest
 from weft_wasm.emit_wgsl.legalize import Rewriter
-from weft_wasm.ir import Assign, Binary, Buffer, Const, For, Load, Local, Var
-from weft_wasm.reduce_loops import reductions
-from weft_wasm.rewriting import fresh, rewrite
+from weft_wasm.ir.nodes import Assign, Binary, Buffer, Const, For, Load, Local, Var
+from weft_wasm.ir.reductions import reductions
+from weft_wasm.ir.rewriting import fresh, rewrite
 
 CASES = [("add", 0), ("mul", 1), ("mul", 0)]
 

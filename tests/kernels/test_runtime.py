@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_harness import compile_program
-from weft_wasm import encode, wasmtime_runtime
+from weft_wasm.binary import encode
+from weft_wasm.runtimes import wasmtime_device
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.encode import I32, OP, Module
-from weft_wasm.ir import Buffer, Fail, For, HostCall, If, Kernel, Program, Store, Var, f32, ge, gt, i32
-from weft_wasm.memory import FIRST, Allocator, DeviceMemoryError
-from weft_wasm.wasmtime_runtime import ProgramError, WasmtimeDevice
+from weft_wasm.binary.encode import I32, OP, Module
+from weft_wasm.ir.nodes import Buffer, Fail, For, HostCall, If, Kernel, Program, Store, Var, f32, ge, gt, i32
+from weft_wasm.runtimes.memory import FIRST, Allocator, DeviceMemoryError
+from weft_wasm.runtimes.wasmtime_device import ProgramError, WasmtimeDevice
 
 
 def decode_signed(data: bytes) -> int:
@@ -232,7 +233,7 @@ def test_a_device_holds_more_than_ten_thousand_programs():
 @pytest.mark.parametrize("threads,memory64", [(1, False), (2, False), (1, True)])
 def test_unloaded_programs_leave_nothing_and_loaded_ones_go_on(threads, memory64, monkeypatch):
     """A store of wasmtime keeps what is loaded into it."""
-    monkeypatch.setattr(wasmtime_runtime, "STALE", 100)
+    monkeypatch.setattr(wasmtime_device, "STALE", 100)
     device = WasmtimeDevice(threads=threads, memory64=memory64)
     features = {"simd128", *(("memory64",) if memory64 else ())}
     artifacts = [compile_program(adding(k), features) for k in range(8)]
@@ -255,7 +256,7 @@ def test_unloaded_programs_leave_nothing_and_loaded_ones_go_on(threads, memory64
 
 def test_a_running_program_may_have_many_others_compiled(monkeypatch):
     """What a program calls of the host may compile and run programs: the store that it runs in stays."""
-    monkeypatch.setattr(wasmtime_runtime, "STALE", 100)
+    monkeypatch.setattr(wasmtime_device, "STALE", 100)
     device, artifact = WasmtimeDevice(), compile_program(adding(1))
 
     def more(addresses):

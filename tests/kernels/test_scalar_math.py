@@ -6,7 +6,7 @@ import pytest
 import scipy.special as special
 from kernel_harness import NUMPY, RELAXED, assert_same, run_wasm
 from weft_wasm.elementary.double_double import Pair, polynomial
-from weft_wasm.ir import Buffer, Call, For, Kernel, Program, Store, Var
+from weft_wasm.ir.nodes import Buffer, Call, For, Kernel, Program, Store, Var
 
 N = 100_000
 SPECIAL = np.array(

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from kernel_harness import run_interpreted, run_wasm
-from weft_wasm import ir
-from weft_wasm.ir import Assign, Buffer, Call, Declare, For, Kernel, Local, Program, Store, Var, f32, i32
-from weft_wasm.traversal import walk
-from weft_wasm.schedule import auto
-from weft_wasm.verify import verify
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Assign, Buffer, Call, Declare, For, Kernel, Local, Program, Store, Var, f32, i32
+from weft_wasm.ir.traversal import walk
+from weft_wasm.passes.schedule import schedule_loops
+from weft_wasm.ir.verify import verify
 
-SIMD = frozenset(("simd128",))
 
 
 @pytest.mark.parametrize("order", ["ij", "ji"])  # from outside inwards
@@ -35,7 +34,7 @@ def test_nests_run_as_they_say(rows, columns, unroll, vector, order):
 def test_reductions_of_a_length_that_only_the_program_knows_run_in_lanes(length, vector):
     x, n, out = Buffer("x", "f32", (37,), "input"), Buffer("n", "i32", (1,), "input"), Buffer("out", "f32", (2,), "output")
     j, total, top = Var("j"), Local("total", "f32"), Local("top", "f32")
-    steps = [Assign(total, total + x[j]), Assign(top, ir.Binary("max", top, x[j]))]
+    steps = [Assign(total, total + x[j]), Assign(top, nodes.Binary("max", top, x[j]))]
     loop = For(j, n[0], steps, "reduce", vector=vector)
     body = [Declare(total, f32(1.0)), Declare(top, f32(-7.0)), loop, Store(out, i32(0), total), Store(out, i32(1), top)]
     program = Program("sum", [x, n], [out], [], [Kernel("sum", body)])
@@ -48,7 +47,7 @@ def test_reductions_of_a_length_that_only_the_program_knows_run_in_lanes(length,
 
 
 def vector_axes(program: Program) -> list[str]:
-    return [s.var.name for s in walk(auto(program, SIMD).body) if type(s) is For and s.vector]
+    return [s.var.name for s in walk(schedule_loops(program).body) if type(s) is For and s.vector]
 
 
 def reduction(rows: int, columns: int, axis: int) -> Program:
@@ -91,7 +90,7 @@ def test_sums(shape, axis):
     rng = np.random.default_rng(0)
     data = rng.normal(size=shape).astype(np.float32)
     program = reduction(*shape, axis)
-    verify(auto(program, SIMD))
+    verify(schedule_loops(program))
     np.testing.assert_allclose(
         run_wasm(program, data)[0], data.sum(axis, dtype=np.float64), atol=2e-5 * np.sqrt(shape[axis])
     )
@@ -116,7 +115,7 @@ def test_softmax_of_the_documentation():
     at = lambda c: r * n + c  # noqa: E731
     body = [For(r, rows, [
         Declare(top, f32(float("-inf"))),
-        For(j, n, [Assign(top, ir.maximum(top, x[at(j)]))], "reduce"),
+        For(j, n, [Assign(top, nodes.maximum(top, x[at(j)]))], "reduce"),
         For(k, n, [Store(out, at(k), Call("exp", x[at(k)] - top))], "parallel"),
         Declare(total, f32(0.0)),
         For(m, n, [Assign(total, total + out[at(m)])], "reduce"),
@@ -136,7 +135,7 @@ def test_lanes_do_not_share_a_row_however_much_there_is_to_compute():
     i, j, k = (Var(name) for name in "ijk")
     e = x[i * n + (n - 1 - j)]
     for step in range(40):
-        e = e * (1.0 + step / 50) + ir.convert((i * (step + 2) + j) % 5, "f32")
+        e = e * (1.0 + step / 50) + nodes.convert((i * (step + 2) + j) % 5, "f32")
     body = [For(i, rows, [For(j, n, [Store(row, j, e)], "parallel"), For(k, n, [Store(out, k * rows + i, row[(k * 3) % n])], "parallel")], "parallel")]
     program = Program("rows", [x], [out], [row], [Kernel("rows", body)])
     assert "i" not in vector_axes(program)
@@ -146,7 +145,7 @@ def test_lanes_do_not_share_a_row_however_much_there_is_to_compute():
 
 @pytest.mark.parametrize("rows,columns,at_once", [(64, 8192, 8), (1 << 13, 64, 8), (64, 64, 1), (3, 1 << 18, 1)])
 def test_rows_of_a_large_matrix_are_summed_side_by_side(rows, columns, at_once):
-    program = auto(reduction(rows, columns, 1), SIMD)
+    program = schedule_loops(reduction(rows, columns, 1))
     verify(program)
     assert {sum(type(x) is Store for x in s.body) for s in walk(program.body) if type(s) is For and s.kind == "parallel"} == {at_once}
 
@@ -156,6 +155,6 @@ def test_a_long_sum_is_read_from_several_places(count, streams):
     x, out = Buffer("x", "f32", (count,), "input"), Buffer("out", "f32", (), "output")
     j, acc = Var("j"), Local("acc", "f32")
     body = [Declare(acc, f32(0.0)), For(j, count, [Assign(acc, acc + x[j])], "reduce"), Store(out, i32(0), acc)]
-    program = auto(Program("sum", [x], [out], [], [Kernel("sum", body)]), SIMD)
+    program = schedule_loops(Program("sum", [x], [out], [], [Kernel("sum", body)]))
     verify(program)
     assert max(len(s.body) for s in walk(program.body) if type(s) is For and s.vector) == streams

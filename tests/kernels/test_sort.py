@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from kernel_harness import NUMPY, random_array, run_interpreted, run_wasm
-from weft_wasm import ir
-from weft_wasm.ir import Buffer, Program
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Buffer, Program
 from weft_wasm.routines.radix import radix_sort
 from weft_wasm.routines.sort import sort
 from weft_wasm.routines.sort_parallel import sort_parallel
@@ -28,7 +28,7 @@ def test_keys_with_indices(dtype, shape):
         Buffer("o", dtype, shape, "output"),
         Buffer("i", "i32", shape, "output"),
     )
-    routine = sort("sort", batch, n, [lambda i: x[i], lambda i: ir.rem(i, max(n, 1))], [out, index])
+    routine = sort("sort", batch, n, [lambda i: x[i], lambda i: nodes.rem(i, max(n, 1))], [out, index])
     data = random_array(np.random.default_rng(n), dtype, shape)
     keys, positions = run_wasm(Program("sort", [x], [out, index], routine.temps, routine.kernels), data)
     expected = np.argsort(order(data), axis=-1, kind="stable")
@@ -89,7 +89,7 @@ def test_interpreter_agrees():
 def test_by_digits(dtype, shape):
     batch, n = shape
     x, out, index = Buffer("x", dtype, shape, "input"), Buffer("o", dtype, shape, "output"), Buffer("i", "i32", shape, "output")
-    routine = radix_sort("sort", batch, n, [lambda i: x[i], lambda i: ir.rem(i, n)], [out, index])
+    routine = radix_sort("sort", batch, n, [lambda i: x[i], lambda i: nodes.rem(i, n)], [out, index])
     data = random_array(np.random.default_rng(n), dtype, shape)
     keys, positions = run_wasm(Program("sort", [x], [out, index], routine.temps, routine.kernels), data)
     expected = np.argsort(order(data), axis=-1, kind="stable")

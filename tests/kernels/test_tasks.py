@@ -11,14 +11,15 @@ import pytest
 import test_gemm
 import test_random_programs
 from kernel_harness import run_wasm
-from weft_wasm import ir, tasks
+from weft_wasm.ir import nodes
+from weft_wasm.passes import threads
 from weft_wasm.compile import compile_program
-from weft_wasm.encode import shared_memory_flag
-from weft_wasm.ir import Assign, Buffer, Declare, For, HostCall, Kernel, Let, Local, Program, Store, Var
+from weft_wasm.binary.encode import shared_memory_flag
+from weft_wasm.ir.nodes import Assign, Buffer, Declare, For, HostCall, Kernel, Let, Local, Program, Store, Var
 from weft_wasm.routines import gemm
-from weft_wasm.verify import VerifyError, verify
-from weft_wasm.wasm_module import parts
-from weft_wasm.wasmtime_runtime import WasmtimeDevice
+from weft_wasm.ir.verify import VerifyError, verify
+from weft_wasm.binary.decode import parts
+from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
 
 
 @functools.cache
@@ -29,7 +30,7 @@ def three_threads() -> WasmtimeDevice:
 @pytest.fixture
 def cut(monkeypatch):
     """However small a loop is, threads share it."""
-    for module, name, value in [(tasks, "WORTH", 0), (tasks, "GRAIN", 1), (tasks, "UNIT", 2), (gemm, "WORTH", 0), (gemm, "PACKING_WORTH", 0),
+    for module, name, value in [(threads, "WORTH", 0), (threads, "GRAIN", 1), (threads, "UNIT", 2), (gemm, "WORTH", 0), (gemm, "PACKING_WORTH", 0),
                                 (gemm, "SHARED_COLUMNS", 1), (kernel_harness, "device", three_threads)]:  # fmt: skip
         monkeypatch.setattr(module, name, value)
 
@@ -61,7 +62,7 @@ def scaled(n: int = 1000) -> Program:
     """out[i] = x[i] · a + b, where a (f64) and b (i64) are computed before the loop."""
     x, a, b = Buffer("x", "f64", (n,), "input"), Var("a", "f64"), Var("b", "i64")
     out, i = Buffer("out", "f64", (n,), "output"), Var("i")
-    body = [Let(a, x[0] * 2.0), Let(b, ir.convert(x[1], "i64")), For(i, n, [Store(out, i, x[i] * a + ir.convert(b, "f64"))], "parallel")]
+    body = [Let(a, x[0] * 2.0), Let(b, nodes.convert(x[1], "i64")), For(i, n, [Store(out, i, x[i] * a + nodes.convert(b, "f64"))], "parallel")]
     return Program("scaled", [x], [out], [], [Kernel("scaled", body)])
 
 
@@ -80,21 +81,21 @@ def test_only_what_takes_long_is_shared():
 def test_estimates_count_every_part():
     """Memory, operations, functions and loops, each once: what is made of more takes longer."""
     x, out, wide, i = Buffer("x", "f32", (64,), "input"), Buffer("out", "f32", (64,), "output"), Buffer("w", "f64", (64,), "output"), Var("i")
-    none, one = [], [Store(out, ir.i32(0), ir.f32(1.0))]
-    store, node, call, byte = tasks.cost(one), tasks.NODE, tasks.CALL, tasks.BYTE
-    assert tasks.cost(none) == 0 and store == pytest.approx(2 * node + 4 * byte), "two constants, four bytes"
-    assert tasks.cost([Store(wide, ir.i32(0), ir.Const(1.0, "f64"))]) == pytest.approx(2 * node + 8 * byte)
-    loaded = tasks.cost([Store(out, ir.i32(0), x[ir.i32(0)])])
+    none, one = [], [Store(out, nodes.i32(0), nodes.f32(1.0))]
+    store, node, call, byte = threads.cost(one), threads.NODE, threads.CALL, threads.BYTE
+    assert threads.cost(none) == 0 and store == pytest.approx(2 * node + 4 * byte), "two constants, four bytes"
+    assert threads.cost([Store(wide, nodes.i32(0), nodes.Const(1.0, "f64"))]) == pytest.approx(2 * node + 8 * byte)
+    loaded = threads.cost([Store(out, nodes.i32(0), x[nodes.i32(0)])])
     assert loaded == pytest.approx(3 * node + 8 * byte)
-    called = tasks.cost([Store(out, ir.i32(0), ir.Call("exp", ir.f32(1.0)))])
+    called = threads.cost([Store(out, nodes.i32(0), nodes.Call("exp", nodes.f32(1.0)))])
     assert called == pytest.approx(store + call)
     for extent in (1, 10, 1000):
-        assert tasks.cost([For(i, extent, one)]) == pytest.approx(extent * store)
-        assert tasks.cost([For(i, extent, one, vector=1)]) == pytest.approx(extent * store / tasks.LANES)
-    assert tasks.cost([For(i, Var("n"), one)]) == pytest.approx(store + node), "how often is not known"
-    test = ir.lt(Var("n"), 3)
-    assert tasks.cost([ir.If(test, one, one * 3)]) == pytest.approx(3 * node + tasks.cost(one * 3))
-    assert tasks.cost([Let(Var("a", "f32"), ir.f32(1.0)), *one]) == pytest.approx(store + node)
+        assert threads.cost([For(i, extent, one)]) == pytest.approx(extent * store)
+        assert threads.cost([For(i, extent, one, vector=1)]) == pytest.approx(extent * store / threads.LANES)
+    assert threads.cost([For(i, Var("n"), one)]) == pytest.approx(store + node), "how often is not known"
+    test = nodes.lt(Var("n"), 3)
+    assert threads.cost([nodes.If(test, one, one * 3)]) == pytest.approx(3 * node + threads.cost(one * 3))
+    assert threads.cost([Let(Var("a", "f32"), nodes.f32(1.0)), *one]) == pytest.approx(store + node)
 
 
 def test_what_artifacts_say():
@@ -128,9 +129,9 @@ def row_sums(kind: str = "parallel", own: str = "private", outside: bool = False
     i, j, k, acc = Var("i"), Var("j"), Var("k"), Local("acc", "f32")
     loop = For(i, 8, [
         For(j, 4, [Store(row, j, x[i * 4 + j])], "parallel"),
-        Declare(acc, ir.f32(0.0)), For(k, 4, [Assign(acc, acc + row[k])], "reduce"), Store(out, i, acc),
+        Declare(acc, nodes.f32(0.0)), For(k, 4, [Assign(acc, acc + row[k])], "reduce"), Store(out, i, acc),
     ], kind, tasks=1)  # fmt: skip
-    before = [Store(row, ir.i32(0), ir.f32(1.0))] if outside else []
+    before = [Store(row, nodes.i32(0), nodes.f32(1.0))] if outside else []
     return Program("rows", [x], [out], [row], [Kernel("rows", [*before, loop])])
 
 

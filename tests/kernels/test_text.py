@@ -1,8 +1,8 @@
 """The loop IR as text."""
 
-from weft_wasm import ir
-from weft_wasm.ir import Buffer, For, Kernel, Program, Store, Var
-from weft_wasm.text import describe, show
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Buffer, For, Kernel, Program, Store, Var
+from weft_wasm.ir.text import describe, show
 
 
 def squares(times: int) -> Program:
@@ -20,7 +20,7 @@ def test_what_is_shared_is_written_once():
 
 def test_small_operands_are_written_where_they_are():
     x = Buffer("x", "f32", (4,), "input")
-    assert show(ir.maximum(x[0] * 2.0, x[1])) == "max((x[0] * 2.0), x[1])"
+    assert show(nodes.maximum(x[0] * 2.0, x[1])) == "max((x[0] * 2.0), x[1])"
     assert "out[i] = ((x[i] * x[i]) + 1.0)" in describe(squares(1))
 
 

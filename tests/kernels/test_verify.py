@@ -1,13 +1,10 @@
 """The verifier rejects malformed programs and says what is wrong."""
 
 import pytest
-from weft_wasm import ir
+from weft_wasm.ir import nodes
 from weft_wasm.compile import compile_program
-from weft_wasm.ir import (
-    Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Load, Local,
-    MulAdd, Program, Select, Store, Unary, Var, While, f32, i32,
-)  # fmt: skip
-from weft_wasm.verify import VerifyError, verify
+from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Load, Local, MulAdd, Program, Select, Store, Unary, Var, While, f32, i32)  # fmt: skip
+from weft_wasm.ir.verify import VerifyError, verify
 
 X = Buffer("x", "f32", (8,), "input")
 OUT = Buffer("out", "f32", (8,), "output")
@@ -110,7 +107,7 @@ BAD = {
     "twice": (Program("p", [X, X], [], [], []), "listed twice"),
     "constant without data": (Program("p", [], [], [], [], [Buffer("c", "f32", (2,), "constant", b"1234")]), "needs 8 bytes"),
     "donation": (inside(donated={0: 1}), "don't exist"),
-    "switch": (Program("p", [X], [OUT], [], [ir.Switch(i32(0), [])]), "needs a branch"),
+    "switch": (Program("p", [X], [OUT], [], [nodes.Switch(i32(0), [])]), "needs a branch"),
 }  # fmt: skip
 
 

@@ -7,8 +7,8 @@ import pytest
 import test_tasks
 from kernel_harness import NUMPY, RELAXED, run_interpreted, run_wasm
 from weft_wasm.compile import compile_program
-from weft_wasm.affine import linear_index
-from weft_wasm.ir import Buffer, Const, For, Kernel, Program, Store, Var, i32
+from weft_wasm.ir.affine import linear_index
+from weft_wasm.ir.nodes import Buffer, Const, For, Kernel, Program, Store, Var, i32
 from weft_wasm.routines import windows
 from weft_wasm.routines.windows import Product, Slices
 

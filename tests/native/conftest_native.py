@@ -7,8 +7,8 @@ from platforms import need
 
 need("cpu")
 
-from weft import dtypes
-from weft.avals import shaped
+from weft.base import dtypes
+from weft.base.avals import shaped
 from weft.core.trace import get_aval
 from weft.core.interpret import interpret
 from weft.runtime import device as runtime_device

@@ -24,14 +24,14 @@ def by_pmap(f):
 
 def by_shard_map(f):
     mesh = weft.make_mesh((N,), ("i",))
-    one = lambda x: weft.tree.tree_map(lambda y: jnp.asarray(y)[None], f(x[0]))
+    one = lambda x: weft.tree_util.tree_map(lambda y: jnp.asarray(y)[None], f(x[0]))
     return weft.shard_map(one, mesh=mesh, in_specs=weft.P("i"), out_specs=weft.P("i"))
 
 
 def by_part_of_a_mesh(f):
     """The axis is one of two; along the other one values are the compiler's."""
     mesh = weft.make_mesh((2, N), ("other", "i"))
-    one = lambda x: weft.tree.tree_map(lambda y: jnp.asarray(y)[None], f(x[0]))
+    one = lambda x: weft.tree_util.tree_map(lambda y: jnp.asarray(y)[None], f(x[0]))
     return weft.jit(weft.shard_map(one, mesh=mesh, in_specs=weft.P("i"), out_specs=weft.P("i"), axis_names={"i"}))
 
 
@@ -150,11 +150,11 @@ def test_two_axes_agree(name):
     f = TWO[name]
     x = RNG.normal(size=(2, N, 3, 8)).astype(np.float32)
     mesh = weft.make_mesh((2, N), ("i", "j"))
-    over_both = weft.shard_map(lambda x: weft.tree.tree_map(lambda y: jnp.asarray(y)[None, None], f(x[0, 0])), mesh=mesh, in_specs=weft.P("i", "j"),
+    over_both = weft.shard_map(lambda x: weft.tree_util.tree_map(lambda y: jnp.asarray(y)[None, None], f(x[0, 0])), mesh=mesh, in_specs=weft.P("i", "j"),
                                out_specs=weft.P("i", "j"))
-    want = weft.tree.tree_leaves(over_both(x))
+    want = weft.tree_util.tree_leaves(over_both(x))
     for outer, inner in ((weft.vmap, weft.vmap), (weft.pmap, weft.pmap), (weft.pmap, weft.vmap), (weft.vmap, weft.pmap)):
-        got = weft.tree.tree_leaves(outer(inner(f, axis_name="j"), axis_name="i")(x))
+        got = weft.tree_util.tree_leaves(outer(inner(f, axis_name="j"), axis_name="i")(x))
         for g, w in zip(got, want):
             np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=1e-5, atol=1e-6, err_msg=f"{outer.__name__} of {inner.__name__}")
 

@@ -148,7 +148,7 @@ LOSS = {
 @pytest.mark.parametrize("name", LOSS)
 def test_transformations(name):
     got, want = (LOSS[name](g)(jnp.asarray(X), jnp.float32(0.7)) for g in (PMAPPED, VMAPPED))
-    for a, b in zip(weft.tree.tree_leaves(got), weft.tree.tree_leaves(want)):
+    for a, b in zip(weft.tree_util.tree_leaves(got), weft.tree_util.tree_leaves(want)):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-4, atol=2e-5)
 
 

@@ -325,7 +325,7 @@ def test_transformations_of_shard_map(mesh, name, check_vma):
     f = weft.shard_map(lambda x, w: jnp.sin(lax.psum(x * w, "x")), mesh=mesh, in_specs=(P("x", "y"), P()), out_specs=P(None, "y"), check_vma=check_vma)
     plain = lambda x, w: jnp.sin((x * w).reshape(4, 2, 2).sum(0))
     got, want = (REFERENCE[name](g)(jnp.asarray(X / 10), jnp.float32(0.7)) for g in (f, plain))
-    for a, b in zip(weft.tree.tree_leaves(got), weft.tree.tree_leaves(want)):
+    for a, b in zip(weft.tree_util.tree_leaves(got), weft.tree_util.tree_leaves(want)):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-4, atol=1e-5)
 
 

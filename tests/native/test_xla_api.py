@@ -11,7 +11,7 @@ from platforms import need
 need("cpu")
 import weft
 from weft import lax
-from weft.ops import linear
+from weft.primitives import linear
 
 pytestmark = pytest.mark.usefixtures("on_xla")
 
@@ -165,7 +165,7 @@ def test_texts_show_the_arguments_that_are_kept():
 
 
 def test_random_keys_in_and_out():
-    from weft.ops.random_bits import FRY, random_bits_p, random_seed_p, random_split_p
+    from weft.primitives.random_bits import FRY, random_bits_p, random_seed_p, random_split_p
     key = weft.jit(lambda s: random_seed_p.bind(s, impl=FRY))(np.uint32(7))
     f = weft.jit(lambda k: (random_split_p.bind(k, shape=(2,)), random_bits_p.bind(k, bit_width=32, shape=(3,))))
     for _ in range(3):

@@ -19,15 +19,15 @@ from platforms import need
 need("cpu")
 import ml_dtypes
 from conftest_native import compiled, values
-from weft import dtypes, errors
-from weft.avals import shaped
-from weft.config import config, debug_nans, enable_x64
+from weft.base import dtypes, errors
+from weft.base.avals import shaped
+from weft.base.config import config, debug_nans, enable_x64
 from weft.core.jaxpr import TypedScalar
 from weft.core.trace import get_aval
 from weft.errors import BackendError
-from weft.ops import elementwise as e
-from weft.ops import linear
-from weft.ops.linear import reduce_sum
+from weft.primitives import elementwise as e
+from weft.primitives import linear
+from weft.primitives.linear import reduce_sum
 from weft.runtime.array import Array
 from weft.runtime.backend import Backend, CompileOptions, Device, Executable
 from weft.runtime.jit import Prepared
@@ -104,9 +104,9 @@ def test_arrays_from_dlpack(backend):
 def test_more_devices_can_be_asked_for():
     script = """
         import numpy as np
-        from weft.config import config
+        from weft.base.config import config
         config.update("num_cpu_devices", 3)
-        from weft.avals import shaped
+        from weft.base.avals import shaped
         from weft_native.backend import XlaBackend
         backend = XlaBackend()
         devices = backend.devices("cpu")
@@ -136,8 +136,8 @@ def test_jax_is_never_imported(tmp_path):
     script = """
         import sys
         import numpy as np
-        from weft.avals import shaped
-        from weft.ops import elementwise as e
+        from weft.base.avals import shaped
+        from weft.primitives import elementwise as e
         from weft.runtime.device import backend_for
         backend = backend_for("cpu")
         x = backend.put(np.ones(2, np.float32), shaped((2,), np.dtype("float32")), backend.devices("cpu")[0], False)
@@ -214,12 +214,12 @@ def test_unusable_donations_warn(backend):
 
 
 def test_constants_of_inner_programs_are_embedded(backend):
-    from weft.control.loops import scan
+    from weft.higher_order.loops import scan
     from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
     table = values((3,), "bfloat16")
     c, i, o = Var(shaped((3,), table.dtype)), Var(shaped((3,), table.dtype)), Var(shaped((3,), table.dtype))
     closed = ClosedJaxpr(Jaxpr([c], [i], [o], [JaxprEqn([c, i], [o], e.add_p, {})]), [table])
-    from weft.control.call import bind_jit
+    from weft.higher_order.call import bind_jit
     exe, _, _ = compiled(backend, lambda x: [bind_jit(closed, [x], "add_table")[0], scan(lambda s, _: (e.neg(s), None), x, None, length=2)[0]], [i.aval])
     x = np.ones(3, ml_dtypes.bfloat16)
     out, _ = exe.execute([put(backend, x)])
@@ -413,7 +413,7 @@ def test_calls_come_to_python_while_tracing(backend):
 
 
 def test_pytrees_of_registered_classes(backend):
-    from weft import tree
+    from weft.base import tree
 
     class Pair:
         def __init__(self, a, b):
@@ -426,7 +426,7 @@ def test_pytrees_of_registered_classes(backend):
 
 
 def test_random_keys_are_nodes_to_cpp(backend):
-    from weft.ops.random_bits import FRY
+    from weft.primitives.random_bits import FRY
     from weft.runtime.array import KeyArray
     raw = put(backend, np.zeros((3, 2), np.uint32))
     leaves, treedef = dispatch.registry.flatten(KeyArray(shaped((3,), FRY), raw))
@@ -449,8 +449,8 @@ def test_eager_primitives(backend):
 
 
 def test_eager_primitives_of_random_keys(backend):
-    from weft.ops.random_bits import FRY, random_bits_p, random_seed_p, random_split_p
-    from weft.ops.shape import concatenate_p
+    from weft.primitives.random_bits import FRY, random_bits_p, random_seed_p, random_split_p
+    from weft.primitives.shape import concatenate_p
     for _ in range(2):
         key = backend.apply(random_seed_p, (np.uint32(7),), {"impl": FRY})
         assert key.dtype == FRY and key.raw._host().tolist() == [0, 7]

@@ -8,16 +8,17 @@ from platforms import need
 need("cpu")
 import weft
 from conftest_native import compiled, values
-from weft import dtypes, lax
-from weft.avals import shaped
-from weft.control.cond import cond, switch
+from weft.base import dtypes
+from weft import lax
+from weft.base.avals import shaped
+from weft.higher_order.cond import cond, switch
 from weft.runtime.jit import inner_jit
-from weft.control.loops import fori_loop, scan, while_loop
+from weft.higher_order.loops import fori_loop, scan, while_loop
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import Primitive, registry
 from weft.errors import BackendError
-from weft.ops import elementwise as e
-from weft.ops import linear
+from weft.primitives import elementwise as e
+from weft.primitives import linear
 from weft.transforms.stage import stage
 
 F32 = dtypes.float32
@@ -99,8 +100,8 @@ def test_a_primitive_without_a_rule_is_decomposed(backend, check):
 
 def test_random_keys_reach_xla_as_their_words(backend):
     from weft.core.jaxpr import ClosedJaxpr
-    from weft.ops.random_bits import FRY
-    from weft.ops.shape import concatenate, slice_
+    from weft.primitives.random_bits import FRY
+    from weft.primitives.shape import concatenate, slice_
     from weft.runtime.dispatch import program_for
     keys = stage(lambda k: [slice_(concatenate([k, k], 0), (1,), (4,)), linear.reshape(k, (1, 3))], [shaped((3,), FRY)])
     jaxpr, consts = program_for(ClosedJaxpr(*keys))

@@ -17,12 +17,12 @@ need("cpu")
 import ml_dtypes
 import weft.numpy as jnp
 from conftest_native import values
-from weft import dtypes
-from weft.avals import shaped
-from weft.config import enable_x64
-from weft.control.fold import reduce_p
+from weft.base import dtypes
+from weft.base.avals import shaped
+from weft.base.config import enable_x64
+from weft.higher_order.fold import reduce_p
 from weft.core.primitive import registry
-from weft.ops import dot, elementwise, index, linear, random_bits, reduce, shape, sort
+from weft.primitives import dot, elementwise, index, linear, random_bits, reduce, shape, sort
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from platforms import need
 need("cpu")
 import weft
 import weft.numpy as jnp
-from weft.config import config
+from weft.base.config import config
 from weft.errors import WeftError
 from weft_native.arrays import ArrayImpl
 from weft_native.operators import NAMES

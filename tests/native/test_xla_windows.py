@@ -14,11 +14,11 @@ from platforms import need
 
 need("cpu")
 from conftest_native import values
-from weft import dtypes
-from weft.avals import shaped
+from weft.base import dtypes
+from weft.base.avals import shaped
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.trace import get_aval
-from weft.ops import elementwise as e
+from weft.primitives import elementwise as e
 from weft.transforms.stage import stage_closed
 
 

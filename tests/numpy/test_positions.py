@@ -6,7 +6,7 @@ import weft
 import weft.numpy as jnp
 from platforms import on, under_test
 from weft import lax
-from weft.ops.index import dynamic_slice_p, dynamic_update_slice_p
+from weft.primitives.index import dynamic_slice_p, dynamic_update_slice_p
 
 LONG = np.arange(300, dtype=np.int32)
 BEYOND = {"int8": [-1, -128, 5, 127], "uint8": [200, 255, 3], "int16": [-1, -300, 299, 300, -301, 32767], "uint16": [299, 300, 65535], "int32": [-1, 299, 2**31 - 1, -2**31],
@@ -104,7 +104,7 @@ def test_flat_positions_need_room():
 
 
 def test_a_scalar_that_its_dtype_does_not_hold():
-    from weft.ops.rules import scalar_like
+    from weft.primitives.rules import scalar_like
     with pytest.raises(OverflowError, match="the number 300 is none of dtype int8"):
         scalar_like(jnp.zeros(3, "int8"), 300)
 

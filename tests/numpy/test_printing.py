@@ -9,7 +9,7 @@ import pytest
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes
+from weft.base import dtypes
 from weft.numpy.printing import array_text
 
 NAMES = ("float32", "float64", "float16", "int32", "int8", "uint8", "bool", "complex64", "complex128", "bfloat16", "int4")

@@ -7,7 +7,7 @@ import pytest
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes
+from weft.base import dtypes
 from weft.test_util import check_grads
 
 RNG = np.random.default_rng(0)

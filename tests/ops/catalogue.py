@@ -11,8 +11,8 @@ import zlib
 from typing import Any, Callable, NamedTuple
 
 from weft import lax
-from weft.host import from_flat
-from weft import dtypes
+from weft.base.host import from_flat
+from weft.base import dtypes
 
 from catalogue_collective import rows as collective_rows
 from catalogue_lax import rows as lax_rows

@@ -1,6 +1,7 @@
 """Rows of the catalogue for the functions of lax that other families do not hold: accuracies, total orders, pieces, products with groups, …"""
-from weft import dtypes, lax
-from weft.host import from_flat
+from weft.base import dtypes
+from weft import lax
+from weft.base.host import from_flat
 
 
 def _const(values, dtype="int32"):

@@ -1,7 +1,8 @@
 """Rows of the catalogue for functions of lax that say briefly what others do at length, and for those over named axes."""
 import weft
-from weft import dtypes, lax
-from weft.host import from_flat
+from weft.base import dtypes
+from weft import lax
+from weft.base.host import from_flat
 
 
 def _const(values, shape=None):

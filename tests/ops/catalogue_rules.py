@@ -4,12 +4,12 @@ import functools
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.control.remat import to_memory_p
+from weft.higher_order.remat import to_memory_p
 from weft.experimental import checkify, io_callback, sparse
 from weft.export import DisabledSafetyCheck, export, symbolic_shape
-from weft.ops.linalg import geqp3_p, geqrf_p
-from weft.ops.linear import copy_p
-from weft.ops.random_bits import threefry2x32_p
+from weft.primitives.linalg import geqp3_p, geqrf_p
+from weft.primitives.linear import copy_p
+from weft.primitives.random_bits import threefry2x32_p
 from weft.runtime.device import default_device
 from weft.sharding import Mesh, NamedSharding, P
 

@@ -10,7 +10,7 @@ import weft.numpy as jnp  # noqa: E402
 from catalogue import ROWS, needs_numpy  # noqa: E402
 from catalogue_rules import REFUSED  # noqa: E402
 
-assert weft.host.np is None and "numpy" not in sys.modules
+assert weft.base.host.np is None and "numpy" not in sys.modules
 weft.config.update("jax_platforms", "wasm")
 
 

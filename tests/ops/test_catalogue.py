@@ -9,9 +9,9 @@ from platforms import on, under_test
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes
+from weft.base import dtypes
 from weft.core.jaxpr import ClosedJaxpr
-from weft.avals import shaped
+from weft.base.avals import shaped
 from weft.errors import BackendError
 from weft.runtime.dispatch import program_for
 from weft.runtime.reference import ReferenceBackend

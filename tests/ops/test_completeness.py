@@ -13,8 +13,8 @@ import pytest
 from platforms import need
 
 import weft
-from weft import dtypes
-from weft.avals import ShapedArray
+from weft.base import dtypes
+from weft.base.avals import ShapedArray
 from weft.core.interpret import ReferenceTrace, interpret
 from weft.core.jaxpr import TypedScalar, subjaxprs
 from weft.core.primitive import RULES, Missing, NotLinear, Primitive, Unsupported, Zero, registry

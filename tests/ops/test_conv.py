@@ -11,7 +11,7 @@ import weft
 import weft.numpy as jnp
 from weft import lax
 from weft.transforms.portable import portable
-from weft.core.serialize import deserialize, serialize
+from weft.serialization.programs import deserialize, serialize
 from weft.runtime.device import devices
 
 HERE = pathlib.Path(__file__).parent

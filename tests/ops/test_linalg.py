@@ -9,7 +9,7 @@ from platforms import on, under_test
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.control import factorise
+from weft.decompositions import factorise
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from platforms import need
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.avals import shaped
+from weft.base.avals import shaped
 from weft.core.primitive import registry
 from weft.transforms.stage import stage_closed
 

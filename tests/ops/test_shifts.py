@@ -5,7 +5,8 @@ from platforms import on, under_test
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes, lax
+from weft.base import dtypes
+from weft import lax
 
 
 def left(x, amount, bits):

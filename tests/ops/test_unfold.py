@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import weft.numpy as jnp
-from weft.ops.window import MANY, unfold
+from weft.primitives.window import MANY, unfold
 
 
 @pytest.mark.parametrize("size,window,stride,dilation", [(9, 3, 1, 1), (9, 3, 2, 2), (9, 9, 1, 1), (9, 8, 1, 1), (2, 3, 1, 1), (3 * MANY, MANY + 1, 1, 1)])

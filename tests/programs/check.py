@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import weft
-from weft.config import enable_x64
+from weft.base.config import enable_x64
 from weft.core.jaxpr import eval_jaxpr
 from weft.transforms.discharge import discharge, has_refs
 from weft.transforms.physical import lower_types

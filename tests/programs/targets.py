@@ -46,13 +46,13 @@ class Target:
 EVERY_LOOP_CUT = tuple(
     (f"weft_wasm.{module}", name, value)
     for module, name, value in [
-        ("tasks", "WORTH", 0),
-        ("tasks", "GRAIN", 1),
-        ("tasks", "UNIT", 2),
+        ("passes.threads", "WORTH", 0),
+        ("passes.threads", "GRAIN", 1),
+        ("passes.threads", "UNIT", 2),
         ("routines.gemm", "WORTH", 0),
         ("routines.gemm", "PACKING_WORTH", 0),
         ("routines.gemm", "SHARED_COLUMNS", 1),
-        ("rows", "WORTH", 0),
+        ("passes.kernel_fusion", "WORTH", 0),
     ]
 )
 # And however small an array is, what is done for large ones is done for it.
@@ -62,7 +62,7 @@ EVERYTHING_LARGE = tuple(
         *passes.SMALL,
         ("lower.emit", "BIG_ARRAY", 8),
         ("lower.sequences", "PART", 4),
-        ("read_ahead", "LONG", 1 << 20),
+        ("passes.prefetch", "LONG", 1 << 20),
         ("routines.fft", "FITS", 8),
         ("routines.fft", "TABLE", 16),
         ("routines.fft", "TALL", 4),
@@ -75,8 +75,8 @@ EVERYTHING_LARGE = tuple(
         ("routines.windows", "ROWS", 8),
         ("routines.windows", "SMALL", 0),
         ("routines.windows", "TERMS", 6),
-        ("rows", "ROW_BYTES", 64),
-        ("rows", "BATCH_BYTES", 1024),
+        ("passes.kernel_fusion", "ROW_BYTES", 64),
+        ("passes.kernel_fusion", "BATCH_BYTES", 1024),
     ]
 )
 # As many panels and blocks as there may be, of a few rows and columns each.
@@ -102,7 +102,7 @@ SHADERS_LARGE = (
 
 def within(**less: int) -> tuple[tuple[str, str, Any], ...]:
     """A change: shaders are compiled as for a device with lower limits."""
-    return (("weft_wasm.webgpu_backend", "compile_webgpu", lambda program, limits, check=True: compile_webgpu(program, {**limits, **less}, check=check)),)
+    return (("weft_wasm.backends.webgpu", "compile_webgpu", lambda program, limits, check=True: compile_webgpu(program, {**limits, **less}, check=check)),)
 
 
 @functools.cache

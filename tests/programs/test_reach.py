@@ -12,7 +12,7 @@ from programs.maker import make
 from programs.tree import Program
 
 import weft
-from weft.config import enable_x64
+from weft.base.config import enable_x64
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.core.primitive import Primitive, registry
 

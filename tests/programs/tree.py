@@ -166,17 +166,17 @@ HELPERS = {
     "householder": textwrap.dedent("""\
         def householder(x, swap=False):
             from weft.lax import linalg
-            from weft.ops.linalg import geqp3_p, geqrf_p
+            from weft.primitives.linalg import geqp3_p, geqrf_p
             return geqp3_p.bind(x, use_magma=None) if swap else geqrf_p.bind(x)
         """),
     "threefry": textwrap.dedent("""\
         def threefry(x, y):
-            from weft.ops.random_bits import threefry2x32_p
+            from weft.primitives.random_bits import threefry2x32_p
             return threefry2x32_p.bind(x, y, y, x)
         """),
     "in_memory": textwrap.dedent("""\
         def in_memory(x):
-            from weft.control.remat import to_memory_p
+            from weft.higher_order.remat import to_memory_p
             return to_memory_p.bind(x, memory="device")
         """),
     "checked": textwrap.dedent("""\

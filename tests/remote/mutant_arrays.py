@@ -20,7 +20,7 @@ warnings.simplefilter("ignore")
 from mutant_files import mutant_npy  # noqa: E402
 from refusals import unclear  # noqa: E402
 
-from weft import host  # noqa: E402
+from weft.base import host  # noqa: E402
 from weft.numpy.files import _parse  # noqa: E402
 
 assert not host.has_numpy

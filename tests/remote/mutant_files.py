@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
-from weft.core.binary import Writer
+from weft.serialization.binary import Writer
 
 Field = tuple      # (kind, value), the kind being a method of `Writer`, or ("raw", bytes)
 NAMES = ("float32", "int8", "bool", "uint64", "complex128", "bfloat16", "int4", "uint2", "float8_e8m0fnu", "float0", "key<fry>", "object", "O", "", "n", "n + 1", "2*n", "-1",

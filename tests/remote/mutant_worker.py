@@ -37,14 +37,15 @@ from refusals import deliberate, origin, unclear  # noqa: E402
 
 import weft  # noqa: E402
 import weft.numpy as jnp  # noqa: E402
-from weft import dtypes, export, host, lax  # noqa: E402
-from weft.avals import shaped  # noqa: E402
-from weft.config import enable_x64  # noqa: E402
-from weft.core.binary import DeserializationError  # noqa: E402
+from weft.base import dtypes, host
+from weft import export, lax  # noqa: E402
+from weft.base.avals import shaped  # noqa: E402
+from weft.base.config import enable_x64  # noqa: E402
+from weft.serialization.binary import DeserializationError  # noqa: E402
 from weft.core.interpret import ReferenceTrace, interpret  # noqa: E402
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs  # noqa: E402
-from weft.core.portable import NotPortable  # noqa: E402
-from weft.core.specialize import check_constraints  # noqa: E402
+from weft.serialization.portable import NotPortable  # noqa: E402
+from weft.symbolic.specialize import check_constraints  # noqa: E402
 from weft.core.trace import tracing  # noqa: E402
 from weft.errors import BackendError  # noqa: E402
 from weft.export import artifact  # noqa: E402

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from weft import dtypes
-from weft.avals import AbstractToken, AbstractValue, shaped, token
-from weft.core import serialize as s
-from weft.core.binary import Writer
+from weft.base import dtypes
+from weft.base.avals import AbstractToken, AbstractValue, shaped, token
+from weft.serialization import programs as s
+from weft.serialization.binary import Writer
 from weft.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, round_scalar
-from weft.core.parameters import PORTABLE
-from weft.core.portable import CARRIERS, NotPortable
+from weft.serialization.parameters import PORTABLE
+from weft.serialization.portable import CARRIERS, NotPortable
 from weft.core.primitive import param_types, registry
 
 # the parts of a program -----------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ import websockets
 from hosts import TOKEN
 from example_programs import written
 from websockets.sync.client import connect
-from weft.avals import shaped
-from weft.core.serialize import serialize
+from weft.base.avals import shaped
+from weft.serialization.programs import serialize
 from weft_remote import protocol as p
 
 F32 = shaped((3,), "float32")

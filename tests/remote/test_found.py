@@ -12,10 +12,11 @@ from test_hostile import F32, I32, LINE, careless, one_equation
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes, export, host, lax
-from weft.avals import shaped, token
-from weft.core import serialize as s
-from weft.core.binary import DeserializationError
+from weft.base import dtypes, host
+from weft import export, lax
+from weft.base.avals import shaped, token
+from weft.serialization import programs as s
+from weft.serialization.binary import DeserializationError
 from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from weft.core.primitive import registry

@@ -13,12 +13,12 @@ import weft.numpy as jnp
 from hosts import host_here, run_host
 from raw import Raw
 from weft import lax
-from weft.avals import shaped, token
-from weft.core import serialize as s
-from weft.core.binary import DeserializationError
+from weft.base.avals import shaped, token
+from weft.serialization import programs as s
+from weft.serialization.binary import DeserializationError
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
-from weft.core.parameters import COUNT, INTEGER, PORTABLE, REFUSED, SIZE
-from weft.core.portable import NotPortable
+from weft.serialization.parameters import COUNT, INTEGER, PORTABLE, REFUSED, SIZE
+from weft.serialization.portable import NotPortable
 from weft.core.primitive import registry
 from weft.runtime.device import backend_of
 from weft_native.host.messages import LONGEST, LogFormatter, public_text

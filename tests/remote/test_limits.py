@@ -12,7 +12,7 @@ import weft
 import weft.numpy as jnp
 from hosts import run_host
 from raw import F32, ONES, Raw, program
-from weft.core.binary import DeserializationError
+from weft.serialization.binary import DeserializationError
 from weft_native.host.limits import Limits
 from weft_remote import errors
 from weft_remote import protocol as p

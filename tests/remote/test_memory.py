@@ -10,9 +10,9 @@ import weft
 import weft.numpy as jnp
 from hosts import host_here, run_host
 from raw import F32, ONES, Raw, program
-from weft.avals import shaped
+from weft.base.avals import shaped
 from weft.transforms.portable import portable
-from weft.core.serialize import serialize
+from weft.serialization.programs import serialize
 from weft.runtime.device import backend_of
 from weft_native.host.limits import PROGRAM_WEIGHT, WINDOW
 from weft_native.host.memory import Charge, Tally, of_host

@@ -10,11 +10,11 @@ import weft
 from hosts import TOKEN, host_here, run_host
 from raw import F32, ONES, Raw, program
 from websockets.exceptions import InvalidStatus
-from weft.avals import shaped
-from weft.core.binary import DeserializationError
+from weft.base.avals import shaped
+from weft.serialization.binary import DeserializationError
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import registry
-from weft.core.serialize import content_hash, serialize
+from weft.serialization.programs import content_hash, serialize
 from weft_native.host import session as host_session
 from weft_native.host.values import host_bytes
 from weft_remote import errors

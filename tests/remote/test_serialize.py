@@ -11,11 +11,11 @@ import weft
 import weft.numpy as jnp
 from example_programs import PROGRAMS, written
 from weft import lax
-from weft.avals import ShapedArray, shaped
-from weft.core import serialize as s
-from weft.core.binary import DeserializationError, Reader, Writer
+from weft.base.avals import ShapedArray, shaped
+from weft.serialization import programs as s
+from weft.serialization.binary import DeserializationError, Reader, Writer
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from weft.core.portable import NotPortable
+from weft.serialization.portable import NotPortable
 from weft.transforms.portable import portable
 from weft.core.primitive import registry
 from weft.core.verify import verify
@@ -70,7 +70,7 @@ def test_bytes_do_not_depend_on_when_a_program_was_traced():
 
 
 def test_bytes_are_the_same_in_another_process(tmp_path):
-    program = ("import hashlib, numpy as np, weft; from weft import lax; from weft.core import serialize as s; from weft.transforms.portable import portable\n"
+    program = ("import hashlib, numpy as np, weft; from weft import lax; from weft.serialization import programs as s; from weft.transforms.portable import portable\n"
                "j = weft.make_jaxpr(lambda x: lax.cond(x.sum() > 0, lambda y: {'b': y, 'a': y * 2}, lambda y: {'a': y, 'b': y}, x))(np.ones(3, np.float32))\n"
                "print(s.content_hash(s.serialize(portable(j.jaxpr)[0])).hex())")
     seen = {subprocess.run([sys.executable, "-c", "import weft.numpy\n" + program], env={**os.environ, "PYTHONHASHSEED": seed}, check=True,
@@ -80,7 +80,7 @@ def test_bytes_are_the_same_in_another_process(tmp_path):
 
 def test_without_numpy():
     """A page that has not downloaded NumPy writes and reads the same bytes."""
-    program = ("import weft, weft.numpy as jnp; from weft import lax; from weft.core import serialize as s; from weft.transforms.portable import portable\n"
+    program = ("import weft, weft.numpy as jnp; from weft import lax; from weft.serialization import programs as s; from weft.transforms.portable import portable\n"
                "aval = weft.ShapeDtypeStruct((3, 4), 'float32')\n"
                "def f(x):\n    y = lax.scan(lambda c, r: (c + r.sum() * 0.5, jnp.tanh(r)), 0.0, x)[0]\n    return lax.cond(y > 0, lambda v: v, lambda v: -v, y) + x[1, 2:].sum()\n"
                "jaxpr = portable(weft.make_jaxpr(f)(aval).jaxpr)[0]\n"

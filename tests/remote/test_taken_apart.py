@@ -5,9 +5,9 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import export, lax
-from weft.control.composite import composite
+from weft.higher_order.composite import composite
 from weft.core.jaxpr import subjaxprs
-from weft.core.parameters import PORTABLE
+from weft.serialization.parameters import PORTABLE
 from weft.core.primitive import Primitive
 from weft.experimental import checkify, sparse
 from weft.runtime.dispatch import program_for

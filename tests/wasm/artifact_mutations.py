@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from weft.config import enable_x64
+from weft.base.config import enable_x64
 from weft_wasm.artifact import Artifact
 from weft_wasm.compile import compile_program
 from weft_wasm.emit_wgsl import compile_webgpu
-from weft_wasm.encode import unsigned
+from weft_wasm.binary.encode import unsigned
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "kernels"), str(Path(__file__).parents[1])]
 from test_passes import SHAPES, lowered  # noqa: E402

@@ -10,8 +10,8 @@ import os
 import pytest
 from artifact_mutations import Mutant, originals
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.memory import DeviceMemoryError
-from weft_wasm.wasmtime_runtime import ProgramError, WasmtimeDevice
+from weft_wasm.runtimes.memory import DeviceMemoryError
+from weft_wasm.runtimes.wasmtime_device import ProgramError, WasmtimeDevice
 
 COUNT = int(os.environ.get("WEFT_HOSTILE_ARTIFACTS", "600"))
 START = int(os.environ.get("WEFT_HOSTILE_START", "0"))

@@ -9,8 +9,8 @@ import weft.numpy as jnp
 from wasm_harness import backend
 from weft import monitoring
 from weft.compat import core, mlir
-from weft_wasm import cache
-from weft_wasm.cache import Programs
+from weft_wasm.backends import cache
+from weft_wasm.backends.cache import Programs
 
 
 class Store(dict):
@@ -131,7 +131,7 @@ def test_the_compiler_is_known_by_its_installed_files(monkeypatch):
     monkeypatch.setattr(cache.importlib.metadata, "distribution", distribution)
     fresh = lambda: cache.compiler.__wrapped__()
     one = fresh()
-    records["weft-wasm"] += "weft_wasm/schedule.py,sha256=2,10\n"
+    records["weft-wasm"] += "weft_wasm/passes/schedule.py,sha256=2,10\n"
     assert one and fresh() not in (None, one)
     records["weft"] = "_weft.pth,sha256=3,10\n"      # installed in place: its files may change
     assert fresh() is None

@@ -2,7 +2,7 @@
 import numpy as np
 import weft
 import weft.numpy as jnp
-from weft_wasm import calls
+from weft_wasm.backends import calls
 
 
 def test_what_is_remembered_has_a_bound(monkeypatch):

@@ -6,10 +6,10 @@ import weft.numpy as jnp
 from wasm_harness import assert_close, compiled, jaxpr_of, reference, run, values
 from weft.core.trace import get_aval
 from weft.runtime.backend import CompileOptions
-from weft_wasm import schedule, tasks
-from weft_wasm.backend import WasmBackend
+from weft_wasm.passes import schedule, threads
+from weft_wasm.backends.wasm import WasmBackend
 from weft_wasm.compile import compile_program
-from weft_wasm.desktop_runtime import DesktopRuntime
+from weft_wasm.runtimes.desktop import DesktopRuntime
 
 SHAPES = [(128, 256), (131, 300), (203, 1100), (300, 2048)]      # one part, several, and a rest
 F32 = np.float32
@@ -18,7 +18,7 @@ rng = np.random.default_rng(5)
 
 def scheduled(fun, *args):
     """The buffers that hold what is known of columns."""
-    program = schedule.auto(compiled(fun, *args)[0].program)
+    program = schedule.schedule_loops(compiled(fun, *args)[0].program)
     return [b for b in program.temps if b.role == "private"]
 
 
@@ -120,7 +120,7 @@ def test_threads_share_the_columns(monkeypatch):
     fun = lambda x, row: (row - x.mean(0), jnp.argmax(x, 0))  # noqa: E731
     args = columns(160, 4096 + 70), columns(4096 + 70)
     want = run(fun, *args)
-    monkeypatch.setattr(tasks, "WORTH", 0)
+    monkeypatch.setattr(threads, "WORTH", 0)
     backend = WasmBackend(DesktopRuntime(threads=3))
     device = backend.devices()[0]
     shared = backend.compile(jaxpr_of(fun, args)[0], device, CompileOptions())

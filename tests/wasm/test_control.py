@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from wasm_harness import check, compiled, run, values
 from weft import lax
-from weft_wasm import ir, traversal
+from weft_wasm.ir import nodes, traversal
 
 rng = np.random.default_rng(3)
 F = lambda *shape: values(rng, "float32", shape)
@@ -17,7 +17,7 @@ def statements(fun, *args, kind=None):
 def loop_of(fun, *args) -> list:
     """The statements inside the first program-level loop."""
     program = compiled(fun, *args)[0].program
-    return next(s for s in program.body if type(s) in (ir.For, ir.While)).body
+    return next(s for s in program.body if type(s) in (nodes.For, nodes.While)).body
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -56,7 +56,7 @@ def test_fori_loop_counts_without_memory():
         return lax.fori_loop(2, 7, lambda i, x: lax.dynamic_update_slice(x, lax.reshape(lax.convert_element_type(i, np.float32), (1,)), (i,)), x)
     check(f, F(9))
     body = loop_of(f, F(9))
-    assert [type(s) for s in body] == [ir.Kernel], "the counter is the loop variable and the update is in place"
+    assert [type(s) for s in body] == [nodes.Kernel], "the counter is the loop variable and the update is in place"
 
 
 def test_the_counters_last_value():
@@ -70,7 +70,7 @@ def test_nested_loops():
     def f(x):
         return lax.fori_loop(0, 3, lambda i, x: lax.fori_loop(0, 4, lambda j, x: lax.add(x, lax.convert_element_type(lax.mul(i, j), np.float32)), x), x)
     check(f, F(4))
-    assert not statements(f, F(4), kind=ir.Copy)[1:], "one copy of the argument, none in the loops"
+    assert not statements(f, F(4), kind=nodes.Copy)[1:], "one copy of the argument, none in the loops"
 
     def g(x):
         return lax.scan(lambda c, x: lax.scan(lambda d, y: (lax.add(d, y), lax.mul(d, y)), c, x), np.float32(0), x)
@@ -81,7 +81,7 @@ def test_the_levels_of_loops():
     """Loops of the program have names of their own, and what is inside them is shown so."""
     f = lambda x: lax.scan(lambda c, row: lax.scan(lambda d, y: (lax.add(d, y), lax.sin(lax.mul(d, y))), c, row), np.float32(0), x)
     made = compiled(lambda x: list(f(x)), F(4, 5))[0]
-    nest = [s for s in traversal.walk(made.program.body) if type(s) is ir.For and s.body and type(s.body[-1]) in (ir.For, ir.Kernel)]
+    nest = [s for s in traversal.walk(made.program.body) if type(s) is nodes.For and s.body and type(s.body[-1]) in (nodes.For, nodes.Kernel)]
     assert [loop.var.name for loop in nest] == ["t", "t1"]
     indents = [len(line) - len(line.lstrip()) for line in made.as_text("groups").splitlines() if line.lstrip().startswith("group")]
     assert indents == sorted(indents) and set(indents) == {0, 4, 8}
@@ -89,7 +89,7 @@ def test_the_levels_of_loops():
     def after(x):      # the second loop is as deep as the first
         y = lax.fori_loop(0, 3, lambda i, y: lax.sin(y), x)
         return lax.fori_loop(0, 3, lambda i, y: lax.add(y, x), y)
-    assert [s.var.name for s in compiled(after, F(4))[0].program.body if type(s) is ir.For] == ["t", "t"]
+    assert [s.var.name for s in compiled(after, F(4))[0].program.body if type(s) is nodes.For] == ["t", "t"]
 
 
 def test_loop_with_traced_bounds():
@@ -126,7 +126,7 @@ def test_scatter_into_a_carry_is_in_place():
         return lax.scan(lambda c, i: (lax.scatter_add(c, lax.reshape(i, (1, 1)), lax.full((1,), np.float32(1)), numbers), None), x, index)[0]
     index = rng.integers(0, 6, size=20).astype(np.int32)
     check(f, F(6), index)
-    assert not [s for s in traversal.walk(loop_of(f, F(6), index)) if type(s) is ir.Copy]
+    assert not [s for s in traversal.walk(loop_of(f, F(6), index)) if type(s) is nodes.Copy]
 
 
 def rotated(x, i, j):
@@ -140,7 +140,7 @@ def rotated(x, i, j):
 def test_rows_that_are_computed_from_each_other_are_put_back_in_place():
     f = lambda x: lax.fori_loop(0, 5, lambda i, x: rotated(x, i, lax.add(i, 1)), x)
     check(f, F(6, 4), tolerance=1e-5)
-    assert not [s for s in traversal.walk(loop_of(f, F(6, 4))) if type(s) is ir.Copy]
+    assert not [s for s in traversal.walk(loop_of(f, F(6, 4))) if type(s) is nodes.Copy]
 
     def swapped(v, k):     # one entry of each of two vectors, read after the first was put back
         x, y = v
@@ -149,7 +149,7 @@ def test_rows_that_are_computed_from_each_other_are_put_back_in_place():
         return x, lax.dynamic_update_slice(y, lax.mul(lax.mul(a, a), lax.sin(a)), (k,))
     g = lambda x, y: list(lax.fori_loop(0, 3, lambda k, v: swapped(v, k), (x, y)))
     check(g, F(5), F(5))
-    assert not [s for s in traversal.walk(loop_of(g, F(5), F(5))) if type(s) is ir.Copy]
+    assert not [s for s in traversal.walk(loop_of(g, F(5), F(5))) if type(s) is nodes.Copy]
 
 
 def test_updates_whose_results_are_read_come_first():
@@ -176,7 +176,7 @@ def test_cond_in_a_loop():
     def f(x):
         return lax.fori_loop(0, 6, lambda i, x: lax.cond(lax.eq(lax.rem(i, 2), 0), lambda x: lax.add(x, np.float32(1)), lambda x: x, x), x)
     check(f, F(4))
-    assert not [s for s in traversal.walk(loop_of(f, F(4))) if type(s) is ir.Copy], "both branches work on the carry itself"
+    assert not [s for s in traversal.walk(loop_of(f, F(4))) if type(s) is nodes.Copy], "both branches work on the carry itself"
     check(lambda x: lax.fori_loop(0, 6, lambda i, v: lax.cond(lax.lt(i, 3), lambda v: (v[1], v[0]), lambda v: (v[0], lax.add(v[0], v[1])), v), (x, lax.neg(x))), F(4))
     check(lambda x: lax.fori_loop(0, 3, lambda i, x: lax.switch(i, [lambda x: lax.rev(x, (0,)), lambda x: x, lambda x: lax.sort(x)], x), x), F(6))
 
@@ -194,7 +194,7 @@ def test_results_that_are_arguments_or_constants():
 def test_ys_are_written_into_their_rows():
     f = lambda x: lax.scan(lambda c, _: (lax.mul(c, np.float32(2)), c), x, None, length=5)
     body = loop_of(lambda x: list(f(x)), F(64))
-    assert [type(s) for s in body] == [ir.Copy, ir.Kernel], "the old carry goes to its row, then the carry changes in place"
+    assert [type(s) for s in body] == [nodes.Copy, nodes.Kernel], "the old carry goes to its row, then the carry changes in place"
     g = lambda x: lax.scan(lambda c, _: (lax.mul(c, np.float32(2)), lax.sin(c)), x, None, length=5)
-    assert [type(s) for s in loop_of(lambda x: list(g(x)), F(64))] == [ir.Kernel]
+    assert [type(s) for s in loop_of(lambda x: list(g(x)), F(64))] == [nodes.Kernel]
     check(lambda x: list(f(x)), F(64))

@@ -8,7 +8,7 @@ import weft.numpy as jnp
 from test_fusion import groups, program
 from wasm_harness import check, numpy_dtype, run, values
 from weft import lax
-from weft_wasm import interpret
+from weft_wasm.interpreter import interpret
 from weft_wasm.lower.convolutions import Phase, phases
 from weft_wasm.routines import windows
 

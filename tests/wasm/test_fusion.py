@@ -7,7 +7,7 @@ import weft
 import weft.numpy as jnp
 from wasm_harness import check, compiled, flat, jaxpr_of, values
 from weft import lax
-from weft_wasm import ir, traversal
+from weft_wasm.ir import nodes, traversal
 from weft_wasm.lower.fuse import Planner
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import IDENTITY, broadcast_view, choose, linear, regroup, slice_view, transpose_view
@@ -17,12 +17,12 @@ rng = np.random.default_rng(5)
 F = lambda *shape: values(rng, "float32", shape)
 
 
-def program(fun, *args) -> ir.Program:
+def program(fun, *args) -> nodes.Program:
     return compiled(fun, *args)[0].program
 
 
 def kernels(fun, *args) -> list:
-    return [s for s in traversal.walk(program(fun, *args).body) if type(s) is ir.Kernel]
+    return [s for s in traversal.walk(program(fun, *args).body) if type(s) is nodes.Kernel]
 
 
 def groups(fun, *args) -> list:
@@ -30,13 +30,13 @@ def groups(fun, *args) -> list:
 
 
 def loops(kernel) -> list:
-    return [s for s in traversal.walk(kernel.body) if type(s) is ir.For]
+    return [s for s in traversal.walk(kernel.body) if type(s) is nodes.For]
 
 
 def calls(kernels, name: str) -> int:
     seen: set = set()
     nodes = [e for k in kernels for s in traversal.walk(k.body) for root in traversal.expressions(s) for e in traversal.walk_expr(root, seen)]
-    return sum(1 for e in nodes if type(e) is ir.Call and e.fn == name)
+    return sum(1 for e in nodes if type(e) is nodes.Call and e.fn == name)
 
 
 def test_an_elementwise_chain_is_one_flat_loop():
@@ -50,7 +50,7 @@ def test_an_adam_update_is_one_kernel_with_three_stores():
         v = lax.add(lax.mul(v, np.float32(0.99)), lax.mul(lax.mul(g, g), np.float32(0.01)))
         return [lax.sub(p, lax.div(m, lax.add(lax.sqrt(v), np.float32(1e-8)))), m, v]
     (kernel,) = kernels(adam, *[F(16, 8)] * 4)
-    assert [loop.extent for loop in loops(kernel)] == [128] and sum(type(s) is ir.Store for s in traversal.walk(kernel.body)) == 3
+    assert [loop.extent for loop in loops(kernel)] == [128] and sum(type(s) is nodes.Store for s in traversal.walk(kernel.body)) == 3
 
 
 def test_broadcasting_splits_loops_where_it_must_only():
@@ -65,7 +65,7 @@ def test_softmax_computes_the_exponential_once():
 
 def test_a_product_keeps_bias_and_activation_in_its_store():
     made = program(lambda x, w, b: lax.max(lax.add(lax.dot(x, w), lax.broadcast_in_dim(b, (60, 70), (1,))), np.float32(0)), F(60, 50), F(50, 70), F(70))
-    assert sum(type(s) is ir.Kernel for s in made.body) == 1 and not any(t.shape == (60, 70) for t in made.temps)
+    assert sum(type(s) is nodes.Kernel for s in made.body) == 1 and not any(t.shape == (60, 70) for t in made.temps)
 
 
 def test_what_several_kernels_make_of_a_product_is_stored_in_its_place():
@@ -182,7 +182,7 @@ def test_large_products_are_packed(dtype):
 
 def test_sorts_write_right_into_their_results():
     def copies(fun, *args):
-        return [s for s in traversal.walk(program(fun, *args).body) if type(s) is ir.Copy]
+        return [s for s in traversal.walk(program(fun, *args).body) if type(s) is nodes.Copy]
     assert not copies(lambda x, y: lax.sort((x, y), num_keys=2), F(3, 50), F(3, 50))
     assert not copies(lambda x: lax.add(lax.sort(x), np.float32(1)), F(3, 50))
     into_rows = lambda x: lax.scan(lambda c, row: (c, lax.sort(row)), np.float32(0), x)[1]
@@ -259,9 +259,9 @@ def test_a_program_is_lowered_alike_for_targets_that_schedule_themselves():
 def value_of(e, env) -> int:
     """An index expression as a number."""
     match e:
-        case ir.Const():
+        case nodes.Const():
             return e.value
-        case ir.Var():
+        case nodes.Var():
             return env[e]
     a, b = value_of(e.a, env), value_of(e.b, env)
     return {"add": a + b, "sub": a - b, "mul": a * b, "div": a // b if b else 0, "rem": a % b if b else 0}[e.op]
@@ -270,7 +270,7 @@ def value_of(e, env) -> int:
 @pytest.mark.parametrize("extents", [(24,), (4, 6), (2, 12), (2, 2, 6), (8, 3), (3, 8)])
 @pytest.mark.parametrize("sizes", [(24,), (4, 6), (2, 3, 4), (3, 8), (6, 4), (1, 24), (2, 1, 12)])
 def test_regrouping_names_the_same_element(extents, sizes):
-    variables = [ir.Var(f"i{k}") for k in range(len(extents))]
+    variables = [nodes.Var(f"i{k}") for k in range(len(extents))]
     blocks = tuple(zip(extents, variables))
     parts = regroup(blocks, sizes)
     for position in range(24):
@@ -283,7 +283,7 @@ def test_views_and_their_loops():
     view = transpose_view((4, 2, 3), (2, 0, 1))
     assert view.sizes == [4, 6], "axes that stay neighbours stay one"
     assert choose(24, view.splits(frozenset())) == [4, 6]
-    i, j = ir.Var("i"), ir.Var("j")
+    i, j = nodes.Var("i"), nodes.Var("j")
     assert value_of(linear(view.apply(((4, i), (6, j)))), {i: 3, j: 5}) == 5 * 4 + 3
     assert slice_view((2, 5), (4, 5), (1, 0), (1, 1)).sources[0].offset == 1
 

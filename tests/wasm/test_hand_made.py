@@ -8,9 +8,9 @@ import pytest
 import wasmtime
 from weft_wasm.artifact import Artifact
 from weft_wasm.contents import abi_of
-from weft_wasm.encode import unsigned
-from weft_wasm.wasm_module import parts
-from weft_wasm.wasmtime_runtime import ProgramError, WasmtimeDevice
+from weft_wasm.binary.encode import unsigned
+from weft_wasm.binary.decode import parts
+from weft_wasm.runtimes.wasmtime_device import ProgramError, WasmtimeDevice
 
 
 def hand_made(instructions: str) -> Artifact:

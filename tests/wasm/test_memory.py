@@ -6,10 +6,10 @@ import weft.numpy as jnp
 from wasm_harness import jaxpr_of
 from weft.core.trace import get_aval
 from weft.runtime.backend import CompileOptions
-from weft_wasm.backend import WasmBackend
-from weft_wasm.desktop_runtime import DesktopRuntime
+from weft_wasm.backends.wasm import WasmBackend
+from weft_wasm.runtimes.desktop import DesktopRuntime
 from weft_wasm.lower.types import LoweringError
-from weft_wasm.memory import DeviceMemoryError
+from weft_wasm.runtimes.memory import DeviceMemoryError
 
 F32 = np.float32
 

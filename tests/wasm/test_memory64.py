@@ -5,11 +5,10 @@ import weft
 import weft.numpy as jnp
 from test_memory import F32, compiled
 from weft.core.trace import get_aval
-from weft_wasm import tasks
-from weft_wasm.backend import WasmBackend
-from weft_wasm.desktop_runtime import DesktopRuntime
+from weft_wasm.backends.wasm import WasmBackend
+from weft_wasm.runtimes.desktop import DesktopRuntime
 from weft_wasm.lower.types import LoweringError
-from weft_wasm.memory import DeviceMemoryError
+from weft_wasm.runtimes.memory import DeviceMemoryError
 
 HIGH = 5 << 30      # reserved, never touched
 rng = np.random.default_rng(0)
@@ -47,7 +46,7 @@ def test_beyond_four_gib_as_below(name, monkeypatch):
         for a, b in zip(got, want):
             np.testing.assert_array_equal(a, b)
         with monkeypatch.context() as patch:      # and where every loop is shared
-            patch.setattr(tasks, "WORTH", 0)
+            patch.setattr(threads, "WORTH", 0)
             for a, b in zip(results(backend, fun, args), want):
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 

@@ -12,8 +12,8 @@ from platforms import need
 import weft
 import weft.numpy as jnp
 from weft import export
-from weft.core.portable import NotPortable
-from weft_wasm.backend import WasmBackend
+from weft.serialization.portable import NotPortable
+from weft_wasm.backends.wasm import WasmBackend
 
 NODE = shutil.which("node")
 F = jnp.float32

@@ -3,11 +3,12 @@ import numpy as np
 import pytest
 from wasm_harness import check, compiled, values
 from weft import lax, nn
-from weft_wasm import ir, plan, rows, schedule, traversal
+from weft_wasm.ir import nodes, traversal
+from weft_wasm.passes import buffers, kernel_fusion, schedule
 from weft_wasm.compile import compile_program
-from weft_wasm.ir import Assign, Buffer, Declare, For, Kernel, Local, Program, Store, Var, f32
-from weft_wasm.read_ahead import read_ahead
-from weft_wasm.wasmtime_runtime import WasmtimeDevice
+from weft_wasm.ir.nodes import Assign, Buffer, Declare, For, Kernel, Local, Program, Store, Var, f32
+from weft_wasm.passes.prefetch import fetch_ahead
+from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
 
 rng = np.random.default_rng(5)
 F = lambda *shape: values(rng, "float32", shape)
@@ -15,7 +16,7 @@ ROWS, SIZE = 300, 131       # more than what two kernels must share to become on
 
 
 def merged(fun, *args) -> tuple[Program, list[Kernel]]:
-    program = rows.merge(compiled(fun, *args)[0].program)
+    program = kernel_fusion.fuse_rows(compiled(fun, *args)[0].program)
     return program, [s for s in traversal.walk(program.body) if type(s) is Kernel]
 
 
@@ -40,8 +41,8 @@ def test_a_row_is_finished_before_the_next(fun):
 def test_the_next_row_of_a_large_array_is_fetched(fun, shape, ahead):
     import weft.numpy as jnp
     f = lambda x: fun(jnp.asarray(x))
-    scheduled = rows.by_batches(schedule.auto(rows.merge(compiled(f, F(*shape))[0].program)))
-    loads = [s.value for s in traversal.walk(read_ahead(scheduled).body) if type(s) is ir.Let and s.var.name == "ahead"]
+    scheduled = kernel_fusion.fuse_batches(schedule.schedule_loops(kernel_fusion.fuse_rows(compiled(f, F(*shape))[0].program)))
+    loads = [s.value for s in traversal.walk(fetch_ahead(scheduled).body) if type(s) is nodes.Let and s.var.name == "ahead"]
     assert [x.buffer.role for x in loads] == ["input"] * ahead
     if ahead:
         check(f, F(*shape), tolerance=2e-5)
@@ -102,7 +103,7 @@ def programs():
 
 @pytest.mark.parametrize("program,left", [p[1:] for p in programs()], ids=[p[0] for p in programs()])
 def test_which_kernels_become_one(program, left):
-    assert len([s for s in rows.merge(program).body if type(s) is Kernel]) == left
+    assert len([s for s in kernel_fusion.fuse_rows(program).body if type(s) is Kernel]) == left
     if "half" in program.name:
         return
     inputs = [F(ROWS, SIZE) for _ in program.inputs]
@@ -112,7 +113,7 @@ def test_which_kernels_become_one(program, left):
 
 @pytest.mark.parametrize("value,index,fused", [
     (lambda x: x * 2.0, lambda i, j: i * SIZE + j, True),
-    (lambda x: ir.Call("exp", x), lambda i, j: i * SIZE + j, False),      # its constants take the registers of the sums
+    (lambda x: nodes.Call("exp", x), lambda i, j: i * SIZE + j, False),      # its constants take the registers of the sums
     (lambda x: x * 2.0, lambda i, j: i * SIZE, False),
 ], ids=["sum", "function", "another element"])
 def test_a_row_is_reduced_as_it_is_written(value, index, fused):
@@ -121,12 +122,12 @@ def test_a_row_is_reduced_as_it_is_written(value, index, fused):
     program = Program("centred", [x], [sums, out], [t], [
         store_rows("first", t, lambda i, j: value(x[i * SIZE + j])), sum_rows("sum", sums, t, index),
         store_rows("last", out, lambda i, j: t[i * SIZE + j] - sums[i])])
-    merged = rows.merge(program)
+    merged = kernel_fusion.fuse_rows(program)
     (kernel,) = merged.body
     assert any(type(s) is For and s.kind == "reduce" and any(type(inner) is Store for inner in s.body) for s in traversal.walk(kernel.body)) == fused
     assert [b.size for b in merged.temps] == [SIZE]
     data = F(ROWS, SIZE)
-    want = np.exp(data) if value(x[0]).__class__ is ir.Call else data * 2
+    want = np.exp(data) if value(x[0]).__class__ is nodes.Call else data * 2
     for scheduled in (True, False):
         total, rest = outputs(merged, [data], schedule=scheduled)
         terms = want if index(0, 1) else np.repeat(want[:, :1], SIZE, 1)
@@ -140,18 +141,18 @@ def test_a_result_in_the_storage_of_an_argument():
     at, flipped = lambda i, j: i * SIZE + j, lambda i, j: (ROWS - 1 - i) * SIZE + j
     for index, left in ((at, 1), (flipped, 2)):
         program = Program("donated", [x], [sums, out], [], [sum_rows("sum", sums, x, index), store_rows("out", out, lambda i, j: f32(1.0) * x[at(i, j)])], donated={1: 0})
-        assert len(rows.merge(program).body) == left
+        assert len(kernel_fusion.fuse_rows(program).body) == left
 
 
 def test_a_row_kernels_result_takes_the_storage_of_what_it_has_read():
     program, (kernel,) = merged(lambda x: nn.softmax(x), F(ROWS, SIZE))
-    pairs = rows.in_place_pairs(kernel)
+    pairs = kernel_fusion.in_place_pairs(kernel)
     assert (program.inputs[0], program.outputs[0]) in pairs
-    assert plan.plan(program).size < 4 * ROWS * SIZE
+    assert buffers.plan(program).size < 4 * ROWS * SIZE
 
 
 def joined(fun, *args) -> Program:
-    return rows.by_batches(schedule.auto(rows.merge(compiled(fun, *args)[0].program)))
+    return kernel_fusion.fuse_batches(schedule.schedule_loops(kernel_fusion.fuse_rows(compiled(fun, *args)[0].program)))
 
 
 def by_batch(fun, *args) -> list[Kernel]:
@@ -192,7 +193,7 @@ def test_attention_is_finished_for_a_block_of_queries_before_the_next(queries, e
 def test_attention_over_long_sequences_keeps_no_scores():
     args = [F(4, 2048, 16) for _ in range(3)]
     check(attention, *args, tolerance=1e-5)
-    assert plan.plan(joined(attention, *args)).private_size < 4 * 2048 * 2048 / 8
+    assert buffers.plan(joined(attention, *args)).private_size < 4 * 2048 * 2048 / 8
 
 
 def test_weights_that_are_needed_later_are_kept():

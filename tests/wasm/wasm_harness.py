@@ -11,8 +11,8 @@ from weft.runtime.backend import CompileOptions
 from weft.runtime.device import register_backend
 from weft.transforms.physical import lower_types
 from weft.transforms.stage import consts_as_args, stage_closed
-from weft_wasm.backend import WasmBackend
-from weft_wasm.compile import verify_after
+from weft_wasm.backends.wasm import WasmBackend
+from weft_wasm.passes.pipeline import verify_after
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

@@ -23,7 +23,7 @@ def device():
 def backend(device):
     """A verifying backend, known to weft as "webgpu"."""
     from weft.runtime.device import backend_for, register_backend
-    from weft_wasm.webgpu_backend import WebGpuBackend
+    from weft_wasm.backends.webgpu import WebGpuBackend
 
     register_backend(WebGpuBackend, "webgpu")
     made = backend_for("webgpu")

@@ -8,12 +8,9 @@ import json
 import random
 import struct
 
-from weft_wasm import interpret
+from weft_wasm.interpreter import interpret
 from weft_wasm.emit_wgsl import as_words, compile_webgpu
-from weft_wasm.ir import (
-    Assign, Binary, Buffer, Call, Declare, For, If, Kernel, Let, Load, Local, Program, Select, Store, Switch, Var, While, f32, gt, i32, lt,
-    maximum, ne,
-)  # fmt: skip
+from weft_wasm.ir.nodes import (Assign, Binary, Buffer, Call, Declare, For, If, Kernel, Let, Load, Local, Program, Select, Store, Switch, Var, While, f32, gt, i32, lt, maximum, ne)  # fmt: skip
 from weft_wasm.routines.gemm import gemm
 from weft_wasm.routines.sort_parallel import sort_parallel
 

@@ -16,8 +16,8 @@ from weft.core.interpret import interpret
 from weft.errors import BackendError
 from weft.transforms.physical import lower_types
 from weft_wasm.artifact import Artifact
-from weft_wasm.cache import Programs
-from weft_wasm.webgpu_backend import check_dtypes
+from weft_wasm.backends.cache import Programs
+from weft_wasm.backends.webgpu import check_dtypes
 
 pytestmark = pytest.mark.xdist_group("webgpu")
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -255,7 +255,7 @@ def test_kept_programs_are_found_again(backend, monkeypatch):
     first = np.asarray(make()(np.ones((5, 3), "float32")))
     (key, data), = store.items()
     assert data.startswith(key.encode()) and Artifact.from_bytes(data[len(key):]).kind == "webgpu"
-    monkeypatch.setattr("weft_wasm.webgpu_backend.compile_webgpu", None)      # nothing is compiled any more
+    monkeypatch.setattr("weft_wasm.backends.webgpu.compile_webgpu", None)      # nothing is compiled any more
     np.testing.assert_array_equal(np.asarray(make()(np.ones((5, 3), "float32"))), first)
     assert "kernel" in make().lower(np.ones((5, 3), "float32")).compile().as_text("ir") and list(store) == [key]
 

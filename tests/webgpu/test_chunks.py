@@ -14,16 +14,14 @@ from weft.core.trace import get_aval
 from weft.runtime.dispatch import program_for
 from weft.transforms.physical import lower_types
 from weft.transforms.stage import stage_closed
-from weft_wasm import ir
+from weft_wasm.ir import nodes
 from weft_wasm.emit_wgsl import chunks, rows
 from weft_wasm.emit_wgsl.shader import WgslError
-from weft_wasm.ir import (
-    Assign, Buffer, Const, Declare, For, If, Kernel, Let, Local, Program, Store, Switch, Var, While, i32, lt,
-)  # fmt: skip
+from weft_wasm.ir.nodes import Assign, Buffer, Const, Declare, For, If, Kernel, Let, Local, Program, Store, Switch, Var, While, i32, lt  # fmt: skip
 from weft_wasm.lower.program import lower
-from weft_wasm.rewriting import map_blocks
-from weft_wasm.traversal import walk
-from weft_wasm.verify import verify
+from weft_wasm.ir.rewriting import map_blocks
+from weft_wasm.ir.traversal import walk
+from weft_wasm.ir.verify import verify
 from webgpu_harness import run_webgpu
 
 pytestmark = pytest.mark.xdist_group("webgpu")
@@ -70,7 +68,7 @@ LONG_BODIES = {"long_loop_of_rows_that_keep_a_row", "long_loop_that_changes_what
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if len(case) == 2 and name not in LONG_BODIES])
 def test_values_that_change(name, limit):
     program, inputs = CASES[name]
-    within = [s for k in walk(program.body) if type(k) is Kernel for s in walk(k.body) if type(s) is While or type(s) is For and isinstance(s.extent, ir.Expr)]
+    within = [s for k in walk(program.body) if type(k) is Kernel for s in walk(k.body) if type(s) is While or type(s) is For and isinstance(s.extent, nodes.Expr)]
     if any(chunks.iterations(block) > limit for s in within for block in chunks.blocks(s)):
         with pytest.raises(WgslError, match="has a loop whose length only the device knows"):
             cut(program)
@@ -94,7 +92,7 @@ class Statements:
         return self.pick([a, a + self.pick(names), a * 3 - self.pick(names)])
 
     def at(self, names, n):
-        return ir.Binary("and", self.pick(names), i32(n - 1))
+        return nodes.Binary("and", self.pick(names), i32(n - 1))
 
     def block(self, names, locals_, depth):
         out, names, locals_ = [], list(names), list(locals_)
@@ -177,7 +175,7 @@ def test_long_loops_in_ones_of_unknown_length_are_refused():
 
 def test_a_part_of_a_known_size_bounds_a_loop():
     k = Var("k")
-    loop = For(Var("t"), ir.minimum(i32(64), k), [For(Var("u"), 3, [])])
+    loop = For(Var("t"), nodes.minimum(i32(64), k), [For(Var("u"), 3, [])])
     assert chunks.iterations([loop]) == 64 * 4 and chunks.iterations([replace(loop, extent=k)]) == 4
     assert chunks.iterations([While([loop], Const(True, "bool"), [loop])]) == 1 + 2 * 64 * 4
 
@@ -193,7 +191,7 @@ def test_long_loops_inside_of_branches_and_after_each_other(around):
     inside = {
         "if": [If(lt(i, 2), loops, [Assign(acc, acc - 1)])],
         "switch": [Switch(i, [[Assign(acc, acc - 1)], loops, []])],
-        "loop and if": [For(t := Var("t"), 3, [If(ir.eq(i, t), loops)])],
+        "loop and if": [For(t := Var("t"), 3, [If(nodes.eq(i, t), loops)])],
         "nothing": loops,
     }[around]
     (got,) = run_webgpu(Program("p", [], [out], [], [Kernel("k", [For(i, 4, [Declare(acc, i), *inside, Store(out, i, acc)], "parallel")])]))
@@ -232,7 +230,7 @@ def lengths(program: Program) -> list[object]:
     found = []
     for k in walk(program.body):
         if type(k) is Kernel:
-            found += [s for s in walk(k.body) if type(s) is While or type(s) is For and isinstance(s.extent, ir.Expr) and chunks.trips(s) == 1]
+            found += [s for s in walk(k.body) if type(s) is While or type(s) is For and isinstance(s.extent, nodes.Expr) and chunks.trips(s) == 1]
     return found
 
 

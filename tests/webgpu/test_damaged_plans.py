@@ -6,7 +6,7 @@ import os
 
 from artifact_mutations import Mutant
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.memory import DeviceMemoryError
+from weft_wasm.runtimes.memory import DeviceMemoryError
 
 COUNT = int(os.environ.get("WEFT_HOSTILE_PLANS", "1500"))
 

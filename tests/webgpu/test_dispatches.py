@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from weft_wasm.emit_wgsl import chunks, rows
 from weft_wasm.emit_wgsl.dispatches import split
-from weft_wasm.ir import (
-    Assign, Buffer, Const, Declare, For, If, Kernel, Let, Local, Program, Store, Var, f32, i32, lt,
-)  # fmt: skip
-from weft_wasm.traversal import walk
+from weft_wasm.ir.nodes import Assign, Buffer, Const, Declare, For, If, Kernel, Let, Local, Program, Store, Var, f32, i32, lt  # fmt: skip
+from weft_wasm.ir.traversal import walk
 from webgpu_harness import kernels, plan_of, run_webgpu
 
 gpu = pytest.mark.usefixtures("device")

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from kernel_harness import run_interpreted
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
-from weft_wasm.ir import (
-    Assign, Barrier, Binary, Buffer, Call, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, MulAdd, Program, Store, Switch, Var, f32,
-    gt, i32,
-)  # fmt: skip
+from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Buffer, Call, Const, Convert, Copy, Declare, Fail, For, If, Kernel, Let, Local, MulAdd, Program, Store, Switch, Var, f32, gt, i32)  # fmt: skip
 from webgpu_harness import device as make_device, kernels, plan_of, run_webgpu
 
 gpu = pytest.mark.usefixtures("device")

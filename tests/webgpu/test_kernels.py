@@ -9,7 +9,7 @@ import test_scalar_math
 import test_schedule
 import test_sort
 from kernel_harness import assert_same, random_array, run_interpreted
-from weft_wasm.ir import Assign, Binary, Buffer, Call, Const, Declare, For, Kernel, Local, Program, Store, Var, f32, i32
+from weft_wasm.ir.nodes import Assign, Binary, Buffer, Call, Const, Declare, For, Kernel, Local, Program, Store, Var, f32, i32
 from weft_wasm.routines.sort_parallel import sort_parallel
 from webgpu_harness import SUPPORTED, kernels, run_webgpu
 

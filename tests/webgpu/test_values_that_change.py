@@ -4,11 +4,11 @@ import changing_functions
 import pytest
 import wasm_harness
 from changing_programs import CASES, check
-from weft import tree
+from weft.base import tree
 from webgpu_harness import kernels, run_webgpu
 from weft_wasm.emit_wgsl.legalize import legalize
 from weft_wasm.emit_wgsl.shader import WgslError
-from weft_wasm.plan import plan
+from weft_wasm.passes.buffers import plan
 
 pytestmark = pytest.mark.xdist_group("webgpu")
 

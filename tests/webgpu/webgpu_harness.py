@@ -7,7 +7,7 @@ import os
 import numpy as np
 from kernel_harness import NUMPY
 from weft_wasm.emit_wgsl import DEFAULT_LIMITS, as_words, compile_webgpu, from_words
-from weft_wasm.ir import ITEMSIZE, Program
+from weft_wasm.ir.nodes import ITEMSIZE, Program
 
 SUPPORTED = ["bool", "i8", "u8", "i16", "u16", "i32", "u32", "f32", "f16", "bf16"]
 
@@ -15,7 +15,7 @@ SUPPORTED = ["bool", "i8", "u8", "i16", "u16", "i32", "u32", "f32", "f16", "bf16
 @functools.cache
 def device():
     os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")
-    from weft_wasm.wgpu_runtime import WgpuDevice
+    from weft_wasm.runtimes.wgpu_device import WgpuDevice
 
     return WgpuDevice()
 

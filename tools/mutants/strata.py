@@ -15,18 +15,17 @@ from candidates import Finder, Mutant, parses, told_apart
 WEFT, WASM, NATIVE, REMOTE = "packages/weft/src/weft", "wasm/src/weft_wasm", "native/src/weft_native", "packages/weft-remote/src/weft_remote"
 # name -> patterns of files; a file belongs to the first that it matches
 STRATA = {
-    "the wire: codec, client, host": [f"{WEFT}/core/serialize.py", f"{WEFT}/core/binary.py", f"{WEFT}/core/portable.py", f"{WEFT}/transforms/portable.py", f"{WEFT}/core/verify.py", f"{WEFT}/export/artifact.py",
+    "the wire: codec, client, host": [f"{WEFT}/serialization/**/*.py", f"{WEFT}/transforms/portable.py", f"{WEFT}/core/verify.py", f"{WEFT}/export/artifact.py",
                                       f"{REMOTE}/**/*.py", f"{NATIVE}/host/**/*.py"],
-    "core": [f"{WEFT}/core/**/*.py"],
-    "ops": [f"{WEFT}/ops/**/*.py"],
+    "core": [f"{WEFT}/core/**/*.py", f"{WEFT}/symbolic/**/*.py"],
+    "primitives": [f"{WEFT}/primitives/**/*.py"],
     "transforms": [f"{WEFT}/transforms/**/*.py"],
-    "control": [f"{WEFT}/control/**/*.py", f"{WEFT}/higher_order/**/*.py", f"{WEFT}/decompositions/**/*.py"],
+    "higher-order primitives, decompositions, effects": [f"{WEFT}/higher_order/**/*.py", f"{WEFT}/decompositions/**/*.py", f"{WEFT}/effects/**/*.py"],
     "lowering to XLA": [f"{NATIVE}/lower/**/*.py"],
     "lowering to loop IR": [f"{WASM}/lower/**/*.py", f"{WASM}/routines/**/*.py", f"{WASM}/elementary/**/*.py"],
-    "emitter of Wasm": [f"{WASM}/emit_wasm/**/*.py", f"{WASM}/encode.py"],
+    "emitter of Wasm": [f"{WASM}/emit_wasm/**/*.py", f"{WASM}/binary/**/*.py"],
     "emitter of WGSL": [f"{WASM}/emit_wgsl/**/*.py"],
-    "runtimes": [f"{WEFT}/runtime/**/*.py", f"{WASM}/*runtime*.py", f"{WASM}/*backend*.py", f"{WASM}/memory.py", f"{WASM}/cache.py", f"{WASM}/calls.py", f"{WASM}/artifact.py",
-                 f"{WASM}/runtimes/**/*.py", f"{WASM}/backends/**/*.py", f"{NATIVE}/*.py"],
+    "runtimes": [f"{WEFT}/runtime/**/*.py", f"{WASM}/artifact.py", f"{WASM}/runtimes/**/*.py", f"{WASM}/backends/**/*.py", f"{NATIVE}/*.py"],
     "passes over loop IR": [f"{WASM}/**/*.py"],
     "runtime of pages (TypeScript)": ["wasm/runtime/src/*.ts"],
 }

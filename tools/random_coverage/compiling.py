@@ -18,7 +18,7 @@ from programs.maker import make
 from programs.steps.host import FAMILIES as OF_HOST
 from programs.targets import Target, target_for
 from programs.tree import Program
-from weft.config import enable_x64
+from weft.base.config import enable_x64
 
 
 def main(platform: str, start: int, count: int) -> None:

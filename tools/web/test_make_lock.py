@@ -57,7 +57,7 @@ def make(tmp_path: Path):
 
 
 def test_entries_name_file_hash_and_imports(make, tmp_path):
-    path = wheel(tmp_path / "wheels/abc123", "weft", modules=("weft/__init__.pyc", "weft/api.pyc", "single.py"))
+    path = wheel(tmp_path / "wheels/abc123", "weft", modules=("weft/__init__.pyc", "weft/api/tracing.pyc", "single.py"))
     process, lock = make()
     assert process.returncode == 0, process.stderr
     entry = lock["packages"]["weft"]

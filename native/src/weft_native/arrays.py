@@ -5,8 +5,8 @@ from operator import attrgetter
 
 import numpy as np
 from jaxlib import xla_client as xc
-from weft import dtypes, source_info
-from weft.avals import ShapedArray
+from weft.base import dtypes, source_info
+from weft.base.avals import ShapedArray
 from weft.runtime.array import register_array_class
 from weft.runtime.guards import DELETED, deleted
 

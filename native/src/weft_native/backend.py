@@ -10,13 +10,13 @@ from . import bootstrap  # noqa: F401  isort: skip  first: it sets up what C++ r
 import numpy as np
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
-from weft.avals import ShapedArray, array_type, physical
-from weft.config import config
+from weft.base.avals import ShapedArray, array_type, physical
+from weft.base.config import config
 from weft.core import trace
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, TypedScalar
-from weft.dtypes import NAMES, name as name_of
-from weft.errors import BackendError, at_user_line
-from weft.monitoring import COMPILE, LOWER, timed
+from weft.base.dtypes import NAMES, name as name_of
+from weft.base.errors import BackendError, at_user_line
+from weft.base.monitoring import COMPILE, LOWER, timed
 from weft.runtime import device as runtime_device
 from weft.runtime.array import KeyArray
 from weft.runtime.backend import Capabilities, CompileOptions, FastCall
@@ -24,7 +24,7 @@ from weft.runtime.effects import effects_barrier
 from weft.runtime.guards import explained
 from weft.runtime.jit import clear_caches
 from weft.runtime.partition import Partition
-from weft.mesh import Sharding
+from weft.base.mesh import Sharding
 
 from . import arrays, cache, cluster, compat, dispatch, executable, operators, profile
 from . import sharding as placing

@@ -16,7 +16,7 @@ cpu_feature_guard.check_cpu_features()      # before the library, which would cr
 
 import jaxlib._jax as _jax  # noqa: E402
 from jaxlib import xla_client as xc  # noqa: E402
-from weft import avals, errors, source_info  # noqa: E402
+from weft.base import avals, errors, source_info  # noqa: E402
 from weft.core.trace import Tracer  # noqa: E402
 
 from . import compat  # noqa: E402
@@ -95,7 +95,7 @@ def _install() -> None:
     xc.SingleDeviceSharding.memory_kind = property(lambda self: self._memory_kind)
     xc.SingleDeviceSharding.device_set = property(lambda self: {self._device})
     gc.callbacks.append(lambda *_: _jax.collect_garbage())
-    errors.JaxRuntimeError = _jax.JaxRuntimeError      # C++ raises its own class; its bases can't be changed
+    errors.runtime_raises(_jax.JaxRuntimeError)      # C++'s own class, whose bases can't be changed
 
 
 _install()

@@ -23,9 +23,9 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
-from weft import monitoring
-from weft.config import config
-from weft.errors import BackendError, warn
+from weft.base import monitoring
+from weft.base.config import config
+from weft.base.errors import BackendError, warn
 
 from . import compat
 

@@ -10,8 +10,8 @@ import pathlib
 import numpy as np
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
-from weft.config import config
-from weft.errors import BackendError
+from weft.base.config import config
+from weft.base.errors import BackendError
 
 from . import bootstrap, cluster, compat
 

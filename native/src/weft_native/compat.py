@@ -10,7 +10,7 @@ from typing import Any, Sequence
 import jaxlib._jax as _jax
 from jaxlib import version as _release
 from jaxlib import xla_client as xc
-from weft.errors import BackendError
+from weft.base.errors import BackendError
 
 RELEASE: tuple[int, ...] = tuple(int(part) for part in _release.__version__.split(".")[:3] if part.isdigit())
 VERSION: int = xc._version

@@ -5,19 +5,19 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 import jaxlib._jax as _jax
-from weft import dtypes, tree
-from weft.avals import array_type, shaped
-from weft.config import config
+from weft.base import dtypes, tree
+from weft.base.avals import array_type, shaped
+from weft.base.config import config
 from weft.core.jaxpr import TypedScalar
 from weft.core.primitive import exact
 from weft.core.trace import get_aval
 from weft.runtime import guards
 from weft.runtime.array import KeyArray
 from weft.runtime.backend import CompileOptions, FastCall
-from weft.ops.linear import copy_p
+from weft.primitives.linear import copy_p
 from weft.runtime.dispatch import apply_by_compiling, executable_for, program_for, single_equation
 from weft.runtime.partition import Partition, place_of
-from weft.mesh import Sharding
+from weft.base.mesh import Sharding
 from weft.transforms.valueless import has_valueless
 
 from . import bootstrap

@@ -6,12 +6,12 @@ from typing import Any, Sequence
 
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
-from weft.avals import array_type
+from weft.base.avals import array_type
 from weft.core.jaxpr import Jaxpr
-from weft.errors import BackendError, at_user_line, warn
+from weft.base.errors import BackendError, at_user_line, warn
 from weft.runtime.effects import started, wait_for_ordered
 from weft.runtime.partition import Partition
-from weft.mesh import NamedSharding, P
+from weft.base.mesh import NamedSharding, P
 
 from . import cache, compat
 from . import sharding as placing

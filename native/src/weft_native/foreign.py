@@ -6,7 +6,7 @@ from typing import Any, Callable, Mapping
 
 import jaxlib
 from jaxlib.mlir import ir
-from weft.errors import BackendError
+from weft.base.errors import BackendError
 
 from .compat import xc
 from .lower.foreign import attribute, custom_call, layouts

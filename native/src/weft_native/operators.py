@@ -4,16 +4,16 @@ from __future__ import annotations
 import numpy as np
 import weft.numpy  # noqa: F401  it defines the methods that are called here
 import jaxlib._jax as _jax
-from weft.config import config
+from weft.base.config import config
 from weft.core.jaxpr import ClosedJaxpr
 from weft.core.trace import current_trace, get_aval, is_array_like, root
-from weft.errors import WeftError
+from weft.base.errors import WeftError
 from weft.runtime import array as runtime_array
 from weft.runtime.backend import CompileOptions
 from weft.runtime.dispatch import executable_for
 from weft.runtime.guards import explained
 from weft.runtime.partition import place_of
-from weft.mesh import Sharding
+from weft.base.mesh import Sharding
 from weft.transforms.stage import consts_as_args, stage
 
 from .arrays import OWN, ArrayImpl

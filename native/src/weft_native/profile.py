@@ -5,8 +5,8 @@ import gzip
 
 import jaxlib._profile_data as _profile_data
 import jaxlib._profiler as _profiler
-from weft.config import config
-from weft.errors import at_user_line, warn
+from weft.base.config import config
+from weft.base.errors import at_user_line, warn
 
 from .client import client_for
 

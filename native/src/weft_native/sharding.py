@@ -5,11 +5,11 @@ from typing import Any, Sequence
 
 import numpy as np
 from jaxlib import xla_client as xc
-from weft.annotations import override
+from weft.base.annotations import override
 from weft.core.trace import is_array
-from weft.errors import BackendError
-from weft.ops.shape import slice_p
-from weft.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
+from weft.base.errors import BackendError
+from weft.primitives.shape import slice_p
+from weft.base.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
 
 from . import compat
 

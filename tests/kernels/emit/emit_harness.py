@@ -8,9 +8,9 @@ from weft_wasm.emit_wasm.scope import Lanes, Scope
 from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared
-from weft_wasm.encode import I32, I64, OP, V128, Module, memarg
-from weft_wasm.ir import ITEMSIZE, Const, Var
-from weft_wasm.interpret import from_bits, to_bits
+from weft_wasm.binary.encode import I32, I64, OP, V128, Module, memarg
+from weft_wasm.ir.nodes import ITEMSIZE, Const, Var
+from weft_wasm.interpreter.interpret import from_bits, to_bits
 
 _ENGINE = wasmtime.Engine()
 PAGE = 1 << 16

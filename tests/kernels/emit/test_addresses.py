@@ -5,8 +5,8 @@ import itertools
 import pytest
 from emit_harness import Base, Constants, run
 from weft_wasm.emit_wasm.address import SAFE_OFFSET, Addresses
-from weft_wasm.encode import I32, I64
-from weft_wasm.ir import Buffer, Const, For, Store, Var, f32, i32
+from weft_wasm.binary.encode import I32, I64
+from weft_wasm.ir.nodes import Buffer, Const, For, Store, Var, f32, i32
 
 
 def made(buffers, values, **options):

@@ -3,8 +3,8 @@
 import pytest
 import wasmtime
 from weft_wasm.compile import KNOWN_FEATURES, compile_program
-from weft_wasm.encode import OP
-from weft_wasm.ir import Buffer, For, Kernel, Program, Store, Var
+from weft_wasm.binary.encode import OP
+from weft_wasm.ir.nodes import Buffer, For, Kernel, Program, Store, Var
 
 ZEROS = " 0" * 16
 IMMEDIATES = {

@@ -5,20 +5,17 @@ import math
 
 import pytest
 from emit_harness import Base, lane_bytes, lane_value, put, put_vector, run
-from weft_wasm import interpret
+from weft_wasm.interpreter import interpret
 from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.lane_plan import LanePlan
 from weft_wasm.emit_wasm.scalars import Scalars
 from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.emit_wasm.vectors import Vectors
-from weft_wasm.encode import I32, OP, V128, memarg
-from weft_wasm.ir import (
-    BINARY_OPS, COMPARE_OPS, FLOATS, INTEGERS, ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Compare, Const, Convert,
-    Let, Load, MulAdd, Select, Unary, Var, f32, i32,
-)  # fmt: skip
-from weft_wasm.traversal import walk_expr
-from weft_wasm.scalar_math import int_range
-from weft_wasm.verify import _TYPES
+from weft_wasm.binary.encode import I32, OP, V128, memarg
+from weft_wasm.ir.nodes import (BINARY_OPS, COMPARE_OPS, FLOATS, INTEGERS, ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Compare, Const, Convert, Let, Load, MulAdd, Select, Unary, Var, f32, i32)  # fmt: skip
+from weft_wasm.ir.traversal import walk_expr
+from weft_wasm.ir.nodes import int_range
+from weft_wasm.ir.verify import _TYPES
 
 DTYPES = ["bool", *sorted(INTEGERS), *sorted(FLOATS)]
 UNARY = ["neg", "abs", "not", "floor", "ceil", "trunc", "round_even", "round_away", "sqrt", "popcount", "clz"]

@@ -6,8 +6,8 @@ import pytest
 from emit_harness import Base, put, run
 from weft_wasm.emit_wasm import packing
 from weft_wasm.emit_wasm.function import Function
-from weft_wasm.encode import F32, I32, I64, OP, V128
-from weft_wasm.ir import Binary, Buffer, Call, Load, Local, Var, f32, i32
+from weft_wasm.binary.encode import F32, I32, I64, OP, V128
+from weft_wasm.ir.nodes import Binary, Buffer, Call, Load, Local, Var, f32, i32
 
 
 class TestFunction:

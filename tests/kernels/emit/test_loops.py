@@ -17,11 +17,9 @@ from weft_wasm.emit_wasm.statements import VOID, Branches, Simple
 from weft_wasm.emit_wasm.steady import MAX_HOISTED, Steady
 from weft_wasm.emit_wasm.tables import VECTOR_OP
 from weft_wasm.emit_wasm.vectors import Vectors
-from weft_wasm.encode import F32, I32, OP
-from weft_wasm.interpret import from_bits
-from weft_wasm.ir import (
-    Assign, Barrier, Binary, Buffer, Compare, Const, Convert, Declare, Fail, For, If, Let, Local, Store, Switch, Var, While, f32, i32, lt,
-)  # fmt: skip
+from weft_wasm.binary.encode import F32, I32, OP
+from weft_wasm.interpreter.interpret import from_bits
+from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Buffer, Compare, Const, Convert, Declare, Fail, For, If, Let, Local, Store, Switch, Var, While, f32, i32, lt)  # fmt: skip
 
 
 class Parts(Base):

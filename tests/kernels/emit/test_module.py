@@ -6,9 +6,9 @@ import wasmtime
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.functions import FRAME_BYTES, Caller, Target, uses
 from weft_wasm.emit_wasm.module import emit_module, frame_bytes, lay_out_constants
-from weft_wasm.encode import I32, Module
-from weft_wasm.ir import Assign, Buffer, Copy, Declare, Fail, For, HostCall, If, Kernel, Let, Local, Program, Store, Var, f32, i32, lt
-from weft_wasm.plan import plan
+from weft_wasm.binary.encode import I32, Module
+from weft_wasm.ir.nodes import Assign, Buffer, Copy, Declare, Fail, For, HostCall, If, Kernel, Let, Local, Program, Store, Var, f32, i32, lt
+from weft_wasm.passes.buffers import plan
 
 X, OUT = Buffer("x", "f32", (64,), "input"), Buffer("o", "f32", (64,), "output")
 

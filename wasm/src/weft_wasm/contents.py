@@ -7,10 +7,10 @@ import math
 import re
 from typing import Any, NoReturn
 
-from weft_wasm.attributes import LABELS
-from weft_wasm.checks import NAME, NONE, TEXT, Check, brief, either, ints, several, words
-from weft_wasm.ir import ITEMSIZE
-from weft_wasm.wasm_module import ModuleError, parts
+from weft_wasm.ir.attributes import LABELS
+from weft_wasm.ir.checks import NAME, NONE, TEXT, Check, brief, either, ints, several, words
+from weft_wasm.ir.nodes import ITEMSIZE
+from weft_wasm.binary.decode import ModuleError, parts
 
 ABI_VERSION = 1
 KINDS = ("wasm", "webgpu")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
 import numpy as np
-from weft import dtypes
-from weft.avals import ShapedArray, array_aval
+from weft.base import dtypes
+from weft.base.avals import ShapedArray, array_aval
 from weft.core.interpret import interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from weft.errors import BackendError

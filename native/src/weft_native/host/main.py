@@ -10,9 +10,9 @@ import secrets
 import signal
 import sys
 
-from weft import source_info
-from weft.config import config
-from weft.errors import BackendError
+from weft.base import source_info
+from weft.base.config import config
+from weft.base.errors import BackendError
 from weft.runtime.backend import Device
 from weft.runtime.device import get_backend
 

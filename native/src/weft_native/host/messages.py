@@ -5,8 +5,8 @@ import logging
 import re
 from collections.abc import Callable
 
-from weft.annotations import override
-from weft.core.binary import printable
+from weft.base.annotations import override
+from weft.serialization.binary import printable
 
 LONGEST = 10_000      # characters; failures are kept as long as a client holds what they stand for
 

@@ -1,20 +1,19 @@
 """Programs by content hash: checked once, compiled once for each device, shared by all sessions that send the same bytes."""
 from __future__ import annotations
 
-import importlib
 import logging
 import math
-import pkgutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from weft import control, dtypes, ops
-from weft.avals import AbstractValue, ShapedArray, array_type
-from weft.config import config, enable_x64
-from weft.core import serialize
+from weft.base import dtypes
+from weft.base.avals import AbstractValue, ShapedArray, array_type
+from weft.base.config import config, enable_x64
+from weft.serialization import programs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from weft.export import language as _language  # noqa: F401  a program may use any primitive, whichever modules this process has loaded by itself
 from weft.runtime import backend
 from weft.runtime.backend import CompileOptions, Device
 from weft.runtime.device import backend_of
@@ -26,11 +25,6 @@ from .limits import MIB, Limits
 log = logging.getLogger("weft.host")
 K = TypeVar("K")
 V = TypeVar("V")
-# A program may use any primitive of the language, and parameters of weft.lax, whichever modules this process has loaded by itself.
-for _package in (ops, control):
-    for _module in pkgutil.iter_modules(_package.__path__, _package.__name__ + "."):
-        importlib.import_module(_module.name)
-importlib.import_module("weft.lax")
 KEPT, KEPT_BYTES = 512, 32 * MIB      # programs and compiled programs for the next session, and how long they are together when serialized
 
 
@@ -87,16 +81,16 @@ class Programs:
 
     def __init__(self, limits: Limits):
         self.limits = limits
-        self.format_limits = serialize.Limits(limits.program_bytes, limits.equations, array_bytes=max(limits.session_bytes, 1))
-        self.checked: Kept[bytes, serialize.Program] = Kept()
+        self.format_limits = programs.Limits(limits.program_bytes, limits.equations, array_bytes=max(limits.session_bytes, 1))
+        self.checked: Kept[bytes, programs.Program] = Kept()
         self.compiled: Kept[tuple[Any, ...], Executable] = Kept()
         self.compiling = threading.Lock()          # lowering keeps state of the process
 
-    def check(self, digest: bytes, data: bytes | bytearray) -> serialize.Program:
+    def check(self, digest: bytes, data: bytes | bytearray) -> programs.Program:
         """The program of these bytes; DeserializationError if they are none, LimitError if it needs too much."""
         found = self.checked.get(digest)
         if found is None:
-            found = serialize.deserialize(data, self.format_limits)
+            found = programs.deserialize(data, self.format_limits)
             self._check_sizes(found.jaxpr, set())
             self.checked.keep(digest, found, len(data))
         return found
@@ -112,7 +106,7 @@ class Programs:
             for sub in subjaxprs(eqn.params):
                 self._check_sizes(sub, seen)
 
-    def compile(self, digest: bytes, program: serialize.Program, size: int, device: Device, name: str, donated: tuple[bool, ...],
+    def compile(self, digest: bytes, program: programs.Program, size: int, device: Device, name: str, donated: tuple[bool, ...],
                 begin: Callable[[], None] = lambda: None) -> Executable:
         """A program of `size` bytes compiled for a device; `begin()` is called when its turn has come."""
         key = (digest, device, donated)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
-from weft.core.binary import DeserializationError
+from weft.serialization.binary import DeserializationError
 from weft.runtime.backend import Device
 from weft_remote import protocol as p
 from weft_remote.errors import AuthenticationError, ConnectionLost, LimitError, ProtocolError, class_name

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, ParamSpec, TypeAlias, assert_never
 
-from weft import dtypes
-from weft.core.binary import DeserializationError
-from weft.core.serialize import Program, content_hash
+from weft.base import dtypes
+from weft.serialization.binary import DeserializationError
+from weft.serialization.programs import Program, content_hash
 from weft.core.trace import is_array
 from weft.runtime.backend import Device
 from weft.runtime.device import backend_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from weft import dtypes
-from weft.avals import ShapedArray
+from weft.base import dtypes
+from weft.base.avals import ShapedArray
 from weft.core.trace import is_array
 from weft.runtime.backend import Device
 from weft_remote import protocol as p

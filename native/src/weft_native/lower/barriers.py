@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 from jaxlib.mlir import ir
-from weft import dtypes
+from weft.base import dtypes
 
 from .builder import dense, dense_ints
 from .registry import rule

@@ -10,9 +10,9 @@ from typing import Any, Callable, Sequence
 import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
-from weft import dtypes
-from weft.avals import AbstractToken, AbstractValue, countable
-from weft.errors import BackendError
+from weft.base import dtypes
+from weft.base.avals import AbstractToken, AbstractValue, countable
+from weft.base.errors import BackendError
 
 _ELEMENTS: dict[str, Callable[[], Any]] = {
     "bool": lambda: ir.IntegerType.get_signless(1), "bfloat16": ir.BF16Type.get, "float16": ir.F16Type.get,

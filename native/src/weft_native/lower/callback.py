@@ -5,9 +5,9 @@ from typing import Callable
 
 from jaxlib.mlir import ir
 from weft.core.effects import any_ordered
-from weft.errors import BackendError, at_user_line
+from weft.base.errors import BackendError, at_user_line
 from weft.runtime.effects import call_host, host_results
-from weft.mesh import NamedSharding, P
+from weft.base.mesh import NamedSharding, P
 
 from .registry import rule, rules
 

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 from jaxlib.mlir import ir
-from weft import dtypes
-from weft.avals import shaped
+from weft.base import dtypes
+from weft.base.avals import shaped
 from weft.core.effects import any_ordered
 from weft.core.trace import Axis, mapped_axes
-from weft.errors import BackendError
-from weft.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, axes_of
+from weft.base.errors import BackendError
+from weft.base.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, axes_of
 from weft.transforms.stage import stage_closed
 
 from .builder import dense_ints
@@ -134,7 +134,7 @@ def _shard_map(b, ins, outs, *args, jaxpr, mesh, in_specs, out_specs, newly_manu
 
 def _nested(b, ins, args, params: dict):
     """A pmap inside another one: on a free axis of the outer one's mesh, or, where none is left, one after another on each device."""
-    from weft.control.shard_map import manual_axes, on_outer_axis      # there is such an equation, so it is loaded
+    from weft.higher_order.shard_map import manual_axes, on_outer_axis      # there is such an equation, so it is loaded
     (axis,), members = manual_axes(params["mesh"], params["newly_manual_axes"]), b.members
     taken = {i for _, i in members.names} if members is not None else set()
     free = [i for i, (n, t) in enumerate(zip(members.mesh.axis_sizes, members.mesh.axis_types)) if i not in taken and t is AxisType.Manual and n == axis.size] \
@@ -151,7 +151,7 @@ def _nested(b, ins, args, params: dict):
 
 
 def _one_after_another(b, ins, args, params: dict):
-    from weft.control.shard_map import by_vmap
+    from weft.higher_order.shard_map import by_vmap
     return b.inline(stage_closed(lambda *xs: by_vmap(*xs, **params), ins), args)
 
 

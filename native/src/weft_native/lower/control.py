@@ -1,11 +1,11 @@
 """Primitives that carry programs: calls, loops, branches."""
 from __future__ import annotations
 
-from weft import dtypes
-from weft.avals import shaped
+from weft.base import dtypes
+from weft.base.avals import shaped
 from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr
-from weft.errors import BackendError
+from weft.base.errors import BackendError
 
 from .callback import token_type
 from .registry import rule

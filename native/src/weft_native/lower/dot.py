@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jaxlib.mlir import ir
-from weft import dtypes
-from weft.ops.dot import DotAlgorithm, DotAlgorithmPreset
+from weft.base import dtypes
+from weft.primitives.dot import DotAlgorithm, DotAlgorithmPreset
 
 from .registry import rule
 

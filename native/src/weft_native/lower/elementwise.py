@@ -1,9 +1,9 @@
 """Elementwise primitives."""
 from __future__ import annotations
 
-from weft import dtypes
-from weft.avals import shaped
-from weft.ops.elementwise import AccuracyMode
+from weft.base import dtypes
+from weft.base.avals import shaped
+from weft.primitives.elementwise import AccuracyMode
 
 from .registry import broadcasting, elementwise, rule, rules
 

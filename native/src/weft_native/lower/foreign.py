@@ -5,8 +5,8 @@ from typing import Any, Sequence
 
 import numpy as np
 from jaxlib.mlir import ir
-from weft import dtypes
-from weft.control.foreign import Attribute
+from weft.base import dtypes
+from weft.effects.foreign import Attribute
 
 from .builder import dense
 from .registry import rule

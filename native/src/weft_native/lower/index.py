@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import numpy as np
-from weft import dtypes
-from weft.avals import shaped
-from weft.ops.index import GatherScatterMode, gather_fill
-from weft.ops.positions import holding
+from weft.base import dtypes
+from weft.base.avals import shaped
+from weft.primitives.index import GatherScatterMode, gather_fill
+from weft.primitives.positions import holding
 
 from .reduce import _MONOIDS, combine
 from .registry import rule

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from jaxlib import lapack
 from jaxlib.cpu import _lapack
 from jaxlib.mlir import ir
-from weft import dtypes
-from weft.avals import shaped
+from weft.base import dtypes
+from weft.base.avals import shaped
 from weft.core.primitive import registry
-from weft.ops.spectral import EighImplementation, EigImplementation, SvdAlgorithm
+from weft.primitives.spectral import EighImplementation, EigImplementation, SvdAlgorithm
 
 from ..compat import xc
 from .registry import rule

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 from jaxlib.mlir import ir
-from weft import dtypes
-from weft.config import config
+from weft.base import dtypes
+from weft.base.config import config
 from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from weft.core.primitive import exact
-from weft.errors import BackendError
-from weft.mesh import NamedSharding, P, SingleDeviceSharding
+from weft.base.errors import BackendError
+from weft.base.mesh import NamedSharding, P, SingleDeviceSharding
 from weft.transforms.dce import live
 from weft.transforms.stage import decomposition
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
-from weft import dtypes
+from weft.base import dtypes
 
 from .registry import rule
 

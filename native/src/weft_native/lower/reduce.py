@@ -1,10 +1,10 @@
 """Reductions, windows and cumulative operations."""
 from __future__ import annotations
 
-from weft import dtypes
-from weft.avals import shaped
-from weft.dtypes import highest, lowest
-from weft.ops.window import dilated
+from weft.base import dtypes
+from weft.base.avals import shaped
+from weft.base.dtypes import highest, lowest
+from weft.primitives.window import dilated
 
 from .elementwise import larger
 from .registry import rule, stored

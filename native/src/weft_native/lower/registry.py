@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from weft import dtypes
+from weft.base import dtypes
 
 rules: dict[str, Callable] = {}
 # Primitives whose operands are broadcast to the shape of the result before their rule is called.

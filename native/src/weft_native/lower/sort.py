@@ -4,8 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from weft import dtypes
-from weft.avals import ShapedArray, shaped
+from weft.base import dtypes
+from weft.base.avals import ShapedArray, shaped
 
 from .registry import rule, widened
 

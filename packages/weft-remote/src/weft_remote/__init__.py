@@ -1,7 +1,7 @@
 """weft on a remote host: `connect` gives the platform "remote", whose arrays live on the host."""
 import os as _os
 
-from weft import source_info as _source_info
+from weft.base import source_info as _source_info
 
 from .backend import connect as connect
 from .backend import connect_async as connect_async

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from weft import dtypes
-from weft.annotations import override
-from weft.avals import ShapedArray, array_type
-from weft.config import config
+from weft.base import dtypes
+from weft.base.annotations import override
+from weft.base.avals import ShapedArray, array_type
+from weft.base.config import config
 from weft.core.jaxpr import Jaxpr
-from weft.core.serialize import content_hash, serialize
+from weft.serialization.programs import content_hash, serialize
 from weft.core.trace import get_aval
-from weft.errors import BackendError
-from weft.host import from_bytes, to_bytes
+from weft.base.errors import BackendError
+from weft.base.host import from_bytes, to_bytes
 from weft.runtime.array import BufferArray
 from weft.runtime.backend import Capabilities, CompileOptions
 from weft.runtime.device import backend_for, forget_default

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
-from weft.annotations import override
-from weft.core.binary import DeserializationError
-from weft.errors import BackendError
+from weft.base.annotations import override
+from weft.serialization.binary import DeserializationError
+from weft.base.errors import BackendError
 
 from .errors import ConnectionLost, LimitError, ProtocolError
 from .session import LOG, Session, Transport

@@ -4,10 +4,10 @@ from __future__ import annotations
 import builtins
 import inspect
 
-from weft import errors
-from weft.core.binary import DeserializationError
-from weft.core.portable import NotPortable
-from weft.errors import BackendError
+from weft.base import errors
+from weft.serialization.binary import DeserializationError
+from weft.serialization.portable import NotPortable
+from weft.base.errors import BackendError
 
 
 class ConnectionLost(BackendError):

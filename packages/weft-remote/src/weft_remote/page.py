@@ -8,7 +8,7 @@ from typing import Protocol
 import _weft_page as page
 from js import Uint8Array
 from pyodide.ffi import JsException, can_run_sync, run_sync
-from weft.annotations import override
+from weft.base.annotations import override
 
 from .errors import ConnectionLost
 from .session import LOG, Session, Transport

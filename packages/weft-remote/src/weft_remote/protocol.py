@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, dataclass_transform, get_args
 
-from weft import dtypes
-from weft.avals import ShapedArray, countable, shaped
-from weft.core.binary import DeserializationError, Reader, Writer
+from weft.base import dtypes
+from weft.base.avals import ShapedArray, countable, shaped
+from weft.serialization.binary import DeserializationError, Reader, Writer
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

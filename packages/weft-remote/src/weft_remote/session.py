@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from weft import source_info
-from weft.annotations import override
-from weft.avals import ShapedArray
+from weft.base import source_info
+from weft.base.annotations import override
+from weft.base.avals import ShapedArray
 
 from . import protocol as p
 from .errors import ConnectionLost, ProtocolError, rebuild

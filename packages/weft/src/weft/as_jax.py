@@ -25,7 +25,7 @@ from typing import Any
 
 import weft
 
-from .annotations import override
+from .base.annotations import override
 from .compat import MODULES, NAMES, PACKAGES, Named
 
 # The release whose names and semantics weft has; libraries compare with it.

@@ -3,18 +3,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Hashable, Protocol, Sequence, SupportsIndex, TypeAlias, TypeVar
 
-from .avals import SymbolicSize
-from .dtypes import SupportsDType
-from .host import has_numpy, np
-from .mesh import NamedSharding, PartitionSpec, Sharding
-from .ops.index import GatherScatterMode
+from .base.avals import SymbolicSize
+from .base.dtypes import SupportsDType
+from .base.host import has_numpy, np
+from .base.mesh import NamedSharding, PartitionSpec, Sharding
+from .primitives.index import GatherScatterMode
 from .runtime.array import Array
 from .runtime.backend import Device
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from .dtypes import DTypeLike
+    from .base.dtypes import DTypeLike
 
     class SupportsArray(Protocol):
         """An object that can become an array of NumPy's."""

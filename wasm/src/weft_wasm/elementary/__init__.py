@@ -12,7 +12,7 @@ from collections.abc import Callable
 from weft_wasm.elementary import polynomials, remainders
 from weft_wasm.elementary.functions import Float
 from weft_wasm.elementary.gamma import Gamma
-from weft_wasm.ir import MATH_BINARY, MATH_UNARY, Binary, Call, Convert, Expr
+from weft_wasm.ir.nodes import MATH_BINARY, MATH_UNARY, Binary, Call, Convert, Expr
 
 FLOAT = {"f32": Float("f32", polynomials.F32), "f64": Float("f64", polynomials.F64)}
 _IN_F64: dict[str, Callable[..., Expr]] = {"pow": FLOAT["f64"].pow, "lgamma": Gamma(FLOAT["f64"], zeros=False).lgamma, "digamma": Gamma(FLOAT["f64"], zeros=False).digamma}

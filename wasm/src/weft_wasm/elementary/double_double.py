@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft_wasm.ir import Const, Expr
+from weft_wasm.ir.nodes import Const, Expr
 
 Coefficient = float | tuple[float, float]
 SPLIT = 2.0**27 + 1

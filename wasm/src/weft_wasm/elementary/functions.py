@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from weft_wasm.elementary.pi import pi_bits, pi_parts, two_over_pi
-from weft_wasm.ir import Bitcast, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
+from weft_wasm.ir.nodes import Bitcast, Const, Convert, Expr, MulAdd, Select, Unary, eq, gt, le, lt, ne
 
 INF, NAN = float("inf"), float("nan")
 LN2 = math.log(2.0)

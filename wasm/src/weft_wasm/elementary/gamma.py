@@ -13,7 +13,7 @@ from weft_wasm.elementary.double_double import Coefficient, Pair, constant, poly
 from weft_wasm.elementary.functions import Float
 from weft_wasm.elementary.pi import pi_bits
 from weft_wasm.elementary.polynomials import PAIRS
-from weft_wasm.ir import Expr, Select, Unary, eq, gt, le, lt
+from weft_wasm.ir.nodes import Expr, Select, Unary, eq, gt, le, lt
 
 INF, NAN = float("inf"), float("nan")
 # Bernoulli numbers: B2k / (2k (2k-1)) and B2k / 2k

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft_wasm.elementary.double_double import Pair
 from weft_wasm.elementary.functions import Float, minimum_number
-from weft_wasm.ir import Convert, Expr, Select, Unary, eq, gt, lt
+from weft_wasm.ir.nodes import Convert, Expr, Select, Unary, eq, gt, lt
 
 NAN = float("nan")
 FEW = 23  # bits of a quotient that f64 multiplies exactly by half of the divisor

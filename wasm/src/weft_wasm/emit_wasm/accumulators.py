@@ -11,9 +11,9 @@ from weft_wasm.emit_wasm.scope import Lanes, Scope
 from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.emit_wasm.values import Shared
 from weft_wasm.emit_wasm.vectors import Vectors
-from weft_wasm.encode import V128
-from weft_wasm.ir import Binary, Expr, For, Local, Var
-from weft_wasm.reduce_loops import identity, reductions
+from weft_wasm.binary.encode import V128
+from weft_wasm.ir.nodes import Binary, Expr, For, Local, Var
+from weft_wasm.ir.reductions import identity, reductions
 
 
 class Accumulator(NamedTuple):

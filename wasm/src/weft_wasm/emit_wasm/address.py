@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from weft_wasm.affine import Linear, linear
+from weft_wasm.ir.affine import Linear, linear
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.scope import Lane, Scope
 from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.values import Shared
-from weft_wasm.ir import ITEMSIZE, Buffer, Expr, Load, Stmt, Store, Var
-from weft_wasm.traversal import blocks, expressions, operands
+from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Expr, Load, Stmt, Store, Var
+from weft_wasm.ir.traversal import blocks, expressions, operands
 
 # An offset immediate is added without wrapping, so a pointer that may lie before its buffer must not carry one that is
 # larger than the lowest address a host hands out.

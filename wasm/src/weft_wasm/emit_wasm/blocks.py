@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from weft_wasm.emit_wasm.interleave import Interleaved, Interleaving
 from weft_wasm.emit_wasm.scope import Name, Scope
-from weft_wasm.ir import Stmt
+from weft_wasm.ir.nodes import Stmt
 
 # Emits a statement of one kind (see `kinds.of`); returns what it binds, if it does.
 Emit: TypeAlias = Callable[[Any], Name | None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft_wasm import encode
-from weft_wasm.encode import I32, I64, OP, Module, unsigned
-from weft_wasm.ir import wrap
+from weft_wasm.binary import encode
+from weft_wasm.binary.encode import I32, I64, OP, Module, unsigned
+from weft_wasm.ir.nodes import wrap
 
 # Instructions by the number of the local: most of what functions are made of.
 _GET, _SET, _TEE = ([OP[f"local.{op}"] + unsigned(k) for k in range(256)] for op in ("get", "set", "tee"))

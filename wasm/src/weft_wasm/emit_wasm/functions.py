@@ -11,10 +11,10 @@ from weft_wasm.emit_wasm.parts import Parts
 from weft_wasm.emit_wasm.scope import Name
 from weft_wasm.emit_wasm.storage import Overlap
 from weft_wasm.emit_wasm.tables import SCALAR
-from weft_wasm.encode import F32, F64, I32, I64, OP, VOID, Module, memarg, unsigned
-from weft_wasm.ir import Buffer, Declare, Expr, For, Let, Local, Node, Stmt, Var
-from weft_wasm.traversal import expressions, touched, walk, walk_expr
-from weft_wasm.plan import Plan
+from weft_wasm.binary.encode import F32, F64, I32, I64, OP, VOID, Module, memarg, unsigned
+from weft_wasm.ir.nodes import Buffer, Declare, Expr, For, Let, Local, Node, Stmt, Var
+from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
+from weft_wasm.passes.buffers import Plan
 
 FRAME_BYTES = 8192  # a loop that uses more than a thousand buffers and variables from outside stays on one thread
 TYPE = {I32: "i32", I64: "i64", F32: "f32", F64: "f64"}

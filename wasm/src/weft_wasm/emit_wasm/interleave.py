@@ -17,9 +17,9 @@ from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.tables import LANE_BYTES_STORE, shuffle_words
 from weft_wasm.emit_wasm.values import Shared
 from weft_wasm.emit_wasm.vectors import Vectors
-from weft_wasm.encode import OP, V128, memarg
-from weft_wasm.ir import ITEMSIZE, Load, Stmt, Store
-from weft_wasm.traversal import walk_expr
+from weft_wasm.binary.encode import OP, V128, memarg
+from weft_wasm.ir.nodes import ITEMSIZE, Load, Stmt, Store
+from weft_wasm.ir.traversal import walk_expr
 
 
 class Interleaved:

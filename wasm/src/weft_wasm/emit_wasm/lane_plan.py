@@ -9,8 +9,8 @@ from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.scope import Scope
 from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.values import Expansions
-from weft_wasm.ir import ITEMSIZE, Assign, Declare, Expr, For, Let, Load, Stmt, Store
-from weft_wasm.traversal import expressions, operands, walk, walk_expr
+from weft_wasm.ir.nodes import ITEMSIZE, Assign, Declare, Expr, For, Let, Load, Stmt, Store
+from weft_wasm.ir.traversal import expressions, operands, walk, walk_expr
 
 
 class Run(NamedTuple):

@@ -15,9 +15,9 @@ from weft_wasm.emit_wasm.scope import Lanes, Scope
 from weft_wasm.emit_wasm.statements import VOID
 from weft_wasm.emit_wasm.steady import Steady
 from weft_wasm.emit_wasm.values import Held
-from weft_wasm.encode import I32, OP
-from weft_wasm.ir import Const, For, Stmt, Var, whole
-from weft_wasm.kinds import of
+from weft_wasm.binary.encode import I32, OP
+from weft_wasm.ir.nodes import Const, For, Stmt, Var, whole
+from weft_wasm.ir.kinds import of
 
 WORTH_DIVIDING = 8  # vectors of a loop from which a reciprocal pays
 _BR_IF_0 = OP["br_if"] + b"\0"

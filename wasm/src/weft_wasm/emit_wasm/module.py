@@ -6,11 +6,11 @@ from collections.abc import Hashable
 
 from weft_wasm.emit_wasm.function import Function, pointer_type
 from weft_wasm.emit_wasm.functions import FRAME_BYTES, TYPE, Callee, Caller, Target, shared_loops, uses
-from weft_wasm.encode import I32, OP, VOID, Module, memarg, unsigned
-from weft_wasm.fingerprint import fingerprint
-from weft_wasm.ir import ITEMSIZE, Buffer, Copy, Fail, HostCall, Kernel, Program
-from weft_wasm.traversal import walk
-from weft_wasm.plan import Plan, padded
+from weft_wasm.binary.encode import I32, OP, VOID, Module, memarg, unsigned
+from weft_wasm.ir.fingerprint import fingerprint
+from weft_wasm.ir.nodes import padded, ITEMSIZE, Buffer, Copy, Fail, HostCall, Kernel, Program
+from weft_wasm.ir.traversal import walk
+from weft_wasm.passes.buffers import Plan
 
 
 class Main:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weft_wasm import encode
+from weft_wasm.binary import encode
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.tables import CORE, EXTRACT, REPLACE, SPLAT
-from weft_wasm.encode import OP
+from weft_wasm.binary.encode import OP
 
 
 def to_mask(fn: Function, lanes: int) -> None:

@@ -20,7 +20,7 @@ from weft_wasm.emit_wasm.steady import Steady
 from weft_wasm.emit_wasm.storage import Overlap, Storage
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared
 from weft_wasm.emit_wasm.vectors import Vectors
-from weft_wasm.ir import Barrier
+from weft_wasm.ir.nodes import Barrier
 
 
 class Parts:

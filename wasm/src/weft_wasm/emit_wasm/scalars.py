@@ -5,33 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft_wasm import encode, scalar_math
+from weft_wasm.binary import encode
 from weft_wasm.emit_wasm import packing
 from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.scope import Lane, Name, Scope
 from weft_wasm.emit_wasm.tables import CORE, LOAD, SCALAR, SCALAR_OP, WRAP_BITS, WRAPPED, scalar_convert
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared
-from weft_wasm.encode import I32, I64, OP, memarg
-from weft_wasm.ir import (
-    ITEMSIZE,
-    SIGNED,
-    Binary,
-    Bitcast,
-    Buffer,
-    Call,
-    Compare,
-    Const,
-    Convert,
-    Expr,
-    Load,
-    Local,
-    MulAdd,
-    Select,
-    Unary,
-    Var,
-)  # fmt: skip
-from weft_wasm.kinds import covering, method
+from weft_wasm.binary.encode import I32, I64, OP, memarg
+from weft_wasm.ir.nodes import ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Expr, Load, Local, MulAdd, Select, Unary, Var, int_range  # fmt: skip
+from weft_wasm.ir.kinds import covering, method
 
 _EQZ = {I32: OP["i32.eqz"], I64: OP["i64.eqz"]}
 
@@ -311,7 +294,7 @@ class Scalars:
 
     def _saturate(self, dtype: str) -> None:
         """Clamps the i32 on the stack into a narrow dtype."""
-        lo, hi = scalar_math.int_range(dtype)
+        lo, hi = int_range(dtype)
         unsigned = dtype not in SIGNED
         x = self.shared.temporary(I32)
         self.fn.set(x)

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.tables import SCALAR
-from weft_wasm.encode import V128
-from weft_wasm.ir import Const, Expr, Load, Local, Var
-from weft_wasm.traversal import operands
+from weft_wasm.binary.encode import V128
+from weft_wasm.ir.nodes import Const, Expr, Load, Local, Var
+from weft_wasm.ir.traversal import operands
 
 Name: TypeAlias = Var | Local
 Where: TypeAlias = int | list[int] | None  # a local, a local for each vector, or None: 0 (plus the variable's offset)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weft_wasm import encode, scalar_math
+from weft_wasm.binary import encode
+from weft_wasm.elementary import expansion
 from weft_wasm.emit_wasm.blocks import Blocks, Emit
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.scalars import Scalars
@@ -13,9 +14,9 @@ from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.tables import SCALAR, STORE
 from weft_wasm.emit_wasm.values import Shared
 from weft_wasm.emit_wasm.vectors import Vectors
-from weft_wasm.encode import I32, OP, V128, memarg, unsigned
-from weft_wasm.ir import ITEMSIZE, STORAGE_FLOATS, Assign, Declare, Expr, If, Let, Store, Switch, While
-from weft_wasm.kinds import of
+from weft_wasm.binary.encode import I32, OP, V128, memarg, unsigned
+from weft_wasm.ir.nodes import ITEMSIZE, STORAGE_FLOATS, Assign, Declare, Expr, If, Let, Store, Switch, While
+from weft_wasm.ir.kinds import of
 
 VOID = bytes((encode.VOID,))
 
@@ -78,7 +79,7 @@ class Simple:
     def store(self, s: Store) -> None:
         buffer, value = s.buffer, s.value
         if buffer.dtype in STORAGE_FLOATS:
-            value = scalar_math.encode(value)
+            value = expansion.encode(value)
             buffer = self.storage.bits(buffer)
         self.shared.open(s.index, value)
         if self.scope.lanes is not None:

@@ -12,11 +12,9 @@ from weft_wasm.emit_wasm.storage import Storage
 from weft_wasm.emit_wasm.tables import SCALAR
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared, constant_key
 from weft_wasm.emit_wasm.vectors import Vectors
-from weft_wasm.encode import V128
-from weft_wasm.ir import (
-    Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Let, Load, MulAdd, Select, Stmt, Store, Unary, Var,
-)  # fmt: skip
-from weft_wasm.traversal import blocks, expressions, may_end, operands, walk, walk_expr, written
+from weft_wasm.binary.encode import V128
+from weft_wasm.ir.nodes import Assign, Binary, Bitcast, Buffer, Compare, Const, Expr, For, Let, Load, MulAdd, Select, Stmt, Store, Unary, Var  # fmt: skip
+from weft_wasm.ir.traversal import blocks, expressions, may_end, operands, walk, walk_expr, written
 
 MAX_HOISTED = 24
 

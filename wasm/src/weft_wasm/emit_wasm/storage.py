@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from weft_wasm.ir import Buffer
+from weft_wasm.ir.nodes import Buffer
 
 Overlap: TypeAlias = Callable[[Buffer, Buffer], bool]
 

@@ -7,8 +7,8 @@ values use the first lanes as i32x4/f32x4, 64-bit ones i64x2/f64x2; a bool is a 
 
 from __future__ import annotations
 
-from weft_wasm.encode import F32, F64, I32, I64, OP
-from weft_wasm.ir import ITEMSIZE, SIGNED
+from weft_wasm.binary.encode import F32, F64, I32, I64, OP
+from weft_wasm.ir.nodes import ITEMSIZE, SIGNED
 
 SCALAR = {dtype: I32 for dtype in ("bool", "i8", "u8", "i16", "u16", "i32", "u32")}
 SCALAR |= {"i64": I64, "u64": I64, "f32": F32, "f16": F32, "bf16": F32, "f64": F64}

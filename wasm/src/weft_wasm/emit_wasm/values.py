@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from weft_wasm import scalar_math
+from weft_wasm.elementary import expansion
 from weft_wasm.emit_wasm.function import Function
 from weft_wasm.emit_wasm.scope import Lane
 from weft_wasm.emit_wasm.storage import Storage
-from weft_wasm.ir import Const, Expr, Load
-from weft_wasm.traversal import operands
+from weft_wasm.ir.nodes import Const, Expr, Load
+from weft_wasm.ir.traversal import operands
 
 # What of an expression a local holds: its one value (None), that value in all lanes, one of its vectors, or one lane of one.
 Form: TypeAlias = Literal["splat"] | int | Lane | None
@@ -56,14 +56,14 @@ class Expansions:
 
     def of(self, e: Expr) -> Expr | None:
         """None for an expression that has instructions."""
-        if not scalar_math.needs_expansion(e):
+        if not expansion.needs_expansion(e):
             return None
         hit = self._known.get(e)
         if hit is None:
             if type(e) is Load:
-                hit = scalar_math.decode(Load(self.storage.bits(e.buffer), e.index), e.dtype)
+                hit = expansion.decode(Load(self.storage.bits(e.buffer), e.index), e.dtype)
             else:
-                hit = scalar_math.expand(e)
+                hit = expansion.expand(e)
             self._known[e] = hit
         return hit
 

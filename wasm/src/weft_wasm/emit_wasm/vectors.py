@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from weft_wasm import encode
+from weft_wasm.binary import encode
 from weft_wasm.emit_wasm import packing
 from weft_wasm.emit_wasm.address import Addresses
 from weft_wasm.emit_wasm.function import Function
@@ -27,13 +27,10 @@ from weft_wasm.emit_wasm.tables import (
     vector_convert,
 )  # fmt: skip
 from weft_wasm.emit_wasm.values import Expansions, Held, Shared, constant_key
-from weft_wasm.encode import OP, V128, memarg
-from weft_wasm.ir import (
-    ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Expr, Load, Local, MulAdd, Select,
-    Unary, Var, whole,
-)  # fmt: skip
-from weft_wasm.traversal import operands
-from weft_wasm.kinds import covering, method
+from weft_wasm.binary.encode import OP, V128, memarg
+from weft_wasm.ir.nodes import (ITEMSIZE, SIGNED, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Expr, Load, Local, MulAdd, Select, Unary, Var, whole)  # fmt: skip
+from weft_wasm.ir.traversal import operands
+from weft_wasm.ir.kinds import covering, method
 
 
 class Vectors:

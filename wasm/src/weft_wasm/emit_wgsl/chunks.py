@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from weft_wasm.affine import linear_index, row_major
+from weft_wasm.ir.affine import linear_index, row_major
 from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, free, split
 from weft_wasm.emit_wgsl.shader import WgslError
-from weft_wasm.ir import (
-    Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Switch, Unary, Var, While, clamp, eq, i32, lt,
-    whole,
-)  # fmt: skip
-from weft_wasm.traversal import blocks, walk, walk_expr, written
+from weft_wasm.ir.nodes import (Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Switch, Unary, Var, While, clamp, eq, i32, lt, whole)  # fmt: skip
+from weft_wasm.ir.traversal import blocks, walk, walk_expr, written
 
 LIMIT = 1 << 15  # iterations of one invocation
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from weft_wasm.ir import Assign, Declare, Expr, For, Kernel, Let, Load, Local, Stmt, Var
-from weft_wasm.traversal import expressions, touched, walk, walk_expr
+from weft_wasm.ir.nodes import Assign, Declare, Expr, For, Kernel, Let, Load, Local, Stmt, Var
+from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
 
 
 @dataclass(slots=True)

@@ -10,12 +10,9 @@ from typing import assert_never
 from weft_wasm.emit_wgsl.chunks import chunked
 from weft_wasm.emit_wgsl.dispatches import free, split
 from weft_wasm.emit_wgsl.shader import TYPES, WgslError
-from weft_wasm.ir import (
-    Assign, Barrier, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program,
-    Select, Stmt, Store, Switch, Var, While, i32, lt,
-)  # fmt: skip
-from weft_wasm.rewriting import assigned
-from weft_wasm.traversal import constants_of, operands, rebuild, touched, walk, walk_expr
+from weft_wasm.ir.nodes import (Assign, Barrier, Buffer, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Program, Select, Stmt, Store, Switch, Var, While, i32, lt)  # fmt: skip
+from weft_wasm.ir.rewriting import assigned
+from weft_wasm.ir.traversal import constants_of, operands, rebuild, touched, walk, walk_expr
 
 WORD = 4
 

@@ -11,13 +11,10 @@ from weft_wasm.emit_wgsl import rows
 from weft_wasm.emit_wgsl.dispatches import Dispatch, split
 from weft_wasm.emit_wgsl.legalize import WORD, Legal, legalize
 from weft_wasm.emit_wgsl.shader import Shader, WgslError, storage
-from weft_wasm.ir import (
-    Assign, Barrier, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Program, Stmt, Store,
-    Switch, While,
-)  # fmt: skip
-from weft_wasm.traversal import touched
-from weft_wasm.plan import Plan, plan
-from weft_wasm.verify import verify
+from weft_wasm.ir.nodes import Assign, Barrier, Buffer, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Program, Stmt, Store, Switch, While  # fmt: skip
+from weft_wasm.ir.traversal import touched
+from weft_wasm.passes.buffers import Plan, plan
+from weft_wasm.ir.verify import verify
 
 # What every WebGPU device has. A device may offer more; an artifact compiled for these runs everywhere.
 DEFAULT_LIMITS = {"maxStorageBuffersPerShaderStage": 8, "maxStorageBufferBindingSize": 1 << 27, "maxComputeWorkgroupsPerDimension": 65535}

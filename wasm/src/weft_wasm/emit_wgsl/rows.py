@@ -10,9 +10,9 @@ import math
 
 from weft_wasm.emit_wgsl.dispatches import Dispatch
 from weft_wasm.emit_wgsl.shader import Shader
-from weft_wasm.ir import Assign, Binary, Buffer, Const, Declare, Expr, For, If, Let, Local, Stmt, Store, Var
-from weft_wasm.traversal import touched, walk, written
-from weft_wasm.reduce_loops import identity, reductions
+from weft_wasm.ir.nodes import Assign, Binary, Buffer, Const, Declare, Expr, For, If, Let, Local, Stmt, Store, Var
+from weft_wasm.ir.traversal import touched, walk, written
+from weft_wasm.ir.reductions import identity, reductions
 
 LONG = 256  # terms from which a workgroup sums them
 FEW = 1024  # points up to which that pays; with more, one invocation each keeps the device busy,

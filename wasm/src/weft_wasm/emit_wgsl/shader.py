@@ -12,15 +12,11 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
-from weft_wasm import scalar_math
+from weft_wasm.elementary import expansion
 from weft_wasm.emit_wgsl import prelude
-from weft_wasm.ir import (
-    INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const,
-    Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Select, Stmt, Store,
-    Switch, Unary, Var, While,
-)  # fmt: skip
-from weft_wasm.traversal import operands, walk_expr
-from weft_wasm.kinds import covering, method
+from weft_wasm.ir.nodes import (INTEGERS, ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Select, Stmt, Store, Switch, Unary, Var, While, int_range)  # fmt: skip
+from weft_wasm.ir.traversal import operands, walk_expr
+from weft_wasm.ir.kinds import covering, method
 
 TYPES = {"bool": "bool", "i8": "i32", "i16": "i32", "i32": "i32", "u8": "u32", "u16": "u32", "u32": "u32", "f16": "f32", "bf16": "f32",
          "f32": "f32"}  # fmt: skip
@@ -182,7 +178,7 @@ class Shader:
             return f"({word} != 0u)"
         if dtype in STORAGE_FLOATS:
             bits = Var("bits", "u32")
-            return self.expanded(f"decode_{dtype}", [bits], lambda: scalar_math.decode_bits(bits, dtype), [word])
+            return self.expanded(f"decode_{dtype}", [bits], lambda: expansion.decode_bits(bits, dtype), [word])
         target = self.type(dtype)
         if dtype in NARROW:
             return self.wrapped(f"bitcast<i32>({word})", dtype) if target == "i32" else word
@@ -193,7 +189,7 @@ class Shader:
             word = f"u32({text})"
         elif dtype in STORAGE_FLOATS:
             x = Var("x", "f32")
-            word = self.expanded(f"encode_{dtype}", [x], lambda: scalar_math.encode_bits(x, dtype), [text])
+            word = self.expanded(f"encode_{dtype}", [x], lambda: expansion.encode_bits(x, dtype), [text])
         elif dtype in NARROW and self.type(dtype) == "i32":
             word = f"(bitcast<u32>({text}) & {(1 << NARROW[dtype]) - 1:#x}u)"
         elif self.type(dtype) == kind:
@@ -331,7 +327,7 @@ def _unary(s: Shader, e: Unary, parts: list[str]) -> str:
             return f"(countLeadingZeros({_low_bits(x, e.dtype)}) - {lost}{kind[0]})" if lost else f"countLeadingZeros({x})"
         case "round_away":
             v = Var("x", "f32")
-            return s.expanded("round_away", [v], lambda: scalar_math.round_away(v), [x])
+            return s.expanded("round_away", [v], lambda: expansion.round_away(v), [x])
     return f"{'round' if e.op == 'round_even' else e.op}({x})"  # floor ceil trunc sqrt
 
 
@@ -434,19 +430,19 @@ def _convert(s: Shader, e: Convert, parts: list[str]) -> str:
         v = Var("x", "f32")
         as_float = x if old == "f32" else f"f32({x})"
         # not `scalar_math.nearest`: a shader's compiler may take x + large - large for x
-        return s.expanded(f"round_{target}", [v], lambda: scalar_math.decode_bits(scalar_math.encode_bits(v, target), target), [as_float])
+        return s.expanded(f"round_{target}", [v], lambda: expansion.decode_bits(expansion.encode_bits(v, target), target), [as_float])
     if new == "bool":
         return x if old == "bool" else f"((bitcast<u32>({x}) << 1u) != 0u)" if old == "f32" else f"({x} != 0{old[0]})"
     if target in INTEGERS and old == "f32":
         text = s.call(f"f32_to_{new}", x)
-        low, high = scalar_math.int_range(target)
+        low, high = int_range(target)
         return f"clamp({text}, {low}{new[0]}, {high}{new[0]})" if target in NARROW else text
     text = x if old == new else f"{new}({x})"
     return s.wrapped(text, target) if target in NARROW and old != "bool" and not _fits(source, target) else text
 
 
 def _fits(source: str, target: str) -> bool:
-    (a, b), (low, high) = scalar_math.int_range(source), scalar_math.int_range(target)
+    (a, b), (low, high) = int_range(source), int_range(target)
     return low <= a and b <= high
 
 
@@ -464,7 +460,7 @@ def _bitcast(s: Shader, e: Bitcast, parts: list[str]) -> str:
 def _call(s: Shader, e: Call, parts: list[str]) -> str:
     s.type(e.dtype)
     params = [Var(name, "f32") for name in ("x", "y")[: len(parts)]]
-    return s.expanded(f"weft_{e.fn}", params, lambda: scalar_math.expand(Call(e.fn, *params), f64=False), parts)
+    return s.expanded(f"weft_{e.fn}", params, lambda: expansion.expand(Call(e.fn, *params), f64=False), parts)
 
 
 _EMIT: dict[type, Callable[[Shader, Any, list[str]], str]] = covering(Expr, {

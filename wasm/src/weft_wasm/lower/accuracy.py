@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft import dtypes
+from weft.base import dtypes
 from weft.core.jaxpr import ClosedJaxpr, JaxprEqn
-from weft.ops.dot import DotAlgorithm, DotAlgorithmPreset
-from weft.ops.elementwise import Tolerance
-from weft.ops.linear import convert
+from weft.primitives.dot import DotAlgorithm, DotAlgorithmPreset
+from weft.primitives.elementwise import Tolerance
+from weft.primitives.linear import convert
 from weft.transforms.stage import stage_closed
 
 from weft_wasm.lower.graph import Builder, Value, rewrites

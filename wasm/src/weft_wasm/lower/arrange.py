@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from weft_wasm import ir
-from weft_wasm.ir import Expr, Stmt
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Expr, Stmt
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import Blocks, choose, linear, regroup
 from weft_wasm.lower.emit import Body, Reader, opaque, wrap
@@ -35,8 +35,8 @@ def emit_concatenate(body: Body, node: Node) -> list[Stmt]:
             splits = body.planner.splits(x) | (frozenset((row,)) if row != x.size else frozenset())
             loops, blocks = body.nest(choose(x.size, splits))
             flat = body_index(blocks, x.size // row, row, whole, start * inside)
-            index = flat if place.offset is None else ir.add(place.offset, flat)
-            nests += wrap(loops, [ir.Store(place.buffer, index, narrow(Reader(body).element(x, blocks), out.dtype))])
+            index = flat if place.offset is None else nodes.add(place.offset, flat)
+            nests += wrap(loops, [nodes.Store(place.buffer, index, narrow(Reader(body).element(x, blocks), out.dtype))])
         start += x.shape[d]
     return [body.kernel("concatenate", nests)] if nests else []
 
@@ -44,7 +44,7 @@ def emit_concatenate(body: Body, node: Node) -> list[Stmt]:
 def body_index(blocks: Blocks, outer: int, row: int, whole: int, start: int) -> Expr:
     """The flat position in rows of `whole` elements of the element that blocks name in rows of `row`, from `start` on."""
     o, i = regroup(blocks, [outer, row])
-    return ir.add(ir.add(ir.mul(linear(o), whole), linear(i)), start)
+    return nodes.add(nodes.add(nodes.mul(linear(o), whole), linear(i)), start)
 
 
 @opaque("sort")
@@ -69,7 +69,7 @@ def emit_sort(body: Body, node: Node) -> list[Stmt]:
     else:
         routine = sort(name, batch, n, elements, buffers, num_keys)
     body.module.temps += routine.temps
-    copies = [ir.Copy(p.buffer, b, o.size, p.offset) for p, b, o in zip(outs, buffers, node.outputs) if p.offset is not None]
+    copies = [nodes.Copy(p.buffer, b, o.size, p.offset) for p, b, o in zip(outs, buffers, node.outputs) if p.offset is not None]
     return [*routine.kernels, *copies]
 
 
@@ -77,5 +77,5 @@ def raw(body: Body, x: Value, flat: Expr) -> Expr:
     """An element as it is stored."""
     e = Reader(body).element(x, ((x.size, flat),) if x.size > 1 else ())
     if e.dtype != x.dtype:
-        return e.x if type(e) is ir.Convert and e.x.dtype == x.dtype else ir.Convert(e, x.dtype)
+        return e.x if type(e) is nodes.Convert and e.x.dtype == x.dtype else nodes.Convert(e, x.dtype)
     return e

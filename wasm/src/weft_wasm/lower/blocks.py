@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Sequence
 
-from weft_wasm.ir import Const, Expr, add, div, i32, mul, rem
+from weft_wasm.ir.nodes import Const, Expr, add, div, i32, mul, rem
 
 Blocks = tuple[tuple[int, Expr], ...]
 Shape = tuple[int, ...]

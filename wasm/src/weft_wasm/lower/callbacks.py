@@ -6,21 +6,21 @@ from __future__ import annotations
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
-from weft import errors
-from weft.avals import ShapedArray
-from weft.control.callback import HostFunction
+from weft.base import errors
+from weft.base.avals import ShapedArray
+from weft.effects.callback import HostFunction
 from weft.core.jaxpr import JaxprEqn
 from weft.core.primitive import Primitive
-from weft.host import from_bytes, to_bytes
+from weft.base.host import from_bytes, to_bytes
 from weft.runtime.effects import call_host, host_results
 
-from weft_wasm import ir
+from weft_wasm.ir import nodes
 from weft_wasm.lower import graph
 from weft_wasm.lower.complexes import apart, joined, rule, stored
 from weft_wasm.lower.emit import Body, opaque
 from weft_wasm.lower.graph import Builder, Node, Value
 from weft_wasm.lower.types import array_type, storage_dtype
-from weft_wasm.runtimes import WasmRuntime
+from weft_wasm.runtimes.interface import WasmRuntime
 
 if TYPE_CHECKING:
     from weft.runtime.partition import Where
@@ -84,12 +84,12 @@ graph.rewrites.update(dict.fromkeys((*NAMES, "host_call"), _call))
 
 
 @opaque("host_call")
-def emit_call(body: Body, node: Node) -> list[ir.Stmt]:
+def emit_call(body: Body, node: Node) -> list[nodes.Stmt]:
     module = body.module
-    out: list[ir.Stmt] = []
-    after: list[ir.Stmt] = []
-    arguments: list[ir.Buffer] = []
-    results: list[ir.Buffer] = []
+    out: list[nodes.Stmt] = []
+    after: list[nodes.Stmt] = []
+    arguments: list[nodes.Buffer] = []
+    results: list[nodes.Buffer] = []
     for x in node.inputs:
         place = body.place_of(x)
         if place is None or place.offset is not None:
@@ -105,4 +105,4 @@ def emit_call(body: Body, node: Node) -> list[ir.Stmt]:
         results.append(place.buffer)
     table = module.temp("i32", (2 * max(len(arguments) + len(results), 1),), "addresses")
     module.calls.append(node.params["call"])
-    return [*out, ir.HostCall(len(module.calls) - 1, table, arguments, results), *after]
+    return [*out, nodes.HostCall(len(module.calls) - 1, table, arguments, results), *after]

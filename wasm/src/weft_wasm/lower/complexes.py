@@ -11,20 +11,20 @@ import math
 from functools import partial
 from typing import Any, Callable, NamedTuple, Sequence, TypeGuard
 
-from weft import dtypes
-from weft.avals import AbstractValue, ShapedArray, shaped
+from weft.base import dtypes
+from weft.base.avals import AbstractValue, ShapedArray, shaped
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, subjaxprs
 from weft.core.primitive import Unsupported, registry
-from weft.control.loops import fori_loop
+from weft.higher_order.loops import fori_loop
 from weft.core.trace import get_aval, is_array
-from weft.errors import BackendError
-from weft.host import from_bytes, to_bytes
-from weft.ops import elementwise as ew
-from weft.ops.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, or_, select, sub
-from weft.ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather
-from weft.ops.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
-from weft.ops.rules import dtype_of, scalar_of, shape_of
-from weft.ops.shape import concatenate, iota, slice_
+from weft.base.errors import BackendError
+from weft.base.host import from_bytes, to_bytes
+from weft.primitives import elementwise as ew
+from weft.primitives.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, or_, select, sub
+from weft.primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather
+from weft.primitives.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
+from weft.primitives.rules import dtype_of, scalar_of, shape_of
+from weft.primitives.shape import concatenate, iota, slice_
 from weft.transforms.stage import decomposition, stage_closed
 
 from weft_wasm.lower.types import LoweringError, array_type

@@ -11,8 +11,8 @@ from typing import Sequence
 
 from weft.core.jaxpr import ClosedJaxpr
 
-from weft_wasm import ir
-from weft_wasm.ir import Expr, For, Load, Stmt, Switch, Var, While
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Expr, For, Load, Stmt, Switch, Var, While
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import ZERO
 from weft_wasm.lower.emit import Body, Place, opaque, row_of
@@ -28,7 +28,7 @@ class Counters:
     counters grow by in each iteration."""
 
     t: Var
-    initial: dict[int, ir.Number]
+    initial: dict[int, nodes.Number]
     steps: dict[int, int] = field(default_factory=dict)
 
 
@@ -46,7 +46,7 @@ def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], p
             step = step_of(outputs[slot], inputs[k])
             if step is not None:
                 dtype = inputs[k].dtype
-                scalars[inputs[k]] = ir.add(ir.mul(ir.convert(candidates.t, dtype), step), constant(initial, dtype))
+                scalars[inputs[k]] = nodes.add(nodes.mul(nodes.convert(candidates.t, dtype), step), constant(initial, dtype))
                 outputs = [*outputs[:slot], inputs[k], *outputs[slot + 1 :]]
                 targets[slot] = None
                 candidates.steps[k] = step
@@ -72,7 +72,7 @@ def body_of(body: Body, closed: ClosedJaxpr, operands: Sequence[Value | None], p
 
 def step_of(out: Value, carry: Value) -> int | None:
     """The constant that a loop adds to an integer scalar in each step, if that is all it does."""
-    if out is carry or out.node is None or out.node.op not in ("add", "sub") or carry.shape or carry.dtype not in ir.INTEGERS:
+    if out is carry or out.node is None or out.node.op not in ("add", "sub") or carry.shape or carry.dtype not in nodes.INTEGERS:
         return None
     a, b = out.node.inputs
     if a is carry and b.constant is not None:
@@ -93,12 +93,12 @@ def emit_scan(body: Body, node: Node) -> list[Stmt]:
     if length == 0:
         return initialise(body, carry, carry_places)
     t = Var(f"t{body.module.depth or ''}")
-    row = ir.sub(ir.i32(length - 1), t) if p["reverse"] else t
+    row = nodes.sub(nodes.i32(length - 1), t) if p["reverse"] else t
     places: list[Place | None] = [*(place_of_operand(body, x) for x in consts), *carry_places]
     places += [None if x.constant is not None else row_of(body.placed(x), row, x.shape[1:]) for x in xs]
     targets = [*carry_places, *[row_of(body.places[y], row, y.shape[1:]) for y in node.outputs[n_carry:]]]
     operands = [*consts, *[None] * n_carry, *xs]
-    counters = Counters(t, {n_consts + i: x.constant for i, x in enumerate(carry) if x.constant is not None and not x.shape and x.dtype in ir.INTEGERS})
+    counters = Counters(t, {n_consts + i: x.constant for i, x in enumerate(carry) if x.constant is not None and not x.shape and x.dtype in nodes.INTEGERS})
     steps = body_of(body, p["jaxpr"], operands, places, targets, counters)
     counted = {k - n_consts: step for k, step in counters.steps.items()}
     kept = [i for i in range(n_carry) if i not in counted]
@@ -108,7 +108,7 @@ def emit_scan(body: Body, node: Node) -> list[Stmt]:
     for i, step in counted.items():
         v = node.outputs[i]
         if v.users or v in body.planner.outputs:
-            last = constant(ir.wrap(int(carry[i].constant) + length * step, v.dtype), v.dtype)
+            last = constant(nodes.wrap(int(carry[i].constant) + length * step, v.dtype), v.dtype)
             out.append(body.kernel("count", [carry_places[i].store((), last)]))
     return out
 

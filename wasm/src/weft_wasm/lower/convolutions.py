@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 
 from weft.core.jaxpr import JaxprEqn
 
-from weft_wasm.affine import row_major
-from weft_wasm.ir import Expr, Stmt, convert, i32
+from weft_wasm.ir.affine import row_major
+from weft_wasm.ir.nodes import Expr, Stmt, convert, i32
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.accuracy import in_float64
 from weft_wasm.lower.dots import TILED, accumulator, results

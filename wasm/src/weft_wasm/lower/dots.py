@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from weft_wasm import ir
-from weft_wasm.ir import Const, Expr, Let, Stmt, Var, convert
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Const, Expr, Let, Stmt, Var, convert
 from weft_wasm.lower import fuse, graph
 from weft_wasm.lower.blocks import Blocks, View, transpose_view
 from weft_wasm.lower.emit import OPAQUE, Body, Reader
@@ -40,7 +40,7 @@ def operand_view(x: Value, batch: Sequence[int], contract: Sequence[int], free_f
 def accumulator(dtype: str, operand: str) -> str:
     """The dtype in which products of operands are summed for a result dtype."""
     kind, own = scalar_dtype(dtype), scalar_dtype(operand)
-    if own in ir.FLOATS and kind not in ir.FLOATS:  # the sum is rounded, not its terms
+    if own in nodes.FLOATS and kind not in nodes.FLOATS:  # the sum is rounded, not its terms
         return own
     return {"i8": "i32", "i16": "i32", "u8": "u32", "u16": "u32"}.get(kind, kind)
 
@@ -56,7 +56,7 @@ def results(body: Body, group: fuse.Group, where: Blocks, value: Expr) -> list[S
     stores: list[Stmt] = []
     for v in group.members:
         e = reader.memo[out, where] if v is out else reader.compute(v, where)
-        if v is not out and several and v.users and type(e) is not ir.Const:
+        if v is not out and several and v.users and type(e) is not nodes.Const:
             var = Var(f"y{len(reader.memo)}", e.dtype)
             statements.append(Let(var, e))
             e = var

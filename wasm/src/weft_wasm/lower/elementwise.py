@@ -10,8 +10,8 @@ import functools
 import math
 from typing import Callable, Sequence
 
-from weft_wasm import ir
-from weft_wasm.ir import Binary, Bitcast, Call, Const, Convert, Expr, Select, Unary, convert
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Binary, Bitcast, Call, Const, Convert, Expr, Select, Unary, convert
 from weft_wasm.lower import formats, graph
 from weft_wasm.lower.graph import Node
 from weft_wasm.lower.formats import FORMATS, Int
@@ -55,14 +55,14 @@ def unsigned_twin(dtype: str) -> str:
 
 # ---- arithmetic
 
-rule("add")(lambda n, a: ir.add(a[0], a[1]))
-rule("add_any")(lambda n, a: ir.add(a[0], a[1]) if a[0].dtype != "bool" else Binary("or", a[0], a[1]))
-rule("sub")(lambda n, a: ir.sub(a[0], a[1]))
-rule("mul")(lambda n, a: ir.mul(a[0], a[1]))
+rule("add")(lambda n, a: nodes.add(a[0], a[1]))
+rule("add_any")(lambda n, a: nodes.add(a[0], a[1]) if a[0].dtype != "bool" else Binary("or", a[0], a[1]))
+rule("sub")(lambda n, a: nodes.sub(a[0], a[1]))
+rule("mul")(lambda n, a: nodes.mul(a[0], a[1]))
 rule("neg")(lambda n, a: Unary("neg", a[0]))
 rule("div", 4)(lambda n, a: Binary("div", a[0], a[1]))
 rule("rem", 6)(lambda n, a: Binary("rem", a[0], a[1]))
-rule("square")(lambda n, a: ir.mul(a[0], a[0]))
+rule("square")(lambda n, a: nodes.mul(a[0], a[0]))
 rule("not")(lambda n, a: Unary("not", a[0]))
 rule("and")(lambda n, a: Binary("and", a[0], a[1]))
 rule("or")(lambda n, a: Binary("or", a[0], a[1]))
@@ -96,31 +96,31 @@ def _clamp(n: Node, a: Sequence[Expr]) -> Expr:
 
 @rule("abs")
 def _abs(n: Node, a: Sequence[Expr]) -> Expr:
-    return a[0] if a[0].dtype in ir.UNSIGNED else Unary("abs", a[0])
+    return a[0] if a[0].dtype in nodes.UNSIGNED else Unary("abs", a[0])
 
 
 @rule("sign", 2)
 def _sign(n: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
-    if x.dtype in ir.FLOATS:
+    if x.dtype in nodes.FLOATS:
         return Call("sign", x)
     one, zero = Const(1, x.dtype), Const(0, x.dtype)
-    positive = Select(ir.gt(x, zero), one, zero)
-    return positive if x.dtype in ir.UNSIGNED else Select(ir.lt(x, zero), Const(-1, x.dtype), positive)
+    positive = Select(nodes.gt(x, zero), one, zero)
+    return positive if x.dtype in nodes.UNSIGNED else Select(nodes.lt(x, zero), Const(-1, x.dtype), positive)
 
 
 @rule("integer_pow", 2)
 def _integer_pow(node: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
     n = node.params["y"]
-    one = Const(1.0 if x.dtype in ir.FLOATS else 1, x.dtype)
+    one = Const(1.0 if x.dtype in nodes.FLOATS else 1, x.dtype)
     if n == 0:
         return one
     powers, k = [x], abs(n)  # x to 1, 2, 4, …, as far as they are wanted
     while k > 1:
         k >>= 1
-        powers.append(ir.mul(powers[-1], powers[-1]))
-    result = functools.reduce(ir.mul, [power for k, power in enumerate(powers) if abs(n) >> k & 1])
+        powers.append(nodes.mul(powers[-1], powers[-1]))
+    result = functools.reduce(nodes.mul, [power for k, power in enumerate(powers) if abs(n) >> k & 1])
     return Binary("div", one, result) if n < 0 else result
 
 
@@ -132,7 +132,7 @@ def _population_count(n: Node, a: Sequence[Expr]) -> Expr:
 @rule("clz")
 def _clz(n: Node, a: Sequence[Expr]) -> Expr:
     kind = FORMATS.get(n.inputs[0].dtype)
-    return ir.sub(Unary("clz", _own_bits(n, a[0])), 8 - kind.bits if isinstance(kind, Int) else 0)
+    return nodes.sub(Unary("clz", _own_bits(n, a[0])), 8 - kind.bits if isinstance(kind, Int) else 0)
 
 
 def _own_bits(n: Node, x: Expr) -> Expr:
@@ -156,13 +156,13 @@ def _round(n: Node, a: Sequence[Expr]) -> Expr:
 
 @rule("is_finite")
 def _is_finite(n: Node, a: Sequence[Expr]) -> Expr:
-    return ir.lt(Unary("abs", a[0]), Const(math.inf, a[0].dtype))
+    return nodes.lt(Unary("abs", a[0]), Const(math.inf, a[0].dtype))
 
 
 # ---- comparisons, selection
 
 def _comparison(op: str) -> Rule:
-    return lambda n, a: ir.Compare(op, as_number(a[0]), as_number(a[1]))
+    return lambda n, a: nodes.Compare(op, as_number(a[0]), as_number(a[1]))
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
@@ -176,7 +176,7 @@ def _select_n(n: Node, a: Sequence[Expr]) -> Expr:
         return cases[0] if len(cases) == 1 else Select(which, cases[1], cases[0])
     out = cases[-1]
     for k in range(len(cases) - 2, -1, -1):
-        out = Select(ir.le(which, Const(k, which.dtype)), cases[k], out)
+        out = Select(nodes.le(which, Const(k, which.dtype)), cases[k], out)
     return out
 
 
@@ -190,7 +190,7 @@ def _shift_left(n: Node, a: Sequence[Expr]) -> Expr:
 
 def _shift_as(twin: Callable[[str], str], x: Expr, y: Expr) -> Expr:
     other = twin(x.dtype)
-    return ir.bitcast(Binary("shr", ir.bitcast(x, other), ir.bitcast(y, other)), x.dtype)
+    return nodes.bitcast(Binary("shr", nodes.bitcast(x, other), nodes.bitcast(y, other)), x.dtype)
 
 
 rule("shift_right_logical")(lambda n, a: _shift_as(unsigned_twin, _own_bits(n, a[0]), a[1]))
@@ -202,7 +202,7 @@ def _shift_right_arithmetic(n: Node, a: Sequence[Expr]) -> Expr:
     kind = FORMATS.get(n.inputs[0].dtype)
     if type(kind) is Int and not kind.signed:  # its highest bit counts as a sign
         spare = Const(8 - kind.bits, "i8")
-        x = ir.bitcast(Binary("shr", Binary("shl", ir.bitcast(x, "i8"), spare), spare), x.dtype)
+        x = nodes.bitcast(Binary("shr", Binary("shl", nodes.bitcast(x, "i8"), spare), spare), x.dtype)
     return _shift_as(signed_twin, x, y)
 
 # ---- functions
@@ -225,19 +225,19 @@ rule("pow", 3 * MATH_COST)(lambda n, a: Call("pow", a[0], convert(a[1], a[0].dty
 def _nextafter(n: Node, a: Sequence[Expr]) -> Expr:
     storage, _ = dtypes_of(n)
     x, y = a
-    if storage not in ir.STORAGE_FLOATS and storage not in FORMATS:
+    if storage not in nodes.STORAGE_FLOATS and storage not in FORMATS:
         return Call("nextafter", x, y)
     # one step in the bits of the narrow format, away from or towards zero
-    word = "u16" if storage in ir.STORAGE_FLOATS else "u8"
+    word = "u16" if storage in nodes.STORAGE_FLOATS else "u8"
     sign = 1 << (15 if word == "u16" else 3 if storage == "f4e2m1fn" else 7)
-    bits = Convert(ir.bitcast(narrow(x, storage), word), "i32")
-    up = Select(ir.gt(x, Const(0.0, "f32")), ir.gt(y, x), ir.lt(y, x))
-    step: Expr = Convert(Binary("add", bits, Select(up, ir.i32(1), ir.i32(-1))), word)
+    bits = Convert(nodes.bitcast(narrow(x, storage), word), "i32")
+    up = Select(nodes.gt(x, Const(0.0, "f32")), nodes.gt(y, x), nodes.lt(y, x))
+    step: Expr = Convert(Binary("add", bits, Select(up, nodes.i32(1), nodes.i32(-1))), word)
     if storage.endswith("fnuz"):
-        step = Select(ir.eq(step, Const(sign, word)), Const(0, word), step)
-    tiny = Select(ir.gt(y, x), Const(1, word), Const(sign | 1, word))
-    moved = widen(ir.bitcast(Select(ir.eq(x, 0.0), tiny, step), memory_dtype(storage)), storage)
-    return Select(Binary("or", ir.ne(x, x), ir.ne(y, y)), ir.add(x, y), Select(ir.eq(x, y), y, moved))
+        step = Select(nodes.eq(step, Const(sign, word)), Const(0, word), step)
+    tiny = Select(nodes.gt(y, x), Const(1, word), Const(sign | 1, word))
+    moved = widen(nodes.bitcast(Select(nodes.eq(x, 0.0), tiny, step), memory_dtype(storage)), storage)
+    return Select(Binary("or", nodes.ne(x, x), nodes.ne(y, y)), nodes.add(x, y), Select(nodes.eq(x, y), y, moved))
 
 
 # ---- conversions
@@ -247,7 +247,7 @@ def _nextafter(n: Node, a: Sequence[Expr]) -> Expr:
 def _convert(n: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
     _, new = dtypes_of(n)
-    if new in ir.STORAGE_FLOATS:
+    if new in nodes.STORAGE_FLOATS:
         return Convert(Convert(x, new), "f32")
     return formats.converted(x, new) if new in FORMATS else convert(x, new)
 
@@ -272,11 +272,11 @@ def _reduce_precision(n: Node, a: Sequence[Expr]) -> Expr:
         largest = ((wide_bias + bias) << wide_mantissa) | (((1 << wide_mantissa) - 1) & ~((1 << max(drop, 0)) - 1))
         least = (wide_bias - bias + 1) << wide_mantissa
         infinity = Const(((1 << wide_exponent) - 1) << wide_mantissa, word)
-        body = Select(ir.gt(body, Const(largest, word)), infinity, Select(ir.lt(body, Const(least, word)), Const(0, word), body))
+        body = Select(nodes.gt(body, Const(largest, word)), infinity, Select(nodes.lt(body, Const(least, word)), Const(0, word), body))
         bits = Binary("or", sign, body)
-    return Select(ir.eq(x, x), Bitcast(bits, x.dtype), x)
+    return Select(nodes.eq(x, x), Bitcast(bits, x.dtype), x)
 
 
 def bitcast_same_size(x: Expr, old: str, new: str) -> Expr:
     """The bits of a value of storage dtype `old` as storage dtype `new` of the same size."""
-    return widen(ir.bitcast(narrow(x, old), memory_dtype(new)), new)
+    return widen(nodes.bitcast(narrow(x, old), memory_dtype(new)), new)

@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypeVar
 
-from weft import source_info
-from weft.errors import BackendError
+from weft.base import source_info
+from weft.base.errors import BackendError
 
-from weft_wasm import ir, traversal
-from weft_wasm.affine import Linear
-from weft_wasm.affine import linear as affine
-from weft_wasm.ir import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Stmt, Store, Var
+from weft_wasm.ir import nodes, traversal
+from weft_wasm.ir.affine import Linear
+from weft_wasm.ir.affine import linear as affine
+from weft_wasm.ir.nodes import Assign, Binary, Buffer, Copy, Declare, Expr, For, Kernel, Let, Load, Local, MulAdd, Stmt, Store, Var
 from weft_wasm.lower import elementwise, fuse, reductions, views
 from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
 from weft_wasm.lower.formats import EXACT, KEEPS
 from weft_wasm.lower.graph import Graph, Node, Value
 from weft_wasm.lower.types import LoweringError, constant, memory_dtype, narrow, settled, widen
-from weft_wasm.memory import LIMIT_64, WIDER, most_bytes
+from weft_wasm.runtimes.memory import LIMIT_64, WIDER, most_bytes
 
 if TYPE_CHECKING:
     from weft_wasm.lower.callbacks import HostCall
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
     def at(self, blocks: Blocks) -> Expr:
         index = linear(blocks)
-        return index if self.offset is None else ir.add(self.offset, index)
+        return index if self.offset is None else nodes.add(self.offset, index)
 
     def load(self, blocks: Blocks) -> Expr:
         return widen(Load(self.buffer, self.at(blocks)), self.buffer.label)
@@ -71,13 +71,13 @@ class Module:
 
     def check_size(self, v: Value) -> None:
         """LoweringError for an array that the memory can't hold."""
-        count, nbytes = math.prod(v.shape), math.prod(v.shape) * ir.ITEMSIZE[memory_dtype(v.dtype)]
+        count, nbytes = math.prod(v.shape), math.prod(v.shape) * nodes.ITEMSIZE[memory_dtype(v.dtype)]
         most = most_bytes(self.features)
-        if not self.plain and (count >= ir.MOST_ELEMENTS or nbytes >= most):
+        if not self.plain and (count >= nodes.MOST_ELEMENTS or nbytes >= most):
             who = "an argument" if v.node is None else v.node.op
             info = None if v.node is None else v.node.info
             where = source_info.current() if info is None or info is source_info.UNKNOWN else info
-            wider = f", or {WIDER}" if count < ir.MOST_ELEMENTS and nbytes < LIMIT_64 else ""
+            wider = f", or {WIDER}" if count < nodes.MOST_ELEMENTS and nbytes < LIMIT_64 else ""
             raise LoweringError(f"{who} is {v.dtype}[{','.join(map(str, v.shape))}], {nbytes} bytes: here WebAssembly addresses {most >> 30} GiB, and indexes up to 2^31 elements "
                                 f"of an array. Compute in parts (weft.lax.map with batch_size), or use the cpu backend{wider}. At {where}")
 
@@ -98,7 +98,7 @@ class Module:
         found = self.constants.get(key)
         if found is None:
             kind = memory_dtype(dtype)
-            found = self.constants[key] = Buffer(self.name("c"), kind, (len(data) // ir.ITEMSIZE[kind],), "constant", data, dtype)
+            found = self.constants[key] = Buffer(self.name("c"), kind, (len(data) // nodes.ITEMSIZE[kind],), "constant", data, dtype)
         return found
 
 
@@ -148,7 +148,7 @@ class Reader:
         else:
             e = self.compute(v, blocks)
             shared = len(v.users) > 1 and v.origin.op not in views.VIEWS
-        if shared and self.lets is not None and type(e) not in (ir.Const, Var, Local):
+        if shared and self.lets is not None and type(e) not in (nodes.Const, Var, Local):
             self.bound += 1
             var = Var(f"x{self.bound}", e.dtype)
             self.lets.append(Let(var, e))
@@ -166,7 +166,7 @@ class Reader:
             args = [self.element(x, blocks if x.size == size else () if x.size == 1 else views.operand_view(node, j).apply(blocks))
                     for j, x in enumerate(node.inputs)]  # fmt: skip
             e = rule(node, args)
-            return e if op in KEEPS or op in EXACT and v.dtype in ir.STORAGE_FLOATS else settled(e, v.dtype)
+            return e if op in KEEPS or op in EXACT and v.dtype in nodes.STORAGE_FLOATS else settled(e, v.dtype)
         if op in views.VIEWS:
             return self.element(node.inputs[0], views.view_of(node).apply(blocks))
         found = views.ELEMENTS.get(op)
@@ -337,7 +337,7 @@ class Body:
     def counted(group: fuse.Group, statements: list[Stmt]) -> list[Stmt]:
         """LoweringError where a loop is longer than an index can count: of an array that is never stored, or of a program."""
         for s in traversal.walk(statements):
-            if type(s) is For and type(s.extent) is int and s.extent >= ir.MOST_ELEMENTS:
+            if type(s) is For and type(s.extent) is int and s.extent >= nodes.MOST_ELEMENTS:
                 node = group.members[-1].origin if group.node is None else group.node
                 raise LoweringError(f"{node.op} is a loop of {s.extent} iterations; here WebAssembly and WebGPU count up to 2^31 - 1. Compute in parts (weft.lax.map with "
                                     f"batch_size, or a loop in a loop), or use the cpu backend. At {node.info}")
@@ -420,7 +420,7 @@ class Body:
                         stores.append(self.places[u].store(blocks, reader.memo[u, blocks]))
             else:
                 e = reader.compute(v, blocks)
-                if several and (v.users or late) and type(e) not in (ir.Const, Var):
+                if several and (v.users or late) and type(e) not in (nodes.Const, Var):
                     var = Var(f"y{len(reader.memo)}", e.dtype)
                     body.append(Let(var, e))
                     e = var
@@ -473,7 +473,7 @@ class Body:
         where = tuple(at)
         for v, acc in zip(members, accumulators):
             e = reader.element(v.origin.inputs[0], where)
-            if v.origin.op == "reduce_sum" and type(e) is Binary and e.op == "mul" and acc.dtype in ir.FLOATS:
+            if v.origin.op == "reduce_sum" and type(e) is Binary and e.op == "mul" and acc.dtype in nodes.FLOATS:
                 steps.append(Assign(acc, MulAdd(e.a, e.b, acc)))
             else:
                 steps.append(Assign(acc, reductions.REDUCERS[v.origin.op][1](acc, e)))
@@ -517,7 +517,7 @@ def tile(loops: Loops, blocks: Blocks, body: list[Stmt]) -> tuple[Loops, Loops, 
             o, i = Var(f"{v.name}.o"), Var(v.name)
             outer.append((o, n // size))
             inner.append((i, size))
-            where.append((extent, ir.add(ir.mul(o, size), i)))
+            where.append((extent, nodes.add(nodes.mul(o, size), i)))
     return outer, inner, tuple(where)
 
 
@@ -557,8 +557,8 @@ def wrap(loops: Sequence[tuple[Var, int]], body: list[Stmt], kind: str = "parall
 
 def row_of(place: Place, index: Expr, shape: Shape) -> Place:
     """The place of row `index` of an array."""
-    step = ir.mul(index, math.prod(shape))
-    return Place(place.buffer, step if place.offset is None else ir.add(place.offset, step))
+    step = nodes.mul(index, math.prod(shape))
+    return Place(place.buffer, step if place.offset is None else nodes.add(place.offset, step))
 
 
 _Emitter = TypeVar("_Emitter", bound=Callable[[Body, Node], list[Stmt]])

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from weft_wasm import ir
-from weft_wasm.ir import Binary, Bitcast, Const, Convert, Expr, Select, Unary
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Binary, Bitcast, Const, Convert, Expr, Select, Unary
 
 
 class Int(NamedTuple):
@@ -54,21 +54,21 @@ def decode(byte: Expr, name: str) -> Expr:
         return settle(Bitcast(byte, computed(name)), name)
     bits: Expr = Convert(byte, "u32")
     if kind.special == "power":
-        power = Select(ir.eq(bits, u32(0)), Const(2.0**-127, "f32"), Bitcast(Binary("shl", bits, u32(23)), "f32"))
-        return Select(ir.eq(bits, u32(255)), Const(math.nan, "f32"), power)
+        power = Select(nodes.eq(bits, u32(0)), Const(2.0**-127, "f32"), Bitcast(Binary("shl", bits, u32(23)), "f32"))
+        return Select(nodes.eq(bits, u32(255)), Const(math.nan, "f32"), power)
     e, m, bias, special = kind
     size = Binary("and", bits, u32((1 << (e + m)) - 1))
-    normal = Bitcast(ir.add(Binary("shl", size, u32(23 - m)), u32((127 - bias) << 23)), "f32")
-    small = ir.mul(Convert(Bitcast(size, "i32"), "f32"), 2.0 ** (1 - bias - m))
-    value: Expr = Select(ir.lt(size, u32(1 << m)), small, normal)
+    normal = Bitcast(nodes.add(Binary("shl", size, u32(23 - m)), u32((127 - bias) << 23)), "f32")
+    small = nodes.mul(Convert(Bitcast(size, "i32"), "f32"), 2.0 ** (1 - bias - m))
+    value: Expr = Select(nodes.lt(size, u32(1 << m)), small, normal)
     if special == "ieee":
         top = ((1 << e) - 1) << m
-        value = Select(ir.ge(size, u32(top)), Select(ir.eq(size, u32(top)), Const(math.inf, "f32"), Const(math.nan, "f32")), value)
+        value = Select(nodes.ge(size, u32(top)), Select(nodes.eq(size, u32(top)), Const(math.inf, "f32"), Const(math.nan, "f32")), value)
     elif special == "fn":
-        value = Select(ir.eq(size, u32((1 << (e + m)) - 1)), Const(math.nan, "f32"), value)
+        value = Select(nodes.eq(size, u32((1 << (e + m)) - 1)), Const(math.nan, "f32"), value)
     sign = Binary("and", bits, u32(1 << (e + m)))
-    value = Select(ir.ne(sign, u32(0)), Unary("neg", value), value)
-    return Select(ir.eq(bits, u32(128)), Const(math.nan, "f32"), value) if special == "fnuz" else value
+    value = Select(nodes.ne(sign, u32(0)), Unary("neg", value), value)
+    return Select(nodes.eq(bits, u32(128)), Const(math.nan, "f32"), value) if special == "fnuz" else value
 
 
 def encode(x: Expr, name: str) -> Expr:
@@ -78,29 +78,29 @@ def encode(x: Expr, name: str) -> Expr:
         return Binary("and", Bitcast(x, "u8"), Const((1 << kind.bits) - 1, "u8"))
     bits = Bitcast(x, "u32")
     size = Binary("and", bits, u32(0x7FFFFFFF))
-    nan = ir.ne(x, x)
+    nan = nodes.ne(x, x)
     if kind.special == "power":
-        up = Binary("shr", ir.add(size, u32(0x400000)), u32(23))  # halfway between two powers goes to the larger
-        low = Select(ir.lt(size, u32(0x00400000)), u32(255), Select(ir.lt(size, u32(0x00600000)), u32(0), u32(1)))
-        code = Select(ir.lt(size, u32(0x00800000)), low, up)
-        code = Select(Binary("or", nan, ir.le(x, Const(0.0, "f32"))), u32(255), Binary("min", code, u32(255)))
+        up = Binary("shr", nodes.add(size, u32(0x400000)), u32(23))  # halfway between two powers goes to the larger
+        low = Select(nodes.lt(size, u32(0x00400000)), u32(255), Select(nodes.lt(size, u32(0x00600000)), u32(0), u32(1)))
+        code = Select(nodes.lt(size, u32(0x00800000)), low, up)
+        code = Select(Binary("or", nan, nodes.le(x, Const(0.0, "f32"))), u32(255), Binary("min", code, u32(255)))
         return Convert(code, "u8")
     e, m, bias, special = kind
     drop = 23 - m
     last = Binary("and", Binary("shr", size, u32(drop)), u32(1))
-    rounded = Binary("shr", ir.add(size, ir.add(last, u32((1 << (drop - 1)) - 1))), u32(drop))
-    normal = ir.sub(rounded, u32((127 - bias) << m))
-    small = Bitcast(Convert(Unary("round_even", ir.mul(Binary("min", Unary("abs", x), Const(2.0 ** (1 - bias), "f32")), 2.0 ** (bias - 1 + m))), "i32"), "u32")
-    code = Select(ir.lt(size, u32((128 - bias) << 23)), small, normal)
+    rounded = Binary("shr", nodes.add(size, nodes.add(last, u32((1 << (drop - 1)) - 1))), u32(drop))
+    normal = nodes.sub(rounded, u32((127 - bias) << m))
+    small = Bitcast(Convert(Unary("round_even", nodes.mul(Binary("min", Unary("abs", x), Const(2.0 ** (1 - bias), "f32")), 2.0 ** (bias - 1 + m))), "i32"), "u32")
+    code = Select(nodes.lt(size, u32((128 - bias) << 23)), small, normal)
     top = (1 << (e + m)) - 1
     infinite = ((1 << e) - 1) << m
     most = {"ieee": infinite - 1, "fn": top - 1, "fnuz": top, "none": top}[special]
     over = {"ieee": infinite, "fn": top, "fnuz": 1 << (e + m), "none": top}[special]
-    large = Binary("or", ir.gt(code, u32(most)), ir.ge(size, u32(0x7F800000)))
+    large = Binary("or", nodes.gt(code, u32(most)), nodes.ge(size, u32(0x7F800000)))
     code = Select(large, u32(over), code)
     sign = Binary("shl", Binary("shr", bits, u32(31)), u32(e + m))
     if special == "fnuz":  # neither -0 nor a NaN with a sign
-        none = Binary("or", ir.eq(code, u32(0)), ir.eq(code, u32(over)))
+        none = Binary("or", nodes.eq(code, u32(0)), nodes.eq(code, u32(over)))
         return Convert(Select(nan, u32(over), Binary("or", code, Select(none, u32(0), sign))), "u8")
     quiet = {"ieee": infinite | 1 << (m - 1), "fn": top, "none": 0}[special]
     return Convert(Select(nan, u32(quiet) if special != "none" else u32(1 << (e + m)), code) | (sign if special != "none" else Select(nan, u32(0), sign)), "u8")
@@ -122,22 +122,22 @@ def converted(x: Expr, name: str) -> Expr:
     kind = FORMATS[name]
     if isinstance(kind, Float):
         return settle(to_f32(x), name)
-    if x.dtype in ir.FLOATS:
+    if x.dtype in nodes.FLOATS:
         low, high = limits(name)
         x = Binary("min", Binary("max", x, Const(float(low), x.dtype)), Const(float(high), x.dtype))
-    return settle(ir.convert(x, computed(name)), name)
+    return settle(nodes.convert(x, computed(name)), name)
 
 
 def to_f32(x: Expr) -> Expr:
     """x as f32; of f64 rounded to odd, so that rounding once more is rounding once."""
     if x.dtype != "f64":
-        return ir.convert(x, "f32")
+        return nodes.convert(x, "f32")
     near = Convert(x, "f32")
     back = Convert(near, "f64")
     bits = Bitcast(near, "u32")
-    inexact = Binary("and", ir.ne(back, x), Binary("and", ir.eq(Binary("and", bits, u32(1)), u32(0)), ir.eq(x, x)))
-    step = Select(ir.gt(Unary("abs", x), Unary("abs", back)), u32(1), u32(0xFFFFFFFF))
-    return Select(inexact, Bitcast(ir.add(bits, step), "f32"), near)
+    inexact = Binary("and", nodes.ne(back, x), Binary("and", nodes.eq(Binary("and", bits, u32(1)), u32(0)), nodes.eq(x, x)))
+    step = Select(nodes.gt(Unary("abs", x), Unary("abs", back)), u32(1), u32(0xFFFFFFFF))
+    return Select(inexact, Bitcast(nodes.add(bits, step), "f32"), near)
 
 
 def limits(name: str) -> tuple[int, int]:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 
-from weft import dtypes
+from weft.base import dtypes
 from weft.core.jaxpr import JaxprEqn
 from weft.core.primitive import Primitive
-from weft.host import from_flat
-from weft.ops.elementwise import add, mul, neg, sub
-from weft.ops.fft import FftType
-from weft.ops.linear import broadcast_in_dim, full, moveaxis, reshape
-from weft.ops.rules import dtype_of, scalar_of, shape_of
-from weft.ops.shape import concatenate, pad, rev, slice_
+from weft.base.host import from_flat
+from weft.primitives.elementwise import add, mul, neg, sub
+from weft.primitives.fft import FftType
+from weft.primitives.linear import broadcast_in_dim, full, moveaxis, reshape
+from weft.primitives.rules import dtype_of, scalar_of, shape_of
+from weft.primitives.shape import concatenate, pad, rev, slice_
 
 from weft_wasm.lower import graph
-from weft_wasm.ir import Expr, Stmt
+from weft_wasm.ir.nodes import Expr, Stmt
 from weft_wasm.lower.complexes import Number, Pair, Real, multiply, rule
 from weft_wasm.lower.emit import Body, Place, Reader, opaque
 from weft_wasm.lower.graph import Node

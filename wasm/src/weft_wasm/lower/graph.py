@@ -11,14 +11,14 @@ import operator
 import struct
 from typing import Any, Callable, Hashable, Sequence
 
-from weft.config import config
+from weft.base.config import config
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from weft.core.primitive import Unsupported, exact
 from weft.core.trace import is_array
-from weft.host import to_bytes
+from weft.base.host import to_bytes
 from weft.transforms.stage import decomposition
 
-from weft_wasm import ir
+from weft_wasm.ir import nodes
 from weft_wasm.lower.blocks import Shape
 from weft_wasm.lower.complexes import CALLS, IDENTITIES, planes
 from weft_wasm.lower.formats import FORMATS
@@ -30,7 +30,7 @@ class Value:
 
     __slots__ = ("shape", "dtype", "size", "node", "slot", "constant", "data", "users", "name")
 
-    def __init__(self, shape: Shape, dtype: str, node: Node | None = None, slot: int = 0, constant: ir.Number | None = None, name: str = ""):
+    def __init__(self, shape: Shape, dtype: str, node: Node | None = None, slot: int = 0, constant: nodes.Number | None = None, name: str = ""):
         self.shape, self.dtype, self.node, self.slot, self.constant, self.name = shape, dtype, node, slot, constant, name
         self.size = math.prod(shape)
         self.data: bytes | None = None
@@ -94,7 +94,7 @@ class Builder:
 
     # ---- leaves
 
-    def literal(self, value: ir.Number, shape: Shape, dtype: str) -> Value:
+    def literal(self, value: nodes.Number, shape: Shape, dtype: str) -> Value:
         """A value of which all elements are one host scalar."""
         key = (shape, dtype, repr(value))
         found = self.constants.get(key)
@@ -234,8 +234,8 @@ class Builder:
         result = _FOLD[name](*values)
         if dtype == "f32":
             result = round_f32(result)
-        elif dtype in ir.INTEGERS:
-            result = ir.wrap(int(result), dtype)
+        elif dtype in nodes.INTEGERS:
+            result = nodes.wrap(int(result), dtype)
         if isinstance(result, float) and not math.isfinite(result):
             return None
         return self.literal(result, shape, dtype)
@@ -278,8 +278,8 @@ def _convert(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     v = x.constant
     if new == "bool":
         return [b.literal(bool(v), x.shape, new)]
-    if new in ir.INTEGERS:
-        return [b.literal(ir.wrap(int(v), new), x.shape, new)] if not isinstance(v, float) else None
+    if new in nodes.INTEGERS:
+        return [b.literal(nodes.wrap(int(v), new), x.shape, new)] if not isinstance(v, float) else None
     return [b.literal(round_f32(float(v)) if new == "f32" else float(v), x.shape, new)]
 
 
@@ -321,7 +321,7 @@ rewrites: dict[str, Rewrite] = {
 }  # fmt: skip
 
 
-def build(jaxpr: Jaxpr, consts: Sequence[Any] = (), substitutes: dict[int, ir.Number] | None = None,
+def build(jaxpr: Jaxpr, consts: Sequence[Any] = (), substitutes: dict[int, nodes.Number] | None = None,
           adjust: Callable[[list[Value], list[Value]], list[Value]] | None = None) -> Graph:  # fmt: skip
     """The graph of a jaxpr.
 
@@ -390,7 +390,7 @@ def _divided_product(node: Node, outputs: list[Value]) -> list[Node] | None:
         if not _is_softmax(weights, contracted) or len(weights.users) != 1 or weights in outputs or batch != tuple(range(len(batch))):
             continue
         (out,), (exponentials, divisor) = node.outputs, weights.origin.inputs
-        if weights.size <= out.size or weights.dtype != out.dtype or out.dtype not in ir.FLOATS:
+        if weights.size <= out.size or weights.dtype != out.dtype or out.dtype not in nodes.FLOATS:
             continue
         free = [n for d, n in enumerate(divisor.shape) if d not in (*batch, *contracted)]
         others = (1,) * (len(out.shape) - len(batch) - len(free))

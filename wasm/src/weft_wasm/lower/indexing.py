@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from weft.ops.index import GatherScatterMode
+from weft.primitives.index import GatherScatterMode
 
-from weft_wasm import ir
-from weft_wasm.ir import Binary, Const, Expr, For, If, Let, Stmt, Var, add
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Binary, Const, Expr, For, If, Let, Stmt, Var, add
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import Blocks, Source, choose, linear, merge, regroup
 from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
@@ -72,7 +72,7 @@ def emit_scatter(body: Body, node: Node) -> list[Stmt]:
     starts: dict[int, Expr] = {}
     inside: Expr | None = None
     for k, d in enumerate(dn.scatter_dims_to_operand_dims):
-        raw = reader.element(indices, (*here, (depth, ir.i32(k))) if depth > 1 else here)
+        raw = reader.element(indices, (*here, (depth, nodes.i32(k))) if depth > 1 else here)
         limit = x.shape[d] - sizes[d]
         var = Var(f"start{d}")
         head.append(Let(var, clamped_start(raw, max(limit, 0))))
@@ -88,7 +88,7 @@ def emit_scatter(body: Body, node: Node) -> list[Stmt]:
         if d in batching:
             e: Expr = linear(part[batch_axes[batching[d]]])
         else:
-            e = linear(part[window[d]]) if d in window else ir.i32(0)
+            e = linear(part[window[d]]) if d in window else nodes.i32(0)
             if d in starts:
                 e = add(starts[d], e)
         if n != 1:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from weft import dtypes
+from weft.base import dtypes
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
-from weft_wasm.ir import Buffer, Program
+from weft_wasm.ir.nodes import Buffer, Program
 from weft_wasm.lower import accuracy, arrange, callbacks, control, convolutions, dots, fourier, graph, indexing, sequences  # noqa: F401 (the families register themselves)
 from weft_wasm.lower.complexes import real_program
 from weft_wasm.lower.emit import Body, Module, Place

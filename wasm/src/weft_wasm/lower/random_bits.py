@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from weft_wasm.ir import Binary, Const, Expr
+from weft_wasm.ir.nodes import Binary, Const, Expr
 from weft_wasm.lower import graph
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

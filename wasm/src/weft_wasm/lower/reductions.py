@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from weft_wasm.ir import Binary, Const, Expr
+from weft_wasm.ir.nodes import Binary, Const, Expr
 from weft_wasm.lower import graph
 from weft_wasm.lower.types import highest, lowest, scalar_dtype
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from weft.annotations import override
+from weft.base.annotations import override
 
-from weft_wasm import ir
-from weft_wasm.ir import Assign, Binary, Call, Const, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Unary, Var, convert, sub
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Assign, Binary, Call, Const, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Unary, Var, convert, sub
 from weft_wasm.lower.blocks import Blocks, Shape
 from weft_wasm.lower.emit import Body, Place, Reader, opaque, wrap
 from weft_wasm.lower.graph import Node
@@ -65,7 +65,7 @@ class LogSum(Accumulator):
     @property
     @override
     def value(self) -> Expr:
-        return ir.add(self.top, Call("log", self.sum))
+        return nodes.add(self.top, Call("log", self.sum))
 
     @override
     def start(self) -> list[Stmt]:
@@ -76,13 +76,13 @@ class LogSum(Accumulator):
         kind, top = self.initial.dtype, self.top
         # The number follows elements that are larger by more than one only: then the sum shrinks to a third at least, and so do its errors
         above, up, e = Var("above", kind), Var("up", "bool"), Var("e", kind)
-        shrunk = ir.mul(self.sum, Select(up, e, self.one))
-        addend = sub(Select(up, self.one, e), ir.mul(self.lost, Select(up, e, self.one)))
+        shrunk = nodes.mul(self.sum, Select(up, e, self.one))
+        addend = sub(Select(up, self.one, e), nodes.mul(self.lost, Select(up, e, self.one)))
         total, rest = Var("total", kind), Var("rest", kind)
-        grown = ir.add(shrunk, addend)
+        grown = nodes.add(shrunk, addend)
         return [
-            Let(above, Select(ir.eq(x, top), self.zero, sub(x, top))),
-            Let(up, ir.gt(above, self.one)),
+            Let(above, Select(nodes.eq(x, top), self.zero, sub(x, top))),
+            Let(up, nodes.gt(above, self.one)),
             Let(e, Call("exp", Select(up, Unary("neg", above), above))),
             Let(total, grown),
             Let(rest, sub(sub(grown, shrunk), addend)),
@@ -109,7 +109,7 @@ def emit_cumulative(body: Body, node: Node) -> list[Stmt]:
         initial = start(out.dtype)
         return Accumulator(Const(initial.value, "f64") if wide else initial, combine)
 
-    along = lambda t: sub(ir.i32(n - 1), t) if node.params["reverse"] else t  # noqa: E731
+    along = lambda t: sub(nodes.i32(n - 1), t) if node.params["reverse"] else t  # noqa: E731
 
     def read(o: Expr, t: Expr, i: Expr) -> Expr:
         return convert(Reader(body).element(x, blocks_of((outer, o), (n, along(t)), (inner, i))), "f64" if wide else kind)
@@ -117,7 +117,7 @@ def emit_cumulative(body: Body, node: Node) -> list[Stmt]:
     def write(o: Expr, t: Expr, i: Expr, value: Expr) -> Stmt:
         return body.places[out].store(blocks_of((outer, o), (n, along(t)), (inner, i)), convert(value, scalar_dtype(out.dtype)))
 
-    scan = Running(body, node.op, accumulator, PART if node.op == "cumsum" and kind in ir.FLOATS and not wide else n)
+    scan = Running(body, node.op, accumulator, PART if node.op == "cumsum" and kind in nodes.FLOATS and not wide else n)
     if body.module.plain and n > LONG and node.op != "cumprod":  # of products a part may be infinite where what is before it is zero
         return scan.at_once((outer, n, inner), read, write)
     return [scan.kernel((outer, n, inner), read, write)]
@@ -140,14 +140,14 @@ class Running:
             return [Let(x, read(o, t, i)), *acc.add(x), write(o, t, i, acc.value if before is None else acc.combine(before, acc.value))]
 
         loops = [(v, m) for v, m in ((o, outer), (i, inner)) if m > 1]
-        return self.body.kernel(self.name, wrap(loops, self._level(n, ir.i32(0), None, step)[1]))
+        return self.body.kernel(self.name, wrap(loops, self._level(n, nodes.i32(0), None, step)[1]))
 
     def _level(self, size: int, at: Expr, before: Expr | None, step: Step) -> tuple[Accumulator, list[Stmt]]:
         """(the accumulator, the reduction) of `size` elements from `at` on. step(t, acc, before): what element t does, with what is before its part."""
         acc = self.accumulator()
         if size <= self.part:
             t = Var("t")
-            return acc, [*acc.start(), For(t, size, step(ir.add(at, t), acc, before), "sequential")]
+            return acc, [*acc.start(), For(t, size, step(nodes.add(at, t), acc, before), "sequential")]
 
         def several(size: int, at: Expr) -> list[Stmt]:
             base = Var("before", acc.initial.dtype)
@@ -159,8 +159,8 @@ class Running:
             inside *= self.part
         k = Var("k")
         whole, rest = divmod(size, inside)
-        last = several(rest, ir.add(at, ir.i32(whole * inside))) if rest else []
-        return acc, [*acc.start(), For(k, whole, several(inside, ir.add(at, ir.mul(k, inside))), "sequential"), *last]
+        last = several(rest, nodes.add(at, nodes.i32(whole * inside))) if rest else []
+        return acc, [*acc.start(), For(k, whole, several(inside, nodes.add(at, nodes.mul(k, inside))), "sequential"), *last]
 
     def at_once(self, sizes: Sizes, read: Read, write: Write) -> list[Stmt]:
         """The parts side by side: what each comes to, running reductions of that, then the elements."""
@@ -172,15 +172,15 @@ class Running:
         sums = Place(self.body.module.temp(kind, (outer, count, inner)))
         o, p, i, t, x = Var("o"), Var("p"), Var("i"), Var("t"), Var("x", kind)
         where = lambda o, p, i: blocks_of((outer, o), (count, p), (inner, i))  # noqa: E731
-        at = ir.add(ir.mul(p, PART), t)
+        at = nodes.add(nodes.mul(p, PART), t)
         step = [Let(x, read(o, at, i)), *acc.add(x)]
-        extent = ir.minimum(ir.i32(PART), sub(ir.i32(n), ir.mul(p, PART))) if n % PART else PART
+        extent = nodes.minimum(nodes.i32(PART), sub(nodes.i32(n), nodes.mul(p, PART))) if n % PART else PART
         loops = [(v, m) for v, m in ((o, outer), (p, count), (i, inner)) if m > 1]
         first = [*acc.start(), For(t, extent, step, "sequential"), sums.store(where(o, p, i), acc.value)]
         between = self.at_once((outer, count, inner), lambda o, t, i: sums.load(where(o, t, i)), lambda o, t, i, e: sums.store(where(o, t, i), e))
         base = Var("before", kind)
         second: list[Stmt] = [
-            Let(base, Select(ir.eq(p, 0), acc.initial, sums.load(where(o, ir.maximum(sub(p, 1), 0), i)))),
+            Let(base, Select(nodes.eq(p, 0), acc.initial, sums.load(where(o, nodes.maximum(sub(p, 1), 0), i)))),
             *acc.start(),
             For(t, extent, [*step, write(o, at, i, acc.combine(base, acc.value))], "sequential"),
         ]
@@ -190,8 +190,8 @@ class Running:
 def log_add_exp(a: Expr, b: Expr) -> Expr:
     """log(exp(a) + exp(b)) without overflow."""
     top, low = Binary("max", a, b), Binary("min", a, b)
-    grown = ir.add(top, Call("log1p", Call("exp", ir.sub(low, top))))
-    return Select(ir.eq(low, Const(-math.inf, a.dtype)), top, Select(ir.eq(top, Const(math.inf, a.dtype)), top, grown))
+    grown = nodes.add(top, Call("log1p", Call("exp", nodes.sub(low, top))))
+    return Select(nodes.eq(low, Const(-math.inf, a.dtype)), top, Select(nodes.eq(top, Const(math.inf, a.dtype)), top, grown))
 
 
 @opaque("argmax", "argmin")
@@ -213,15 +213,15 @@ def emit_extremum_position(body: Body, node: Node) -> list[Stmt]:
     if initial.dtype == "bool":
         hit: Expr = Unary("not", Binary("xor", again, top))
     else:
-        hit = ir.eq(again, top)
-    if initial.dtype in ir.FLOATS:
-        hit = Binary("or", hit, ir.ne(again, again))
+        hit = nodes.eq(again, top)
+    if initial.dtype in nodes.FLOATS:
+        hit = Binary("or", hit, nodes.ne(again, again))
     inside: list[Stmt] = [
         Declare(best, initial),
         For(t, n, [Assign(best, combine(best, here))], "reduce"),
         Let(top, best),
-        Declare(index, ir.i32(n)),
-        For(u, n, [Assign(index, Binary("min", index, Select(hit, u, ir.i32(n))))], "reduce"),
+        Declare(index, nodes.i32(n)),
+        For(u, n, [Assign(index, Binary("min", index, Select(hit, u, nodes.i32(n))))], "reduce"),
         body.places[out].store(blocks_of((outer, o), (inner, i)), convert(index, scalar_dtype(out.dtype))),
     ]
     loops = [(v, m) for v, m in ((o, outer), (i, inner)) if m > 1]

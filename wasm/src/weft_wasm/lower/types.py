@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from weft import dtypes
-from weft.avals import ShapedArray
+from weft.base import dtypes
+from weft.base.avals import ShapedArray
 from weft.core.jaxpr import Literal, Var
-from weft.errors import BackendError
+from weft.base.errors import BackendError
 
-from weft_wasm import ir
-from weft_wasm.ir import Const, Expr
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Const, Expr
 from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits, settle
 
 _NAMES = {
@@ -49,7 +49,7 @@ def storage_dtype(dtype: Any, who: str = "an argument", where: object = "") -> s
 
 def scalar_dtype(storage: str) -> str:
     """The dtype in which values of a storage dtype are computed: f16 and bf16 in f32."""
-    return "f32" if storage in ir.STORAGE_FLOATS else computed(storage) if storage in FORMATS else storage
+    return "f32" if storage in nodes.STORAGE_FLOATS else computed(storage) if storage in FORMATS else storage
 
 
 def memory_dtype(storage: str) -> str:
@@ -59,14 +59,14 @@ def memory_dtype(storage: str) -> str:
 
 def narrow(e: Expr, storage: str) -> Expr:
     """A computed value as what a buffer of that dtype holds."""
-    if type(e) is ir.Convert and e.x.dtype == storage and storage in ir.STORAGE_FLOATS:  # it has been rounded already
+    if type(e) is nodes.Convert and e.x.dtype == storage and storage in nodes.STORAGE_FLOATS:  # it has been rounded already
         return e.x
-    return ir.Convert(e, storage) if storage in ir.STORAGE_FLOATS else encode(e, storage) if storage in FORMATS else e
+    return nodes.Convert(e, storage) if storage in nodes.STORAGE_FLOATS else encode(e, storage) if storage in FORMATS else e
 
 
 def widen(e: Expr, storage: str) -> Expr:
     """A loaded value as what is computed with."""
-    return ir.Convert(e, "f32") if storage in ir.STORAGE_FLOATS else decode(e, storage) if storage in FORMATS else e
+    return nodes.Convert(e, "f32") if storage in nodes.STORAGE_FLOATS else decode(e, storage) if storage in FORMATS else e
 
 
 def settled(e: Expr, storage: str) -> Expr:
@@ -74,15 +74,15 @@ def settled(e: Expr, storage: str) -> Expr:
 
     Whoever computes a value again must see what others have loaded: a maximum is compared with the operands that it was made of.
     """
-    return widen(narrow(e, storage), storage) if storage in ir.STORAGE_FLOATS else settle(e, storage) if storage in FORMATS else e
+    return widen(narrow(e, storage), storage) if storage in nodes.STORAGE_FLOATS else settle(e, storage) if storage in FORMATS else e
 
 
-def constant(value: ir.Number, storage: str) -> Const:
+def constant(value: nodes.Number, storage: str) -> Const:
     """A host scalar as a constant of the dtype it is computed in."""
     kind = scalar_dtype(storage)
-    if kind in ir.FLOATS:
+    if kind in nodes.FLOATS:
         return Const(float(value), kind)
-    return Const(bool(value), "bool") if kind == "bool" else Const(ir.wrap(int(value), kind), kind)
+    return Const(bool(value), "bool") if kind == "bool" else Const(nodes.wrap(int(value), kind), kind)
 
 
 def lowest(storage: str) -> Const:
@@ -90,11 +90,11 @@ def lowest(storage: str) -> Const:
     kind = scalar_dtype(storage)
     if storage in FORMATS and kind != "f32":
         return Const(limits(storage)[0], kind)
-    if kind in ir.FLOATS:
+    if kind in nodes.FLOATS:
         return Const(-math.inf, kind)
     if kind == "bool":
         return Const(False, "bool")
-    return Const(-(1 << (8 * ir.ITEMSIZE[kind] - 1)) if kind in ir.SIGNED else 0, kind)
+    return Const(-(1 << (8 * nodes.ITEMSIZE[kind] - 1)) if kind in nodes.SIGNED else 0, kind)
 
 
 def highest(storage: str) -> Const:
@@ -102,9 +102,9 @@ def highest(storage: str) -> Const:
     kind = scalar_dtype(storage)
     if storage in FORMATS and kind != "f32":
         return Const(limits(storage)[1], kind)
-    if kind in ir.FLOATS:
+    if kind in nodes.FLOATS:
         return Const(math.inf, kind)
     if kind == "bool":
         return Const(True, "bool")
-    bits = 8 * ir.ITEMSIZE[kind]
-    return Const((1 << (bits - 1)) - 1 if kind in ir.SIGNED else (1 << bits) - 1, kind)
+    bits = 8 * nodes.ITEMSIZE[kind]
+    return Const((1 << (bits - 1)) - 1 if kind in nodes.SIGNED else (1 << bits) - 1, kind)

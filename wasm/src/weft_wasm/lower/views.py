@@ -10,10 +10,10 @@ import functools
 import math
 from typing import Any, Callable, Collection, Protocol
 
-from weft.ops.index import GatherScatterMode
+from weft.primitives.index import GatherScatterMode
 
-from weft_wasm import ir
-from weft_wasm.ir import Binary, Const, Convert, Expr, Select, add, i32
+from weft_wasm.ir import nodes
+from weft_wasm.ir.nodes import Binary, Const, Convert, Expr, Select, add, i32
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import (
     IDENTITY, NONE, Blocks, Shape, Source, Splits, View, broadcast_view, linear, merge, regroup, slice_view, trailing, transpose_view,
@@ -99,7 +99,7 @@ def _iota(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     dtype = node.outputs[0].dtype
     if dtype in FORMATS:
         return converted(index, dtype)
-    return ir.convert(index, scalar_dtype(dtype)) if type(index) is not Const else constant(index.value, dtype)
+    return nodes.convert(index, scalar_dtype(dtype)) if type(index) is not Const else constant(index.value, dtype)
 
 
 @element_rule("threefry2x32", THREEFRY_COST // 2)
@@ -126,10 +126,10 @@ def _bitcast(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     if x.size == out.size:
         return bitcast_same_size(reader.element(x, blocks), old, new)
     narrow, wide = (new, old) if out.size > x.size else (old, new)
-    ratio = ir.ITEMSIZE[wide] // ir.ITEMSIZE[narrow]
-    bits = 8 * ir.ITEMSIZE[narrow]
+    ratio = nodes.ITEMSIZE[wide] // nodes.ITEMSIZE[narrow]
+    bits = 8 * nodes.ITEMSIZE[narrow]
     words = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
-    narrow_word, wide_word = words[ir.ITEMSIZE[narrow]], words[ir.ITEMSIZE[wide]]
+    narrow_word, wide_word = words[nodes.ITEMSIZE[narrow]], words[nodes.ITEMSIZE[wide]]
     if out.size > x.size:
         outer, inner = regroup(blocks, [x.size, ratio])
         whole = bitcast_same_size(reader.element(x, outer), old, wide_word)
@@ -180,19 +180,19 @@ def _pad(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
         tests = []
         if inner:
             step = inner + 1
-            tests.append(ir.eq(ir.rem(i, step), 0))
+            tests.append(nodes.eq(nodes.rem(i, step), 0))
             # i may be negative: divide something that isn't
-            low_ok = ir.ge(i, 0)
-            i = Binary("div", ir.maximum(i, 0), i32(step))
-            tests += [low_ok, ir.lt(i, n)]
+            low_ok = nodes.ge(i, 0)
+            i = Binary("div", nodes.maximum(i, 0), i32(step))
+            tests += [low_ok, nodes.lt(i, n)]
         else:
             if lo > 0:
-                tests.append(ir.ge(i, 0))
+                tests.append(nodes.ge(i, 0))
             if hi > 0:
-                tests.append(ir.lt(i, n))
+                tests.append(nodes.lt(i, n))
         for t in tests:
             inside = t if inside is None else Binary("and", inside, t)
-        at.append((n, ir.clamp(0, i, n - 1) if tests else i))
+        at.append((n, nodes.clamp(0, i, n - 1) if tests else i))
     at += parts[-1]
     element = reader.element(x, tuple((n, e) for n, e in at if n != 1))
     return element if inside is None else Select(inside, element, value)
@@ -206,21 +206,21 @@ def clamped_start(start: Expr, limit: int) -> Expr:
     if limit == 0:
         return i32(0)
     if start.dtype in ("i64", "u64", "u32"):
-        low = start if start.dtype in ir.UNSIGNED else ir.maximum(start, 0)
-        return ir.convert(ir.minimum(low, limit), "i32")
+        low = start if start.dtype in nodes.UNSIGNED else nodes.maximum(start, 0)
+        return nodes.convert(nodes.minimum(low, limit), "i32")
     if type(start) is Const:
-        return i32(min(max(ir.whole(start), 0), limit))
-    return ir.clamp(0, ir.convert(start, "i32"), limit)
+        return i32(min(max(nodes.whole(start), 0), limit))
+    return nodes.clamp(0, nodes.convert(start, "i32"), limit)
 
 
 def inside_bounds(start: Expr, limit: int) -> Expr | None:
     """Whether 0 ≤ start ≤ limit in the start's own dtype; None if that is sure."""
-    bits = 8 * ir.ITEMSIZE[start.dtype]
-    top = (1 << (bits - (start.dtype in ir.SIGNED))) - 1
-    upper = ir.le(start, limit) if limit < top else None
-    if start.dtype in ir.UNSIGNED:
+    bits = 8 * nodes.ITEMSIZE[start.dtype]
+    top = (1 << (bits - (start.dtype in nodes.SIGNED))) - 1
+    upper = nodes.le(start, limit) if limit < top else None
+    if start.dtype in nodes.UNSIGNED:
         return upper
-    lower = ir.ge(start, 0)
+    lower = nodes.ge(start, 0)
     return lower if upper is None else Binary("and", lower, upper)
 
 
@@ -312,8 +312,8 @@ def _fill(out: Value, fill_value: Any) -> Any:
         return fill_value
     if out.dtype in FORMATS and out.dtype[0] != "f":
         return limits(out.dtype)[out.dtype[0] == "u"]
-    if out.dtype in ir.SIGNED:
-        return -(1 << (8 * ir.ITEMSIZE[out.dtype] - 1))
-    if out.dtype in ir.UNSIGNED:
-        return (1 << (8 * ir.ITEMSIZE[out.dtype])) - 1
+    if out.dtype in nodes.SIGNED:
+        return -(1 << (8 * nodes.ITEMSIZE[out.dtype] - 1))
+    if out.dtype in nodes.UNSIGNED:
+        return (1 << (8 * nodes.ITEMSIZE[out.dtype])) - 1
     return True if out.dtype == "bool" else math.nan

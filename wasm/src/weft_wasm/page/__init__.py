@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from weft.core.jaxpr import Jaxpr
-from weft.core.portable import NotPortable
+from weft.serialization.portable import NotPortable
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.compile import compile_program
-from weft_wasm.encode import custom_section
+from weft_wasm.binary.encode import custom_section
 from weft_wasm.lower.program import lower
 from weft_wasm.page.types import declarations
 

@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
-from weft_wasm.ir import Binary, Buffer, Const, Expr, For, Kernel, Let, Load, Stmt, Store, Unary, Var, add, convert, i32, mul, sub
+from weft_wasm.ir.nodes import Binary, Buffer, Const, Expr, For, Kernel, Let, Load, Stmt, Store, Unary, Var, add, convert, i32, mul, sub
 from weft_wasm.routines.gemm import Routine
 
 LARGEST = 31  # the largest prime factor that has passes of its own

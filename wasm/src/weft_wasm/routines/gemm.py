@@ -11,13 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from weft_wasm.affine import Linear, linear
-from weft_wasm.ir import (
-    FLOATS, ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, MulAdd, Stmt,
-    Store, Var, gt, i32, le, minimum, sub,
-)  # fmt: skip
-from weft_wasm.traversal import walk_expr
-from weft_wasm.rewriting import fresh
+from weft_wasm.ir.affine import Linear, linear
+from weft_wasm.ir.nodes import (FLOATS, ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, MulAdd, Stmt, Store, Var, gt, i32, le, minimum, sub)  # fmt: skip
+from weft_wasm.ir.traversal import walk_expr
+from weft_wasm.ir.rewriting import fresh
 
 SMALL = 8192  # products of fewer terms are not packed
 WORTH = 4_000_000  # products of fewer terms stay on one thread

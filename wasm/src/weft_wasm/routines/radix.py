@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft_wasm.ir import (
-    ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Binary, Buffer, Const, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Store, Unary, Var,
-    bitcast, convert, eq, i32, lt, ne,
-)  # fmt: skip
+from weft_wasm.ir.nodes import (ITEMSIZE, SIGNED, STORAGE_FLOATS, Assign, Binary, Buffer, Const, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Store, Unary, Var, bitcast, convert, eq, i32, lt, ne)  # fmt: skip
 from weft_wasm.routines.gemm import Routine
 from weft_wasm.routines.sort import Place
 

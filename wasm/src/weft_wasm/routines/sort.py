@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft_wasm.ir import (
-    FLOATS, STORAGE_FLOATS, Assign, Binary, Buffer, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Store, Unary,
-    Var, While, convert, eq, gt, i32, lt, maximum, minimum, ne,
-)  # fmt: skip
+from weft_wasm.ir.nodes import (FLOATS, STORAGE_FLOATS, Assign, Binary, Buffer, Convert, Declare, Expr, For, Kernel, Let, Local, Select, Stmt, Store, Unary, Var, While, convert, eq, gt, i32, lt, maximum, minimum, ne)  # fmt: skip
 from weft_wasm.routines.gemm import Routine
 
 Place = tuple[Buffer, Expr]  # where a row begins

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft_wasm.ir import Binary, Buffer, Expr, For, If, Kernel, Let, Select, Stmt, Store, Var, eq, ge, i32, lt
+from weft_wasm.ir.nodes import Binary, Buffer, Expr, For, If, Kernel, Let, Select, Stmt, Store, Var, eq, ge, i32, lt
 from weft_wasm.routines.gemm import Routine
 from weft_wasm.routines.sort import less
 

@@ -11,11 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft_wasm.affine import linear_index, row_major
-from weft_wasm.ir import (
-    ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Var, gt, i32, le, minimum,
-    sub,
-)  # fmt: skip
+from weft_wasm.ir.affine import linear_index, row_major
+from weft_wasm.ir.nodes import (ITEMSIZE, Assign, Binary, Buffer, Const, Declare, Expr, For, If, Kernel, Let, Load, Local, Stmt, Store, Var, gt, i32, le, minimum, sub)  # fmt: skip
 from weft_wasm.routines import gemm
 from weft_wasm.routines.gemm import Routine, Tile, accumulate, default_tile
 

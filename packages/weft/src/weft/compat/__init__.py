@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from ..annotations import override
+from ..base.annotations import override
 
 # module of jax -> module of weft
 MODULES = {
@@ -21,13 +21,14 @@ MODULES = {
     "extend.source_info_util": "compat.source_info_util", "_src.source_info_util": "compat.source_info_util",
     "_src.traceback_util": "compat.traceback_util", "api_util": "compat.api_util", "_src.api_util": "compat.api_util",
     "extend.backend": "compat.backend", "_src.xla_bridge": "compat.backend", "lib.xla_bridge": "compat.backend",
+    "_src.api": "api.tracing", "_src.config": "base.config", "_src.dtypes": "base.dtypes", "_src.mesh": "base.mesh",
     "_src.hijax": "experimental.hijax", "_src.checkify": "experimental.checkify", "_src.prng": "compat.random", "extend.random": "compat.random", "_src.shard_map": "experimental.shard_map",
 }
 
 # module of jax -> names and where they are: "name" in the place that the line starts with, or "name=other" under another name there
 NAMES = {
     "_src.ad_util": "weft.compat.ad: Zero instantiate add_jaxvals zeros_like_aval; weft.compat.primitives: stop_gradient_p add_jaxvals_p",
-    "_src.callback": "weft.control.callback: io_callback_p pure_callback_p; weft: pure_callback; weft.control.callback: io_callback",
+    "_src.callback": "weft.effects.callback: io_callback_p pure_callback_p; weft: pure_callback; weft.effects.callback: io_callback",
     "_src.compiler": "weft.runtime.aot: Compiled",
     "_src.dtypes": "weft.compat.core: supports_inf",
     "_src.dispatch": "weft.runtime.effects: wait_for_tokens=effects_barrier; weft.runtime.dispatch: apply_primitive=apply_by_compiling",
@@ -36,9 +37,9 @@ NAMES = {
     "_src.lib.mlir": "weft.compat.mlir: ir",
     "_src.lib.mlir.dialects": "weft.compat.mlir: hlo chlo func sdy",
     "_src.literals": "weft.core.jaxpr: TypedNdArray=TypedScalar",
-    "_src.mesh": "weft.mesh: Mesh AbstractMesh",
-    "_src.sharding_impls": "weft.mesh: NamedSharding SingleDeviceSharding PartitionSpec=P",
-    "_src.state.types": "weft.avals: AbstractRef",
+    "_src.mesh": "weft.base.mesh: Mesh AbstractMesh",
+    "_src.sharding_impls": "weft.base.mesh: NamedSharding SingleDeviceSharding PartitionSpec=P",
+    "_src.state.types": "weft.base.avals: AbstractRef",
     "_src.tree_util": "weft.compat.core: _registry",
     "_src.util": "weft.compat.api_util: safe_map safe_zip unzip2 split_list partition_list merge_lists",
     "extend.mlir": "weft.compat.mlir: deserialize_portable_artifact serialize_portable_artifact ir",

@@ -6,10 +6,10 @@ from typing import Callable
 
 from ..core.primitive import UndefinedPrimal as UndefinedPrimal, Zero as Zero, is_undefined_primal as is_undefined_primal
 from ..core.trace import get_aval
-from ..avals import tangent_aval
-from ..ops.linear import add_any as add_jaxvals, add_any_p as add_jaxvals_p, zeros as zeros_like_aval  # noqa: F401
-from ..control.custom import is_zero
-from ..dtypes import float0, float0_zeros
+from ..base.avals import tangent_aval
+from ..primitives.linear import add_any as add_jaxvals, add_any_p as add_jaxvals_p, zeros as zeros_like_aval  # noqa: F401
+from ..higher_order.custom_jvp import is_zero
+from ..base.dtypes import float0, float0_zeros
 from ..transforms.jvp import JVPTrace as JVPTrace, JVPTracer as JVPTracer, instantiate as _instantiate, jvp_flat
 from ..transforms.linearize import linearize_flat
 from .core import RuleTable

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Sequence
 
 from ..core.trace import get_aval as shaped_abstractify  # noqa: F401
-from ..functions import name_of
-from ..tree import broadcast_prefix, tree_flatten, tree_unflatten
+from ..api.functions import name_of
+from ..base.tree import broadcast_prefix, tree_flatten, tree_unflatten
 from .core import DebugInfo
 from .linear_util import WrappedFun, transformation_with_aux
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..core.trace import Axis, get_aval
-from ..ops.linear import broadcast_to_axis, moveaxis
+from ..primitives.linear import broadcast_to_axis, moveaxis
 from .core import RuleTable
 
 not_mapped = NotMapped = None

@@ -4,30 +4,30 @@ from __future__ import annotations
 import functools
 import weakref
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator
 
-from ..annotations import override
-from .. import dtypes
-from ..api import ensure_compile_time_eval as ensure_compile_time_eval
-from ..avals import (AbstractRef as AbstractRef, AbstractToken as AbstractToken, AbstractValue as AbstractValue, ShapedArray as ShapedArray,
-                     physical as physical_aval, reshaped, tangent_aval, token as abstract_token)  # noqa: F401
+from ..base.annotations import override
+from ..base import dtypes
+from ..api.tracing import ensure_compile_time_eval as ensure_compile_time_eval
+from ..base.avals import (AbstractRef as AbstractRef, AbstractToken as AbstractToken, AbstractValue as AbstractValue, ShapedArray as ShapedArray, physical as physical_aval, reshaped, tangent_aval, token as abstract_token)  # noqa: F401
 from ..core import primitive as language
-from ..core.dims import is_constant_shape as is_constant_shape, is_symbolic_dim, max_dim as max_dim, min_dim as min_dim
+from ..symbolic.dims import is_constant_shape as is_constant_shape, is_symbolic_dim, max_dim as max_dim, min_dim as min_dim
 from ..core.effects import Effect as Effect
 from ..core.jaxpr import (Atom as Atom, ClosedJaxpr as ClosedJaxpr, DropVar as DropVar, Jaxpr as Jaxpr, JaxprEqn as JaxprEqn, Literal as Literal,
-                          TypedScalar, Var as Var, eval_jaxpr as eval_jaxpr, jaxpr_as_fun as jaxpr_as_fun, subjaxprs as jaxprs_in_params)
-from ..core.primitive import RULES, Missing, Unsupported, unsupported
+                          Var as Var, eval_jaxpr as eval_jaxpr, jaxpr_as_fun as jaxpr_as_fun, subjaxprs as jaxprs_in_params)
+from ..core.primitive import RULES, Missing, Unsupported
 from ..core.trace import InnerTrace, Trace as Trace, Tracer as Tracer, aval_of, axis_env, current_trace, get_aval as get_aval, is_array_like, root, set_trace, reset_trace, tracing
 from ..core.verify import verify as check_jaxpr  # noqa: F401
-from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation as InconclusiveDimensionOperation
-from ..functions import settled
+from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ..runtime.dispatch import apply_by_compiling
-from ..source_info import UNKNOWN
+from ..base.source_info import UNKNOWN
 from ..transforms.batch import BatchTrace
 from ..transforms.jvp import is_concrete as is_concrete
 from ..transforms.stage import JaxprTrace, concretization_error
 from ..transforms.tokens import Token as Token
-from ..tree import registry as node_types
+from ..base.tree import registry as node_types
+from . import primitives as primitives
+from .foreign import CallPrimitive as CallPrimitive, Primitive as Primitive, call as call, call_p as call_p, closed_call_p as closed_call_p
 
 __path__: list = []      # jax.extend.core.primitives is looked for here
 Value, ParamDict, Effects, OutputType = Any, dict, frozenset, Any
@@ -40,96 +40,6 @@ trace_ctx = None
 
 class JaxprTypeError(TypeError):
     """A program whose types don't fit; `check_jaxpr` says where."""
-
-
-# primitives ---------------------------------------------------------------------------------------------------------
-
-
-class _AnyPrimitive(type):
-    """The language's primitives are instances of the class that libraries make theirs with."""
-
-    @override
-    def __instancecheck__(cls, x):
-        return isinstance(x, language.Primitive) if cls is Primitive else type.__instancecheck__(cls, x)
-
-
-class Primitive(language.Primitive, metaclass=_AnyPrimitive):
-    """A primitive of a library's own: its rules are given one by one, in jax's conventions. No backend knows it by its name.
-
-    Example:
-        >>> import weft.compat.core as core
-        >>> double_p = core.Primitive("double")
-        >>> _ = double_p.def_impl(lambda x: 2 * x)
-        >>> double_p.bind(3)
-        6
-    """
-    call_primitive = map_primitive = skip_canonicalization = ref_primitive = False
-
-    def __init__(self, name: str):
-        super().__init__(name, basic=False, foreign=True)
-        self.cache = None      # rules may look at more than types and parameters
-        self.impl = unsupported(f"Evaluation rule for {name!r} not implemented: give one with {name}_p.def_impl(function).")
-        self.abstract = unsupported(f"Abstract evaluation for {name!r} not implemented: give its rule with {name}_p.def_abstract_eval(function).")
-        self.jvp = unsupported(f"Differentiation rule for {name!r} not implemented: put one in jax.interpreters.ad.primitive_jvps.")
-        self.batch = unsupported(f"Batching rule for {name!r} not implemented: put one in jax.interpreters.batching.primitive_batchers.")
-        self.transpose = unsupported(f"Transpose rule (for reverse-mode differentiation) for {name!r} not implemented: "
-                                     "put one in jax.interpreters.ad.primitive_transposes.")
-
-    @override
-    def bind(self, *args, **params):
-        return current_trace().process(self, tuple(_as_value(x) for x in args), params)
-
-    def bind_with_trace(self, trace: Trace, args: Sequence, params: dict):
-        with tracing(trace):
-            return trace.process(self, tuple(args), params)
-
-    def def_impl(self, impl: Callable) -> Callable:
-        """What runs when the primitive is applied to values outside of any transformation."""
-        self.impl = lambda *args, **params: impl(*[settled(x) if type(x) is TypedScalar else x for x in args], **params)
-        return impl
-
-    def def_abstract_eval(self, rule: Callable) -> Callable:
-        """The avals of its results from those of its arguments."""
-        self.abstract = rule
-        return rule
-
-    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
-        """The same for a rule that returns (avals, effects)."""
-        self.abstract = lambda *avals, **params: rule(*avals, **params)[0]
-
-        def stage(trace, args, params):
-            outs, eqn = trace.record(self, args, params), trace.eqns[-1]
-            eqn.effects = frozenset(rule(*[a.aval for a in eqn.invars], **params)[1])
-            trace.effects |= eqn.effects
-            return outs
-        self.stage = stage
-        return rule
-
-    def get_bind_params(self, params: dict) -> tuple[list, dict]:
-        return [], dict(params)
-
-
-def _as_value(x):
-    return x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x
-
-
-class CallPrimitive(Primitive):
-    """A call of a Python function that leaves no equation: the function runs right there."""
-    call_primitive = True
-
-    def __init__(self, name: str):
-        super().__init__(name)
-        self.multiple_results = True
-
-    @override
-    def bind(self, *args, call_jaxpr=None, **params):
-        if call_jaxpr is not None:
-            return eval_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, *args) if isinstance(call_jaxpr, ClosedJaxpr) else eval_jaxpr(call_jaxpr, (), *args)
-        return args[0].call_wrapped(*args[1:])
-
-
-call_p, closed_call_p = CallPrimitive("call"), CallPrimitive("closed_call")
-call: Callable = call_p.bind
 
 
 class RuleTable:
@@ -395,9 +305,6 @@ def _array_types() -> tuple:
 def __getattr__(name: str):
     if name == "array_types":
         return set(_array_types())
-    if name in ("primitives",):
-        from . import primitives
-        return primitives
     raise AttributeError(f"module 'jax.core' has no attribute {name!r}: weft, which stands for jax here, does not have it.")
 
 

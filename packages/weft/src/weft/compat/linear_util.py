@@ -5,7 +5,7 @@ from functools import partial, wraps
 from typing import Any, Callable
 from weakref import WeakKeyDictionary
 
-from ..annotations import override
+from ..base.annotations import override
 
 
 class StoreException(Exception):

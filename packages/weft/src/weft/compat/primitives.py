@@ -4,7 +4,7 @@ from __future__ import annotations
 from .. import random as _random  # noqa: F401  its primitives enter the registry
 from ..core.primitive import registry
 from ..lax import linalg as _linalg, primitives as _own  # noqa: F401  more of them
-from .core import Primitive, call_p as call_p, closed_call_p as closed_call_p
+from .foreign import Primitive, call_p as call_p, closed_call_p as closed_call_p
 
 _NAMES = {"remat": "remat2", "add_jaxvals": "add_any", "get": "ref_get", "swap": "ref_swap", "stop_gradient": "stop_gradient"}
 stop_gradient_p = Primitive("stop_gradient")      # nothing binds it: the function `stop_gradient` gives a value without a tangent

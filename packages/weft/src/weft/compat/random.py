@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import Callable
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import get_aval
 from ..numpy.creation import asarray as as_array
 from ..numpy import concatenate
-from ..ops.random_bits import Generator, generators, random_seed_p, threefry2x32_p as threefry2x32_p
+from ..primitives.random_bits import Generator, generators, random_seed_p, threefry2x32_p as threefry2x32_p
 from ..random.keys import _generator
-from ..vectorizing import vmap
+from ..api.vmap import vmap
 
 threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl = (_generator(name) for name in ("threefry2x32", "rbg", "unsafe_rbg"))
 PRNGImpl = Generator

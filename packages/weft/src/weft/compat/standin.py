@@ -16,7 +16,7 @@ import sysconfig
 import zipfile
 from typing import Callable, Iterator
 
-from ..annotations import override
+from ..base.annotations import override
 
 VERSION = "0.10.2"
 _MODULE = """\"\"\"weft under the name of jax; written by `python -m weft.as_jax install`.\"\"\"

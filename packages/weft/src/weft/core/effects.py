@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Iterable
 
-from ..annotations import override
+from ..base.annotations import override
 
 
 class Effect:

@@ -3,17 +3,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
-from ..annotations import override
-from ..avals import AbstractToken, keeping_64_bits, shaped
-from ..errors import BackendError
-from ..host import np
+from ..base import dtypes
+from ..base.annotations import override
+from ..base.avals import AbstractToken, keeping_64_bits, shaped
+from ..base.errors import BackendError
+from ..base.host import np
 from .jaxpr import ClosedJaxpr, Jaxpr, TypedScalar, eval_jaxpr
 from .primitive import Missing, Primitive, Unsupported
 from .trace import Trace, current_trace, get_aval, is_array, tracing
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from .types import Params, Value
 
 

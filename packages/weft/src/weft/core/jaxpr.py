@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence, TypeAlias, final
 
-from ..annotations import override
-from .. import dtypes
-from ..avals import AbstractValue, ShapedArray, scalar_aval
-from ..host import pack, round_narrow, unpack
-from ..source_info import UNKNOWN, SourceInfo
+from ..base.annotations import override
+from ..base import dtypes
+from ..base.avals import AbstractValue, ShapedArray, scalar_aval
+from ..base.host import pack, round_narrow, unpack
+from ..base.source_info import UNKNOWN, SourceInfo
 
 if TYPE_CHECKING:
     from .effects import Effect

@@ -5,9 +5,9 @@ import gc
 from types import CellType, FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any, Iterable
 
-from .. import source_info
-from ..config import config
-from ..errors import LeakedTracerError
+from ..base import source_info
+from ..base.config import config
+from ..base.errors import LeakedTracerError
 from .trace import Trace, Tracer
 
 if TYPE_CHECKING:

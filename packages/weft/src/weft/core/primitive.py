@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Collection, Concatenate, Iterable, NoReturn, Sequence, TypeAlias, TypeGuard, TypeVar, final
 
-from ..annotations import override
-from ..errors import at_user_line
-from ..host import has_numpy, np
+from ..base.annotations import override
+from ..base.errors import at_user_line
+from ..base.host import has_numpy, np
 from .trace import current_trace
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple
 
-from ..annotations import override
-from .. import dtypes
-from ..avals import AbstractValue, ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
-from ..errors import UnexpectedTracerError, at_user_line
-from ..host import HostArray, has_numpy, np
+from ..base.annotations import override
+from ..base import dtypes
+from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, SymbolicSize, scalar_aval, shaped
+from ..base.errors import UnexpectedTracerError, at_user_line
+from ..base.host import HostArray, has_numpy, np
 from .jaxpr import TypedScalar
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Sequence, TypeAlias
 
-from ..avals import AbstractValue, Shape, ShapedArray, Size
-from ..dtypes import DTypeLike, ElementType
+from ..base.avals import AbstractValue, Shape, ShapedArray, Size
+from ..base.dtypes import DTypeLike, ElementType
 
 Value: TypeAlias = Any                  # what `get_aval` finds a type of: an array of any backend, a tracer, a host array or a number
 Params: TypeAlias = dict[str, Any]      # the parameters of an equation by name

@@ -7,9 +7,9 @@ import inspect
 import math
 from typing import Any
 
-from ..avals import AbstractRef, AbstractValue, ShapedArray
-from ..errors import VerificationError
-from ..source_info import UNKNOWN, subject
+from ..base.avals import AbstractRef, AbstractValue, ShapedArray
+from ..base.errors import VerificationError
+from ..base.source_info import UNKNOWN, subject
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from .primitive import AbstractRule, Unsupported
 from .trace import mapped_axes

@@ -19,7 +19,7 @@ import functools
 from typing import Any, Callable, NamedTuple, TypeAlias
 
 from .. import numpy as jnp
-from ..tree import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..base.tree import register_pytree_node, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule", "State", "Step", "UpdateFn", "Updates", "adagrad", "adam",
            "adamax", "clip_grads", "constant", "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov", "optimizer",

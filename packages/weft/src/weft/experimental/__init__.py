@@ -2,9 +2,9 @@
 import sys
 from importlib.abc import MetaPathFinder
 
-from ..annotations import override
-from ..control.callback import io_callback as io_callback
-from . import checkify as checkify
+from ..base.annotations import override
+from ..effects.callback import io_callback as io_callback
+from . import checkify
 
 _TPU = "it writes kernels of TPUs and GPUs through Mosaic and Triton, which are no part of weft. Write the function with weft.numpy: each backend fuses it; "\
        "weft.ffi calls kernels that are compiled elsewhere"

@@ -9,22 +9,23 @@ import itertools
 from functools import wraps
 from typing import Any, Callable, NamedTuple, Sequence
 
-from ..annotations import override
-from .. import dtypes, numpy as jnp
-from ..avals import array_aval, shaped
-from ..control.call import bind_jit
-from ..control.common import reorder
-from ..control.custom import Rule, zero_tangent
+from ..base.annotations import override
+from ..base import dtypes
+from .. import numpy as jnp
+from ..base.avals import array_aval, shaped
+from ..higher_order.call import bind_jit
+from ..higher_order.common import reorder
+from ..higher_order.custom_jvp import Rule, zero_tangent
 from ..core.effects import Effect
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.primitive import AsDecomposed, Primitive, unsupported
 from ..core.trace import Tracer, get_aval, is_array, is_array_like
-from ..host import HostArray, np
-from ..ops.linear import convert, zeros
-from ..source_info import current
+from ..base.host import HostArray, np
+from ..primitives.linear import convert, zeros
+from ..base.source_info import current
 from ..transforms.batch import to_front
 from ..transforms.stage import consts_as_args, hoist_tracers, stage, stage_closed
-from ..tree import register_pytree_node, tree_flatten, tree_unflatten
+from ..base.tree import register_pytree_node, tree_flatten, tree_unflatten
 
 
 class JaxRuntimeError(ValueError):

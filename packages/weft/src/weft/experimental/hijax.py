@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..annotations import override
-from ..avals import AbstractRef as AbstractRef, AbstractValue as AbstractValue, ShapedArray as ShapedArray
+from ..base.annotations import override
+from ..base.avals import AbstractRef as AbstractRef, AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from ..core.primitive import Zero as Zero, is_undefined_primal as is_undefined_primal
 from ..core.trace import Tracer, aval_of, current_trace, root
-from ..errors import at_user_line
+from ..base.errors import at_user_line
 from ..transforms.jvp import instantiate
 from ..compat.core import Primitive
 

@@ -13,22 +13,22 @@ from __future__ import annotations
 from math import factorial
 from typing import Any, Callable, Sequence
 
-from ..annotations import override
-from .. import dtypes
-from ..avals import array_aval, tangent_aval
-from ..control.call import bind_jit
-from ..control.custom import call
+from ..base.annotations import override
+from ..base import dtypes
+from ..base.avals import array_aval, tangent_aval
+from ..higher_order.call import bind_jit
+from ..higher_order.custom_jvp import call
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Unsupported, Zero
 from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, is_array_like, reset_trace, set_trace
-from ..functions import check_callable, settled
-from ..ops.elementwise import div, div_p, mul, pow_p, sub
-from ..ops.linear import add_any, convert
-from ..ops.rules import scalar_like
-from ..source_info import api_boundary
+from ..api.functions import check_callable, settled
+from ..primitives.elementwise import div, div_p, mul, pow_p, sub
+from ..primitives.linear import add_any, convert
+from ..primitives.rules import scalar_like
+from ..base.source_info import api_boundary
 from ..transforms.jvp import instantiate
 from ..transforms.stage import JaxprTrace
-from ..tree import tree_flatten, tree_unflatten, treedef_is_leaf
+from ..base.tree import tree_flatten, tree_unflatten, treedef_is_leaf
 
 
 class JetTracer(Tracer):

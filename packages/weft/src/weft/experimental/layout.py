@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..annotations import override
+from ..base.annotations import override
 
 
 class AutoLayout:

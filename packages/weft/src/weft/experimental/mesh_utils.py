@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
-from ..host import np, require_numpy
+from ..base.host import np, require_numpy
 from ..runtime.device import devices as all_devices
 
 

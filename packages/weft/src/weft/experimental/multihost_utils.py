@@ -7,13 +7,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Sequence
 
-from ..errors import at_user_line
-from ..host import np, require_numpy
+from ..base.errors import at_user_line
+from ..base.host import np, require_numpy
 from ..numpy.creation import asarray
 from ..runtime.dispatch import move
 from ..runtime.processes import process_count
-from ..mesh import Mesh, NamedSharding, P as P
-from ..tree import tree_flatten, tree_map, tree_unflatten
+from ..base.mesh import Mesh, NamedSharding, P as P
+from ..base.tree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["P", "ProcessFailureError", "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array", "host_local_array_to_global_array", "live_devices",
            "process_allgather", "reached_preemption_sync_point", "sync_global_devices"]

@@ -9,15 +9,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable
 
-from .. import dtypes, numpy as jnp
-from ..api import closure_convert, vjp, vmap
-from ..control.custom_vjp import custom_vjp
-from ..control.loops import scan, while_loop
+from ..base import dtypes
+from .. import numpy as jnp
+from ..api.tracing import closure_convert, vjp, vmap
+from ..higher_order.custom_vjp import custom_vjp
+from ..higher_order.loops import scan, while_loop
 from ..core.trace import get_aval, is_array_like
-from ..flatten_util import ravel_pytree
+from ..api.ravel import ravel_pytree
 from ..runtime.jit import jit
-from ..source_info import api_boundary
-from ..tree import tree_flatten, tree_unflatten
+from ..base.source_info import api_boundary
+from ..base.tree import tree_flatten, tree_unflatten
 
 _ORDER = 5
 _TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)

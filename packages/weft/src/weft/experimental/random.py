@@ -4,13 +4,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..annotations import override
+from ..base.annotations import override
 from .. import numpy as jnp, random
-from ..api import vmap
+from ..api.tracing import vmap
 from ..lax.common import canonical_shape, operand
-from ..ops.rules import shape_of
-from ..ref import Ref, new_ref
-from ..tree import register_pytree_node_class
+from ..primitives.rules import shape_of
+from ..api.refs import Ref, new_ref
+from ..base.tree import register_pytree_node_class
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 

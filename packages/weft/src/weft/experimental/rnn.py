@@ -9,7 +9,7 @@ import math
 from typing import Any, Iterator
 
 from .. import lax, nn, numpy as jnp, random
-from ..source_info import api_boundary
+from ..base.source_info import api_boundary
 
 __all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_ref", "swap_lstm_gates", "unpack_lstm_weights"]
 

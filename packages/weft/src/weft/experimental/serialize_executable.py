@@ -9,12 +9,12 @@ import json
 from typing import Any, Sequence
 
 from .. import export
-from ..avals import ShapeDtypeStruct
+from ..base.avals import ShapeDtypeStruct
 from ..export.exported import _from_traced
 from ..runtime.aot import Compiled
 from ..runtime.device import devices
 from ..runtime.jit import jit
-from ..tree import tree_structure
+from ..base.tree import tree_structure
 
 __all__ = ["deserialize_and_load", "serialize"]
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from .. import parallel
-from ..mesh import Mesh
+from ..api import parallel
+from ..base.mesh import Mesh
 
 
 def shard_map(f: Callable, mesh: Mesh, in_specs: Any, out_specs: Any, check_rep: bool = True, auto: frozenset = frozenset()):

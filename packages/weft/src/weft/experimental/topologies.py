@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ..errors import at_user_line
+from ..base.errors import at_user_line
 from ..runtime.device import devices as all_devices
-from ..mesh import Mesh
+from ..base.mesh import Mesh
 from .mesh_utils import create_device_mesh
 
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]

@@ -8,7 +8,7 @@
     types of arguments, types of results: count, then dtype (string), weak, rank, sizes (2 * integer, or 1 and an expression as string)
     kept arguments: count, then their numbers
     constants: count, then dtype, rank, sizes, bytes
-    program: the bytes of `weft.core.serialize`, constants being its leading arguments
+    program: the bytes of `weft.serialization.programs`, constants being its leading arguments
     derivative: the same file again (with bit 2)
 
 Nothing of a file is trusted: counts are checked before anything is made, nothing is unpickled or evaluated, and the program passes the verifier.
@@ -16,32 +16,30 @@ Nothing of a file is trusted: counts are checked before anything is made, nothin
 from __future__ import annotations
 
 import hashlib
-import importlib
 import math
-import pkgutil
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
-from .. import dtypes
-from ..avals import ShapedArray, SymbolicSize, countable, physical, shaped
-from ..config import enable_x64
-from ..core.binary import DeserializationError, Reader, Writer
-from ..core.dims import SymbolicScope, parse_dimension
+from ..base import dtypes
+from ..base.avals import ShapedArray, SymbolicSize, countable, physical, shaped
+from ..base.config import enable_x64
+from ..serialization.binary import DeserializationError, Reader, Writer
+from ..symbolic.dims import SymbolicScope, parse_dimension
 from ..core.jaxpr import ClosedJaxpr
-from ..core.serialize import DEFAULT_LIMITS
-from ..core.serialize import deserialize as read_program
-from ..core.serialize import serialize as write_program
+from ..serialization.programs import DEFAULT_LIMITS
+from ..serialization.programs import deserialize as read_program
+from ..serialization.programs import serialize as write_program
 from ..core.trace import get_aval, is_array
-from ..host import foreign, from_bytes, is_host_array, to_bytes
+from ..base.host import foreign, from_bytes, is_host_array, to_bytes
 from ..random.keys import key_dtype
 from ..runtime.dispatch import host_array
 from .trees import read_tree, write_tree
 
 if TYPE_CHECKING:
     from .exported import Exported
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from ..core.types import Value
-    from ..dtypes import ElementType
-    from ..host import HostArray
+    from ..base.dtypes import ElementType
+    from ..base.host import HostArray
 
 MAGIC, VERSION = b"weftexp\x00", 1
 CONVENTIONS = (9, 10)      # JAX's calling conventions that files may name, oldest and newest
@@ -112,16 +110,8 @@ def deserialize(blob: Any) -> dict[Any, Any]:
     """The fields of the `Exported` that `serialize` wrote; "vjp" has those of its derivative, or None."""
     if not isinstance(blob, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize takes the bytes that Exported.serialize returned; got {type(blob).__name__}.")
-    _load_language()
+    from . import language  # noqa: F401  registers all primitives; a process that only writes programs does without
     return _read_file(Reader(blob), 0)
-
-
-def _load_language() -> None:
-    """A program may use any primitive, whichever modules this process has loaded by itself."""
-    for family in ("ops", "control", "lax"):
-        package = importlib.import_module("weft." + family)
-        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-            importlib.import_module(module.name)
 
 
 def _read_file(r: Reader, order: int) -> dict[Any, Any]:

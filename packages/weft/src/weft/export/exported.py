@@ -5,36 +5,36 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ..annotations import override
-from .. import dtypes
-from ..avals import AbstractValue, ShapeDtypeStruct, ShapedArray, tangent_aval
-from ..autodiff import vjp
-from ..config import config, enable_x64
-from ..control.custom_vjp import custom_vjp
-from ..core.dim_parser import symbolic_shape
-from ..core.dims import Dim, SymbolicScope
+from ..base.annotations import override
+from ..base import dtypes
+from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, tangent_aval
+from ..api.autodiff import vjp
+from ..base.config import config, enable_x64
+from ..higher_order.custom_vjp import custom_vjp
+from ..symbolic.parser import symbolic_shape
+from ..symbolic.dims import Dim, SymbolicScope
 from ..core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
-from ..core.portable import NotPortable
-from ..core.specialize import check_constraints, solve, specialize, symbolic_scope
+from ..serialization.portable import NotPortable
+from ..symbolic.specialize import check_constraints, solve, specialize, symbolic_scope
 from ..core.trace import Tracer, current_trace, get_aval, root
 from ..core.verify import verify
-from ..ops.random_bits import random_unwrap_p, random_wrap_p
-from ..errors import BackendError
+from ..primitives.random_bits import random_unwrap_p, random_wrap_p
+from ..base.errors import BackendError
 from ..runtime.device import default_platform, get_backend
 from ..runtime.dispatch import check_platform, device_of, program_for, run_jaxpr
 from ..runtime.jit import JitFunction, jit
-from ..source_info import api_boundary
+from ..base.source_info import api_boundary
 from ..transforms.portable import portable
 from ..transforms.valueless import without_valueless
-from ..tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
+from ..base.tree import PyTreeDef, broadcast_prefix, keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from . import artifact
 from .call import call_exported_p
 
 if TYPE_CHECKING:
     from ..runtime import aot
-    from ..annotations import PyTree
+    from ..base.annotations import PyTree
     from ..core.types import Value
-    from ..mesh import AbstractMesh, Mesh
+    from ..base.mesh import AbstractMesh, Mesh
 
 minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = artifact.CONVENTIONS
 
@@ -314,7 +314,7 @@ def _nothing_like(aval: ShapedArray, leaves: list[Any], exported: Exported) -> A
 def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported program that `Exported.serialize` wrote.
 
-    Raises: weft.core.binary.DeserializationError, whatever the bytes are: truncated, damaged, of another version, or no well-formed program.
+    Raises: weft.serialization.binary.DeserializationError, whatever the bytes are: truncated, damaged, of another version, or no well-formed program.
 
     Example:
         >>> import weft

@@ -9,21 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import dtypes
-from ..avals import AbstractValue, ShapeDtypeStruct, ShapedArray, physical
-from ..config import enable_x64
+from ..base import dtypes
+from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, physical
+from ..base.config import enable_x64
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
-from ..ops.linear import convert
+from ..primitives.linear import convert
 from ..runtime.device import backend_class
 from ..runtime.dispatch import program_for
 from ..runtime.jit import jit
-from ..source_info import api_boundary
-from ..tree import DictKey, GetAttrKey, PyTreeDef, keyed_children
+from ..base.source_info import api_boundary
+from ..base.tree import DictKey, GetAttrKey, PyTreeDef, keyed_children
 from .artifact import constant_bytes
 from .exported import Exported, export_traced
 
 if TYPE_CHECKING:
-    from ..annotations import PyTree
+    from ..base.annotations import PyTree
     from ..core.types import Value
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)

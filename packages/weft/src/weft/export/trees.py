@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.binary import Reader, Writer
-from ..tree import LEAF, PyTreeDef
-from ..tree import registry as node_types
-from ..tree import tree_structure
+from ..serialization.binary import Reader, Writer
+from ..base.tree import LEAF, PyTreeDef
+from ..base.tree import registry as node_types
+from ..base.tree import tree_structure
 
 _DEPTH = 100
 _LEAF, _NONE, _TUPLE, _LIST, _DICT, _NODE = range(6)

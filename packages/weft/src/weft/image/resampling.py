@@ -9,15 +9,15 @@ import enum
 import math
 from typing import Sequence
 
-from .. import dtypes
-from ..errors import at_user_line, type_error
+from ..base import dtypes
+from ..base.errors import at_user_line, type_error
 from ..lax.dots import Precision, dot_general
 from ..numpy.selecting import take
 from ..numpy.util import canonical_axes, canonical_shape, on_device, operand, promote_inexact
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import iota, slice_
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import iota, slice_
 from ..runtime.jit import inner_jit
 
 

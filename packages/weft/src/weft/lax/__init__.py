@@ -2,9 +2,9 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-from ..control.cond import cond as cond, switch as switch
-from ..control.loops import fori_loop as fori_loop, scan as scan, while_loop as while_loop
-from ..control.prefix import associative_scan as associative_scan, map_ as _map
+from ..higher_order.cond import cond as cond, switch as switch
+from ..higher_order.loops import fori_loop as fori_loop, scan as scan, while_loop as while_loop
+from ..higher_order.prefix import associative_scan as associative_scan, map_ as _map
 from .collectives import *
 from .dots import *
 from .elementwise import *
@@ -15,7 +15,7 @@ from .shape import *
 from .unary import *
 
 if TYPE_CHECKING:      # what loads when it is first used
-    from . import linalg as linalg
+    from . import linalg
     from .approximate import *
     from .barriers import *
     from .composites import *

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..ops.sort import approx_top_k_p
+from ..primitives.sort import approx_top_k_p
 from ..typing import Array, ArrayLike
 from .common import operand as checked
 from .common import static_int

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 
-from ..annotations import PyTree
-from ..control import barriers as ops
+from ..base.annotations import PyTree
+from ..effects import barriers as ops
 from ..transforms import tokens
-from ..tree import tree_flatten, tree_unflatten
+from ..base.tree import tree_flatten, tree_unflatten
 from ..typing import Array, ArrayLike, Tree
 from .common import on_device
 from .common import operand as checked

@@ -3,18 +3,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import axis_size_of, get_aval
-from ..ops import collective as ops
-from ..ops import linear
-from ..ops.elementwise import add, div, mul
-from ..ops.rules import scalar_like, shape_of
-from ..tree import tree_flatten, tree_map
+from ..primitives import collective as ops
+from ..primitives import linear
+from ..primitives.elementwise import add, div, mul
+from ..primitives.rules import scalar_like, shape_of
+from ..base.tree import tree_flatten, tree_map
 from ..typing import Array, AxisName, Tree
 from .common import canonical_axis, on_device, operand
 
 if TYPE_CHECKING:
-    from ..annotations import PyTree
+    from ..base.annotations import PyTree
     from ..core.primitive import Primitive
     from ..core.types import Value
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar
 
-from .. import dtypes
-from ..avals import Size, SymbolicSize, as_size, check_range
+from ..base import dtypes
+from ..base.avals import Size, SymbolicSize, as_size, check_range
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval
-from ..errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
-from ..host import HostArray, has_numpy, np
+from ..base.errors import AxisError, ConcretizationTypeError, TracerIntegerConversionError, at_user_line, type_error
+from ..base.host import HostArray, has_numpy, np
 from ..runtime import dispatch
-from ..mesh import NamedSharding
+from ..base.mesh import NamedSharding
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..dtypes import DTypeLike, ElementType
+    from ..base.dtypes import DTypeLike, ElementType
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _HOST = (bool, int, float, complex, TypedScalar, HostArray) + ((np.ndarray, np.generic) if has_numpy else ())

@@ -4,16 +4,16 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, Sequence
 
-from .. import dtypes
-from ..avals import Size, as_size
+from ..base import dtypes
+from ..base.avals import Size, as_size
 from ..core.trace import get_aval
-from ..errors import type_error
-from ..ops import conv as ops
-from ..ops import linear
-from ..ops import window
-from ..ops.conv import ConvDimensionNumbers
-from ..ops.rules import dtype_of, shape_of
-from ..ops.shape import rev
+from ..base.errors import type_error
+from ..primitives import conv as ops
+from ..primitives import linear
+from ..primitives import window
+from ..primitives.conv import ConvDimensionNumbers
+from ..primitives.rules import dtype_of, shape_of
+from ..primitives.shape import rev
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .common import ints, on_device, only, operand
 from .dots import PrecisionLike, canonical_precision, dot_general

@@ -4,12 +4,12 @@ from __future__ import annotations
 import enum
 from typing import Any, Sequence
 
-from ..annotations import override
-from ..config import config
+from ..base.annotations import override
+from ..base.config import config
 from ..core.primitive import param_type
-from ..ops import dot as ops
-from ..ops.dot import DotAlgorithm, DotAlgorithmPreset
-from ..ops.rules import shape_of
+from ..primitives import dot as ops
+from ..primitives.dot import DotAlgorithm, DotAlgorithmPreset
+from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import only, operand
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
-from ..errors import at_user_line, type_error
-from ..ops import elementwise as ops
-from ..ops import linear
-from ..ops.positions import narrowed
-from ..ops.rules import dtype_of
+from ..base import dtypes
+from ..base.errors import at_user_line, type_error
+from ..primitives import elementwise as ops
+from ..primitives import linear
+from ..primitives.positions import narrowed
+from ..primitives.rules import dtype_of
 from ..typing import Array, ArrayLike, DTypeLike
 from .common import elementwise_example as example, on_device, operand as checked
 

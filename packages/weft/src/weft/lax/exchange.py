@@ -3,19 +3,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
-from ..avals import ShapeDtypeStruct, shaped
+from ..base import dtypes
+from ..base.avals import ShapeDtypeStruct, shaped
 from ..core.trace import get_aval
-from ..errors import type_error
-from ..host import from_flat
-from ..ops import collective as ops
-from ..ops import linear
-from ..ops.elementwise import add, and_p, clamp, ge, lt, select, sub
-from ..ops.index import GatherDimensionNumbers, gather
-from ..ops.linear import broadcast_in_dim, full
-from ..ops.rules import shape_of
-from ..ops.shape import iota
-from ..tree import register_pytree_node
+from ..base.errors import type_error
+from ..base.host import from_flat
+from ..primitives import collective as ops
+from ..primitives import linear
+from ..primitives.elementwise import add, and_p, clamp, ge, lt, select, sub
+from ..primitives.index import GatherDimensionNumbers, gather
+from ..primitives.linear import broadcast_in_dim, full
+from ..primitives.rules import shape_of
+from ..primitives.shape import iota
+from ..base.tree import register_pytree_node
 from ..typing import Array, ArrayLike, AxisName
 from .collectives import _groups, _names, all_gather, axis_index, ppermute
 from .common import operand as checked

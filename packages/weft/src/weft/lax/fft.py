@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from .. import dtypes
-from ..ops import fft as ops
-from ..ops import linear
-from ..ops.fft import FftType
-from ..ops.rules import dtype_of
+from ..base import dtypes
+from ..primitives import fft as ops
+from ..primitives import linear
+from ..primitives.fft import FftType
+from ..primitives.rules import dtype_of
 from ..typing import Array, ArrayLike
 from .common import ints, on_device, operand
 

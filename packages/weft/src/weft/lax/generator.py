@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 
-from .. import dtypes
-from ..control.uniform import rng_uniform_p
-from ..ops import generator as ops
-from ..ops.generator import RandomAlgorithm
+from ..base import dtypes
+from ..decompositions.uniform import rng_uniform_p
+from ..primitives import generator as ops
+from ..primitives.generator import RandomAlgorithm
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .common import canonical_shape, on_device, only, operand
 

@@ -3,18 +3,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.primitive import Primitive
 from ..core.trace import get_aval
-from ..errors import type_error
-from ..host import np
-from ..ops import elementwise as el
-from ..ops import index as ops
-from ..ops import linear
-from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from ..ops.positions import holding, known_index, narrowed, wide_index, wrap_index
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import concatenate, slice_
+from ..base.errors import type_error
+from ..base.host import np
+from ..primitives import elementwise as el
+from ..primitives import index as ops
+from ..primitives import linear
+from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..primitives.positions import holding, known_index, narrowed, wide_index, wrap_index
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import concatenate, slice_
 from ..typing import Array, ArrayLike, Mode
 from .common import canonical_axes, canonical_axis, canonical_shape, on_device, operand as checked, static_size
 

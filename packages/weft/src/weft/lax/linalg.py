@@ -4,19 +4,16 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, Callable
 
-from .. import dtypes
-from ..control import bidiagonal as bidiagonal, factorise as factorise, schur as schur_loops  # noqa: F401  the primitives' loops
-from ..errors import warn
-from ..ops import linalg as ops
-from ..ops import linear
-from ..ops import matrix, spectral, tridiagonal as _tridiagonal
-from ..ops.linalg import (cholesky_p as cholesky_p, cholesky_update_p as cholesky_update_p, householder_product_p as householder_product_p, lu_p as lu_p,
-                          lu_pivots_to_permutation_p as lu_pivots_to_permutation_p, ormqr_p as ormqr_p, qr_p as qr_p, symmetric_product_p as symmetric_product_p,
-                          triangular_solve_p as triangular_solve_p)
-from ..ops.rules import dtype_of, shape_of
-from ..ops.spectral import (EighImplementation as EighImplementation, EigImplementation as EigImplementation, SvdAlgorithm as SvdAlgorithm, eig_p as eig_p,
-                            eigh_p as eigh_p, hessenberg_p as hessenberg_p, schur_p as schur_p, svd_p as svd_p)
-from ..ops.tridiagonal import tridiagonal_p as tridiagonal_p, tridiagonal_solve_p as tridiagonal_solve_p
+from ..base import dtypes
+from ..decompositions import bidiagonal, factorise, schur as schur_loops  # noqa: F401  the primitives' loops
+from ..base.errors import warn
+from ..primitives import linalg as ops
+from ..primitives import linear
+from ..primitives import matrix, spectral, tridiagonal as _tridiagonal
+from ..primitives.linalg import (cholesky_p as cholesky_p, cholesky_update_p as cholesky_update_p, householder_product_p as householder_product_p, lu_p as lu_p, lu_pivots_to_permutation_p as lu_pivots_to_permutation_p, ormqr_p as ormqr_p, qr_p as qr_p, symmetric_product_p as symmetric_product_p, triangular_solve_p as triangular_solve_p)
+from ..primitives.rules import dtype_of, shape_of
+from ..primitives.spectral import (EighImplementation as EighImplementation, EigImplementation as EigImplementation, SvdAlgorithm as SvdAlgorithm, eig_p as eig_p, eigh_p as eigh_p, hessenberg_p as hessenberg_p, schur_p as schur_p, svd_p as svd_p)
+from ..primitives.tridiagonal import tridiagonal_p as tridiagonal_p, tridiagonal_solve_p as tridiagonal_solve_p
 from ..typing import Array, ArrayLike
 from .common import on_device, operand
 from .polar import qdwh as qdwh

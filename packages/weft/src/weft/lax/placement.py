@@ -1,10 +1,10 @@
 """Where values lie."""
 from __future__ import annotations
 
-from ..ops.placement import constrain
-from ..annotations import PyTree
-from ..mesh import PartitionSpec, Sharding, canonical_sharding
-from ..tree import broadcast_prefix, tree_flatten
+from ..primitives.placement import constrain
+from ..base.annotations import PyTree
+from ..base.mesh import PartitionSpec, Sharding, canonical_sharding
+from ..base.tree import broadcast_prefix, tree_flatten
 from ..typing import Tree
 from .common import operand
 

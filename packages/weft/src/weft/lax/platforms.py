@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
-from ..control.cond import choose
+from ..higher_order.cond import choose
 from ..core.trace import current_trace
 from ..runtime.jit import inner_jit
-from ..source_info import api_boundary
-from ..annotations import PyTree
+from ..base.source_info import api_boundary
+from ..base.annotations import PyTree
 from ..transforms.platforms import platform_index_p
 from ..transforms.stage import JaxprTrace
 

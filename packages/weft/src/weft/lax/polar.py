@@ -4,15 +4,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Sequence
 
-from .. import dtypes
-from ..control.loops import while_loop
-from ..ops import linalg as ops
-from ..ops.elementwise import add, and_, cbrt, div, gt, le, lt, min_, mul, or_, select, sqrt, sub
-from ..ops.linear import broadcast_in_dim, convert, full, reduce_sum
-from ..ops.matrix import conjugate, eye, index, mH, matmul, real_part, symmetrized
-from ..ops.reduce import reduce_max
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import concatenate, slice_
+from ..base import dtypes
+from ..higher_order.loops import while_loop
+from ..primitives import linalg as ops
+from ..primitives.elementwise import add, and_, cbrt, div, gt, le, lt, min_, mul, or_, select, sqrt, sub
+from ..primitives.linear import broadcast_in_dim, convert, full, reduce_sum
+from ..primitives.matrix import conjugate, eye, index, mH, matmul, real_part, symmetrized
+from ..primitives.reduce import reduce_max
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import concatenate, slice_
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .common import on_device, operand

@@ -1,9 +1,9 @@
 """The primitives by the names under which jax.lax exports them: `weft.lax.add_p` and so on."""
 from __future__ import annotations
 
-from ..control import barriers, composite, solve, window  # noqa: F401  their primitives enter the registry
+from ..higher_order import composite, solve, window  # noqa: F401  their primitives enter the registry
 from ..core.primitive import Primitive, registry
-from ..ops import collective, conv, fft, generator, ragged, sort, special  # noqa: F401
+from ..primitives import collective, conv, fft, generator, ragged, sort, special  # noqa: F401
 
 # names that differ
 _NAMES = {"linear_solve": "custom_linear_solve", "scatter_add": "scatter-add", "scatter_max": "scatter-max", "scatter_min": "scatter-min",

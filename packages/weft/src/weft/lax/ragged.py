@@ -3,20 +3,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import dtypes
-from ..errors import type_error
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.dot import dot_general
-from ..ops.ragged import RaggedDotDimensionNumbers, ragged_dot_general_p
-from ..ops.rules import dtype_of, shape_of
+from ..base import dtypes
+from ..base.errors import type_error
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.dot import dot_general
+from ..primitives.ragged import RaggedDotDimensionNumbers, ragged_dot_general_p
+from ..primitives.rules import dtype_of, shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import ints, on_device, only, operand
 from .dots import DotDimensionNumbers, PrecisionLike, canonical_precision
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot"]
 

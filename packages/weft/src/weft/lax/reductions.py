@@ -3,19 +3,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
-from .. import dtypes
-from ..annotations import PyTree
-from ..avals import reshaped
-from ..control.fold import reduce_p
+from ..base import dtypes
+from ..base.annotations import PyTree
+from ..base.avals import reshaped
+from ..higher_order.fold import reduce_p
 from ..core.primitive import registry
 from ..core.trace import get_aval
-from ..errors import type_error
-from ..ops import linear
-from ..ops import reduce as ops
-from ..ops import sort as sort_ops
-from ..ops.rules import dtype_of, shape_of
+from ..base.errors import type_error
+from ..primitives import linear
+from ..primitives import reduce as ops
+from ..primitives import sort as sort_ops
+from ..primitives.rules import dtype_of, shape_of
 from ..transforms.stage import stage_closed
-from ..tree import tree_flatten
+from ..base.tree import tree_flatten
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .common import canonical_axes, canonical_axis, only, operand as checked
 

@@ -3,16 +3,16 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from .. import dtypes
-from ..avals import ShapeDtypeStruct, Size
+from ..base import dtypes
+from ..base.avals import ShapeDtypeStruct, Size
 from ..core.trace import Tracer, get_aval
-from ..dtypes import ElementType
-from ..errors import type_error
-from ..host import from_flat, np
-from ..mesh import PartitionSpec, Sharding
-from ..ops import linear
-from ..ops import shape as ops
-from ..ops.rules import dtype_of, shape_of
+from ..base.dtypes import ElementType
+from ..base.errors import type_error
+from ..base.host import from_flat, np
+from ..base.mesh import PartitionSpec, Sharding
+from ..primitives import linear
+from ..primitives import shape as ops
+from ..primitives.rules import dtype_of, shape_of
 from ..runtime import dispatch
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .common import canonical_axes, canonical_axis, canonical_shape, ints, on_device, only, operand as checked, static_int, static_size

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..control import incomplete
+from ..decompositions import incomplete
 from ..core.trace import get_aval
-from ..ops import special as ops
-from ..ops.rules import check_kind, same_dtype
+from ..primitives import special as ops
+from ..primitives.rules import check_kind, same_dtype
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .common import on_device, operand

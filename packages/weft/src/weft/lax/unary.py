@@ -4,15 +4,15 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.primitive import Primitive, param_type
 from ..core.trace import get_aval
-from ..errors import type_error
-from ..ops import elementwise as ops
-from ..ops import linear, special
-from ..ops.elementwise import AccuracyMode, Tolerance
-from ..ops.rules import dtype_of, scalar_like
-from ..tree import tree_map
+from ..base.errors import type_error
+from ..primitives import elementwise as ops
+from ..primitives import linear, special
+from ..primitives.elementwise import AccuracyMode, Tolerance
+from ..primitives.rules import dtype_of, scalar_like
+from ..base.tree import tree_map
 from ..typing import Array, ArrayLike, Tree
 from .common import elementwise_example as example, operand as checked
 

@@ -3,18 +3,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
-from ..annotations import PyTree
-from ..avals import Size, as_size
-from ..control.window import reduce_window_p
-from ..core.dims import max_dim
+from ..base.annotations import PyTree
+from ..base.avals import Size, as_size
+from ..higher_order.window import reduce_window_p
+from ..symbolic.dims import max_dim
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
-from ..errors import type_error
-from ..ops import linear
-from ..ops import window as ops
-from ..ops.rules import dtype_of, shape_of
+from ..base.errors import type_error
+from ..primitives import linear
+from ..primitives import window as ops
+from ..primitives.rules import dtype_of, shape_of
 from ..transforms.stage import stage_closed
-from ..tree import tree_flatten
+from ..base.tree import tree_flatten
 from ..typing import Array, ArrayLike, Shape
 from .common import ints
 from .common import operand as checked

@@ -2,7 +2,7 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-from . import initializers as initializers
+from . import initializers
 from .activations import *
 
 if TYPE_CHECKING:      # what loads when it is first used

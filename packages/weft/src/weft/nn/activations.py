@@ -4,28 +4,28 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .. import dtypes
-from ..avals import as_size
+from ..base import dtypes
+from ..base.avals import as_size
 from ..runtime.jit import inner_jit
-from ..control.custom import custom_jvp
+from ..higher_order.custom_jvp import custom_jvp
 from ..core.trace import axis_size_of, get_aval
-from ..errors import at_user_line, type_error
+from ..base.errors import at_user_line, type_error
 from ..lax.collectives import axis_index, pmax
 from ..numpy import comparisons, elementary, reductions, ufuncs
 from ..numpy.creation import asarray
 from ..numpy.selecting import where
 from ..numpy.util import canonical_axis, on_device, operand, promote_inexact, split_names
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.reduce import reduce_max
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import iota, slice_
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.reduce import reduce_max
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import iota, slice_
 from ..scipy.special import logsumexp as logsumexp
 from ..typing import Array, ArrayLike, Axis, AxisName, DTypeLike
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
            "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot",

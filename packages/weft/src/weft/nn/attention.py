@@ -4,17 +4,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from .. import dtypes
-from ..errors import at_user_line, type_error
+from ..base import dtypes
+from ..base.errors import at_user_line, type_error
 from ..numpy import comparisons, ufuncs
 from ..numpy.creation import asarray
 from ..numpy.einsum import einsum
 from ..numpy.selecting import where
 from ..numpy.util import on_device, operand
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, shape_of
-from ..ops.shape import iota
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, shape_of
+from ..primitives.shape import iota
 from ..scipy.special import logsumexp
 from ..typing import Array, ArrayLike
 from .activations import softmax

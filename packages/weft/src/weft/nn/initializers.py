@@ -4,18 +4,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol, Sequence, TypeAlias
 
-from .. import dtypes, random
+from ..base import dtypes
+from .. import random
 from ..lax.common import canonical_shape
 from ..numpy.util import broadcast_to
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.shape import pad
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.shape import pad
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
            "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",

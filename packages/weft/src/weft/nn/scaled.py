@@ -5,22 +5,22 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
-from ..control.custom_vjp import custom_vjp
-from ..errors import at_user_line
+from ..base import dtypes
+from ..higher_order.custom_vjp import custom_vjp
+from ..base.errors import at_user_line
 from ..lax.dots import DotDimensionNumbers, dot_general
 from ..numpy.util import on_device, operand
 from ..numpy.ufuncs import _clip
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.reduce import reduce_max
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import pad
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.reduce import reduce_max
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import pad
 from ..typing import Array, ArrayLike, DTypeLike
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 

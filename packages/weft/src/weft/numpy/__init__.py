@@ -9,17 +9,15 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
-from .. import dtypes as _dtypes
-from ..dtypes import (ComplexWarning as ComplexWarning, character as character, complexfloating as complexfloating, finfo as finfo, flexible as flexible,
-                      floating as floating, generic as generic, iinfo as iinfo, inexact as inexact, integer as integer, number as number,
-                      object_ as object_, signedinteger as signedinteger, unsignedinteger as unsignedinteger)
-from ..host import has_numpy as _has_numpy
+from ..base import dtypes as _dtypes
+from ..base.dtypes import (ComplexWarning as ComplexWarning, character as character, complexfloating as complexfloating, finfo as finfo, flexible as flexible, floating as floating, generic as generic, iinfo as iinfo, inexact as inexact, integer as integer, number as number, object_ as object_, signedinteger as signedinteger, unsignedinteger as unsignedinteger)
+from ..base.host import has_numpy as _has_numpy
 from ..runtime.array import Array as _Array
 from . import array_methods as _array_methods
 from . import creation as _creation
 
 if TYPE_CHECKING:      # what loads when it is first used
-    from . import fft as fft, linalg as linalg
+    from . import fft, linalg
     from .comparisons import *
     from .creation import *
     from .einsum import *

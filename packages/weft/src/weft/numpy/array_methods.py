@@ -2,26 +2,25 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, Callable, Iterator, NoReturn
 
-from .. import dtypes
-from ..avals import AbstractRef
+from ..base import dtypes
 from ..core.trace import Tracer, aval_of
-from ..errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, at_user_line
-from ..host import from_bytes, np, to_bytes
-from ..ops import elementwise as el
+from ..base.errors import ConcretizationTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, at_user_line
+from ..base.host import from_bytes, np, to_bytes
+from ..primitives import elementwise as el
 from ..runtime import dispatch
+from ..runtime.refs import Parts, parts_of
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
 from . import comparisons, creation, indexing, products, reductions, rounding, selecting, shapes, sorting, ufuncs
 from .printing import repr_text, str_text
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from ..core.types import Value
-    from ..dtypes import DTypeLike
+    from ..base.dtypes import DTypeLike
     from ..runtime.array import Array
     from ..typing import OutSharding, Placement
 
@@ -136,21 +135,25 @@ def __contains__(self: Value, item: Value) -> bool:
     return bool(reductions.any(comparisons.equal(self, item)))
 
 
+def _parts(self: Value) -> Parts | None:
+    return parts_of.get(type(self.aval)) if isinstance(self, Tracer) else None
+
+
 def __getitem__(self: Value, idx: Any) -> Value:
-    if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
-        return import_module("weft.ref").get(self, idx)
+    if parts := _parts(self):
+        return parts.get(self, idx)
     return indexing.take_index(self, idx)
 
 
 def __setitem__(self: Value, idx: Any, value: Value) -> None:
-    if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
-        return import_module("weft.ref").set(self, idx, value)
+    if parts := _parts(self):
+        return parts.set(self, idx, value)
     raise TypeError(at_user_line("arrays are immutable, so an item can't be assigned. Instead of x[idx] = y use x = x.at[idx].set(y)."))
 
 
 def _at(self: Value) -> Any:
-    if isinstance(self, Tracer) and type(self.aval) is AbstractRef:
-        return import_module("weft.ref").Places(self)
+    if parts := _parts(self):
+        return parts.at(self)
     return indexing.IndexUpdateHelper(self)
 
 
@@ -330,9 +333,10 @@ def _methods() -> dict[str, Any]:
 
 
 def _addupdate(self: Value) -> Callable[..., Any]:
-    if type(self.aval) is not AbstractRef:
+    parts = _parts(self)
+    if parts is None:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute 'addupdate'")
-    return partial(import_module("weft.ref").add_to, self)
+    return partial(parts.add, self)
 
 
 install_methods(_methods())

@@ -4,14 +4,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import get_aval
-from ..errors import type_error
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.random_bits import random_unwrap_p
-from ..ops.reduce import reduce_and
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..base.errors import type_error
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.random_bits import random_unwrap_p
+from ..primitives.reduce import reduce_and
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
 from .util import elementwise_example, no_complex, of_kind, operand, promote_shapes, promoted, strong, to_bool
 

@@ -4,30 +4,30 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence, TypeVar, overload
 
-from .. import dtypes
-from ..avals import Size, SymbolicSize, array_aval, shaped
-from ..core.dims import max_dim
+from ..base import dtypes
+from ..base.avals import Size, SymbolicSize, array_aval, shaped
+from ..symbolic.dims import max_dim
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, aval_of, get_aval, is_array
-from ..errors import ConcretizationTypeError, at_user_line
-from ..host import from_bytes, from_flat, has_numpy, is_host_array, np
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.random_bits import random_seed_p, random_unwrap_p, random_wrap_p
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import concatenate, iota
+from ..base.errors import ConcretizationTypeError, at_user_line
+from ..base.host import from_bytes, from_flat, has_numpy, is_host_array, np
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.random_bits import random_seed_p, random_unwrap_p, random_wrap_p
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import concatenate, iota
 from ..runtime import dispatch
 from ..runtime.array import KeyArray
 from ..transforms.stage import concretization_error
-from ..tree import tree_map
+from ..base.tree import tree_map
 from ..typing import Array, ArrayLike, DTypeLike, Nested, OutSharding, Placement, ShapeLike, SizeLike
 from .util import (asked_dtype, broadcast_shapes, broadcast_to, canonical_axis, canonical_shape, float_dtype, index_dtype, inexact_dtype, laid_out, no_complex, on_device, operand, promote, result_dtype,
                    static_size)
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
     from typing_extensions import Buffer
 
 _T = TypeVar("_T")

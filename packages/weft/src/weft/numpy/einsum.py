@@ -9,21 +9,21 @@ import string
 from functools import cache
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import get_aval
-from ..errors import at_user_line
+from ..base.errors import at_user_line
 from ..lax.dots import PrecisionLike, canonical_precision
-from ..ops import dot as dot_ops
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, shape_of
-from ..ops.shape import iota
-from ..core.dims import is_constant_shape
+from ..primitives import dot as dot_ops
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, shape_of
+from ..primitives.shape import iota
+from ..symbolic.dims import is_constant_shape
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .util import asked_dtype, laid_out, on_device, only, operand, promote
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.types import Value
 
 __all__ = ["einsum", "einsum_path"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import get_aval
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .util import elementwise_example, promote_inexact, promote_strong, strong

@@ -5,15 +5,15 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
-from ..core.dims import is_constant_shape
-from ..errors import type_error
+from ..base import dtypes
+from ..symbolic.dims import is_constant_shape
+from ..base.errors import type_error
 from ..lax.fft import FftType
 from ..lax.fft import fft as _lax_fft
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import iota, pad, slice_
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import iota, pad, slice_
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, Axis, DTypeLike, Placement, Shape
 from .shapes import roll

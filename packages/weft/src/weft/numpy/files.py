@@ -10,11 +10,11 @@ import zipfile
 import zlib
 from typing import IO, TYPE_CHECKING, Any, Iterator, NoReturn, Self
 
-from .. import dtypes
-from ..avals import countable
+from ..base import dtypes
+from ..base.avals import countable
 from ..core.trace import Tracer
-from ..errors import TracerArrayConversionError
-from ..host import CODES, HostArray, foreign, from_bytes, from_flat, has_numpy, is_host_array, np, to_bytes, unpack
+from ..base.errors import TracerArrayConversionError
+from ..base.host import CODES, HostArray, foreign, from_bytes, from_flat, has_numpy, is_host_array, np, to_bytes, unpack
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterable, cast
 
-from ..annotations import override
-from .. import dtypes
+from ..base.annotations import override
+from ..base import dtypes
 from ..core.trace import get_aval
-from ..ops import linear
-from ..ops.rules import shape_of
+from ..primitives import linear
+from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike
 from .creation import arange, array, asarray, linspace, meshgrid, ones
 from .selecting import nonzero

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
-from ..ops.rules import shape_of
+from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike
 from . import comparisons, reductions, ufuncs
 from .creation import asarray

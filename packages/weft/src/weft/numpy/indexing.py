@@ -7,23 +7,23 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-from ..annotations import override
-from .. import dtypes
-from ..avals import SymbolicSize, as_size, check_range
-from ..control.loops import while_loop
-from ..core.dims import max_dim, min_dim
+from ..base.annotations import override
+from ..base import dtypes
+from ..base.avals import SymbolicSize, as_size, check_range
+from ..higher_order.loops import while_loop
+from ..symbolic.dims import max_dim, min_dim
 from ..core.trace import Tracer, aval_of, get_aval
-from ..errors import NonConcreteBooleanIndexError, at_user_line, warn
-from ..host import is_host_array
+from ..base.errors import NonConcreteBooleanIndexError, at_user_line, warn
+from ..base.host import is_host_array
 from ..lax import indexing as lax_index
-from ..ops import elementwise as el
-from ..ops import index as ops
-from ..ops import linear
-from ..ops.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from ..ops.positions import narrowed, wrap_index
-from ..ops.reduce import reduce_max
-from ..ops.rules import dtype_of, scalar_like, scalar_of, shape_of
-from ..ops.shape import concatenate, iota, rev, slice_
+from ..primitives import elementwise as el
+from ..primitives import index as ops
+from ..primitives import linear
+from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..primitives.positions import narrowed, wrap_index
+from ..primitives.reduce import reduce_max
+from ..primitives.rules import dtype_of, scalar_like, scalar_of, shape_of
+from ..primitives.shape import concatenate, iota, rev, slice_
 from ..typing import Array, ArrayLike, Mode, OutSharding
 from .creation import array, asarray
 from .ufuncs import divide, power
@@ -31,7 +31,7 @@ from .util import broadcast_shapes, broadcast_to, flat_host, laid_out, on_device
 
 if TYPE_CHECKING:
     from ..core.types import Size, Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 
 class Window(NamedTuple):

@@ -4,16 +4,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Sequence, overload
 
-from .. import dtypes
+from ..base import dtypes
 from ..lax import linalg as lax
 from ..lax.dots import PrecisionLike
 from ..runtime.jit import inner_jit
-from ..ops import elementwise as el
-from ..ops import linear, matrix
-from ..ops import linalg as ops
-from ..ops.reduce import reduce_max, reduce_min, reduce_prod
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import iota
+from ..primitives import elementwise as el
+from ..primitives import linear, matrix
+from ..primitives import linalg as ops
+from ..primitives.reduce import reduce_max, reduce_min, reduce_prod
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import iota
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from . import products, selecting
 from .products import vecdot
@@ -24,7 +24,7 @@ from .ufuncs import abs as _abs
 from .util import accumulator, broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, float_dtype, index_dtype, on_device, operand, promote_inexact, static_int, strong
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.types import Value
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",

@@ -4,13 +4,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import get_aval
-from ..dtypes import ElementType
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import reduce as ops
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..base.dtypes import ElementType
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import reduce as ops
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, Axis, DTypeLike
 from .reductions import all, argmax, argmin, cumulative, fit, mask, max, mean, min, prod, running, sum, var

@@ -4,14 +4,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .. import dtypes
-from ..control.loops import while_loop
+from ..base import dtypes
+from ..higher_order.loops import while_loop
 from ..core.trace import get_aval
-from ..errors import type_error
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.reduce import reduce_or
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..base.errors import type_error
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.reduce import reduce_or
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from .comparisons import signbit

@@ -3,17 +3,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
-from .. import dtypes
-from ..avals import SymbolicSize
-from ..core.dims import is_constant_shape
+from ..base import dtypes
+from ..base.avals import SymbolicSize
+from ..symbolic.dims import is_constant_shape
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
-from ..errors import type_error
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import shape as ops
-from ..ops.reduce import reduce_max, reduce_min
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..base.errors import type_error
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import shape as ops
+from ..primitives.reduce import reduce_max, reduce_min
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
 from .creation import array as _asarray
 from .selecting import apply_along_axis

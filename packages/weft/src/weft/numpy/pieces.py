@@ -4,14 +4,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from .. import dtypes
-from ..control.cond import switch
+from ..base import dtypes
+from ..higher_order.cond import switch
 from ..core.trace import Tracer, get_aval
-from ..errors import ConcretizationTypeError
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import shape as ops
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..base.errors import ConcretizationTypeError
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import shape as ops
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, Axis

@@ -4,11 +4,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable
 
-from .. import dtypes
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import shape as ops
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..base import dtypes
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import shape as ops
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from . import comparisons, elementary, linalg, reductions, selecting, ufuncs

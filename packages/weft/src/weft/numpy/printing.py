@@ -8,17 +8,17 @@ import struct
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import Tracer, get_aval
-from ..errors import TracerArrayConversionError
-from ..host import has_numpy, np, round_bfloat16
+from ..base.errors import TracerArrayConversionError
+from ..base.host import has_numpy, np, round_bfloat16
 from ..transforms.stage import concretization_error
 from ..typing import ArrayLike
 from .util import host_list, operand
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"]
 _DEFAULTS = {"edgeitems": 3, "threshold": 1000, "floatmode": "maxprec", "precision": 8, "suppress": False, "linewidth": 75, "nanstr": "nan",

@@ -4,14 +4,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import get_aval
-from ..errors import type_error
+from ..base.errors import type_error
 from ..lax.dots import PrecisionLike, canonical_precision
-from ..ops import dot as ops
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, shape_of
+from ..primitives import dot as ops
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
 from .shapes import moveaxis, stack, unstack
 from .ufuncs import multiply, subtract

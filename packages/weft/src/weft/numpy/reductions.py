@@ -4,19 +4,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Literal, overload
 
-from .. import dtypes
-from ..avals import Size
+from ..base import dtypes
+from ..base.avals import Size
 from ..core.primitive import Primitive
-from ..dtypes import ElementType
+from ..base.dtypes import ElementType
 from ..runtime.jit import inner_jit
 from ..core.trace import get_aval
-from ..errors import type_error
+from ..base.errors import type_error
 from ..lax.collectives import axis_size, pmax, pmin, psum
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import reduce as ops
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import concatenate
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import reduce as ops
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import concatenate
 from ..typing import Array, ArrayLike, Axis, DTypeLike
 from .ufuncs import where_jit
 from .util import accumulator, asked_dtype, canonical_axes, canonical_axis, index_dtype, inexact_dtype, no_out, on_device, operand, promote_inexact, size_along, split_names, strong, to_bool

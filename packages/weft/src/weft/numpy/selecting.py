@@ -5,18 +5,18 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
-from .. import dtypes
+from ..base import dtypes
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
-from ..errors import ConcretizationTypeError, TracerBoolConversionError, at_user_line
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import shape as ops
-from ..ops.index import GatherDimensionNumbers, GatherScatterMode, gather, gather_fill
-from ..ops.positions import narrowed, wide_index, wrap_index
-from ..ops.reduce import cumsum_p
-from ..ops.sort import sort_p
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..base.errors import ConcretizationTypeError, TracerBoolConversionError, at_user_line
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import shape as ops
+from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, gather, gather_fill
+from ..primitives.positions import narrowed, wide_index, wrap_index
+from ..primitives.reduce import cumsum_p
+from ..primitives.sort import sort_p
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, DTypeLike, ShapeLike
 from .creation import array, asarray, lower_mask
@@ -27,7 +27,7 @@ from .util import accumulator, asked_dtype, broadcast_shapes, broadcast_to, cano
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["apply_along_axis", "argwhere", "choose", "compress", "delete", "diag", "diag_indices", "diag_indices_from",
            "diagflat", "diagonal", "extract", "fill_diagonal", "flatnonzero", "insert", "nonzero", "put",

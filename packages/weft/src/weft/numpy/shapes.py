@@ -4,18 +4,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Sequence, TypeAlias
 
-from .. import dtypes
-from ..avals import Size, SymbolicSize
-from ..host import np
+from ..base import dtypes
+from ..base.avals import Size, SymbolicSize
+from ..base.host import np
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer
-from ..errors import ConcretizationTypeError, InconclusiveDimensionOperation, at_user_line
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import shape as ops
-from ..ops.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, gather
-from ..ops.reduce import cumsum_p
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation, at_user_line
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import shape as ops
+from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, gather
+from ..primitives.reduce import cumsum_p
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, Axis, DTypeLike, OutSharding, Placement, Shape, ShapeLike, SizeLike
 from .creation import array

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ..ops.rules import shape_of
+from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike
 from .shapes import _array, _part
 from .util import canonical_axis, flat_host, operand, static_int

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from ..ops import linear
-from ..ops.rules import shape_of
+from ..primitives import linear
+from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike, DTypeLike
 from .shapes import Arrays, concatenate, sequence
 from .util import on_device, operand

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import dtypes
+from ..base import dtypes
 from ..runtime import device as _device
 
 if TYPE_CHECKING:

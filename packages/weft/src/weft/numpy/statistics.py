@@ -4,18 +4,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
+from ..base import dtypes
 from ..lax.dots import PrecisionLike
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
-from ..errors import ConcretizationTypeError
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import shape as ops
-from ..ops.index import ScatterDimensionNumbers, scatter_add
-from ..ops.reduce import cumsum_p, reduce_or
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.sort import sort_p
+from ..base.errors import ConcretizationTypeError
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import shape as ops
+from ..primitives.index import ScatterDimensionNumbers, scatter_add
+from ..primitives.reduce import cumsum_p, reduce_or
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.sort import sort_p
 from ..transforms.stage import concretization_error
 from ..typing import Array, ArrayLike, Axis, DTypeLike, OutSharding
 from .creation import asarray, linspace

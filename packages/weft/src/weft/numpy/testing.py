@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import dtypes
-from ..config import config
+from ..base import dtypes
+from ..base.config import config
 from ..core.trace import get_aval
-from ..dtypes import ElementType
-from ..host import has_numpy, np
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.reduce import reduce_and
-from ..ops.rules import dtype_of, shape_of
+from ..base.dtypes import ElementType
+from ..base.host import has_numpy, np
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.reduce import reduce_and
+from ..primitives.rules import dtype_of, shape_of
 from ..typing import Array, ArrayLike, DTypeLike
 from .creation import asarray
 from .ufuncs import abs as _abs

@@ -4,23 +4,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from .. import dtypes
+from ..base import dtypes
 from ..runtime.jit import inner_jit
-from ..control.custom import custom_jvp
+from ..higher_order.custom_jvp import custom_jvp
 from ..core.trace import Tracer, get_aval
-from ..errors import type_error
+from ..base.errors import type_error
 from ..core.jaxpr import TypedScalar
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike
 from .elementary import rad2deg
 from .util import broadcast_shapes, elementwise_example, float_dtype, no_complex, of_kind, on_device, operand, promote, promote_inexact, promote_shapes, promote_strong, promoted
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["abs", "absolute", "angle", "arctan2", "atan2", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
            "bitwise_not", "bitwise_right_shift", "clip", "conj", "conjugate", "divide", "divmod", "fabs",

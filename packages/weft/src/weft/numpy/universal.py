@@ -5,16 +5,16 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, Callable, Generic, ParamSpec, Sequence, TypeVar
 
-from ..annotations import override
-from .. import dtypes
-from ..avals import ShapeDtypeStruct
-from ..control.loops import scan
+from ..base.annotations import override
+from ..base import dtypes
+from ..base.avals import ShapeDtypeStruct
+from ..higher_order.loops import scan
 from ..core.trace import get_aval
 from ..lax.reductions import reduce_and, reduce_or, reduce_xor
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, shape_of
-from ..ops.shape import iota, slice_
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, shape_of
+from ..primitives.shape import iota, slice_
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, Axis, DTypeLike
 from . import comparisons, elementary, reductions, ufuncs
@@ -26,7 +26,7 @@ from .vectorizing import vectorize
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "frompyfunc", "logaddexp", "logaddexp2", "logical_and",
            "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "subtract", "ufunc"]

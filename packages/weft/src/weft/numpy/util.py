@@ -4,24 +4,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
-from .. import dtypes
-from ..config import config
+from ..base import dtypes
+from ..base.config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
-from ..errors import at_user_line, type_error, warn
-from ..host import is_host_array
+from ..base.errors import at_user_line, type_error, warn
+from ..base.host import is_host_array
 from ..lax.common import (canonical_axes, canonical_axis, canonical_shape, on_device, only, operand, static_int, static_size)
-from ..ops import linear
-from ..ops.elementwise import ne
-from ..ops.placement import constrain
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..mesh import NamedSharding, PartitionSpec, canonical_sharding
+from ..primitives import linear
+from ..primitives.elementwise import ne
+from ..primitives.placement import constrain
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..base.mesh import NamedSharding, PartitionSpec, canonical_sharding
 from ..runtime.array import Array
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.types import Value
-    from ..dtypes import ElementType, Typed
+    from ..base.dtypes import ElementType, Typed
     from ..typing import OutSharding, Placement
 
 _F = TypeVar("_F", bound=Callable[..., Any])

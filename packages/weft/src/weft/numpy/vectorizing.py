@@ -6,10 +6,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Callable, Collection
 
 from ..core.trace import Axis
-from ..ops import linear
-from ..ops.rules import shape_of
+from ..primitives import linear
+from ..primitives.rules import shape_of
 from ..transforms.batch import batch_flat, to_front
-from ..tree import tree_flatten
+from ..base.tree import tree_flatten
 from .creation import asarray
 from .util import broadcast_shapes
 

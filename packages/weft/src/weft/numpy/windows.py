@@ -4,12 +4,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .. import dtypes
+from ..base import dtypes
 from ..core.trace import get_aval
 from ..lax.special import bessel_i0e
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike
 from . import elementary, ufuncs

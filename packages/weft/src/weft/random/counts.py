@@ -10,18 +10,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from .. import dtypes
-from ..control.loops import scan, while_loop
-from ..errors import at_user_line
+from ..base import dtypes
+from ..higher_order.loops import scan, while_loop
+from ..base.errors import at_user_line
 from ..lax.common import canonical_shape, on_device, only, operand
 from ..numpy.ufuncs import _clip
 from ..numpy.util import broadcast_to, promote_inexact
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.random_bits import random_clone_p, random_split_p
-from ..ops.reduce import cumsum
-from ..ops.rules import dtype_of, shape_of
-from ..ops.special import lgamma
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.random_bits import random_clone_p, random_split_p
+from ..primitives.reduce import cumsum
+from ..primitives.rules import dtype_of, shape_of
+from ..primitives.special import lgamma
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .gammas import _any, parts
@@ -29,9 +29,9 @@ from .keys import as_key
 from .sampling import _float, _shape, _uniform
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["binomial", "multinomial", "poisson"]
 

@@ -9,22 +9,22 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
-from ..avals import shaped, tangent_aval
-from ..control.incomplete import random_gamma_grad
-from ..control.loops import while_loop
-from ..control.prefix import map_
+from ..base import dtypes
+from ..base.avals import shaped, tangent_aval
+from ..decompositions.incomplete import random_gamma_grad
+from ..higher_order.loops import while_loop
+from ..higher_order.prefix import map_
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
-from ..errors import at_user_line, type_error
+from ..base.errors import at_user_line, type_error
 from ..lax.common import canonical_shape, on_device, only, operand
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.random_bits import FRY, key_primitive, random_split_p
-from ..ops.reduce import reduce_max, reduce_or
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import slice_
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.random_bits import FRY, key_primitive, random_split_p
+from ..primitives.reduce import reduce_max, reduce_or
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import slice_
 from ..runtime.jit import inner_jit
 from ..transforms.physical import lower_types
 from ..transforms.stage import inline_call, stage_closed
@@ -33,9 +33,9 @@ from .keys import as_key
 from .sampling import _float, _normal_real, _rademacher, _shape, _uniform, exponential
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue, Size
+    from ..base.avals import AbstractValue, Size
     from ..core.types import Value
-    from ..dtypes import ElementType, KeyDType
+    from ..base.dtypes import ElementType, KeyDType
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "random_gamma_p",
            "t"]

@@ -3,26 +3,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .. import dtypes
-from ..avals import shaped
-from ..config import config
+from ..base import dtypes
+from ..base.avals import shaped
+from ..base.config import config
 from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
-from ..errors import at_user_line, warn
-from ..host import from_flat
+from ..base.errors import at_user_line, warn
+from ..base.host import from_flat
 from ..lax.common import canonical_shape, only, operand
-from ..control import uniform as _uniform  # noqa: F401  rng_uniform
-from ..ops import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
-from ..ops import linear
-from ..ops.random_bits import (generators, random_bits_p, random_clone_p, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p,
-                               random_wrap_p)
-from ..ops.shape import slice_p
+from ..decompositions import uniform as _uniform  # noqa: F401  rng_uniform
+from ..primitives import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
+from ..primitives import linear
+from ..primitives.random_bits import (generators, random_bits_p, random_clone_p, random_fold_in_p, random_seed_p, random_split_p, random_unwrap_p, random_wrap_p)
+from ..primitives.shape import slice_p
 from ..runtime import dispatch
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..ops.random_bits import Generator
+    from ..primitives.random_bits import Generator
 
 # What names a generator: its name, or the dtype of its keys; None for the configured one.
 Implementation: TypeAlias = str | dtypes.KeyDType | None

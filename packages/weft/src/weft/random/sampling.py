@@ -4,28 +4,28 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable
 
-from .. import dtypes
-from ..avals import shaped
-from ..dtypes import ElementType
+from ..base import dtypes
+from ..base.avals import shaped
+from ..base.dtypes import ElementType
 from ..runtime.jit import inner_jit
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
-from ..errors import at_user_line
-from ..host import from_flat, to_bytes
+from ..base.errors import at_user_line
+from ..base.host import from_flat, to_bytes
 from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int
 from ..numpy import reductions, selecting, shapes, sorting, ufuncs
 from ..numpy.linalg import norm
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import iota
-from ..ops.sort import sort_p, top_k_p
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import iota
+from ..primitives.sort import sort_p, top_k_p
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .keys import as_key, halves, raw_bits
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.types import Value
 
 __all__ = ["bernoulli", "categorical", "cauchy", "choice", "exponential", "geometric", "gumbel", "laplace", "logistic",

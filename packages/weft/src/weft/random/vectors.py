@@ -4,15 +4,15 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING
 
-from ..errors import at_user_line
+from ..base.errors import at_user_line
 from ..lax.common import canonical_shape, on_device, only, operand
 from ..numpy.einsum import einsum
 from ..numpy.linalg import cholesky, eigh, qr, svd
 from ..numpy.selecting import diagonal
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops.rules import shape_of
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives.rules import shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
 from .gammas import _params, _ranked, parts
@@ -20,9 +20,9 @@ from .keys import as_key
 from .sampling import _float, _maxwell, _normal, _normal_real, _rademacher, _uniform
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.types import Value
-    from ..dtypes import ElementType
+    from ..base.dtypes import ElementType
 
 __all__ = ["double_sided_maxwell", "multivariate_normal", "orthogonal", "wald"]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..annotations import override
-from ..control.inspection import without_inspections
-from ..avals import AbstractValue, ShapeDtypeStruct
+from ..base.annotations import override
+from ..primitives.inspection import without_inspections
+from ..base.avals import AbstractValue, ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr
-from ..core.specialize import symbolic_scope
+from ..symbolic.specialize import symbolic_scope
 from ..core.trace import Tracer, get_aval, is_array
-from ..errors import BackendError, at_user_line
-from ..source_info import api_boundary
-from ..mesh import SingleDeviceSharding
+from ..base.errors import BackendError, at_user_line
+from ..base.source_info import api_boundary
+from ..base.mesh import SingleDeviceSharding
 from ..transforms.platforms import depends_on_platform
-from ..tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..base.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .backend import CompileOptions
 from .device import ALIASES, backend_of, get_backend
 from .dispatch import compile_place, executable_for, program_for, run_jaxpr, runnable

@@ -5,12 +5,12 @@ from __future__ import annotations
 import abc
 from typing import TYPE_CHECKING, Any, Callable, Self
 
-from ..annotations import override
-from .. import dtypes, source_info
-from ..avals import ShapedArray
+from ..base.annotations import override
+from ..base import dtypes, source_info
+from ..base.avals import ShapedArray
 from ..core.trace import Tracer, array_types, aval_of
-from ..host import from_bytes, np, require_numpy
-from ..mesh import NamedSharding, P, Shard, SingleDeviceSharding
+from ..base.host import from_bytes, np, require_numpy
+from ..base.mesh import NamedSharding, P, Shard, SingleDeviceSharding
 from .guards import DELETED, check_transfer, deleted
 
 if TYPE_CHECKING:

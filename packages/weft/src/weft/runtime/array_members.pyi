@@ -3,10 +3,10 @@ from typing import Any, Iterator, Sequence
 
 import numpy as np
 
-from ..annotations import override
-from ..avals import ShapedArray, Shape, Size
-from ..dtypes import DTypeLike, ElementType
-from ..mesh import Shard, Sharding
+from ..base.annotations import override
+from ..base.avals import ShapedArray, Shape, Size
+from ..base.dtypes import DTypeLike, ElementType
+from ..base.mesh import Shard, Sharding
 from ..numpy.indexing import IndexUpdateHelper
 from ..typing import Array, ArrayLike, Axis, OutSharding, Placement
 from .backend import Device

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Protocol, Sequence, runtime_checkable
 
-from ..avals import ShapedArray
+from ..base.avals import ShapedArray
 from ..core.jaxpr import ClosedJaxpr, Jaxpr
-from ..dtypes import NAMES
-from ..mesh import Sharding
+from ..base.dtypes import NAMES
+from ..base.mesh import Sharding
 from .array import BufferArray
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable
 
-from ..config import config
-from ..errors import BackendError, at_user_line
-from ..source_info import register_exclusion
+from ..base.config import config
+from ..base.errors import BackendError, at_user_line, load_runtime_with
+from ..base.source_info import register_exclusion
 from .backend import Device, MEMBERS
 
 if TYPE_CHECKING:
@@ -76,6 +76,16 @@ def backend_class(platform: str) -> Any:
                            "weft.config.update('jax_platforms', …).") from e
 
 
+def _load_compiled_runtime() -> None:
+    try:
+        backend_class("cpu")
+    except BackendError:      # it isn't installed, or can't be used in this process
+        pass
+
+
+load_runtime_with(_load_compiled_runtime)
+
+
 def backend_for(platform: str) -> Any:
     """The backend of a platform, made on the first look; BackendError with the reason if it can't be had."""
     if platform in _backends:
@@ -98,7 +108,7 @@ def _welcome(backend: Any) -> Any:
     if lacking:
         raise BackendError(f"{type(backend).__module__}.{type(backend).__qualname__} is no backend, for it has no {', '.join(lacking)}. "
                            "weft.runtime.backend.Backend says what these are.")
-    module = import_module(type(backend).__module__)
+    module = import_module(type(backend).__module__.partition(".")[0])
     if module.__name__ != "__main__" and module.__file__:      # a package's folder, or the module alone
         path = os.path.abspath(module.__file__)
         register_exclusion(os.path.dirname(path) + os.sep if module.__package__ else path)

@@ -4,23 +4,23 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes, source_info
-from ..avals import AbstractValue, ShapeDtypeStruct, array_aval, physical, shaped
-from ..config import config, logger
-from ..control.inspection import without_inspections
-from ..core.dims import live_scopes
+from ..base import dtypes, source_info
+from ..base.avals import AbstractValue, ShapeDtypeStruct, array_aval, physical, shaped
+from ..base.config import config, logger
+from ..primitives.inspection import without_inspections
+from ..symbolic.dims import live_scopes
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, subjaxprs
 from ..core.primitive import Primitive, exact
-from ..core.specialize import symbolic_scope
+from ..symbolic.specialize import symbolic_scope
 from ..core.trace import EvalTrace, get_aval, is_array
-from ..errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
-from ..host import HostArray, converted, from_flat, np
-from ..monitoring import COMPILE, timed
-from ..ops.linear import copy_p
-from ..ops.placement import transfer_p, sharding_constraint_p
-from ..ops.random_bits import random_clone_p, random_unwrap_p, random_wrap_p
-from ..mesh import NamedSharding, P, Sharding, SingleDeviceSharding
+from ..base.errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
+from ..base.host import HostArray, converted, from_flat, np
+from ..base.monitoring import COMPILE, timed
+from ..primitives.linear import copy_p
+from ..primitives.placement import transfer_p, sharding_constraint_p
+from ..primitives.random_bits import random_clone_p, random_unwrap_p, random_wrap_p
+from ..base.mesh import NamedSharding, P, Sharding, SingleDeviceSharding
 from ..transforms.discharge import discharge, has_refs
 from ..transforms.physical import lower_types
 from ..transforms.platforms import for_platform
@@ -34,7 +34,7 @@ from .partition import Partition, own_place, place_of, spread_of
 from .refs import Ref
 
 if TYPE_CHECKING:
-    from ..avals import ShapedArray
+    from ..base.avals import ShapedArray
     from ..core.types import Value
     from .partition import Where
 

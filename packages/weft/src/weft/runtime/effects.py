@@ -5,15 +5,15 @@ import atexit
 from collections import deque
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..avals import ShapedArray
-from ..control.callback import HostFunction, check_results, debug_callback_p, io_callback_p, pure_callback_p
-from ..control.inspection import inspect_sharding_p
+from ..base.avals import ShapedArray
+from ..effects.callback import HostFunction, check_results, debug_callback_p, io_callback_p, pure_callback_p
+from ..primitives.inspection import inspect_sharding_p
 from ..core.effects import any_ordered
 from ..core.trace import get_aval, is_array, root, tracing
 from .dispatch import device_of, put, to_backend
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from ..core.effects import Effect
     from ..core.types import Value
     from .partition import Where

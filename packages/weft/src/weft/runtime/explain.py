@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
-from ..annotations import override
-from .. import source_info
-from ..avals import ShapedArray
-from ..config import config, logger
-from ..tree import PyTreeDef
+from ..base.annotations import override
+from ..base import source_info
+from ..base.avals import ShapedArray
+from ..base.config import config, logger
+from ..base.tree import PyTreeDef
 from .partition import Partition
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
-from .. import errors
-from ..config import config, logger
+from ..base import errors
+from ..base.config import config, logger
 from ..core.trace import is_array
-from ..errors import at_user_line
+from ..base.errors import at_user_line
 
 if TYPE_CHECKING:
     from ..core.types import Value

@@ -6,21 +6,21 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterator, NamedTuple, ParamSpec, Protocol, Sequence, overload
 from weakref import WeakSet
 
-from ..annotations import Args, PyTree, Result, override
-from .. import dtypes
-from ..avals import AbstractValue, check_range, shaped
-from ..config import config
-from ..control.call import bind_jit
+from ..base.annotations import Args, PyTree, Result, override
+from ..base import dtypes
+from ..base.avals import AbstractValue, check_range, shaped
+from ..base.config import config
+from ..higher_order.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Tracer, axis_env, current_trace, get_aval, root
-from ..errors import at_user_line
-from ..ops.placement import constrain
-from ..source_info import hide_internal_frames
-from ..monitoring import TRACE, timed
+from ..base.errors import at_user_line
+from ..primitives.placement import constrain
+from ..base.source_info import hide_internal_frames
+from ..base.monitoring import TRACE, timed
 from ..transforms.discharge import has_refs
 from ..transforms.stage import hoist_tracers, stage
 from ..transforms.valueless import has_valueless
-from ..tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_with_path, tree_unflatten
+from ..base.tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_flatten_with_path, tree_unflatten
 from . import aot
 from .aot import option_pairs
 from .backend import nothing
@@ -35,7 +35,7 @@ from .partition import flat_shardings, place_of
 
 if TYPE_CHECKING:
     from ..core.types import Value
-    from ..mesh import PartitionSpec, Sharding
+    from ..base.mesh import PartitionSpec, Sharding
 
 _Q = ParamSpec("_Q")
 

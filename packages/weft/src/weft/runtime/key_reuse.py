@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..config import config
+from ..base.config import config
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import EvalTrace, get_aval
-from ..errors import KeyReuseError, at_user_line
-from ..source_info import current
+from ..base.errors import KeyReuseError, at_user_line
+from ..base.source_info import current
 from ..transforms.key_reuse import Signature, join, overlap, signature, signature_of
 from .array import KeyArray
 from .nans import run_checked

@@ -5,19 +5,19 @@ import math
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from .. import dtypes
-from ..config import config
-from ..control.shard_map import by_vmap
+from ..base import dtypes
+from ..base.config import config
+from ..higher_order.shard_map import by_vmap
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, literal_value
 from ..core.trace import EvalTrace, Tracer, current_trace, is_array, root
-from ..errors import at_user_line
-from ..host import HostArray, flat_list, np
+from ..base.errors import at_user_line
+from ..base.host import HostArray, flat_list, np
 from ..transforms.batch import BatchTracer
 from .array import KeyArray
 from .dispatch import run_primitive
 
 if TYPE_CHECKING:
-    from ..avals import Size
+    from ..base.avals import Size
     from ..core.primitive import Primitive
     from ..core.types import Value
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
 
-from ..avals import ShapeDtypeStruct
+from ..base.avals import ShapeDtypeStruct
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from ..core.trace import is_array
-from ..errors import BackendError, at_user_line
-from ..mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
-from ..tree import broadcast_prefix
+from ..base.errors import BackendError, at_user_line
+from ..base.mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, canonical_sharding
+from ..base.tree import broadcast_prefix
 
 if TYPE_CHECKING:
     from .backend import Device

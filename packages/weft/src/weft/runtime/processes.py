@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import warn
+from ..base.errors import warn
 from .device import devices, get_backend
 
 if TYPE_CHECKING:

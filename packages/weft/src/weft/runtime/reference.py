@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..annotations import override
-from ..avals import ShapedArray, array_aval
+from ..base.annotations import override
+from ..base.avals import ShapedArray, array_aval
 from ..core.interpret import interpret
 from ..core.jaxpr import Jaxpr
-from ..errors import BackendError
-from ..host import np, require_numpy
+from ..base.errors import BackendError
+from ..base.host import np, require_numpy
 from .array import BufferArray
 from .backend import Capabilities, CompileOptions
 from .device import register_backend

@@ -1,14 +1,26 @@
-"""Mutable references outside of programs: a cell that holds an array. What users do with one stands in `weft/ref.py`."""
+"""Mutable references outside of programs: a cell that holds an array. What users do with one stands in `weft/api/refs.py`."""
 from __future__ import annotations
 
-from ..annotations import override
-from typing import TYPE_CHECKING, Any, NoReturn
+from ..base.annotations import override
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, NoReturn
 
-from ..avals import AbstractRef, array_aval
+from ..base.avals import AbstractRef, array_aval
 from ..core.trace import Tracer, aval_of, get_aval
 
 if TYPE_CHECKING:
     from .array import Array
+
+
+class Parts(NamedTuple):
+    """How parts of a reference are read, written, named and added to."""
+    get: Callable[..., Any]
+    set: Callable[..., None]
+    at: Callable[..., Any]
+    add: Callable[..., None]
+
+
+# By the type of the abstract value, for references and tracers of them. `weft/api/refs.py`, which makes references, puts them here.
+parts_of: dict[type, Parts] = {}
 
 
 class _RefMeta(type):
@@ -36,12 +48,17 @@ class Ref(metaclass=_RefMeta):
     weak_type = property(lambda self: self.value.weak_type)
     sharding = property(lambda self: self.value.sharding)
 
-    if TYPE_CHECKING:      # weft.ref puts these here
-        def __getitem__(self, idx: Any, /) -> Any: ...
-        def __setitem__(self, idx: Any, value: Any, /) -> None: ...
-        def addupdate(self, x: Any, idx: Any = ()) -> None: ...
-        @property
-        def at(self) -> Any: ...
+    at = property(lambda self: parts_of[AbstractRef].at(self))
+
+    def __getitem__(self, idx: Any, /) -> Any:
+        return parts_of[AbstractRef].get(self, idx)
+
+    def __setitem__(self, idx: Any, value: Any, /) -> None:
+        parts_of[AbstractRef].set(self, idx, value)
+
+    def addupdate(self, x: Any, idx: Any = ()) -> None:
+        """Adds `x` to what the reference holds at `idx`, all of it where none is given."""
+        parts_of[AbstractRef].add(self, x, idx)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -5,7 +5,7 @@ import math
 import operator
 from typing import Sequence
 
-from .. import dtypes
+from ..base import dtypes
 from .. import numpy as jnp
 from ..numpy.util import canonical_axes, on_device, promote_inexact
 

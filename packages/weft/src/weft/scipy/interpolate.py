@@ -6,10 +6,11 @@ import itertools
 import operator
 from typing import Any, Sequence
 
-from .. import dtypes, numpy as jnp
+from ..base import dtypes
+from .. import numpy as jnp
 from ..numpy.util import operand, promote_inexact
-from ..source_info import api_boundary
-from ..tree import register_pytree_node_class
+from ..base.source_info import api_boundary
+from ..base.tree import register_pytree_node_class
 
 __all__ = ["RegularGridInterpolator"]
 

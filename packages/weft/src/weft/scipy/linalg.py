@@ -8,19 +8,19 @@ import math
 from importlib import import_module
 from typing import Any
 
-from .. import dtypes
-from ..control.loops import fori_loop
+from ..base import dtypes
+from ..higher_order.loops import fori_loop
 from ..lax import linalg as lax
 from ..numpy import linalg as _np
 from ..numpy.products import matmul
 from ..numpy.selecting import tril, triu
 from ..numpy.util import on_device, operand, promote_inexact
-from ..ops import elementwise as el
-from ..ops import linear, matrix
-from ..ops import linalg as ops
-from ..ops.reduce import reduce_max
-from ..ops.rules import dtype_of, scalar_like, shape_of
-from ..ops.shape import pad as ops_pad
+from ..primitives import elementwise as el
+from ..primitives import linear, matrix
+from ..primitives import linalg as ops
+from ..primitives.reduce import reduce_max
+from ..primitives.rules import dtype_of, scalar_like, shape_of
+from ..primitives.shape import pad as ops_pad
 from .factors import eigh_tridiagonal, polar, qr_multiply
 
 __all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "eigh_tridiagonal", "expm", "hessenberg", "inv", "lu", "lu_factor", "lu_solve", "polar",

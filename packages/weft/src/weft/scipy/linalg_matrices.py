@@ -5,7 +5,7 @@ import math
 import operator
 from typing import Any
 
-from .. import dtypes
+from ..base import dtypes
 from .. import numpy as jnp
 from ..numpy.util import asked_dtype, float_dtype, on_device, operand, promote, promote_inexact
 

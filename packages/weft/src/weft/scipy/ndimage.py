@@ -6,9 +6,10 @@ import itertools
 import operator
 from typing import Any, Sequence
 
-from .. import dtypes, numpy as jnp
+from ..base import dtypes
+from .. import numpy as jnp
 from ..numpy.util import operand
-from ..source_info import api_boundary
+from ..base.source_info import api_boundary
 from ..typing import Array
 
 __all__ = ["map_coordinates"]

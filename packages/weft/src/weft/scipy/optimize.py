@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple
 
-from .. import dtypes, numpy as jnp
-from ..api import value_and_grad
-from ..control.cond import cond
-from ..control.loops import fori_loop, while_loop
-from ..source_info import api_boundary
-from ..tree import tree_map
+from ..base import dtypes
+from .. import numpy as jnp
+from ..api.tracing import value_and_grad
+from ..higher_order.cond import cond
+from ..higher_order.loops import fori_loop, while_loop
+from ..base.source_info import api_boundary
+from ..base.tree import tree_map
 
 __all__ = ["OptimizeResults", "minimize"]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable, Sequence
 
-from .. import dtypes, numpy as jnp
+from ..base import dtypes
+from .. import numpy as jnp
 from ..lax.common import canonical_axes, canonical_axis
 from ..lax.convolution import conv_general_dilated
 from ..numpy import fft
 from ..numpy.util import float_dtype, promote_inexact
-from ..source_info import api_boundary
+from ..base.source_info import api_boundary
 from .windows import window as make_window
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch"]

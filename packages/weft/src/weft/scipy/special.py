@@ -5,18 +5,18 @@ import math
 from importlib import import_module
 from typing import Literal, overload
 
-from .. import dtypes
-from ..control.custom import custom_jvp
+from ..base import dtypes
+from ..higher_order.custom_jvp import custom_jvp
 from ..lax import special as incomplete
 from ..lax.collectives import pmax
 from ..numpy import comparisons, reductions, ufuncs
 from ..numpy.selecting import where as _where
 from ..numpy.util import canonical_axes, on_device, promote_inexact, promote_shapes, split_names
-from ..ops import elementwise as el
-from ..ops import linear
-from ..ops import special as gammas
-from ..ops.reduce import reduce_max
-from ..ops.rules import dtype_of, scalar_like, shape_of
+from ..primitives import elementwise as el
+from ..primitives import linear
+from ..primitives import special as gammas
+from ..primitives.reduce import reduce_max
+from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike, Axis
 
 

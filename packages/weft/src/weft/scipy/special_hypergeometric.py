@@ -5,9 +5,9 @@ import math
 from typing import Any
 
 from .. import numpy as jnp
-from ..control.custom import custom_jvp
+from ..higher_order.custom_jvp import custom_jvp
 from ..lax import fori_loop, while_loop
-from ..ops import special as gammas
+from ..primitives import special as gammas
 from ..runtime.jit import inner_jit
 from .special_more import sign_of_gamma
 from .special_rules import is_double, special

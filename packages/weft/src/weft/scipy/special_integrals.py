@@ -4,12 +4,12 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
-from .. import dtypes
+from ..base import dtypes
 from .. import numpy as jnp
 from ..lax import fori_loop
 from ..numpy.util import on_device, promote_inexact
-from ..ops import linear
-from ..ops import special as gammas
+from ..primitives import linear
+from ..primitives import special as gammas
 from . import special as sp
 from .special_rules import is_double, rule, special
 

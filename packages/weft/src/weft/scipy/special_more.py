@@ -6,11 +6,11 @@ import operator
 from fractions import Fraction
 from typing import Any
 
-from .. import dtypes
+from ..base import dtypes
 from .. import numpy as jnp
 from ..lax import fori_loop, scan, stop_gradient
 from ..numpy.util import float_dtype, is_concrete, on_device, operand, promote_inexact, promote_shapes
-from ..ops import special as gammas
+from ..primitives import special as gammas
 from ..runtime.jit import inner_jit
 from . import special as sp
 from .special_rules import is_double, rule, special

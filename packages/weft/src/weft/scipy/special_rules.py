@@ -4,13 +4,13 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Callable
 
-from .. import dtypes
+from ..base import dtypes
 from .. import numpy as jnp
-from ..control.custom import custom_jvp
+from ..higher_order.custom_jvp import custom_jvp
 from ..numpy.util import on_device, promote_inexact
-from ..ops import linear
+from ..primitives import linear
 from ..runtime.jit import inner_jit
-from ..tree import tree_map
+from ..base.tree import tree_map
 
 
 def rule(f: Callable, *slopes: Callable | None, name: str | None = None) -> Callable:

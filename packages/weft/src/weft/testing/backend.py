@@ -21,13 +21,14 @@ from typing import Any, Callable, NamedTuple
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes, lax
+from weft.base import dtypes
+from weft import lax
 from weft.core.interpret import interpret
 from weft.core.jaxpr import Jaxpr, subjaxprs
 from weft.core.primitive import registry
-from weft.errors import BackendError
+from weft.base.errors import BackendError
 from weft.experimental import io_callback
-from weft.host import np
+from weft.base.host import np
 from weft.runtime.array import BufferArray
 from weft.runtime.backend import MEMBERS, Backend, Capabilities, CompileOptions
 from weft.runtime.device import backend_for

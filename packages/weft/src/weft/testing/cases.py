@@ -8,8 +8,9 @@ from typing import Any, Callable, NamedTuple
 
 import weft
 import weft.numpy as jnp
-from weft import dtypes, lax
-from weft.host import np, require_numpy
+from weft.base import dtypes
+from weft import lax
+from weft.base.host import np, require_numpy
 
 KINDS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "bool": "bool",
          **{f"{k[0]}{bits}": f"{k}{bits}" for k in ("int", "uint") for bits in (8, 16, 32, 64)}}

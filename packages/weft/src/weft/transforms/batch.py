@@ -4,17 +4,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..annotations import override
-from ..avals import reshaped
+from ..base.annotations import override
+from ..base.avals import reshaped
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive
 from ..core.trace import Axis, PairTrace, Trace, Tracer, current_trace, get_aval, mapped_axes, reset_trace, set_trace
-from ..ops.linear import broadcast_to_axis, moveaxis, settled
+from ..primitives.linear import broadcast_to_axis, moveaxis, settled
 from .stage import JaxprTrace
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from ..core.types import Params, Value
 
 

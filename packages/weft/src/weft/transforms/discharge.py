@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..avals import AbstractRef
+from ..base.avals import AbstractRef
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, literal_value, map_jaxprs
 from ..core.trace import get_aval, reset_trace, set_trace
-from ..errors import at_user_line
+from ..base.errors import at_user_line
 from .stage import JaxprTrace
 
 if TYPE_CHECKING:

@@ -3,19 +3,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..annotations import override
-from .. import dtypes
-from ..avals import tangent_aval
-from ..config import config
+from ..base.annotations import override
+from ..base import dtypes
+from ..base.avals import tangent_aval
+from ..base.config import config
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import Primitive, Zero
 from ..core.trace import PairTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
-from ..ops.linear import zeros
+from ..primitives.linear import zeros
 from .stage import JaxprTrace
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from ..core.types import Params, Value
 
 

@@ -9,14 +9,14 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, TypeAlias
 
-from .. import dtypes
-from ..avals import ShapedArray
+from ..base import dtypes
+from ..base.avals import ShapedArray
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from ..core.primitive import Primitive
-from ..errors import KeyReuseError, at_user_line
+from ..base.errors import KeyReuseError, at_user_line
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from ..core.jaxpr import Atom
     from ..core.types import Params, Shape
 

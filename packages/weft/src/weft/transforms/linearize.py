@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
-from ..annotations import override
-from .. import dtypes
-from ..avals import tangent_aval
+from ..base.annotations import override
+from ..base import dtypes
+from ..base.avals import tangent_aval
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
 from ..core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace

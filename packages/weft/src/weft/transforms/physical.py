@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
-from ..avals import ShapedArray, physical
+from ..base import dtypes
+from ..base.avals import ShapedArray, physical
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, map_jaxprs, subjaxprs, literal_value
 from ..core.trace import Axis, get_aval, mapped_axes, reset_trace, set_trace
-from ..ops.linear import full, moveaxis
+from ..primitives.linear import full, moveaxis
 from .stage import JaxprTrace
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from ..core.primitive import Primitive
     from ..core.types import Params, Value
 

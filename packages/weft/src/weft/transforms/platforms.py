@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
-from ..avals import ShapedArray, shaped
+from ..base import dtypes
+from ..base.avals import ShapedArray, shaped
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, TypedScalar, map_jaxprs, subjaxprs, literal_value
 from ..core.primitive import Primitive, unsupported
 from ..core.trace import reset_trace, set_trace
-from ..errors import type_error
-from ..host import np
+from ..base.errors import type_error
+from ..base.host import np
 from .stage import JaxprTrace
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from ..core.parameters import PORTABLE
-from ..core.portable import CARRIERS, FOLDS, Carrier, NotPortable, carried
+from ..serialization.parameters import PORTABLE
+from ..serialization.portable import CARRIERS, FOLDS, Carrier, NotPortable, carried
 from ..core.primitive import Unsupported
-from ..mesh import has_several_devices
+from ..base.mesh import has_several_devices
 from .stage import stage_closed
 
 if TYPE_CHECKING:

@@ -3,18 +3,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..annotations import override
-from .. import dtypes, source_info
-from ..avals import AbstractRef, AbstractValue, SymbolicSize, keeping_64_bits, scalar_aval
-from ..config import config
-from ..core.dims import dim_as_value_p
+from ..base.annotations import override
+from ..base import dtypes, source_info
+from ..base.avals import AbstractRef, AbstractValue, SymbolicSize, keeping_64_bits, scalar_aval
+from ..base.config import config
+from ..symbolic.dims import dim_as_value_p
 from ..core.leaks import check_leaks
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var, eval_jaxpr, round_scalar
 from ..core.primitive import Primitive
 from ..core.trace import Trace, Tracer, get_aval, host_aval, leaked, reset_trace, set_trace
 from ..core.verify import verify
-from ..errors import at_user_line
-from ..host import HostArray, converted, is_host_array
+from ..base.errors import at_user_line
+from ..base.host import HostArray, converted, is_host_array
 from .vary import checking, typed
 
 if TYPE_CHECKING:

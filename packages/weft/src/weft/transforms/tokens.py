@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..avals import AbstractToken, token
+from ..base.avals import AbstractToken, token
 from ..core.primitive import Primitive, Zero
 from ..core.trace import aval_of, get_aval
-from ..errors import type_error
+from ..base.errors import type_error
 
 if TYPE_CHECKING:
     from ..core.types import AbstractValue

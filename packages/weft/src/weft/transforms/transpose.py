@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from .. import dtypes
-from ..avals import tangent_aval
-from ..config import config
+from ..base import dtypes
+from ..base.avals import tangent_aval
+from ..base.config import config
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, literal_value
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import reset_trace, set_trace
-from ..ops.linear import add_any, zeros
+from ..primitives.linear import add_any, zeros
 from .discharge import discharge
 from .jvp import check_type, instantiate
 from .stage import JaxprTrace

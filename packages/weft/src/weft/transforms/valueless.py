@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from .. import dtypes
-from ..avals import AbstractToken, AbstractValue, ShapedArray, shaped
+from ..base import dtypes
+from ..base.avals import AbstractToken, AbstractValue, ShapedArray, shaped
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
-from ..ops.linear import broadcast_in_dim_p
+from ..primitives.linear import broadcast_in_dim_p
 from .tokens import Token, create_token_p
 
 

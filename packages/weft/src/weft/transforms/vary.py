@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..avals import AbstractRef, ShapedArray
+from ..base.avals import AbstractRef, ShapedArray
 from ..core.jaxpr import subjaxprs
 from ..core.primitive import Primitive, registry
 from ..core.trace import axis_env, get_aval
 
 if TYPE_CHECKING:
-    from ..avals import AbstractValue
+    from ..base.avals import AbstractValue
     from ..core.types import Params, Value
 
 _NOWHERE: frozenset[Any] = frozenset()

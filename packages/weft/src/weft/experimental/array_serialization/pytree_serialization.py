@@ -11,15 +11,16 @@ import pathlib
 import shutil
 from typing import Any
 
-from ... import dtypes, random
-from ...api import device_put
-from ...avals import ShapeDtypeStruct
-from ...core.binary import Reader, Writer
+from ...base import dtypes
+from ... import random
+from ...api.tracing import device_put
+from ...base.avals import ShapeDtypeStruct
+from ...serialization.binary import Reader, Writer
 from ...core.trace import get_aval
 from ...export.trees import read_tree, write_tree
-from ...host import from_bytes, to_bytes
+from ...base.host import from_bytes, to_bytes
 from ...numpy import asarray
-from ...tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ...base.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["load", "load_pytreedef", "save"]
 

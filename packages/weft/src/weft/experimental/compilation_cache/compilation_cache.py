@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from ...config import config
+from ...base.config import config
 
 
 def set_cache_dir(path: str | os.PathLike) -> None:

@@ -7,7 +7,7 @@ Example:
     >>> weft.jit(lambda m, x: (m * 2) @ x)(m, jnp.ones(2))
     Array([2., 4.], dtype=float32)
 """
-from . import linalg as linalg
+from . import linalg
 from .ad import grad as grad, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, value_and_grad as value_and_grad
 from .api import empty as empty, eye as eye, todense as todense
 from .base import (CuSparseEfficiencyWarning as CuSparseEfficiencyWarning, JAXSparse as JAXSparse, SparseEfficiencyError as SparseEfficiencyError,

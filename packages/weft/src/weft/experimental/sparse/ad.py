@@ -4,9 +4,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Sequence
 
-from ... import autodiff, numpy as jnp
-from ...source_info import api_boundary
-from ...tree import tree_flatten, tree_unflatten
+from ...api import autodiff
+from ... import numpy as jnp
+from ...base.source_info import api_boundary
+from ...base.tree import tree_flatten, tree_unflatten
 from .base import JAXSparse
 from .bcoo import BCOO
 from .transform import _is_sparse

@@ -5,7 +5,7 @@ import operator
 from typing import Any, Sequence
 
 from ... import numpy as jnp
-from ...source_info import api_boundary
+from ...base.source_info import api_boundary
 from .base import JAXSparse
 from .bcoo import BCOO
 from .bcsr import BCSR

@@ -5,9 +5,10 @@ import abc
 import math
 from typing import Any, Callable, NamedTuple, Sequence
 
-from ...annotations import override
-from ... import dtypes, numpy as jnp
-from ...vectorizing import vmap
+from ...base.annotations import override
+from ...base import dtypes
+from ... import numpy as jnp
+from ...api.vmap import vmap
 
 
 class SparseEfficiencyError(ValueError):

@@ -4,12 +4,13 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
-from ...annotations import override
-from ... import dtypes, lax, numpy as jnp
+from ...base.annotations import override
+from ...base import dtypes
+from ... import lax, numpy as jnp
 from ...core.trace import Tracer
-from ...errors import ConcretizationTypeError, at_user_line, warn
-from ...source_info import api_boundary
-from ...tree import register_pytree_node_class
+from ...base.errors import ConcretizationTypeError, at_user_line, warn
+from ...base.source_info import api_boundary
+from ...base.tree import register_pytree_node_class
 from .base import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, SparseInfo, accumulate, columns, each, inside, spread, with_batch
 
 

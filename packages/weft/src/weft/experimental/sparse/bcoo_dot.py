@@ -4,11 +4,12 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
-from ... import dtypes, numpy as jnp
-from ...errors import type_error
+from ...base import dtypes
+from ... import numpy as jnp
+from ...base.errors import type_error
 from ...lax.dots import dot_general
-from ...source_info import api_boundary
-from ...vectorizing import vmap
+from ...base.source_info import api_boundary
+from ...api.vmap import vmap
 from .base import accumulate, columns, each, inside, spread
 from .bcoo import BCOO, _extract, bcoo_sum_duplicates, bcoo_update_layout
 

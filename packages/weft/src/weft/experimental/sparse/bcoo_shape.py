@@ -4,10 +4,11 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
-from ... import dtypes, lax, numpy as jnp
+from ...base import dtypes
+from ... import lax, numpy as jnp
 from ...lax.common import canonical_axes
 from ...lax.indexing import GatherDimensionNumbers
-from ...source_info import api_boundary
+from ...base.source_info import api_boundary
 from .base import each, inside, spread, with_batch
 from .bcoo import BCOO, _bcoo, _extract, bcoo_sum_duplicates
 

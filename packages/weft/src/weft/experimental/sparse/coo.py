@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ...annotations import override
+from ...base.annotations import override
 from ... import numpy as jnp
-from ...tree import register_pytree_node_class
+from ...base.tree import register_pytree_node_class
 from .base import JAXSparse, accumulate
 from .bcoo import BCOO, bcoo_fromdense
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ... import dtypes, lax, numpy as jnp
-from ...source_info import api_boundary
+from ...base import dtypes
+from ... import lax, numpy as jnp
+from ...base.source_info import api_boundary
 from .csr import CSR
 
 __all__ = ["lobpcg_standard", "spsolve"]

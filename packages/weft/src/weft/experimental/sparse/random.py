@@ -5,8 +5,8 @@ import math
 from typing import Any, Callable, Sequence
 
 from ... import numpy as jnp, random as _random
-from ...avals import as_size
-from ...source_info import api_boundary
+from ...base.avals import as_size
+from ...base.source_info import api_boundary
 from .base import each
 from .bcoo import BCOO
 

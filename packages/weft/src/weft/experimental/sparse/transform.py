@@ -4,17 +4,18 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Sequence
 
-from ...annotations import override
-from ... import dtypes, lax, numpy as jnp
-from ...avals import shaped
+from ...base.annotations import override
+from ...base import dtypes
+from ... import lax, numpy as jnp
+from ...base.avals import shaped
 from ...core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ...core.primitive import Primitive
 from ...core.trace import InnerTrace, Trace, Tracer, current_trace, get_aval, reset_trace, set_trace
-from ...ops.linear import settled
+from ...primitives.linear import settled
 from ...runtime.jit import jit
-from ...source_info import api_boundary
+from ...base.source_info import api_boundary
 from ...transforms.stage import stage
-from ...tree import tree_flatten, tree_unflatten
+from ...base.tree import tree_flatten, tree_unflatten
 from . import bcoo_shape as shapes
 from .base import JAXSparse, inside, spread
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose

@@ -1,4 +1,4 @@
 """weft.scipy.cluster: vector quantization."""
-from . import vq as vq
+from . import vq
 
 __all__ = ["vq"]

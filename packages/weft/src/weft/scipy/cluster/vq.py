@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ... import numpy as jnp
 from ...numpy.util import promote_inexact
-from ...source_info import api_boundary
+from ...base.source_info import api_boundary
 
 __all__ = ["vq"]
 

@@ -1,4 +1,4 @@
 """weft.scipy.sparse: iterative solvers of linear systems."""
-from . import linalg as linalg
+from . import linalg
 
 __all__ = ["linalg"]

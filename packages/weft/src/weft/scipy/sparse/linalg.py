@@ -8,14 +8,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable
 
-from ... import dtypes, numpy as jnp
-from ...api import eval_shape
-from ...control.loops import fori_loop, while_loop
-from ...control.solve import custom_linear_solve
+from ...base import dtypes
+from ... import numpy as jnp
+from ...api.tracing import eval_shape
+from ...higher_order.loops import fori_loop, while_loop
+from ...higher_order.solve import custom_linear_solve
 from ...core.trace import get_aval, is_array_like
-from ...flatten_util import ravel_pytree
-from ...source_info import api_boundary
-from ...tree import tree_flatten, tree_map
+from ...api.ravel import ravel_pytree
+from ...base.source_info import api_boundary
+from ...base.tree import tree_flatten, tree_map
 
 __all__ = ["bicgstab", "cg", "gmres"]
 

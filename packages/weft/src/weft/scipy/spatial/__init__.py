@@ -1,4 +1,4 @@
 """weft.scipy.spatial: rotations."""
-from . import transform as transform
+from . import transform
 
 __all__ = ["transform"]

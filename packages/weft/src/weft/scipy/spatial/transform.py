@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, Sequence
 
-from ...annotations import override
-from ... import dtypes, numpy as jnp, random
-from ...source_info import api_boundary
+from ...base.annotations import override
+from ...base import dtypes
+from ... import numpy as jnp, random
+from ...base.source_info import api_boundary
 
 __all__ = ["Rotation", "Slerp"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
-from ...annotations import override
+from ...base.annotations import override
 from ... import lax
 from ... import numpy as jnp
 from ... import random
 from ...lax import linalg
 from ...numpy.util import on_device, operand, promote_inexact
-from ...tree import register_pytree_node_class
+from ...base.tree import register_pytree_node_class
 from .. import special
 
 

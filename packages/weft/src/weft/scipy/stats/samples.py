@@ -5,7 +5,7 @@ import math
 import operator
 from typing import Any, NamedTuple
 
-from ... import dtypes
+from ...base import dtypes
 from ... import numpy as jnp
 from ...lax import cummax
 from ...numpy.util import canonical_axis, float_dtype, on_device, operand, promote_inexact

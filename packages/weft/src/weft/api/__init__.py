@@ -1,0 +1,1 @@
+"""What users do to functions and arrays: derivatives, maps, tracing, placement."""

@@ -1,0 +1,631 @@
+"""Element types, their lattice of promotions, and weak types.
+
+A dtype is a `numpy.dtype` where NumPy is there and an equal-looking `DType` where it is not. Code asks this module
+(`kind`, `bits`, `is_float`, …) and never the object, because NumPy's `kind` is wrong for the ml_dtypes.
+"""
+from __future__ import annotations
+
+import math
+from functools import lru_cache, cache
+from typing import TYPE_CHECKING, Any, Callable, Protocol, TypeAlias, TypeGuard, runtime_checkable
+
+from .annotations import override
+from .config import config
+from .errors import at_user_line, type_error, TypePromotionError
+from .host import HostArray, has_numpy, np
+
+if TYPE_CHECKING:
+    from ..runtime.array import Array
+
+# name: (kind, bits); kinds: b bool, i signed, u unsigned, f float, c complex, k opaque (random keys), 0 float0
+_TABLE = {"bool": ("b", 8), "int1": ("i", 1), "int2": ("i", 2), "int4": ("i", 4), "int8": ("i", 8), "int16": ("i", 16), "int32": ("i", 32), "int64": ("i", 64),
+          "uint1": ("u", 1), "uint2": ("u", 2), "uint4": ("u", 4), "uint8": ("u", 8), "uint16": ("u", 16), "uint32": ("u", 32), "uint64": ("u", 64),
+          "float4_e2m1fn": ("f", 4), "float6_e2m3fn": ("f", 6), "float6_e3m2fn": ("f", 6), "float8_e3m4": ("f", 8), "float8_e4m3": ("f", 8), "float8_e4m3fn": ("f", 8), "float8_e5m2": ("f", 8),
+          "float8_e4m3b11fnuz": ("f", 8), "float8_e4m3fnuz": ("f", 8), "float8_e5m2fnuz": ("f", 8), "float8_e8m0fnu": ("f", 8),
+          "bfloat16": ("f", 16), "float16": ("f", 16), "float32": ("f", 32), "float64": ("f", 64), "complex64": ("c", 64), "complex128": ("c", 128)}
+NAMES = frozenset(_TABLE)      # of all dtypes that arrays have; keys stand for arrays of uint32
+# the narrowest ones, which take part in promotion only with bool and Python's scalars, and floats with integers
+_NARROWEST = {name: kind for name, (kind, bits) in _TABLE.items() if bits < 8 or kind == "f" and bits == 8}
+_ML = (*_NARROWEST, "bfloat16")
+
+
+class DType:
+    """A dtype where NumPy is absent, with the attributes of `numpy.dtype` that programs read."""
+    __slots__ = ("name", "kind", "itemsize")
+
+    def __init__(self, name: str, kind: str, bits: int):
+        self.name, self.kind, self.itemsize = name, kind, max(1, bits // 8)
+
+    @property
+    def type(self) -> Any:
+        return _scalar_types[self.name]
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        try:
+            return dtype(other) is self
+        except TypeError:
+            return False
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @override
+    def __repr__(self) -> str:
+        return f"dtype('{self.name}')"
+
+    @override
+    def __str__(self) -> str:
+        return self.name
+
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (dtype, (self.name,))
+
+
+class ExtendedDType:
+    """Base of dtypes whose elements are not numbers; random keys are the one kind there is."""
+    kind = "k"
+    name: str
+    itemsize: int
+
+
+class KeyDType(ExtendedDType):
+    """The dtype of new-style random keys: an implementation tag and the shape of the raw uint32 key behind each."""
+    __slots__ = ("impl", "name", "key_shape", "itemsize")
+
+    def __init__(self, impl: str, tag: str, key_shape: tuple[int, ...]):
+        self.impl, self.name, self.key_shape, self.itemsize = impl, f"key<{tag}>", key_shape, 4 * key_shape[0]
+
+    @property
+    def type(self) -> type[prng_key]:
+        return prng_key
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyDType) and self.impl == other.impl
+
+    @override
+    def __hash__(self) -> int:
+        return hash(("key", self.impl))
+
+    @override
+    def __repr__(self) -> str:
+        return self.name
+
+
+if TYPE_CHECKING or has_numpy:
+    from numpy import character, complexfloating, flexible, floating, generic, inexact, integer, number, object_, signedinteger, unsignedinteger
+    from numpy.exceptions import ComplexWarning
+else:
+    class _Abstract(type):
+        def __repr__(cls) -> str:
+            return cls.__name__
+
+    class generic(metaclass=_Abstract):
+        """Root of the abstract dtype classes that `issubdtype` knows, as in NumPy."""
+
+    class number(generic): pass
+    class integer(number): pass
+    class signedinteger(integer): pass
+    class unsignedinteger(integer): pass
+    class inexact(number): pass
+    class floating(inexact): pass
+    class complexfloating(inexact): pass
+    class flexible(generic): pass
+    class character(flexible): pass
+    class object_(generic): pass
+
+    class ComplexWarning(RuntimeWarning):
+        """Complex numbers lose their imaginary parts where they become real ones."""
+
+
+class extended(generic):
+    """Abstract class of dtypes whose elements are not numbers."""
+
+
+class prng_key(extended):
+    """Abstract class of random-key dtypes: `issubdtype(key.dtype, prng_key)`."""
+
+
+# The dtype of an array: NumPy's where that is installed, else a `DType`; a `KeyDType` for random keys, which `is_key` tells apart.
+ElementType: TypeAlias = "np.dtype[Any] | Any"
+
+
+@runtime_checkable
+class SupportsDType(Protocol):
+    """An object with a dtype."""
+
+    @property
+    def dtype(self) -> Any: ...
+
+
+# What functions take for a dtype: its name, a type such as `float` or `weft.numpy.float32`, a dtype, something that has one.
+DTypeLike: TypeAlias = "str | type[Any] | np.dtype[Any] | SupportsDType | ExtendedDType"
+Typed: TypeAlias = "tuple[ElementType, bool]"      # a dtype, and whether it is weak
+
+_by_name: dict[str, ElementType] = {}
+_info: dict[ElementType, tuple[str, int]] = {}
+float0: ElementType
+if has_numpy:
+    import ml_dtypes
+    for _name, _entry in _TABLE.items():
+        _by_name[_name] = np.dtype(getattr(ml_dtypes, _name) if _name in _ML else _name)
+    float0 = np.dtype([("float0", np.void, 0)])
+else:
+    for _name, _entry in _TABLE.items():
+        _by_name[_name] = DType(_name, *_entry)
+    float0 = DType("float0", "V", 0)
+for _name, _entry in _TABLE.items():
+    _info[_by_name[_name]] = _entry
+_info[float0] = ("0", 0)
+
+bool_ = _by_name["bool"]
+int32, int64, uint8, uint32 = _by_name["int32"], _by_name["int64"], _by_name["uint8"], _by_name["uint32"]
+float16, float32, float64 = _by_name["float16"], _by_name["float32"], _by_name["float64"]
+complex64, complex128 = _by_name["complex64"], _by_name["complex128"]
+
+_python = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+_aliases = {"float": "float64", "int": "int64", "complex": "complex128", "bool_": "bool", "f4": "float32",
+            "f8": "float64", "i4": "int32", "i8": "int64", "u4": "uint32", "i1": "int8", "u1": "uint8", "f2": "float16"}
+
+
+class _ScalarType(type):
+    """The metaclass of `weft.numpy.float32` and its siblings: a type that equals its dtype and makes arrays."""
+    dtype: ElementType
+    make: Callable[[Any, ElementType], Any]
+
+    @override
+    def __call__(cls, x: Any) -> Array:
+        if isinstance(x, str):      # as Python's own types read it
+            x = scalar_type_of(cls.dtype)(x)
+        return cls.make(x, cls.dtype)
+
+    @override
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or (not isinstance(other, _ScalarType) and other is not None and _same(cls.dtype, other))
+
+    @override
+    def __ne__(cls, other: object) -> bool:
+        return not cls == other
+
+    @override
+    def __hash__(cls) -> int:
+        return hash(cls.dtype)
+
+    @override
+    def __instancecheck__(cls, instance: object) -> bool:
+        return has_numpy and isinstance(instance, cls.dtype.type)
+
+    @override
+    def __repr__(cls) -> str:
+        return f"<class 'weft.numpy.{cls.dtype.name}'>"
+
+
+def _same(mine: ElementType, other: Any) -> bool:
+    try:
+        return mine == dtype(other)
+    except TypeError:
+        return False
+
+
+def _scalar_type(name: str) -> _ScalarType:
+    public = "bool_" if name == "bool" else name
+    return _ScalarType(public, (), {"dtype": _by_name[name], "make": staticmethod(lambda value, dt: _make_scalar(value, dt)), "__module__": "weft.numpy",
+                                    "__doc__": f"The dtype {name}; called with a value, an array of it."})
+
+
+names = tuple(_TABLE)
+_scalar_types = {name: _scalar_type(name) for name in _TABLE}
+bfloat16 = _by_name["bfloat16"].type if has_numpy else _scalar_types["bfloat16"]      # a class, for isinstance
+
+
+def _make_scalar(value: Any, dt: ElementType) -> Any:
+    return make_array(value, dt)
+
+
+def _no_arrays_yet(value: Any, dt: ElementType) -> Any:
+    raise RuntimeError("import weft.numpy before calling a dtype")
+
+
+make_array: Callable[[Any, ElementType], Any] = _no_arrays_yet      # the array library puts its `array` here when it loads
+
+
+def scalar_type(name: str) -> _ScalarType:
+    """`weft.numpy.float32` and so on: the callable type of dtype `name`."""
+    return _scalar_types[name]
+
+
+@cache
+def _dtype(spec: Any) -> ElementType:
+    if isinstance(spec, type) and spec in _python:
+        return _by_name[_python[spec]]
+    if isinstance(spec, str):
+        name = _aliases.get(spec, spec)
+        if name in _by_name:
+            return _by_name[name]
+    if has_numpy:
+        try:
+            result = np.dtype(spec)
+        except TypeError:
+            result = None
+        if result is not None and (result in _info):
+            return result
+    raise TypeError(at_user_line(f"{spec!r} is not a dtype that arrays can have. Use a name such as 'float32' or weft.numpy.float32."))
+
+
+def dtype(spec: Any) -> ElementType:
+    """The dtype that `spec` (a dtype, a scalar type, a name, a Python type) stands for, not yet canonical."""
+    if isinstance(spec, (ExtendedDType, DType)):
+        return spec
+    if isinstance(spec, _ScalarType):      # its equality asks this function: it must not become a key of the cache
+        return spec.dtype
+    try:
+        return _dtype(spec)
+    except TypeError:
+        inner = getattr(spec, "dtype", None)
+        if inner is not None and inner is not spec and not isinstance(spec, type):
+            return dtype(inner)
+        raise
+
+
+_as_dtype = dtype      # for functions with a parameter of that name
+_NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+_narrow = {_by_name[a]: _by_name[b] for a, b in _NARROW.items()}
+
+
+def is_wide(dt: ElementType) -> bool:
+    """Whether arrays have a dtype only where `jax_enable_x64` is on, or where they were given."""
+    return dt in _narrow
+
+
+def canonicalize(spec: Any) -> ElementType:
+    """The dtype that arrays get for `spec`: 64-bit types become 32-bit ones unless `jax_enable_x64` is on."""
+    dt = dtype(spec)
+    return dt if config.enable_x64 else _narrow.get(dt, dt)
+
+
+def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> ElementType:
+    """`canonicalize` for numbers' dtypes; ValueError for a dtype of random keys unless those are allowed."""
+    if isinstance(dtype, ExtendedDType) and not allow_extended_dtype:
+        raise ValueError(f"canonicalize_dtype got the extended dtype {dtype}; pass allow_extended_dtype=True to let it through.")
+    return canonicalize(dtype)
+
+
+def kind(dt: ElementType) -> str:
+    return dt.kind if isinstance(dt, ExtendedDType) else _info[dt][0]
+
+
+def bits(dt: ElementType) -> int:
+    return _info[dt][1]
+
+
+def itemsize(dt: ElementType) -> int:
+    """Bytes of one element as it is stored."""
+    return dt.itemsize
+
+
+def float0_zeros(shape: Any) -> Any:
+    """The host array of a shape that holds nothing."""
+    return np.zeros(shape, float0) if has_numpy else HostArray(shape, float0, b"")
+
+
+def name(dt: ElementType) -> str:
+    return "float0" if dt == float0 else dt.name
+
+
+def is_bool(dt: ElementType) -> bool: return kind(dt) == "b"
+def is_int(dt: ElementType) -> bool: return kind(dt) in "iu"
+def is_signed(dt: ElementType) -> bool: return kind(dt) == "i"
+def is_unsigned(dt: ElementType) -> bool: return kind(dt) == "u"
+def is_float(dt: ElementType) -> bool: return kind(dt) == "f"
+def is_complex(dt: ElementType) -> bool: return kind(dt) == "c"
+def is_inexact(dt: ElementType) -> bool: return kind(dt) in "fc"
+def is_key(dt: ElementType) -> TypeGuard[KeyDType]: return isinstance(dt, KeyDType)
+
+
+def lowest(dt: ElementType) -> bool | int | float | complex:
+    """The identity of max: minus infinity, or the smallest value of a dtype that has none."""
+    if is_bool(dt):
+        return False
+    if is_complex(dt):
+        return complex(-math.inf, -math.inf)
+    return (-math.inf if has_infinity(dt) else float(finfo(dt).min)) if is_float(dt) else int(iinfo(dt).min)
+
+
+def highest(dt: ElementType) -> bool | int | float | complex:
+    """The identity of min: infinity, or the largest value of a dtype that has none."""
+    if is_bool(dt):
+        return True
+    if is_complex(dt):
+        return complex(math.inf, math.inf)
+    return (math.inf if has_infinity(dt) else float(finfo(dt).max)) if is_float(dt) else int(iinfo(dt).max)
+
+
+def has_infinity(dt: ElementType) -> bool:
+    """Whether a float dtype has infinities; those named fn, fnuz, fnu are finite."""
+    return not name(dt).endswith(("fn", "fnuz", "fnu"))
+
+
+def real_of(dt: ElementType) -> ElementType:
+    """The dtype of the real part of complex dtype `dt`."""
+    return float32 if dt == complex64 else float64
+
+
+def complex_of(dt: ElementType) -> ElementType:
+    """The complex dtype whose parts have dtype `dt`."""
+    return complex128 if dt == float64 else complex64
+
+
+_ABSTRACT = {"b": (), "i": (signedinteger, integer, number), "u": (unsignedinteger, integer, number),
+             "f": (floating, inexact, number), "c": (complexfloating, inexact, number), "k": (prng_key, extended)}
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype `a` is, or is a kind of, `b` (a dtype or an abstract class), with NumPy's meaning for every dtype."""
+    if isinstance(a, type) and not isinstance(a, _ScalarType) and a not in _python and a not in _concrete_types():
+        return isinstance(b, type) and issubclass(a, b)
+    a = dtype(a)
+    if b is generic:
+        return True
+    if isinstance(b, type) and not isinstance(b, _ScalarType) and b not in _python and b not in _concrete_types():
+        return b in _ABSTRACT[kind(a)]
+    if isinstance(b, ExtendedDType) or isinstance(a, ExtendedDType):
+        return a == b
+    return a == dtype(b)
+
+
+@cache
+def _concrete_types() -> frozenset[type[Any]]:
+    return frozenset(dt.type for dt in _by_name.values()) if has_numpy else frozenset()
+
+
+def is_python_scalar(x: object) -> bool:
+    return type(x) in _python
+
+
+def python_scalar_dtype(x: bool | int | float | complex) -> ElementType:
+    """The canonical dtype that a Python scalar has by itself."""
+    return canonicalize(_python[type(x)])
+
+
+# Promotion. A node of the lattice is a dtype or one of the weak types i*, f*, c* (Python's int, float, complex).
+# Edges after the type promotion table of JAX's documentation.
+_EDGES = {"b1": ["i*"], "i*": ["u1", "i1"], "u1": ["i2", "u2"], "u2": ["i4", "u4"], "u4": ["i8", "u8"],
+          "i1": ["i2"], "i2": ["i4"], "i4": ["i8"], "i8": ["f*"], "u8": ["f*"], "f*": ["c*", "f2", "bf"],
+          "bf": ["f4"], "f2": ["f4"], "f4": ["f8", "c4"], "f8": ["c8"], "c*": ["c4"], "c4": ["c8"], "c8": []}
+_EDGES |= {name: [] for name in _NARROWEST}
+_EDGES["i*"] += [name for name, kind in _NARROWEST.items() if kind != "f"]
+_EDGES["f*"] += [name for name, kind in _NARROWEST.items() if kind == "f"]
+_SHORT = {**{name: name for name in _NARROWEST}, "b1": "bool", "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64", "i1": "int8", "i2": "int16",
+          "i4": "int32", "i8": "int64", "bf": "bfloat16", "f2": "float16", "f4": "float32", "f8": "float64",
+          "c4": "complex64", "c8": "complex128"}
+_WEAK = {"i": "i*", "u": "i*", "f": "f*", "c": "c*", "b": "b1"}
+_WEAK_DTYPE = {"i*": "int64", "f*": "float64", "c*": "complex128"}
+_long = {_by_name[v]: k for k, v in _SHORT.items()}
+
+
+def _upper_bounds(node: str) -> frozenset[str]:
+    found, todo = {node}, [node]
+    while todo:
+        for succ in _EDGES[todo.pop()]:
+            if succ not in found:
+                found.add(succ)
+                todo.append(succ)
+    return frozenset(found)
+
+
+_upper = {node: _upper_bounds(node) for node in _EDGES}
+
+
+@cache
+def _join(nodes: frozenset[str]) -> str:
+    common = frozenset.intersection(*(_upper[n] for n in nodes))
+    for candidate in common:
+        if common <= _upper[candidate]:
+            return candidate
+    names = ", ".join(sorted(_SHORT.get(n) or {"i*": "int", "f*": "float", "c*": "complex"}[n] for n in nodes))
+    raise TypePromotionError(f"the dtypes {names} have no implicit promotion path: none of them holds what the others do. "
+                             "Convert explicitly: x.astype(…).")
+
+
+def _node(dt: ElementType, weak: bool) -> str:
+    if weak:
+        return _WEAK[kind(dt)]
+    try:
+        return _long[dt]
+    except KeyError:
+        if is_key(dt):
+            raise type_error(f"an array of random keys ({name(dt)}) takes part in no arithmetic. Draw numbers with it, as by weft.random.uniform(key), or take its words: "
+                             "weft.random.key_data(key).") from None
+        raise TypePromotionError(at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")) from None
+
+
+@lru_cache(maxsize=4096)
+def _promote(pairs: tuple[Typed, ...], mode: str) -> Typed:
+    """The join of (dtype, weak) pairs: (dtype, weak), not yet canonical."""
+    first = pairs[0]
+    if all(p[0] == first[0] for p in pairs):
+        return first[0], all(p[1] for p in pairs)
+    if mode == "strict":
+        strong = {dt for dt, weak in pairs if not weak}
+        if len(strong) > 1:
+            raise TypePromotionError(
+                at_user_line(f"dtypes {', '.join(sorted(name(d) for d in strong))} do not promote to one another: numpy_dtype_promotion is "
+                "'strict'. Convert one of them explicitly with astype."))
+        if len(strong) == 1:
+            want = next(iter(strong))
+            joined = _join(frozenset(_node(*p) for p in pairs))
+            if joined != _node(want, False):
+                raise TypePromotionError(
+                    f"a weakly typed scalar would promote {name(want)} to {_SHORT.get(joined, joined)}: numpy_dtype_promotion is 'strict'. "
+                    "Convert it explicitly with astype.")
+            return want, False
+    if all(weak for _, weak in pairs):
+        return _by_name[_SHORT[_join(frozenset(_node(dt, False) for dt, _ in pairs))]], True
+    joined = _join(frozenset(_node(*p) for p in pairs))
+    if joined in _WEAK_DTYPE:
+        return _by_name[_WEAK_DTYPE[joined]], True
+    return _by_name[_SHORT[joined]], False
+
+
+def promote(*pairs: Typed) -> Typed:
+    """(dtype, weak) of the join of `(dtype, weak)` pairs, canonical."""
+    dt, weak = _promote(pairs, config.numpy_dtype_promotion)
+    return canonicalize(dt), weak
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype to which arrays, numbers and dtypes promote; with the flag, (dtype, whether it is weak).
+
+    Example:
+        >>> import weft
+        >>> weft.dtypes.result_type(1, 2.0, return_weak_type_flag=True)
+        (dtype('float32'), True)
+    """
+    if not args:
+        raise ValueError("result_type needs at least one array or dtype.")
+    dt, weak = promote(*[_typed(a) for a in args])
+    return (dt, weak) if return_weak_type_flag else dt
+
+
+def _typed(x: Any) -> Typed:
+    """(dtype, weak) of an array, a number, a dtype or a Python type."""
+    if isinstance(x, type) and x in _python or is_python_scalar(x):
+        x = x if isinstance(x, type) else type(x)
+        return canonicalize(x), x is not bool
+    if hasattr(x, "dtype") and hasattr(x, "shape"):
+        return canonicalize(x.dtype), getattr(x, "weak_type", False)
+    return canonicalize(x), False
+
+
+def itemsize_bits(dtype: DTypeLike) -> int:
+    """Bits of one element: 4 for int4, 1 byte for bool."""
+    return bits(_as_dtype(dtype))
+
+
+def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
+    """The Python type (bool, int, float, complex) that stands for the dtype of `x`."""
+    dt = _typed(x)[0]
+    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dt)]
+
+
+class _IntInfo:
+    def __init__(self, dt: ElementType):
+        self.bits, self.dtype = bits(dt), dt
+        self.min = -(1 << (self.bits - 1)) if is_signed(dt) else 0
+        self.max = (1 << (self.bits - (1 if is_signed(dt) else 0))) - 1
+
+
+class _FloatInfo:
+    """Formats as IEEE 754 lays them out, but for the largest number and the smallest exponent where those are given."""
+    def __init__(self, name: str, total: int, mantissa: int, exponent: int, largest: float | None = None,
+                 minexp: int | None = None):
+        bias = (1 << (exponent - 1)) - 1
+        self.dtype, self.bits, self.nmant, self.nexp = _by_name[name], total, mantissa, exponent
+        self.eps, self.epsneg = 2.0 ** -mantissa, 2.0 ** -(mantissa + 1)
+        self.max = (2.0 - 2.0 ** -mantissa) * 2.0 ** bias if largest is None else largest
+        self.minexp = 1 - bias if minexp is None else minexp
+        self.maxexp = math.frexp(self.max)[1]
+        self.tiny = self.smallest_normal = 2.0 ** self.minexp
+        self.min = -self.max if name != "float8_e8m0fnu" else self.tiny      # which has no sign
+        self.smallest_subnormal = self.tiny * 2.0 ** -mantissa
+        self.precision = int(mantissa * 0.30103)
+        self.resolution = 10.0 ** -self.precision
+
+
+_FINFO = {info.dtype.name: info for info in (
+    _FloatInfo("bfloat16", 16, 7, 8), _FloatInfo("float16", 16, 10, 5), _FloatInfo("float32", 32, 23, 8),
+    _FloatInfo("float64", 64, 52, 11), _FloatInfo("float8_e3m4", 8, 4, 3), _FloatInfo("float8_e4m3", 8, 3, 4),
+    _FloatInfo("float8_e4m3fn", 8, 3, 4, 448.0), _FloatInfo("float8_e5m2", 8, 2, 5),
+    _FloatInfo("float8_e4m3b11fnuz", 8, 3, 4, 30.0, -10), _FloatInfo("float8_e4m3fnuz", 8, 3, 4, 240.0, -7),
+    _FloatInfo("float8_e5m2fnuz", 8, 2, 5, 57344.0, -15), _FloatInfo("float8_e8m0fnu", 8, 0, 8, 2.0 ** 127, -127),
+    _FloatInfo("float4_e2m1fn", 4, 1, 2, 6.0), _FloatInfo("float6_e2m3fn", 6, 3, 2, 7.5),
+    _FloatInfo("float6_e3m2fn", 6, 2, 3, 28.0))}
+
+
+class _Limits(type):
+    """The metaclass of `finfo` and `iinfo`, whose instances are NumPy's where that is installed."""
+    of: tuple[type[Any], ...]
+
+    @override
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.of)
+
+
+class finfo(metaclass=_Limits):
+    """Machine limits of a float dtype; of a complex one, those of its parts.
+
+    Numbers are NumPy's scalars of that dtype, and Python's floats where NumPy is not installed.
+
+    Raises:
+        ValueError: for a dtype that is neither.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.finfo(jnp.bfloat16).bits
+        16
+    """
+    of = (np.finfo, ml_dtypes.finfo) if has_numpy else (_FloatInfo,)
+    dtype: ElementType
+    bits: int
+    eps: Any                    # from 1 to the next larger number
+    epsneg: Any                 # from 1 to the next smaller one
+    max: Any
+    min: Any
+    tiny: Any                   # the smallest positive normal number
+    smallest_normal: Any
+    smallest_subnormal: Any
+    resolution: Any             # 10 ** -precision
+    precision: int              # decimal digits that are kept
+    nmant: int                  # bits of the mantissa
+    nexp: int                   # bits of the exponent
+    minexp: int                 # the exponent of the smallest normal number
+    maxexp: int                 # the smallest exponent that is too large
+
+    def __new__(cls, dtype: DTypeLike) -> finfo:
+        dt = _as_dtype(dtype)
+        part = real_of(dt) if is_complex(dt) else dt
+        if has_numpy:
+            limits: Any = ml_dtypes.finfo(part)
+        elif part.name in _FINFO:
+            limits = _FINFO[part.name]
+        else:
+            raise ValueError(f"data type {name(dt)} not inexact: finfo takes a float dtype; iinfo has the limits of integers.")
+        return limits
+
+
+class iinfo(metaclass=_Limits):
+    """Machine limits of an integer dtype, as Python's integers.
+
+    Raises:
+        ValueError: for a dtype that is none.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.iinfo(jnp.int8).max
+        127
+    """
+    of = (np.iinfo, ml_dtypes.iinfo) if has_numpy else (_IntInfo,)
+    dtype: ElementType
+    bits: int
+    max: int
+    min: int
+
+    def __new__(cls, int_type: DTypeLike | int) -> iinfo:
+        dt = _as_dtype(int if type(int_type) is int else int_type)
+        if has_numpy:
+            limits: Any = ml_dtypes.iinfo(dt)
+        elif is_int(dt):
+            limits = _IntInfo(dt)
+        else:
+            raise ValueError(f"Invalid integer data type {name(dt)}: iinfo takes an integer dtype; finfo has the limits of floats.")
+        return limits
+
+
+def host_dtype(value: Any) -> ElementType:
+    """The dtype of a host array."""
+    return value.dtype if isinstance(value, HostArray) else dtype(value.dtype)

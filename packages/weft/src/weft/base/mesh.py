@@ -1,0 +1,618 @@
+"""How arrays lie over several devices: meshes of devices with named axes, and which axes of an array go along which of them.
+
+Example:
+    >>> import weft
+    >>> mesh = weft.make_mesh((1,), ("x",))
+    >>> weft.NamedSharding(mesh, weft.P("x")).shard_shape((4, 2))
+    (4, 2)
+"""
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Hashable, Iterable, NoReturn, Sequence
+
+from .annotations import override
+from .config import config
+from .host import np, require_numpy
+
+if TYPE_CHECKING:
+    from ..runtime.array import Array, KeyArray
+    from ..runtime.backend import Device
+
+_context_mesh = config.define("context_mesh", None, traced=True, doc="The mesh that weft.set_mesh has set.")
+_option = config._options["context_mesh"]
+
+
+class AxisType(enum.Enum):
+    """What decides how values lie along an axis of a mesh: the compiler (`Auto`), types (`Explicit`, which weft does not have) or the program (`Manual`,
+    inside `shard_map`)."""
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    @override
+    def __repr__(self):
+        return self.name
+
+
+class _Unconstrained:
+    @override
+    def __repr__(self):
+        return "UNCONSTRAINED"
+
+
+class PartitionSpec:
+    """For each axis of an array the mesh axis along which it is cut, a tuple of several, or None; axes not mentioned are not cut.
+
+    Example:
+        >>> import weft
+        >>> weft.P("x", None)
+        P('x', None)
+    """
+    __slots__ = ("partitions",)
+    UNCONSTRAINED = _Unconstrained()
+
+    def __init__(self, *partitions: Hashable | Sequence[Hashable], unreduced: Iterable[Hashable] = frozenset(),
+                 reduced: Iterable[Hashable] = frozenset()):
+        if unreduced or reduced:
+            raise ValueError("PartitionSpec: unreduced and reduced belong to explicit sharding types, which weft does not have; leave them out.")
+        self.partitions = tuple(tuple(p) if isinstance(p, list) else p for p in partitions)
+        names = [a for p in self.partitions for a in axes_of(p)]
+        if len(set(names)) != len(names):
+            raise ValueError(f"a mesh axis may cut one axis of an array only; {self} names one twice.")
+
+    unreduced = reduced = property(lambda self: frozenset())
+
+    def __len__(self):
+        return len(self.partitions)
+
+    def __iter__(self):
+        return iter(self.partitions)
+
+    def __getitem__(self, i):
+        return self.partitions[i]
+
+    def __add__(self, other):
+        return PartitionSpec(*self.partitions, *other)
+
+    def __radd__(self, other):
+        return PartitionSpec(*other, *self.partitions)
+
+    def index(self, value) -> int:
+        return self.partitions.index(value)
+
+    def count(self, value) -> int:
+        return self.partitions.count(value)
+
+    def update(self, partitions: Sequence[Hashable | Sequence[Hashable]] | None = None, unreduced: Iterable[Hashable] | None = None,
+               reduced: Iterable[Hashable] | None = None) -> PartitionSpec:
+        return PartitionSpec(*(self.partitions if partitions is None else partitions), unreduced=unreduced or frozenset(), reduced=reduced or frozenset())
+
+    @override
+    def __eq__(self, other):
+        if isinstance(other, tuple):
+            return self.partitions == other
+        return isinstance(other, PartitionSpec) and self.partitions == other.partitions
+
+    @override
+    def __hash__(self):
+        return hash(self.partitions)
+
+    @override
+    def __reduce__(self):
+        return PartitionSpec, self.partitions
+
+    @override
+    def __repr__(self):
+        inner = ", ".join(map(repr, self.partitions))
+        return f"P({inner}{',' if len(self.partitions) == 1 else ''})"
+
+    __str__ = __repr__
+
+
+P = PartitionSpec
+
+
+def axes_of(part) -> tuple:
+    """The mesh axes that one entry of a PartitionSpec names."""
+    if part is None or part is PartitionSpec.UNCONSTRAINED:
+        return ()
+    return part if isinstance(part, tuple) else (part,)
+
+
+# meshes --------------------------------------------------------------------------------------------------------------
+
+
+def _types(axis_types, n: int) -> tuple:
+    if axis_types is None:
+        return (AxisType.Auto,) * n
+    types = tuple(axis_types) if isinstance(axis_types, (tuple, list)) else (axis_types,) * n
+    if len(types) != n:
+        raise ValueError(f"axis_types must name a type for each of the {n} axes, got {axis_types}.")
+    if AxisType.Explicit in types:
+        raise ValueError("weft has no shardings in types (AxisType.Explicit): the compiler chooses them. Use AxisType.Auto, the default, and say where "
+                         "values shall lie with weft.lax.with_sharding_constraint.")
+    return types
+
+
+class _MeshAxes:
+    """What meshes with and without devices share: named axes, their sizes and types."""
+    axis_names: tuple
+    axis_sizes: tuple
+    axis_types: tuple
+
+    shape = property(lambda self: OrderedDict(zip(self.axis_names, self.axis_sizes)))
+    shape_tuple = property(lambda self: tuple(zip(self.axis_names, self.axis_sizes)))
+    size = property(lambda self: math.prod(self.axis_sizes))
+    empty = property(lambda self: not self.axis_names)
+
+    def _of_type(self, kind: AxisType) -> tuple:
+        return tuple(n for n, t in zip(self.axis_names, self.axis_types) if t is kind)
+
+    auto_axes = property(lambda self: self._of_type(AxisType.Auto))
+    explicit_axes = property(lambda self: self._of_type(AxisType.Explicit))
+    manual_axes = property(lambda self: self._of_type(AxisType.Manual))
+    are_all_axes_auto = property(lambda self: len(self.auto_axes) == len(self.axis_names))
+    are_all_axes_explicit = property(lambda self: len(self.explicit_axes) == len(self.axis_names))
+    are_all_axes_manual = property(lambda self: len(self.manual_axes) == len(self.axis_names))
+
+    def _init_axes(self, sizes, names, types):
+        self.axis_sizes, self.axis_names = tuple(sizes), tuple(names) if isinstance(names, (tuple, list)) else (names,)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ValueError(f"a mesh needs one name for each axis: the sizes are {self.axis_sizes}, the names {self.axis_names}.")
+        if len(set(self.axis_names)) != len(self.axis_names):
+            raise ValueError(f"the axes of a mesh must have different names, got {self.axis_names}.")
+        self.axis_types = _types(types, len(self.axis_names))
+
+    @override
+    def __str__(self):
+        inner = ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple)
+        types = f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
+        return f"{type(self).__name__}({inner}{', ' if inner else ''}axis_types={types})" if self.axis_names else f"{type(self).__name__}()"
+
+
+class AbstractMesh(_MeshAxes):
+    """Axes without devices: enough to trace a program that will run on a mesh of this shape."""
+
+    def __init__(self, axis_sizes: Sequence[int], axis_names: Sequence, axis_types=None):
+        self._init_axes(axis_sizes, axis_names, axis_types)
+        self._key = (self.axis_sizes, self.axis_names, self.axis_types)
+
+    abstract_mesh = property(lambda self: self)
+
+    @property
+    def devices(self) -> NoReturn:
+        raise ValueError("an AbstractMesh has no devices; make a Mesh with weft.make_mesh.")
+
+    @property
+    def flat_devices(self) -> tuple[Any, ...]:
+        return self.devices
+
+    def update(self, axis_sizes: Sequence[int] | None = None, axis_names: Any = None, axis_types: Any = None) -> AbstractMesh:
+        return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes, self.axis_names if axis_names is None else axis_names,
+                            self.axis_types if axis_types is None else axis_types)
+
+    def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
+        return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
+
+    @override
+    def __eq__(self, other):
+        return type(other) is AbstractMesh and self._key == other._key
+
+    @override
+    def __hash__(self):
+        return hash(self._key)
+
+    __repr__ = _MeshAxes.__str__
+
+
+def _flatten_devices(devices) -> tuple[list, tuple]:
+    """(devices in row-major order, shape) of an array or nested sequence of devices."""
+    if hasattr(devices, "shape") and hasattr(devices, "flat"):
+        return list(devices.flat), tuple(devices.shape)
+    if isinstance(devices, (list, tuple)):
+        if devices and isinstance(devices[0], (list, tuple)):
+            parts = [_flatten_devices(d) for d in devices]
+            if len({shape for _, shape in parts}) != 1:
+                raise ValueError("the devices of a mesh must make a full grid; the nested sequences have different lengths.")
+            return [d for flat, _ in parts for d in flat], (len(parts), *parts[0][1])
+        return list(devices), (len(devices),)
+    return [devices], ()
+
+
+class Mesh(_MeshAxes):
+    """A grid of devices whose axes have names.
+
+    `devices` is an array (or nested sequence) of devices with one axis for each name. A mesh is also a context manager: inside, specs without a mesh
+    (`weft.lax.with_sharding_constraint(x, P("x"))`) refer to it.
+
+    Example:
+        >>> import weft
+        >>> weft.sharding.Mesh(weft.devices()[:1], ("x",)).shape["x"]
+        1
+    """
+
+    def __init__(self, devices, axis_names: Any, axis_types=None):
+        flat, shape = _flatten_devices(devices)
+        self._init_axes(shape, axis_names, axis_types)
+        if len(set(map(id, flat))) != len(flat):
+            raise ValueError("a device may stand in a mesh only once.")
+        self.flat_devices = tuple(flat)
+        self._key = (self.axis_sizes, self.axis_names, self.axis_types, self.flat_devices)
+        self._hash = hash(self._key)
+        self._tokens: list = []
+
+    @property
+    def devices(self):
+        require_numpy("Mesh.devices")
+        grid = np.empty(len(self.flat_devices), dtype=object)
+        grid[:] = self.flat_devices
+        return grid.reshape(self.axis_sizes)
+
+    @property
+    def device_ids(self):
+        require_numpy("Mesh.device_ids")
+        return np.array([d.id for d in self.flat_devices]).reshape(self.axis_sizes)
+
+    abstract_mesh = property(lambda self: AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types))
+    local_mesh = property(lambda self: self)
+    local_devices = property(lambda self: list(self.flat_devices))
+    is_multi_process = property(lambda self: False)
+    is_scalar = property(lambda self: self.axis_sizes == () and len(self.flat_devices) == 1)
+
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        return Mesh(self.devices if devices is None else devices, self.axis_names if axis_names is None else axis_names,
+                    self.axis_types if axis_types is None else axis_types)
+
+    def __enter__(self):
+        self._tokens.append(_option.set_here(self))
+        config._notify("context_mesh")
+        return self
+
+    def __exit__(self, *exc):
+        _option.restore(self._tokens.pop())
+        config._notify("context_mesh")
+
+    @override
+    def __eq__(self, other):
+        return self is other or type(other) is Mesh and self._hash == other._hash and self._key == other._key
+
+    @override
+    def __hash__(self):
+        return self._hash
+
+    @override
+    def __reduce__(self):
+        return Mesh, (self.devices, self.axis_names, self.axis_types)
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @override
+    def __repr__(self):
+        types = f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={types})"
+
+
+def grid_mesh(devices: Sequence, sizes: Sequence[int], names: Sequence, types=None) -> Mesh:
+    """A mesh over devices given in row-major order."""
+    nested: Any = list(devices)
+    for n in reversed(tuple(sizes)[1:]):
+        nested = [nested[i:i + n] for i in range(0, len(nested), n)]
+    return Mesh(nested, names, types)
+
+
+class set_mesh:
+    """Sets the mesh to which specs without a mesh refer: for good when called, inside the block when used in a `with` statement.
+
+    Example:
+        >>> import weft
+        >>> with weft.set_mesh(weft.make_mesh((1,), ("x",))):
+        ...     weft.sharding.get_mesh().axis_names
+        ('x',)
+    """
+
+    def __init__(self, mesh: Mesh | None):
+        if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise ValueError(f"set_mesh takes a weft.sharding.Mesh, got {mesh!r}.")
+        self._before = _option.set_here(mesh)
+        config._notify("context_mesh")
+
+    def __enter__(self):
+        return config.context_mesh
+
+    def __exit__(self, *exc):
+        _option.restore(self._before)
+        config._notify("context_mesh")
+
+
+class use_mesh(set_mesh):
+    """`with use_mesh(mesh):` is `with set_mesh(mesh):`."""
+
+
+class use_abstract_mesh(set_mesh):
+    """Inside the block, `get_abstract_mesh()` is this mesh, for tracing without devices."""
+
+
+def get_mesh() -> Mesh:
+    """The mesh that is set; one without axes where none is.
+
+    Example:
+        >>> import weft
+        >>> weft.sharding.get_mesh().empty
+        True
+    """
+    found = config.context_mesh
+    return found if isinstance(found, Mesh) else _EMPTY
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The axes of the mesh that is set.
+
+    Example:
+        >>> import weft
+        >>> weft.sharding.get_abstract_mesh()
+        AbstractMesh()
+    """
+    found = config.context_mesh
+    return _EMPTY_AXES if found is None else found.abstract_mesh
+
+
+class _EmptyMesh(Mesh):
+    """No device, no axis."""
+
+    def __init__(self):
+        self._init_axes((), (), None)
+        self.flat_devices, self._tokens = (), []
+        self._key = ((), (), (), ())
+        self._hash = hash(self._key)
+
+    size = property(lambda self: 0)
+
+
+_EMPTY, _EMPTY_AXES = _EmptyMesh(), AbstractMesh((), ())
+
+
+# shardings -----------------------------------------------------------------------------------------------------------
+
+
+class Sharding:
+    """How an array lies over devices. Each device holds one tile of the array, or a copy of one."""
+    _memory_kind: str | None = None
+
+    def _devices(self) -> tuple:
+        """The devices, in the order of the program's partitions."""
+        raise NotImplementedError
+
+    def _tiles(self, ndim: int) -> tuple[tuple, list]:
+        """(into how many parts each axis is cut, for each device the position of its part along each axis)."""
+        raise NotImplementedError
+
+    backend = property(lambda self: self._devices()[0].backend)
+    platform = property(lambda self: self._devices()[0].platform)
+    device_set = property(lambda self: set(self._devices()))
+    num_devices = property(lambda self: len(self._devices()))
+    memory_kind = property(lambda self: self._memory_kind or "device")
+    is_fully_addressable = has_addressable_devices = property(lambda self: True)
+    addressable_devices = property(lambda self: set(self._devices()))
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        raise NotImplementedError
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """The same in another memory of the devices."""
+        raise NotImplementedError
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple:
+        """The shape of each device's part; ValueError where an axis can't be cut evenly."""
+        shape = tuple(global_shape)
+        parts, _ = self._tiles(len(shape))
+        for i, (n, k) in enumerate(zip(shape, parts)):
+            if n % k:
+                raise ValueError(f"Sharding {self} implies that array axis {i} is partitioned {k} times, but the dimension size is {n} "
+                                 f"(full shape: {shape}). Pad the array to a multiple of {k}, or leave the axis whole.")
+        return tuple(n // k for n, k in zip(shape, parts))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict:
+        """For each device the slices of the array that it holds."""
+        shape = tuple(global_shape)
+        local = self.shard_shape(shape)
+        parts, places = self._tiles(len(shape))
+        return {d: tuple(slice(None) if k == 1 else slice(c * n, (c + 1) * n) for c, n, k in zip(place, local, parts))
+                for d, place in zip(self._devices(), places)}
+
+    addressable_devices_indices_map = devices_indices_map
+
+    def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
+        """Whether both put the same parts of an array of `ndim` axes on the same devices."""
+        return self._devices() == other._devices() and self._tiles(ndim) == other._tiles(ndim) and self.memory_kind == other.memory_kind
+
+
+def _checked_memory(kind: str | None, device=None) -> str | None:
+    """A kind of memory, if `device` has it."""
+    if kind is not None and device is not None:
+        kinds = device.backend.capabilities.memory_kinds(device)
+        if kind not in kinds:
+            raise ValueError(f"the device {device} has no memory of kind {kind!r}; it has {', '.join(map(repr, kinds))}.")
+    return kind
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole array on one device.
+
+    Example:
+        >>> import weft
+        >>> weft.sharding.SingleDeviceSharding(weft.devices()[0]).is_fully_replicated
+        True
+    """
+
+    def __init__(self, device, *, memory_kind: str | None = None):
+        self._device, self._memory_kind = device, _checked_memory(memory_kind, device)
+
+    is_fully_replicated = property(lambda self: True)
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Nothing: any array can lie on one device."""
+
+    @override
+    def _devices(self) -> tuple:
+        return (self._device,)
+
+    @override
+    def _tiles(self, ndim: int):
+        return (1,) * ndim, [(0,) * ndim]
+
+    @override
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    @override
+    def __eq__(self, other):
+        return isinstance(other, SingleDeviceSharding) and self._device == other._device and self.memory_kind == other.memory_kind
+
+    @override
+    def __hash__(self):
+        return hash((self._device, self.memory_kind))
+
+    @override
+    def __repr__(self):
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
+
+
+def make_single_device_sharding(device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+    """The sharding of an array that lies on one device."""
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+class NamedSharding(Sharding):
+    """An array cut along the axes of a mesh as a PartitionSpec says, with copies along the axes that it does not name.
+
+    Raises: ValueError if the spec names an axis that the mesh does not have.
+
+    Example:
+        >>> import weft
+        >>> mesh = weft.make_mesh((1,), ("x",))
+        >>> weft.NamedSharding(mesh, weft.P("x")).spec
+        P('x',)
+    """
+
+    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None, _logical_device_ids: None = None):
+        if not isinstance(spec, PartitionSpec):
+            raise TypeError(f"NamedSharding takes a weft.P as its spec, got {spec!r}.")
+        self.mesh, self.spec, self._memory_kind = mesh, spec, _checked_memory(memory_kind, *mesh.flat_devices[:1] if isinstance(mesh, Mesh) else ())
+        sizes = dict(mesh.shape_tuple)
+        for part in spec:
+            for name in axes_of(part):
+                if name not in sizes:
+                    raise ValueError(f"the axis {name!r} of {spec} is not an axis of the mesh, whose axes are {mesh.axis_names}.")
+        self._hash: int | None = None
+        self._known: dict = {}
+
+    @override
+    def _devices(self) -> tuple:
+        return self.mesh.flat_devices
+
+    @override
+    def _tiles(self, ndim: int):
+        found = self._known.get(ndim)
+        if found is None:
+            self._check_rank(ndim)
+            sizes, names = self.mesh.axis_sizes, self.mesh.axis_names
+            along = [[names.index(a) for a in axes_of(p)] for p in self.spec.partitions[:ndim]] + [[]] * (ndim - len(self.spec))
+            parts = tuple(math.prod([sizes[i] for i in axes]) for axes in along)
+            places = []
+            for coords in itertools.product(*map(range, sizes)):
+                place = []
+                for axes in along:
+                    c = 0
+                    for i in axes:
+                        c = c * sizes[i] + coords[i]
+                    place.append(c)
+                places.append(tuple(place))
+            found = self._known[ndim] = parts, places
+        return found
+
+    def _check_rank(self, ndim: int) -> None:
+        if len(self.spec) > ndim:
+            raise ValueError(f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied to a value of rank {ndim}.")
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        self._check_rank(len(aval_shape))
+
+    is_fully_replicated = property(lambda self: all(self.mesh.shape[a] == 1 for p in self.spec for a in axes_of(p)))
+    replicated_axes = property(lambda self: frozenset(self.mesh.axis_names) - {a for p in self.spec for a in axes_of(p)})
+
+    @override
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def update(self, *, mesh: Mesh | AbstractMesh | None = None, spec: PartitionSpec | Sequence[Any] | None = None,
+               memory_kind: str | None = None) -> NamedSharding:
+        spec = self.spec if spec is None else spec
+        return NamedSharding(self.mesh if mesh is None else mesh, spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec),
+                             memory_kind=self._memory_kind if memory_kind is None else memory_kind)
+
+    @override
+    def __eq__(self, other):
+        return self is other or isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh and \
+            self.memory_kind == other.memory_kind
+
+    @override
+    def __hash__(self):
+        if self._hash is None:
+            self._hash = hash((self.mesh, self.spec, self.memory_kind))
+        return self._hash
+
+    @override
+    def __reduce__(self):
+        return _named_sharding, (self.mesh, self.spec, self._memory_kind)
+
+    @override
+    def __repr__(self):
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
+
+
+def _named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec, memory_kind: str | None) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)
+
+
+class Shard:
+    """The part of an array that one device holds.
+
+    Example:
+        >>> import weft, weft.numpy as jnp
+        >>> jnp.arange(3).addressable_shards[0].index
+        (slice(None, None, None),)
+    """
+    __slots__ = ("device", "_sharding", "_global_shape", "data", "index", "replica_id")
+    data: Any       # an array; None where nothing but the sharding is known
+
+    def __init__(self, device: Device, sharding: Sharding, global_shape: Sequence[int], data: Array | KeyArray | None = None):
+        self.device, self._sharding, self._global_shape, self.data = device, sharding, tuple(global_shape), data
+        indices = sharding.devices_indices_map(self._global_shape)
+        self.index = indices[device]
+        same = [d for d, index in indices.items() if index == self.index]
+        self.replica_id = same.index(device)
+
+    @override
+    def __repr__(self):
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
+
+
+def canonical_sharding(where, rank_of=None) -> Any:
+    """A Sharding from what users give: a Sharding, or a PartitionSpec that refers to the mesh that is set."""
+    if isinstance(where, PartitionSpec):
+        mesh = config.context_mesh
+        if not isinstance(mesh, Mesh):
+            raise RuntimeError(f"{where} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding(mesh, {where}).")
+        return NamedSharding(mesh, where)
+    return where
+
+
+def has_several_devices(where) -> bool:
+    """Whether something says that a value lies on more than one device."""
+    return isinstance(where, Sharding) and len(where._devices()) > 1

@@ -1,0 +1,153 @@
+"""Which line of the user's an operation comes from."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from types import FrameType, TracebackType
+from typing import Callable, Iterator
+
+from .annotations import Args, Result, override
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep      # the package weft
+_STANDARD = (contextlib.__file__, functools.__file__)      # whose frames say nothing where they lie between ours
+_internal_paths = [_ROOT, *_STANDARD]
+_internal: dict = {}     # code object -> whether it belongs to us (or to a library that asked to be left out)
+_subject: ContextVar = ContextVar("subject", default=None)
+_name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
+filtering = lambda: "auto"      # the option jax_traceback_filtering; the configuration, which stands above this module, puts itself here
+
+
+def register_exclusion(path: str) -> None:
+    """Leaves frames of files under `path` out of error messages and source lines."""
+    _internal_paths.append(path)
+    _internal.clear()
+
+
+def is_internal(code) -> bool:
+    try:
+        return _internal[code]
+    except KeyError:
+        name = code.co_filename
+        result = _internal[code] = name.startswith(tuple(_internal_paths)) or name.startswith("<frozen")
+        return result
+
+
+def hide_internal_frames(error: BaseException) -> None:
+    """Leaves our own frames out of an error's traceback, unless `jax_traceback_filtering` is 'off'."""
+    if filtering() == "off":
+        return
+    kept, tb = [], error.__traceback__
+    while tb is not None:
+        if not is_internal(tb.tb_frame.f_code):
+            kept.append(tb)
+        tb = tb.tb_next
+    new = None
+    for tb in reversed(kept):
+        new = TracebackType(new, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    error.__traceback__ = new
+
+
+def filter_uncaught() -> None:
+    """Has Python show errors that nobody catches without our own frames, wherever in the library they were raised."""
+    shown = sys.excepthook
+
+    def show(kind, error, tb):
+        frame = tb
+        while frame is not None and not (is_internal(frame.tb_frame.f_code) and frame.tb_frame.f_code.co_filename not in _STANDARD):
+            frame = frame.tb_next
+        if frame is not None:      # an error that went through the library
+            hide_internal_frames(error)
+        shown(kind, error, error.__traceback__)
+    sys.excepthook = show
+
+
+def api_boundary(fun: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Decorator of functions that users call: errors that leave them show the user's frames."""
+    @wraps(fun)
+    def at_boundary(*args: Args.args, **kwargs: Args.kwargs) -> Result:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as e:
+            hide_internal_frames(e)
+            raise
+    return at_boundary
+
+
+class SourceInfo:
+    """A user's frame, kept as code object and instruction offset; the line is looked up only when somebody asks."""
+    __slots__ = ("code", "lasti", "names")
+
+    def __init__(self, code, lasti: int, names: tuple = ()):
+        self.code, self.lasti, self.names = code, lasti, names
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename if self.code else "<unknown>"
+
+    @property
+    def function(self) -> str:
+        return self.code.co_name if self.code else "<unknown>"
+
+    @property
+    def line(self) -> int:
+        if self.code is None:
+            return 0
+        for start, end, line in self.code.co_lines():
+            if start <= self.lasti < end:
+                return line or 0
+        return self.code.co_firstlineno
+
+    @override
+    def __str__(self):
+        return f"{self.file}:{self.line} ({self.function})" if self.code else "<unknown>"
+
+
+UNKNOWN = SourceInfo(None, 0)
+
+
+@contextmanager
+def subject(info: SourceInfo) -> Iterator[None]:
+    """The line that errors are about inside the block, where it is not the caller's: a program's that is being checked."""
+    token = _subject.set(info)
+    try:
+        yield
+    finally:
+        _subject.reset(token)
+
+
+def to_blame(depth: int = 1) -> SourceInfo:
+    """The line that an error names: what `subject` says, or the innermost frame that is the user's."""
+    return _subject.get() or current(depth + 1)
+
+
+def current(depth: int = 1) -> SourceInfo:
+    """The innermost frame that is the user's, at least `depth` calls up."""
+    frame: FrameType | None = sys._getframe(depth)
+    known = _internal
+    while frame is not None:
+        code = frame.f_code
+        try:
+            inside = known[code]
+        except KeyError:
+            inside = is_internal(code)
+        if not inside:
+            return SourceInfo(code, frame.f_lasti, _name_stack.get())
+        frame = frame.f_back
+    return UNKNOWN
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[str]:
+    """Adds `name` to the scope under which operations are traced; it shows in compiled programs and profiles."""
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope takes a string; got {type(name).__name__}.")
+    token = _name_stack.set((*_name_stack.get(), name))
+    try:
+        yield name
+    finally:
+        _name_stack.reset(token)

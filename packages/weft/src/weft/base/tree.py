@@ -1,0 +1,738 @@
+"""Pytrees: nested containers of leaves, taken apart into a list of leaves and a `PyTreeDef`, and put together again."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections import OrderedDict, defaultdict
+from typing import Any, Callable, Iterable, NamedTuple, TypeAlias, TypeVar
+
+from .annotations import PyTree, override
+from .errors import at_user_line
+
+
+KeyEntry = TypeVar("KeyEntry")
+KeyPath = tuple[KeyEntry, ...]
+IsLeaf: TypeAlias = Callable[[Any], bool] | None      # says which containers are leaves all the same
+
+
+class _Key:
+    """A step of a key path: a value of one field, compared and hashed by it."""
+    __slots__ = ("value",)
+    field = "value"
+    value: Any
+
+    @override
+    def __eq__(self, other):
+        return type(self) is type(other) and self.value == other.value
+
+    @override
+    def __hash__(self):
+        return hash((type(self), self.value))
+
+    @override
+    def __repr__(self):
+        return f"{type(self).__name__}({self.field}={self.value!r})"
+
+
+class SequenceKey(_Key):
+    """The step of a key path into a list or tuple."""
+    __slots__, field = (), "idx"
+    idx = property(lambda self: self.value)
+
+    def __init__(self, idx): self.value = idx
+
+    @override
+    def __str__(self): return f"[{self.value!r}]"
+
+
+class DictKey(_Key):
+    """The step of a key path into a dict."""
+    __slots__, field = (), "key"
+    key = property(lambda self: self.value)
+
+    def __init__(self, key): self.value = key
+
+    @override
+    def __str__(self): return f"[{self.value!r}]"
+
+
+class GetAttrKey(_Key):
+    """The step of a key path to an attribute."""
+    __slots__, field = (), "name"
+    name = property(lambda self: self.value)
+
+    def __init__(self, name): self.value = name
+
+    @override
+    def __str__(self): return f".{self.value}"
+
+
+class FlattenedIndexKey(_Key):
+    """The step of a key path into a registered class that names no keys."""
+    __slots__, field = (), "key"
+    key = property(lambda self: self.value)
+
+    def __init__(self, key): self.value = key
+
+    @override
+    def __str__(self): return f"[<flat index {self.value}>]"
+
+
+class NodeType(NamedTuple):
+    """How values of one class are taken apart and rebuilt; `with_keys` yields (key, child) pairs."""
+    type: type
+    flatten: Callable      # value -> (children, aux)
+    unflatten: Callable    # (aux, children) -> value
+    with_keys: Callable | None
+
+
+registry: dict[type, NodeType] = {}
+_listeners: list[Callable[[NodeType], None]] = []
+
+
+def listen(callback: Callable[[NodeType], None]) -> None:
+    """Calls `callback` with every node type, those registered already and those to come (a backend mirrors them)."""
+    for node in list(registry.values()):
+        callback(node)
+    _listeners.append(callback)
+
+
+def _register(node: NodeType) -> None:
+    if node.type in registry:
+        raise ValueError(at_user_line(f"{node.type.__name__} is registered as a pytree node already. Register each class once, where it is defined."))
+    registry[node.type] = node
+    for callback in _listeners:
+        callback(node)
+
+
+class PyTreeDef:
+    """The shape of a pytree without its leaves. Equal structures are equal and hash alike."""
+    __slots__ = ("node", "aux", "nodes", "num_leaves", "_hash")
+
+    def __init__(self, node, aux, nodes: tuple):
+        self.node, self.aux, self.nodes = node, aux, nodes
+        self._hash: int | None = None
+        self.num_leaves = 1 if node is _LEAF else sum([n.num_leaves for n in nodes])
+
+    @property
+    def num_nodes(self) -> int:
+        return 1 + sum(n.num_nodes for n in self.nodes)
+
+    @override
+    def __reduce__(self):      # a hash holds in one process only
+        return PyTreeDef, (self.node, self.aux, self.nodes)
+
+    def unflatten(self, leaves: Iterable):
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(at_user_line(f"this structure has {self.num_leaves} leaves; got {len(leaves)}: {self}. Give one leaf for each *."))
+        return self._build(iter(leaves))
+
+    def _build(self, leaves):
+        node = self.node
+        if node is _LEAF:
+            return next(leaves)
+        if node is tuple:
+            return tuple([n._build(leaves) for n in self.nodes])
+        if node is list:
+            return [n._build(leaves) for n in self.nodes]
+        if node is dict:
+            return dict(zip(self.aux, [n._build(leaves) for n in self.nodes]))
+        if node is None:
+            return None
+        children = tuple([n._build(leaves) for n in self.nodes])
+        if node in registry:
+            return registry[node].unflatten(self.aux, children)
+        return node(*children)   # a namedtuple
+
+    def flatten_up_to(self, value) -> list:
+        """The subtrees of `value` where this structure has leaves."""
+        out: list = []
+        _flatten_up_to(self, value, out, ())
+        return out
+
+    def children(self) -> list["PyTreeDef"]:
+        return list(self.nodes)
+
+    def node_data(self):
+        return None if self.node is _LEAF else (type(None) if self.node is None else self.node, self.aux)
+
+    def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
+        """This structure with `inner` at every leaf."""
+        return inner if self.node is _LEAF else PyTreeDef(self.node, self.aux, tuple(n.compose(inner) for n in self.nodes))
+
+    @override
+    def __eq__(self, other):
+        if self is other:
+            return True
+        return type(other) is PyTreeDef and self.node is other.node and self.num_leaves == other.num_leaves \
+            and self.aux == other.aux and self.nodes == other.nodes
+
+    @override
+    def __hash__(self):
+        if self._hash is None:
+            try:
+                self._hash = hash((self.node, self.aux, self.nodes))
+            except TypeError:      # a class of nodes may have a list beside its children
+                self._hash = hash((self.node, self.nodes))
+        return self._hash
+
+    def _text(self) -> str:
+        inner = [n._text() for n in self.nodes]
+        node = self.node
+        if node is _LEAF:
+            return "*"
+        if node is None:
+            return "None"
+        if node is tuple:
+            return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+        if node is list:
+            return f"[{', '.join(inner)}]"
+        if node is dict:
+            return "{" + ", ".join(f"{k!r}: {t}" for k, t in zip(self.aux, inner)) + "}"
+        if node in registry:
+            return f"CustomNode({node.__name__}[{self.aux}], [{', '.join(inner)}])"
+        return f"CustomNode(namedtuple[{node.__name__}], [{', '.join(inner)}])"
+
+    @override
+    def __repr__(self):
+        return f"PyTreeDef({self._text()})"
+
+
+class _Leaf:
+    @override
+    def __repr__(self): return "leaf"
+
+    @override
+    def __reduce__(self): return "_LEAF"
+
+
+_LEAF = _Leaf()
+LEAF = PyTreeDef(_LEAF, None, ())
+_NONE = PyTreeDef(None, None, ())
+_sequences: dict = {}     # (type, n) -> the treedef of n leaves; the most common structures are made once
+
+
+def _flat_sequence(node, n: int) -> PyTreeDef:
+    key = (node, n)
+    if key not in _sequences:
+        _sequences[key] = PyTreeDef(node, None, (LEAF,) * n)
+    return _sequences[key]
+
+
+def _is_namedtuple(x) -> bool:
+    return isinstance(x, tuple) and hasattr(x, "_fields")
+
+
+def _sorted_keys(d: dict) -> tuple:
+    try:
+        return tuple(sorted(d))
+    except TypeError as e:
+        raise ValueError(f"the keys of a dict in a pytree must be comparable with one another; got {list(d)!r}.") from e
+
+
+def _flatten(x, leaves: list, is_leaf) -> PyTreeDef:
+    if is_leaf is not None and is_leaf(x):
+        leaves.append(x)
+        return LEAF
+    kind = type(x)
+    if kind is tuple or kind is list:
+        nodes = tuple([_flatten(child, leaves, is_leaf) for child in x])
+        if all([n is LEAF for n in nodes]):
+            return _flat_sequence(kind, len(nodes))
+        return PyTreeDef(kind, None, nodes)
+    if kind is dict:
+        keys = _sorted_keys(x)
+        return PyTreeDef(dict, keys, tuple([_flatten(x[k], leaves, is_leaf) for k in keys]))
+    if x is None:
+        return _NONE
+    entry = registry.get(kind)
+    if entry is not None:
+        children, aux = entry.flatten(x)
+        return PyTreeDef(kind, aux, tuple([_flatten(child, leaves, is_leaf) for child in children]))
+    if _is_namedtuple(x):
+        return PyTreeDef(kind, None, tuple([_flatten(child, leaves, is_leaf) for child in x]))
+    leaves.append(x)
+    return LEAF
+
+
+def keyed_children(x):
+    """[(key, child)] of a node, or None for a leaf."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return [(SequenceKey(i), c) for i, c in enumerate(x)]
+    if kind is dict:
+        return [(DictKey(k), x[k]) for k in _sorted_keys(x)]
+    if x is None:
+        return []
+    entry = registry.get(kind)
+    if entry is not None:
+        if entry.with_keys is not None:
+            return list(entry.with_keys(x)[0])
+        return [(FlattenedIndexKey(i), c) for i, c in enumerate(entry.flatten(x)[0])]
+    if _is_namedtuple(x):
+        return [(GetAttrKey(f), getattr(x, f)) for f in x._fields]
+    return None
+
+
+def _paths(x, path: tuple, out: list, is_leaf) -> PyTreeDef:
+    """Collects (key path, leaf) pairs; `is_leaf` takes the path and the value."""
+    children = None if is_leaf is not None and is_leaf(path, x) else keyed_children(x)
+    if children is None:
+        out.append((path, x))
+        return LEAF
+    nodes = tuple([_paths(child, (*path, key), out, is_leaf) for key, child in children])
+    if x is None:
+        return _NONE
+    kind = type(x)
+    aux = _sorted_keys(x) if kind is dict else registry[kind].flatten(x)[1] if kind in registry else None
+    return PyTreeDef(kind, aux, nodes)
+
+
+def _mismatch(path, expected: PyTreeDef, value):
+    where = f" at {keystr(path)}" if path else ""
+    return ValueError(at_user_line(f"pytree structures differ{where}: expected {expected._text()}, got {tree_structure(value)._text()}. Give both the same containers and keys."))
+
+
+def _flatten_up_to(treedef: PyTreeDef, value, out: list, path: tuple) -> None:
+    node = treedef.node
+    if node is _LEAF:
+        out.append(value)
+        return
+    if node is None:
+        if value is not None:
+            raise _mismatch(path, treedef, value)
+        return
+    children = keyed_children(value)
+    same = type(value) is node and children is not None and len(children) == len(treedef.nodes)
+    if same and node is dict:
+        same = _sorted_keys(value) == treedef.aux
+    elif same and node in registry:
+        same = registry[node].flatten(value)[1] == treedef.aux
+    if not same:
+        raise _mismatch(path, treedef, value)
+    for sub, (key, child) in zip(treedef.nodes, children):
+        _flatten_up_to(sub, child, out, (*path, key))
+
+
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of a pytree in a fixed order, and its structure.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.tree_flatten({"b": 1, "a": (2, 3)})
+        ([2, 3, 1], PyTreeDef({'a': (*, *), 'b': *}))
+    """
+    leaves: list = []
+    treedef = _flatten(tree, leaves, is_leaf)
+    return leaves, treedef
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The pytree of structure `treedef` with the given leaves; the inverse of `tree_flatten`.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.unflatten(weft.tree.structure({'a': 0, 'b': 0}), [1, 2])
+        {'a': 1, 'b': 2}
+    """
+    return treedef.unflatten(leaves)
+
+
+def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a pytree.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.leaves({'a': 1, 'b': [2, 3]})
+        [1, 2, 3]
+    """
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of a pytree.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.structure({'a': 1, 'b': [2, 3]})
+        PyTreeDef({'a': *, 'b': [*, *]})
+    """
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf = None) -> Any:
+    """Applies `f` to the leaves of `tree` and the corresponding subtrees of `rest`, and keeps the structure of `tree`.
+
+    Raises ValueError where a tree of `rest` does not have `tree`'s structure as a prefix.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.map(lambda x, y: x + y, {"a": 1, "b": 2}, {"a": 10, "b": 20})
+        {'a': 11, 'b': 22}
+    """
+    leaves, treedef = tree_flatten(tree, is_leaf)
+    columns = [leaves] + [treedef.flatten_up_to(r) for r in rest]
+    return treedef.unflatten([f(*xs) for xs in zip(*columns)])
+
+
+def tree_flatten_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = None,
+                           is_leaf_takes_path: bool = False) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
+    """[(key path, leaf)] and the structure; with `is_leaf_takes_path`, `is_leaf` gets the key path before the value.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.flatten_with_path({"a": (1, 2)}, lambda path, x: len(path) == 1, True)[0]
+        [((DictKey(key='a'),), (1, 2))]
+    """
+    out: list = []
+    test = is_leaf if is_leaf is None or is_leaf_takes_path else lambda path, x: is_leaf(x)
+    treedef = _paths(tree, (), out, test)
+    return out, treedef
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False) -> list[tuple[KeyPath[Any], Any]]:
+    """[(key path, leaf)] of a pytree.
+
+    Example:
+        >>> import weft
+        >>> [(weft.tree_util.keystr(p), x) for p, x in weft.tree.leaves_with_path({'a': 1, 'b': [2]})]
+        [("['a']", 1), ("['b'][0]", 2)]
+    """
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: Callable[..., bool] | None = None,
+                       is_leaf_takes_path: bool = False) -> Any:
+    """`tree_map` whose function gets each leaf's key path first.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.map_with_path(lambda path, x: (len(path), x), {'a': 1, 'b': [2]})
+        {'a': (1, 1), 'b': [(2, 2)]}
+    """
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    columns = [treedef.flatten_up_to(r) for r in rest]
+    return treedef.unflatten([f(path, leaf, *xs) for (path, leaf), *xs in zip(pairs, *columns)])
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether values of this type are containers in pytrees."""
+    return typ in (tuple, list, dict, type(None)) or typ in registry or issubclass(typ, tuple) and hasattr(typ, "_fields")
+
+
+def flatten_one_level(tree) -> tuple:
+    """(children, auxiliary data) of the outermost container. Raises ValueError for a leaf.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.flatten_one_level({"b": 1, "a": (2, 3)})
+        (((2, 3), 1), ('a', 'b'))
+    """
+    keyed, aux = flatten_one_level_with_keys(tree)
+    return type(keyed)(child for _, child in keyed), aux
+
+
+def flatten_one_level_with_keys(tree) -> tuple:
+    """`flatten_one_level` with a (key, child) pair for each child."""
+    kind, keyed = type(tree), keyed_children(tree)
+    if keyed is None:
+        raise ValueError(f"a value of type {kind.__name__} is a leaf of pytrees: it has no children.")
+    if kind in registry:
+        return keyed, registry[kind].flatten(tree)[1]
+    if kind is dict:
+        return tuple(keyed), _sorted_keys(tree)
+    return keyed if kind is list or _is_namedtuple(tree) else tuple(keyed), kind if _is_namedtuple(tree) else None
+
+
+def keystr(keys, *, simple: bool = False, separator: str = "") -> str:
+    """A key path as text, such as `['w'][0].bias`.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.keystr(weft.tree.leaves_with_path({'a': [1]})[0][0])
+        "['a'][0]"
+    """
+    if not simple:
+        return separator.join(map(str, keys))
+    return separator.join(str(getattr(k, "value", k)) for k in keys)
+
+
+def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves are true.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.all({'a': True, 'b': [1, 0]})
+        False
+    """
+    return all(tree_leaves(tree, is_leaf))
+
+
+_no_initializer = object()
+
+
+def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: object = _no_initializer, is_leaf: IsLeaf = None) -> Any:
+    """Folds `function` over the leaves.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.reduce(lambda a, b: a + b, {'a': 1, 'b': [2, 3]})
+        6
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    return functools.reduce(function, leaves) if initializer is _no_initializer else functools.reduce(function, leaves, initializer)
+
+
+def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, *, identity: object = _no_initializer, is_leaf: IsLeaf = None) -> Any:
+    """Folds an associative `operation` over the leaves, pairing neighbours.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.reduce_associative(lambda a, b: a + b, {'a': 1, 'b': [2, 3]})
+        6
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if not leaves:
+        if identity is _no_initializer:
+            raise ValueError("tree_reduce_associative of a tree without leaves needs an identity.")
+        return identity
+    while len(leaves) > 1:
+        paired = [operation(a, b) for a, b in zip(leaves[::2], leaves[1::2])]
+        leaves = paired + leaves[len(paired) * 2:]
+    return leaves[0]
+
+
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: PyTree) -> Any:
+    """A tree of structure outer∘inner as one of structure inner∘outer.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.transpose(weft.tree.structure([0, 0]), weft.tree.structure({'a': 0}), [{'a': 1}, {'a': 2}])
+        {'a': [1, 2]}
+    """
+    leaves, treedef = tree_flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = tree_structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
+    expected = outer_treedef.compose(inner_treedef)
+    if treedef != expected:
+        raise TypeError(f"tree_transpose expected structure {expected}, got {treedef}.")
+    n, m = outer_treedef.num_leaves, inner_treedef.num_leaves
+    return inner_treedef.unflatten([outer_treedef.unflatten(leaves[i::m]) for i in range(m)] if n else [])
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    return treedef.node is _LEAF
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    return treedef.children()
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    return PyTreeDef(tuple, None, tuple(treedefs))
+
+
+def all_leaves(iterable, is_leaf=None) -> bool:
+    """Whether every element is a leaf.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.all_leaves([1, 2]), weft.tree_util.all_leaves([[1], 2])
+        (True, False)
+    """
+    return all(tree_structure(x, is_leaf) is LEAF for x in iterable)
+
+
+def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
+    """Each leaf of `prefix` repeated for the leaves of `tree` below it. A prefix leaf of None is kept.
+
+    Example:
+        >>> import weft
+        >>> weft.tree_util.tree_leaves(weft.base.tree.broadcast_prefix({'a': 1, 'b': 2}, {'a': [0, 0], 'b': 0}))
+        [1, 1, 2]
+    """
+    is_none = lambda x: x is None
+    test = is_none if is_leaf is None else lambda x: x is None or is_leaf(x)
+    leaves, treedef = tree_flatten(prefix, test)
+    out: list = []
+    for leaf, subtree in zip(leaves, treedef.flatten_up_to(tree)):
+        out.extend([leaf] * tree_structure(subtree).num_leaves)
+    return out
+
+
+def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> Any:
+    """`prefix_tree` with each of its leaves copied to all leaves of `full_tree` below it.
+
+    Example:
+        >>> import weft
+        >>> weft.tree.broadcast({'a': 1, 'b': 2}, {'a': [0, 0], 'b': 0})
+        {'a': [1, 1], 'b': 2}
+    """
+    return tree_structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
+
+
+def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func: Callable, flatten_with_keys_func=None) -> None:
+    """Makes values of `nodetype` containers in pytrees.
+
+    Args:
+        flatten_func: value -> (children, hashable auxiliary data).
+        unflatten_func: (auxiliary data, children) -> value.
+        flatten_with_keys_func: value -> ([(key, child)], auxiliary data), for key paths.
+
+    Example:
+        >>> import weft
+        >>> class Pair:
+        ...     def __init__(self, a, b): self.a, self.b = a, b
+        >>> weft.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
+        >>> weft.tree.leaves(Pair(1, 2))
+        [1, 2]
+    """
+    _register(NodeType(nodetype, flatten_func, unflatten_func, flatten_with_keys_func))
+
+
+def register_pytree_with_keys(nodetype, flatten_with_keys, unflatten_func, flatten_func=None) -> None:
+    """`register_pytree_node` for a class whose children have names."""
+    def flatten(x):
+        keyed, aux = flatten_with_keys(x)
+        return [child for _, child in keyed], aux
+    _register(NodeType(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys))
+
+
+def register_pytree_node_class(cls):
+    """Class decorator for classes with `tree_flatten` and a classmethod `tree_unflatten`."""
+    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys_class(cls):
+    """Class decorator for classes with `tree_flatten_with_keys` and a classmethod `tree_unflatten`."""
+    flatten = getattr(cls, "tree_flatten", None)
+    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten,
+                              (lambda x: x.tree_flatten()) if flatten else None)
+    return cls
+
+
+def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields=()):
+    """Makes a dataclass a container: `data_fields` are children, `meta_fields` are static and hashable; `drop_fields` get their defaults back.
+
+    Raises: ValueError if these are not exactly the fields that the class's constructor takes.
+
+    Example:
+        >>> import weft
+        >>> import dataclasses
+        >>> Point = weft.tree_util.register_dataclass(dataclasses.make_dataclass('Point', ['x', 'y']))
+        >>> weft.tree.leaves(Point(1, 2))
+        [1, 2]
+    """
+    if data_fields is None or meta_fields is None:
+        if data_fields is not None or meta_fields is not None:
+            raise TypeError("register_dataclass takes both data_fields and meta_fields, or neither.")
+        mine = [f for f in nodetype.__dataclass_fields__.values() if f.init]
+        meta_fields = [f.name for f in mine if f.metadata.get("static", False)]
+        data_fields = [f.name for f in mine if not f.metadata.get("static", False)]
+    data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
+    taken = {f.name for f in nodetype.__dataclass_fields__.values() if f.init} if hasattr(nodetype, "__dataclass_fields__") else {*data_fields, *meta_fields, *drop_fields}
+    missing, unknown = taken - {*data_fields, *meta_fields, *drop_fields}, {*data_fields, *meta_fields} - taken
+    if missing or unknown:
+        raise ValueError(at_user_line(f"register_dataclass({nodetype.__name__}): data_fields and meta_fields must name each field that the constructor takes; "
+                                      + "; ".join([*([f"{sorted(missing)} are missing (in drop_fields they get their defaults back)"] if missing else []),
+                                                   *([f"it takes no {sorted(unknown)}"] if unknown else [])]) + "."))
+
+    def with_keys(x):
+        return [(GetAttrKey(n), getattr(x, n)) for n in data_fields], tuple(getattr(x, n) for n in meta_fields)
+
+    def flatten(x):
+        return tuple(getattr(x, n) for n in data_fields), tuple(getattr(x, n) for n in meta_fields)
+
+    def unflatten(aux, children):
+        return nodetype(**dict(zip(meta_fields, aux)), **dict(zip(data_fields, children)))
+    _register(NodeType(nodetype, flatten, unflatten, with_keys))
+    return nodetype
+
+
+def register_static(cls):
+    """Makes a class a container without leaves: its values are part of the structure, and must hash.
+
+    Example:
+        >>> import weft
+        >>> import dataclasses
+        >>> Name = weft.tree_util.register_static(dataclasses.make_dataclass('Name', ['text'], frozen=True))
+        >>> weft.tree.leaves([Name('a'), 1])
+        [1]
+    """
+    _register(NodeType(cls, lambda x: ((), x), lambda aux, _: aux, lambda x: ([], x)))
+    return cls
+
+
+def static(**kwargs) -> Any:
+    """`dataclasses.field` of a static field: `register_dataclass` makes it part of the structure, not a child.
+
+    Example:
+        >>> import dataclasses, weft
+        >>> @weft.tree_util.register_dataclass
+        ... @dataclasses.dataclass
+        ... class Layer:
+        ...     w: object
+        ...     kind: str = weft.tree.static(default="dense")
+        >>> weft.tree.leaves(Layer(1.0))
+        [1.0]
+    """
+    return dataclasses.field(metadata={**(kwargs.pop("metadata", None) or {}), "static": True}, **kwargs)
+
+
+class Partial(functools.partial):
+    """`functools.partial` that is a pytree: its arguments are children, its function is static."""
+
+    def __init__(self, func: Callable[..., Any], *args: Any, **kw: Any):      # which `partial` takes when it is made
+        super().__init__()
+
+
+register_pytree_with_keys(
+    Partial, lambda p: ([(GetAttrKey("args"), p.args), (GetAttrKey("keywords"), p.keywords)], p.func),
+    lambda func, ab: Partial(func, *ab[0], **ab[1]))
+register_pytree_with_keys(OrderedDict, lambda d: ([(DictKey(k), v) for k, v in d.items()], tuple(d)),
+                          lambda keys, values: OrderedDict(zip(keys, values)))
+
+
+def _flatten_defaultdict(d):
+    keys = _sorted_keys(d)
+    return [(DictKey(k), d[k]) for k in keys], (d.default_factory, keys)
+
+
+register_pytree_with_keys(defaultdict, _flatten_defaultdict, lambda aux, values: defaultdict(aux[0], zip(aux[1], values)))
+
+
+class PyTreeRegistry:
+    """The one registry of container types, as an object: `weft.tree_util.default_registry`."""
+
+    def flatten(self, tree, leaf_predicate=None):
+        """(leaves, structure)."""
+        return tree_flatten(tree, leaf_predicate)
+
+    def flatten_with_path(self, tree, leaf_predicate=None):
+        """([(key path, leaf)], structure)."""
+        return tree_flatten_with_path(tree, leaf_predicate)
+
+    def flatten_one_level(self, tree):
+        """(children, auxiliary data) of a container, None for a leaf."""
+        return flatten_one_level(tree) if is_tree_node(type(tree)) else None
+
+    def flatten_one_level_with_keys(self, tree):
+        """([(key, child)], auxiliary data) of a container, None for a leaf."""
+        return flatten_one_level_with_keys(tree) if is_tree_node(type(tree)) else None
+
+    def is_node(self, typ: type) -> bool:
+        """Whether values of this type are containers."""
+        return is_tree_node(typ)
+
+    def register_node(self, nodetype, flatten, unflatten, flatten_with_keys=None) -> None:
+        """`register_pytree_node`."""
+        register_pytree_node(nodetype, flatten, unflatten, flatten_with_keys)
+
+    def register_dataclass_node(self, nodetype, data_fields, meta_fields) -> None:
+        """`register_dataclass`."""
+        register_dataclass(nodetype, data_fields, meta_fields)
+
+
+default_registry = PyTreeRegistry()

@@ -1,1 +1,0 @@
-"""The higher-order primitives: those that carry programs. Every transformation sees through them."""

@@ -1,0 +1,1 @@
+"""Primitives that no backend has to know: written with others, they replace LAPACK and special functions."""

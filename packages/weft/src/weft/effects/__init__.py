@@ -1,0 +1,1 @@
+"""What a program does beside its results: callbacks, debug prints, barriers, foreign calls."""

@@ -1,0 +1,1 @@
+"""Primitives that carry programs: control flow, custom rules, checkpoints, maps over devices."""

@@ -1,0 +1,1 @@
+"""The platforms wasm and webgpu, as weft's runtime asks for them."""

@@ -1,0 +1,95 @@
+"""Compiled programs that were compiled before, by an earlier visit to the page: see docs/decisions/018-programs-kept-by-pages.md."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from functools import lru_cache
+from typing import Any, Iterable, Sequence
+
+from weft.base import monitoring
+from weft.base.config import config
+from weft.core.jaxpr import Jaxpr, subjaxprs
+from weft.serialization.portable import NotPortable
+from weft.serialization.programs import serialize
+from weft.transforms.portable import portable
+
+from weft_wasm.artifact import Artifact, ArtifactError
+
+# What a module depends on besides the program: primitives' rules, their decompositions, the compiler.
+PARTS = ("weft", "weft-library", "weft-extra", "weft-wasm")
+
+
+@lru_cache
+def compiler() -> str | None:
+    """A hash of the sources that compile; None where their installation does not list them (in place, for one)."""
+    digest = hashlib.sha256()
+    for name in PARTS:
+        try:
+            record = importlib.metadata.distribution(name).read_text("RECORD") or ""
+        except importlib.metadata.PackageNotFoundError:
+            return None
+        if "/__init__.py" not in record:
+            return None
+        digest.update(record.encode())
+    return digest.hexdigest()
+
+
+def own(jaxpr: Jaxpr) -> bool:
+    """Whether all rules that compile a program are those of `PARTS`: what is left of a library's primitives, once taken apart, may mean something else tomorrow."""
+    for eqn in jaxpr.eqns:
+        p = eqn.primitive
+        if p.foreign or not all(rule is None or getattr(rule, "__module__", "").startswith("weft.") for rule in (p.abstract, p.decompose)):
+            return False
+        if not all(map(own, subjaxprs(eqn.params))):
+            return False
+    return True
+
+
+class Programs:
+    """The artifacts of a store of bytes by key (`get`, `put`, `delete`), such as the page's. What it keeps begins with its key: an artifact that came to stand
+    under another's would be a good one, and the wrong one."""
+
+    def __init__(self, store: Any, version: str):
+        self.store, self.version = store, version
+
+    def key(self, jaxpr: Jaxpr, name: str, donated: Sequence[bool], features: Iterable[str]) -> str | None:
+        """What the module of a program depends on, hashed; None for programs that are not kept: of one operation, and those that hold values or functions."""
+        if not config.enable_compilation_cache or (len(jaxpr.eqns) < 2 and not any(any(True for _ in subjaxprs(e.params)) for e in jaxpr.eqns)):
+            return None
+        try:
+            opened, values = portable(jaxpr)
+            program = serialize(opened, lines=False) if not values and own(opened) else None
+        except NotPortable:
+            return None
+        if program is None:
+            return None
+        rest = "\0".join([self.version, name, "".join("01"[bool(d)] for d in donated), *sorted(features)])
+        return hashlib.sha256(rest.encode() + b"\0" + program).hexdigest()
+
+    def get(self, key: str) -> Artifact | None:
+        """The artifact that was kept under a key."""
+        monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
+        found = self.store.get(key)
+        if found is not None:
+            try:
+                if not found.startswith(key.encode()):
+                    raise ArtifactError("what is kept is another program")
+                artifact = Artifact.from_bytes(found[len(key) :])
+                monitoring.record_event("/jax/compilation_cache/cache_hits")
+                return artifact
+            except ArtifactError:
+                self.store.delete(key)
+        monitoring.record_event("/jax/compilation_cache/cache_misses")
+        return None
+
+    def put(self, key: str, artifact: Artifact) -> None:
+        """Keeps an artifact for later visits."""
+        self.store.put(key, key.encode() + artifact.to_bytes())
+
+
+def programs_of(runtime: Any) -> Programs | None:
+    """What was compiled by earlier visits, where a runtime has a store for that."""
+    store = getattr(runtime, "store", None)
+    version = compiler() if store is not None else None
+    return Programs(store, version) if version is not None else None

@@ -1,0 +1,270 @@
+"""The Wasm backend: compiles jaxprs to WebAssembly and runs them, under wasmtime or in the page that Python runs in."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Callable, Iterator, Sequence
+
+from weft.base import source_info
+from weft.base.config import config
+from weft.base.avals import ShapedArray
+from weft.core.jaxpr import Jaxpr, subjaxprs
+from weft.base.errors import BackendError
+from weft.base.host import to_bytes
+from weft.runtime.backend import Capabilities, CompileOptions, FastCall, nothing
+
+from weft_wasm.ir import nodes, traversal
+from weft_wasm.artifact import Artifact
+from weft_wasm.backends.cache import Programs, programs_of
+from weft_wasm.backends.calls import Calls, WasmArray
+from weft_wasm.compile import KNOWN_FEATURES, compile_program
+from weft_wasm.passes.pipeline import After, verify_after
+from weft_wasm.lower.emit import Module
+from weft_wasm.lower.program import lower
+from weft_wasm.lower.types import STORED, LoweringError, array_type
+from weft_wasm.runtimes.memory import LIMIT, LIMIT_64, WIDER, most_bytes
+from weft_wasm.runtimes.interface import WasmRuntime
+from weft_wasm.ir.text import describe
+
+source_info.register_exclusion(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)      # the package weft_wasm
+
+
+class WasmDevice:
+    """The one device of the backend: a WebAssembly memory."""
+
+    id, platform, process_index = 0, "wasm", 0
+
+    def __init__(self, backend: WasmBackend, kind: str):
+        self.backend, self.device_kind = backend, kind
+
+    def __repr__(self) -> str:
+        return "WasmDevice(id=0)"
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the long loops of programs now. In a page 1 unless it is cross-origin isolated, and until its workers have started."""
+        return self.backend.runtime.threads
+
+    def memory_stats(self) -> dict[str, int]:
+        """Bytes in use, their peak, and bytes that can still be allocated."""
+        return self.backend.runtime.stats()
+
+
+class WasmBackend:
+    """Arrays are addresses in the device's memory; a handle is such an address (an int)."""
+
+    name, platforms, branches_of = "wasm", ("wasm",), ("cpu",)
+
+    def __init__(self, runtime: WasmRuntime | None = None):
+        self.runtime = runtime if runtime is not None else default_runtime()
+        self.features = frozenset(self.runtime.features) & KNOWN_FEATURES
+        self._devices = [WasmDevice(self, self.runtime.kind)]
+        self.after: After | None = None  # is shown each program and what each pass makes of it, which is verified where jaxprs are
+        self.calls = Calls(self, self._devices[0])
+        self.capabilities = Capabilities(dtypes=STORED, array_type=WasmArray, apply=self.calls.apply, jit=self.jit, lowered_text=self.lowered_text, branches_of=self.branches_of)
+        # the calls of arrays, without a method between
+        self.read, self.release = self.runtime.read, self.runtime.free
+
+    def devices(self, platform: str | None = None) -> list[WasmDevice]:
+        if platform not in (None, "wasm"):
+            raise BackendError(f"the wasm backend has no devices of platform {platform!r}; its platform is 'wasm'.")
+        return self._devices
+
+    def put(self, value: Any, aval: ShapedArray, device: WasmDevice, committed: bool) -> WasmArray:
+        data = to_bytes(value)
+        handle = self.runtime.alloc(data.nbytes)
+        self.runtime.write(handle, data)
+        return WasmArray(aval, handle, device, committed)
+
+    def jit(self, fun: Callable[..., Any], miss: Callable[..., tuple[Any, Any]], static_argnums: Sequence[int], static_argnames: Sequence[str],
+            name: str) -> FastCall:  # fmt: skip
+        """A callable that runs known calls with little Python."""
+        if static_argnums or static_argnames:
+            return FastCall(lambda *args, **kwargs: miss(*args, **kwargs)[0], nothing)
+        return self.calls.jit(miss)
+
+    def is_ready(self, handle: int) -> bool:
+        return True
+
+    def wait(self, handle: int) -> None:
+        """Programs run to their end before they return."""
+
+    def compile(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions) -> WasmExecutable:
+        programs = self.programs
+        key = programs.key(jaxpr, options.name, options.donated, self.features) if programs is not None else None
+        artifact = programs.get(key) if programs is not None and key is not None else None
+        if artifact is not None:
+            return WasmExecutable(self, jaxpr, artifact, options)
+        forms = lower(jaxpr, options.name, options.donated, self.features)
+        after = self.after or (verify_after if config.verify_jaxprs else None)
+        artifact = compile_program(forms[0], self.features, check=False, after=after)
+        needed, most = artifact.metadata["scratch"], most_bytes(self.features)
+        if needed >= most:
+            wider = f", or {WIDER}" if LIMIT <= needed < LIMIT_64 else ""
+            raise LoweringError(f"{options.name} needs {needed} bytes for what it computes on the way: here WebAssembly addresses {most >> 30} GiB. Compute in parts "
+                                f"(weft.lax.map with batch_size), keep less for the derivative (weft.checkpoint), or use the cpu backend{wider}.")
+        if programs is not None and key is not None:
+            programs.put(key, artifact)
+        return WasmExecutable(self, jaxpr, artifact, options, forms)
+
+    @functools.cached_property
+    def programs(self) -> Programs | None:
+        """What was compiled by earlier visits, where the runtime keeps that."""
+        return programs_of(self.runtime)
+
+    @staticmethod
+    def write_page(*args: Any, **kwargs: Any) -> list[Path]:
+        """Writes a program for pages without Python; see `weft_wasm.page`."""
+        paths: list[Path] = import_module("weft_wasm.page").write_page(*args, **kwargs)
+        return paths
+
+    def lowered_text(self, jaxpr: Jaxpr, device: WasmDevice, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
+        program, module = lower(jaxpr, options.name, (), self.features)
+        text = text_of(dialect, jaxpr, program, module)
+        return "\n".join([text, *source_lines(jaxpr)]) if debug_info else text
+
+
+def source_lines(jaxpr: Jaxpr) -> Iterator[str]:
+    """Where each equation comes from: its scopes and the user's line."""
+    for eqn in jaxpr.eqns:
+        scopes = "/".join(map(str, (*getattr(eqn.source_info, "names", ()), eqn.primitive.name)))
+        yield f"; {scopes} at {eqn.source_info}"
+        for inner in subjaxprs(eqn.params):
+            yield from source_lines(inner)
+
+
+class WasmExecutable:
+    """A compiled program, loaded into the device."""
+
+    def __init__(self, backend: WasmBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions,
+                 forms: tuple[nodes.Program, Module] | None = None):  # fmt: skip
+        self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
+        if forms is not None:
+            self.forms = forms
+        self.device = backend._devices[0]
+        self.donated = tuple(k for k, d in enumerate(options.donated) if d)
+        self.out_avals = [array_type(v) for v in jaxpr.outvars]
+        functions = [functools.partial(c.perform_at, backend.runtime, self.device) for c in self.module.calls] if "calls" in artifact.metadata else []
+        self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
+
+    @functools.cached_property
+    def forms(self) -> tuple[nodes.Program, Module]:
+        """The loop IR and how it was fused; made again for a program that an earlier visit compiled."""
+        return lower(self.jaxpr, self.options.name, self.options.donated, self.backend.features)
+
+    @property
+    def program(self) -> nodes.Program:
+        """The loop IR."""
+        return self.forms[0]
+
+    @property
+    def module(self) -> Module:
+        """How the program was fused."""
+        return self.forms[1]
+
+    def execute(self, args: Sequence[WasmArray]) -> list[WasmArray]:
+        """Runs on arrays of this device. Donated ones are deleted."""
+        handles = [x.handle for x in args]
+        if None in handles:
+            for x in args:
+                x._live()
+        if self.donated:
+            self.check_donations(handles)
+        outs = self.call(handles)
+        for k in self.donated:
+            args[k].handle = args[k]._cache = None
+        device, committed = self.device, True in [x.committed for x in args]
+        return [WasmArray(a, h, device, committed) for a, h in zip(self.out_avals, outs)]
+
+    def check_donations(self, handles: list[int]) -> None:
+        for k in self.donated:
+            if handles.count(handles[k]) != 1:
+                raise ValueError(f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a copy, or "
+                                 "do not donate it.")  # fmt: skip
+
+    def as_text(self, stage: str | None = None) -> str:
+        """None or "ir": the loop IR; "groups": what is fused with what; "jaxpr"; "wat": the module's functions and sizes."""
+        if stage == "wat":
+            return module_text(self.artifact)
+        return text_of(stage, self.jaxpr, self.program, self.module)
+
+    def as_bytes(self) -> bytes:
+        """The artifact as a `.weft` container."""
+        return self.artifact.to_bytes()
+
+    def cost_analysis(self) -> dict[str, int]:
+        """Sizes in bytes, and how many kernels there are."""
+        kernels = sum(1 for s in traversal.walk(self.program.body) if type(s) is nodes.Kernel)
+        return {"kernels": kernels, "code bytes": len(self.artifact.code), "constant bytes": len(self.artifact.constants)}
+
+    def memory_analysis(self) -> dict[str, int]:
+        """Bytes of arguments, results and scratch."""
+        meta = self.artifact.metadata
+        return {
+            "argument_size_in_bytes": sum(s["bytes"] for s in meta["inputs"]),
+            "output_size_in_bytes": sum(s["bytes"] for s in meta["outputs"]),
+            "alias_size_in_bytes": sum(s["bytes"] for s in meta["outputs"] if s["alias"] is not None),
+            "temp_size_in_bytes": meta["scratch"],
+        }
+
+
+def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Module) -> str:
+    """A program in one of the forms that it has on the way."""
+    if stage in (None, "ir"):
+        return describe(program)
+    if stage == "groups":
+        return "\n".join("\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans)
+    if stage == "jaxpr":
+        return str(jaxpr)
+    raise ValueError(f"the wasm backend shows programs as 'ir', 'groups', 'jaxpr' or 'wat', not {stage!r}.")
+
+
+def module_text(artifact: Artifact) -> str:
+    """An outline of a module: its sections and the sizes of its functions."""
+    names = {0: "custom", 1: "types", 2: "imports", 3: "functions", 5: "memory", 6: "globals", 7: "exports", 9: "elements", 10: "code", 11: "data"}
+    code, at, lines = artifact.code, 8, [f"(module ;; {artifact.name}, {len(artifact.code)} bytes"]
+
+    def leb(at: int) -> tuple[int, int]:
+        value = shift = 0
+        while True:
+            byte = code[at]
+            value, at, shift = value | (byte & 127) << shift, at + 1, shift + 7
+            if byte < 128:
+                return value, at
+
+    while at < len(code):
+        section = code[at]
+        size, at = leb(at + 1)
+        lines.append(f"  ;; {names.get(section, section)}: {size} bytes")
+        if section == 10:
+            count, inner = leb(at)
+            for k in range(count):
+                length, inner = leb(inner)
+                lines.append(f"  (func ${k} ;; {length} bytes of code")
+                inner += length
+        at += size
+    return "\n".join(lines) + ")"
+
+
+def default_runtime() -> WasmRuntime:
+    """In Pyodide the page's, elsewhere wasmtime's; BackendError with the reason if there is none."""
+    if sys.platform == "emscripten":
+        try:
+            from weft_wasm.runtimes.page import PyodideRuntime
+        except ImportError as e:
+            raise BackendError(f"this page doesn't offer a WebAssembly device ({e}); register @weft/runtime's page object as _weft_page, "
+                               "see web/CONTRACT.md.") from e  # fmt: skip
+        return PyodideRuntime()
+    try:
+        from weft_wasm.runtimes.desktop import DesktopRuntime
+    except ImportError as e:
+        raise BackendError(f"the wasm backend needs wasmtime outside a browser ({e}): pip install 'weft-wasm[wasmtime]'.") from e
+    return DesktopRuntime(memory64=os.environ.get("WEFT_WASM_MEMORY64", "0") != "0")
+
+
+__all__ = ["WasmBackend", "WasmDevice", "WasmExecutable"]

@@ -1,0 +1,254 @@
+"""The WebGPU backend: compiles jaxprs to WGSL kernels and runs them, through wgpu-py or on the device of the page that Python runs in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cached_property, partial
+from typing import Any, Sequence
+
+from weft.base import dtypes
+from weft.base.avals import AbstractValue, ShapedArray
+from weft.core.jaxpr import Jaxpr, subjaxprs
+from weft.base.errors import BackendError
+from weft.base.host import to_bytes
+from weft.runtime.array import BufferArray
+from weft.runtime.backend import Capabilities, CompileOptions
+
+from weft_wasm.ir import nodes
+from weft_wasm.artifact import Artifact
+from weft_wasm.backends.wasm import source_lines
+from weft_wasm.backends.cache import Programs, programs_of
+from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words
+from weft_wasm.lower.callbacks import HostCall
+from weft_wasm.lower.emit import Module
+from weft_wasm.lower.program import lower
+from weft_wasm.lower.types import STORED, LoweringError, array_type
+from weft_wasm.runtimes.interface import GpuRuntime
+
+WORD = 4
+DTYPES = STORED - {"int64", "uint64", "float64", "complex128"}
+
+
+class WebGpuDevice:
+    """The one device of the backend."""
+
+    id, platform, process_index = 0, "webgpu", 0
+
+    def __init__(self, backend: WebGpuBackend, kind: str):
+        self.backend, self.device_kind = backend, kind
+
+    def __repr__(self) -> str:
+        return "WebGpuDevice(id=0)"
+
+    def memory_stats(self) -> dict[str, int]:
+        """Bytes in use, their peak, and bytes of free buffers that are kept for reuse."""
+        return self.backend.runtime.stats()
+
+
+class WebGpuBackend:
+    """Arrays are buffers of the device; a handle is the runtime's number for one. Elements narrower than 32 bits take a word each."""
+
+    name, platforms = "webgpu", ("webgpu",)
+
+    def __init__(self, runtime: GpuRuntime | None = None):
+        self.runtime = runtime if runtime is not None else default_runtime()
+        self._devices = [WebGpuDevice(self, self.runtime.kind)]
+        self.narrow: dict[int, int] = {}  # handle → bytes of an element on the host, where that isn't a word
+        self.capabilities = Capabilities(dtypes=DTYPES, lowered_text=self.lowered_text)
+        self.check = False  # verify programs between passes; tests turn it on
+
+    def devices(self, platform: str | None = None) -> list[WebGpuDevice]:
+        if platform not in (None, "webgpu"):
+            raise BackendError(f"the webgpu backend has no devices of platform {platform!r}; its platform is 'webgpu'.")
+        return self._devices
+
+    def put(self, value: Any, aval: ShapedArray, device: WebGpuDevice, committed: bool) -> BufferArray:
+        refuse_wide(aval, "an array", "")
+        data, nbytes = to_bytes(value), WORD * aval.size * (2 if dtypes.is_complex(aval.dtype) else 1)
+        handle = self.runtime.alloc(nbytes)
+        self.runtime.write(handle, as_words(data, nbytes) if nbytes else b"")
+        return self.array(aval, handle, committed)
+
+    def array(self, aval: ShapedArray, handle: int, committed: bool = False) -> BufferArray:
+        itemsize = dtypes.itemsize(aval.dtype)
+        if itemsize < WORD:
+            self.narrow[handle] = itemsize
+        return BufferArray(aval, handle, self._devices[0], committed)
+
+    def read(self, handle: int, nbytes: int) -> bytes:
+        itemsize = self.narrow.get(handle)
+        if itemsize is None:
+            return self.runtime.read(handle, nbytes)
+        return from_words(self.runtime.read(handle, nbytes // itemsize * WORD), itemsize)
+
+    def release(self, handle: int) -> None:
+        self.narrow.pop(handle, None)
+        self.runtime.free(handle)
+
+    def is_ready(self, handle: int) -> bool:
+        return True
+
+    def wait(self, handle: int) -> None:
+        self.runtime.wait()
+
+    def compile(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions) -> WebGpuExecutable:
+        check_dtypes(jaxpr)
+        programs, engine = self.programs, ("webgpu", *map(str, self.runtime.limits.items()))
+        key = programs.key(jaxpr, options.name, options.donated, engine) if programs is not None else None
+        artifact = programs.get(key) if programs is not None and key is not None else None
+        if artifact is not None:
+            return WebGpuExecutable(self, jaxpr, artifact, options)
+        forms = lower(jaxpr, options.name, plain=True)
+        try:
+            artifact = compile_webgpu(forms[0], self.runtime.limits, check=self.check)
+        except WgslError as e:
+            raise LoweringError(str(e)) from None
+        if programs is not None and key is not None:
+            programs.put(key, artifact)
+        return WebGpuExecutable(self, jaxpr, artifact, options, forms)
+
+    @cached_property
+    def programs(self) -> Programs | None:
+        """What was compiled by earlier visits, where the runtime keeps that."""
+        return programs_of(self.runtime)
+
+    def lowered_text(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program in loop IR (dialect None or "ir"), or its groups ("groups"); debug_info adds the user's line of each equation."""
+        program, module = lower(jaxpr, options.name, plain=True)
+        text = text_of(dialect, jaxpr, program, module, None)
+        return "\n".join([text, *source_lines(jaxpr)]) if debug_info else text
+
+
+class WebGpuExecutable:
+    """A compiled program, loaded into the device."""
+
+    def __init__(self, backend: WebGpuBackend, jaxpr: Jaxpr, artifact: Artifact, options: CompileOptions,
+                 forms: tuple[nodes.Program, Module] | None = None):  # fmt: skip
+        self.backend, self.jaxpr, self.artifact, self.options = backend, jaxpr, artifact, options
+        if forms is not None:
+            self.forms = forms
+        self.donated = tuple(k for k, d in enumerate(options.donated) if d)
+        self.out_avals = [array_type(v) for v in jaxpr.outvars]
+        functions = [partial(on_words, c, backend.devices()[0]) for c in self.module.calls] if "calls" in artifact.metadata else []
+        self.call = backend.runtime.load(artifact, self.donated, functions) if functions else backend.runtime.load(artifact, self.donated)
+
+    @cached_property
+    def forms(self) -> tuple[nodes.Program, Module]:
+        """The loop IR and how it was fused; made again for a program that an earlier visit compiled."""
+        return lower(self.jaxpr, self.options.name, plain=True)
+
+    @property
+    def program(self) -> nodes.Program:
+        """The loop IR."""
+        return self.forms[0]
+
+    @property
+    def module(self) -> Module:
+        """How the program was fused."""
+        return self.forms[1]
+
+    def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
+        """Queues the program on arrays of this device. Donated ones are deleted."""
+        handles = [x._live() for x in args]
+        for k in self.donated:
+            if handles.count(handles[k]) != 1:
+                raise ValueError(f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a copy, or do not donate it.")
+        outs = self.call(handles)
+        for k in self.donated:
+            self.backend.narrow.pop(handles[k], None)
+            args[k].handle = args[k]._cache = None
+        committed = any(x.committed for x in args)
+        return [self.backend.array(a, h, committed) for a, h in zip(self.out_avals, outs)]
+
+    def as_text(self, stage: str | None = None) -> str:
+        """None or "ir": the loop IR; "wgsl": the kernels; "plan": buffers and steps; "groups": what is fused with what; "jaxpr"."""
+        return text_of(stage, self.jaxpr, self.program, self.module, self.artifact)
+
+    def as_bytes(self) -> bytes:
+        """The artifact as a `.weft` container."""
+        return self.artifact.to_bytes()
+
+    def cost_analysis(self) -> dict[str, int]:
+        """Sizes in bytes, and how many kernels there are."""
+        return {"kernels": len(json.loads(self.artifact.code)["kernels"]), "code bytes": len(self.artifact.code),
+                "constant bytes": len(self.artifact.constants)}  # fmt: skip
+
+    def memory_analysis(self) -> dict[str, int]:
+        """Bytes of arguments, results and scratch."""
+        meta = self.artifact.metadata
+        return {
+            "argument_size_in_bytes": sum(s["bytes"] for s in meta["inputs"]),
+            "output_size_in_bytes": sum(s["bytes"] for s in meta["outputs"]),
+            "alias_size_in_bytes": 0,
+            "temp_size_in_bytes": meta["scratch"],
+        }
+
+
+def on_words(call: HostCall, device: WebGpuDevice, words: Sequence[bytes]) -> list[bytes]:
+    """What a program calls of the host, on arrays as they lie on the device."""
+    size = lambda aval: WORD if dtypes.is_complex(aval.dtype) else dtypes.itemsize(aval.dtype)
+    arguments = [from_words(data, size(a)) for data, a in zip(words, call.ins)]
+    return [as_words(data, len(data) // size(a) * WORD) for data, a in zip(call.perform(device, arguments), call.outs)]
+
+
+def text_of(stage: str | None, jaxpr: Jaxpr, program: nodes.Program, module: Module, artifact: Artifact | None) -> str:
+    """A program in one of the forms that it has on the way."""
+    if stage in (None, "ir"):
+        return repr(program)
+    if stage == "groups":
+        return "\n".join("\n".join("    " * depth + line for line in str(plan).splitlines()) for depth, plan in module.plans)
+    if stage == "jaxpr":
+        return str(jaxpr)
+    if artifact is not None and stage in ("wgsl", "plan"):
+        plan = json.loads(artifact.code)
+        if stage == "wgsl":
+            return "\n".join(f"// kernel {k}\n{kernel['wgsl']}" for k, kernel in enumerate(plan["kernels"]))
+        return "\n".join(json.dumps(part) for part in (*plan["buffers"], *plan["steps"]))
+    raise ValueError(f"the webgpu backend shows programs as 'ir', 'wgsl', 'plan', 'groups' or 'jaxpr', not {stage!r}.")
+
+
+def check_dtypes(jaxpr: Jaxpr) -> None:
+    """LoweringError for the first operation on a dtype that WebGPU devices do not have, naming it and the user's line."""
+    for k, v in enumerate(jaxpr.invars):
+        refuse_wide(v.aval, f"argument {k}", "")
+    for eqn in jaxpr.eqns:
+        for atom in (*eqn.invars, *eqn.outvars):
+            refuse_wide(atom.aval, eqn.primitive.name, f" At {eqn.source_info}")
+        for inner in subjaxprs(eqn.params):
+            check_dtypes(inner)
+
+
+def refuse_wide(aval: AbstractValue, who: str, where: str) -> None:
+    if not isinstance(aval, ShapedArray):
+        return
+    name = dtypes.name(aval.dtype)
+    if not dtypes.is_key(aval.dtype) and dtypes.itemsize(aval.dtype) > WORD and name != "complex64":
+        raise LoweringError(f"{who} has dtype {name} ({aval.str_short()}), which WebGPU devices do not have: convert to a 32-bit dtype "
+                            f"(x.astype('{_narrower(name)}')), or use the wasm or cpu backend.{where}")  # fmt: skip
+
+
+def _narrower(name: str) -> str:
+    return "complex64" if name == "complex128" else "float32" if name.startswith("float") else name.replace("64", "32")
+
+
+def default_runtime() -> GpuRuntime:
+    """In Pyodide the page's, elsewhere wgpu-py's; BackendError with the reason if there is none."""
+    if sys.platform == "emscripten":
+        try:
+            from weft_wasm.runtimes.page_gpu import PyodideGpu
+        except ImportError as e:
+            raise BackendError(f"this page doesn't offer a WebGPU device ({e}); register @weft/runtime's page object as _weft_page, "
+                               "see web/CONTRACT.md.") from e  # fmt: skip
+        return PyodideGpu()
+    try:
+        from weft_wasm.runtimes.wgpu_device import NoAdapterError, WgpuRuntime
+    except ImportError as e:
+        raise BackendError(f"the webgpu backend needs wgpu outside a browser ({e}): pip install 'weft-wasm[webgpu]'.") from e
+    try:
+        return WgpuRuntime()
+    except NoAdapterError as e:
+        raise BackendError(str(e)) from None
+
+
+__all__ = ["WebGpuBackend", "WebGpuDevice", "WebGpuExecutable"]

@@ -1,0 +1,1 @@
+"""The binary format of WebAssembly, written and read."""

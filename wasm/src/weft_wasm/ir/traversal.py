@@ -1,0 +1,187 @@
+"""Walks over the loop IR: operands and blocks of nodes, what statements read and write, and expressions with other leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from weft_wasm.ir.nodes import (Assign, Barrier, Binary, Bitcast, Buffer, Call, Compare, Const, Convert, Copy, Declare, Expr, Fail, For, HostCall, If, Kernel, Let, Load, Local, MulAdd, Node, Program, Select, Stmt, Store, Switch, Unary, Var, While, add, div, mul, rem, sub)  # fmt: skip
+from weft_wasm.ir.kinds import covering, of, same
+
+
+def operands(e: Expr) -> tuple[Expr, ...]:
+    """The direct operands of an expression (a Load's is its index)."""
+    return _OPERANDS[type(e)](e)
+
+
+_OPERANDS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(Expr, {
+    **same((), Const, Var, Local),
+    **of(Unary, Convert, Bitcast, lambda e: (e.x,)),
+    **of(Binary, Compare, lambda e: (e.a, e.b)),
+    **of(Load, lambda e: (e.index,)),
+    **of(Select, lambda e: (e.cond, e.a, e.b)),
+    **of(MulAdd, lambda e: (e.a, e.b, e.c)),
+    **of(Call, lambda e: e.args),
+})  # fmt: skip
+
+
+_Node = TypeVar("_Node")
+
+
+def rebuild(e: Expr, new: Sequence[Expr]) -> Expr:
+    """The same node on other operands."""
+    return _REBUILD[type(e)](e, new)
+
+
+_FOLD: dict[str, Callable[[Expr, Expr], Expr]] = {"add": add, "sub": sub, "mul": mul, "div": div, "rem": rem}
+_Rebuild: TypeAlias = Callable[[_Node, Sequence[Expr]], Expr]
+
+
+def _on(kind: type[_Node], function: _Rebuild[_Node]) -> dict[type, _Rebuild[Any]]:
+    return {kind: function}
+
+
+_REBUILD: dict[type, _Rebuild[Any]] = covering(Expr, {
+    **_on(Load, lambda e, n: Load(e.buffer, n[0])),
+    **_on(Unary, lambda e, n: Unary(e.op, n[0])),
+    **_on(Binary, lambda e, n: _FOLD[e.op](n[0], n[1]) if e.op in _FOLD else Binary(e.op, n[0], n[1])),
+    **_on(Compare, lambda e, n: Compare(e.op, n[0], n[1])),
+    **_on(Select, lambda e, n: Select(n[0], n[1], n[2], e.rare)),
+    **_on(Convert, lambda e, n: Convert(n[0], e.dtype)),
+    **_on(Bitcast, lambda e, n: Bitcast(n[0], e.dtype)),
+    **_on(MulAdd, lambda e, n: MulAdd(*n)),
+    **_on(Call, lambda e, n: Call(e.fn, *n)),
+}, leaves=(Const, Var, Local))  # fmt: skip
+
+
+def substitute(e: Expr, mapping: Mapping[Any, Expr], memo: dict[Expr, Expr] | None = None) -> Expr:
+    """e with the leaves (Var, Local, …) of mapping replaced. Sharing is kept; pass one memo to share it between calls."""
+    memo = {} if memo is None else memo
+    hit = mapping.get(e) or memo.get(e)
+    if hit is not None:
+        return hit
+    old = operands(e)
+    if not old:
+        return e
+    new = [substitute(x, mapping, memo) for x in old]
+    result = e if all(a is b for a, b in zip(old, new)) else rebuild(e, new)
+    memo[e] = result
+    return result
+
+
+def walk_expr(e: Expr, seen: set[Expr] | None = None) -> list[Expr]:
+    """Every node of the DAG once, operands first; those in `seen` are left out, and it grows."""
+    visited = set() if seen is None else seen
+    found: list[Expr] = []
+
+    def visit(node: Expr) -> None:
+        if node not in visited:
+            visited.add(node)
+            for x in _OPERANDS[type(node)](node):
+                visit(x)
+            found.append(node)
+
+    visit(e)
+    return found
+
+
+def loaded(e: Expr) -> tuple[Buffer, ...]:
+    """The buffers that e reads, in order of first use; found once for each node, and kept there."""
+    try:
+        return e._loaded
+    except AttributeError:
+        found: dict[Buffer, None] = {b: None for x in operands(e) for b in loaded(x)}
+        if type(e) is Load:
+            found[e.buffer] = None
+        e._loaded = tuple(found)
+        return e._loaded
+
+
+def blocks(s: Stmt) -> tuple[list[Stmt], ...]:
+    """The statement lists inside a statement."""
+    return _BLOCKS[type(s)](s)
+
+
+_BLOCKS: dict[type, Callable[[Any], tuple[list[Stmt], ...]]] = covering(Stmt, {
+    **of(For, Kernel, lambda s: (s.body,)),
+    **of(While, lambda s: (s.cond, s.body)),
+    **of(If, lambda s: (s.then, s.orelse)),
+    **of(Switch, lambda s: tuple(s.branches)),
+    **same((), Let, Declare, Assign, Store, Barrier, Copy, Fail, HostCall),
+})  # fmt: skip
+
+
+def expressions(s: Stmt) -> tuple[Expr, ...]:
+    """The expressions that a statement itself holds, not those of its blocks."""
+    return _EXPRESSIONS[type(s)](s)
+
+
+def _no_ints(*xs: Expr | int) -> tuple[Expr, ...]:
+    return tuple(x for x in xs if isinstance(x, Node))
+
+
+_EXPRESSIONS: dict[type, Callable[[Any], tuple[Expr, ...]]] = covering(Stmt, {
+    **of(For, lambda s: _no_ints(s.extent)),
+    **of(While, If, lambda s: (s.test,)),
+    **of(Let, Assign, lambda s: (s.value,)),
+    **of(Switch, lambda s: (s.index,)),
+    **of(Declare, lambda s: (s.init,)),
+    **of(Store, lambda s: (s.index, s.value)),
+    **of(Copy, lambda s: _no_ints(s.dst_index, s.src_index)),
+    **same((), Barrier, Kernel, Fail, HostCall),
+})  # fmt: skip
+
+
+_Effects: TypeAlias = tuple[Sequence[Buffer], Sequence[Buffer]]
+
+
+def effects(s: Stmt) -> _Effects:
+    """(read, written) buffers of a statement itself, besides what its expressions load and what its blocks do.
+
+    Whoever asks whether memory changes asks here or one of the functions below.
+    """
+    return _EFFECTS[type(s)](s)
+
+
+_EFFECTS: dict[type, Callable[[Any], _Effects]] = covering(Stmt, {
+    **of(Store, lambda s: ((), (s.buffer,))),
+    **of(Copy, lambda s: ((s.src,), (s.dst,))),
+    **of(HostCall, lambda s: (s.arguments, (s.table, *s.results))),
+    **same(((), ()), For, While, If, Switch, Let, Declare, Assign, Barrier, Kernel, Fail),
+})  # fmt: skip
+
+
+def walk(body: Sequence[Stmt]) -> Iterator[Stmt]:
+    """Every statement in the blocks of body, outer first."""
+    for s in body:
+        yield s
+        for block in blocks(s):
+            yield from walk(block)
+
+
+def touched(body: Sequence[Stmt]) -> tuple[list[Buffer], list[Buffer]]:
+    """(read, written) buffers of the statements and their blocks, each in order of first use."""
+    reads: dict[Buffer, None] = {}
+    writes: dict[Buffer, None] = {}
+    for s in walk(body):
+        for e in expressions(s):
+            reads.update(dict.fromkeys(loaded(e)))
+        read, wrote = effects(s)
+        reads.update(dict.fromkeys(read))
+        writes.update(dict.fromkeys(wrote))
+    return list(reads), list(writes)
+
+
+def written(body: Sequence[Stmt]) -> list[Buffer]:
+    """The buffers that the statements and their blocks write, in order of first use."""
+    return list(dict.fromkeys(b for s in walk(body) for b in effects(s)[1]))
+
+
+def may_end(s: Stmt) -> bool:
+    """Whether a statement itself, not one in its blocks, may end the program, so that what follows it does not run."""
+    return type(s) is Fail or type(s) is HostCall
+
+
+def constants_of(program: Program) -> list[Buffer]:
+    """The constant buffers that the program reads."""
+    return program.constants or [b for b in touched(program.body)[0] if b.role == "constant"]

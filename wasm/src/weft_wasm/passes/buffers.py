@@ -1,0 +1,120 @@
+"""Buffer planning: temps of a program share one arena by liveness (`liveness.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft_wasm.passes import kernel_fusion
+from weft_wasm.ir.affine import Linear, distinct, linear
+from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Expr, For, Kernel, Let, Load, Program, Store, Var, padded
+from weft_wasm.ir.traversal import expressions, touched, walk, walk_expr
+from weft_wasm.passes.liveness import lifetimes
+
+@dataclass(slots=True)
+class Plan:
+    """offsets: byte offset of each temp (and workgroup buffer) in the arena; size: bytes of the arena; lives: (first, last) use.
+    private: byte offset of each private buffer in a thread's own area; private_size: bytes of that."""
+
+    offsets: dict[Buffer, int]
+    size: int
+    lives: dict[Buffer, tuple[int, int]]
+    private: dict[Buffer, int]
+    private_size: int
+
+    def overlap(self, a: Buffer, b: Buffer) -> bool:
+        """Whether two different arena buffers share bytes."""
+        if a not in self.offsets or b not in self.offsets:
+            return False
+        x, y = self.offsets[a], self.offsets[b]
+        return x < y + b.nbytes and y < x + a.nbytes
+
+
+def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
+    """(read, written) buffers of a kernel of which the written one may take the storage of the read one.
+
+    That is so in one nest of parallel loops where both are only used at one and the same index, another one in each iteration, and what is read is
+    read before the first write.
+    """
+    body = kernel.body
+    extents: dict[Var, int | Expr] = {}
+    while len(body) == 1 and type(outer := body[0]) is For and outer.kind == "parallel":
+        extents[outer.var] = outer.extent
+        body = outer.body
+    if body is kernel.body or any(type(s) not in (Let, Store) for s in body):
+        return []
+    forms: dict[Expr, Linear] = {}
+    used: dict[Buffer, list[Linear]] = {}  # the linear forms of a buffer's indices
+    last_read: dict[Buffer, int] = {}
+    first_write: dict[Buffer, int] = {}
+    for k, s in enumerate(body):
+        for e in expressions(s):
+            for node in walk_expr(e):
+                if type(node) is Load:
+                    used.setdefault(node.buffer, []).append(linear(node.index, forms))
+                    last_read[node.buffer] = k
+        if type(s) is Store:
+            used.setdefault(s.buffer, []).append(linear(s.index, forms))
+            first_write.setdefault(s.buffer, k)
+    pairs: list[tuple[Buffer, Buffer]] = []
+    bound = {s.var for s in body if type(s) is Let}
+    for new, write in first_write.items():
+        if not distinct(used[new][0][0], extents, bound):
+            continue
+        for old, read in last_read.items():
+            fits = old not in first_write and new.nbytes <= old.nbytes and ITEMSIZE[new.dtype] == ITEMSIZE[old.dtype]
+            if fits and read <= write and all(form == used[new][0] for form in used[new] + used[old]):
+                pairs.append((old, new))
+    return pairs
+
+
+def plan(program: Program) -> Plan:
+    """Places buffers greedily, largest first, at the lowest offset where no buffer alive at the same time is."""
+    lives = lifetimes(program)
+    partners: dict[Buffer, list[Buffer]] = {}
+    for s in walk(program.body):
+        if type(s) is Kernel:
+            for old, new in dict.fromkeys((*in_place_pairs(s), *kernel_fusion.in_place_pairs(s))):
+                if old in lives and new in lives and lives[old][1] == lives[new][0]:
+                    partners.setdefault(new, []).append(old)
+    offsets: dict[Buffer, int] = {}
+    placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last
+    size = 0
+    for buffer in sorted(lives, key=lambda b: (-b.nbytes, lives[b])):
+        first, last = lives[buffer]
+        need = padded(buffer.nbytes)
+        busy = [(offset, end) for offset, end, f, l in placed if f <= last and first <= l]  # sorted by offset
+        at = _take_over(partners.get(buffer, ()), offsets, busy, need)
+        if at is None:
+            at = 0
+            for offset, end in busy:
+                if offset >= at + need:
+                    break
+                at = max(at, end)
+        offsets[buffer] = at
+        placed.append((at, at + need, first, last))
+        placed.sort()
+        size = max(size, at + need)
+    return Plan(offsets, size, lives, *private_areas(program))
+
+
+def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
+    """(offsets, bytes) of the private buffers: kernels use one area after another, those of one kernel lie side by side."""
+    offsets: dict[Buffer, int] = {}
+    size = 0
+    for s in walk(program.body):
+        if type(s) is Kernel:
+            end = 0
+            for buffer in dict.fromkeys(b for group in touched(s.body) for b in group if b.role == "private"):
+                offsets[buffer], end = end, end + padded(buffer.nbytes)
+            size = max(size, end)
+    return offsets, size
+
+
+def _take_over(partners: Sequence[Buffer], offsets: dict[Buffer, int], busy: list[tuple[int, int]], need: int) -> int | None:
+    """The offset of a buffer that dies where this one is born, if nothing else is alive there."""
+    for old in partners:
+        at = offsets.get(old)
+        if at is not None and sum(offset < at + need and at < end for offset, end in busy) == 1:
+            return at
+    return None

@@ -1,0 +1,96 @@
+"""Which loops threads share.
+
+A loop with `tasks=n` may be cut into runs of at least n iterations that threads take one after the other. What a program computes does not
+depend on how many threads there are: the cuts of vector loops are made here, once. Sharing costs microseconds (a thread has to wake up), so
+only loops that take much longer are marked, by an estimate of their time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from weft_wasm.ir.nodes import ITEMSIZE, Assign, Buffer, Call, Declare, Expr, For, Let, Load, Program, Stmt, Store, Var
+from weft_wasm.ir.traversal import blocks, expressions, touched, walk_expr
+from weft_wasm.ir.rewriting import fresh, map_kernels
+
+WORTH = 150_000  # ns: a loop that takes less stays on one thread
+GRAIN = 20_000  # ns: the shortest run of iterations that a thread takes at once
+RUNS = 64  # and the most runs of one loop
+UNIT = 64  # runs of vector loops are multiples of this many elements
+NODE, CALL, BYTE = 0.25, 4.0, 0.06  # ns for a scalar operation, a function such as exp, a byte of memory
+LANES = 3  # about how many times faster a vector loop is
+
+
+def share(program: Program) -> Program:
+    """The program with the loops marked that are worth sharing. Kernels with marked loops stay as they are."""
+    return map_kernels(program, kernel_body)
+
+
+def kernel_body(body: list[Stmt], outside: frozenset[Buffer] = frozenset()) -> list[Stmt]:
+    """The statements with every outermost loop shared that pays. outside: each thread's own buffers that are used around these statements; what they
+    hold would be another thread's in a shared loop."""
+    out: list[Stmt] = []
+    for k, s in enumerate(body):
+        if type(s) is For and type(s.extent) is int and not s.tasks and cost([s]) >= WORTH:
+            own, around = private([s]), outside | private([*body[:k], *body[k + 1 :]])
+            if s.kind == "parallel" and not own & around and not (s.vector and own):
+                out += shared(s, around)
+            else:
+                out.append(s if s.vector else replace(s, body=kernel_body(s.body, around)))
+        else:
+            out.append(s)
+    return out
+
+
+def private(body: Sequence[Stmt]) -> frozenset[Buffer]:
+    """Each thread's own buffers that statements use."""
+    return frozenset(b for group in touched(body) for b in group if b.role == "private")
+
+
+def shared(s: For, around: frozenset[Buffer]) -> list[Stmt]:
+    """A parallel loop that takes long: it or a loop just inside it marked, or cut in two if its iterations run in lanes."""
+    each = cost(s.body) / (LANES if s.vector else 1)
+    extent = s.count
+    if s.vector:
+        size = max(1, -(-int(max(GRAIN / max(each, 1e-3), extent / RUNS)) // UNIT)) * UNIT
+        count = extent // size
+        if count < 2:
+            return [s]
+        outer, inner, rest = Var(f"{s.var.name}.o"), Var(s.var.name), Var(s.var.name)
+        run = replace(s, var=inner, extent=size, body=fresh(s.body, {s.var: outer * size + inner}))
+        cut: list[Stmt] = [For(outer, count, [run], "parallel", tasks=1)]
+        if extent % size:
+            cut.append(replace(s, var=rest, extent=extent % size, body=fresh(s.body, {s.var: rest + count * size})))
+        return cut
+    if extent < 4 and len(s.body) == 1 and type(s.body[0]) is For and each >= WORTH:
+        return [replace(s, body=kernel_body(s.body, around))]
+    return [replace(s, tasks=grain(extent, each))] if extent > 1 else [replace(s, body=kernel_body(s.body, around))]
+
+
+def grain(extent: int, each: float) -> int:
+    """How many iterations of `each` ns a thread takes at once."""
+    return max(1, int(GRAIN / max(each, 1e-3)), extent // RUNS)
+
+
+def cost(body: list[Stmt]) -> float:
+    """An estimate of the time of statements, in ns. Loops of unknown extent count once, branches as the dearest."""
+    total = 0.0
+    seen: set[Expr] = set()
+    for s in body:
+        for e in expressions(s):
+            total += sum(map(_node, walk_expr(e, seen)))
+        if type(s) is Store:
+            total += BYTE * ITEMSIZE[s.buffer.dtype]
+        elif type(s) is For:
+            inner = cost(s.body) * (s.extent if type(s.extent) is int else 1)
+            total += inner / LANES if s.vector else inner
+        elif type(s) not in (Let, Assign, Declare):
+            total += max((cost(b) for b in blocks(s)), default=0.0)
+    return total
+
+
+def _node(e: Expr) -> float:
+    if type(e) is Load:
+        return NODE + BYTE * ITEMSIZE[e.dtype]
+    return CALL if type(e) is Call else NODE

@@ -1,0 +1,108 @@
+"""Addresses in a linear memory, and the error of a full one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Container
+from contextlib import AbstractContextManager
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from weft_wasm.ir.nodes import ALIGNMENT, padded
+
+LIMIT, LIMIT_64 = 1 << 32, 1 << 34  # bytes, by the size of addresses
+WIDER = "start with 64-bit addresses (WEFT_WASM_MEMORY64=1, or ?memory64=1 in the address of a page), with which programs run slower"
+
+
+def most_bytes(features: Container[str]) -> int:
+    """Bytes that a device of these features can have at most."""
+    return LIMIT_64 if "memory64" in features else LIMIT
+
+
+class Locked(Protocol):
+    @property
+    def lock(self) -> AbstractContextManager[object]: ...
+
+
+_Self = TypeVar("_Self", bound=Locked)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def exclusive(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concatenate[_Self, _P], _T]:
+    """A method of something with a `lock`, for one thread at a time: what Python's threads share of a device is in order before and after a call, not during one.
+    The lock is an RLock, since a program may call functions of the host that run programs, and collecting garbage frees memory anywhere."""
+
+    @functools.wraps(method)
+    def call(self: _Self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return call
+
+
+FIRST = 1 << 16  # nothing is allocated below: address 0 is never a buffer
+
+
+class DeviceMemoryError(MemoryError):
+    """The device memory (at most 4 GiB, the range of 32-bit WebAssembly, or 16 GiB with 64-bit addresses) is full. Delete arrays, donate
+    arguments, or use a device with more memory."""
+
+
+class Allocator:
+    """Addresses of a linear memory by size classes: free lists per class, fresh blocks from the top, `grow(bytes)` when needed.
+
+    Classes are multiples of 64 bytes up to 1 KiB, then 8 steps per power of two: at most 1/8 is wasted. The topmost
+    block returns to the top when it is freed; a full memory splits larger free blocks.
+    """
+
+    def __init__(self, grow: Callable[[int], None], first: int = FIRST, limit: int = LIMIT):
+        self.grow, self.top, self.limit = grow, first, limit
+        self.free_lists: dict[int, list[int]] = {}
+        self.sizes: dict[int, int] = {}
+        self.allocated = self.peak = 0
+
+    @staticmethod
+    def size_class(nbytes: int) -> int:
+        need = padded(nbytes)
+        if need <= 1024:
+            return need
+        step = 1 << ((need - 1).bit_length() - 4)
+        return -(-need // step) * step
+
+    def alloc(self, nbytes: int) -> int:
+        size = self.size_class(nbytes)
+        free = self.free_lists.get(size)
+        if free:
+            address = free.pop()
+        else:
+            address = self.take(size, nbytes)
+        self.sizes[address] = size
+        self.allocated += size
+        self.peak = max(self.peak, self.allocated)
+        return address
+
+    def take(self, size: int, nbytes: int) -> int:
+        """A fresh block from the top; a larger free one when the top is at the limit."""
+        if self.top + size <= self.limit:
+            self.grow(self.top + size)
+            address, self.top = self.top, self.top + size
+            return address
+        for larger in sorted(k for k, blocks in self.free_lists.items() if k >= size and blocks):
+            address = self.free_lists[larger].pop()
+            if larger - size >= ALIGNMENT:
+                self.free_lists.setdefault(larger - size, []).append(address + size)
+            return address
+        raise DeviceMemoryError(
+            f"no room for {nbytes} bytes: {self.allocated} bytes are in use of the {self.limit} that WebAssembly can address. "
+            f"Delete arrays that are no longer needed, donate arguments to jit{', or ' + WIDER if self.limit <= LIMIT else ''}."
+        )
+
+    def free(self, address: int) -> None:
+        size = self.sizes.pop(address, None)
+        if size is None:
+            raise ValueError(f"address {address} is not allocated (freed twice?)")
+        self.allocated -= size
+        if address + size == self.top:
+            self.top = address
+        else:
+            self.free_lists.setdefault(size, []).append(address)

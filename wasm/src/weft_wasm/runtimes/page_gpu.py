@@ -1,0 +1,108 @@
+"""The page's WebGPU device as the runtime of the backend: see web/CONTRACT.md."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, Sequence
+
+import _weft_page as page
+from js import Uint8Array
+from pyodide.ffi import JsException, can_run_sync, create_proxy, run_sync, to_js
+
+from weft.base.errors import BackendError
+
+from weft_wasm.artifact import Artifact
+from weft_wasm.runtimes.page import kept_programs
+from weft_wasm.runtimes.interface import BytesFunction, Call, unloading
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+def wait_for(promise: Any, what: str) -> Any:
+    """The promise's value; BackendError where the browser can't suspend Python."""
+    if not can_run_sync():
+        raise BackendError(f"{what} has to wait for the GPU, and this browser can't suspend Python (it lacks JSPI, WebAssembly.Suspending, or the "
+                           "program was not started with runPythonAsync). Use a current Chromium, or the wasm backend.")  # fmt: skip
+    try:
+        return run_sync(promise)
+    except JsException as e:
+        raise RuntimeError(f"{what}: {e.message}") from None
+
+
+class PyodideGpu:
+    """What `WebGpuBackend` asks of a runtime, on `_weft_page.gpu`: buffers, and programs as calls."""
+
+    kind = "browser"
+
+    def __init__(self) -> None:
+        self.device = page.gpu
+        if not self.device:
+            raise BackendError("this browser offers no WebGPU adapter; use the wasm backend, or turn WebGPU on (Chromium: chrome://gpu tells why it is off).")
+        self.limits: dict[str, int] = self.device.limits.to_py()
+        self.store = kept_programs()
+        # bound once: looking a method up on a proxy costs more than calling it
+        self.alloc, self.free, self._write, self._read = self.device.alloc, self.device.free, self.device.write, self.device.read
+
+    def write(self, handle: int, data: Buffer) -> None:
+        """Queues a copy of a bytes-like object into the buffer."""
+        view = memoryview(data)
+        if view.nbytes:
+            there = Uint8Array.new(view.nbytes)
+            there.assign(view)
+            self._write(handle, there)
+
+    def read(self, handle: int, nbytes: int) -> bytes:
+        """A copy of device bytes, after everything that was queued."""
+        return wait_for(self._read(handle, nbytes), "reading an array").to_bytes() if nbytes else b""
+
+    def wait(self) -> None:
+        """Returns when everything queued has run."""
+        wait_for(self.device.synchronize(), "waiting for an array")
+
+    def stats(self) -> dict[str, int]:
+        return self.device.stats().to_py()
+
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
+        """A function from input handles to output handles. functions: what the program calls of the host."""
+        name = artifact.name
+        raised: list[BaseException] = []
+
+        def host(number: int, arguments: Any) -> Any:
+            try:
+                return to_js(functions[number]([a.to_bytes() for a in arguments]))
+            except BaseException as e:
+                raised.append(e)
+                raise
+
+        proxies = [create_proxy(host)] if functions else []
+        number = wait_for(self.device.load(to_js(artifact.to_bytes()), *proxies), f"compiling {name}")
+
+        def unload(number: int) -> None:
+            self.device.unload(number)
+            for proxy in proxies:
+                proxy.destroy()
+
+        entry = self.device.entry(number, *donated)
+        count, waits = len(artifact.metadata["outputs"]), self.device.isAsync(number)
+        results = self.device.results(number)
+        handles_out = array("I", bytes(4 * count))
+
+        def call(handles: list[int]) -> list[int]:
+            try:
+                first = entry(*handles)
+            except JsException as e:
+                raise RuntimeError(f"{name}: {e.message}") from None
+            if waits:
+                try:
+                    first = wait_for(first, f"a loop, a branch or a call of {name} that depends on data")
+                except RuntimeError:
+                    if raised:
+                        raise raised.pop() from None
+                    raise
+            if count <= 1:
+                return [first][:count]
+            results.assign_to(handles_out)
+            return handles_out.tolist()
+
+        return unloading(call, unload, number)

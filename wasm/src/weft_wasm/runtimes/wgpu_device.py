@@ -1,0 +1,383 @@
+"""Runs WebGPU artifacts in Python, through wgpu-py: buffers, pipelines, and the plan as one submit. Needs no NumPy."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import threading
+import weakref
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import wgpu
+
+from weft_wasm.artifact import Artifact, ArtifactError
+from weft_wasm.runtimes.memory import DeviceMemoryError, exclusive
+from weft_wasm.runtimes.interface import BytesFunction, Call, unloading
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+ALIGN = 64
+KEEP = 256 << 20  # bytes of free buffers that are kept
+LIMITS = ("maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage", "maxComputeWorkgroupsPerDimension")
+USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+Step = dict[str, Any]  # of a plan (docs/artifact.md), or a kernel in it
+_BINDING = re.compile(r"@binding\((\d+)\) var<storage, (read|read_write)>")
+
+
+class NoAdapterError(RuntimeError):
+    """This machine has no WebGPU adapter. Install a Vulkan driver (Debian's software one: libvulkan1 and mesa-vulkan-drivers), or use
+    another platform."""
+
+
+def find_adapter(power: str) -> Any:
+    """The best adapter of Vulkan, Metal or Direct3D; NoAdapterError if there is none. (On OpenGL wgpu gives wrong numbers.)"""
+    reason = "no driver was found"
+    try:
+        adapter = wgpu.gpu.request_adapter_sync(power_preference=power)
+        if not adapter.info["backend_type"].startswith("OpenGL"):
+            return adapter
+        reason = "there is only OpenGL, which can't run compute kernels reliably"
+    except (RuntimeError, OSError) as e:
+        reason = str(e)
+    raise NoAdapterError(f"there is no WebGPU adapter here: {reason}. Install a Vulkan driver, for example Debian's libvulkan1 and "
+                         "mesa-vulkan-drivers, or use another platform.")  # fmt: skip
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Pipeline:
+    """A kernel that was compiled, and the layout of what it is bound to."""
+
+    compute: Any
+    layout: Any
+
+
+@dataclass(slots=True)
+class Loaded:
+    """An artifact in a device: its plan, pipelines by kernel, and buffers of constants by number in the plan."""
+
+    artifact: Artifact
+    plan: dict[str, Any]
+    pipelines: list[Pipeline]
+    constants: dict[int, int]
+    iota: Any | None
+    functions: Sequence[BytesFunction]
+
+
+class WgpuDevice:
+    """One WebGPU device. Handles are ints; work is queued in order, and only `read` waits.
+
+    >>> device = WgpuDevice()
+    >>> p = device.alloc(8)
+    >>> device.write(p, b"12345678")
+    >>> device.read(p, 4)
+    b'1234'
+    >>> device.free(p)
+    """
+
+    def __init__(self, power: str = "high-performance"):
+        self.adapter = find_adapter(power)
+        wanted = {_dashed(name): self.adapter.limits[_dashed(name)] for name in LIMITS}
+        self.device = self.adapter.request_device_sync(required_limits=wanted)
+        self.queue = self.device.queue
+        self.limits: dict[str, int] = {name: self.device.limits[_dashed(name)] for name in LIMITS}
+        self.lock = threading.RLock()
+        self.submits = 0
+        self.allocated = self.peak = self.pooled = 0
+        self._buffers: dict[int, Any] = {}
+        self._pool: dict[int, list[Any]] = {}  # free buffers by exact size
+        self._pipelines: weakref.WeakValueDictionary[str, Pipeline] = weakref.WeakValueDictionary()  # of loaded programs, by WGSL
+        self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
+        self._next = 1
+        self._sentinel = self._create(ALIGN)
+
+    @property
+    def name(self) -> str:
+        """What the adapter calls itself."""
+        return self.adapter.info.get("device") or self.adapter.info.get("description") or "WebGPU"
+
+    # ---- buffers
+
+    @exclusive
+    def alloc(self, nbytes: int) -> int:
+        """A buffer of at least nbytes; DeviceMemoryError if the device can't bind one so large."""
+        size = max(ALIGN, -(-nbytes // ALIGN) * ALIGN)
+        limit = min(self.limits["maxBufferSize"], self.limits["maxStorageBufferBindingSize"])
+        if size > limit:
+            raise DeviceMemoryError(f"a buffer of {nbytes} bytes is larger than this WebGPU device allows ({limit}). "
+                                    "Split the array, or use the wasm or cpu backend.")  # fmt: skip
+        free = self._pool.get(size)
+        if free:
+            buffer = free.pop()
+            self.pooled -= size
+        else:
+            buffer = self._create(size)
+        handle, self._next = self._next, self._next + 1
+        self._buffers[handle] = buffer
+        self.allocated += size
+        self.peak = max(self.peak, self.allocated)
+        return handle
+
+    def _create(self, size: int) -> Any:
+        try:
+            return self.device.create_buffer(size=size, usage=USAGE)
+        except wgpu.GPUError as e:
+            raise DeviceMemoryError(f"the WebGPU device has no room for {size} bytes ({e}). Delete arrays that are no longer needed.") from None
+
+    @exclusive
+    def free(self, handle: int) -> None:
+        buffer = self._buffers.pop(handle, None)
+        if buffer is None:
+            raise ValueError(f"buffer {handle} is not allocated (freed twice?)")
+        self.allocated -= buffer.size
+        if self.pooled + buffer.size > KEEP:
+            buffer.destroy()
+        else:
+            self._pool.setdefault(buffer.size, []).append(buffer)
+            self.pooled += buffer.size
+
+    def _buffer(self, handle: int) -> Any:
+        try:
+            return self._buffers[handle]
+        except KeyError:
+            raise ValueError(f"buffer {handle} is not allocated (freed or donated?)") from None
+
+    @exclusive
+    def write(self, handle: int, data: Buffer) -> None:
+        """Queues a copy of a bytes-like object into the buffer."""
+        view = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
+        if len(view) > self._buffer(handle).size:
+            raise ValueError(f"{len(view)} bytes don't fit into the {self._buffer(handle).size} of buffer {handle}")
+        if len(view) % 4:
+            view = memoryview(bytes(view) + bytes(-len(view) % 4))
+        if len(view):
+            self.queue.write_buffer(self._buffer(handle), 0, view)
+
+    @exclusive
+    def read(self, handle: int, nbytes: int) -> bytes:
+        """A copy of device bytes, after everything that was queued."""
+        if nbytes > self._buffer(handle).size:
+            raise ValueError(f"buffer {handle} has {self._buffer(handle).size} bytes, {nbytes} asked for")
+        return self._read(self._buffer(handle), nbytes)
+
+    def _read(self, buffer: Any, nbytes: int, offset: int = 0) -> bytes:
+        if nbytes == 0:
+            return b""
+        return bytes(self.queue.read_buffer(buffer, offset, -(-nbytes // 4) * 4)[:nbytes])
+
+    # ---- programs
+
+    @exclusive
+    def load(self, artifact: Artifact | bytes, functions: Sequence[BytesFunction] = ()) -> Loaded:
+        """Makes (or finds) the pipelines and copies the constants. functions: what the program calls of the host."""
+        if not isinstance(artifact, Artifact):
+            artifact = Artifact.from_bytes(artifact)
+        artifact.check()
+        if artifact.kind != "webgpu":
+            raise ValueError(f"a {artifact.kind} artifact can't run on a WebGPU device; compile the program for webgpu")
+        if len(artifact.metadata.get("calls", ())) != len(functions):
+            raise ValueError(f"{artifact.name} calls {len(artifact.metadata.get('calls', ()))} functions of the host, {len(functions)} are given")
+        plan = json.loads(artifact.code)
+        most = self.limits["maxComputeWorkgroupsPerDimension"]
+        for step in steps_of(plan["steps"]):
+            if step["op"] == "dispatch" and max(step["groups"]) > most:
+                groups = " x ".join(map(str, step["groups"]))
+                raise ArtifactError(f"{artifact.name} runs {groups} workgroups, this WebGPU device at most {most} in a row: compile it for this device")
+        pipelines = [self._pipeline(artifact.name, kernel) for kernel in plan["kernels"]]
+        constants = {}
+        for k, spec in enumerate(plan["buffers"]):
+            if spec["role"] == "constant":
+                constants[k] = self.alloc(spec["bytes"])
+                self.write(constants[k], artifact.constants[spec["offset"] : spec["offset"] + spec["bytes"]])
+        count = max((step["count"] for step in steps_of(plan["steps"]) if step["op"] == "loop" and step["counter"] is not None), default=0)
+        iota = self.device.create_buffer_with_data(data=array("i", range(count)).tobytes(), usage=wgpu.BufferUsage.COPY_SRC) if count else None
+        return Loaded(artifact, plan, pipelines, constants, iota, functions)
+
+    @exclusive
+    def unload(self, loaded: Loaded) -> None:
+        """Frees the constants, and the pipelines that no other program shares."""
+        for handle in loaded.constants.values():
+            self.free(handle)
+        loaded.constants, loaded.pipelines = {}, []
+
+    def _pipeline(self, program: str, kernel: Step) -> Pipeline:
+        key = f"{kernel['entry']}\n{kernel['wgsl']}"
+        made = self._pipelines.get(key)
+        if made is None:
+            access = tuple(a for _, a in sorted((int(k), a) for k, a in _BINDING.findall(kernel["wgsl"])))
+            layout = self._layouts.get(access)
+            if layout is None:
+                kinds = {"read": wgpu.BufferBindingType.read_only_storage, "read_write": wgpu.BufferBindingType.storage}
+                entries = [{"binding": k, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kinds[a]}} for k, a in enumerate(access)]
+                group = self.device.create_bind_group_layout(entries=entries)
+                layout = self._layouts[access] = group, self.device.create_pipeline_layout(bind_group_layouts=[group])
+            try:
+                module = self.device.create_shader_module(code=kernel["wgsl"])
+                pipeline = self.device.create_compute_pipeline(layout=layout[1], compute={"module": module, "entry_point": kernel["entry"]})
+            except wgpu.GPUError as e:
+                raise RuntimeError(f"program {program}: the WebGPU device refused a kernel: {e}\n{kernel['wgsl']}") from None
+            made = self._pipelines[key] = Pipeline(pipeline, layout[0])
+        return made
+
+    @exclusive
+    def run(self, loaded: Loaded, inputs: list[int], donated: frozenset[int] | set[int] = frozenset()) -> list[int]:
+        """Queues the program and returns the handles of fresh outputs. donated: input indices whose buffers the caller gives away."""
+        specs = loaded.artifact.metadata
+        if len(inputs) != len(specs["inputs"]):
+            raise ValueError(f"{loaded.artifact.name} takes {len(specs['inputs'])} inputs, got {len(inputs)}")
+        outputs: list[int] = []
+        temps: list[int] = []
+        try:
+            outputs += [self.alloc(spec["bytes"]) for spec in specs["outputs"]]
+            buffers = []
+            for k, spec in enumerate(loaded.plan["buffers"]):
+                match spec["role"]:
+                    case "input":
+                        handle = inputs[spec["index"]]
+                    case "output":
+                        handle = outputs[spec["index"]]
+                    case "constant":
+                        handle = loaded.constants[k]
+                    case _:
+                        handle = self.alloc(spec["bytes"])
+                        temps.append(handle)
+                buffers.append(self._buffer(handle))
+            run = _Run(self, loaded, buffers)
+            run.steps(loaded.plan["steps"])
+            run.submit()
+        except BaseException:
+            for handle in outputs:
+                self.free(handle)
+            raise
+        finally:
+            for handle in temps:
+                self.free(handle)
+        for handle in {inputs[k] for k in donated}:
+            self.free(handle)
+        return outputs
+
+    @exclusive
+    def wait(self) -> None:
+        """Returns when everything queued has run (reading is in order with it; wgpu-py 0.32 can't call on_submitted_work_done)."""
+        self._read(self._sentinel, 4)
+
+    def stats(self) -> dict[str, int]:
+        """Bytes in use by arrays and constants, their peak, and bytes of free buffers that are kept."""
+        return {"allocated": self.allocated, "peak": self.peak, "free": self.pooled}
+
+
+class _Run:
+    """One run: the commands encoded since the last submit."""
+
+    def __init__(self, device: WgpuDevice, loaded: Loaded, buffers: list[Any]):
+        self.device, self.loaded, self.buffers = device, loaded, buffers
+        self.encoder = device.device.create_command_encoder()
+        self.compute: Any = None  # the compute pass, while one is open
+        self.groups: dict[int, Any] = {}  # bind groups by id of the step
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            match step["op"]:
+                case "dispatch":
+                    self.dispatch(step)
+                case "copy":
+                    src, dst = self.buffers[step["src"]], self.buffers[step["dst"]]
+                    self.copy(src, step.get("srcOffset", 0), dst, step.get("dstOffset", 0), step["bytes"])
+                case "loop":
+                    self.loop(step)
+                case "while":
+                    self.repeat(step)
+                case "switch":
+                    branches = step["branches"]
+                    self.steps(branches[min(max(self.word(step["index"]), 0), len(branches) - 1)])
+                case "call":
+                    self.call(step)
+
+    def dispatch(self, step: Step) -> None:
+        pipeline = self.loaded.pipelines[step["kernel"]]
+        group = self.groups.get(id(step))
+        if group is None:
+            entries = [{"binding": k, "resource": {"buffer": self.buffers[b]}} for k, b in enumerate(step["bind"])]
+            group = self.groups[id(step)] = self.device.device.create_bind_group(layout=pipeline.layout, entries=entries)
+        if self.compute is None:
+            self.compute = self.encoder.begin_compute_pass()
+        self.compute.set_pipeline(pipeline.compute)
+        self.compute.set_bind_group(0, group)
+        self.compute.dispatch_workgroups(*step["groups"])
+
+    def copy(self, src: Any, src_offset: int, dst: Any, dst_offset: int, nbytes: int) -> None:
+        self.end_pass()
+        self.encoder.copy_buffer_to_buffer(src, src_offset, dst, dst_offset, -(-nbytes // 4) * 4)
+
+    def loop(self, step: Step) -> None:
+        for k in range(step["count"]):
+            if step["counter"] is not None:
+                self.copy(self.loaded.iota, 4 * k, self.buffers[step["counter"]], 0, 4)
+            self.steps(step["body"])
+
+    def repeat(self, step: Step) -> None:
+        while True:
+            self.steps(step["cond"])
+            if not self.word(step["flag"]):
+                return
+            self.steps(step["body"])
+
+    def call(self, step: Step) -> None:
+        """Submits, and calls a function on what its arguments hold then; its results are written before what follows."""
+        self.flush()
+        arguments = [self.device._read(self.buffers[place["buffer"]], place["bytes"], place["offset"]) for place in step["arguments"]]
+        for place, data in zip(step["results"], self.loaded.functions[step["number"]](arguments), strict=True):
+            if data:
+                self.device.queue.write_buffer(self.buffers[place["buffer"]], place["offset"], data)
+
+    def flush(self) -> None:
+        """Submits what there is, and begins anew."""
+        self.submit()
+        self.encoder = self.device.device.create_command_encoder()
+
+    def word(self, number: int) -> int:
+        """Submits, and reads the first i32 of a buffer of the plan."""
+        self.flush()
+        (value,) = struct.unpack("<i", self.device._read(self.buffers[number], 4))
+        return int(value)
+
+    def end_pass(self) -> None:
+        if self.compute is not None:
+            self.compute.end()
+            self.compute = None
+
+    def submit(self) -> None:
+        self.end_pass()
+        self.device.queue.submit([self.encoder.finish()])
+        self.device.submits += 1
+
+
+def steps_of(steps: Sequence[Step]) -> Iterator[Step]:
+    """All steps, those inside others too."""
+    for step in steps:
+        yield step
+        for body in (step.get("body", ()), step.get("cond", ()), *step.get("branches", ())):
+            yield from steps_of(body)
+
+
+def _dashed(name: str) -> str:
+    return re.sub("[A-Z]", lambda m: "-" + m.group().lower(), name)
+
+
+class WgpuRuntime:
+    """What `WebGpuBackend` asks of a runtime, on wgpu-py: buffers, and programs as calls."""
+
+    def __init__(self) -> None:
+        self.device = device = WgpuDevice()
+        self.kind, self.limits = device.name, device.limits
+        self.alloc, self.free, self.write, self.read = device.alloc, device.free, device.write, device.read
+        self.wait, self.stats = device.wait, device.stats
+
+    def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
+        """A function from input handles to output handles. functions: what the program calls of the host."""
+        device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
+        return unloading(lambda handles: device.run(loaded, handles, given), device.unload, loaded)
