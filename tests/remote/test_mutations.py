@@ -32,7 +32,7 @@ def judge(first: int, count: int, worker: str = "mutant_worker.py", *options: st
     """How many mutants were refused, read and run; fails with what is wrong with how they are treated."""
     problems, counts, at = [], {}, first
     process = subprocess.Popen([sys.executable, str(HERE / worker), str(first), str(count), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env={**os.environ, "JAX_NUM_CPU_DEVICES": "1", **environment})
+                               env={**os.environ, "JAX_NUM_CPU_DEVICES": "1", "XLA_FLAGS": "", **environment})      # XLA as a host runs it
     noise: list[str] = []
     reader = threading.Thread(target=lambda: noise.append(process.stderr.read()), daemon=True)
     reader.start()

@@ -35,8 +35,8 @@ def loops(kernel) -> list:
 
 def calls(kernels, name: str) -> int:
     seen: set = set()
-    nodes = [e for k in kernels for s in traversal.walk(k.body) for root in traversal.expressions(s) for e in traversal.walk_expr(root, seen)]
-    return sum(1 for e in nodes if type(e) is nodes.Call and e.fn == name)
+    found = [e for k in kernels for s in traversal.walk(k.body) for root in traversal.expressions(s) for e in traversal.walk_expr(root, seen)]
+    return sum(1 for e in found if type(e) is nodes.Call and e.fn == name)
 
 
 def test_an_elementwise_chain_is_one_flat_loop():

@@ -5,6 +5,7 @@ import weft
 import weft.numpy as jnp
 from test_memory import F32, compiled
 from weft.core.trace import get_aval
+from weft_wasm.passes import threads
 from weft_wasm.backends.wasm import WasmBackend
 from weft_wasm.runtimes.desktop import DesktopRuntime
 from weft_wasm.lower.types import LoweringError
@@ -38,8 +39,8 @@ def results(backend, fun, args) -> list:
 def test_beyond_four_gib_as_below(name, monkeypatch):
     fun, args = PROGRAMS[name]
     want = results(WasmBackend(DesktopRuntime()), fun, args)
-    for threads in (1, 3):
-        backend = WasmBackend(DesktopRuntime(threads=threads, memory64=True))
+    for count in (1, 3):
+        backend = WasmBackend(DesktopRuntime(threads=count, memory64=True))
         backend.runtime.alloc(HIGH)
         got = results(backend, fun, args)
         assert len(got) == len(want)

@@ -3,7 +3,7 @@
 import pytest
 import wasm_harness
 from changing_functions import CASES
-from weft.base import tree
+from weft import tree
 
 
 @pytest.mark.parametrize("donated", [False, True], ids=["kept", "donated"])

@@ -4,7 +4,7 @@ import changing_functions
 import pytest
 import wasm_harness
 from changing_programs import CASES, check
-from weft.base import tree
+from weft import tree
 from webgpu_harness import kernels, run_webgpu
 from weft_wasm.emit_wgsl.legalize import legalize
 from weft_wasm.emit_wgsl.shader import WgslError

@@ -23,7 +23,7 @@ def over_a_mesh(m: Maker) -> None:
     v = m.within(m.value("ffi", least=1), 4.0)
     n = v.type.shape[0]
     text = m.rng.choice(
-        ["lax.psum(x, 'i') + x", "lax.all_gather(x, 'i', tiled=True) * 1", "lax.psum_scatter(x, 'i', tiled=True)", "lax.all_to_all(x, 'i', 0, 0, tiled=True)",
+        ["lax.psum(x, 'i') + x", "lax.all_gather(x, 'i', tiled=True) * 1", "lax.all_gather(x, 'i', tiled=True, to='invarying') + 0 * x", "lax.psum_scatter(x, 'i', tiled=True)", "lax.all_to_all(x, 'i', 0, 0, tiled=True)",
          "lax.ppermute(x, 'i', [(0, 0)])", "lax.pbroadcast(x, 'i', 0)", "x * lax.axis_index('i').astype(x.dtype)", "lax.pmax(x, 'i') - lax.pmin(x, 'i')"]
     )  # fmt: skip
     if "pmax" in text:

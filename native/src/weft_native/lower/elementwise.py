@@ -239,6 +239,12 @@ def _clamp(b, ins, outs, lo, x, hi):
     if dtypes.is_bool(outs[0].dtype):      # XLA has no clamp of booleans
         lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
         return b.op("stablehlo.and", [b.op("stablehlo.or", [x, lo], b.type(outs[0])), hi], b.type(outs[0]))
+    if dtypes.is_complex(outs[0].dtype):      # by real parts, as docs/decisions/027 says; XLA's own is not in all of its emitters
+        lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
+        part = shaped(outs[0].shape, dtypes.real_of(outs[0].dtype))
+        real = lambda v: b.op("stablehlo.real", [v], b.type(part))
+        raised = b.select(b.compare("GE", real(lo), real(x), part), lo, x, part.shape, outs[0].dtype)
+        return b.select(b.compare("LE", real(raised), real(hi), part), raised, hi, part.shape, outs[0].dtype)
     if bool(ins[0].shape) != bool(ins[2].shape):      # both bounds scalar, or none
         lo, hi = (b.fit(v, a, outs[0].shape) for v, a in ((lo, ins[0]), (hi, ins[2])))
     return b.op("stablehlo.clamp", [lo, x, hi], b.type(outs[0]))

@@ -15,7 +15,7 @@ Example:
 from __future__ import annotations
 
 from ..symbolic.parser import symbolic_shape as symbolic_shape
-from ..symbolic.dims import SymbolicScope as SymbolicScope, is_symbolic_dim as is_symbolic_dim, max_dim as max_dim, min_dim as min_dim
+from ..symbolic.dims import SymbolicScope as SymbolicScope, is_symbolic_dim as is_symbolic_dim
 from .exported import (
     DisabledSafetyCheck as DisabledSafetyCheck,
     Exported as Exported,

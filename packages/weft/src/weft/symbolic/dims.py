@@ -510,7 +510,7 @@ def inconclusive(dim: Dim, what: str) -> InconclusiveDimensionOperation:
     more = f"\nIts scope, created at {dim.scope.place}, has the constraints:{known}" if known else ""
     return InconclusiveDimensionOperation(
         f"{what}{more}\nThe answer depends on the values of {', '.join(sorted(dim.variables()))}, which are known only when the program is called. Say more about them "
-        "with constraints=[\"…\"] of symbolic_shape (such as \"a >= 4\", \"mod(a, 2) == 0\"), use weft.export.max_dim or min_dim, or compute with the size as an array.")
+        "with constraints=[\"…\"] of symbolic_shape (such as \"a >= 4\", \"mod(a, 2) == 0\"), use weft.core.max_dim or min_dim, or compute with the size as an array.")
 
 
 # Filled in by `weft.symbolic.bounds`: (expression) -> (lower, upper), and whether an expression is >= 0 (None: can't say).
