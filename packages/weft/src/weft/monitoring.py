@@ -1,5 +1,8 @@
 """Statistics of the phases of compiling: how long tracing, lowering and compiling take, and what the persistent cache does."""
 from .base.monitoring import (
+    COMPILE as COMPILE,
+    LOWER as LOWER,
+    TRACE as TRACE,
     clear_event_listeners as clear_event_listeners,
     record_event as record_event,
     record_event_duration_secs as record_event_duration_secs,
