@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 VENV_STAMP := $(VENV)/.ready
-PACKAGES := packages/weft packages/weft-library packages/weft-extra packages/weft-remote native wasm
+PACKAGES := packages/weft packages/weft-remote native wasm
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
@@ -125,7 +125,7 @@ lint: setup
 types: setup
 	@$(PY) -m mypy
 
-## wheels: the six distributions, in build/dist
+## wheels: the four distributions, in build/dist
 wheels: setup
 	@rm -rf build/dist && mkdir -p build/dist
 	@for p in $(PACKAGES); do $(PY) -m build --wheel --no-isolation --outdir build/dist $$p >build/dist/log 2>&1 || { cat build/dist/log; exit 1; }; done

@@ -11,7 +11,7 @@ HOST_COMMAND ?= $(VENV)/bin/weft-host --port {port} --token={token}
 
 NPM_STAMP := node_modules/.package-lock.json
 WHEELS_STAMP := build/wheels/.stamp
-WHEEL_PROJECTS := packages/weft packages/weft-library packages/weft-extra packages/weft-remote wasm
+WHEEL_PROJECTS := packages/weft packages/weft-remote wasm
 WHEEL_SOURCES := $(foreach dir,$(WHEEL_PROJECTS),$(wildcard $(dir)/pyproject.toml $(dir)/README.md) \
   $(shell find $(dir)/src -name '*.py' -o -name '*.js' -o -name '*.d.ts' -o -name '*.html' 2>/dev/null))
 
@@ -24,7 +24,7 @@ EXPORTED := wasm/src/weft_wasm/page/weft.js
 $(EXPORTED): wasm/runtime/package.json $(wildcard wasm/runtime/src/*.ts) | $(NPM_STAMP)
 	@$(NPM) run --silent build:exported -w @weft/runtime
 
-# The five wheels that a page loads.
+# The wheels that a page loads.
 $(WHEELS_STAMP): $(WHEEL_SOURCES) $(EXPORTED) | $(VENV_STAMP)
 	@rm -rf build/wheels && mkdir -p build/wheels
 	@for project in $(WHEEL_PROJECTS); do \

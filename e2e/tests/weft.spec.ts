@@ -13,6 +13,16 @@ test("the first result, from this server alone, without NumPy", async ({ playgro
   expect(requests.filter((url) => !url.replace(/^blob:/, "").startsWith(weftSite))).toEqual([]);
 });
 
+test("a first visit transfers at most seven megabytes until its first result", async ({ page, playground }) => {
+  const sizes: Promise<number>[] = [];
+  page.context().on("requestfinished", (request) => sizes.push(request.sizes().then((s) => s.responseBodySize)));
+  await playground.open();
+  expect(await playground.runToEnd("import weft.numpy\nweft.numpy.arange(3) + 1")).toContain("[1, 2, 3]");
+  const bytes = (await Promise.all(sizes)).reduce((a, b) => a + b, 0);
+  expect(bytes).toBeGreaterThan(3e6); // Pyodide alone is more: what workers load is counted
+  expect(bytes).toBeLessThanOrEqual(7e6);
+});
+
 test("float, print and tolist simply work", async ({ playground }) => {
   await playground.open();
   const text = await playground.runToEnd(

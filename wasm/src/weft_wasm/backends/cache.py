@@ -17,7 +17,7 @@ from weft.transforms.portable import portable
 from weft_wasm.artifact import Artifact, ArtifactError
 
 # What a module depends on besides the program: primitives' rules, their decompositions, the compiler.
-PARTS = ("weft", "weft-library", "weft-extra", "weft-wasm")
+PARTS = ("weft", "weft-wasm")
 
 
 @lru_cache
