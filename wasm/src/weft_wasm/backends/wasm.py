@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
+from weft.base.annotations import override
 from weft.base import source_info
 from weft.base.config import config
 from weft.base.avals import ShapedArray
@@ -41,6 +42,7 @@ class WasmDevice:
     def __init__(self, backend: WasmBackend, kind: str):
         self.backend, self.device_kind = backend, kind
 
+    @override
     def __repr__(self) -> str:
         return "WasmDevice(id=0)"
 

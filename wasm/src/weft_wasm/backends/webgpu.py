@@ -7,6 +7,7 @@ import sys
 from functools import cached_property, partial
 from typing import Any, Sequence
 
+from weft.base.annotations import override
 from weft.base import dtypes
 from weft.base.avals import AbstractValue, ShapedArray
 from weft.core.jaxpr import Jaxpr, subjaxprs
@@ -38,6 +39,7 @@ class WebGpuDevice:
     def __init__(self, backend: WebGpuBackend, kind: str):
         self.backend, self.device_kind = backend, kind
 
+    @override
     def __repr__(self) -> str:
         return "WebGpuDevice(id=0)"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from weft.base.annotations import override
 from weft_wasm.lower import elementwise, reductions, views
 from weft_wasm.lower.blocks import NONE, Splits, trailing
 from weft_wasm.lower.graph import Graph, Node, Value
@@ -100,6 +101,7 @@ class Plan:
     where: dict[Value, int]
     readers: dict[Value, list[tuple[int, bool]]]
 
+    @override
     def __str__(self) -> str:
         names: dict[Value, str] = {}
         for g in self.groups:

@@ -11,6 +11,7 @@ import operator
 import struct
 from typing import Any, Callable, Hashable, Sequence
 
+from weft.base.annotations import override
 from weft.base.config import config
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from weft.core.primitive import Unsupported, exact
@@ -43,6 +44,7 @@ class Value:
             raise TypeError(f"{self!r} is an argument or a constant")
         return self.node
 
+    @override
     def __repr__(self) -> str:
         return f"{self.name or 'v'}:{self.dtype}[{','.join(map(str, self.shape))}]"
 
@@ -59,6 +61,7 @@ class Node:
         self.index = -1
         self.cache: dict[Hashable, Any] = {}
 
+    @override
     def __repr__(self) -> str:
         return f"{' '.join(map(repr, self.outputs))} = {self.op} {' '.join(map(repr, self.inputs))}"
 

@@ -86,10 +86,12 @@ class ShapedArray(AbstractValue):
         self._hash: int | None = None
 
     @property
+    @override
     def ndim(self) -> int:
         return len(self.shape)
 
     @property
+    @override
     def size(self) -> Size:
         size: Size = 1
         for n in self.shape:
@@ -127,6 +129,7 @@ class ShapedArray(AbstractValue):
     def to_tangent_aval(self) -> ShapedArray:
         return self if dtypes.is_inexact(self.dtype) else shaped(self.shape, dtypes.float0)
 
+    @override
     def str_short(self, short_dtypes: bool = True) -> str:
         name = short_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
         vary = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
@@ -199,6 +202,7 @@ class AbstractRef(AbstractValue):
     def __hash__(self) -> int:
         return hash((AbstractRef, self.inner))
 
+    @override
     def str_short(self, short_dtypes: bool = True) -> str:
         return f"Ref{{{self.inner.str_short(short_dtypes)}}}"
 
@@ -229,6 +233,7 @@ class AbstractToken(AbstractValue):
     __slots__ = ()
     shape, weak_type = (), False
 
+    @override
     def str_short(self, short_dtypes: bool = True) -> str:
         return "Tok"
 
