@@ -31,7 +31,7 @@ SLACK = {
     "bfloat16": 2.0**-5,
     "float16": 2.0**-8,
 }
-ROUNDS, TIMES = (1.0, 1.0, 4.0, 4.0, 16.0, 16.0, 64.0), 20.0
+ROUNDS, TIMES = (1.0, -1.0, 4.0, -4.0, 16.0, -16.0, 64.0, -64.0), 20.0  # each way and its opposite, so that what is cut off changes in one of them
 
 
 def is_rounded(eqn: Any) -> bool:
@@ -80,8 +80,8 @@ def reference(closed: ClosedJaxpr, args: list[np.ndarray], rounded: int | None =
     with np.errstate(all="ignore"):
         if rounded is None:
             return [np.asarray(x) for x in interpret(closed, args)]
-        rng, amount = np.random.default_rng(rounded), ROUNDS[rounded]
-        nudged = [nudge(rng, a, amount) for a in args] if rounded % 2 else args
+        rng, amount = np.random.default_rng(rounded // 2), ROUNDS[rounded]
+        nudged = [nudge(rng, a, amount) for a in args] if rounded // 2 % 2 else args
         with mock.patch("weft.core.interpret._trace", RoundingTrace(rng, amount)):
             return [np.asarray(x) for x in interpret(closed, nudged)]
 

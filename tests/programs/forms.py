@@ -101,7 +101,7 @@ def vmap(form: Form, rng: random.Random) -> Form:
             else rng.randint(0, a.type.rank)
         )
     if all(a is None for a in axes):
-        axes[0] = 0
+        axes = [0 if 0 in (k, a.same_as) else None for k, a in enumerate(form.args)]
     grown = [
         a if d is None else replace(a, type=a.type.shaped(*a.type.shape[:d], size, *a.type.shape[d:]))
         for a, d in zip(form.args, axes)

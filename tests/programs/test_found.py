@@ -429,3 +429,26 @@ def test_derivatives_of_extrema_of_complex_numbers():
     for f, want in ((lax.max, [0, 0.5, 1, 0]), (lax.min, [1, 0.5, 0, 1])):
         np.testing.assert_array_equal(weft.jvp(f, (x, y), (np.ones_like(x), np.zeros_like(x)))[1], want)
         np.testing.assert_array_equal(weft.jvp(f, (x, y), (np.zeros_like(x), np.ones_like(x)))[1], 1 - np.array(want))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("within", ["jit", "map", "cond", "while"])
+def test_a_forward_derivative_of_a_custom_vjp_that_nobody_reads_is_none(platform, within, dtype):
+    """Its rule raises where a result needs it; what only decides between numbers needs none."""
+    double = weft.custom_vjp(lambda v: v * 2)
+    double.defvjp(lambda v: (v * 2, None), lambda _, ct: (ct,))
+    positive = lambda v: double(v).real > 0
+    functions = {
+        "jit": weft.jit(positive),
+        "map": lambda v: lax.map(positive, v),
+        "cond": lambda v: lax.cond(v[0].real < 0, positive, lambda v: v.real < 0, v),
+        "while": lambda v: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, positive(v)), (0, v.real < 0))[1],
+    }
+    x = np.arange(-1, 2).astype(dtype)
+    derivative = weft.jit(lambda x, t: weft.jvp(functions[within], (x,), (t,)))
+    if platform == "reference":  # it runs every equation
+        with pytest.raises(TypeError, match="forward-mode differentiation"):
+            derivative(x, x)
+        return
+    out, _ = derivative(x, x)
+    np.testing.assert_array_equal(out, [False, False, True])

@@ -25,6 +25,7 @@ from weft.primitives.index import GatherDimensionNumbers, GatherScatterMode, Sca
 from weft.primitives.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
 from weft.primitives.rules import dtype_of, scalar_of, shape_of
 from weft.primitives.shape import concatenate, iota, slice_
+from weft.transforms.dce import live
 from weft.transforms.stage import decomposition, stage_closed
 
 from weft_wasm.lower.types import LoweringError, array_type
@@ -177,7 +178,7 @@ def run(jaxpr: Jaxpr, consts: Sequence[Number], args: Sequence[Number]) -> list[
     """The results of a jaxpr on Pairs and real arrays, by the current trace."""
     env: dict[Any, Number] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
-    for eqn in jaxpr.eqns:
+    for eqn in live(jaxpr).eqns:
         ins = [literal(a) if type(a) is Literal else env[a] for a in eqn.invars]
         outs = equation(eqn, ins)
         env.update(zip(eqn.outvars, outs))

@@ -17,6 +17,7 @@ from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from weft.core.primitive import Unsupported, exact
 from weft.core.trace import is_array
 from weft.base.host import to_bytes
+from weft.transforms.dce import live
 from weft.transforms.stage import decomposition
 
 from weft_wasm.ir import nodes
@@ -163,7 +164,7 @@ class Builder:
         env: dict[Any, Value] = dict(zip(jaxpr.invars, args))
         for v, c in zip(jaxpr.constvars, consts):
             env[v] = self.array(c)
-        for eqn in jaxpr.eqns:
+        for eqn in live(jaxpr).eqns:
             if eqn.primitive.name in TOKENS:
                 continue
             ins = [env[a] if type(a) is not Literal else self.known(a, eqn) for a in eqn.invars]
@@ -341,15 +342,15 @@ def build(jaxpr: Jaxpr, consts: Sequence[Any] = (), substitutes: dict[int, nodes
     outputs = b.jaxpr(jaxpr, args, consts)
     if adjust is not None:
         outputs = adjust(inputs, outputs)
-    nodes = live(b.nodes, outputs)
+    nodes = without_dead(b.nodes, outputs)
     for rule in (_swapped_product, _divided_product):
         new = [rule(node, outputs) for node in nodes]
         if any(new):
-            nodes = live([n for node, instead in zip(nodes, new) for n in instead or (node,)], outputs)
+            nodes = without_dead([n for node, instead in zip(nodes, new) for n in instead or (node,)], outputs)
     return Graph(inputs, outputs, nodes)
 
 
-def live(nodes: list[Node], outputs: list[Value]) -> list[Node]:
+def without_dead(nodes: list[Node], outputs: list[Value]) -> list[Node]:
     """The nodes that outputs depend on, numbered, with the users of every value."""
     needed = {v.node for v in outputs if v.node is not None} | {node for node in nodes if node.effect}
     kept = []
